@@ -1,0 +1,124 @@
+// [sdcz]gemm in every family: from the ABI to GemmArgs.
+#include "impl/gemm.hpp"
+
+#include "api/entry.hpp"
+
+namespace blaslift {
+namespace {
+
+bool parse_op(char c, Op& op) {
+  switch (c) {
+    case 'N': case 'n': return op = Op::none, true;
+    case 'T': case 't': return op = Op::transpose, true;
+    case 'C': case 'c': return op = Op::conjugate, true;
+    default: return false;
+  }
+}
+
+bool parse_op(int code, Op& op) {
+  switch (code) {
+    case 111: return op = Op::none, true;
+    case 112: return op = Op::transpose, true;
+    case 113: return op = Op::conjugate, true;
+    default: return false;
+  }
+}
+
+inline double volume(std::int64_t m, std::int64_t n, std::int64_t k) {
+  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+}
+
+template <class T, Symbol symbol>
+[[gnu::noinline, gnu::cold]] void long_way_fortran(const void* caller, const char* transa, const char* transb,
+                                                   const void* m, const void* n, const void* k, const T* alpha,
+                                                   const T* A, const void* lda, const T* B, const void* ldb,
+                                                   const T* beta, T* C, const void* ldc) {
+  const Site& site = site_of(known_site(symbol, caller), symbol, caller);
+  auto original = [&] {
+    // The two hidden string lengths are supplied, whether or not the caller did.
+    using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const T*,
+                              const void*, const T*, const void*, const T*, T*, const void*, std::size_t, std::size_t);
+    reinterpret_cast<Function>(site.function)(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, 1, 1);
+  };
+  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
+  GemmArgs<T> args{Op::none, Op::none, at(m), at(n), at(k), *alpha, A, at(lda), B, at(ldb), *beta, C, at(ldc)};
+  const bool valid = parse_op(*transa, args.transa) && parse_op(*transb, args.transb) && args.valid();
+  gemm<T>(site, valid ? &args : nullptr, replay_of(original));
+}
+
+template <class T, Symbol symbol>
+[[gnu::always_inline]] inline void gemm_fortran(const char* transa, const char* transb, const void* m, const void* n,
+                                                const void* k, const T* alpha, const T* A, const void* lda, const T* B,
+                                                const void* ldb, const T* beta, T* C, const void* ldc) {
+  const void* caller = __builtin_return_address(0);
+  const Site* site = known_site(symbol, caller);
+  const auto size = [=] { return volume(integer<symbol>(site, m), integer<symbol>(site, n), integer<symbol>(site, k)); };
+  if (forwards(site, size)) [[likely]] {
+    using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const T*,
+                              const void*, const T*, const void*, const T*, T*, const void*);
+    return reinterpret_cast<Function>(site->function)(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+  return long_way_fortran<T, symbol>(caller, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+template <class T, Symbol symbol>
+[[gnu::noinline, gnu::cold]] void long_way_cblas(const void* caller, int layout, int transa, int transb, std::int64_t m,
+                                                 std::int64_t n, std::int64_t k, Scalar<T> alpha, const T* A,
+                                                 std::int64_t lda, const T* B, std::int64_t ldb, Scalar<T> beta, T* C,
+                                                 std::int64_t ldc) {
+  const Site& site = site_of(known_site(symbol, caller), symbol, caller);
+  auto original = [&] {
+    using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*, std::int64_t,
+                              const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
+    reinterpret_cast<Function>(site.function)(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  };
+  const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
+  constexpr int row_major = 101, column_major = 102;
+  Op opa{}, opb{};
+  bool valid = (layout == row_major || layout == column_major) && parse_op(transa, opa) && parse_op(transb, opb);
+  GemmArgs<T> args{};
+  if (valid) {
+    const T a = ByValue<T>::get(alpha), b = ByValue<T>::get(beta);
+    // Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)' over the same storage.
+    args = layout == column_major ? GemmArgs<T>{opa, opb, at(m), at(n), at(k), a, A, at(lda), B, at(ldb), b, C, at(ldc)}
+                                  : GemmArgs<T>{opb, opa, at(n), at(m), at(k), a, B, at(ldb), A, at(lda), b, C, at(ldc)};
+    valid = args.valid();
+  }
+  gemm<T>(site, valid ? &args : nullptr, replay_of(original));
+}
+
+template <class T, Symbol symbol>
+[[gnu::always_inline]] inline void gemm_cblas(int layout, int transa, int transb, std::int64_t m, std::int64_t n,
+                                              std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda, const T* B,
+                                              std::int64_t ldb, Scalar<T> beta, T* C, std::int64_t ldc) {
+  const void* caller = __builtin_return_address(0);
+  const Site* site = known_site(symbol, caller);
+  const auto size = [=] { return volume(integer<symbol>(site, m), integer<symbol>(site, n), integer<symbol>(site, k)); };
+  if (forwards(site, size)) [[likely]] {
+    using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*, std::int64_t,
+                              const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
+    return reinterpret_cast<Function>(site->function)(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C,
+                                                      ldc);
+  }
+  return long_way_cblas<T, symbol>(caller, layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+}  // namespace
+}  // namespace blaslift
+
+using namespace blaslift;
+
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                             \
+  BLASLIFT_EXPORT void symbol(const char* transa, const char* transb, const void* m, const void* n, const void* k,     \
+                              const T* alpha, const T* A, const void* lda, const T* B, const void* ldb, const T* beta, \
+                              T* C, const void* ldc) {                                                                 \
+    return gemm_fortran<T, Symbol::symbol>(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);              \
+  }
+#define CBLAS(symbol, name, T, interface, width, prefix)                                                               \
+  BLASLIFT_EXPORT void symbol(int layout, int transa, int transb, std::int64_t m, std::int64_t n, std::int64_t k,      \
+                              Scalar<T> alpha, const T* A, std::int64_t lda, const T* B, std::int64_t ldb,             \
+                              Scalar<T> beta, T* C, std::int64_t ldc) {                                                \
+    return gemm_cblas<T, Symbol::symbol>(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);        \
+  }
+#define GEMM(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS, name, type)
+#include "api/routines.def"

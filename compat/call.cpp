@@ -1,0 +1,52 @@
+#include "compat/call.hpp"
+
+namespace blaslift {
+namespace {
+
+template <class Int>
+void fortran(const Site& site, const Gemm& p) {
+  // The hidden lengths of the two character arguments come last; libraries built by gfortran may read them.
+  using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const void*, const void*,
+                            const Int*, const void*, const Int*, const void*, void*, const Int*, std::size_t,
+                            std::size_t);
+  const char transa = static_cast<char>(p.transa), transb = static_cast<char>(p.transb);
+  const Int m = static_cast<Int>(p.m), n = static_cast<Int>(p.n), k = static_cast<Int>(p.k);
+  const Int lda = static_cast<Int>(p.lda), ldb = static_cast<Int>(p.ldb), ldc = static_cast<Int>(p.ldc);
+  reinterpret_cast<Function>(site.function)(&transa, &transb, &m, &n, &k, p.alpha, p.A, &lda, p.B, &ldb, p.beta, p.C,
+                                            &ldc, 1, 1);
+}
+
+int cblas_code(Op op) { return op == Op::none ? 111 : op == Op::transpose ? 112 : 113; }
+
+template <class Int, class Scalar>
+void cblas(const Site& site, const Gemm& p, Scalar alpha, Scalar beta) {
+  constexpr int column_major = 102;
+  using Function =
+      void (*)(int, int, int, Int, Int, Int, Scalar, const void*, Int, const void*, Int, Scalar, void*, Int);
+  reinterpret_cast<Function>(site.function)(column_major, cblas_code(p.transa), cblas_code(p.transb),
+                                            static_cast<Int>(p.m), static_cast<Int>(p.n), static_cast<Int>(p.k), alpha,
+                                            p.A, static_cast<Int>(p.lda), p.B, static_cast<Int>(p.ldb), beta, p.C,
+                                            static_cast<Int>(p.ldc));
+}
+
+template <class Int>
+void by_interface(const Site& site, const Gemm& p) {
+  if (info(site.symbol).interface == Interface::fortran) return fortran<Int>(site, p);
+  switch (p.precision) {
+    case Precision::s:
+      return cblas<Int>(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
+    case Precision::d:
+      return cblas<Int>(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
+    case Precision::c:
+    case Precision::z:
+      return cblas<Int>(site, p, p.alpha, p.beta);
+  }
+}
+
+}  // namespace
+
+void call_gemm(const Site& site, const Gemm& product) {
+  site.wide ? by_interface<std::int64_t>(site, product) : by_interface<std::int32_t>(site, product);
+}
+
+}  // namespace blaslift

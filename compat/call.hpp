@@ -1,0 +1,13 @@
+// Calling the library underneath with arguments of our own (the caller's own arguments are replayed by api/ as they
+// came).
+#pragma once
+#include "compat/site.hpp"
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// Computes `product` with the function, interface and integer width that `site` resolved to.  Sizes must fit that
+/// width, as those of a block of the caller's own product do.
+void call_gemm(const Site& site, const Gemm& product);
+
+}  // namespace blaslift

@@ -1,0 +1,33 @@
+// The library underneath: finding, for one caller, the function that its call would have reached without us, and asking
+// that function's library how wide its integers are.
+#pragma once
+#include <string>
+
+#include "compat/symbols.hpp"
+
+namespace blaslift {
+
+/// What a caller's call would have reached without us.
+struct Target {
+  void* function = nullptr;  ///< never null in a Target that `find_target` reports found
+  bool wide = false;         ///< 64-bit integers
+  std::string library;       ///< path of the object that defines `function`
+  const char* found_by = ""; ///< which of the searches below found it
+};
+
+/// Finds `symbol` for code at address `caller`, in this order: the calling object and its dependencies (breadth first,
+/// as the loader would); the objects after us in the global scope; the global scope; every loaded object; the library
+/// that `fallback` names (a path, may be null).  Functions of any copy of blaslift are passed over.  A 64-bit name
+/// that no library defines is looked for once more under its plain name, in libraries that probe as 64-bit.
+/// The library found stays loaded for the life of the process.
+/// @param looked  receives, when nothing is found, the list of what was looked for.
+/// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
+bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);
+
+/// Whether `address` lies in this or another copy of blaslift.
+bool is_ours(const void* address);
+
+/// Name and extent of the dynamic symbol around `address`; false where the loader knows none.
+bool enclosing_function(const void* address, const void*& start);
+
+}  // namespace blaslift

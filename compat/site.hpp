@@ -1,0 +1,47 @@
+// Call sites: what one call instruction's calls reach.  The library underneath is a property of the caller (a plugin may
+// bring its own), so the answer of find_target is kept per return address, in a lock-free hash table read on every call.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "compat/symbols.hpp"
+
+namespace blaslift {
+
+struct Site {
+  const void* caller;       ///< return address of the call
+  Symbol symbol;
+  bool wide;                ///< 64-bit integers
+  bool twin;                ///< the call comes from inside a CBLAS function that we forwarded to: counted there already
+  std::uint8_t counter;     ///< slot in the per-thread counters: the routine's, or a waste slot for twins
+  void* function;           ///< what to call, with the arguments as they came
+  const void* code;         ///< eight bytes of the calling code, and what they were:
+  std::uint64_t code_was;   ///<   an object unloaded and another loaded in its place must not inherit the answer
+  const char* library;      ///< path, for reports
+  const char* found_by;
+  Site* next;
+};
+
+inline constexpr int site_buckets = 1024;
+extern std::atomic<Site*> sites[site_buckets];
+
+/// Slow path: resolves and remembers.  Never returns null: without a library underneath it says what was looked for
+/// and aborts, as the loader does for a missing symbol.
+/// @param fallback  path of a library for callers that bring none, or empty.
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback);
+
+inline std::size_t site_bucket(Symbol symbol, const void* caller) {
+  return (reinterpret_cast<std::uintptr_t>(caller) ^ (static_cast<std::uintptr_t>(symbol) << 4)) % site_buckets;
+}
+
+/// The site of a call, or null if it is not known yet.
+[[gnu::always_inline]] inline const Site* known_site(Symbol symbol, const void* caller) {
+  const Site* s = sites[site_bucket(symbol, caller)].load(std::memory_order_acquire);
+  while (s && (s->caller != caller || s->symbol != symbol)) s = s->next;
+  if (!s) return nullptr;
+  std::uint64_t code;
+  __builtin_memcpy(&code, s->code, sizeof code);
+  return code == s->code_was ? s : nullptr;
+}
+
+}  // namespace blaslift

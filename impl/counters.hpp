@@ -1,0 +1,86 @@
+// Counters: what happened, in memory that outlives the process.  Under `blaslift run` they lie in a mapped file, so a
+// process that ends by _exit or a signal has still reported; otherwise in private memory for the summary at exit.
+#pragma once
+#include <atomic>
+#include <cstdint>
+
+#include "compat/symbols.hpp"
+#include "impl/decision.hpp"
+
+namespace blaslift {
+
+inline constexpr int size_classes = 24;  ///< by powers of four of flops, from 4^2 on
+
+struct RoutineCounters {
+  std::atomic<std::uint64_t> routed;                ///< calls computed on the device, wholly or in part
+  std::atomic<std::uint64_t> stayed[reason_count];  ///< calls computed by the library underneath, by reason
+  std::atomic<std::uint64_t> cpu_ns, device_ns;     ///< time in timed calls that stayed, in routed calls
+  std::atomic<std::uint64_t> bytes_in, bytes_out;   ///< moved to and from the device
+};
+
+/// Filled by `blaslift measure` only.
+struct SizeCounters {
+  std::atomic<std::uint64_t> calls, flops, ns, device_ns;  ///< own time; predicted device time of the offloadable part
+  std::atomic<std::uint64_t> offloadable_ns;               ///< CPU time of calls that the device would do faster
+};
+
+/// Calls that took the forwarding path, counted per thread without locked instructions.  The last entry counts Fortran
+/// twins of CBLAS calls and is never reported.
+struct alignas(64) ThreadCounters {
+  std::uint64_t forwarded[routine_count + 1];
+};
+
+inline constexpr int thread_slots = 512;
+
+struct Counters {
+  static constexpr std::uint64_t this_layout = 0x626c61736c696601;  // "blaslif", layout 1
+  std::uint64_t layout;
+  std::int32_t pid, parent;
+  std::uint64_t started_ns, now_ns;     ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
+  std::atomic<std::uint64_t> last_ns;   ///< CLOCK_MONOTONIC after the last call that was timed
+  Reason forwarded_reason;              ///< why forwarded calls of routed routines stayed
+  char command[64];                     ///< program's name
+  char backend[8];                      ///< "cuda", "host", or empty while none is open
+  char device[96];
+  char detail[256];                     ///< why there is no device, or how it was lost
+  char warning[160];                    ///< foreign switches that change results
+  char library[192], library_found_by[48];  ///< the first library underneath, and which search found it
+  std::uint32_t library_wide;
+  RoutineCounters routines[routine_count];
+  SizeCounters sizes[routine_count][size_classes];
+  std::atomic<std::uint32_t> threads;   ///< slots given out, may exceed thread_slots
+  ThreadCounters slots[thread_slots + 1];  ///< the last is shared by whoever came late; its counts are approximate
+};
+
+/// Per thread, in static TLS so that the forwarding path needs no call.  `slot` is null until the thread's first call
+/// and while a route of ours runs on it: either way the forwarding path turns to the slow one, which sorts it out.
+struct ThreadState {
+  ThreadCounters* slot;
+  bool inside;               ///< our own route is running: calls coming from it are neither counted nor routed
+  std::uint64_t nested_ns;   ///< measuring: time of calls inside the current one
+};
+extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+/// This process's counters, created by the first call.  Safe to call from several threads and in a forked child.
+Counters& counters();
+
+/// Gives the calling thread a slot.
+ThreadCounters* claim_slot();
+
+/// In a forked child: forgets the parent's counters, so that the next call makes the child's own.
+void forget_counters();
+
+/// Whether counters exist, that is, whether a routed symbol was ever called in this process.
+bool counters_exist();
+
+/// Where counters() puts its file (null: private memory), and what forwarded calls of routed routines are put down to.
+/// Set once, before the first counters(); `path` must stay valid.
+void set_counters_up(const char* path, Reason forwarded);
+
+/// Calls of one routine that took the forwarding path, summed over threads.
+std::uint64_t forwarded_calls(const Counters& counters, Routine routine);
+
+/// CLOCK_MONOTONIC in nanoseconds.
+std::uint64_t now_ns();
+
+}  // namespace blaslift

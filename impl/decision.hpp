@@ -1,0 +1,82 @@
+// Decision: where a call is computed, and why.  A pure function of the product, what is known about the machine, and the
+// policy, so that it can be printed and tested without a device.
+#pragma once
+#include <string>
+
+#include "impl/args.hpp"
+#include "impl/profile.hpp"
+
+namespace blaslift {
+
+enum class Route : std::uint8_t { cpu, device };
+
+/// Why a call went where it went.  The texts appear in summaries.
+#define BLASLIFT_REASONS(X)                                     \
+  X(faster, "faster on the device")                             \
+  X(forced, "forced")                                           \
+  X(small, "too small")                                         \
+  X(no_route, "no route yet")                                   \
+  X(off, "switched off")                                        \
+  X(measuring, "only measuring")                                \
+  X(invalid, "invalid arguments")                               \
+  X(nothing, "nothing to multiply")                             \
+  X(overlap, "output overlaps an input")                        \
+  X(no_device, "no usable device")                              \
+  X(transfers, "transfers cost more than they save")            \
+  X(startup, "device start-up not yet earned")                  \
+  X(no_room, "no room on the device")                           \
+  X(failed, "device failed, finished on the CPU")               \
+  X(forked, "in a forked child")                                \
+  X(exiting, "process is exiting")
+
+enum class Reason : std::uint8_t {
+#define X(name, text) name,
+  BLASLIFT_REASONS(X)
+#undef X
+  count
+};
+inline constexpr int reason_count = static_cast<int>(Reason::count);
+const char* text_of(Reason reason);
+
+enum class DeviceState : std::uint8_t {
+  unopened,  ///< there may be one; opening it costs the start-up
+  ready,
+  absent     ///< none, or given up
+};
+
+/// What a decision knows about the machine.
+struct Facts {
+  DeviceState device;
+  const Profile* profile;
+  double cpu_rate;        ///< flop/s expected of the CPU for this product
+  double slowdown;        ///< measured over predicted time of recent device calls
+  double missed_seconds;  ///< what staying on the CPU has cost so far, by prediction
+  bool forked, exiting;
+};
+
+struct Policy {
+  bool on;
+  bool measuring;
+  bool forced;
+  bool fixed;
+};
+
+struct Decision {
+  Route route;
+  Reason reason;
+  double cpu_seconds = 0, device_seconds = 0;  ///< predictions; zero where none was needed
+
+  /// What the device would save by prediction; negative if it loses.
+  double saving() const { return cpu_seconds - device_seconds; }
+};
+
+/// Products of m * n * k below this stay on the CPU unseen: even a CPU of 2 Tflop/s needs no longer for them than a
+/// device call's latency.  Power of two: n = 256.
+inline constexpr double small_product = 16777216.0;
+
+Decision decide(const Product& product, const Facts& facts, const Policy& policy);
+
+/// "dgemm m=.. n=.. k=.. -> cpu: too small (cpu 0.1 ms, device 0.2 ms)"
+std::string to_string(const Product& product, const Decision& decision);
+
+}  // namespace blaslift

@@ -1,0 +1,158 @@
+#include "impl/device.hpp"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+#include "impl/counters.hpp"
+
+namespace blaslift {
+namespace {
+
+std::string own_directory() {
+  static const char here = 0;
+  Dl_info self{};
+  if (!dladdr(&here, &self) || !self.dli_fname) return {};
+  const char* slash = std::strrchr(self.dli_fname, '/');
+  return slash ? std::string(self.dli_fname, slash) : ".";
+}
+
+template <std::size_t n>
+void keep(char (&field)[n], const char* text) {
+  std::snprintf(field, n, "%s", text);
+}
+
+int number_in(const char* variable, int otherwise) {
+  const char* value = std::getenv(variable);
+  if (!value || *value < '0' || *value > '9') return otherwise;
+  return std::atoi(value);
+}
+
+Profile profile_for(const char* device_class, const char* device_name, const Options& options) {
+  Profile profile = built_in_profile(device_class);
+  const bool named = !options.profile.empty();
+  const std::string path = named ? options.profile : default_profile_path(device_name);
+  std::string problem;
+  if (!path.empty() && !read_profile(path, profile, problem) && named)
+    std::fprintf(stderr, "blaslift: BLASLIFT_PROFILE=%s cannot be read: ignored\n", path.c_str());
+  if (!problem.empty())
+    std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", path.c_str(), problem.c_str());
+  return profile;
+}
+
+/// Blocks every signal for the calling thread.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+bool gpu_visible() {
+  for (const char* node : {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl"})
+    if (access(node, F_OK) == 0) return true;
+  return false;
+}
+
+LocalRank local_rank() {
+  constexpr const char* ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                                   "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID"};
+  constexpr const char* sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE",
+                                   "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "FLUX_TASK_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"};
+  LocalRank local{0, 1};
+  for (const char* variable : ranks)
+    if (const int rank = number_in(variable, -1); rank >= 0) {
+      local.rank = rank;
+      break;
+    }
+  for (const char* variable : sizes)
+    if (const int size = number_in(variable, 0); size > 0) {
+      local.size = size;
+      break;
+    }
+  if (local.size <= local.rank) local.size = local.rank + 1;
+  return local;
+}
+
+std::string foreign_switches() {
+  std::string found;
+  for (const char* variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION",
+                               "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"})
+    if (const char* value = std::getenv(variable); value && *value && std::strcmp(value, "0") != 0)
+      found += std::string(found.empty() ? "" : ", ") + variable + "=" + value;
+  return found.empty() ? found : found + " changes the accuracy of device products";
+}
+
+Backend* open_module(const std::string& directory, const char* name, const OpenRequest& request, std::string& why) {
+  const std::string path = (directory.empty() ? own_directory() : directory) + "/libblaslift_" + name + ".so";
+  void* module = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (!module) {
+    const char* error = dlerror();
+    why = error ? error : path + " cannot be opened";
+    return nullptr;
+  }
+  const auto open = reinterpret_cast<OpenBackend>(dlsym(module, open_backend_name));
+  if (!open) {
+    why = path + " is not a blaslift module";
+    return nullptr;
+  }
+  char text[256] = "";
+  Backend* backend = open(backend_version, &request, text, sizeof text);
+  if (!backend) why = *text ? text : path + " gave no reason";
+  return backend;
+}
+
+Device::Device(const Options& options) : options_(options) {
+  const bool host = options.backend == BackendChoice::host;
+  profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options);
+  if (!options.on || options.measure) return;
+  if (options.backend == BackendChoice::automatic && !gpu_visible()) lose("no GPU: no NVIDIA device node in /dev");
+}
+
+Backend* Device::open() {
+  touched_.store(true, std::memory_order_release);  // before the lock: a child forked from here on must not wait for it
+  std::lock_guard lock(opening_);
+  if (state() == DeviceState::ready) return backend_;
+  if (state() == DeviceState::absent) return nullptr;
+  const LocalRank local = local_rank();
+  const OpenRequest request{options_.memory, local.rank, local.size};
+  const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
+  std::string why;
+  {
+    SignalsBlocked blocked;
+    backend_ = open_module({}, name, request, why);
+  }
+  if (!backend_) {
+    lose(why);
+    return nullptr;
+  }
+  const DeviceFacts& facts = backend_->facts();
+  profile_[1] = profile_for(facts.profile, facts.name, options_);
+  Counters& c = counters();
+  keep(c.backend, name);
+  keep(c.device, facts.name);
+  if (options_.backend != BackendChoice::host) keep(c.warning, foreign_switches().c_str());
+  state_.store(DeviceState::ready, std::memory_order_release);
+  return backend_;
+}
+
+void Device::lose(const std::string& why) {
+  keep(counters().detail, why.c_str());
+  state_.store(DeviceState::absent, std::memory_order_release);
+}
+
+}  // namespace blaslift

@@ -1,0 +1,58 @@
+// The device of this process: its module, opened at the first call that could use it, and what became of it.
+#pragma once
+#include <atomic>
+#include <mutex>
+#include <string>
+
+#include "impl/decision.hpp"
+#include "impl/options.hpp"
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+class Device {
+ public:
+  explicit Device(const Options& options);
+
+  DeviceState state() const { return state_.load(std::memory_order_acquire); }
+
+  /// The open backend, opening it if need be (other callers wait for it); null if there is none to be had.  All signals
+  /// are blocked meanwhile, so that threads which the driver starts never run the program's handlers.
+  Backend* open();
+
+  /// No further call uses the device.  `why` is kept for the summary.
+  void lose(const std::string& why);
+
+  /// In a forked child: whether the parent had touched a device, or was about to.  Signal-safe.
+  bool touched() const { return touched_.load(std::memory_order_acquire); }
+
+  /// Rates for the device that is open or would be.
+  const Profile& profile() const { return profile_[state() == DeviceState::ready]; }
+
+ private:
+  const Options& options_;
+  std::atomic<DeviceState> state_{DeviceState::unopened};
+  std::atomic<bool> touched_{false};
+  std::mutex opening_;
+  Backend* backend_ = nullptr;
+  Profile profile_[2];  ///< guessed before opening, known after
+};
+
+/// Opens the module `libblaslift_<name>.so` in `directory` (empty: where this library lies).
+/// @return null with a sentence in `why`.
+Backend* open_module(const std::string& directory, const char* name, const OpenRequest& request, std::string& why);
+
+/// This process's place among those of its job on this node, from the variables of Open MPI, MPICH, Intel MPI, MVAPICH,
+/// PMI, PALS, Flux and Slurm; {0, 1} outside a job.
+struct LocalRank {
+  int rank, size;
+};
+LocalRank local_rank();
+
+/// Whether this machine shows a GPU at all, from device nodes: asking the driver would open its libraries.
+bool gpu_visible();
+
+/// Switches of other libraries that change results behind our back and are set in this environment; empty if none.
+std::string foreign_switches();
+
+}  // namespace blaslift

@@ -1,0 +1,16 @@
+// gemm, from Args to the library underneath or the device.
+#pragma once
+#include "compat/site.hpp"
+#include "impl/args.hpp"
+#include "impl/replay.hpp"
+
+namespace blaslift {
+
+/// Computes one call that the forwarding path did not settle.
+/// @param args   the call's arguments, or null if they are invalid: then the call is replayed, so that the library's own
+///               xerbla reports it.  No lock is held and nothing is left to undo then: xerbla may not return.
+/// @param replay the call as it came.
+template <class T>
+void gemm(const Site& site, const GemmArgs<T>* args, Replay replay);
+
+}  // namespace blaslift

@@ -1,0 +1,111 @@
+#include "impl/options.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+#include "compat/symbols.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace std::string_view_literals;
+
+bool parse_switch(bool& target, const char* value, std::string_view yes, std::string_view no) {
+  if (value != yes && value != no) return false;
+  target = value == yes;
+  return true;
+}
+
+bool parse_force(Options& o, const char* value) {
+  std::uint32_t mask = 0;
+  std::string_view rest = value;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : word.size());
+    std::uint32_t bits = 0;
+    for (int r = 0; r < routine_count; ++r) {
+      const std::string_view name = routine_names[r];
+      if (word == "all"sv || word == name || word == name.substr(1)) bits |= 1u << r;  // "gemm" means all four
+    }
+    if (!bits) return false;
+    mask |= bits;
+  }
+  o.forced = mask;
+  return true;
+}
+
+/// "1073741824", "512M", "2G"
+bool parse_bytes(std::size_t& target, const char* value) {
+  char* end = nullptr;
+  if (*value < '0' || *value > '9') return false;
+  const unsigned long long number = std::strtoull(value, &end, 10);
+  const std::string_view suffix = end;
+  const int shift = suffix.empty()                     ? 0
+                    : suffix == "K"sv || suffix == "k"sv ? 10
+                    : suffix == "M"sv || suffix == "m"sv ? 20
+                    : suffix == "G"sv || suffix == "g"sv ? 30
+                                                         : -1;
+  if (shift < 0 || number == 0 || number > (SIZE_MAX >> shift)) return false;
+  target = static_cast<std::size_t>(number) << shift;
+  return true;
+}
+
+constexpr OptionInfo table[] = {
+    {"BLASLIFT", "on, off", "on", "off passes every call through",
+     [](Options& o, const char* v) { return parse_switch(o.on, v, "on", "off"); }},
+    {"BLASLIFT_BACKEND", "auto, cuda, host", "auto",
+     "auto: the GPU if there is a usable one, else pass through; host: the same schedules on the CPU",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"auto", "cuda", "host"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.backend = static_cast<BackendChoice>(i), true;
+       return false;
+     }},
+    {"BLASLIFT_FORCE", "all, or routines: dgemm,sgemm or gemm", "none", "route these whatever their size (for tests)",
+     parse_force},
+    {"BLASLIFT_DECISION", "learned, fixed", "learned",
+     "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
+     [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }},
+    {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
+     [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
+    {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
+     "summary at exit: on stderr for people, appended to a file as a line of JSON for programs",
+     [](Options& o, const char* v) { return o.report = v, *v != '\0'; }},
+    {"BLASLIFT_FALLBACK", "a library's path", "found by itself",
+     "BLAS/LAPACK for callers that bring none of their own",
+     [](Options& o, const char* v) { return o.fallback = v, *v != '\0'; }},
+    {"BLASLIFT_PROFILE", "a file of rates", "built-in, or the XDG cache's for this device",
+     "rates that the cost model starts from",
+     [](Options& o, const char* v) { return o.profile = v, *v != '\0'; }},
+    {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
+     [](Options& o, const char* v) { return o.counters = v, *v != '\0'; }},
+    {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
+     [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},
+};
+
+}  // namespace
+
+std::span<const OptionInfo> option_table() { return table; }
+
+Options read_options(char** environment) {
+  Options options;
+  for (char** entry = environment; entry && *entry; ++entry) {
+    const char* equals = std::strchr(*entry, '=');
+    if (!equals) continue;
+    const std::string_view name(*entry, static_cast<std::size_t>(equals - *entry));
+    if (!name.starts_with("BLASLIFT") || (name.size() > 8 && name[8] != '_')) continue;
+    const OptionInfo* known = nullptr;
+    for (const OptionInfo& o : table)
+      if (name == o.variable) known = &o;
+    if (!known)
+      std::fprintf(stderr, "blaslift: %.*s is not a variable of mine: ignored\n", static_cast<int>(name.size()),
+                   name.data());
+    else if (!known->parse(options, equals + 1))
+      std::fprintf(stderr, "blaslift: %s=%s is not one of (%s): ignored\n", known->variable, equals + 1, known->values);
+  }
+  return options;
+}
+
+}  // namespace blaslift

@@ -1,0 +1,40 @@
+// The environment: one table, read once.  A value that is not understood warns and leaves the default.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+namespace blaslift {
+
+enum class BackendChoice : std::uint8_t { automatic, cuda, host };
+
+struct Options {
+  bool on = true;
+  BackendChoice backend = BackendChoice::automatic;
+  std::uint32_t forced = 0;    ///< bit per Routine: routed whatever the size
+  bool fixed = false;          ///< routes depend on the arguments and the profile alone
+  std::size_t memory = 0;      ///< bytes of device memory at most; 0: a polite share
+  std::string report = "off";  ///< "off", "stderr" or a path that gets a line of JSON per process
+  std::string fallback;        ///< library for callers that bring none
+  std::string profile;         ///< rates file; empty: the one of this device under the XDG cache, if there is one
+  std::string counters;        ///< directory for counter files, set by `blaslift run`; empty: counters stay private
+  bool measure = false;        ///< time every call, set by `blaslift measure`
+};
+
+struct OptionInfo {
+  const char* variable;
+  const char* values;
+  const char* fallback;  ///< the default, in words
+  const char* help;
+  bool (*parse)(Options& options, const char* value);  ///< false: not understood
+};
+
+/// Every variable that the library reads, in the order of the README's table.
+std::span<const OptionInfo> option_table();
+
+/// Reads `environment` (environ's form).  Writes a line to stderr for each value not understood and each unknown
+/// variable that begins with BLASLIFT_.
+Options read_options(char** environment);
+
+}  // namespace blaslift

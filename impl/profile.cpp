@@ -1,0 +1,109 @@
+#include "impl/profile.hpp"
+
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <string_view>
+#include <thread>
+
+namespace blaslift {
+namespace {
+
+struct Key {
+  const char* name;
+  double& (*field)(Profile&);
+};
+
+template <double (Profile::*rates)[precision_count], int p>
+double& rate(Profile& profile) {
+  return (profile.*rates)[p];
+}
+
+constexpr Key keys[] = {
+    {"in_rate", [](Profile& p) -> double& { return p.in_rate; }},
+    {"out_rate", [](Profile& p) -> double& { return p.out_rate; }},
+    {"latency_seconds", [](Profile& p) -> double& { return p.latency_seconds; }},
+    {"startup_seconds", [](Profile& p) -> double& { return p.startup_seconds; }},
+    {"sgemm_rate", rate<&Profile::gemm_rate, 0>},
+    {"dgemm_rate", rate<&Profile::gemm_rate, 1>},
+    {"cgemm_rate", rate<&Profile::gemm_rate, 2>},
+    {"zgemm_rate", rate<&Profile::gemm_rate, 3>},
+    {"cpu_sgemm_rate", rate<&Profile::cpu_rate, 0>},
+    {"cpu_dgemm_rate", rate<&Profile::cpu_rate, 1>},
+    {"cpu_cgemm_rate", rate<&Profile::cpu_rate, 2>},
+    {"cpu_zgemm_rate", rate<&Profile::cpu_rate, 3>},
+};
+
+}  // namespace
+
+Profile built_in_profile(const char* device_class) {
+  struct Class {
+    const char* name;
+    double in, out, startup, s, d, c, z;
+  };
+  // Transfer rates are those of a single thread staging through a pinned ring; product rates are large cuBLAS products.
+  constexpr Class classes[] = {
+      {"sm_90", 9e9, 9e9, 0.45, 50e12, 54e12, 50e12, 54e12},  // H100: docs/performance.md
+      {"sm_80", 9e9, 9e9, 0.45, 18e12, 17e12, 18e12, 17e12},  // A100's data sheet, less a tenth
+      {"sm_100", 9e9, 9e9, 0.45, 65e12, 33e12, 65e12, 33e12},  // B200's data sheet, less a tenth
+      {"host", 8e9, 8e9, 0.001, 20e9, 10e9, 20e9, 10e9},
+      {"", 6e9, 6e9, 0.6, 5e12, 0.2e12, 5e12, 0.2e12},  // an unknown card may well have little FP64
+  };
+  const Class* found = &classes[std::size(classes) - 1];
+  for (const Class& c : classes)
+    if (std::string_view(device_class) == c.name) found = &c;
+  // The CPU is taken for fast until calls that stay on it have been timed: a wrong guess this way costs one slow call, the
+  // other way it would never be found out.
+  const double cores = std::thread::hardware_concurrency() ? std::thread::hardware_concurrency() : 1;
+  return {.in_rate = found->in,
+          .out_rate = found->out,
+          .latency_seconds = 60e-6,
+          .startup_seconds = found->startup,
+          .gemm_rate = {found->s, found->d, found->c, found->z},
+          .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores}};
+}
+
+bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
+  std::FILE* file = std::fopen(path.c_str(), "re");
+  if (!file) return false;
+  char line[256];
+  while (std::fgets(line, sizeof line, file)) {
+    char name[64], rest[8];
+    double value = 0;
+    if (std::sscanf(line, " %63s", name) != 1 || name[0] == '#') continue;
+    const bool numeric = std::sscanf(line, " %63s %lf %7s", name, &value, rest) == 2 && std::isfinite(value) && value > 0;
+    bool known = false;
+    for (const Key& key : keys)
+      if (numeric && std::string_view(name) == key.name) key.field(profile) = value, known = true;
+    if (!known && problem.empty()) {
+      problem = line;
+      while (!problem.empty() && std::isspace(static_cast<unsigned char>(problem.back()))) problem.pop_back();
+    }
+  }
+  std::fclose(file);
+  return true;
+}
+
+std::string to_text(const Profile& profile) {
+  Profile copy = profile;
+  std::string text;
+  for (const Key& key : keys) {
+    char line[96];
+    std::snprintf(line, sizeof line, "%s %.6g\n", key.name, key.field(copy));
+    text += line;
+  }
+  return text;
+}
+
+std::string default_profile_path(const char* device_name) {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  const char* home = std::getenv("HOME");
+  std::string path = cache && *cache == '/' ? cache : home && *home ? std::string(home) + "/.cache" : "";
+  if (path.empty()) return path;
+  path += "/blaslift/";
+  for (const char* c = device_name; *c; ++c) path += std::isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
+  return path + ".profile";
+}
+
+}  // namespace blaslift

@@ -1,0 +1,32 @@
+// Profile: the rates that a decision is made from.  Built in by device class, overridden by a readable file of
+// "key value" lines.
+#pragma once
+#include <string>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+struct Profile {
+  double in_rate;           ///< bytes/s, program's memory to device, as our lanes move it
+  double out_rate;          ///< bytes/s, device to program's memory
+  double latency_seconds;   ///< per routed call, whatever its size
+  double startup_seconds;   ///< opening the device
+  double gemm_rate[precision_count];  ///< flop/s of a large product on the device
+  double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
+};
+
+/// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
+Profile built_in_profile(const char* device_class);
+
+/// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).
+/// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
+bool read_profile(const std::string& path, Profile& profile, std::string& problem);
+
+/// The profile in the file's own format.
+std::string to_text(const Profile& profile);
+
+/// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.profile, or under ~/.cache.  Empty without a home.
+std::string default_profile_path(const char* device_name);
+
+}  // namespace blaslift

@@ -1,0 +1,53 @@
+#include "impl/replay.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "impl/runtime.hpp"
+
+namespace blaslift {
+
+bool enter(const Site& site) {
+  runtime();  // made before anything is counted: it says where
+  if (thread_state.inside) return false;
+  if (!thread_state.slot) {
+    thread_state.slot = claim_slot();
+    Counters& c = counters();
+    if (!*c.library) {
+      std::snprintf(c.library, sizeof c.library, "%s", site.library);
+      std::snprintf(c.library_found_by, sizeof c.library_found_by, "%s", site.found_by);
+      c.library_wide = site.wide;
+    }
+  }
+  return !site.twin;
+}
+
+double stay(const Site& site, Reason reason, double flops, Replay replay) {
+  RoutineCounters& c = counters().routines[site.counter];
+  c.stayed[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
+  const bool measuring = runtime().options.measure;
+  if (flops < timed_flops && !measuring) return replay(), 0.0;
+
+  const std::uint64_t nested_before = thread_state.nested_ns, start = now_ns();
+  thread_state.nested_ns = 0;
+  replay();
+  const std::uint64_t elapsed = now_ns() - start, own = elapsed - std::min(elapsed, thread_state.nested_ns);
+  thread_state.nested_ns = nested_before + elapsed;
+  // Own time: the gemms inside a LAPACK routine count as gemm's.
+  c.cpu_ns.fetch_add(own, std::memory_order_relaxed);
+  counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
+  if (measuring) {
+    SizeCounters& size = counters().sizes[site.counter][size_class(flops)];
+    size.calls.fetch_add(1, std::memory_order_relaxed);
+    size.flops.fetch_add(static_cast<std::uint64_t>(flops), std::memory_order_relaxed);
+    size.ns.fetch_add(own, std::memory_order_relaxed);
+  }
+  return 1e-9 * static_cast<double>(elapsed);
+}
+
+void pass_through(const Site& site, double flops, Replay replay) {
+  if (!enter(site)) return replay();
+  stay(site, runtime().options.on ? Reason::no_route : Reason::off, flops, replay);
+}
+
+}  // namespace blaslift

@@ -1,0 +1,168 @@
+#include "impl/report.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace blaslift {
+namespace {
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  char text[512];
+  std::snprintf(text, sizeof text, pattern, args...);
+  return text;
+}
+
+std::string quoted(const std::string& text) {
+  std::string q = "\"";
+  for (const char c : text)
+    if (c == '"' || c == '\\')
+      q += std::string("\\") + c;
+    else if (static_cast<unsigned char>(c) < 0x20)
+      q += format("\\u%04x", static_cast<unsigned>(c));
+    else
+      q += c;
+  return q + '"';
+}
+
+std::string in_bytes(double bytes) {
+  constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 1000 && unit < 4) bytes /= 1000, ++unit;
+  return format(unit ? "%.2f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+void add_once(std::vector<std::string>& list, const char* text) {
+  if (*text && std::find(list.begin(), list.end(), text) == list.end()) list.emplace_back(text);
+}
+
+bool has_route(int routine) {
+  switch (static_cast<Routine>(routine)) {
+#define GEMM(name, type) case Routine::name:
+#include "api/routines.def"
+    return true;
+    default: return false;
+  }
+}
+
+}  // namespace
+
+std::uint64_t Summary::PerRoutine::stayed_calls() const {
+  std::uint64_t sum = 0;
+  for (const auto calls : stayed) sum += calls;
+  return sum;
+}
+
+std::uint64_t Summary::calls() const {
+  std::uint64_t sum = 0;
+  for (const auto& r : routines) sum += r.calls();
+  return sum;
+}
+
+void Summary::add(const Counters& c) {
+  const std::uint64_t before = calls();
+  auto get = [](const std::atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  for (int r = 0; r < routine_count; ++r) {
+    const RoutineCounters& from = c.routines[r];
+    PerRoutine& to = routines[static_cast<std::size_t>(r)];
+    to.routed += get(from.routed);
+    for (int reason = 0; reason < reason_count; ++reason)
+      to.stayed[static_cast<std::size_t>(reason)] += get(from.stayed[reason]);
+    const Reason forwarded = has_route(r) ? c.forwarded_reason : Reason::no_route;
+    to.stayed[static_cast<std::size_t>(forwarded)] += forwarded_calls(c, static_cast<Routine>(r));
+    to.cpu_seconds += 1e-9 * static_cast<double>(get(from.cpu_ns));
+    to.device_seconds += 1e-9 * static_cast<double>(get(from.device_ns));
+    to.bytes_in += static_cast<double>(get(from.bytes_in));
+    to.bytes_out += static_cast<double>(get(from.bytes_out));
+  }
+  if (calls() == before) return;  // made no call of ours
+  ++processes;
+  if (backend.empty() && *c.backend) backend = c.backend, device = c.device;
+  add_once(details, c.detail);
+  add_once(warnings, c.warning);
+}
+
+std::string to_text(const Summary& s) {
+  std::string text = "blaslift: ";
+  if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts\n";
+  text += s.device.empty() ? std::string("no device used") : s.device + " (" + s.backend + ")";
+  if (s.processes > 1) text += format(", %d processes", s.processes);
+  text += '\n';
+  for (const std::string& detail : s.details) text += "blaslift: " + detail + '\n';
+  for (const std::string& warning : s.warnings) text += "blaslift: warning: " + warning + '\n';
+  for (int r = 0; r < routine_count; ++r) {
+    const auto& x = s.routines[static_cast<std::size_t>(r)];
+    if (x.calls() == 0) continue;
+    text += format("blaslift: %-7s %llu call%s", routine_names[r], static_cast<unsigned long long>(x.calls()),
+                   x.calls() == 1 ? "" : "s");
+    if (x.routed)
+      text += format("; %llu on the device: %.3f s, %s in, %s out", static_cast<unsigned long long>(x.routed),
+                     x.device_seconds, in_bytes(x.bytes_in).c_str(), in_bytes(x.bytes_out).c_str());
+    if (x.stayed_calls()) {
+      text += format("; %llu on the CPU: ", static_cast<unsigned long long>(x.stayed_calls()));
+      if (x.cpu_seconds > 0) text += format("%.3f s, ", x.cpu_seconds);
+      bool first = true;
+      for (int reason = 0; reason < reason_count; ++reason)
+        if (const auto calls = x.stayed[static_cast<std::size_t>(reason)]) {
+          text += format("%s%s %llu", first ? "" : ", ", text_of(static_cast<Reason>(reason)),
+                         static_cast<unsigned long long>(calls));
+          first = false;
+        }
+    }
+    text += '\n';
+  }
+  return text;
+}
+
+std::string to_json(const Summary& s, const Counters* one) {
+  std::string text = "{";
+  if (one)
+    text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) + ", \"library\": " +
+            quoted(one->library) + ", \"found_by\": " + quoted(one->library_found_by) +
+            format(", \"integers\": %d, ", one->library_wide ? 64 : 32);
+  text += format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);
+  text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());
+  text += ", \"warning\": " + quoted(s.warnings.empty() ? "" : s.warnings.front());
+  text += ", \"routines\": {";
+  bool first = true;
+  for (int r = 0; r < routine_count; ++r) {
+    const auto& x = s.routines[static_cast<std::size_t>(r)];
+    if (x.calls() == 0) continue;
+    text += format("%s\"%s\": {\"calls\": %llu, \"routed\": %llu, \"cpu_seconds\": %.9g, \"device_seconds\": %.9g, "
+                   "\"bytes_in\": %.17g, \"bytes_out\": %.17g, \"stayed\": {",
+                   first ? "" : ", ", routine_names[r], static_cast<unsigned long long>(x.calls()),
+                   static_cast<unsigned long long>(x.routed), x.cpu_seconds, x.device_seconds, x.bytes_in, x.bytes_out);
+    first = false;
+    bool first_reason = true;
+    for (int reason = 0; reason < reason_count; ++reason)
+      if (const auto calls = x.stayed[static_cast<std::size_t>(reason)]) {
+        text += format("%s\"%s\": %llu", first_reason ? "" : ", ", text_of(static_cast<Reason>(reason)),
+                       static_cast<unsigned long long>(calls));
+        first_reason = false;
+      }
+    text += "}}";
+  }
+  return text + "}}";
+}
+
+void write_report(const Counters& c, const std::string& target) {
+  Summary summary;
+  summary.add(c);
+  const bool to_stderr = target == "stderr";
+  const std::string text = to_stderr ? to_text(summary) : to_json(summary, &c) + "\n";
+  const int fd = to_stderr ? STDERR_FILENO : open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0) {
+    std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", target.c_str(), std::strerror(errno));
+    return;
+  }
+  if (write(fd, text.data(), text.size()) < 0)
+    std::fprintf(stderr, "blaslift: the report could not be written: %s\n", std::strerror(errno));
+  if (!to_stderr) close(fd);
+}
+
+}  // namespace blaslift

@@ -1,0 +1,42 @@
+// Summaries: counters of one or many processes, as text for people and JSON for programs.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "impl/counters.hpp"
+
+namespace blaslift {
+
+/// Counters of one or more processes, added up.
+struct Summary {
+  struct PerRoutine {
+    std::uint64_t routed = 0;
+    std::array<std::uint64_t, reason_count> stayed{};
+    double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0;
+
+    std::uint64_t stayed_calls() const;
+    std::uint64_t calls() const { return routed + stayed_calls(); }
+  };
+  int processes = 0;
+  std::array<PerRoutine, routine_count> routines{};
+  std::string backend, device;        ///< of the first process that had one
+  std::vector<std::string> details;   ///< why there was none, each reason once
+  std::vector<std::string> warnings;
+
+  void add(const Counters& counters);
+  std::uint64_t calls() const;
+};
+
+/// A few lines, each beginning with "blaslift: ".
+std::string to_text(const Summary& summary);
+
+/// One object on one line: {"pid", "command", "backend", "device", "detail", "warning", "library", "processes",
+/// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out", "stayed": {reason:
+/// calls}}}}.
+std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
+
+/// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.
+void write_report(const Counters& counters, const std::string& target);
+
+}  // namespace blaslift

@@ -1,0 +1,108 @@
+#include "impl/runtime.hpp"
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+
+#include "impl/report.hpp"
+
+extern char** environ;
+
+namespace blaslift {
+
+constinit Gate gate;
+
+namespace {
+
+constinit std::atomic<Runtime*> the_runtime{nullptr};
+
+/// A child inherits neither an open device nor OpenMP's threads: if its parent had any, it computes on the CPU.  Its
+/// counters are its own.  Only stores here: the child of a threaded process may do little else.
+void in_forked_child() {
+  if (Runtime* r = the_runtime.load(std::memory_order_acquire))
+    if (r->device.touched()) r->forked.store(true, std::memory_order_release);
+  forget_counters();
+}
+
+/// Before the device's libraries tear themselves down: no new route starts, those under way stop at their next step and
+/// finish on the CPU.  They get a moment for it; exit never hangs on them.
+void at_exit() {
+  Runtime* r = the_runtime.load(std::memory_order_acquire);
+  if (!r) return;
+  r->exiting.store(true, std::memory_order_seq_cst);
+  if (r->forked.load(std::memory_order_acquire)) return;
+  for (int i = 0; i < 2000 && r->in_flight.load(std::memory_order_seq_cst) > 0; ++i) {
+    const timespec millisecond{0, 1000000};
+    nanosleep(&millisecond, nullptr);
+  }
+}
+
+/// The summary.  Touches no device, and nothing at all in a process that made no call.
+[[gnu::destructor]] void report_at_exit() {
+  Runtime* r = the_runtime.load(std::memory_order_acquire);
+  if (r && counters_exist() && r->options.report != "off") write_report(counters(), r->options.report);
+}
+
+}  // namespace
+
+int size_class(double flops) {
+  if (!(flops >= 16)) return 0;
+  return std::min(size_classes - 1, std::ilogb(flops) / 2 - 1);
+}
+
+double CpuRates::rate(Precision precision, double flops, double otherwise) const {
+  const auto& rates = rates_[static_cast<int>(precision)];
+  const int at = size_class(flops);
+  for (int i = at; i >= 0; --i)
+    if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
+  for (int i = at + 1; i < size_classes; ++i)
+    if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
+  return otherwise;
+}
+
+void CpuRates::learn(Precision precision, double flops, double seconds) {
+  if (!(flops >= 1e7) || !(seconds > 0)) return;  // below, overheads drown the rate
+  auto& rate = rates_[static_cast<int>(precision)][size_class(flops)];
+  const double before = rate.load(std::memory_order_relaxed), now = flops / seconds;
+  rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);
+}
+
+Runtime::Runtime() : options(read_options(environ)), device([this]() -> const Options& {
+  // Counters before the device, which notes there why it is absent.
+  set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
+                  options.on ? Reason::small : Reason::off);
+  return options;
+}()) {}
+
+Runtime& runtime() {
+  // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.
+  Runtime* made = the_runtime.load(std::memory_order_acquire);
+  if (made) return *made;
+  Runtime* mine = new Runtime;
+  if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) {
+    delete mine;
+    return *made;
+  }
+  pthread_atfork(nullptr, nullptr, in_forked_child);
+  const Options& o = mine->options;
+  gate.product.store(!o.on                        ? std::numeric_limits<double>::infinity()
+                     : o.measure || o.forced != 0 ? -1.0
+                                                  : small_product,
+                     std::memory_order_release);
+  return *mine;
+}
+
+Backend* open_device(Runtime& r) {
+  Backend* backend = r.device.open();
+  // Registered after the device's libraries have registered theirs, so that it runs before them.
+  static constinit std::atomic<bool> registered{false};
+  if (backend && !registered.exchange(true)) std::atexit(at_exit);
+  return backend;
+}
+
+}  // namespace blaslift

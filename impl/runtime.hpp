@@ -1,0 +1,55 @@
+// Runtime: the process's one state.  Made at the first call, never destroyed (other threads may still be calling while
+// the process exits).
+#pragma once
+#include <atomic>
+#include <limits>
+
+#include "impl/counters.hpp"
+#include "impl/device.hpp"
+#include "impl/options.hpp"
+
+namespace blaslift {
+
+/// What the CPU has been measured to do, by precision and size.
+class CpuRates {
+ public:
+  /// flop/s expected for a product of `flops`: measured at this size, else at the nearest smaller, else larger, else
+  /// `otherwise`.
+  double rate(Precision precision, double flops, double otherwise) const;
+  void learn(Precision precision, double flops, double seconds);
+
+ private:
+  std::atomic<double> rates_[precision_count][size_classes] = {};
+};
+
+struct Runtime {
+  Runtime();
+
+  Options options;
+  Device device;
+  CpuRates cpu;
+  std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
+  std::atomic<double> slowdown{1};        ///< measured over predicted time of recent device calls
+  std::atomic<int> warm_calls{0};         ///< device calls so far; the first ones load code and are not learned from
+  std::atomic<int> in_flight{0};          ///< routes using the device now
+  std::atomic<bool> forked{false}, exiting{false};
+};
+
+/// The runtime, made by the first caller.
+Runtime& runtime();
+
+/// The device's backend, opened if need be; null if there is none.  Sees to it that the process's exit finds no route
+/// on the device.
+Backend* open_device(Runtime& runtime);
+
+/// Products below this take the forwarding path.  Negative until the runtime is made and while measuring: then every
+/// call takes the slow path.  Infinite when switched off.
+struct Gate {
+  std::atomic<double> product{-1.0};
+};
+extern constinit Gate gate;
+
+/// Size class of a call: power of four of its flops.
+int size_class(double flops);
+
+}  // namespace blaslift

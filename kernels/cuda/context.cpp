@@ -1,0 +1,75 @@
+#include "kernels/cuda/context.hpp"
+
+#include <cuda_runtime_api.h>
+
+namespace blaslift {
+namespace {
+
+/// The driver's functions, asked for through the runtime: the module links no libcuda, so it opens on machines without
+/// one and can say what is missing.
+struct Driver {
+  CUresult (*get_current)(CUcontext*) = nullptr;
+  CUresult (*set_current)(CUcontext) = nullptr;
+  CUresult (*get_id)(CUcontext, unsigned long long*) = nullptr;
+  CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
+  CUresult (*state)(CUdevice, unsigned*, int*) = nullptr;
+  bool complete = false;
+
+  Driver() {
+    complete = find("cuCtxGetCurrent", get_current) && find("cuCtxSetCurrent", set_current) &&
+               find("cuCtxGetId", get_id) && find("cuDevicePrimaryCtxRetain", retain) &&
+               find("cuDevicePrimaryCtxGetState", state);
+  }
+
+  template <class F>
+  static bool find(const char* name, F& function) {
+    void* address = nullptr;
+    cudaDriverEntryPointQueryResult result{};
+    if (cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &result) != cudaSuccess ||
+        result != cudaDriverEntryPointSuccess)
+      return false;
+    function = reinterpret_cast<F>(address);
+    return address != nullptr;
+  }
+};
+
+const Driver& driver() {
+  static const Driver& found = *new Driver;
+  return found;
+}
+
+}  // namespace
+
+CUcontext current_context() {
+  CUcontext context = nullptr;
+  if (driver().complete && driver().get_current(&context) != CUDA_SUCCESS) context = nullptr;
+  return context;
+}
+
+void make_current(CUcontext context) {
+  if (driver().complete) (void)driver().set_current(context);
+}
+
+std::string Context::open(int ordinal) {
+  if (!driver().complete) return "the driver is older than CUDA 12";
+  device_ = ordinal;  // CUdevice and the runtime's ordinal are the same number
+  if (driver().retain(&context_, device_) != CUDA_SUCCESS) return "the device's context cannot be had";
+  if (driver().set_current(context_) != CUDA_SUCCESS || driver().get_id(context_, &id_) != CUDA_SUCCESS)
+    return "the device's context cannot be used";
+  return {};
+}
+
+bool Context::enter(CUcontext& before) const {
+  before = current_context();
+  unsigned flags = 0;
+  int active = 0;
+  if (driver().state(device_, &flags, &active) != CUDA_SUCCESS || !active) return false;
+  unsigned long long id = 0;
+  if (driver().set_current(context_) != CUDA_SUCCESS) return leave(before), false;
+  if (driver().get_id(context_, &id) != CUDA_SUCCESS || id != id_) return leave(before), false;
+  return true;
+}
+
+void Context::leave(CUcontext before) const { make_current(before); }
+
+}  // namespace blaslift

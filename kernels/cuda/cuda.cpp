@@ -1,0 +1,353 @@
+// The cuda backend: products by cuBLAS, operands staged through pinned memory.
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "kernels/copy.hpp"
+#include "kernels/cuda/context.hpp"
+#include "kernels/cuda/scale.hpp"
+#include "kernels/module.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr std::size_t ring_slot_bytes = std::size_t{8} << 20;
+// cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
+// keeps its handle and workspace to itself.
+constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+constexpr int most_lanes = 4;
+
+Status status_of(cudaError_t error) {
+  if (error == cudaSuccess) return Status::done;
+  (void)cudaGetLastError();  // ours alone: this module's runtime is not the program's
+  return error == cudaErrorMemoryAllocation ? Status::no_memory : Status::lost;
+}
+
+Status status_of(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_SUCCESS        ? Status::done
+         : status == CUBLAS_STATUS_ALLOC_FAILED ? Status::no_memory
+                                                : Status::lost;
+}
+
+/// The first failure of a sequence; later ones are not tried.
+template <class... Steps>
+Status in_order(Steps... steps) {
+  Status status = Status::done;
+  (void)(... && ((status = status_of(steps())) == Status::done));
+  return status;
+}
+
+cublasOperation_t cublas_op(Op op) {
+  return op == Op::none ? CUBLAS_OP_N : op == Op::transpose ? CUBLAS_OP_T : CUBLAS_OP_C;
+}
+
+bool is_zero(Precision precision, const void* scalar) {
+  switch (precision) {
+    case Precision::s: return *static_cast<const float*>(scalar) == 0;
+    case Precision::d: return *static_cast<const double*>(scalar) == 0;
+    case Precision::c: return *static_cast<const std::complex<float>*>(scalar) == 0.0f;
+    case Precision::z: return *static_cast<const std::complex<double>*>(scalar) == 0.0;
+  }
+  return false;
+}
+
+class CudaBackend;
+
+/// A stream with everything it needs to run alone.
+class CudaLane final : public Lane {
+ public:
+  explicit CudaLane(CudaBackend& backend) : backend_(backend) {}
+
+  Status create(cudaMemPool_t pool) {
+    pool_ = pool;
+    Status status = in_order([&] { return cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); },
+                             [&] { return cudaMalloc(&workspace_, workspace_bytes); },
+                             [&] { return cublasCreate(&handle_); }, [&] { return cublasSetStream(handle_, stream_); },
+                             [&] { return cublasSetWorkspace(handle_, workspace_, workspace_bytes); },
+                             [&] { return cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST); },
+                             [&] { return cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_NOT_ALLOWED); },
+                             [&] { return cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH); });
+    for (int slot = 0; slot < ring_slots && status == Status::done; ++slot)
+      status = in_order([&] { return cudaMallocHost(&ring_[slot], ring_slot_bytes); },
+                        [&] { return cudaMallocHost(&staging_[slot], ring_slot_bytes); },
+                        [&] { return cudaEventCreateWithFlags(&fetched_[slot], cudaEventDisableTiming); },
+                        [&] { return cudaEventCreateWithFlags(&sent_[slot], cudaEventDisableTiming); });
+    return status;
+  }
+
+  /// For a lane whose creation failed half way.
+  void destroy() {
+    for (int slot = 0; slot < ring_slots; ++slot) {
+      if (sent_[slot]) cudaEventDestroy(sent_[slot]);
+      if (fetched_[slot]) cudaEventDestroy(fetched_[slot]);
+      cudaFreeHost(staging_[slot]);
+      cudaFreeHost(ring_[slot]);
+    }
+    if (handle_) cublasDestroy(handle_);
+    cudaFree(workspace_);
+    if (stream_) cudaStreamDestroy(stream_);
+    (void)cudaGetLastError();
+  }
+
+  Status lease(std::size_t bytes, void*& memory) override;
+
+  Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
+                std::size_t element) override {
+    // Pieces of whole columns where a slot holds one, else parts of a column.
+    const index elements = static_cast<index>(ring_slot_bytes / element);
+    const index piece_rows = std::min(rows, elements), piece_cols = std::max<index>(1, elements / std::max<index>(1, rows));
+    for (index j = 0; j < cols; j += piece_cols)
+      for (index i = 0; i < rows; i += piece_rows) {
+        const index r = std::min(piece_rows, rows - i), c = std::min(piece_cols, cols - j);
+        const int slot = next_;
+        next_ = (next_ + 1) % ring_slots;
+        const auto at = [element](index row, index col, index ld) {
+          return static_cast<std::size_t>(row + col * ld) * element;
+        };
+        const std::size_t width = static_cast<std::size_t>(r) * element;
+        if (const cudaError_t waited = cudaEventSynchronize(sent_[slot]); waited != cudaSuccess) return status_of(waited);
+        copy_block(staging_[slot], r, static_cast<const char*>(from) + at(i, j, lds), lds, r, c, element);
+        const Status status = in_order(
+            [&] {
+              return cudaMemcpy2DAsync(static_cast<char*>(to) + at(i, j, ldd), static_cast<std::size_t>(ldd) * element,
+                                       staging_[slot], width, width, static_cast<std::size_t>(c),
+                                       cudaMemcpyHostToDevice, stream_);
+            },
+            [&] { return cudaEventRecord(sent_[slot], stream_); });
+        if (status != Status::done) return status;
+      }
+    return Status::done;
+  }
+
+  Status gemm(const Gemm& p) override {
+    if (p.m == 0 || p.n == 0) return Status::done;
+    if (p.k == 0 || is_zero(p.precision, p.alpha))
+      return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream_));
+    const auto call = [&]<class T>(auto function, T) {
+      return status_of(function(handle_, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k,
+                                static_cast<const T*>(p.alpha), static_cast<const T*>(p.A), p.lda,
+                                static_cast<const T*>(p.B), p.ldb, static_cast<const T*>(p.beta),
+                                static_cast<T*>(p.C), p.ldc));
+    };
+    switch (p.precision) {
+      case Precision::s: return call(cublasSgemm_64, float{});
+      case Precision::d: return call(cublasDgemm_64, double{});
+      case Precision::c: return call(cublasCgemm_64, cuComplex{});
+      case Precision::z: return call(cublasZgemm_64, cuDoubleComplex{});
+    }
+    return Status::lost;
+  }
+
+  Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) override {
+    const std::size_t width = static_cast<std::size_t>(rows) * element;
+    return in_order(
+        [&] {
+          return cudaMemcpy2DAsync(ring_[slot], width, from, static_cast<std::size_t>(lds) * element, width,
+                                   static_cast<std::size_t>(cols), cudaMemcpyDeviceToHost, stream_);
+        },
+        [&] { return cudaEventRecord(fetched_[slot], stream_); });
+  }
+
+  Status arrived(int slot) override { return status_of(cudaEventSynchronize(fetched_[slot])); }
+  const void* ring(int slot) const override { return ring_[slot]; }
+  std::size_t ring_bytes() const override;
+
+  /// Ends the call on this lane; the memory goes back to the pool.
+  void finish();
+
+  CUcontext before = nullptr;  ///< the caller's current context during a call
+  cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  ///< the caller's, likewise
+
+ private:
+  CudaBackend& backend_;
+  cudaMemPool_t pool_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  cublasHandle_t handle_ = nullptr;
+  void* workspace_ = nullptr;
+  void* ring_[ring_slots] = {};
+  void* staging_[ring_slots] = {};
+  cudaEvent_t fetched_[ring_slots] = {}, sent_[ring_slots] = {};
+  int next_ = 0;
+  void* leased_ = nullptr;
+  std::size_t leased_bytes_ = 0;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  /// Returns an error sentence, or an empty string.
+  std::string open(const OpenRequest& request) {
+    int count = 0;
+    if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
+      return std::string("no usable GPU: ") + (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
+    const CUcontext before = current_context();
+    const std::string problem = open_on(request.local_rank % count, request);
+    make_current(before);
+    return problem;
+  }
+
+  const DeviceFacts& facts() const override { return facts_; }
+
+  Lane* acquire(const UnderlyingGemm&, Status& status) override {
+    std::unique_lock lock(mutex_);
+    freed_.wait(lock, [this] { return !idle_.empty() || lanes_ < most_lanes || lost_; });
+    status = Status::lost;
+    if (lost_) return nullptr;
+    CUcontext before = nullptr;
+    if (!context_.enter(before)) {
+      lost_ = true;
+      freed_.notify_all();
+      return nullptr;
+    }
+    cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  // the program may be capturing a graph on this thread
+    (void)cudaThreadExchangeStreamCaptureMode(&capture);
+    CudaLane* lane = nullptr;
+    if (!idle_.empty()) {
+      lane = idle_.back();
+      idle_.pop_back();
+      status = Status::done;
+    } else {
+      lane = new_lane(status);
+    }
+    if (!lane) {
+      leave(before, capture);
+      return nullptr;
+    }
+    lane->before = before;
+    lane->capture = capture;
+    return lane;
+  }
+
+  void release(Lane* released) override {
+    auto* lane = static_cast<CudaLane*>(released);
+    lane->finish();
+    const CUcontext before = lane->before;
+    const cudaStreamCaptureMode capture = lane->capture;
+    {
+      std::lock_guard lock(mutex_);
+      idle_.push_back(lane);
+    }
+    freed_.notify_all();
+    leave(before, capture);
+  }
+
+  /// Waits for `bytes` of the memory that all lanes share.  Each lane leases once a call, so whoever waits holds nothing.
+  bool reserve(std::size_t bytes) {
+    std::unique_lock lock(mutex_);
+    if (bytes > facts_.memory) return false;
+    freed_.wait(lock, [&] { return reserved_ + bytes <= facts_.memory; });
+    reserved_ += bytes;
+    return true;
+  }
+
+  void unreserve(std::size_t bytes) {
+    {
+      std::lock_guard lock(mutex_);
+      reserved_ -= bytes;
+    }
+    freed_.notify_all();
+  }
+
+  std::size_t ring_bytes() const { return ring_bytes_; }
+
+ private:
+  std::string open_on(int device, const OpenRequest& request) {
+    if (const std::string problem = context_.open(device); !problem.empty()) return problem;
+    if (const cudaError_t error = cudaSetDevice(device); error != cudaSuccess) return cudaGetErrorString(error);
+    cudaDeviceProp properties{};
+    int driver = 0, runtime = 0;
+    if (cudaGetDeviceProperties(&properties, device) != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
+        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+      return "the device cannot be asked for its properties";
+    std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
+    std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d", driver / 1000,
+                  driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    std::snprintf(facts_.profile, sizeof facts_.profile, "sm_%d%d", properties.major, properties.minor);
+    // A polite share: four fifths of the card, split among the job's processes on this node.
+    facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
+    if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
+    ring_bytes_ = std::clamp<std::size_t>(facts_.memory / 8, 64, ring_slot_bytes);
+
+    cudaMemPoolProps pool{};
+    pool.allocType = cudaMemAllocationTypePinned;
+    pool.location.type = cudaMemLocationTypeDevice;
+    pool.location.id = device;
+    // Kept between calls up to a quarter of the share: enough that a loop of products need not ask the driver again.
+    std::uint64_t kept = facts_.memory / 4;
+    if (cudaMemPoolCreate(&pool_, &pool) != cudaSuccess ||
+        cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept) != cudaSuccess)
+      return "the device gives no memory pool";
+    Status status = Status::done;
+    CudaLane* lane = new_lane(status);
+    if (!lane) return status == Status::no_memory ? "the device has no memory left" : "cuBLAS cannot be started";
+    idle_.push_back(lane);
+    return {};
+  }
+
+  CudaLane* new_lane(Status& status) {
+    auto* lane = new (std::nothrow) CudaLane(*this);
+    status = lane ? lane->create(pool_) : Status::no_memory;
+    if (status == Status::done) return ++lanes_, lane;
+    if (lane) lane->destroy();
+    delete lane;
+    return nullptr;
+  }
+
+  void leave(CUcontext before, cudaStreamCaptureMode capture) const {
+    (void)cudaThreadExchangeStreamCaptureMode(&capture);
+    context_.leave(before);
+  }
+
+  Context context_;
+  DeviceFacts facts_{};
+  std::size_t ring_bytes_ = 0;
+  cudaMemPool_t pool_ = nullptr;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<CudaLane*> idle_;
+  int lanes_ = 0;
+  std::size_t reserved_ = 0;
+  bool lost_ = false;
+};
+
+Status CudaLane::lease(std::size_t bytes, void*& memory) {
+  if (leased_) finish();
+  if (!backend_.reserve(bytes)) return Status::no_memory;
+  leased_bytes_ = bytes;
+  const Status status = status_of(cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream_));
+  if (status != Status::done) leased_ = nullptr;
+  memory = leased_;
+  return status;
+}
+
+void CudaLane::finish() {
+  // After a failure the stream may still be reading the staging buffers; nothing may be reused before it is idle.
+  (void)cudaStreamSynchronize(stream_);
+  if (leased_) (void)cudaFreeAsync(leased_, stream_);
+  if (leased_bytes_) backend_.unreserve(leased_bytes_);
+  leased_ = nullptr;
+  leased_bytes_ = 0;
+  (void)cudaGetLastError();
+}
+
+std::size_t CudaLane::ring_bytes() const { return backend_.ring_bytes(); }
+
+Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
+  auto* backend = new (std::nothrow) CudaBackend;
+  const std::string problem = backend ? backend->open(request) : "out of memory";
+  if (problem.empty()) return backend;
+  std::snprintf(why, why_size, "%s", problem.c_str());
+  return nullptr;  // the failed one is left: tearing down half a device is riskier than a few bytes
+}
+
+}  // namespace
+}  // namespace blaslift
+
+BLASLIFT_MODULE(blaslift::open)
