@@ -1,7 +1,10 @@
 // What every exported function does first: find its call site, and either forward at once or go the long way.
 //
-// Forwarding is a tail call with the registers and the stack as they came: hidden string lengths pass through unread,
-// and no frame of ours is there when the library's xerbla does not return.
+// Either is a tail call with registers and stack as they came.  On x86-64 the first six integer and all floating-point
+// arguments are in registers, so an entry declares only those, and the rest stays where it is: forwarding costs the same
+// few dozen instructions whatever the number of arguments, hidden string lengths pass through unread, and no frame of ours
+// is there when the library's xerbla does not return.  The compiler has to make these tail calls: api/ is always compiled
+// with -O2 and without sanitizers.
 #pragma once
 #include <atomic>
 #include <complex>
@@ -12,6 +15,10 @@
 #include "impl/runtime.hpp"
 
 #define BLASLIFT_EXPORT extern "C" __attribute__((visibility("default")))
+
+#if !defined(__x86_64__) || !defined(__OPTIMIZE__)
+#error "entries are written for the x86-64 calling convention and optimised builds"
+#endif
 
 namespace blaslift {
 
@@ -41,8 +48,18 @@ template <class Size>
 }
 
 /// The site of a call on the long way, resolved if it is new.
-inline const Site& site_of(const Site* known, Symbol symbol, const void* caller) {
+inline const Site& site_of(Symbol symbol, const void* caller) {
+  const Site* known = known_site(symbol, caller);
   return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str());
+}
+
+/// The entry's last step: forwards the call, or hands it to `long_way`, which declares all arguments and finds the ones
+/// that are not in `registers` where the caller put them.
+template <class LongWay, class Size, class... Registers>
+[[gnu::always_inline]] inline void next_function(const Site* site, LongWay* long_way, Size size,
+                                                 Registers... registers) {
+  void* function = forwards(site, size) ? site->function : reinterpret_cast<void*>(long_way);
+  return reinterpret_cast<void (*)(Registers...)>(function)(registers...);
 }
 
 /// CBLAS scalars: by value where they are real, by address where they are complex.

@@ -24,16 +24,20 @@ bool parse_op(int code, Op& op) {
   }
 }
 
-inline double volume(std::int64_t m, std::int64_t n, std::int64_t k) {
-  return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+/// m * n * k, from addresses or values, once the site says how wide they are.
+template <Symbol symbol, class Integer>
+[[gnu::always_inline]] inline auto volume(const Site* site, Integer m, Integer n, Integer k) {
+  return [=] {
+    return static_cast<double>(integer<symbol>(site, m)) * static_cast<double>(integer<symbol>(site, n)) *
+           static_cast<double>(integer<symbol>(site, k));
+  };
 }
 
 template <class T, Symbol symbol>
-[[gnu::noinline, gnu::cold]] void long_way_fortran(const void* caller, const char* transa, const char* transb,
-                                                   const void* m, const void* n, const void* k, const T* alpha,
-                                                   const T* A, const void* lda, const T* B, const void* ldb,
-                                                   const T* beta, T* C, const void* ldc) {
-  const Site& site = site_of(known_site(symbol, caller), symbol, caller);
+[[gnu::noinline, gnu::cold]] void long_way_fortran(const char* transa, const char* transb, const void* m, const void* n,
+                                                    const void* k, const T* alpha, const T* A, const void* lda,
+                                                    const T* B, const void* ldb, const T* beta, T* C, const void* ldc) {
+  const Site& site = site_of(symbol, __builtin_return_address(0));
   auto original = [&] {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const T*,
@@ -47,26 +51,11 @@ template <class T, Symbol symbol>
 }
 
 template <class T, Symbol symbol>
-[[gnu::always_inline]] inline void gemm_fortran(const char* transa, const char* transb, const void* m, const void* n,
-                                                const void* k, const T* alpha, const T* A, const void* lda, const T* B,
-                                                const void* ldb, const T* beta, T* C, const void* ldc) {
-  const void* caller = __builtin_return_address(0);
-  const Site* site = known_site(symbol, caller);
-  const auto size = [=] { return volume(integer<symbol>(site, m), integer<symbol>(site, n), integer<symbol>(site, k)); };
-  if (forwards(site, size)) [[likely]] {
-    using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const T*,
-                              const void*, const T*, const void*, const T*, T*, const void*);
-    return reinterpret_cast<Function>(site->function)(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-  }
-  return long_way_fortran<T, symbol>(caller, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-}
-
-template <class T, Symbol symbol>
-[[gnu::noinline, gnu::cold]] void long_way_cblas(const void* caller, int layout, int transa, int transb, std::int64_t m,
-                                                 std::int64_t n, std::int64_t k, Scalar<T> alpha, const T* A,
-                                                 std::int64_t lda, const T* B, std::int64_t ldb, Scalar<T> beta, T* C,
-                                                 std::int64_t ldc) {
-  const Site& site = site_of(known_site(symbol, caller), symbol, caller);
+[[gnu::noinline, gnu::cold]] void long_way_cblas(int layout, int transa, int transb, std::int64_t m, std::int64_t n,
+                                                  std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda,
+                                                  const T* B, std::int64_t ldb, Scalar<T> beta, T* C,
+                                                  std::int64_t ldc) {
+  const Site& site = site_of(symbol, __builtin_return_address(0));
   auto original = [&] {
     using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*, std::int64_t,
                               const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
@@ -87,38 +76,27 @@ template <class T, Symbol symbol>
   gemm<T>(site, valid ? &args : nullptr, replay_of(original));
 }
 
-template <class T, Symbol symbol>
-[[gnu::always_inline]] inline void gemm_cblas(int layout, int transa, int transb, std::int64_t m, std::int64_t n,
-                                              std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda, const T* B,
-                                              std::int64_t ldb, Scalar<T> beta, T* C, std::int64_t ldc) {
-  const void* caller = __builtin_return_address(0);
-  const Site* site = known_site(symbol, caller);
-  const auto size = [=] { return volume(integer<symbol>(site, m), integer<symbol>(site, n), integer<symbol>(site, k)); };
-  if (forwards(site, size)) [[likely]] {
-    using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*, std::int64_t,
-                              const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
-    return reinterpret_cast<Function>(site->function)(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C,
-                                                      ldc);
-  }
-  return long_way_cblas<T, symbol>(caller, layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
-}
-
 }  // namespace
 }  // namespace blaslift
 
 using namespace blaslift;
 
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                             \
-  BLASLIFT_EXPORT void symbol(const char* transa, const char* transb, const void* m, const void* n, const void* k,     \
-                              const T* alpha, const T* A, const void* lda, const T* B, const void* ldb, const T* beta, \
-                              T* C, const void* ldc) {                                                                 \
-    return gemm_fortran<T, Symbol::symbol>(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);              \
+// On the stack: A, lda, B, ldb, beta, C, ldc.
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                          \
+  BLASLIFT_EXPORT void symbol(const char* transa, const char* transb, const void* m, const void* n, const void* k,  \
+                              const void* alpha) {                                                                  \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
+    return next_function(site, long_way_fortran<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), transa,  \
+                         transb, m, n, k, alpha);                                                                   \
   }
-#define CBLAS(symbol, name, T, interface, width, prefix)                                                               \
-  BLASLIFT_EXPORT void symbol(int layout, int transa, int transb, std::int64_t m, std::int64_t n, std::int64_t k,      \
-                              Scalar<T> alpha, const T* A, std::int64_t lda, const T* B, std::int64_t ldb,             \
-                              Scalar<T> beta, T* C, std::int64_t ldc) {                                                \
-    return gemm_cblas<T, Symbol::symbol>(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);        \
+// On the stack: A, lda, B, ldb, C, ldc, and complex scalars' addresses.  A float's register passes as a double's: nothing
+// looks at its value here.
+#define CBLAS(symbol, name, T, interface, width, prefix)                                                            \
+  BLASLIFT_EXPORT void symbol(int layout, int transa, int transb, std::int64_t m, std::int64_t n, std::int64_t k,   \
+                              double alpha, double beta) {                                                          \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
+    return next_function(site, long_way_cblas<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), layout,    \
+                         transa, transb, m, n, k, alpha, beta);                                                     \
   }
 #define GEMM(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS, name, type)
 #include "api/routines.def"

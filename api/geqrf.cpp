@@ -14,25 +14,13 @@ double flops(std::int64_t m, std::int64_t n) {
 }
 
 template <class T, Symbol symbol>
-[[gnu::noinline, gnu::cold]] void long_way(const void* caller, const void* m, const void* n, T* A, const void* lda,
+[[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda,
                                            T* tau, T* work, const void* lwork, void* info) {
-  const Site& site = site_of(known_site(symbol, caller), symbol, caller);
+  const Site& site = site_of(symbol, __builtin_return_address(0));
   using Function = void (*)(const void*, const void*, T*, const void*, T*, T*, const void*, void*);
   auto original = [&] { reinterpret_cast<Function>(site.function)(m, n, A, lda, tau, work, lwork, info); };
   const bool query = integer<symbol>(&site, lwork) == -1;
   pass_through(site, query ? 0.0 : flops<T>(integer<symbol>(&site, m), integer<symbol>(&site, n)), replay_of(original));
-}
-
-template <class T, Symbol symbol>
-[[gnu::always_inline]] inline void geqrf(const void* m, const void* n, T* A, const void* lda, T* tau, T* work,
-                                         const void* lwork, void* info) {
-  const void* caller = __builtin_return_address(0);
-  const Site* site = known_site(symbol, caller);
-  if (forwards(site, [] { return 0.0; })) [[likely]] {
-    using Function = void (*)(const void*, const void*, T*, const void*, T*, T*, const void*, void*);
-    return reinterpret_cast<Function>(site->function)(m, n, A, lda, tau, work, lwork, info);
-  }
-  return long_way<T, symbol>(caller, m, n, A, lda, tau, work, lwork, info);
 }
 
 }  // namespace
@@ -40,10 +28,11 @@ template <class T, Symbol symbol>
 
 using namespace blaslift;
 
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                        \
-  BLASLIFT_EXPORT void symbol(const void* m, const void* n, T* A, const void* lda, T* tau, T* work,               \
-                              const void* lwork, void* info) {                                                    \
-    return geqrf<T, Symbol::symbol>(m, n, A, lda, tau, work, lwork, info);                                        \
+// On the stack: lwork, info.
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                         \
+  BLASLIFT_EXPORT void symbol(const void* m, const void* n, void* A, const void* lda, void* tau, void* work) {     \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
+    return next_function(site, long_way<T, Symbol::symbol>, [] { return 0.0; }, m, n, A, lda, tau, work);          \
   }
 #define GEQRF(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
 #include "api/routines.def"
