@@ -14,6 +14,11 @@ if(NOT BLASLIFT_CUDA STREQUAL "OFF")
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
     enable_language(CUDA)
+    # Two things that CMake 3.25 does not know of newer toolkits: nvcc's C++20, and that nvToolsExt is gone.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit)
     if(TARGET CUDA::cublas AND TARGET CUDA::cudart_static)
       set(blaslift_cuda_found ON)
@@ -29,11 +34,8 @@ if(NOT blaslift_cuda_found)
   return()
 endif()
 
-# CMake 3.25 does not know C++20 for newer toolkits; the option below asks nvcc itself.
-set(CMAKE_CUDA_STANDARD 17)
 blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/context.cpp kernels/cuda/scale.cu)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins.
   INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}" BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-target_compile_options(blaslift_cuda PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:-std=c++20>)
 target_link_libraries(blaslift_cuda PRIVATE CUDA::cublas)
