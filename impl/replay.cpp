@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "impl/runtime.hpp"
 
@@ -14,7 +15,9 @@ bool enter(const Site& site) {
     thread_state.slot = claim_slot();
     Counters& c = counters();
     if (!*c.library) {
-      std::snprintf(c.library, sizeof c.library, "%s", site.library);
+      char* real = realpath(site.library, nullptr);
+      std::snprintf(c.library, sizeof c.library, "%s", real ? real : site.library);
+      std::free(real);
       std::snprintf(c.library_found_by, sizeof c.library_found_by, "%s", site.found_by);
       c.library_wide = site.wide;
     }

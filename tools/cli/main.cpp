@@ -1,1 +1,106 @@
-int main(){}
+// blaslift: the command around the library.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+
+#include "impl/options.hpp"
+#include "tools/cli/info.hpp"
+#include "tools/cli/launch.hpp"
+#include "tools/cli/measure.hpp"
+
+namespace {
+
+using namespace blaslift;
+
+/// Ends this command's own options at the first word that is none of them: the program, whose options are its own.
+CLI::App* add_launcher(CLI::App& app, const char* name, const char* help) {
+  CLI::App* launcher = app.add_subcommand(name, help);
+  launcher->prefix_command();
+  launcher->footer(std::string("blaslift ") + name + " [options] [--] program [its arguments]");
+  return launcher;
+}
+
+std::vector<std::string> command_of(const CLI::App& launcher) {
+  std::vector<std::string> command = launcher.remaining();
+  if (!command.empty() && command.front() == "--") command.erase(command.begin());
+  if (command.empty()) throw CLI::RequiredError("a program to run");
+  if (command.front().starts_with("-")) throw CLI::ExtrasError({command.front()});
+  return command;
+}
+
+/// The library's variables as options: BLASLIFT_BACKEND as --backend, checked by the variable's own parser.
+void add_variables(CLI::App& app, std::map<std::string, std::string>& variables) {
+  for (const OptionInfo& option : option_table()) {
+    const std::string variable = option.variable;
+    if (variable == "BLASLIFT" || variable == "BLASLIFT_COUNTERS" || variable == "BLASLIFT_MEASURE") continue;
+    std::string name = "--" + variable.substr(std::string("BLASLIFT_").size());
+    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    app.add_option_function<std::string>(
+           name, [&variables, variable](const std::string& value) { variables[variable] = value; },
+           std::string(option.help) + " (" + option.values + "; default " + option.fallback + ")")
+        ->check([&option](const std::string& value) {
+          Options scratch;
+          return option.parse(scratch, value.c_str()) ? std::string()
+                                                      : "'" + value + "' is not one of: " + option.values;
+        });
+  }
+}
+
+Options options_with(const std::map<std::string, std::string>& variables) {
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  return read_options(environ);
+}
+
+int run(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool quiet,
+        const std::string& json) {
+  const cli::Finished finished = cli::launch(command, variables);
+  if (!quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
+  if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
+    std::fprintf(stderr, "blaslift: %s cannot be written\n", json.c_str());
+  cli::end_like(finished.wait_status);
+}
+
+int measure(const std::vector<std::string>& command, std::map<std::string, std::string> variables) {
+  variables["BLASLIFT_MEASURE"] = "on";
+  const cli::Finished finished = cli::launch(command, variables);
+  cli::print_measurement(finished);
+  cli::end_like(finished.wait_status);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"blaslift: run programs with their BLAS and LAPACK on the GPU"};
+  app.set_version_flag("--version", BLASLIFT_VERSION);
+  app.require_subcommand(1);
+  std::map<std::string, std::string> variables;
+
+  CLI::App* run_app = add_launcher(app, "run", "run a program through blaslift and say what happened");
+  bool quiet = false;
+  std::string json;
+  run_app->add_flag("-q,--quiet", quiet, "no summary");
+  run_app->add_option("--json", json, "write the summary of the whole process tree to this file, too");
+  add_variables(*run_app, variables);
+
+  CLI::App* measure_app =
+      add_launcher(app, "measure", "record what a program calls, on the CPU, and what share a GPU would do faster");
+  add_variables(*measure_app, variables);
+
+  CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
+  bool profile_only = false;
+  info_app->add_flag("--profile-only", profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
+  add_variables(*info_app, variables);
+
+  try {
+    app.parse(argc, argv);
+    if (*run_app) return run(command_of(*run_app), variables, quiet, json);
+    if (*measure_app) return measure(command_of(*measure_app), variables);
+    cli::print_info(options_with(variables), profile_only);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error, std::cout, std::cerr);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "blaslift: %s\n", error.what());
+    return 125;  // ours, not the program's: as env and timeout do
+  }
+}

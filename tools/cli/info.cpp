@@ -1,0 +1,96 @@
+#include "tools/cli/info.hpp"
+
+#include <dlfcn.h>
+
+#include <cstdio>
+
+#include "compat/library.hpp"
+#include "impl/device.hpp"
+#include "tools/cli/launch.hpp"
+
+namespace blaslift::cli {
+namespace {
+
+struct Opened {
+  Backend* backend = nullptr;
+  std::string why;
+};
+
+Opened open_backend(const Options& options, const char* name) {
+  Opened opened;
+  const LocalRank local = local_rank();
+  opened.backend = open_module(library_directory(), name, {options.memory, local.rank, local.size}, opened.why);
+  return opened;
+}
+
+void print_library(const char* soname, Symbol symbol, const Options& options) {
+  // What a program linked with this name would get.
+  void* handle = dlopen(soname, RTLD_LAZY | RTLD_GLOBAL);
+  Target target;
+  std::string looked;
+  std::printf("%s: ", soname);
+  if (!handle && options.fallback.empty()) {
+    std::printf("not installed\n");
+  } else if (!find_target(symbol, nullptr, options.fallback.c_str(), target, looked)) {
+    std::printf("nothing found: %s\n", looked.c_str());
+  } else {
+    std::printf("%s, %d-bit integers, found in %s", target.library.c_str(), target.wide ? 64 : 32, target.found_by);
+    using Config = char* (*)();
+    if (const auto config = reinterpret_cast<Config>(handle ? dlsym(handle, "openblas_get_config") : nullptr))
+      std::printf(" (%s)", config());
+    std::printf("\n");
+  }
+}
+
+}  // namespace
+
+void print_info(const Options& options, bool profile_only) {
+  const bool host = options.backend == BackendChoice::host;
+  Opened opened;
+  if (host || options.backend == BackendChoice::cuda || gpu_visible())
+    opened = open_backend(options, host ? "host" : "cuda");
+  else
+    opened.why = "no NVIDIA device node in /dev";
+  const DeviceFacts* facts = opened.backend ? &opened.backend->facts() : nullptr;
+  Profile profile = built_in_profile(facts ? facts->profile : "sm_90");
+  const std::string path = !options.profile.empty() ? options.profile
+                           : facts                  ? default_profile_path(facts->name)
+                                                    : std::string();
+  std::string problem;
+  const bool read = !path.empty() && read_profile(path, profile, problem);
+  if (!problem.empty()) std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", path.c_str(), problem.c_str());
+  if (profile_only) {
+    std::printf("%s", to_text(profile).c_str());
+    return;
+  }
+
+  std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, library_directory().c_str());
+  if (facts)
+    std::printf("device: %s%s%s, %.1f GB for us\n", facts->name, *facts->driver ? ", " : "", facts->driver,
+                static_cast<double>(facts->memory) * 1e-9);
+  else
+    std::printf("device: none: %s\n        calls pass through; --backend host runs the schedules on the CPU\n",
+                opened.why.c_str());
+  if (const std::string foreign = foreign_switches(); !foreign.empty()) std::printf("warning: %s\n", foreign.c_str());
+
+  std::printf("\nlibrary underneath, for a program linked with these names\n  ");
+  print_library("libblas.so.3", Symbol::dgemm_, options);
+  std::printf("  ");
+  print_library("liblapack.so.3", Symbol::dgeqrf_, options);
+
+  std::printf("\nprofile (%s%s)\n", read ? "from " : "built in for ",
+              read    ? path.c_str()
+              : facts ? facts->profile
+                      : "sm_90, until a GPU is seen");
+  std::printf("%s", to_text(profile).c_str());
+
+  std::printf("\nintercepted: %d symbols\n", symbol_count);
+  for (int r = 0; r < routine_count; ++r) {
+    std::printf("  ");
+    for (const SymbolInfo& symbol : symbol_table)
+      if (static_cast<int>(symbol.routine) == r) std::printf("%s ", symbol.name);
+    std::printf("\n");
+  }
+}
+
+}  // namespace blaslift::cli
