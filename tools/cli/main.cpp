@@ -1,7 +1,9 @@
 // blaslift: the command around the library.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <string_view>
 
 #include "impl/options.hpp"
 #include "tools/cli/info.hpp"
@@ -20,9 +22,9 @@ CLI::App* add_launcher(CLI::App& app, const char* name, const char* help) {
   return launcher;
 }
 
-std::vector<std::string> command_of(const CLI::App& launcher) {
-  std::vector<std::string> command = launcher.remaining();
-  if (!command.empty() && command.front() == "--") command.erase(command.begin());
+/// The program: what stood behind "--", or else what the launcher's own options left over.
+std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::string> command) {
+  if (command.empty()) command = launcher.remaining();
   if (command.empty()) throw CLI::RequiredError("a program to run");
   if (command.front().starts_with("-")) throw CLI::ExtrasError({command.front()});
   return command;
@@ -91,10 +93,14 @@ int main(int argc, char** argv) {
   info_app->add_flag("--profile-only", profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
   add_variables(*info_app, variables);
 
+  // CLI11 would read what follows "--" as its own positionals.
+  char** const end = std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
+  const std::vector<std::string> command(end == argv + argc ? end : end + 1, argv + argc);
+
   try {
-    app.parse(argc, argv);
-    if (*run_app) return run(command_of(*run_app), variables, quiet, json);
-    if (*measure_app) return measure(command_of(*measure_app), variables);
+    app.parse(static_cast<int>(end - argv), argv);
+    if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
+    if (*measure_app) return measure(command_of(*measure_app, command), variables);
     cli::print_info(options_with(variables), profile_only);
     return 0;
   } catch (const CLI::ParseError& error) {
