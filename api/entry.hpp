@@ -1,10 +1,10 @@
 // What every exported function does first: find its call site, and either forward at once or go the long way.
 //
 // Either is a tail call with registers and stack as they came.  On x86-64 the first six integer and all floating-point
-// arguments are in registers, so an entry declares only those, and the rest stays where it is: forwarding costs the same
-// few dozen instructions whatever the number of arguments, hidden string lengths pass through unread, and no frame of ours
-// is there when the library's xerbla does not return.  The compiler has to make these tail calls: api/ is always compiled
-// with -O2 and without sanitizers.
+// arguments are in registers, so an entry declares only those, and the rest stays where it is: forwarding costs the
+// same few dozen instructions whatever the number of arguments, hidden string lengths pass through unread, and no frame
+// of ours is there when the library's xerbla does not return.  The compiler has to make these tail calls: api/ is
+// always compiled with -O2 and without sanitizers.
 #pragma once
 #include <atomic>
 #include <complex>

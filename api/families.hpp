@@ -5,14 +5,14 @@
 //   prefix     what the library's other symbols (isamax) begin with
 #pragma once
 
-#define BLASLIFT_FORTRAN_SYMBOLS(X, name, type)            \
-  X(name##_, name, type, fortran, probed, "")              \
-  X(name##_64_, name, type, fortran, wide, "")             \
+#define BLASLIFT_FORTRAN_SYMBOLS(X, name, type)             \
+  X(name##_, name, type, fortran, probed, "")               \
+  X(name##_64_, name, type, fortran, wide, "")              \
   X(scipy_##name##_, name, type, fortran, probed, "scipy_") \
   X(scipy_##name##_64_, name, type, fortran, wide, "scipy_")
 
-#define BLASLIFT_CBLAS_SYMBOLS(X, name, type)                   \
-  X(cblas_##name, name, type, cblas, probed, "")                \
-  X(cblas_##name##64_, name, type, cblas, wide, "")             \
-  X(scipy_cblas_##name, name, type, cblas, probed, "scipy_")    \
+#define BLASLIFT_CBLAS_SYMBOLS(X, name, type)                \
+  X(cblas_##name, name, type, cblas, probed, "")             \
+  X(cblas_##name##64_, name, type, cblas, wide, "")          \
+  X(scipy_cblas_##name, name, type, cblas, probed, "scipy_") \
   X(scipy_cblas_##name##64_, name, type, cblas, wide, "scipy_")

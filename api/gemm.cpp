@@ -8,9 +8,12 @@ namespace {
 
 bool parse_op(char c, Op& op) {
   switch (c) {
-    case 'N': case 'n': return op = Op::none, true;
-    case 'T': case 't': return op = Op::transpose, true;
-    case 'C': case 'c': return op = Op::conjugate, true;
+    case 'N':
+    case 'n': return op = Op::none, true;
+    case 'T':
+    case 't': return op = Op::transpose, true;
+    case 'C':
+    case 'c': return op = Op::conjugate, true;
     default: return false;
   }
 }
@@ -35,8 +38,8 @@ template <Symbol symbol, class Integer>
 
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_fortran(const char* transa, const char* transb, const void* m, const void* n,
-                                                    const void* k, const T* alpha, const T* A, const void* lda,
-                                                    const T* B, const void* ldb, const T* beta, T* C, const void* ldc) {
+                                                   const void* k, const T* alpha, const T* A, const void* lda,
+                                                   const T* B, const void* ldb, const T* beta, T* C, const void* ldc) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
   auto original = [&] {
     // The two hidden string lengths are supplied, whether or not the caller did.
@@ -52,13 +55,12 @@ template <class T, Symbol symbol>
 
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_cblas(int layout, int transa, int transb, std::int64_t m, std::int64_t n,
-                                                  std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda,
-                                                  const T* B, std::int64_t ldb, Scalar<T> beta, T* C,
-                                                  std::int64_t ldc) {
+                                                 std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda,
+                                                 const T* B, std::int64_t ldb, Scalar<T> beta, T* C, std::int64_t ldc) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
   auto original = [&] {
-    using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*, std::int64_t,
-                              const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
+    using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*,
+                              std::int64_t, const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
     reinterpret_cast<Function>(site.function)(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   };
   const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
@@ -69,8 +71,9 @@ template <class T, Symbol symbol>
   if (valid) {
     const T a = ByValue<T>::get(alpha), b = ByValue<T>::get(beta);
     // Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)' over the same storage.
-    args = layout == column_major ? GemmArgs<T>{opa, opb, at(m), at(n), at(k), a, A, at(lda), B, at(ldb), b, C, at(ldc)}
-                                  : GemmArgs<T>{opb, opa, at(n), at(m), at(k), a, B, at(ldb), A, at(lda), b, C, at(ldc)};
+    args = layout == column_major
+               ? GemmArgs<T>{opa, opb, at(m), at(n), at(k), a, A, at(lda), B, at(ldb), b, C, at(ldc)}
+               : GemmArgs<T>{opb, opa, at(n), at(m), at(k), a, B, at(ldb), A, at(lda), b, C, at(ldc)};
     valid = args.valid();
   }
   gemm<T>(site, valid ? &args : nullptr, replay_of(original));
@@ -82,21 +85,21 @@ template <class T, Symbol symbol>
 using namespace blaslift;
 
 // On the stack: A, lda, B, ldb, beta, C, ldc.
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                          \
-  BLASLIFT_EXPORT void symbol(const char* transa, const char* transb, const void* m, const void* n, const void* k,  \
-                              const void* alpha) {                                                                  \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
-    return next_function(site, long_way_fortran<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), transa,  \
-                         transb, m, n, k, alpha);                                                                   \
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                         \
+  BLASLIFT_EXPORT void symbol(const char* transa, const char* transb, const void* m, const void* n, const void* k, \
+                              const void* alpha) {                                                                 \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
+    return next_function(site, long_way_fortran<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), transa, \
+                         transb, m, n, k, alpha);                                                                  \
   }
-// On the stack: A, lda, B, ldb, C, ldc, and complex scalars' addresses.  A float's register passes as a double's: nothing
-// looks at its value here.
-#define CBLAS(symbol, name, T, interface, width, prefix)                                                            \
-  BLASLIFT_EXPORT void symbol(int layout, int transa, int transb, std::int64_t m, std::int64_t n, std::int64_t k,   \
-                              double alpha, double beta) {                                                          \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
-    return next_function(site, long_way_cblas<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), layout,    \
-                         transa, transb, m, n, k, alpha, beta);                                                     \
+// On the stack: A, lda, B, ldb, C, ldc, and complex scalars' addresses.  A float's register passes as a double's:
+// nothing looks at its value here.
+#define CBLAS(symbol, name, T, interface, width, prefix)                                                          \
+  BLASLIFT_EXPORT void symbol(int layout, int transa, int transb, std::int64_t m, std::int64_t n, std::int64_t k, \
+                              double alpha, double beta) {                                                        \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                   \
+    return next_function(site, long_way_cblas<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), layout,  \
+                         transa, transb, m, n, k, alpha, beta);                                                   \
   }
 #define GEMM(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS, name, type)
 #include "api/routines.def"

@@ -14,8 +14,8 @@ double flops(std::int64_t m, std::int64_t n) {
 }
 
 template <class T, Symbol symbol>
-[[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda,
-                                           T* tau, T* work, const void* lwork, void* info) {
+[[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda, T* tau, T* work,
+                                           const void* lwork, void* info) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
   using Function = void (*)(const void*, const void*, T*, const void*, T*, T*, const void*, void*);
   auto original = [&] { reinterpret_cast<Function>(site.function)(m, n, A, lda, tau, work, lwork, info); };
@@ -29,10 +29,11 @@ template <class T, Symbol symbol>
 using namespace blaslift;
 
 // On the stack: lwork, info.
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                         \
-  BLASLIFT_EXPORT void symbol(const void* m, const void* n, void* A, const void* lda, void* tau, void* work) {     \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
-    return next_function(site, long_way<T, Symbol::symbol>, [] { return 0.0; }, m, n, A, lda, tau, work);          \
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                     \
+  BLASLIFT_EXPORT void symbol(const void* m, const void* n, void* A, const void* lda, void* tau, void* work) { \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                \
+    return next_function(                                                                                      \
+        site, long_way<T, Symbol::symbol>, [] { return 0.0; }, m, n, A, lda, tau, work);                       \
   }
 #define GEQRF(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
 #include "api/routines.def"

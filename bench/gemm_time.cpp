@@ -53,6 +53,8 @@ void fill(float& x, std::uint64_t& s) { x = static_cast<float>(uniform(s)); }
 void fill(double& x, std::uint64_t& s) { x = uniform(s); }
 void fill(std::complex<double>& x, std::uint64_t& s) { x = {uniform(s), uniform(s)}; }
 
+constexpr double warm_seconds = 3;
+
 using Wide = std::complex<long double>;
 Wide wide(float x) { return Wide(x); }
 Wide wide(double x) { return Wide(x); }
@@ -71,11 +73,13 @@ double worst(const Set<T>& set, int m, int n, int k) {
   std::uint64_t state = 12345;
   double largest = 0;
   for (int sample = 0; sample < 200; ++sample) {
-    const auto i = static_cast<std::size_t>((uniform(state) + 0.5) * m), j = static_cast<std::size_t>((uniform(state) + 0.5) * n);
+    const auto i = static_cast<std::size_t>((uniform(state) + 0.5) * m),
+               j = static_cast<std::size_t>((uniform(state) + 0.5) * n);
     Wide sum = 0;
     long double size = 0;
     for (std::size_t p = 0; p < static_cast<std::size_t>(k); ++p) {
-      const Wide a = wide(set.A[i + p * static_cast<std::size_t>(m)]), b = wide(set.B[p + j * static_cast<std::size_t>(k)]);
+      const Wide a = wide(set.A[i + p * static_cast<std::size_t>(m)]),
+                 b = wide(set.B[p + j * static_cast<std::size_t>(k)]);
       sum += a * b;
       size += std::abs(a) * std::abs(b);
     }
@@ -105,16 +109,21 @@ bool time_sizes(char precision, int repetitions, int count, char** sizes) {
     }
     const T one(1), zero(0);
     std::vector<double> seconds;
-    for (int r = -2; r < repetitions; ++r) {  // two warm calls, one a set
-      Set<T>& set = sets[(r + 2) % 2];
+    const auto call = [&](int which) {
+      Set<T>& set = sets[which % 2];
       const auto start = std::chrono::steady_clock::now();
       gemm(&m, &n, &k, &one, set.A.get(), set.B.get(), &zero, set.C.get());
-      if (r >= 0) seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-    }
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    };
+    // Warm: each set once, then until whoever computes has had the time to start up what it starts up.
+    double warm = 0;
+    for (int i = 0; i < 2 || warm < warm_seconds; ++i) warm += call(i);
+    for (int r = 0; r < repetitions; ++r) seconds.push_back(call(r));
     std::nth_element(seconds.begin(), seconds.begin() + repetitions / 2, seconds.end());
     const double error = std::max(worst(sets[0], m, n, k), worst(sets[1], m, n, k));
     right = right && error <= 1;
-    std::printf("%c %d %d %d %.6f %.3g\n", precision, m, n, k, seconds[static_cast<std::size_t>(repetitions / 2)], error);
+    std::printf("%c %d %d %d %.6f %.3g\n", precision, m, n, k, seconds[static_cast<std::size_t>(repetitions / 2)],
+                error);
     std::fflush(stdout);
   }
   return right;

@@ -6,9 +6,9 @@ namespace {
 template <class Int>
 void fortran(const Site& site, const Gemm& p) {
   // The hidden lengths of the two character arguments come last; libraries built by gfortran may read them.
-  using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const void*, const void*,
-                            const Int*, const void*, const Int*, const void*, void*, const Int*, std::size_t,
-                            std::size_t);
+  using Function =
+      void (*)(const char*, const char*, const Int*, const Int*, const Int*, const void*, const void*, const Int*,
+               const void*, const Int*, const void*, void*, const Int*, std::size_t, std::size_t);
   const char transa = static_cast<char>(p.transa), transb = static_cast<char>(p.transb);
   const Int m = static_cast<Int>(p.m), n = static_cast<Int>(p.n), k = static_cast<Int>(p.k);
   const Int lda = static_cast<Int>(p.lda), ldb = static_cast<Int>(p.ldb), ldc = static_cast<Int>(p.ldc);
@@ -38,8 +38,7 @@ void by_interface(const Site& site, const Gemm& p) {
     case Precision::d:
       return cblas<Int>(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
     case Precision::c:
-    case Precision::z:
-      return cblas<Int>(site, p, p.alpha, p.beta);
+    case Precision::z: return cblas<Int>(site, p, p.alpha, p.beta);
   }
 }
 

@@ -9,10 +9,10 @@ namespace blaslift {
 
 /// What a caller's call would have reached without us.
 struct Target {
-  void* function = nullptr;  ///< never null in a Target that `find_target` reports found
-  bool wide = false;         ///< 64-bit integers
-  std::string library;       ///< path of the object that defines `function`
-  const char* found_by = ""; ///< which of the searches below found it
+  void* function = nullptr;   ///< never null in a Target that `find_target` reports found
+  bool wide = false;          ///< 64-bit integers
+  std::string library;        ///< path of the object that defines `function`
+  const char* found_by = "";  ///< which of the searches below found it
 };
 
 /// Finds `symbol` for code at address `caller`, in this order: the calling object and its dependencies (breadth first,

@@ -83,16 +83,16 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   }
   const bool twin = is_twin(symbol, caller);
   const Site found{.caller = caller,
-                        .symbol = symbol,
-                        .wide = target.wide,
-                        .twin = twin,
-                        .counter = static_cast<std::uint8_t>(twin ? routine_count : static_cast<int>(info(symbol).routine)),
-                        .function = target.function,
-                        .code = &no_code,
-                        .code_was = 0,
-                        .library = interned(target.library),
-                        .found_by = target.found_by,
-                        .next = nullptr};
+                   .symbol = symbol,
+                   .wide = target.wide,
+                   .twin = twin,
+                   .counter = static_cast<std::uint8_t>(twin ? routine_count : static_cast<int>(info(symbol).routine)),
+                   .function = target.function,
+                   .code = &no_code,
+                   .code_was = 0,
+                   .library = interned(target.library),
+                   .found_by = target.found_by,
+                   .next = nullptr};
   const bool keep = site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
   static thread_local Site passing;
   Site* site = keep ? new Site(found) : &(passing = found);

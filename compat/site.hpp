@@ -1,5 +1,6 @@
-// Call sites: what one call instruction's calls reach.  The library underneath is a property of the caller (a plugin may
-// bring its own), so the answer of find_target is kept per return address, in a lock-free hash table read on every call.
+// Call sites: what one call instruction's calls reach.  The library underneath is a property of the caller (a plugin
+// may bring its own), so the answer of find_target is kept per return address, in a lock-free hash table read on every
+// call.
 #pragma once
 #include <atomic>
 #include <cstdint>
@@ -9,15 +10,15 @@
 namespace blaslift {
 
 struct Site {
-  const void* caller;       ///< return address of the call
+  const void* caller;  ///< return address of the call
   Symbol symbol;
-  bool wide;                ///< 64-bit integers
-  bool twin;                ///< the call comes from inside a CBLAS function that we forwarded to: counted there already
-  std::uint8_t counter;     ///< slot in the per-thread counters: the routine's, or a waste slot for twins
-  void* function;           ///< what to call, with the arguments as they came
-  const void* code;         ///< eight bytes of the calling code, and what they were:
-  std::uint64_t code_was;   ///<   an object unloaded and another loaded in its place must not inherit the answer
-  const char* library;      ///< path, for reports
+  bool wide;               ///< 64-bit integers
+  bool twin;               ///< the call comes from inside a CBLAS function that we forwarded to: counted there already
+  std::uint8_t counter;    ///< slot in the per-thread counters: the routine's, or a waste slot for twins
+  void* function;          ///< what to call, with the arguments as they came
+  const void* code;        ///< eight bytes of the calling code, and what they were:
+  std::uint64_t code_was;  ///<   an object unloaded and another loaded in its place must not inherit the answer
+  const char* library;     ///< path, for reports
   const char* found_by;
   Site* next;
 };

@@ -26,12 +26,12 @@ enum class Symbol : std::uint16_t {
 inline constexpr int symbol_count = static_cast<int>(Symbol::count);
 
 struct SymbolInfo {
-  const char* name;      ///< as exported, e.g. "cblas_dgemm64_"
-  const char* base;      ///< the routine's bare name, e.g. "dgemm"
+  const char* name;  ///< as exported, e.g. "cblas_dgemm64_"
+  const char* base;  ///< the routine's bare name, e.g. "dgemm"
   Routine routine;
   Interface interface;
   Width width;
-  const char* prefix;    ///< what the same library's other symbols begin with: "" or "scipy_"
+  const char* prefix;  ///< what the same library's other symbols begin with: "" or "scipy_"
 };
 
 inline constexpr SymbolInfo symbol_table[] = {

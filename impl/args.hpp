@@ -39,12 +39,13 @@ struct Product {
   Routine routine;
   Precision precision;
   index m, n, k;
-  bool alpha_zero;   ///< neither A nor B is read
-  bool beta_zero;    ///< C is not read
-  bool overlaps;     ///< C shares bytes with A or B
+  bool alpha_zero;  ///< neither A nor B is read
+  bool beta_zero;   ///< C is not read
+  bool overlaps;    ///< C shares bytes with A or B
 
   double flops() const {
-    return (is_complex(precision) ? 8.0 : 2.0) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+    return (is_complex(precision) ? 8.0 : 2.0) * static_cast<double>(m) * static_cast<double>(n) *
+           static_cast<double>(k);
   }
   double bytes_in() const {
     const double elements = static_cast<double>(m) * static_cast<double>(k) +
@@ -57,17 +58,10 @@ struct Product {
   }
 };
 
-/// Whether the storage from the first to the last element of two column-major matrices shares a byte.
-inline bool ranges_overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y, index rows_y,
-                           index cols_y, index ldy, std::size_t element) {
-  if (rows_x <= 0 || cols_x <= 0 || rows_y <= 0 || cols_y <= 0) return false;
-  auto end = [element](const void* p, index rows, index cols, index ld) {
-    return reinterpret_cast<std::uintptr_t>(p) + (static_cast<std::size_t>(cols - 1) * static_cast<std::size_t>(ld) +
-                                                  static_cast<std::size_t>(rows)) * element;
-  };
-  const auto x0 = reinterpret_cast<std::uintptr_t>(x), y0 = reinterpret_cast<std::uintptr_t>(y);
-  return x0 < end(y, rows_y, cols_y, ldy) && y0 < end(x, rows_x, cols_x, ldx);
-}
+/// Whether two column-major matrices share a byte.  Exact for blocks of one array (equal leading dimensions), LAPACK's
+/// normal pattern, where the address ranges interleave; elsewhere interleaving ranges count as shared.
+bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y, index rows_y, index cols_y, index ldy,
+             std::size_t element);
 
 template <class T>
 Product product_of(Routine routine, const GemmArgs<T>& a) {
@@ -78,8 +72,8 @@ Product product_of(Routine routine, const GemmArgs<T>& a) {
           .k = a.k,
           .alpha_zero = a.alpha == T(0),
           .beta_zero = a.beta == T(0),
-          .overlaps = ranges_overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
-                      ranges_overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T))};
+          .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
+                      overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T))};
 }
 
 /// "dgemm m=.. n=.. k=.."

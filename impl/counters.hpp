@@ -36,19 +36,19 @@ struct Counters {
   static constexpr std::uint64_t this_layout = 0x626c61736c696601;  // "blaslif", layout 1
   std::uint64_t layout;
   std::int32_t pid, parent;
-  std::uint64_t started_ns, now_ns;     ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
-  std::atomic<std::uint64_t> last_ns;   ///< CLOCK_MONOTONIC after the last call that was timed
-  Reason forwarded_reason;              ///< why forwarded calls of routed routines stayed
-  char command[64];                     ///< program's name
-  char backend[8];                      ///< "cuda", "host", or empty while none is open
+  std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
+  std::atomic<std::uint64_t> last_ns;  ///< CLOCK_MONOTONIC after the last call that was timed
+  Reason forwarded_reason;             ///< why forwarded calls of routed routines stayed
+  char command[64];                    ///< program's name
+  char backend[8];                     ///< "cuda", "host", or empty while none is open
   char device[96];
-  char detail[256];                     ///< why there is no device, or how it was lost
-  char warning[160];                    ///< foreign switches that change results
+  char detail[256];                         ///< why there is no device, or how it was lost
+  char warning[160];                        ///< foreign switches that change results
   char library[192], library_found_by[48];  ///< the first library underneath, and which search found it
   std::uint32_t library_wide;
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
-  std::atomic<std::uint32_t> threads;   ///< slots given out, may exceed thread_slots
+  std::atomic<std::uint32_t> threads;      ///< slots given out, may exceed thread_slots
   ThreadCounters slots[thread_slots + 1];  ///< the last is shared by whoever came late; its counts are approximate
 };
 
@@ -56,8 +56,8 @@ struct Counters {
 /// and while a route of ours runs on it: either way the forwarding path turns to the slow one, which sorts it out.
 struct ThreadState {
   ThreadCounters* slot;
-  bool inside;               ///< our own route is running: calls coming from it are neither counted nor routed
-  std::uint64_t nested_ns;   ///< measuring: time of calls inside the current one
+  bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
+  std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
 };
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

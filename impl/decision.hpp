@@ -1,5 +1,5 @@
-// Decision: where a call is computed, and why.  A pure function of the product, what is known about the machine, and the
-// policy, so that it can be printed and tested without a device.
+// Decision: where a call is computed, and why.  A pure function of the product, what is known about the machine, and
+// the policy, so that it can be printed and tested without a device.
 #pragma once
 #include <string>
 
@@ -11,29 +11,29 @@ namespace blaslift {
 enum class Route : std::uint8_t { cpu, device };
 
 /// Why a call went where it went.  The texts appear in summaries.
-#define BLASLIFT_REASONS(X)                                     \
-  X(faster, "faster on the device")                             \
-  X(forced, "forced")                                           \
-  X(small, "too small")                                         \
-  X(no_route, "no route yet")                                   \
-  X(off, "switched off")                                        \
-  X(measuring, "only measuring")                                \
-  X(invalid, "invalid arguments")                               \
-  X(nothing, "nothing to multiply")                             \
-  X(overlap, "output overlaps an input")                        \
-  X(no_device, "no usable device")                              \
-  X(transfers, "transfers cost more than they save")            \
-  X(startup, "device start-up not yet earned")                  \
-  X(no_room, "no room on the device")                           \
-  X(failed, "device failed, finished on the CPU")               \
-  X(forked, "in a forked child")                                \
+#define BLASLIFT_REASONS(X)                          \
+  X(faster, "faster on the device")                  \
+  X(forced, "forced")                                \
+  X(small, "too small")                              \
+  X(no_route, "no route yet")                        \
+  X(off, "switched off")                             \
+  X(measuring, "only measuring")                     \
+  X(invalid, "invalid arguments")                    \
+  X(nothing, "nothing to multiply")                  \
+  X(overlap, "output overlaps an input")             \
+  X(no_device, "no usable device")                   \
+  X(transfers, "transfers cost more than they save") \
+  X(startup, "device start-up not yet earned")       \
+  X(no_room, "no room on the device")                \
+  X(failed, "device failed, finished on the CPU")    \
+  X(forked, "in a forked child")                     \
   X(exiting, "process is exiting")
 
 enum class Reason : std::uint8_t {
 #define X(name, text) name,
   BLASLIFT_REASONS(X)
 #undef X
-  count
+      count
 };
 inline constexpr int reason_count = static_cast<int>(Reason::count);
 const char* text_of(Reason reason);
@@ -41,7 +41,7 @@ const char* text_of(Reason reason);
 enum class DeviceState : std::uint8_t {
   unopened,  ///< there may be one; opening it costs the start-up
   ready,
-  absent     ///< none, or given up
+  absent  ///< none, or given up
 };
 
 /// What a decision knows about the machine.

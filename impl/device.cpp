@@ -69,10 +69,20 @@ bool gpu_visible() {
 }
 
 LocalRank local_rank() {
-  constexpr const char* ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
-                                   "PMI_LOCAL_RANK", "PALS_LOCAL_RANKID", "FLUX_TASK_LOCAL_ID", "SLURM_LOCALID"};
-  constexpr const char* sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_LOCAL_SIZE",
-                                   "PMI_LOCAL_SIZE", "PALS_LOCAL_SIZE", "FLUX_TASK_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE"};
+  constexpr const char* ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK",
+                                   "MPI_LOCALRANKID",
+                                   "MV2_COMM_WORLD_LOCAL_RANK",
+                                   "PMI_LOCAL_RANK",
+                                   "PALS_LOCAL_RANKID",
+                                   "FLUX_TASK_LOCAL_ID",
+                                   "SLURM_LOCALID"};
+  constexpr const char* sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE",
+                                   "MPI_LOCALNRANKS",
+                                   "MV2_COMM_WORLD_LOCAL_SIZE",
+                                   "PMI_LOCAL_SIZE",
+                                   "PALS_LOCAL_SIZE",
+                                   "FLUX_TASK_LOCAL_SIZE",
+                                   "SLURM_NTASKS_PER_NODE"};
   LocalRank local{0, 1};
   for (const char* variable : ranks)
     if (const int rank = number_in(variable, -1); rank >= 0) {

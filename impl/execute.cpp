@@ -28,9 +28,7 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, Lane& lane, bool
   Outcome outcome;
   const bool a_plain = args.transa == Op::none, b_plain = args.transb == Op::none;
   const index mb = std::min(s.cut.mb, s.m), nb = std::min(s.cut.nb, s.n), kb = std::min(s.cut.kb, s.k);
-  const auto size = [](index rows, index cols) {  // lease parts start at multiples of 256 bytes
-    return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * sizeof(T) + 255) / 256 * 256;
-  };
+  const auto size = [](index rows, index cols) { return leased_bytes(rows, cols, sizeof(T)); };
   void* memory = nullptr;
   outcome.status = lane.lease(size(mb, kb) + size(kb, nb) + size(mb, nb), memory);
   if (outcome.status != Status::done) return outcome;
@@ -118,8 +116,8 @@ void finish(const GemmSchedule& s, std::size_t steps, const GemmArgs<T>& args, c
   }
 }
 
-#define GEMM(name, type)                                                                             \
-  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, Lane&, bool (*)());           \
+#define GEMM(name, type)                                                                   \
+  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, Lane&, bool (*)()); \
   template void finish(const GemmSchedule&, std::size_t, const GemmArgs<type>&, const UnderlyingGemm&);
 #include "api/routines.def"
 

@@ -13,7 +13,8 @@ struct Outcome {
   double bytes_in = 0, bytes_out = 0;
 };
 
-/// Runs the schedule until its end or the first failure.  `args.C` receives committed pieces only; A and B are read only.
+/// Runs the schedule until its end or the first failure.  `args.C` receives committed pieces only; A and B are read
+/// only.
 /// @param keep_going  asked between steps; false stops as a failure would, with Status::lost (the process is exiting).
 template <class T>
 Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, Lane& lane, bool (*keep_going)());

@@ -11,8 +11,8 @@
 namespace blaslift {
 namespace {
 
-/// While one of our own routes runs on this thread: what it calls underneath is not ours to count or route, and errno is
-/// the caller's again afterwards.
+/// While one of our own routes runs on this thread: what it calls underneath is not ours to count or route, and errno
+/// is the caller's again afterwards.
 class Inside {
  public:
   explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot), errno_(errno) {
@@ -39,14 +39,14 @@ bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); 
 
 Decision decide_now(const Runtime& r, const Product& product) {
   const Profile& profile = r.device.profile();
-  const Facts facts{.device = r.device.state(),
-                    .profile = &profile,
-                    .cpu_rate = r.cpu.rate(product.precision, product.flops(),
-                                           profile.cpu_rate[static_cast<int>(product.precision)]),
-                    .slowdown = r.slowdown.load(std::memory_order_relaxed),
-                    .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
-                    .forked = r.forked.load(std::memory_order_relaxed),
-                    .exiting = r.exiting.load(std::memory_order_relaxed)};
+  const Facts facts{
+      .device = r.device.state(),
+      .profile = &profile,
+      .cpu_rate = r.cpu.rate(product.precision, product.flops(), profile.cpu_rate[static_cast<int>(product.precision)]),
+      .slowdown = r.slowdown.load(std::memory_order_relaxed),
+      .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
+      .forked = r.forked.load(std::memory_order_relaxed),
+      .exiting = r.exiting.load(std::memory_order_relaxed)};
   const Policy policy{.on = r.options.on,
                       .measuring = r.options.measure,
                       .forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0,
@@ -98,11 +98,10 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   GemmSchedule schedule;
   Cut cut;
   Status status = Status::done;
-  const UnderlyingGemm underlying{[](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); },
-                                  &site};
+  const UnderlyingGemm underlying{
+      [](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); }, &site};
   const std::uint64_t start = now_ns();
-  if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), backend->facts().memory, cut))
-    return unable(Reason::no_room);
+  if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), backend->facts().memory, cut)) return unable(Reason::no_room);
   Lane* lane = backend->acquire(underlying, status);
   if (lane) {
     try {
@@ -126,9 +125,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   c.bytes_in.fetch_add(static_cast<std::uint64_t>(outcome.bytes_in), std::memory_order_relaxed);
   c.bytes_out.fetch_add(static_cast<std::uint64_t>(outcome.bytes_out), std::memory_order_relaxed);
   if (outcome.status != Status::done && outcome.bytes_out == 0)  // nothing committed, as if we had never been there
-    return unable(exiting                                  ? Reason::exiting
-                  : outcome.status == Status::no_memory ? Reason::no_room
-                                                        : Reason::failed);
+    return unable(exiting ? Reason::exiting : outcome.status == Status::no_memory ? Reason::no_room : Reason::failed);
   if (outcome.status != Status::done) {
     finish(schedule, outcome.steps, args, underlying);
     reason = Reason::failed;

@@ -7,7 +7,8 @@
 namespace blaslift {
 
 /// Computes one call that the forwarding path did not settle.
-/// @param args   the call's arguments, or null if they are invalid: then the call is replayed, so that the library's own
+/// @param args   the call's arguments, or null if they are invalid: then the call is replayed, so that the library's
+/// own
 ///               xerbla reports it.  No lock is held and nothing is left to undo then: xerbla may not return.
 /// @param replay the call as it came.
 template <class T>

@@ -42,7 +42,7 @@ bool parse_bytes(std::size_t& target, const char* value) {
   if (*value < '0' || *value > '9') return false;
   const unsigned long long number = std::strtoull(value, &end, 10);
   const std::string_view suffix = end;
-  const int shift = suffix.empty()                     ? 0
+  const int shift = suffix.empty()                       ? 0
                     : suffix == "K"sv || suffix == "k"sv ? 10
                     : suffix == "M"sv || suffix == "m"sv ? 20
                     : suffix == "G"sv || suffix == "g"sv ? 30
@@ -73,12 +73,10 @@ constexpr OptionInfo table[] = {
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
      "summary at exit: on stderr for people, appended to a file as a line of JSON for programs",
      [](Options& o, const char* v) { return o.report = v, *v != '\0'; }},
-    {"BLASLIFT_FALLBACK", "a library's path", "found by itself",
-     "BLAS/LAPACK for callers that bring none of their own",
+    {"BLASLIFT_FALLBACK", "a library's path", "found by itself", "BLAS/LAPACK for callers that bring none of their own",
      [](Options& o, const char* v) { return o.fallback = v, *v != '\0'; }},
     {"BLASLIFT_PROFILE", "a file of rates", "built-in, or the XDG cache's for this device",
-     "rates that the cost model starts from",
-     [](Options& o, const char* v) { return o.profile = v, *v != '\0'; }},
+     "rates that the cost model starts from", [](Options& o, const char* v) { return o.profile = v, *v != '\0'; }},
     {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
      [](Options& o, const char* v) { return o.counters = v, *v != '\0'; }},
     {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",

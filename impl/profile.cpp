@@ -44,8 +44,8 @@ Profile built_in_profile(const char* device_class) {
   };
   // Transfer rates are those of a single thread staging through a pinned ring; product rates are large cuBLAS products.
   constexpr Class classes[] = {
-      {"sm_90", 9e9, 9e9, 0.45, 50e12, 54e12, 50e12, 54e12},  // H100: docs/performance.md
-      {"sm_80", 9e9, 9e9, 0.45, 18e12, 17e12, 18e12, 17e12},  // A100's data sheet, less a tenth
+      {"sm_90", 9e9, 9e9, 0.45, 50e12, 54e12, 50e12, 54e12},   // H100: docs/performance.md
+      {"sm_80", 9e9, 9e9, 0.45, 18e12, 17e12, 18e12, 17e12},   // A100's data sheet, less a tenth
       {"sm_100", 9e9, 9e9, 0.45, 65e12, 33e12, 65e12, 33e12},  // B200's data sheet, less a tenth
       {"host", 8e9, 8e9, 0.001, 20e9, 10e9, 20e9, 10e9},
       {"", 6e9, 6e9, 0.6, 5e12, 0.2e12, 5e12, 0.2e12},  // an unknown card may well have little FP64
@@ -53,8 +53,8 @@ Profile built_in_profile(const char* device_class) {
   const Class* found = &classes[std::size(classes) - 1];
   for (const Class& c : classes)
     if (std::string_view(device_class) == c.name) found = &c;
-  // The CPU is taken for fast until calls that stay on it have been timed: a wrong guess this way costs one slow call, the
-  // other way it would never be found out.
+  // The CPU is taken for fast until calls that stay on it have been timed: a wrong guess this way costs one slow call,
+  // the other way it would never be found out.
   const double cores = std::thread::hardware_concurrency() ? std::thread::hardware_concurrency() : 1;
   return {.in_rate = found->in,
           .out_rate = found->out,
@@ -72,7 +72,8 @@ bool read_profile(const std::string& path, Profile& profile, std::string& proble
     char name[64], rest[8];
     double value = 0;
     if (std::sscanf(line, " %63s", name) != 1 || name[0] == '#') continue;
-    const bool numeric = std::sscanf(line, " %63s %lf %7s", name, &value, rest) == 2 && std::isfinite(value) && value > 0;
+    const bool numeric =
+        std::sscanf(line, " %63s %lf %7s", name, &value, rest) == 2 && std::isfinite(value) && value > 0;
     bool known = false;
     for (const Key& key : keys)
       if (numeric && std::string_view(name) == key.name) key.field(profile) = value, known = true;

@@ -8,10 +8,10 @@
 namespace blaslift {
 
 struct Profile {
-  double in_rate;           ///< bytes/s, program's memory to device, as our lanes move it
-  double out_rate;          ///< bytes/s, device to program's memory
-  double latency_seconds;   ///< per routed call, whatever its size
-  double startup_seconds;   ///< opening the device
+  double in_rate;                     ///< bytes/s, program's memory to device, as our lanes move it
+  double out_rate;                    ///< bytes/s, device to program's memory
+  double latency_seconds;             ///< per routed call, whatever its size
+  double startup_seconds;             ///< opening the device
   double gemm_rate[precision_count];  ///< flop/s of a large product on the device
   double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
 };

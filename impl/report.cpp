@@ -122,10 +122,11 @@ std::string to_text(const Summary& s) {
 std::string to_json(const Summary& s, const Counters* one) {
   std::string text = "{";
   if (one)
-    text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) + ", \"library\": " +
-            quoted(one->library) + ", \"found_by\": " + quoted(one->library_found_by) +
+    text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) +
+            ", \"library\": " + quoted(one->library) + ", \"found_by\": " + quoted(one->library_found_by) +
             format(", \"integers\": %d, ", one->library_wide ? 64 : 32);
-  text += format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);
+  text +=
+      format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);
   text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());
   text += ", \"warning\": " + quoted(s.warnings.empty() ? "" : s.warnings.front());
   text += ", \"routines\": {";
@@ -133,10 +134,11 @@ std::string to_json(const Summary& s, const Counters* one) {
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
     if (x.calls() == 0) continue;
-    text += format("%s\"%s\": {\"calls\": %llu, \"routed\": %llu, \"cpu_seconds\": %.9g, \"device_seconds\": %.9g, "
-                   "\"bytes_in\": %.17g, \"bytes_out\": %.17g, \"stayed\": {",
-                   first ? "" : ", ", routine_names[r], static_cast<unsigned long long>(x.calls()),
-                   static_cast<unsigned long long>(x.routed), x.cpu_seconds, x.device_seconds, x.bytes_in, x.bytes_out);
+    text += format(
+        "%s\"%s\": {\"calls\": %llu, \"routed\": %llu, \"cpu_seconds\": %.9g, \"device_seconds\": %.9g, "
+        "\"bytes_in\": %.17g, \"bytes_out\": %.17g, \"stayed\": {",
+        first ? "" : ", ", routine_names[r], static_cast<unsigned long long>(x.calls()),
+        static_cast<unsigned long long>(x.routed), x.cpu_seconds, x.device_seconds, x.bytes_in, x.bytes_out);
     first = false;
     bool first_reason = true;
     for (int reason = 0; reason < reason_count; ++reason)

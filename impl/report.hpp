@@ -20,8 +20,8 @@ struct Summary {
   };
   int processes = 0;
   std::array<PerRoutine, routine_count> routines{};
-  std::string backend, device;        ///< of the first process that had one
-  std::vector<std::string> details;   ///< why there was none, each reason once
+  std::string backend, device;       ///< of the first process that had one
+  std::vector<std::string> details;  ///< why there was none, each reason once
   std::vector<std::string> warnings;
 
   void add(const Counters& counters);

@@ -72,12 +72,13 @@ void CpuRates::learn(Precision precision, double flops, double seconds) {
   rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);
 }
 
-Runtime::Runtime() : options(read_options(environ)), device([this]() -> const Options& {
-  // Counters before the device, which notes there why it is absent.
-  set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
-                  options.on ? Reason::small : Reason::off);
-  return options;
-}()) {}
+Runtime::Runtime()
+    : options(read_options(environ)), device([this]() -> const Options& {
+        // Counters before the device, which notes there why it is absent.
+        set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
+                        options.on ? Reason::small : Reason::off);
+        return options;
+      }()) {}
 
 Runtime& runtime() {
   // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.

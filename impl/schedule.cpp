@@ -19,12 +19,13 @@ index halve(index x) {
 
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut) {
   cut = {m, n, k};
-  // In floating point: m * k may overflow for sizes that no memory holds.
-  auto needed = [&] {
+  // In floating point first: m * k may overflow for sizes that no memory holds.
+  auto too_large = [&] {
     const double mb = static_cast<double>(cut.mb), nb = static_cast<double>(cut.nb), kb = static_cast<double>(cut.kb);
-    return (mb * kb + kb * nb + mb * nb) * static_cast<double>(element);
+    return (mb * kb + kb * nb + mb * nb) * static_cast<double>(element) > static_cast<double>(memory) ||
+           cut.bytes(element) > memory;
   };
-  while (needed() > static_cast<double>(memory)) {
+  while (too_large()) {
     index& largest = cut.kb > std::max(cut.mb, cut.nb) ? cut.kb : cut.mb > cut.nb ? cut.mb : cut.nb;
     if (largest == 1) return false;
     const index half = halve(largest);
@@ -81,15 +82,18 @@ std::string check(const GemmSchedule& s) {
     const Block& x = step.block;
     switch (step.kind) {
       case StepKind::upload_a:
-        if (!inside(x, s.m, s.k) || x.rows > s.cut.mb || x.cols > s.cut.kb) return fault(at, "A's block is out of bounds");
+        if (!inside(x, s.m, s.k) || x.rows > s.cut.mb || x.cols > s.cut.kb)
+          return fault(at, "A's block is out of bounds");
         a = x;
         break;
       case StepKind::upload_b:
-        if (!inside(x, s.k, s.n) || x.rows > s.cut.kb || x.cols > s.cut.nb) return fault(at, "B's block is out of bounds");
+        if (!inside(x, s.k, s.n) || x.rows > s.cut.kb || x.cols > s.cut.nb)
+          return fault(at, "B's block is out of bounds");
         b = x;
         break;
       case StepKind::upload_c:
-        if (!inside(x, s.m, s.n) || x.rows > s.cut.mb || x.cols > s.cut.nb) return fault(at, "C's block is out of bounds");
+        if (!inside(x, s.m, s.n) || x.rows > s.cut.mb || x.cols > s.cut.nb)
+          return fault(at, "C's block is out of bounds");
         c = x;
         c_loaded = true;
         break;

@@ -18,27 +18,34 @@ struct Block {
 };
 
 enum class StepKind : std::uint8_t {
-  upload_a,   ///< block of op(A): rows of C x a chunk of k
-  upload_b,   ///< block of op(B): a chunk of k x columns of C
-  upload_c,   ///< block of C, where beta needs it
-  multiply,   ///< block of C from the operands uploaded last; `first` scales by beta, later chunks of k add
-  fetch,      ///< piece of C's block into ring slot `slot`
-  commit      ///< the piece in ring slot `slot` into the caller's C
+  upload_a,  ///< block of op(A): rows of C x a chunk of k
+  upload_b,  ///< block of op(B): a chunk of k x columns of C
+  upload_c,  ///< block of C, where beta needs it
+  multiply,  ///< block of C from the operands uploaded last; `first` scales by beta, later chunks of k add
+  fetch,     ///< piece of C's block into ring slot `slot`
+  commit     ///< the piece in ring slot `slot` into the caller's C
 };
 
 struct Step {
   StepKind kind;
-  Block block;        ///< upload_*: of that operand; multiply: of C; fetch, commit: the piece of C
+  Block block;           ///< upload_*: of that operand; multiply: of C; fetch, commit: the piece of C
   index k0 = 0, kb = 0;  ///< multiply: the chunk of k
-  bool first = false; ///< multiply: first chunk of its block
-  int slot = 0;       ///< fetch, commit
+  bool first = false;    ///< multiply: first chunk of its block
+  int slot = 0;          ///< fetch, commit
 };
+
+/// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.
+constexpr std::size_t leased_bytes(index rows, index cols, std::size_t element) {
+  return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * element + 255) / 256 * 256;
+}
 
 /// How a product is cut.
 struct Cut {
-  index mb, nb, kb;   ///< largest block of C and largest chunk of k
-  std::size_t bytes(std::size_t element) const {  ///< device memory for one block of each operand
-    return static_cast<std::size_t>(mb * kb + kb * nb + mb * nb) * element;
+  index mb, nb, kb;  ///< largest block of C and largest chunk of k
+
+  /// Device memory for one block of each operand.
+  std::size_t bytes(std::size_t element) const {
+    return leased_bytes(mb, kb, element) + leased_bytes(kb, nb, element) + leased_bytes(mb, nb, element);
   }
 };
 
@@ -49,8 +56,8 @@ struct GemmSchedule {
   std::vector<Step> steps;
 };
 
-/// The largest cut whose operands fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on nothing else, so the
-/// same call is cut the same way every time.
+/// The largest cut whose operands fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on nothing else, so
+/// the same call is cut the same way every time.
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut);
 
 /// The schedule for a product cut this way, its pieces at most `ring_bytes` large (at least one element must fit).

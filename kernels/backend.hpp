@@ -1,5 +1,5 @@
-// Backend: the device as the schedules see it.  One interface, two implementations (cuda, host) in modules of their own,
-// opened at the first call that could use them, and a fault-injecting decorator for the tests.  tests/unit/
+// Backend: the device as the schedules see it.  One interface, two implementations (cuda, host) in modules of their
+// own, opened at the first call that could use them, and a fault-injecting decorator for the tests.  tests/unit/
 // conformance.cpp says what each operation must do.
 //
 // No exception and no standard-library type crosses this boundary: a module may carry its own C++ runtime.
@@ -25,11 +25,10 @@ struct UnderlyingGemm {
 };
 
 struct DeviceFacts {
-  char name[96];        ///< e.g. "NVIDIA H100 80GB HBM3"
-  char driver[80];      ///< driver and library versions, for reports
-  char profile[16];     ///< which built-in rates fit: "sm_90", "host" ...
-  std::size_t memory;   ///< bytes that all calls together may lease
-  double startup_seconds;  ///< what opening took
+  char name[96];       ///< e.g. "NVIDIA H100 80GB HBM3"
+  char driver[80];     ///< driver and library versions, for reports
+  char profile[16];    ///< which built-in rates fit: "sm_90", "host" ...
+  std::size_t memory;  ///< bytes that all calls together may lease
 };
 
 /// A stream of operations for one call: they run in the order given.  Used by one thread at a time.
@@ -77,7 +76,7 @@ class Backend {
 };
 
 struct OpenRequest {
-  std::size_t memory_limit;  ///< bytes of device memory at most; 0: a polite share
+  std::size_t memory_limit;    ///< bytes of device memory at most; 0: a polite share
   int local_rank, local_size;  ///< this process among those of its job on this node
 };
 

@@ -16,7 +16,8 @@ inline void copy_block(void* to, index ldt, const void* from, index lds, index r
     return;
   }
   for (index j = 0; j < cols; ++j)
-    std::memcpy(t + static_cast<std::size_t>(j * ldt) * element, f + static_cast<std::size_t>(j * lds) * element, column);
+    std::memcpy(t + static_cast<std::size_t>(j * ldt) * element, f + static_cast<std::size_t>(j * lds) * element,
+                column);
 }
 
 }  // namespace blaslift

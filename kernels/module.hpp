@@ -5,12 +5,12 @@
 #include "kernels/backend.hpp"
 
 /// Defines the module's entry: `open` is Backend* (const OpenRequest&, char* why, std::size_t why_size).
-#define BLASLIFT_MODULE(open)                                                                              \
-  extern "C" __attribute__((visibility("default"))) blaslift::Backend* blaslift_open_backend(              \
-      int version, const blaslift::OpenRequest* request, char* why, std::size_t why_size) {                \
-    if (version != blaslift::backend_version) {                                                            \
-      std::snprintf(why, why_size, "the device module belongs to another version of blaslift");            \
-      return nullptr;                                                                                      \
-    }                                                                                                      \
-    return open(*request, why, why_size);                                                                  \
+#define BLASLIFT_MODULE(open)                                                                   \
+  extern "C" __attribute__((visibility("default"))) blaslift::Backend* blaslift_open_backend(   \
+      int version, const blaslift::OpenRequest* request, char* why, std::size_t why_size) {     \
+    if (version != blaslift::backend_version) {                                                 \
+      std::snprintf(why, why_size, "the device module belongs to another version of blaslift"); \
+      return nullptr;                                                                           \
+    }                                                                                           \
+    return open(*request, why, why_size);                                                       \
   }

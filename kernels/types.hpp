@@ -30,8 +30,9 @@ constexpr std::size_t element_size(Precision p) {
 constexpr bool is_complex(Precision p) { return p == Precision::c || p == Precision::z; }
 constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
-/// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS semantics
-/// to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host memory.
+/// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS
+/// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
+/// memory.
 struct Gemm {
   Precision precision;
   Op transa, transb;

@@ -8,9 +8,9 @@ namespace blaslift {
 
 /// The device's primary context, shared with the program, and how to notice that it is gone.
 ///
-/// The program may reset the device between two calls of ours: our streams and handles are dangling then, and using them
-/// may crash rather than fail.  A context is numbered for the life of the process, so the number is compared before every
-/// call; once it differs, this process never touches the device again.
+/// The program may reset the device between two calls of ours: our streams and handles are dangling then, and using
+/// them may crash rather than fail.  A context is numbered for the life of the process, so the number is compared
+/// before every call; once it differs, this process never touches the device again.
 class Context {
  public:
   /// Takes device `ordinal`'s primary context and makes it current on this thread.  Returns an error sentence or "".

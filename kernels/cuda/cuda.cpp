@@ -103,7 +103,8 @@ class CudaLane final : public Lane {
                 std::size_t element) override {
     // Pieces of whole columns where a slot holds one, else parts of a column.
     const index elements = static_cast<index>(ring_slot_bytes / element);
-    const index piece_rows = std::min(rows, elements), piece_cols = std::max<index>(1, elements / std::max<index>(1, rows));
+    const index piece_rows = std::min(rows, elements),
+                piece_cols = std::max<index>(1, elements / std::max<index>(1, rows));
     for (index j = 0; j < cols; j += piece_cols)
       for (index i = 0; i < rows; i += piece_rows) {
         const index r = std::min(piece_rows, rows - i), c = std::min(piece_cols, cols - j);
@@ -113,7 +114,8 @@ class CudaLane final : public Lane {
           return static_cast<std::size_t>(row + col * ld) * element;
         };
         const std::size_t width = static_cast<std::size_t>(r) * element;
-        if (const cudaError_t waited = cudaEventSynchronize(sent_[slot]); waited != cudaSuccess) return status_of(waited);
+        if (const cudaError_t waited = cudaEventSynchronize(sent_[slot]); waited != cudaSuccess)
+          return status_of(waited);
         copy_block(staging_[slot], r, static_cast<const char*>(from) + at(i, j, lds), lds, r, c, element);
         const Status status = in_order(
             [&] {
@@ -134,8 +136,8 @@ class CudaLane final : public Lane {
     const auto call = [&]<class T>(auto function, T) {
       return status_of(function(handle_, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k,
                                 static_cast<const T*>(p.alpha), static_cast<const T*>(p.A), p.lda,
-                                static_cast<const T*>(p.B), p.ldb, static_cast<const T*>(p.beta),
-                                static_cast<T*>(p.C), p.ldc));
+                                static_cast<const T*>(p.B), p.ldb, static_cast<const T*>(p.beta), static_cast<T*>(p.C),
+                                p.ldc));
     };
     switch (p.precision) {
       case Precision::s: return call(cublasSgemm_64, float{});
@@ -163,7 +165,7 @@ class CudaLane final : public Lane {
   /// Ends the call on this lane; the memory goes back to the pool.
   void finish();
 
-  CUcontext before = nullptr;  ///< the caller's current context during a call
+  CUcontext before = nullptr;                                    ///< the caller's current context during a call
   cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  ///< the caller's, likewise
 
  private:
@@ -206,7 +208,8 @@ class CudaBackend final : public Backend {
       freed_.notify_all();
       return nullptr;
     }
-    cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  // the program may be capturing a graph on this thread
+    cudaStreamCaptureMode capture =
+        cudaStreamCaptureModeRelaxed;  // the program may be capturing a graph on this thread
     (void)cudaThreadExchangeStreamCaptureMode(&capture);
     CudaLane* lane = nullptr;
     if (!idle_.empty()) {
@@ -238,7 +241,8 @@ class CudaBackend final : public Backend {
     leave(before, capture);
   }
 
-  /// Waits for `bytes` of the memory that all lanes share.  Each lane leases once a call, so whoever waits holds nothing.
+  /// Waits for `bytes` of the memory that all lanes share.  Each lane leases once a call, so whoever waits holds
+  /// nothing.
   bool reserve(std::size_t bytes) {
     std::unique_lock lock(mutex_);
     if (bytes > facts_.memory) return false;

@@ -1,6 +1,6 @@
 // A stand-in for libblaslift_host.so in the tests: the host backend, failing as INJECTED_FAULT says:
-// "K", "K:no_memory", "K:lost", with ":torn" behind it for garbage in the ring, or "never" for a device that does not open.
-// Writes the number of operations seen to the file INJECTED_FAULT_COUNT at exit.
+// "K", "K:no_memory", "K:lost", with ":torn" behind it for garbage in the ring, or "never" for a device that does not
+// open. Writes the number of operations seen to the file INJECTED_FAULT_COUNT at exit.
 #include <cstdlib>
 #include <string_view>
 

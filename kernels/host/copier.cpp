@@ -1,6 +1,7 @@
 #include "kernels/host/copier.hpp"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include <condition_variable>
 #include <exception>
@@ -29,14 +30,7 @@ class Copier {
   bool run(const Job& job) {
     std::unique_lock own(callers_, std::try_to_lock);
     if (!own) return false;
-    if (!started_) {
-      try {
-        std::thread(&Copier::loop, this).detach();
-      } catch (const std::exception&) {
-        return false;
-      }
-      started_ = true;
-    }
+    if (!started_ && !start()) return false;
     std::unique_lock lock(mutex_);
     job_ = &job;
     changed_.notify_all();
@@ -45,6 +39,20 @@ class Copier {
   }
 
  private:
+  /// The thread and its team must never run the program's signal handlers: they inherit a mask with everything blocked.
+  bool start() {
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      std::thread(&Copier::loop, this).detach();
+      started_ = true;
+    } catch (const std::exception&) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    return started_;
+  }
+
   void loop() {
     pthread_setname_np(pthread_self(), "blaslift-copy");
     std::unique_lock lock(mutex_);

@@ -15,7 +15,8 @@ namespace {
 
 class HostLane final : public Lane {
  public:
-  HostLane(const UnderlyingGemm& underlying, std::size_t ring_bytes) : underlying_(underlying), ring_bytes_(ring_bytes) {}
+  HostLane(const UnderlyingGemm& underlying, std::size_t ring_bytes)
+      : underlying_(underlying), ring_bytes_(ring_bytes) {}
   ~HostLane() {
     std::free(memory_);
     std::free(ring_);

@@ -1,5 +1,5 @@
-// The host backend: "device memory" is memory of its own, products go to the library underneath, on copies.  It runs the
-// same schedules as the GPU, which is how everything but the kernels is tested without one.
+// The host backend: "device memory" is memory of its own, products go to the library underneath, on copies.  It runs
+// the same schedules as the GPU, which is how everything but the kernels is tested without one.
 #pragma once
 #include "kernels/backend.hpp"
 

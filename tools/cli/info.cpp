@@ -58,7 +58,8 @@ void print_info(const Options& options, bool profile_only) {
                                                     : std::string();
   std::string problem;
   const bool read = !path.empty() && read_profile(path, profile, problem);
-  if (!problem.empty()) std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", path.c_str(), problem.c_str());
+  if (!problem.empty())
+    std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", path.c_str(), problem.c_str());
   if (profile_only) {
     std::printf("%s", to_text(profile).c_str());
     return;

@@ -38,7 +38,8 @@ class CounterDirectory {
   CounterDirectory() {
     const char* base = std::getenv("TMPDIR");
     path_ = std::string(base && *base ? base : "/tmp") + "/blaslift-XXXXXX";
-    if (!mkdtemp(path_.data())) throw std::runtime_error("no directory for counters: " + path_ + ": " + std::strerror(errno));
+    if (!mkdtemp(path_.data()))
+      throw std::runtime_error("no directory for counters: " + path_ + ": " + std::strerror(errno));
   }
   ~CounterDirectory() {
     std::error_code ignored;
@@ -57,7 +58,7 @@ std::vector<Counters*> gather(const std::string& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) {
     const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
     if (fd < 0) continue;
-    struct stat status{};
+    struct stat status {};
     void* p = fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Counters))
                   ? mmap(nullptr, sizeof(Counters), PROT_READ, MAP_SHARED, fd, 0)
                   : MAP_FAILED;
@@ -68,7 +69,8 @@ std::vector<Counters*> gather(const std::string& directory) {
     if (counters->layout == Counters::this_layout) one.add(*counters);
     if (one.calls() > 0) found.push_back(counters);
   }
-  std::sort(found.begin(), found.end(), [](const Counters* a, const Counters* b) { return a->started_ns < b->started_ns; });
+  std::sort(found.begin(), found.end(),
+            [](const Counters* a, const Counters* b) { return a->started_ns < b->started_ns; });
   return found;
 }
 
@@ -92,7 +94,7 @@ Finished launch(const std::vector<std::string>& command, const std::map<std::str
   const std::string preload = preloaded && *preloaded ? library + ":" + preloaded : library;
 
   const std::uint64_t start = now_ns();
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = pass_on;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   sigset_t mask, before;
@@ -118,7 +120,7 @@ Finished launch(const std::vector<std::string>& command, const std::map<std::str
   }
   child = pid;
   for (const int signal : passed) {
-    struct sigaction present{};
+    struct sigaction present {};
     sigaction(signal, nullptr, &present);
     if (present.sa_handler != SIG_IGN) sigaction(signal, &action, nullptr);  // nohup stays nohup
   }

@@ -12,15 +12,15 @@ namespace blaslift::cli {
 std::string library_directory();
 
 struct Finished {
-  int wait_status;       ///< as waitpid gives it
+  int wait_status;  ///< as waitpid gives it
   double wall_seconds;
   std::vector<Counters*> processes;  ///< of the tree, in order of their first call; those without a call are left out
   Summary summary;
 };
 
-/// Runs `command` with the library preloaded and `variables` added to its environment, passing signals on, and waits for
-/// it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command that cannot be executed ends
-/// with status 127 (not found) or 126, as in a shell.
+/// Runs `command` with the library preloaded and `variables` added to its environment, passing signals on, and waits
+/// for it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command that cannot be executed
+/// ends with status 127 (not found) or 126, as in a shell.
 Finished launch(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables);
 
 /// Ends this process as `wait_status` says: the same exit status, or the same signal.

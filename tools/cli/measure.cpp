@@ -43,13 +43,13 @@ void print(const char* name, const Row& row, double wall, bool rate) {
 
 void print_measurement(const Finished& finished) {
   const double wall = finished.wall_seconds;
-  std::fprintf(stderr, "blaslift: measured %.3f s, %d process%s with BLAS or LAPACK calls of the kinds intercepted\n", wall,
-               finished.summary.processes, finished.summary.processes == 1 ? "" : "es");
+  std::fprintf(stderr, "blaslift: measured %.3f s, %d process%s with BLAS or LAPACK calls of the kinds intercepted\n",
+               wall, finished.summary.processes, finished.summary.processes == 1 ? "" : "es");
   if (finished.processes.empty()) return;
   std::fprintf(stderr, "blaslift: library underneath: %s (%d-bit integers)\n", finished.processes.front()->library,
                finished.processes.front()->library_wide ? 64 : 32);
-  std::fprintf(stderr, "\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run", "Gflop/s",
-               "GPU wins, s", "GPU's s");
+  std::fprintf(stderr, "\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
+               "Gflop/s", "GPU wins, s", "GPU's s");
   Row all;
   for (int r = 0; r < routine_count; ++r) {
     Row total, classes[size_classes];
@@ -73,10 +73,11 @@ void print_measurement(const Finished& finished) {
     all.offloadable += total.offloadable;
     all.device += total.device;
   }
-  std::fprintf(stderr,
-               "\nblaslift: %.1f %% of the run is spent there; a GPU would take %.3f s of it in %.3f s (transfers included,\n"
-               "blaslift: by the profile's rates): the run would take %.3f s instead of %.3f s\n",
-               100 * all.seconds / wall, all.offloadable, all.device, wall - all.offloadable + all.device, wall);
+  std::fprintf(
+      stderr,
+      "\nblaslift: %.1f %% of the run is spent there; a GPU would take %.3f s of it in %.3f s (transfers included,\n"
+      "blaslift: by the profile's rates): the run would take %.3f s instead of %.3f s\n",
+      100 * all.seconds / wall, all.offloadable, all.device, wall - all.offloadable + all.device, wall);
 }
 
 }  // namespace blaslift::cli
