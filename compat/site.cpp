@@ -77,7 +77,8 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   if (!find_target(symbol, caller, fallback, target, looked)) {
     std::fprintf(stderr,
                  "blaslift: no BLAS/LAPACK underneath: looked for %s.\n"
-                 "blaslift: link the program with one, or name one: BLASLIFT_FALLBACK=/path/to/libblas.so.3\n",
+                 "blaslift: link the program with one (-Wl,--no-as-needed -lblaslift -lblas), or name one: "
+                 "BLASLIFT_FALLBACK=/path/to/libblas.so.3\n",
                  looked.c_str());
     std::abort();
   }

@@ -28,10 +28,11 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
                       p.bytes_out() / facts.profile->out_rate + p.flops() / facts.profile->gemm_rate[precision]) *
                      (policy.fixed ? 1.0 : facts.slowdown);
   if (policy.measuring) return d.reason = Reason::measuring, d;
+  // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
+  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  if (!policy.forced && volume < small_product) return d.reason = Reason::small, d;
   if (facts.device == DeviceState::absent) return d.reason = Reason::no_device, d;
   if (policy.forced) return d.route = Route::device, d.reason = Reason::forced, d;
-  if (static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) < small_product)
-    return d.reason = Reason::small, d;
   if (d.saving() <= 0) return d;
   // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
   // the best that knowing the future could do.

@@ -24,7 +24,11 @@ CLI::App* add_launcher(CLI::App& app, const char* name, const char* help) {
 
 /// The program: what stood behind "--", or else what the launcher's own options left over.
 std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::string> command) {
-  if (command.empty()) command = launcher.remaining();
+  const std::vector<std::string> others = launcher.remaining();
+  if (command.empty())
+    command = others;
+  else if (!others.empty())
+    throw CLI::ExtrasError(others);
   if (command.empty()) throw CLI::RequiredError("a program to run");
   if (command.front().starts_with("-")) throw CLI::ExtrasError({command.front()});
   return command;

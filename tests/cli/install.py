@@ -1,0 +1,60 @@
+"""Installs a build into a fresh prefix and uses it as other projects would: find_package, pkg-config, the command."""
+
+import argparse
+import os
+import subprocess
+import tempfile
+
+PROJECT = """cmake_minimum_required(VERSION 3.20)
+project(user C)
+find_package(blaslift REQUIRED)
+find_package(BLAS REQUIRED)
+add_executable(user program.c)
+target_link_libraries(user PRIVATE blaslift::blaslift ${BLAS_LIBRARIES})
+"""
+
+
+def call(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, **options)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def check_relinked(program):
+    """Linked with us first, it reports without any preload."""
+    environment = os.environ | {"BLASLIFT_REPORT": "stderr", "BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all"}
+    output = call(program, "exit", "0", env=environment)
+    assert "dgemm   1 call; 1 on the device" in output, output
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--cmake", required=True)
+    parser.add_argument("--program", required=True)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        prefix = os.path.join(scratch, "prefix")
+        call(arguments.cmake, "--install", arguments.build, "--prefix", prefix)
+        libraries = os.path.dirname(call("find", prefix, "-name", "libblaslift.so").strip())
+
+        source = os.path.join(scratch, "user")
+        os.mkdir(source)
+        with open(os.path.join(source, "CMakeLists.txt"), "w") as f:
+            f.write(PROJECT)
+        os.symlink(os.path.abspath(arguments.program), os.path.join(source, "program.c"))
+        call(arguments.cmake, "-S", source, "-B", source + "/build", f"-DCMAKE_PREFIX_PATH={prefix}")
+        call(arguments.cmake, "--build", source + "/build")
+        check_relinked(source + "/build/user")
+
+        flags = call("pkg-config", "--libs", "blaslift", env=os.environ | {"PKG_CONFIG_PATH": libraries + "/pkgconfig"})
+        call("cc", "-Wl,--as-needed", arguments.program, "-o", source + "/by-pkg-config", *flags.split(), f"-Wl,-rpath,{libraries}", "-lblas")
+        check_relinked(source + "/by-pkg-config")
+
+        output = call(prefix + "/bin/blaslift", "run", "--backend", "host", "--force", "all", source + "/build/user", "exit", "0")
+        assert "1 on the device" in output, output
+    print("install ok")
+
+
+if __name__ == "__main__":
+    main()

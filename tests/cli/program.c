@@ -1,0 +1,67 @@
+/* A program for the command's tests: multiplies, then ends in the way it is told.
+ *
+ *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | exec PROGRAM | wait FILE
+ *
+ * tree: itself, a child that leaves by _exit, and one that kills itself, one product each.
+ * exec: a product, then the program PROGRAM "exit 0" in its place.
+ * wait: writes FILE, then waits for SIGTERM or SIGUSR1 and exits with 40 or 41. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
+                   const int*, const double*, const int*, const double*, double*, const int*, size_t, size_t);
+
+static void product(void) {
+  enum { n = 24 };
+  static double A[n * n], B[n * n], C[n * n];
+  const double one = 1, zero = 0;
+  const int size = n;
+  for (int i = 0; i < n * n; ++i) A[i] = i % 7, B[i] = i % 5, C[i] = 0.0 / 0.0;
+  dgemm_("N", "N", &size, &size, &size, &one, A, &size, B, &size, &zero, C, &size, 1, 1);
+  for (int i = 0; i < n; ++i)
+    for (int j = 0; j < n; ++j) {
+      double sum = 0; /* small integers: exact in any order */
+      for (int p = 0; p < n; ++p) sum += A[i + p * n] * B[p + j * n];
+      if (C[i + j * n] != sum) {
+        fprintf(stderr, "wrong product\n");
+        _exit(99);
+      }
+    }
+}
+
+static void caught(int signal) { _exit(signal == SIGTERM ? 40 : 41); }
+
+int main(int argc, char** argv) {
+  const char* how = argc > 1 ? argv[1] : "";
+  const int number = argc > 2 ? atoi(argv[2]) : 0;
+  product();
+  if (!strcmp(how, "exit")) exit(number);
+  if (!strcmp(how, "_exit")) _exit(number);
+  if (!strcmp(how, "kill")) raise(number);
+  if (!strcmp(how, "exec")) execl(argv[2], argv[2], "exit", "0", (char*)NULL);
+  if (!strcmp(how, "tree")) {
+    if (fork() == 0) {
+      product();
+      _exit(0);
+    }
+    if (fork() == 0) {
+      product();
+      raise(SIGKILL);
+    }
+    while (wait(NULL) > 0) {
+    }
+    return 0;
+  }
+  if (!strcmp(how, "wait")) {
+    signal(SIGTERM, caught);
+    signal(SIGUSR1, caught);
+    FILE* ready = fopen(argv[2], "w");
+    if (ready) fclose(ready);
+    for (;;) pause();
+  }
+  return 98;
+}
