@@ -32,6 +32,28 @@ struct alignas(64) ThreadCounters {
 
 inline constexpr int thread_slots = 512;
 
+/// A text that several threads may want to leave: the first one wins, readers see all of it or nothing.
+template <std::size_t size>
+class Note {
+ public:
+  /// True for the one caller that may `publish`.
+  bool claim() { return state_.exchange(1, std::memory_order_relaxed) == 0; }
+  void publish(const char* text) {
+    std::size_t i = 0;
+    for (; text[i] && i + 1 < size; ++i) text_[i] = text[i];
+    text_[i] = '\0';
+    state_.store(2, std::memory_order_release);
+  }
+  void set(const char* text) {
+    if (*text && claim()) publish(text);
+  }
+  const char* get() const { return state_.load(std::memory_order_acquire) == 2 ? text_ : ""; }
+
+ private:
+  std::atomic<std::uint32_t> state_;  ///< 0 free, 1 being written, 2 there
+  char text_[size];
+};
+
 struct Counters {
   static constexpr std::uint64_t this_layout = 0x626c61736c696601;  // "blaslif", layout 1
   std::uint64_t layout;
@@ -40,11 +62,12 @@ struct Counters {
   std::atomic<std::uint64_t> last_ns;  ///< CLOCK_MONOTONIC after the last call that was timed
   Reason forwarded_reason;             ///< why forwarded calls of routed routines stayed
   char command[64];                    ///< program's name
-  char backend[8];                     ///< "cuda", "host", or empty while none is open
-  char device[96];
-  char detail[256];                         ///< why there is no device, or how it was lost
-  char warning[160];                        ///< foreign switches that change results
-  char library[192], library_found_by[48];  ///< the first library underneath, and which search found it
+  Note<8> backend;                     ///< "cuda" or "host", once one is open
+  Note<96> device;
+  Note<256> detail;   ///< why there is no device, or how it was lost
+  Note<160> warning;  ///< foreign switches that change results
+  Note<192> library;  ///< the first library underneath; with it:
+  Note<48> library_found_by;
   std::uint32_t library_wide;
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];

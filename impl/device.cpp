@@ -21,11 +21,6 @@ std::string own_directory() {
   return slash ? std::string(self.dli_fname, slash) : ".";
 }
 
-template <std::size_t n>
-void keep(char (&field)[n], const char* text) {
-  std::snprintf(field, n, "%s", text);
-}
-
 int number_in(const char* variable, int otherwise) {
   const char* value = std::getenv(variable);
   if (!value || *value < '0' || *value > '9') return otherwise;
@@ -153,15 +148,15 @@ Backend* Device::open() {
   const DeviceFacts& facts = backend_->facts();
   profile_[1] = profile_for(facts.profile, facts.name, options_);
   Counters& c = counters();
-  keep(c.backend, name);
-  keep(c.device, facts.name);
-  if (options_.backend != BackendChoice::host) keep(c.warning, foreign_switches().c_str());
+  c.backend.set(name);
+  c.device.set(facts.name);
+  if (options_.backend != BackendChoice::host) c.warning.set(foreign_switches().c_str());
   state_.store(DeviceState::ready, std::memory_order_release);
   return backend_;
 }
 
 void Device::lose(const std::string& why) {
-  keep(counters().detail, why.c_str());
+  counters().detail.set(why.c_str());
   state_.store(DeviceState::absent, std::memory_order_release);
 }
 

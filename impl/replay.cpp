@@ -1,7 +1,6 @@
 #include "impl/replay.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 
 #include "impl/runtime.hpp"
@@ -14,12 +13,12 @@ bool enter(const Site& site) {
   if (!thread_state.slot) {
     thread_state.slot = claim_slot();
     Counters& c = counters();
-    if (!*c.library) {
+    if (c.library.claim()) {
       char* real = realpath(site.library, nullptr);
-      std::snprintf(c.library, sizeof c.library, "%s", real ? real : site.library);
-      std::free(real);
-      std::snprintf(c.library_found_by, sizeof c.library_found_by, "%s", site.found_by);
       c.library_wide = site.wide;
+      c.library_found_by.set(site.found_by);
+      c.library.publish(real ? real : site.library);
+      std::free(real);
     }
   }
   return !site.twin;

@@ -82,9 +82,9 @@ void Summary::add(const Counters& c) {
   }
   if (calls() == before) return;  // made no call of ours
   ++processes;
-  if (backend.empty() && *c.backend) backend = c.backend, device = c.device;
-  add_once(details, c.detail);
-  add_once(warnings, c.warning);
+  if (backend.empty()) backend = c.backend.get(), device = c.device.get();
+  add_once(details, c.detail.get());
+  add_once(warnings, c.warning.get());
 }
 
 std::string to_text(const Summary& s) {
@@ -123,7 +123,7 @@ std::string to_json(const Summary& s, const Counters* one) {
   std::string text = "{";
   if (one)
     text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) +
-            ", \"library\": " + quoted(one->library) + ", \"found_by\": " + quoted(one->library_found_by) +
+            ", \"library\": " + quoted(one->library.get()) + ", \"found_by\": " + quoted(one->library_found_by.get()) +
             format(", \"integers\": %d, ", one->library_wide ? 64 : 32);
   text +=
       format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);

@@ -46,7 +46,7 @@ void print_measurement(const Finished& finished) {
   std::fprintf(stderr, "blaslift: measured %.3f s, %d process%s with BLAS or LAPACK calls of the kinds intercepted\n",
                wall, finished.summary.processes, finished.summary.processes == 1 ? "" : "es");
   if (finished.processes.empty()) return;
-  std::fprintf(stderr, "blaslift: library underneath: %s (%d-bit integers)\n", finished.processes.front()->library,
+  std::fprintf(stderr, "blaslift: library underneath: %s (%d-bit integers)\n", finished.processes.front()->library.get(),
                finished.processes.front()->library_wide ? 64 : 32);
   std::fprintf(stderr, "\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
                "Gflop/s", "GPU wins, s", "GPU's s");
