@@ -120,6 +120,10 @@ void* search(const char* name, const link_map* caller, const char* fallback, con
 
 }  // namespace
 
+void* find_function(const char* name, const void* caller, const char* fallback, const char*& found_by) {
+  return search(name, object_of(caller), fallback, found_by);
+}
+
 bool is_ours(const void* address) {
   static const char here = 0;
   Dl_info self{}, other{};

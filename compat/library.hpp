@@ -24,6 +24,9 @@ struct Target {
 /// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
 bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);
 
+/// The searches of find_target for a name of any kind; null if nothing has it.
+void* find_function(const char* name, const void* caller, const char* fallback, const char*& found_by);
+
 /// Whether `address` lies in this or another copy of blaslift.
 bool is_ours(const void* address);
 

@@ -26,13 +26,13 @@ std::uint64_t clock_ns(clockid_t clock) {
   return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
 }
 
-void* map(int fd) {
+void* map(int fd, std::size_t bytes) {
   const int flags = fd >= 0 ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS;
-  void* p = mmap(nullptr, sizeof(Counters), PROT_READ | PROT_WRITE, flags, fd, 0);
+  void* p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, flags, fd, 0);
   return p == MAP_FAILED ? nullptr : p;
 }
 
-void* map_file(const char* dir) {
+void* map_file(const char* dir, std::size_t bytes) {
   for (int attempt = 0; attempt < 1000; ++attempt) {  // exec keeps the pid: each image gets a file of its own
     char path[4096];
     if (std::snprintf(path, sizeof path, "%s/%d.%d", dir, getpid(), attempt) >= static_cast<int>(sizeof path))
@@ -43,7 +43,7 @@ void* map_file(const char* dir) {
       return nullptr;
     }
     // Reserved now: a full disk must not become a SIGBUS at some later increment.
-    void* p = posix_fallocate(fd, 0, sizeof(Counters)) == 0 ? map(fd) : nullptr;
+    void* p = posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0 ? map(fd, bytes) : nullptr;
     if (!p) unlink(path);
     close(fd);
     return p;
@@ -54,9 +54,7 @@ void* map_file(const char* dir) {
 Counters last_resort;  // no memory to map: count in the library's own
 
 Counters* create() {
-  const char* dir = directory.load(std::memory_order_acquire);
-  void* memory = dir ? map_file(dir) : nullptr;
-  if (!memory) memory = map(-1);
+  void* memory = map_counters(sizeof(Counters));
   if (!memory) memory = &last_resort;
   Counters* c = static_cast<Counters*>(memory);  // zero pages are valid objects: atomics of integers
   c->pid = getpid();
@@ -74,6 +72,12 @@ Counters* create() {
 }
 
 }  // namespace
+
+void* map_counters(std::size_t bytes) {
+  const char* dir = directory.load(std::memory_order_acquire);
+  void* memory = dir ? map_file(dir, bytes) : nullptr;
+  return memory ? memory : map(-1, bytes);
+}
 
 std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 

@@ -100,6 +100,9 @@ bool counters_exist();
 /// Set once, before the first counters(); `path` must stay valid.
 void set_counters_up(const char* path, Reason forwarded);
 
+/// Zeroed memory for counters: a new mapped file in the directory of set_counters_up, else private; null if neither.
+void* map_counters(std::size_t bytes);
+
 /// Calls of one routine that took the forwarding path, summed over threads.
 std::uint64_t forwarded_calls(const Counters& counters, Routine routine);
 

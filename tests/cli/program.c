@@ -1,10 +1,12 @@
 /* A program for the command's tests: multiplies, then ends in the way it is told.
  *
- *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | exec PROGRAM | wait FILE
+ *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | exec PROGRAM | wait FILE | others
  *
  * tree: itself, a child that leaves by _exit, and one that kills itself, one product each.
  * exec: a product, then the program PROGRAM "exit 0" in its place.
+ * others: three dtrsm_, two of them with an error that its xerbla_ leaves by a jump.
  * wait: writes FILE, then waits for SIGTERM or SIGUSR1 and exits with 40 or 41. */
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +35,29 @@ static void product(void) {
     }
 }
 
+extern void dtrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*,
+                   const double*, const int*, double*, const int*, size_t, size_t, size_t, size_t);
+
+static jmp_buf back;
+void xerbla_(const char* name, const int* info, size_t length) {
+  (void)length;
+  if (!strncmp(name, "DTRSM", 5) && *info == 5) longjmp(back, 1);
+  _exit(97);
+}
+
+static int others(void) {
+  double A[4] = {2, 1, 0, 4}, B[4] = {2, 5, 4, 10};
+  const double one = 1;
+  const int n = 2, wrong = -1;
+  for (volatile int i = 0; i < 2; ++i)
+    if (!setjmp(back)) {
+      dtrsm_("L", "L", "N", "N", &wrong, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
+      return 96; /* did not jump */
+    }
+  dtrsm_("L", "L", "N", "N", &n, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
+  return B[0] == 1 && B[1] == 1 && B[2] == 2 && B[3] == 2 ? 0 : 95;
+}
+
 static void caught(int signal) { _exit(signal == SIGTERM ? 40 : 41); }
 
 int main(int argc, char** argv) {
@@ -42,6 +67,7 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "exit")) exit(number);
   if (!strcmp(how, "_exit")) _exit(number);
   if (!strcmp(how, "kill")) raise(number);
+  if (!strcmp(how, "others")) return others();
   if (!strcmp(how, "exec")) execl(argv[2], argv[2], "exit", "0", (char*)NULL);
   if (!strcmp(how, "tree")) {
     if (fork() == 0) {

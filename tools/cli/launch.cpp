@@ -53,25 +53,33 @@ class CounterDirectory {
   std::string path_;
 };
 
-std::vector<Counters*> gather(const std::string& directory) {
-  std::vector<Counters*> found;
+/// Maps a counters file if it is one of type T, for the life of this process: the directory goes before it is read.
+template <class T>
+T* map_counters_file(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return nullptr;
+  struct stat status {};
+  void* p = fstat(fd, &status) == 0 && status.st_size == static_cast<off_t>(sizeof(T))
+                ? mmap(nullptr, sizeof(T), PROT_READ, MAP_SHARED, fd, 0)
+                : MAP_FAILED;
+  close(fd);
+  auto* counters = p == MAP_FAILED ? nullptr : static_cast<T*>(p);
+  return counters && counters->layout == T::this_layout ? counters : nullptr;
+}
+
+void gather(const std::string& directory, Finished& finished) {
   for (const auto& entry : fs::directory_iterator(directory)) {
-    const int fd = open(entry.path().c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) continue;
-    struct stat status {};
-    void* p = fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(Counters))
-                  ? mmap(nullptr, sizeof(Counters), PROT_READ, MAP_SHARED, fd, 0)
-                  : MAP_FAILED;
-    close(fd);
-    if (p == MAP_FAILED) continue;
-    auto* counters = static_cast<Counters*>(p);  // stays mapped until the end: the directory goes first
-    Summary one;
-    if (counters->layout == Counters::this_layout) one.add(*counters);
-    if (one.calls() > 0) found.push_back(counters);
+    if (auto* counters = map_counters_file<Counters>(entry.path())) {
+      Summary one;
+      one.add(*counters);
+      if (one.calls() > 0) finished.processes.push_back(counters);
+    } else if (auto* others = map_counters_file<OtherCounters>(entry.path())) {
+      finished.others.push_back(others);
+    }
   }
-  std::sort(found.begin(), found.end(),
+  std::sort(finished.processes.begin(), finished.processes.end(),
             [](const Counters* a, const Counters* b) { return a->started_ns < b->started_ns; });
-  return found;
+  for (const Counters* process : finished.processes) finished.summary.add(*process);
 }
 
 }  // namespace
@@ -87,11 +95,12 @@ std::string library_directory() {
                            (self / "../lib").string());
 }
 
-Finished launch(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables) {
+Finished launch(const char* library, const std::vector<std::string>& command,
+                const std::map<std::string, std::string>& variables) {
   const CounterDirectory directory;
-  const std::string library = library_directory() + "/libblaslift.so";
+  const std::string path = library_directory() + "/" + library;
   const char* preloaded = std::getenv("LD_PRELOAD");
-  const std::string preload = preloaded && *preloaded ? library + ":" + preloaded : library;
+  const std::string preload = preloaded && *preloaded ? path + ":" + preloaded : path;
 
   const std::uint64_t start = now_ns();
   struct sigaction action {};
@@ -131,8 +140,7 @@ Finished launch(const std::vector<std::string>& command, const std::map<std::str
   }
   child = 0;
   finished.wall_seconds = 1e-9 * static_cast<double>(now_ns() - start);
-  finished.processes = gather(directory.path());
-  for (const Counters* process : finished.processes) finished.summary.add(*process);
+  gather(directory.path(), finished);
   return finished;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "impl/report.hpp"
+#include "tools/measure/others.hpp"
 
 namespace blaslift::cli {
 
@@ -15,13 +16,15 @@ struct Finished {
   int wait_status;  ///< as waitpid gives it
   double wall_seconds;
   std::vector<Counters*> processes;  ///< of the tree, in order of their first call; those without a call are left out
+  std::vector<OtherCounters*> others;  ///< of processes measured
   Summary summary;
 };
 
-/// Runs `command` with the library preloaded and `variables` added to its environment, passing signals on, and waits
+/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment, passing signals on, and waits
 /// for it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command that cannot be executed
 /// ends with status 127 (not found) or 126, as in a shell.
-Finished launch(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables);
+Finished launch(const char* library, const std::vector<std::string>& command,
+                const std::map<std::string, std::string>& variables);
 
 /// Ends this process as `wait_status` says: the same exit status, or the same signal.
 [[noreturn]] void end_like(int wait_status);

@@ -59,7 +59,7 @@ Options options_with(const std::map<std::string, std::string>& variables) {
 
 int run(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool quiet,
         const std::string& json) {
-  const cli::Finished finished = cli::launch(command, variables);
+  const cli::Finished finished = cli::launch("libblaslift.so", command, variables);
   if (!quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
   if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
     std::fprintf(stderr, "blaslift: %s cannot be written\n", json.c_str());
@@ -68,7 +68,7 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
 
 int measure(const std::vector<std::string>& command, std::map<std::string, std::string> variables) {
   variables["BLASLIFT_MEASURE"] = "on";
-  const cli::Finished finished = cli::launch(command, variables);
+  const cli::Finished finished = cli::launch("libblaslift_measure.so", command, variables);
   cli::print_measurement(finished);
   cli::end_like(finished.wait_status);
 }

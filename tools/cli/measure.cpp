@@ -1,7 +1,10 @@
 #include "tools/cli/measure.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
 namespace blaslift::cli {
 namespace {
@@ -39,18 +42,50 @@ void print(const char* name, const Row& row, double wall, bool rate) {
     std::fprintf(stderr, " %12s %10s\n", "-", "-");
 }
 
+/// The routines that blaslift does not intercept, by own time.  Returns their own time in seconds.
+double print_others(const Finished& finished, double wall) {
+  constexpr std::size_t most_rows = 12;
+  std::vector<std::pair<double, int>> order;
+  std::vector<Row> rows(other_count);
+  Row rest;
+  double seconds = 0;
+  for (int i = 0; i < other_count; ++i) {
+    Row& row = rows[static_cast<std::size_t>(i)];
+    for (const OtherCounters* process : finished.others) {
+      row.calls += static_cast<double>(process->routines[i].calls.load());
+      row.seconds += 1e-9 * static_cast<double>(process->routines[i].own_ns.load());
+    }
+    seconds += row.seconds;
+    if (row.calls > 0) order.emplace_back(-row.seconds, i);
+  }
+  std::sort(order.begin(), order.end());
+  if (!order.empty()) std::fprintf(stderr, "  not intercepted:\n");
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Row& row = rows[static_cast<std::size_t>(order[i].second)];
+    if (i < most_rows)
+      print(other_names[order[i].second], row, wall, false);
+    else
+      rest.calls += row.calls, rest.seconds += row.seconds;
+  }
+  if (rest.calls > 0) print("others", rest, wall, false);
+  return seconds;
+}
+
 }  // namespace
 
 void print_measurement(const Finished& finished) {
   const double wall = finished.wall_seconds;
-  std::fprintf(stderr, "blaslift: measured %.3f s, %d process%s with BLAS or LAPACK calls of the kinds intercepted\n",
-               wall, finished.summary.processes, finished.summary.processes == 1 ? "" : "es");
-  if (finished.processes.empty()) return;
-  std::fprintf(stderr, "blaslift: library underneath: %s (%d-bit integers)\n", finished.processes.front()->library.get(),
-               finished.processes.front()->library_wide ? 64 : 32);
-  std::fprintf(stderr, "\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
-               "Gflop/s", "GPU wins, s", "GPU's s");
   Row all;
+  std::fprintf(stderr, "blaslift: measured %.3f s", wall);
+  if (finished.processes.empty() && finished.others.empty()) {
+    std::fprintf(stderr, ", without a call to BLAS or LAPACK\n");
+    return;
+  }
+  if (!finished.processes.empty())
+    std::fprintf(stderr, " over %s (%d-bit integers)", finished.processes.front()->library.get(),
+                 finished.processes.front()->library_wide ? 64 : 32);
+  std::fprintf(stderr, "\n\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
+               "Gflop/s", "GPU wins, s", "GPU's s");
   for (int r = 0; r < routine_count; ++r) {
     Row total, classes[size_classes];
     for (const Counters* process : finished.processes)
@@ -73,11 +108,14 @@ void print_measurement(const Finished& finished) {
     all.offloadable += total.offloadable;
     all.device += total.device;
   }
+  const double others = print_others(finished, wall);
   std::fprintf(
       stderr,
-      "\nblaslift: %.1f %% of the run is spent there; a GPU would take %.3f s of it in %.3f s (transfers included,\n"
-      "blaslift: by the profile's rates): the run would take %.3f s instead of %.3f s\n",
-      100 * all.seconds / wall, all.offloadable, all.device, wall - all.offloadable + all.device, wall);
+      "\nblaslift: %.1f %% of the run in routines that blaslift intercepts, %.1f %% in other BLAS and LAPACK.\n"
+      "blaslift: A GPU would take %.3f s of it in %.3f s, transfers included, by the profile's rates:\n"
+      "blaslift: the run would take %.3f s instead of %.3f s.\n",
+      100 * all.seconds / wall, 100 * others / wall, all.offloadable, all.device, wall - all.offloadable + all.device,
+      wall);
 }
 
 }  // namespace blaslift::cli
