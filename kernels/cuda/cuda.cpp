@@ -15,6 +15,7 @@
 #include "kernels/cuda/context.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/module.hpp"
+#include "kernels/share.hpp"
 
 namespace blaslift {
 namespace {
@@ -241,24 +242,7 @@ class CudaBackend final : public Backend {
     leave(before, capture);
   }
 
-  /// Waits for `bytes` of the memory that all lanes share.  Each lane leases once a call, so whoever waits holds
-  /// nothing.
-  bool reserve(std::size_t bytes) {
-    std::unique_lock lock(mutex_);
-    if (bytes > facts_.memory) return false;
-    freed_.wait(lock, [&] { return reserved_ + bytes <= facts_.memory; });
-    reserved_ += bytes;
-    return true;
-  }
-
-  void unreserve(std::size_t bytes) {
-    {
-      std::lock_guard lock(mutex_);
-      reserved_ -= bytes;
-    }
-    freed_.notify_all();
-  }
-
+  Share& share() { return share_; }
   std::size_t ring_bytes() const { return ring_bytes_; }
 
  private:
@@ -277,6 +261,7 @@ class CudaBackend final : public Backend {
     // A polite share: four fifths of the card, split among the job's processes on this node.
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
+    share_.set_limit(facts_.memory);
     ring_bytes_ = std::clamp<std::size_t>(facts_.memory / 8, 64, ring_slot_bytes);
 
     cudaMemPoolProps pool{};
@@ -317,13 +302,13 @@ class CudaBackend final : public Backend {
   std::condition_variable freed_;
   std::vector<CudaLane*> idle_;
   int lanes_ = 0;
-  std::size_t reserved_ = 0;
+  Share share_;
   bool lost_ = false;
 };
 
 Status CudaLane::lease(std::size_t bytes, void*& memory) {
   if (leased_) finish();
-  if (!backend_.reserve(bytes)) return Status::no_memory;
+  if (!backend_.share().take(bytes)) return Status::no_memory;
   leased_bytes_ = bytes;
   const Status status = status_of(cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream_));
   if (status != Status::done) leased_ = nullptr;
@@ -335,7 +320,7 @@ void CudaLane::finish() {
   // After a failure the stream may still be reading the staging buffers; nothing may be reused before it is idle.
   (void)cudaStreamSynchronize(stream_);
   if (leased_) (void)cudaFreeAsync(leased_, stream_);
-  if (leased_bytes_) backend_.unreserve(leased_bytes_);
+  if (leased_bytes_) backend_.share().give_back(leased_bytes_);
   leased_ = nullptr;
   leased_bytes_ = 0;
   (void)cudaGetLastError();

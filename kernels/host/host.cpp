@@ -9,16 +9,17 @@
 #include <new>
 
 #include "kernels/host/copier.hpp"
+#include "kernels/share.hpp"
 
 namespace blaslift {
 namespace {
 
 class HostLane final : public Lane {
  public:
-  HostLane(const UnderlyingGemm& underlying, std::size_t ring_bytes)
-      : underlying_(underlying), ring_bytes_(ring_bytes) {}
+  HostLane(const UnderlyingGemm& underlying, std::size_t ring_bytes, Share& share)
+      : underlying_(underlying), ring_bytes_(ring_bytes), share_(share) {}
   ~HostLane() {
-    std::free(memory_);
+    end_lease();
     std::free(ring_);
   }
   HostLane(const HostLane&) = delete;
@@ -27,7 +28,9 @@ class HostLane final : public Lane {
   bool has_ring() { return (ring_ = static_cast<char*>(fresh(ring_bytes_ * ring_slots))) != nullptr; }
 
   Status lease(std::size_t bytes, void*& memory) override {
-    std::free(memory_);
+    end_lease();
+    if (!share_.take(bytes)) return Status::no_memory;
+    leased_ = bytes;
     memory_ = memory = fresh(bytes);
     return memory ? Status::done : Status::no_memory;
   }
@@ -53,6 +56,13 @@ class HostLane final : public Lane {
   std::size_t ring_bytes() const override { return ring_bytes_; }
 
  private:
+  void end_lease() {
+    std::free(memory_);
+    memory_ = nullptr;
+    if (leased_) share_.give_back(leased_);
+    leased_ = 0;
+  }
+
   static void* fresh(std::size_t bytes) {
     constexpr std::size_t alignment = 256;
     void* p = std::aligned_alloc(alignment, (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
@@ -64,7 +74,9 @@ class HostLane final : public Lane {
 
   UnderlyingGemm underlying_;
   std::size_t ring_bytes_;
+  Share& share_;
   void* memory_ = nullptr;
+  std::size_t leased_ = 0;
   char* ring_ = nullptr;
 };
 
@@ -75,6 +87,7 @@ class HostBackend final : public Backend {
     facts_.memory = memory_limit ? memory_limit : pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
+    share_.set_limit(facts_.memory);
     // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
     ring_bytes_ = std::clamp<std::size_t>(facts_.memory / 8, 64, std::size_t{4} << 20);
   }
@@ -82,7 +95,7 @@ class HostBackend final : public Backend {
   const DeviceFacts& facts() const override { return facts_; }
 
   Lane* acquire(const UnderlyingGemm& underlying, Status& status) override {
-    HostLane* lane = new (std::nothrow) HostLane(underlying, ring_bytes_);
+    HostLane* lane = new (std::nothrow) HostLane(underlying, ring_bytes_, share_);
     if (lane && lane->has_ring()) return status = Status::done, lane;
     delete lane;
     status = Status::no_memory;
@@ -94,6 +107,7 @@ class HostBackend final : public Backend {
  private:
   DeviceFacts facts_{};
   std::size_t ring_bytes_;
+  Share share_;
 };
 
 }  // namespace

@@ -1,11 +1,12 @@
 // A program that uses CUDA itself between its BLAS calls, in the ways that have broken interposers.
 //
-//   cuda_program plain|current|capture|reset|sticky
+//   cuda_program plain|current|capture|reset|sticky|full
 //
 //   plain    products only
 //   current  another current context (none, and a driver context of its own) is the same after each product
 //   capture  a product while this thread captures a graph: the capture survives
 //   reset    cudaDeviceReset between products
+//   full     the program takes all of the device's memory, and gives it back
 //   sticky   a kernel of the program's own ends its context with an illegal address
 //
 // Every product is checked; prints what it saw and "ok" last, or exits 1.
@@ -31,8 +32,7 @@ void expect(bool good, const char* what) {
 }
 
 /// C = A B with A[i,p] = (i + p) % 7, B[p,j] = (p * j) % 5: exact in double whatever the order.
-void product(const char* when) {
-  const int n = 517;
+void product(const char* when, int n = 517) {
   std::vector<double> A(n * n), B(n * n), C(n * n, NAN);
   for (int j = 0; j < n; ++j)
     for (int i = 0; i < n; ++i) A[i + j * n] = (i + j) % 7, B[i + j * n] = (i * j) % 5;
@@ -87,6 +87,15 @@ int main(int argc, char** argv) {
     expect(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal) == cudaSuccess, "begin capture");
     product("during a capture");
     expect(cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph, "the capture survives");
+  } else if (mode == "full") {
+    std::vector<void*> taken;
+    for (size_t bytes = size_t{8} << 30; bytes >= size_t{1} << 20; bytes /= 2)
+      for (void* p = nullptr; cudaMalloc(&p, bytes) == cudaSuccess;) taken.push_back(p);
+    cudaGetLastError();
+    expect(taken.size() > 3, "the program has the device's memory");
+    product("without room on the device", 2100);
+    for (void* p : taken) cudaFree(p);
+    product("with room again", 2100);
   } else if (mode == "reset") {
     for (int i = 0; i < 3; ++i) {
       expect(cudaDeviceReset() == cudaSuccess, "cudaDeviceReset");
