@@ -37,7 +37,10 @@ template <std::size_t size>
 class Note {
  public:
   /// True for the one caller that may `publish`.
-  bool claim() { return state_.exchange(1, std::memory_order_relaxed) == 0; }
+  bool claim() {
+    std::uint32_t unclaimed = 0;
+    return state_.compare_exchange_strong(unclaimed, 1, std::memory_order_relaxed);
+  }
   void publish(const char* text) {
     std::size_t i = 0;
     for (; text[i] && i + 1 < size; ++i) text_[i] = text[i];

@@ -1,11 +1,11 @@
 #include "impl/options.hpp"
 
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 
 #include "compat/symbols.hpp"
+#include "impl/text.hpp"
 
 namespace blaslift {
 namespace {
@@ -36,19 +36,23 @@ bool parse_force(Options& o, const char* value) {
   return true;
 }
 
+bool parse_text(std::string& target, const char* value) {
+  if (*value) target = value;
+  return *value != '\0';
+}
+
 /// "1073741824", "512M", "2G"
 bool parse_bytes(std::size_t& target, const char* value) {
-  char* end = nullptr;
-  if (*value < '0' || *value > '9') return false;
-  const unsigned long long number = std::strtoull(value, &end, 10);
-  const std::string_view suffix = end;
-  const int shift = suffix.empty()                       ? 0
-                    : suffix == "K"sv || suffix == "k"sv ? 10
-                    : suffix == "M"sv || suffix == "m"sv ? 20
-                    : suffix == "G"sv || suffix == "g"sv ? 30
-                                                         : -1;
-  if (shift < 0 || number == 0 || number > (SIZE_MAX >> shift)) return false;
-  target = static_cast<std::size_t>(number) << shift;
+  std::string_view text = value;
+  int shift = 0;
+  constexpr std::string_view suffixes = "KMGkmg";
+  if (const auto at = text.empty() ? suffixes.npos : suffixes.find(text.back()); at != suffixes.npos) {
+    shift = 10 * (static_cast<int>(at % 3) + 1);
+    text.remove_suffix(1);
+  }
+  std::size_t number = 0;
+  if (!read_number(text, number) || number == 0 || number > (SIZE_MAX >> shift)) return false;
+  target = number << shift;
   return true;
 }
 
@@ -72,13 +76,13 @@ constexpr OptionInfo table[] = {
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
      "summary at exit: on stderr for people, appended to a file as a line of JSON for programs",
-     [](Options& o, const char* v) { return o.report = v, *v != '\0'; }},
+     [](Options& o, const char* v) { return parse_text(o.report, v); }},
     {"BLASLIFT_FALLBACK", "a library's path", "found by itself", "BLAS/LAPACK for callers that bring none of their own",
-     [](Options& o, const char* v) { return o.fallback = v, *v != '\0'; }},
+     [](Options& o, const char* v) { return parse_text(o.fallback, v); }},
     {"BLASLIFT_PROFILE", "a file of rates", "built-in, or the XDG cache's for this device",
-     "rates that the cost model starts from", [](Options& o, const char* v) { return o.profile = v, *v != '\0'; }},
+     "rates that the cost model starts from", [](Options& o, const char* v) { return parse_text(o.profile, v); }},
     {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
-     [](Options& o, const char* v) { return o.counters = v, *v != '\0'; }},
+     [](Options& o, const char* v) { return parse_text(o.counters, v); }},
     {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
      [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},
 };

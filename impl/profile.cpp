@@ -7,6 +7,8 @@
 #include <string_view>
 #include <thread>
 
+#include "impl/text.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -34,6 +36,18 @@ constexpr Key keys[] = {
     {"cpu_cgemm_rate", rate<&Profile::cpu_rate, 2>},
     {"cpu_zgemm_rate", rate<&Profile::cpu_rate, 3>},
 };
+
+bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// Takes the first word off `text`; empty at its end.
+std::string_view next_word(std::string_view& text) {
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < text.size() && !space(text[length])) ++length;
+  const std::string_view word = text.substr(0, length);
+  text.remove_prefix(length);
+  return word;
+}
 
 }  // namespace
 
@@ -67,21 +81,23 @@ Profile built_in_profile(const char* device_class) {
 bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) return false;
-  char line[256];
-  while (std::fgets(line, sizeof line, file)) {
-    char name[64], rest[8];
+  char* line = nullptr;
+  std::size_t room = 0;
+  for (ssize_t length; (length = getline(&line, &room, file)) >= 0;) {
+    std::string_view rest(line, static_cast<std::size_t>(length));
+    const std::string_view name = next_word(rest), word = next_word(rest);
+    if (name.empty() || name.front() == '#') continue;
     double value = 0;
-    if (std::sscanf(line, " %63s", name) != 1 || name[0] == '#') continue;
-    const bool numeric =
-        std::sscanf(line, " %63s %lf %7s", name, &value, rest) == 2 && std::isfinite(value) && value > 0;
     bool known = false;
-    for (const Key& key : keys)
-      if (numeric && std::string_view(name) == key.name) key.field(profile) = value, known = true;
+    if (next_word(rest).empty() && read_number(word, value) && std::isfinite(value) && value > 0)
+      for (const Key& key : keys)
+        if (name == key.name) key.field(profile) = value, known = true;
     if (!known && problem.empty()) {
-      problem = line;
-      while (!problem.empty() && std::isspace(static_cast<unsigned char>(problem.back()))) problem.pop_back();
+      problem.assign(line, static_cast<std::size_t>(length));
+      while (!problem.empty() && space(problem.back())) problem.pop_back();
     }
   }
+  std::free(line);
   std::fclose(file);
   return true;
 }
@@ -89,11 +105,7 @@ bool read_profile(const std::string& path, Profile& profile, std::string& proble
 std::string to_text(const Profile& profile) {
   Profile copy = profile;
   std::string text;
-  for (const Key& key : keys) {
-    char line[96];
-    std::snprintf(line, sizeof line, "%s %.6g\n", key.name, key.field(copy));
-    text += line;
-  }
+  for (const Key& key : keys) text += std::string(key.name) + " " + number(key.field(copy), 6) + "\n";
   return text;
 }
 

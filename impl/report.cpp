@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "impl/text.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -16,18 +18,6 @@ std::string format(const char* pattern, Args... args) {
   char text[512];
   std::snprintf(text, sizeof text, pattern, args...);
   return text;
-}
-
-std::string quoted(const std::string& text) {
-  std::string q = "\"";
-  for (const char c : text)
-    if (c == '"' || c == '\\')
-      q += std::string("\\") + c;
-    else if (static_cast<unsigned char>(c) < 0x20)
-      q += format("\\u%04x", static_cast<unsigned>(c));
-    else
-      q += c;
-  return q + '"';
 }
 
 std::string in_bytes(double bytes) {
@@ -134,11 +124,10 @@ std::string to_json(const Summary& s, const Counters* one) {
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
     if (x.calls() == 0) continue;
-    text += format(
-        "%s\"%s\": {\"calls\": %llu, \"routed\": %llu, \"cpu_seconds\": %.9g, \"device_seconds\": %.9g, "
-        "\"bytes_in\": %.17g, \"bytes_out\": %.17g, \"stayed\": {",
-        first ? "" : ", ", routine_names[r], static_cast<unsigned long long>(x.calls()),
-        static_cast<unsigned long long>(x.routed), x.cpu_seconds, x.device_seconds, x.bytes_in, x.bytes_out);
+    text += std::string(first ? "" : ", ") + quoted(routine_names[r]) + ": {\"calls\": " + std::to_string(x.calls()) +
+            ", \"routed\": " + std::to_string(x.routed) + ", \"cpu_seconds\": " + number(x.cpu_seconds, 9) +
+            ", \"device_seconds\": " + number(x.device_seconds, 9) + ", \"bytes_in\": " + number(x.bytes_in) +
+            ", \"bytes_out\": " + number(x.bytes_out) + ", \"stayed\": {";
     first = false;
     bool first_reason = true;
     for (int reason = 0; reason < reason_count; ++reason)

@@ -96,6 +96,8 @@ std::string check(const GemmSchedule& s) {
           return fault(at, "C's block is out of bounds");
         c = x;
         c_loaded = true;
+        current = {};  // whatever product was there is gone
+        k_done = -1;
         break;
       case StepKind::multiply:
         if (!inside(x, s.m, s.n)) return fault(at, "the product is out of bounds");
@@ -118,11 +120,13 @@ std::string check(const GemmSchedule& s) {
         if (x.row < current.row || x.col < current.col || x.row + x.rows > current.row + current.rows ||
             x.col + x.cols > current.col + current.cols || x.rows <= 0 || x.cols <= 0)
           return fault(at, "fetches outside the block");
+        if (step.slot < 0 || step.slot > 1) return fault(at, "fetches into a slot that does not exist");
         if (in_slot[step.slot].rows != 0) return fault(at, "overwrites a piece not yet committed");
         in_slot[step.slot] = x;
         break;
       case StepKind::commit:
-        if (!(in_slot[step.slot] == x)) return fault(at, "commits what was not fetched");
+        if (step.slot < 0 || step.slot > 1 || !(in_slot[step.slot] == x))
+          return fault(at, "commits what was not fetched");
         in_slot[step.slot] = {};
         for (index col = x.col; col < x.col + x.cols; ++col) {
           for (auto [row, rows] : columns[col])

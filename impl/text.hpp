@@ -1,0 +1,26 @@
+// Numbers and strings for files that programs read, whatever locale the process has set.
+#pragma once
+#include <charconv>
+#include <string>
+#include <string_view>
+
+namespace blaslift {
+
+/// A number as C writes it, with up to `digits` significant digits.
+inline std::string number(double value, int digits = 17) {
+  char text[64];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
+  return {text, end};
+}
+
+/// Reads a whole word as a number; false if it is none or out of range.
+template <class T>
+bool read_number(std::string_view word, T& value) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), value);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+/// A JSON string.  What is not UTF-8 becomes U+FFFD: a program's name may be any bytes.
+std::string quoted(std::string_view text);
+
+}  // namespace blaslift

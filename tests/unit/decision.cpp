@@ -1,0 +1,374 @@
+// decide() over its whole table: pure, so every case is a line.
+#include "impl/decision.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <set>
+#include <vector>
+
+namespace blaslift {
+namespace {
+
+constexpr auto nothing_learned = 1.0;
+
+/// Round numbers: the CPU 1 Gflop/s, the device 1 Tflop/s behind a bus of 10 GB/s.
+constexpr Profile profile{.in_rate = 1e10,
+                          .out_rate = 1e10,
+                          .latency_seconds = 1e-4,
+                          .startup_seconds = 0.5,
+                          .gemm_rate = {1e12, 1e12, 1e12, 1e12},
+                          .cpu_rate = {1e9, 1e9, 1e9, 1e9}};
+
+constexpr Product cube(index n) { return {Routine::dgemm, Precision::d, n, n, n, false, false, false}; }
+
+/// A call, by what is unusual about it; as it stands here it is faster on an open device.
+struct Call {
+  Product product = cube(1024);
+  Facts facts{DeviceState::ready, &profile, 1e9, nothing_learned, 0, false, false};
+  Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false};
+  Decision decide() const { return blaslift::decide(product, facts, policy); }
+};
+
+/// Circumstances in the order of their precedence: each, where it holds, settles the call whatever comes behind it.
+/// One exception: a forced call is never too small.
+struct Circumstance {
+  Reason reason;
+  Route route;
+  void (*holds)(Call&);
+};
+constexpr Circumstance circumstances[] = {
+    {Reason::off, Route::cpu, [](Call& c) { c.policy.on = false; }},
+    {Reason::forked, Route::cpu, [](Call& c) { c.facts.forked = true; }},
+    {Reason::exiting, Route::cpu, [](Call& c) { c.facts.exiting = true; }},
+    {Reason::nothing, Route::cpu, [](Call& c) { c.product.alpha_zero = true; }},
+    {Reason::overlap, Route::cpu, [](Call& c) { c.product.overlaps = true; }},
+    {Reason::measuring, Route::cpu, [](Call& c) { c.policy.measuring = true; }},
+    {Reason::small, Route::cpu, [](Call& c) { c.product.m = c.product.n = c.product.k = 255; }},
+    {Reason::no_device, Route::cpu, [](Call& c) { c.facts.device = DeviceState::absent; }},
+    {Reason::forced, Route::device, [](Call& c) { c.policy.forced = true; }},
+    // A CPU that needs 0.2 ms, less than the device's latency and bus.
+    {Reason::transfers, Route::cpu, [](Call& c) { c.facts.cpu_rate = 1e13; }},
+    // Saves 2.1 s a call: not yet worth a start-up of an hour.
+    {Reason::startup, Route::cpu,
+     [](Call& c) {
+       static constexpr Profile slow_start = [] {
+         Profile p = profile;
+         p.startup_seconds = 3600;
+         return p;
+       }();
+       c.facts.profile = &slow_start;
+       if (c.facts.device == DeviceState::ready) c.facts.device = DeviceState::unopened;
+     }},
+    {Reason::faster, Route::device, [](Call&) {}},
+};
+
+TEST(Decide, EveryCircumstanceAloneHasItsReason) {
+  for (const Circumstance& x : circumstances) {
+    Call call;
+    x.holds(call);
+    const Decision d = call.decide();
+    EXPECT_EQ(d.reason, x.reason) << text_of(x.reason);
+    EXPECT_EQ(d.route, x.route) << text_of(x.reason);
+  }
+}
+
+TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
+  // Every subset of them.
+  constexpr unsigned count = std::size(circumstances) - 1;
+  for (unsigned subset = 1; subset < 1u << count; ++subset) {
+    Call call;
+    for (unsigned i = 0; i < count; ++i)
+      if (subset >> i & 1) circumstances[i].holds(call);
+    auto is_small = [](const Circumstance& x) { return x.reason == Reason::small; };
+    const Circumstance* first = circumstances + __builtin_ctz(subset);
+    if (is_small(*first) && call.policy.forced) {
+      const auto behind = subset >> (first - circumstances + 1);
+      first += 1 + __builtin_ctz(behind);
+    }
+    const Decision d = call.decide();
+    ASSERT_EQ(d.reason, first->reason) << "subset " << subset << ": " << text_of(d.reason) << ", not "
+                                       << text_of(first->reason);
+    ASSERT_EQ(d.route, first->route);
+  }
+}
+
+TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
+  // Found before (no_route, invalid) or after (no_room, failed) a decision: with them the table above is complete.
+  std::set<Reason> all{Reason::no_route, Reason::invalid, Reason::no_room, Reason::failed};
+  for (const Circumstance& x : circumstances) all.insert(x.reason);
+  EXPECT_EQ(all.size(), static_cast<std::size_t>(reason_count));
+}
+
+TEST(Decide, EmptyProductsMultiplyNothing) {
+  for (const int zero : {0, 1, 2}) {
+    Call call;
+    (zero == 0 ? call.product.m : zero == 1 ? call.product.n : call.product.k) = 0;
+    call.policy.forced = true;
+    EXPECT_EQ(call.decide().reason, Reason::nothing);
+  }
+}
+
+TEST(Decide, SmallEndsExactlyAtItsBound) {
+  const Product at{Routine::sgemm, Precision::s, 256, 256, 256, false, true, false};
+  EXPECT_EQ(256.0 * 256 * 256, small_product);
+  for (const auto& [k, reason] : {std::pair{index{256}, Reason::faster}, std::pair{index{255}, Reason::small}}) {
+    Call call;
+    call.product = at;
+    call.product.k = k;
+    EXPECT_EQ(call.decide().reason, reason) << k;
+  }
+  Call huge;  // m * n * k beyond 64 bits is not small
+  huge.product.m = huge.product.n = huge.product.k = index{1} << 31;
+  huge.facts.cpu_rate = 1;
+  EXPECT_EQ(huge.decide().reason, Reason::faster);
+}
+
+TEST(Decide, PredictsFromFlopsBytesAndRates) {
+  // dgemm 1000 x 2000 x 3000: 12 Gflop; in 8 (1000*3000 + 3000*2000 [+ 1000*2000]) bytes, out 8 * 1000*2000.
+  Call call;
+  call.product = {Routine::dgemm, Precision::d, 1000, 2000, 3000, false, true, false};
+  call.facts.cpu_rate = 4e9;
+  call.facts.slowdown = 2;
+  Decision d = call.decide();
+  EXPECT_DOUBLE_EQ(d.cpu_seconds, 3.0);
+  EXPECT_DOUBLE_EQ(d.device_seconds, 2 * (1e-4 + 72e6 / 1e10 + 16e6 / 1e10 + 12e9 / 1e12));
+  EXPECT_DOUBLE_EQ(d.saving(), d.cpu_seconds - d.device_seconds);
+  call.product.beta_zero = false;  // now C goes in, too
+  EXPECT_DOUBLE_EQ(call.decide().device_seconds, 2 * (1e-4 + 88e6 / 1e10 + 16e6 / 1e10 + 12e9 / 1e12));
+  call.product.routine = Routine::zgemm;  // 8 flops, 16 bytes
+  call.product.precision = Precision::z;
+  d = call.decide();
+  EXPECT_DOUBLE_EQ(d.cpu_seconds, 12.0);
+  EXPECT_DOUBLE_EQ(d.device_seconds, 2 * (1e-4 + 176e6 / 1e10 + 32e6 / 1e10 + 48e9 / 1e12));
+}
+
+TEST(Decide, EveryPrecisionHasItsOwnRate) {
+  Profile rates = profile;
+  for (int p = 0; p < precision_count; ++p) rates.gemm_rate[p] = 1e12 * (p + 1), rates.cpu_rate[p] = 1e9 * (p + 1);
+  for (int p = 0; p < precision_count; ++p) {
+    Call call;
+    call.facts.profile = &rates;
+    call.policy.fixed = true;
+    call.product.precision = static_cast<Precision>(p);
+    const Decision d = call.decide();
+    const double moved = (call.product.bytes_in() + call.product.bytes_out()) / profile.in_rate;
+    EXPECT_DOUBLE_EQ(d.device_seconds, profile.latency_seconds + moved + call.product.flops() / (1e12 * (p + 1)));
+    EXPECT_DOUBLE_EQ(d.cpu_seconds, call.product.flops() / (1e9 * (p + 1)));
+  }
+}
+
+TEST(Decide, NoSavingStaysForTheTransfers) {
+  Call call;
+  call.facts.cpu_rate = call.product.flops() / call.decide().device_seconds;  // exactly as fast: no reason to go
+  EXPECT_EQ(call.decide().reason, Reason::transfers);
+  call.facts.cpu_rate *= 0.999;
+  EXPECT_EQ(call.decide().reason, Reason::faster);
+}
+
+TEST(Decide, StartsOnceMissedSavingsReachTheStartup) {
+  Call call;
+  call.facts.device = DeviceState::unopened;
+  call.facts.cpu_rate = 1e10;
+  const double saving = call.decide().saving();
+  ASSERT_GT(saving, 0.1);
+  ASSERT_LT(saving, profile.startup_seconds);
+  EXPECT_EQ(call.decide().reason, Reason::startup);
+  call.facts.missed_seconds = profile.startup_seconds - saving * 1.001;
+  EXPECT_EQ(call.decide().reason, Reason::startup);
+  call.facts.missed_seconds = profile.startup_seconds - saving * 0.999;
+  EXPECT_EQ(call.decide().reason, Reason::faster);
+}
+
+/// One process's calls in the model: predictions come true, as impl/gemm.cpp's learning would see them.
+struct Rental {
+  double cost = 0, missed = 0;
+  bool open = false;
+  double slowdown, cpu_rate;
+
+  void call(const Product& product) {
+    const Facts facts{
+        open ? DeviceState::ready : DeviceState::unopened, &profile, cpu_rate, slowdown, missed, false, false};
+    const Decision d = decide(product, facts, {true, false, false, false});
+    if (d.route == Route::device) {
+      if (!open) cost += profile.startup_seconds;
+      open = true;
+      cost += d.device_seconds;
+      return;
+    }
+    cost += d.cpu_seconds;
+    if (d.reason == Reason::startup) missed += std::max(0.0, d.saving());
+  }
+};
+
+TEST(Decide, SkiRentalCostsAtMostTwiceTheBestChoiceInHindsight) {
+  std::mt19937 bits(4);
+  double worst = 0;
+  int started = 0, never = 0;
+  for (int sequence = 0; sequence < 3000; ++sequence) {
+    auto uniform = [&bits](double low, double high) { return std::uniform_real_distribution(low, high)(bits); };
+    const double cpu_rate = std::pow(10.0, uniform(9, 12.5)), slowdown = uniform(0.5, 3);
+    const double largest = uniform(200, 3000);
+    Rental online{.slowdown = slowdown, .cpu_rate = cpu_rate};
+    Rental at_once{.slowdown = slowdown, .cpu_rate = cpu_rate};
+    at_once.open = true;
+    at_once.cost = profile.startup_seconds;
+    double never_cost = 0;
+    for (int calls = static_cast<int>(uniform(1, 400)); calls > 0; --calls) {
+      const auto size = [&] { return static_cast<index>(uniform(1, largest)); };
+      const Product product{Routine::dgemm, Precision::d, size(), size(), size(), false, uniform(0, 1) < 0.5, false};
+      online.call(product);
+      at_once.call(product);
+      never_cost += product.flops() / cpu_rate;
+      // At every moment, since a program may end at any: the sequence so far is a sequence too.
+      const double best = std::min(at_once.cost, never_cost);
+      ASSERT_LE(online.cost, 2 * best * (1 + 1e-12)) << "sequence " << sequence;
+      worst = std::max(worst, online.cost / best);
+    }
+    ++(online.open ? started : never);
+  }
+  // The sequences are such that the bound could have been broken: both endings occur, and it is nearly reached.
+  EXPECT_GT(started, 100);
+  EXPECT_GT(never, 100);
+  EXPECT_GT(worst, 1.5);
+}
+
+TEST(Decide, SkiRentalStartsUnderAnUnendingLoad) {
+  Rental rental{.slowdown = 1, .cpu_rate = 1e11};
+  const Product product = cube(600);
+  const double saving = product.flops() / 1e11 - Call{.product = product}.decide().device_seconds;
+  ASSERT_GT(saving, 0);
+  const int enough = static_cast<int>(profile.startup_seconds / saving) + 1;
+  for (int i = 0; i < enough; ++i) rental.call(product);
+  EXPECT_TRUE(rental.open);
+}
+
+TEST(Decide, FixedDependsOnArgumentsAndProfileAlone) {
+  int on_device = 0, on_cpu = 0;
+  for (const index n : {100, 256, 300, 500, 1000, 4000})
+    for (const index k : {index{1}, index{300}, n}) {
+      Call plain;
+      plain.policy.fixed = true;
+      plain.product = {Routine::dgemm, Precision::d, n, n, k, false, false, false};
+      const Decision first = plain.decide();
+      ++(first.route == Route::device ? on_device : on_cpu);
+      for (const DeviceState device : {DeviceState::unopened, DeviceState::ready})
+        for (const double cpu_rate : {1.0, 1e9, 1e15})
+          for (const double slowdown : {0.2, 1.0, 50.0})
+            for (const double missed : {0.0, 0.4999, 1e6}) {
+              Call call = plain;
+              call.facts = {device, &profile, cpu_rate, slowdown, missed, false, false};
+              const Decision d = call.decide();
+              ASSERT_EQ(d.route, first.route) << to_string(call.product, d);
+              ASSERT_EQ(d.reason, first.reason);
+              ASSERT_EQ(d.cpu_seconds, first.cpu_seconds);
+              ASSERT_EQ(d.device_seconds, first.device_seconds);
+            }
+    }
+  EXPECT_GT(on_device, 3);  // both occur among the cases
+  EXPECT_GT(on_cpu, 3);
+  Call call;  // and the profile does matter
+  call.policy.fixed = true;
+  Profile slow = profile;
+  slow.in_rate = 1e6;
+  call.facts.profile = &slow;
+  EXPECT_EQ(call.decide().reason, Reason::transfers);
+}
+
+TEST(Decide, IsPrintable) {
+  Call call;
+  call.product = {Routine::dgemm, Precision::d, 1000, 2000, 3000, false, true, false};
+  call.facts.cpu_rate = 4e9;
+  EXPECT_EQ(to_string(call.product, call.decide()),
+            "dgemm m=1000 n=2000 k=3000 beta=0 -> device: faster on the device (cpu 3e+03 ms, device 20.9 ms)");
+  call.product.alpha_zero = true;
+  EXPECT_EQ(to_string(call.product, call.decide()),
+            "dgemm m=1000 n=2000 k=3000 alpha=0 beta=0 -> cpu: nothing to multiply");
+  std::set<std::string> texts;
+  for (int r = 0; r < reason_count; ++r) texts.insert(text_of(static_cast<Reason>(r)));
+  EXPECT_EQ(texts.size(), static_cast<std::size_t>(reason_count)) << "two reasons read alike";
+  EXPECT_EQ(texts.count(""), 0u);
+}
+
+// ---- the products that decisions are made about
+
+TEST(Product, ArgumentsAreCheckedAsTheReferenceDoes) {
+  double x[1];
+  const GemmArgs<double> good{Op::none, Op::transpose, 4, 5, 6, 1, x, 4, x, 5, 0, x, 4};
+  EXPECT_TRUE(good.valid());
+  struct {
+    const char* what;
+    void (*change)(GemmArgs<double>&);
+    bool valid;
+  } const cases[] = {
+      {"m < 0", [](auto& g) { g.m = -1; }, false},
+      {"n < 0", [](auto& g) { g.n = -1; }, false},
+      {"k < 0", [](auto& g) { g.k = -1; }, false},
+      {"lda < m", [](auto& g) { g.lda = 3; }, false},
+      {"lda < k, transposed", [](auto& g) { g.transa = Op::conjugate, g.lda = 5; }, false},
+      {"lda = k, transposed", [](auto& g) { g.transa = Op::conjugate, g.lda = 6; }, true},
+      {"ldb < n, transposed", [](auto& g) { g.ldb = 4; }, false},
+      {"ldb < k", [](auto& g) { g.transb = Op::none; }, false},
+      {"ldc < m", [](auto& g) { g.ldc = 3; }, false},
+      {"nothing, ld 1", [](auto& g) { g.m = g.n = g.k = 0, g.lda = g.ldb = g.ldc = 1; }, true},
+      {"nothing, ldc 0", [](auto& g) { g.m = g.n = g.k = 0, g.lda = g.ldb = 1, g.ldc = 0; }, false},
+  };
+  for (const auto& c : cases) {
+    GemmArgs<double> args = good;
+    c.change(args);
+    EXPECT_EQ(args.valid(), c.valid) << c.what;
+  }
+}
+
+/// Whether two blocks share an element, by marking bytes.
+bool share(index at_x, index rows_x, index cols_x, index ldx, index at_y, index rows_y, index cols_y, index ldy) {
+  std::set<index> bytes;
+  for (index j = 0; j < cols_x; ++j)
+    for (index i = 0; i < rows_x; ++i) bytes.insert(at_x + i + j * ldx);
+  for (index j = 0; j < cols_y; ++j)
+    for (index i = 0; i < rows_y; ++i)
+      if (bytes.count(at_y + i + j * ldy)) return true;
+  return false;
+}
+
+TEST(Product, OverlapIsNeverMissedAndExactOnOneGrid) {
+  static double x[400];
+  std::mt19937 bits(5);
+  auto below = [&bits](index n) { return static_cast<index>(bits() % static_cast<std::uint32_t>(n)); };
+  int shared = 0, interleaved = 0;
+  for (int time = 0; time < 100000; ++time) {
+    const index rx = below(5), cx = below(5), ldx = std::max<index>(1, rx + below(4)), ax = below(60);
+    const index ry = below(5), cy = below(5), ay = below(60);
+    const bool one_grid = below(2) && ldx >= ry;
+    const index ldy = one_grid ? ldx : std::max<index>(1, ry + below(4));
+    const bool truth = share(ax, rx, cx, ldx, ay, ry, cy, ldy);
+    const bool answer = overlap(x + ax, rx, cx, ldx, x + ay, ry, cy, ldy, sizeof(double));
+    if (truth || one_grid) {
+      ASSERT_EQ(answer, truth) << ax << ": " << rx << "x" << cx << " ld " << ldx << ", " << ay << ": " << ry << "x"
+                               << cy << " ld " << ldy;
+    }
+    shared += truth;
+    interleaved +=
+        one_grid && !truth && rx && cx && ry && cy && ax < ay + (cy - 1) * ldx + ry && ay < ax + (cx - 1) * ldx + rx;
+  }
+  EXPECT_GT(shared, 1000);
+  EXPECT_GT(interleaved, 300);
+  // Bytes shared by elements that do not line up.
+  EXPECT_TRUE(overlap(x, 2, 2, 2, reinterpret_cast<char*>(x) + 4, 2, 2, 2, sizeof(double)));
+}
+
+TEST(Product, BlocksOfOneMatrixThatShareNoElementDoNotOverlap) {
+  // The trailing update of an LU or QR factorisation: A, B and C are blocks of one array, B above C in the same
+  // columns.
+  std::vector<double> x(100 * 100);
+  auto at = [&x](index i, index j) { return x.data() + i + j * 100; };
+  GemmArgs<double> update{Op::none, Op::none, 68, 68, 32, -1, at(32, 0), 100, at(0, 32), 100, 1, at(32, 32), 100};
+  EXPECT_FALSE(product_of(Routine::dgemm, update).overlaps);
+  update.B = at(1, 32);  // one row of B is now C's first
+  EXPECT_TRUE(product_of(Routine::dgemm, update).overlaps);
+}
+
+}  // namespace
+}  // namespace blaslift

@@ -1,0 +1,191 @@
+// The environment: every variable of the table, what it accepts, what it refuses, and that the README knows it.
+#include "impl/options.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <functional>
+#include <regex>
+#include <set>
+#include <sstream>
+#include <vector>
+
+#include "compat/symbols.hpp"
+
+namespace blaslift {
+namespace {
+
+struct Read {
+  Options options;
+  std::vector<std::string> warnings;  ///< lines on stderr
+};
+
+/// Reads an environment of these settings ("NAME=value").
+Read read(std::vector<std::string> settings) {
+  std::vector<char*> environment;
+  for (std::string& s : settings) environment.push_back(s.data());
+  environment.push_back(nullptr);
+  testing::internal::CaptureStderr();
+  Read r{read_options(environment.data()), {}};
+  std::istringstream lines(testing::internal::GetCapturedStderr());
+  for (std::string line; std::getline(lines, line);) r.warnings.push_back(line);
+  return r;
+}
+
+/// Every field in words, so that two Options can be compared and a difference read.
+std::string to_text(const Options& o) {
+  std::ostringstream text;
+  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
+       << " fixed=" << o.fixed << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback
+       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
+  return text.str();
+}
+
+constexpr std::uint32_t bit(Routine r) { return 1u << static_cast<int>(r); }
+constexpr std::uint32_t every_routine = (1u << routine_count) - 1;
+constexpr std::uint32_t every_gemm =
+    bit(Routine::sgemm) | bit(Routine::dgemm) | bit(Routine::cgemm) | bit(Routine::zgemm);
+
+/// A value and what it makes of the defaults; no change stands for the default itself.
+struct Accepted {
+  const char* variable;
+  const char* value;
+  void (*change)(Options&);
+};
+constexpr Accepted accepted[] = {
+    {"BLASLIFT", "on", [](Options&) {}},
+    {"BLASLIFT", "off", [](Options& o) { o.on = false; }},
+    {"BLASLIFT_BACKEND", "auto", [](Options&) {}},
+    {"BLASLIFT_BACKEND", "cuda", [](Options& o) { o.backend = BackendChoice::cuda; }},
+    {"BLASLIFT_BACKEND", "host", [](Options& o) { o.backend = BackendChoice::host; }},
+    {"BLASLIFT_FORCE", "all", [](Options& o) { o.forced = every_routine; }},
+    {"BLASLIFT_FORCE", "gemm", [](Options& o) { o.forced = every_gemm; }},
+    {"BLASLIFT_FORCE", "dgemm", [](Options& o) { o.forced = bit(Routine::dgemm); }},
+    {"BLASLIFT_FORCE", "sgemm,zgemm", [](Options& o) { o.forced = bit(Routine::sgemm) | bit(Routine::zgemm); }},
+    {"BLASLIFT_FORCE", "symv,hemv,dgeqrf",
+     [](Options& o) {
+       o.forced =
+           bit(Routine::ssymv) | bit(Routine::dsymv) | bit(Routine::chemv) | bit(Routine::zhemv) | bit(Routine::dgeqrf);
+     }},
+    {"BLASLIFT_DECISION", "learned", [](Options&) {}},
+    {"BLASLIFT_DECISION", "fixed", [](Options& o) { o.fixed = true; }},
+    {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
+    {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
+    {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
+    {"BLASLIFT_MEMORY", "512m", [](Options& o) { o.memory = std::size_t{512} << 20; }},
+    {"BLASLIFT_MEMORY", "40G", [](Options& o) { o.memory = std::size_t{40} << 30; }},
+    {"BLASLIFT_MEMORY", "17179869183G",
+     [](Options& o) { o.memory = std::size_t{17179869183} << 30; }},  // the most there is
+    {"BLASLIFT_REPORT", "off", [](Options&) {}},
+    {"BLASLIFT_REPORT", "stderr", [](Options& o) { o.report = "stderr"; }},
+    {"BLASLIFT_REPORT", "/tmp/report with spaces=.json",
+     [](Options& o) { o.report = "/tmp/report with spaces=.json"; }},
+    {"BLASLIFT_FALLBACK", "/usr/lib/libblas.so.3", [](Options& o) { o.fallback = "/usr/lib/libblas.so.3"; }},
+    {"BLASLIFT_PROFILE", "rates", [](Options& o) { o.profile = "rates"; }},
+    {"BLASLIFT_COUNTERS", "/tmp/x", [](Options& o) { o.counters = "/tmp/x"; }},
+    {"BLASLIFT_MEASURE", "off", [](Options&) {}},
+    {"BLASLIFT_MEASURE", "on", [](Options& o) { o.measure = true; }},
+};
+
+constexpr struct {
+  const char* variable;
+  std::initializer_list<const char*> values;
+} refused[] = {
+    {"BLASLIFT", {"", "yes", "0", "1", "ON", "on ", "offf"}},
+    {"BLASLIFT_BACKEND", {"", "gpu", "CUDA", "hos", "hostt"}},
+    {"BLASLIFT_FORCE", {"dgem", "dgemm;sgemm", "dgemm,nothing", "dgemm, sgemm", ",dgemm", "dgemm,,sgemm", "emm", "m"}},
+    {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
+    {"BLASLIFT_MEMORY",
+     {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
+      "99999999999999999999999"}},
+    {"BLASLIFT_REPORT", {""}},
+    {"BLASLIFT_FALLBACK", {""}},
+    {"BLASLIFT_PROFILE", {""}},
+    {"BLASLIFT_COUNTERS", {""}},
+    {"BLASLIFT_MEASURE", {"", "yes"}},
+};
+
+TEST(Options, DefaultsAreWhatTheTableSays) {
+  const Read none = read({});
+  EXPECT_EQ(none.warnings.size(), 0u);
+  EXPECT_EQ(to_text(none.options), to_text(Options{}));
+  // Where the default is one of the values, saying it changes nothing.
+  int spelled = 0;
+  for (const OptionInfo& o : option_table()) {
+    if (!std::regex_search(o.values, std::regex("\\b" + std::string(o.fallback) + "\\b"))) continue;
+    ++spelled;
+    const Read r = read({std::string(o.variable) + "=" + o.fallback});
+    EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
+    EXPECT_EQ(r.warnings.size(), 0u);
+  }
+  EXPECT_EQ(spelled, 5);
+}
+
+TEST(Options, AcceptedValuesSetTheirFieldAlone) {
+  for (const Accepted& a : accepted) {
+    Options expected;
+    a.change(expected);
+    const Read r = read({std::string(a.variable) + "=" + a.value});
+    EXPECT_EQ(to_text(r.options), to_text(expected)) << a.variable << "=" << a.value;
+    EXPECT_TRUE(r.warnings.empty()) << r.warnings.front();
+  }
+}
+
+TEST(Options, RefusedValuesWarnOnceAndAreIgnored) {
+  for (const auto& [variable, values] : refused)
+    for (const char* value : values) {
+      const std::string setting = std::string(variable) + "=" + value;
+      const Read r = read({setting});
+      EXPECT_EQ(to_text(r.options), to_text(Options{})) << setting;
+      EXPECT_EQ(r.warnings.size(), 1u) << setting;
+      if (r.warnings.empty()) continue;
+      EXPECT_EQ(r.warnings[0].find("blaslift: " + setting), 0u) << r.warnings[0];
+    }
+}
+
+TEST(Options, ARefusedValueLeavesOthersAlone) {
+  const Read r = read({"BLASLIFT_FORCE=dgemm", "BLASLIFT_MEMORY=much", "BLASLIFT_BACKEND=host", "BLASLIFT=maybe"});
+  Options expected;
+  expected.forced = bit(Routine::dgemm);
+  expected.backend = BackendChoice::host;
+  EXPECT_EQ(to_text(r.options), to_text(expected));
+  EXPECT_EQ(r.warnings.size(), 2u);
+}
+
+TEST(Options, EveryVariableOfTheTableIsCoveredHere) {
+  std::set<std::string> in_table, tried, wrong;
+  for (const OptionInfo& o : option_table()) in_table.insert(o.variable);
+  for (const Accepted& a : accepted) tried.insert(a.variable);
+  for (const auto& r : refused) wrong.insert(r.variable);
+  EXPECT_EQ(tried, in_table);
+  EXPECT_EQ(wrong, in_table);
+}
+
+TEST(Options, UnknownVariablesOfOursWarnAndOthersDoNot) {
+  const Read r = read({"BLASLIFT_BAKCEND=host", "BLASLIFT_=1", "BLASLIFTED=off", "NOT_BLASLIFT_FORCE=all",
+                       "blaslift=off", "NO_EQUALS_SIGN", "BLASLIFT_FORCE"});
+  EXPECT_EQ(to_text(r.options), to_text(Options{}));
+  ASSERT_EQ(r.warnings.size(), 2u);
+  EXPECT_NE(r.warnings[0].find("BLASLIFT_BAKCEND"), std::string::npos);
+  EXPECT_NE(r.warnings[1].find("BLASLIFT_ "), std::string::npos);
+}
+
+TEST(Readme, NamesEveryVariableAndNoOther) {
+  std::ifstream file(BLASLIFT_README);
+  ASSERT_TRUE(file) << BLASLIFT_README;
+  std::set<std::string> in_table, rows, named;
+  for (const OptionInfo& o : option_table()) in_table.insert(o.variable);
+  const std::regex name("(-D)?\\b(BLASLIFT(_[A-Z_]+)?)\\b"), row("^\\| `(BLASLIFT[A-Z_]*)` \\|.*");
+  for (std::string line; std::getline(file, line);) {
+    std::smatch match;
+    if (std::regex_match(line, match, row)) rows.insert(match[1]);
+    for (std::sregex_iterator at(line.begin(), line.end(), name), end; at != end; ++at)
+      if (!(*at)[1].matched) named.insert((*at)[2]);  // -DBLASLIFT_... are options of the build
+  }
+  EXPECT_EQ(rows, in_table) << "the README's table of the environment";
+  EXPECT_EQ(named, in_table) << "names anywhere in the README";
+}
+
+}  // namespace
+}  // namespace blaslift

@@ -1,0 +1,231 @@
+// Summaries: that text and JSON say what the counters hold.
+#include "impl/report.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "tests/unit/temporary.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace temporary;
+using nlohmann::json;
+
+std::atomic<std::uint64_t>& stayed(Counters& c, Routine r, Reason reason) {
+  return c.routines[static_cast<int>(r)].stayed[static_cast<int>(reason)];
+}
+
+/// A process that called dgemm 12 times (2 routed, 10 for three reasons, 4 of them on the forwarding path) and dsymv 3
+/// times.
+std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3") {
+  auto c = std::make_unique<Counters>();
+  c->pid = 4711;
+  c->forwarded_reason = Reason::small;
+  std::strcpy(c->command, "legacy_app");
+  c->backend.set("cuda");
+  c->device.set(device);
+  c->library.set("/usr/lib/libblas.so.3");
+  c->library_found_by.set("the caller's own libraries");
+  RoutineCounters& dgemm = c->routines[static_cast<int>(Routine::dgemm)];
+  dgemm.routed = 2;
+  dgemm.cpu_ns = 1500000000;
+  dgemm.device_ns = 250000000;
+  dgemm.bytes_in = 3000000000;
+  dgemm.bytes_out = 999;
+  stayed(*c, Routine::dgemm, Reason::transfers) = 5;
+  stayed(*c, Routine::dgemm, Reason::failed) = 1;
+  c->slots[3].forwarded[static_cast<int>(Routine::dgemm)] = 3;
+  c->slots[thread_slots].forwarded[static_cast<int>(Routine::dgemm)] = 1;
+  c->slots[0].forwarded[static_cast<int>(Routine::dsymv)] = 2;
+  stayed(*c, Routine::dsymv, Reason::no_route) = 1;
+  c->slots[0].forwarded[routine_count] = 99;  // twins: in no sum
+  return c;
+}
+
+Summary summary_of(std::initializer_list<const Counters*> processes) {
+  Summary s;
+  for (const Counters* c : processes) s.add(*c);
+  return s;
+}
+
+TEST(Summary, AddsUpProcesses) {
+  const auto one = a_process();
+  const Summary s = summary_of({one.get(), one.get()});
+  EXPECT_EQ(s.processes, 2);
+  EXPECT_EQ(s.calls(), 30u);
+  const auto& dgemm = s.routines[static_cast<int>(Routine::dgemm)];
+  EXPECT_EQ(dgemm.calls(), 24u);
+  EXPECT_EQ(dgemm.routed, 4u);
+  EXPECT_EQ(dgemm.stayed_calls(), 20u);
+  EXPECT_EQ(dgemm.stayed[static_cast<int>(Reason::small)], 8u) << "forwarded calls have their process's reason";
+  EXPECT_EQ(dgemm.stayed[static_cast<int>(Reason::transfers)], 10u);
+  EXPECT_DOUBLE_EQ(dgemm.cpu_seconds, 3);
+  EXPECT_DOUBLE_EQ(dgemm.device_seconds, 0.5);
+  EXPECT_EQ(dgemm.bytes_in, 6e9);
+  EXPECT_EQ(s.routines[static_cast<int>(Routine::dsymv)].stayed[static_cast<int>(Reason::no_route)], 6u)
+      << "forwarded calls of a routine without a route";
+}
+
+TEST(Summary, LeavesOutProcessesWithoutCalls) {
+  auto idle = std::make_unique<Counters>();
+  idle->detail.set("no GPU");
+  const auto busy = a_process();
+  const Summary s = summary_of({idle.get(), busy.get()});
+  EXPECT_EQ(s.processes, 1);
+  EXPECT_TRUE(s.details.empty());
+}
+
+TEST(Summary, NamesEachDetailAndWarningOnce) {
+  const auto first = a_process(), second = a_process("another"), third = a_process();
+  first->detail.set("lost");
+  second->detail.set("no GPU");
+  third->detail.set("lost");
+  first->warning.set("TF32");
+  third->warning.set("TF32");
+  const Summary s = summary_of({first.get(), second.get(), third.get()});
+  EXPECT_EQ(s.details, (std::vector<std::string>{"lost", "no GPU"}));
+  EXPECT_EQ(s.warnings, (std::vector<std::string>{"TF32"}));
+  EXPECT_EQ(s.device, "NVIDIA H100 80GB HBM3") << "the first process's";
+}
+
+TEST(Text, SaysEverythingInAFewLines) {
+  const auto c = a_process();
+  c->detail.set("it was lost");
+  c->warning.set("a switch");
+  EXPECT_EQ(to_text(summary_of({c.get()})),
+            "blaslift: NVIDIA H100 80GB HBM3 (cuda)\n"
+            "blaslift: it was lost\n"
+            "blaslift: warning: a switch\n"
+            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in, 999 B out; 10 on the CPU: 1.500 s, too "
+            "small 4, "
+            "transfers cost more than they save 5, device failed, finished on the CPU 1\n"
+            "blaslift: dsymv   3 calls; 3 on the CPU: no route yet 3\n");
+}
+
+TEST(Text, EveryLineIsSigned) {
+  const auto c = a_process();
+  for (const auto& s : {Summary{}, summary_of({c.get()}), summary_of({c.get(), c.get()})}) {
+    std::istringstream lines(to_text(s));
+    int count = 0;
+    for (std::string line; std::getline(lines, line); ++count) EXPECT_EQ(line.find("blaslift: "), 0u) << line;
+    EXPECT_GT(count, 0);
+  }
+  EXPECT_EQ(to_text(Summary{}), "blaslift: no call to a routine that blaslift intercepts\n");
+  EXPECT_NE(to_text(summary_of({c.get(), c.get()})).find("2 processes"), std::string::npos);
+}
+
+TEST(Json, HoldsTheCountersNumbers) {
+  const auto c = a_process();
+  c->detail.set("none");
+  c->warning.set("switch");
+  c->library_wide = 1;
+  const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
+  EXPECT_EQ(j, json::parse(R"({
+    "pid": 4711, "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
+    "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3", "detail": "none",
+    "warning": "switch",
+    "routines": {
+      "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "bytes_in": 3000000000,
+                "bytes_out": 999, "stayed": {"too small": 4, "transfers cost more than they save": 5,
+                                             "device failed, finished on the CPU": 1}},
+      "dsymv": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
+                "stayed": {"no route yet": 3}}}})"));
+}
+
+TEST(Json, OfATreeNamesNoProcess) {
+  const auto c = a_process();
+  const json j = json::parse(to_json(summary_of({c.get(), c.get()})));
+  EXPECT_EQ(j.count("pid"), 0u);
+  EXPECT_EQ(j["processes"], 2);
+  EXPECT_EQ(j["routines"]["dgemm"]["calls"], 24);
+  EXPECT_TRUE(json::parse(to_json(Summary{}))["routines"].empty());
+}
+
+TEST(Json, EveryRoutineAndReasonAndTheLargestCounts) {
+  auto c = std::make_unique<Counters>();
+  constexpr std::uint64_t many = (std::uint64_t{1} << 53) - 1;  // the largest that JSON's readers agree on
+  for (int r = 0; r < routine_count; ++r) {
+    c->routines[r].bytes_in = many;
+    for (int reason = 0; reason < reason_count; ++reason)
+      c->routines[r].stayed[reason] = many / 1000 - static_cast<std::uint64_t>(reason);
+  }
+  const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
+  ASSERT_EQ(j["routines"].size(), static_cast<std::size_t>(routine_count));
+  for (const char* name : routine_names) {
+    const json& routine = j["routines"][name];
+    EXPECT_EQ(routine["bytes_in"].get<double>(), static_cast<double>(many));
+    ASSERT_EQ(routine["stayed"].size(), static_cast<std::size_t>(reason_count));
+    for (int reason = 0; reason < reason_count; ++reason)
+      EXPECT_EQ(routine["stayed"][text_of(static_cast<Reason>(reason))],
+                many / 1000 - static_cast<std::uint64_t>(reason));
+  }
+}
+
+TEST(Json, IsValidWhateverProgramsAreCalled) {
+  // The kernel cuts a program's name at 15 bytes, through a character if need be; Linux file names need not be UTF-8.
+  for (const char* name :
+       {"a \"quoted\" one", "back\\slash", "tab\tnewline\n", "\x01\x1f\x7f",
+        "gr\xc3\xb6\xc3\x9f"
+        "e",
+        "berechnungsgr\xc3", "latin-1 \xe4", "\xff\xfe", "\xed\xa0\x80 surrogate", "\xf0\x9f\x9a\x80"}) {
+    const auto c = a_process();
+    std::snprintf(c->command, sizeof c->command, "%s", name);
+    c->detail.set(name);
+    const std::string text = to_json(summary_of({c.get()}), c.get());
+    const json j = json::parse(text, nullptr, false);
+    ASSERT_FALSE(j.is_discarded()) << text;
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 0) << "one line";
+    const json expected = json::parse(json(name).dump(-1, ' ', false, json::error_handler_t::replace));
+    if (expected.get<std::string>() == name) {  // valid names arrive as they are
+      EXPECT_EQ(j["command"], name);
+      EXPECT_EQ(j["detail"], name);
+    }
+  }
+}
+
+TEST(Json, DoesNotDependOnTheProgramsLocale) {
+  const auto c = a_process();
+  const std::string text = to_json(summary_of({c.get()}), c.get());
+  const DecimalComma locale;
+  if (!locale.there()) GTEST_SKIP() << "no locale with a decimal comma can be had here";
+  EXPECT_EQ(to_json(summary_of({c.get()}), c.get()), text);
+}
+
+TEST(Report, AppendsALineForEachProcess) {
+  const Directory directory;
+  const std::string path = directory.path() / "report.json";
+  const auto first = a_process(), second = a_process();
+  second->pid = 4712;
+  write_report(*first, path);
+  write_report(*second, path);
+  std::ifstream file(path);
+  std::vector<int> pids;
+  for (std::string line; std::getline(file, line);) pids.push_back(json::parse(line)["pid"]);
+  EXPECT_EQ(pids, (std::vector<int>{4711, 4712}));
+}
+
+TEST(Report, GoesToStderrAsText) {
+  const auto c = a_process();
+  testing::internal::CaptureStderr();
+  testing::internal::CaptureStdout();
+  write_report(*c, "stderr");
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  EXPECT_EQ(testing::internal::GetCapturedStderr(), to_text(summary_of({c.get()})));
+}
+
+TEST(Report, SaysWhereItCouldNotBeWritten) {
+  const auto c = a_process();
+  testing::internal::CaptureStderr();
+  write_report(*c, "/nowhere/report.json");
+  const std::string line = testing::internal::GetCapturedStderr();
+  EXPECT_NE(line.find("/nowhere/report.json"), std::string::npos) << line;
+  EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1);
+}
+
+}  // namespace
+}  // namespace blaslift
