@@ -50,6 +50,7 @@ template <class Size>
 /// The site of a call on the long way, resolved if it is new.
 inline const Site& site_of(Symbol symbol, const void* caller) {
   const Site* known = known_site(symbol, caller);
+  const ErrnoKept errno_kept;
   return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str());
 }
 

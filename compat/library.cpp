@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -21,17 +22,27 @@ void* handle_of(const char* name) { return dlopen(name && *name ? name : nullptr
 
 void* acceptable(void* function) { return function && !is_ours(function) ? function : nullptr; }
 
-/// Looks `name` up in the object `map` and its dependencies, skipping ourselves.  dlsym alone would stop at us when we
-/// stand among the dependencies or before the main program's, so the dependency tree is walked here.
+const link_map* object_of(const void* address) {
+  Dl_info where{};
+  link_map* map = nullptr;
+  if (!address || !dladdr1(address, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return nullptr;
+  return map;
+}
+
+/// Looks `name` up in the object `map` and its dependencies, breadth first as the loader does, skipping ourselves.
+/// dlsym alone would stop at us when we stand among the dependencies or before the main program's, so the tree is
+/// walked here.
 void* search_dependencies(const link_map* map, const char* name) {
   std::vector<const link_map*> queue{map};
+  void* elsewhere = nullptr;  // found through an object, but not defined in it: the walk may come to a better one first
   for (std::size_t i = 0; i < queue.size(); ++i) {
     const link_map* object = queue[i];
     void* handle = handle_of(object->l_name);
     if (!handle) continue;
     void* function = acceptable(dlsym(handle, name));
     dlclose(handle);
-    if (function) return function;
+    if (function && object_of(function) == object) return function;
+    if (function && !elsewhere) elsewhere = function;
 
     const char* strings = nullptr;
     for (const ElfW(Dyn)* d = object->l_ld; d && d->d_tag != DT_NULL; ++d)
@@ -52,6 +63,24 @@ void* search_dependencies(const link_map* map, const char* name) {
       for (const link_map* q : queue) seen = seen || q == next;
       if (!seen) queue.push_back(next);
     }
+  }
+  return elsewhere;
+}
+
+/// What the user preloads beside us stands before every library, for every caller.
+void* search_preloaded(const char* name) {
+  const char* list = std::getenv("LD_PRELOAD");
+  for (std::string_view rest = list ? list : ""; !rest.empty();) {
+    const std::size_t end = rest.find_first_of(": ");
+    const std::string object(rest.substr(0, end));
+    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
+    void* handle = object.empty() ? nullptr : handle_of(object.c_str());
+    if (!handle) continue;
+    void* function = acceptable(dlsym(handle, name));
+    link_map* map = nullptr;
+    const bool its_own = function && dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && object_of(function) == map;
+    dlclose(handle);
+    if (its_own) return function;
   }
   return nullptr;
 }
@@ -77,13 +106,6 @@ void* search_every_object(const char* name) {
   return function;
 }
 
-const link_map* object_of(const void* address) {
-  Dl_info where{};
-  link_map* map = nullptr;
-  if (!address || !dladdr1(address, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP)) return nullptr;
-  return map;
-}
-
 /// 64-bit integers?  isamax over a vector whose length reads 3 in 32 bits and negative in 64, where it answers 0.
 bool probe_wide(void* function, const char* prefix) {
   const link_map* map = object_of(function);
@@ -107,6 +129,7 @@ bool probe_wide(void* function, const char* prefix) {
 
 /// The searches, in order, for one name.
 void* search(const char* name, const link_map* caller, const char* fallback, const char*& found_by) {
+  if (void* f = search_preloaded(name)) return found_by = "LD_PRELOAD", f;
   if (caller)
     if (void* f = search_dependencies(caller, name)) return found_by = "the caller's own libraries", f;
   if (void* f = acceptable(dlsym(RTLD_NEXT, name))) return found_by = "the next object in the global scope", f;

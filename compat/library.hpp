@@ -15,11 +15,11 @@ struct Target {
   const char* found_by = "";  ///< which of the searches below found it
 };
 
-/// Finds `symbol` for code at address `caller`, in this order: the calling object and its dependencies (breadth first,
-/// as the loader would); the objects after us in the global scope; the global scope; every loaded object; the library
-/// that `fallback` names (a path, may be null).  Functions of any copy of blaslift are passed over.  A 64-bit name
-/// that no library defines is looked for once more under its plain name, in libraries that probe as 64-bit.
-/// The library found stays loaded for the life of the process.
+/// Finds `symbol` for code at address `caller`, in this order: what is preloaded beside us (LD_PRELOAD); the calling
+/// object and its dependencies (breadth first, as the loader would); the objects after us in the global scope; the
+/// global scope; every loaded object; the library that `fallback` names (a path, may be null).  Functions of any copy
+/// of blaslift are passed over.  A 64-bit name that no library defines is looked for once more under its plain name, in
+/// libraries that probe as 64-bit. The library found stays loaded for the life of the process.
 /// @param looked  receives, when nothing is found, the list of what was looked for.
 /// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
 bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);

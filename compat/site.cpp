@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -19,27 +20,91 @@ namespace {
 // Programs that generate code call from ever new addresses; past this many sites the answer is not kept.
 constexpr int most_sites = 65536;
 constinit std::atomic<int> site_count{0};
-constexpr std::uint64_t no_code = 0;
 
-/// Whether the eight bytes before `caller` lie in the same loaded segment, so that reading them is safe.
-bool code_readable(const void* caller) {
-  struct Query {
-    std::uintptr_t at;
-    bool found;
-  } query{reinterpret_cast<std::uintptr_t>(caller), false};
+}  // namespace
+
+extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
+
+namespace {
+
+/// A loaded object whose unloading we will be told of.
+struct Watched {
+  std::uintptr_t start, end;
+  std::atomic<bool> loaded;
+  Watched* next;
+};
+constinit std::atomic<Watched*> watched{nullptr};
+
+void unloaded(void* data) {
+  auto& object = *static_cast<Watched*>(data);
+  if (!object.loaded.exchange(false)) return;
+  for (auto& bucket : sites)
+    for (Site* s = bucket.load(std::memory_order_acquire); s; s = s->next) {
+      const auto caller = reinterpret_cast<std::uintptr_t>(s->caller.load(std::memory_order_relaxed));
+      if (object.start <= caller && caller < object.end) s->caller.store(nullptr, std::memory_order_relaxed);
+    }
+}
+
+/// What dl_iterate_phdr knows of the object around an address.
+struct Extent {
+  std::uintptr_t at;  ///< in: the address
+  std::uintptr_t start = 0, end = 0;
+  std::uintptr_t data = 0, data_end = 0;  ///< the writable part that is in the file
+  bool found = false, program = false;    ///< program: it is the main program, which is never unloaded
+};
+
+Extent extent_of(const void* address) {
+  Extent extent{reinterpret_cast<std::uintptr_t>(address)};
   dl_iterate_phdr(
       [](dl_phdr_info* object, std::size_t, void* data) {
-        auto& q = *static_cast<Query*>(data);
+        auto& e = *static_cast<Extent*>(data);
+        Extent here{e.at};
+        here.start = UINTPTR_MAX;
         for (int i = 0; i < object->dlpi_phnum; ++i) {
           const ElfW(Phdr)& p = object->dlpi_phdr[i];
+          if (p.p_type != PT_LOAD) continue;
           const std::uintptr_t start = object->dlpi_addr + p.p_vaddr;
-          if (p.p_type == PT_LOAD && (p.p_flags & PF_R) && start + 8 <= q.at && q.at <= start + p.p_memsz)
-            q.found = true;
+          here.start = std::min(here.start, start);
+          here.end = std::max(here.end, start + p.p_memsz);
+          here.found = here.found || (start <= e.at && e.at <= start + p.p_memsz);
+          if (p.p_flags & PF_W) here.data = start, here.data_end = start + p.p_filesz;
         }
-        return q.found ? 1 : 0;
+        here.program = !object->dlpi_name || !*object->dlpi_name;
+        if (here.found) e = here;
+        return here.found ? 1 : 0;
       },
-      &query);
-  return query.found;
+      &extent);
+  return extent;
+}
+
+/// Registers `unloaded` for the object.  Unloading one calls __cxa_finalize with the object's own __dso_handle, and
+/// with it whatever was registered under that handle.  The handle is hidden, but known by its content: it points to
+/// itself. A few other words may, too; registering for them does no harm.
+__attribute__((no_sanitize("address", "thread"))) bool register_for(const Extent& extent, Watched& object) {
+  constexpr std::size_t most_bytes = std::size_t{4} << 20;
+  constexpr int most_handles = 16;
+  constexpr std::size_t word = sizeof(std::uintptr_t);
+  const std::uintptr_t end = std::min<std::uintptr_t>(extent.data_end, extent.data + most_bytes);
+  int registered = 0;
+  for (std::uintptr_t at = (extent.data + word - 1) / word * word; at + word <= end; at += word) {
+    if (*reinterpret_cast<const volatile std::uintptr_t*>(at) != at) continue;
+    if (__cxa_atexit(unloaded, &object, reinterpret_cast<void*>(at)) != 0) return false;
+    if (++registered == most_handles) break;
+  }
+  return registered > 0;
+}
+
+/// Whether a site of this caller may be kept: its object is never unloaded, or we will be told.
+bool may_keep(const void* caller) {
+  const Extent extent = extent_of(caller);
+  if (!extent.found || extent.program) return true;  // generated code reaches the same function from everywhere
+  for (Watched* w = watched.load(std::memory_order_acquire); w; w = w->next)
+    if (w->start == extent.start && w->loaded.load(std::memory_order_acquire)) return true;
+  auto* object = new Watched{extent.start, extent.end, true, watched.load(std::memory_order_acquire)};
+  if (!register_for(extent, *object)) return false;  // left as it is: a handle may be registered already
+  while (!watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
+  }
+  return true;
 }
 
 /// Whether `caller` is inside a CBLAS function that we forward to: its call is that function's Fortran twin.
@@ -82,25 +147,17 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
                  looked.c_str());
     std::abort();
   }
-  const bool twin = is_twin(symbol, caller);
-  const Site found{.caller = caller,
-                   .symbol = symbol,
-                   .wide = target.wide,
-                   .twin = twin,
-                   .counter = static_cast<std::uint8_t>(twin ? routine_count : static_cast<int>(info(symbol).routine)),
-                   .function = target.function,
-                   .code = &no_code,
-                   .code_was = 0,
-                   .library = interned(target.library),
-                   .found_by = target.found_by,
-                   .next = nullptr};
-  const bool keep = site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
-  static thread_local Site passing;
-  Site* site = keep ? new Site(found) : &(passing = found);
-  if (code_readable(caller)) {
-    site->code = static_cast<const char*>(caller) - 8;
-    std::memcpy(&site->code_was, site->code, sizeof site->code_was);
-  }
+  const bool keep = site_count.fetch_add(1, std::memory_order_relaxed) < most_sites && may_keep(caller);
+  static thread_local Site passing;  // for the caller's next call only
+  Site* site = keep ? new Site : &passing;
+  site->caller.store(caller, std::memory_order_relaxed);
+  site->symbol = symbol;
+  site->wide = target.wide;
+  site->twin = is_twin(symbol, caller);
+  site->counter = static_cast<std::uint8_t>(site->twin ? routine_count : static_cast<int>(info(symbol).routine));
+  site->function = target.function;
+  site->library = interned(target.library);
+  site->found_by = target.found_by;
   if (keep) {
     auto& bucket = sites[site_bucket(symbol, caller)];
     site->next = bucket.load(std::memory_order_acquire);

@@ -10,15 +10,13 @@
 namespace blaslift {
 
 struct Site {
-  const void* caller;  ///< return address of the call
+  std::atomic<const void*> caller;  ///< return address of the call; null once the calling object is being unloaded
   Symbol symbol;
-  bool wide;               ///< 64-bit integers
-  bool twin;               ///< the call comes from inside a CBLAS function that we forwarded to: counted there already
-  std::uint8_t counter;    ///< slot in the per-thread counters: the routine's, or a waste slot for twins
-  void* function;          ///< what to call, with the arguments as they came
-  const void* code;        ///< eight bytes of the calling code, and what they were:
-  std::uint64_t code_was;  ///<   an object unloaded and another loaded in its place must not inherit the answer
-  const char* library;     ///< path, for reports
+  bool wide;             ///< 64-bit integers
+  bool twin;             ///< the call comes from inside a CBLAS function that we forwarded to: counted there
+  std::uint8_t counter;  ///< slot in the per-thread counters: the routine's, or a waste slot for twins
+  void* function;        ///< what to call, with the arguments as they came
+  const char* library;   ///< path, for reports
   const char* found_by;
   Site* next;
 };
@@ -38,11 +36,8 @@ inline std::size_t site_bucket(Symbol symbol, const void* caller) {
 /// The site of a call, or null if it is not known yet.
 [[gnu::always_inline]] inline const Site* known_site(Symbol symbol, const void* caller) {
   const Site* s = sites[site_bucket(symbol, caller)].load(std::memory_order_acquire);
-  while (s && (s->caller != caller || s->symbol != symbol)) s = s->next;
-  if (!s) return nullptr;
-  std::uint64_t code;
-  __builtin_memcpy(&code, s->code, sizeof code);
-  return code == s->code_was ? s : nullptr;
+  while (s && (s->caller.load(std::memory_order_relaxed) != caller || s->symbol != symbol)) s = s->next;
+  return s;
 }
 
 }  // namespace blaslift

@@ -27,15 +27,14 @@ int number_in(const char* variable, int otherwise) {
   return std::atoi(value);
 }
 
-Profile profile_for(const char* device_class, const char* device_name, const Options& options) {
+Profile profile_for(const char* device_class, const char* device_name, const Options& options, std::string& warnings) {
   Profile profile = built_in_profile(device_class);
   const bool named = !options.profile.empty();
   const std::string path = named ? options.profile : default_profile_path(device_name);
   std::string problem;
   if (!path.empty() && !read_profile(path, profile, problem) && named)
-    std::fprintf(stderr, "blaslift: BLASLIFT_PROFILE=%s cannot be read: ignored\n", path.c_str());
-  if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", path.c_str(), problem.c_str());
+    warnings += "blaslift: BLASLIFT_PROFILE=" + path + " cannot be read: ignored\n";
+  if (!problem.empty()) warnings += "blaslift: " + path + ": not understood and ignored: " + problem + "\n";
   return profile;
 }
 
@@ -123,7 +122,7 @@ Backend* open_module(const std::string& directory, const char* name, const OpenR
 
 Device::Device(const Options& options) : options_(options) {
   const bool host = options.backend == BackendChoice::host;
-  profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options);
+  profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options, warnings_);
   if (!options.on || options.measure) return;
   if (options.backend == BackendChoice::automatic && !gpu_visible()) lose("no GPU: no NVIDIA device node in /dev");
 }
@@ -146,7 +145,9 @@ Backend* Device::open() {
     return nullptr;
   }
   const DeviceFacts& facts = backend_->facts();
-  profile_[1] = profile_for(facts.profile, facts.name, options_);
+  std::string warnings;
+  profile_[1] = profile_for(facts.profile, facts.name, options_, warnings);
+  if (options_.profile.empty()) std::fputs(warnings.c_str(), stderr);  // a file that was named has been warned about
   Counters& c = counters();
   c.backend.set(name);
   c.device.set(facts.name);

@@ -23,6 +23,9 @@ class Device {
   /// No further call uses the device.  `why` is kept for the summary.
   void lose(const std::string& why);
 
+  /// About the profile, for whoever made this.
+  const std::string& warnings() const { return warnings_; }
+
   /// In a forked child: whether the parent had touched a device, or was about to.  Signal-safe.
   bool touched() const { return touched_.load(std::memory_order_acquire); }
 
@@ -31,6 +34,7 @@ class Device {
 
  private:
   const Options& options_;
+  std::string warnings_;
   std::atomic<DeviceState> state_{DeviceState::unopened};
   std::atomic<bool> touched_{false};
   std::mutex opening_;

@@ -1,7 +1,6 @@
 #include "impl/gemm.hpp"
 
 #include <algorithm>
-#include <cerrno>
 #include <exception>
 
 #include "compat/call.hpp"
@@ -15,7 +14,7 @@ namespace {
 /// is the caller's again afterwards.
 class Inside {
  public:
-  explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot), errno_(errno) {
+  explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
     thread_state.slot = nullptr;
     thread_state.inside = true;
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
@@ -24,7 +23,6 @@ class Inside {
     runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
     thread_state.inside = false;
     thread_state.slot = slot_;
-    errno = errno_;
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
@@ -32,12 +30,21 @@ class Inside {
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;
-  int errno_;
+  ErrnoKept errno_kept_;
 };
 
 bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }
 
-Decision decide_now(const Runtime& r, const Product& product) {
+Decision decide_now(Runtime& r, const Product& product) {
+  // Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.
+  const double volume =
+      static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
+  if (r.options.fixed && r.options.on && !r.options.measure && volume >= small_product && !product.alpha_zero &&
+      !product.overlaps && !r.forked.load(std::memory_order_relaxed) && !r.exiting.load(std::memory_order_relaxed) &&
+      r.device.state() == DeviceState::unopened) {
+    const Inside inside(r);
+    open_device(r);
+  }
   const Profile& profile = r.device.profile();
   const Facts facts{
       .device = r.device.state(),

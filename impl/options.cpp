@@ -1,6 +1,5 @@
 #include "impl/options.hpp"
 
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 
@@ -91,7 +90,7 @@ constexpr OptionInfo table[] = {
 
 std::span<const OptionInfo> option_table() { return table; }
 
-Options read_options(char** environment) {
+Options read_options(char** environment, std::string& warnings) {
   Options options;
   for (char** entry = environment; entry && *entry; ++entry) {
     const char* equals = std::strchr(*entry, '=');
@@ -102,10 +101,9 @@ Options read_options(char** environment) {
     for (const OptionInfo& o : table)
       if (name == o.variable) known = &o;
     if (!known)
-      std::fprintf(stderr, "blaslift: %.*s is not a variable of mine: ignored\n", static_cast<int>(name.size()),
-                   name.data());
+      warnings += "blaslift: " + std::string(name) + " is not a variable of mine: ignored\n";
     else if (!known->parse(options, equals + 1))
-      std::fprintf(stderr, "blaslift: %s=%s is not one of (%s): ignored\n", known->variable, equals + 1, known->values);
+      warnings += "blaslift: " + std::string(*entry) + " is not one of (" + known->values + "): ignored\n";
   }
   return options;
 }

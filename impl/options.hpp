@@ -33,8 +33,8 @@ struct OptionInfo {
 /// Every variable that the library reads, in the order of the README's table.
 std::span<const OptionInfo> option_table();
 
-/// Reads `environment` (environ's form).  Writes a line to stderr for each value not understood and each unknown
+/// Reads `environment` (environ's form).  `warnings` gets a line for each value not understood and each unknown
 /// variable that begins with BLASLIFT_.
-Options read_options(char** environment);
+Options read_options(char** environment, std::string& warnings);
 
 }  // namespace blaslift

@@ -8,6 +8,7 @@
 namespace blaslift {
 
 bool enter(const Site& site) {
+  const ErrnoKept errno_kept;
   runtime();  // made before anything is counted: it says where
   if (thread_state.inside) return false;
   if (!thread_state.slot) {

@@ -1,5 +1,7 @@
 // The caller's call, as it came, on the library underneath; and the common way of calls that stay there.
 #pragma once
+#include <cerrno>
+
 #include "compat/site.hpp"
 #include "impl/decision.hpp"
 
@@ -10,6 +12,18 @@ struct Replay {
   void (*call)(const void* context);
   const void* context;
   void operator()() const { call(context); }
+};
+
+/// errno is the caller's: BLAS does not touch it, and neither do we around it.
+class ErrnoKept {
+ public:
+  ErrnoKept() : errno_(errno) {}
+  ~ErrnoKept() { errno = errno_; }
+  ErrnoKept(const ErrnoKept&) = delete;
+  ErrnoKept& operator=(const ErrnoKept&) = delete;
+
+ private:
+  int errno_;
 };
 
 /// Lets the calling thread count.  Returns false for calls that must be replayed without being counted or routed: those

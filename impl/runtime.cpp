@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -73,7 +74,7 @@ void CpuRates::learn(Precision precision, double flops, double seconds) {
 }
 
 Runtime::Runtime()
-    : options(read_options(environ)), device([this]() -> const Options& {
+    : options(read_options(environ, warnings)), device([this]() -> const Options& {
         // Counters before the device, which notes there why it is absent.
         set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
                         options.on ? Reason::small : Reason::off);
@@ -90,9 +91,11 @@ Runtime& runtime() {
     return *made;
   }
   pthread_atfork(nullptr, nullptr, in_forked_child);
+  std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
   const Options& o = mine->options;
-  gate.product.store(!o.on                        ? std::numeric_limits<double>::infinity()
-                     : o.measure || o.forced != 0 ? -1.0
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  gate.product.store(!o.on                        ? infinity
+                     : o.measure || o.forced != 0 ? -infinity
                                                   : small_product,
                      std::memory_order_release);
   return *mine;

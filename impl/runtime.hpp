@@ -25,6 +25,7 @@ class CpuRates {
 struct Runtime {
   Runtime();
 
+  std::string warnings;  ///< about the environment, written by the one thread whose runtime it becomes
   Options options;
   Device device;
   CpuRates cpu;
@@ -42,10 +43,10 @@ Runtime& runtime();
 /// on the device.
 Backend* open_device(Runtime& runtime);
 
-/// Products below this take the forwarding path.  Negative until the runtime is made and while measuring: then every
-/// call takes the slow path.  Infinite when switched off.
+/// Products below this take the forwarding path.  Minus infinity until the runtime is made, while measuring and where
+/// routes are forced: then every call goes the long way.  Infinite when switched off.
 struct Gate {
-  std::atomic<double> product{-1.0};
+  std::atomic<double> product{-std::numeric_limits<double>::infinity()};
 };
 extern constinit Gate gate;
 

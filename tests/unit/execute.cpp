@@ -15,6 +15,13 @@ using namespace reference;
 
 bool always() { return true; }
 
+/// Backends live as long as the process: kept where a leak checker finds them.
+Backend& kept(Backend* backend) {
+  static auto& all = *new std::vector<Backend*>;
+  all.push_back(backend);
+  return *backend;
+}
+
 /// The library underneath, counting the elements of C that it is asked for.
 struct Library {
   double elements = 0;
@@ -168,7 +175,7 @@ TYPED_TEST(Execute, WithoutFaultEveryShapeIsRight) {
     Case<T> x(shape);
     SCOPED_TRACE(describe(x.args(x.C)));
     const Matrix<T> A = x.A, B = x.B;
-    const auto a = attempt(x, *make_host_backend(x.memory), always);
+    const auto a = attempt(x, kept(make_host_backend(x.memory)), always);
     ASSERT_EQ(a.outcome.status, Status::done);
     ASSERT_EQ(a.outcome.steps, a.schedule.steps.size());
     ASSERT_EQ(check(a.schedule), "");
@@ -196,7 +203,7 @@ TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
     Case<T> x(shape);
     const Matrix<T> A = x.A, B = x.B;
     FaultPlan plan;
-    Backend& backend = *make_fault_backend(*make_host_backend(x.memory), plan);
+    Backend& backend = kept(make_fault_backend(kept(make_host_backend(x.memory)), plan));
     attempt(x, backend, always);
     const long operations = plan.seen;
     ASSERT_GT(operations, 6);  // acquire, lease, two uploads, gemm, fetch, arrived
@@ -228,7 +235,7 @@ TYPED_TEST(Execute, StoppedBeforeAnyStepLosesNothing) {
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
     const Matrix<T> A = x.A, B = x.B;
-    Backend& backend = *make_host_backend(x.memory);
+    Backend& backend = kept(make_host_backend(x.memory));
     const std::size_t steps = attempt(x, backend, always).schedule.steps.size();
     for (std::size_t stop = 0; stop < steps; ++stop) {
       SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", stopped before step " << stop);

@@ -15,14 +15,14 @@ std::string library_directory();
 struct Finished {
   int wait_status;  ///< as waitpid gives it
   double wall_seconds;
-  std::vector<Counters*> processes;  ///< of the tree, in order of their first call; those without a call are left out
+  std::vector<Counters*> processes;    ///< of the tree, in order of their first call; those without a call are left out
   std::vector<OtherCounters*> others;  ///< of processes measured
   Summary summary;
 };
 
-/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment, passing signals on, and waits
-/// for it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command that cannot be executed
-/// ends with status 127 (not found) or 126, as in a shell.
+/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment, passing
+/// signals on, and waits for it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command
+/// that cannot be executed ends with status 127 (not found) or 126, as in a shell.
 Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables);
 

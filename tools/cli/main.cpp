@@ -54,7 +54,10 @@ void add_variables(CLI::App& app, std::map<std::string, std::string>& variables)
 
 Options options_with(const std::map<std::string, std::string>& variables) {
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  return read_options(environ);
+  std::string warnings;
+  const Options options = read_options(environ, warnings);
+  std::fputs(warnings.c_str(), stderr);
+  return options;
 }
 
 int run(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool quiet,

@@ -5,6 +5,7 @@
 
 #include "compat/library.hpp"
 #include "impl/counters.hpp"
+#include "impl/replay.hpp"
 #include "impl/runtime.hpp"
 #include "tools/measure/others.hpp"
 
@@ -58,6 +59,7 @@ OtherCounters& others() {
 }  // namespace
 
 void* measure_enter(int symbol, void** return_address) {
+  const ErrnoKept errno_kept;
   Stack& s = stack();
   void* caller = *return_address;
   void*& target = s.targets[{symbol, caller}];
@@ -79,6 +81,7 @@ void* measure_enter(int symbol, void** return_address) {
 }
 
 void* measure_leave(void** return_address) {
+  const ErrnoKept errno_kept;
   Stack& s = stack();
   while (s.depth > 0 && s.frames[s.depth - 1].slot != return_address) --s.depth;
   if (s.depth == 0) std::abort();  // the return address is lost: nothing can be right from here

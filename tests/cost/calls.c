@@ -1,0 +1,58 @@
+// calls ROUTINE COUNT: calls ROUTINE COUNT times at n = 4, from one place.
+#include <complex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
+extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
+extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
+                        int);
+extern void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*,
+                        void*, int);
+extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
+extern void cblas_zhemv(int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
+
+enum { n = 4 };
+
+static const int size = n, one_step = 1, lwork = 64 * n;
+static float sA[n * n], sC[n * n];
+static double A[n * n], C[n * n], tau[n], work[64 * n];
+static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
+static int info;
+
+#define REPEAT(name, call) \
+  if (strcmp(routine, name) == 0) { \
+    for (long i = 0; i < count; ++i) call; \
+    return 0; \
+  }
+#define GEMM(X, alpha, beta, Y) ("N", "N", &size, &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
+#define SYMV(X, alpha, beta, Y) ("U", &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
+
+int main(int argc, char** argv) {
+  if (argc != 3) return 2;
+  const char* routine = argv[1];
+  const long count = atol(argv[2]);
+  const float sone = 1, szero = 0;
+  const double one = 1, zero = 0;
+  const double complex zone = 1, zzero = 0;
+  const float complex cone = 1, czero = 0;
+  for (int i = 0; i < n * n; ++i) sA[i] = (float)i, A[i] = i % 5, zA[i] = i % 3 + 2 * I;
+  REPEAT("sgemm_", sgemm_ GEMM(sA, sone, szero, sC))
+  REPEAT("dgemm_", dgemm_ GEMM(A, one, zero, C))
+  REPEAT("cgemm_", cgemm_ GEMM(zA, cone, czero, zC))
+  REPEAT("zgemm_", zgemm_ GEMM(zA, zone, zzero, zC))
+  REPEAT("ssymv_", ssymv_ SYMV(sA, sone, szero, sC))
+  REPEAT("dsymv_", dsymv_ SYMV(A, one, zero, C))
+  REPEAT("chemv_", chemv_ SYMV(zA, cone, czero, zC))
+  REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
+  REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
+  REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
+  REPEAT("cblas_sgemm", cblas_sgemm(102, 111, 111, n, n, n, 1, sA, n, sA, n, 0, sC, n))
+  REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
+  REPEAT("cblas_zgemm", cblas_zgemm(102, 111, 111, n, n, n, &zone, zA, n, zA, n, &zzero, zC, n))
+  REPEAT("cblas_dsymv", cblas_dsymv(102, 121, n, 1, A, n, A, 1, 0, C, 1))
+  REPEAT("cblas_zhemv", cblas_zhemv(101, 121, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
+  fprintf(stderr, "no routine %s here\n", routine);
+  return 2;
+}

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""What a call that stays on the CPU costs: instructions, counted by callgrind; nanoseconds, reported.
+
+instructions  At most 60 a call on the forwarding path (issue 2, item 6), counted in all of libblaslift.so: the difference
+              between runs of N and 2N calls, so that only what every call does is left. Nothing may be left in any
+              function but the exported ones, and nothing in our modules.
+nanoseconds   Against a direct call of the same function, at n = 4; only printed (aim: 5 ns), since machines are busy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import harness
+from harness import Preload, Skip
+
+MOST_INSTRUCTIONS = 60
+
+CALLS = 500
+
+ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["ssymv_", "dsymv_", "chemv_", "zhemv_", "dgeqrf_", "zgeqrf_"]
+ROUTINES += [f"cblas_{p}gemm" for p in "sdz"] + ["cblas_dsymv", "cblas_zhemv"]
+
+TWINS = {f"cblas_{name}": f"{name}_" for name in ("sgemm", "dgemm", "zgemm", "dsymv", "zhemv")}
+"""The reference's CBLAS functions call these through us."""
+
+MODES = {"natural": {}, "switched off": {"BLASLIFT": "off"}}
+
+
+def self_costs(text: str) -> Counter:
+    """Instructions by (object, function) in a callgrind file: of the functions themselves, not of those they call.
+
+    The format: https://valgrind.org/docs/manual/cl-format.html. Names are "(number) name" first and "(number)" then; a
+    "calls=" line is followed by a line with the cost of the callee.
+    """
+    names: dict[tuple[str, str], str] = {}
+    costs: Counter = Counter()
+    where = {"ob": "", "fn": ""}
+    skip = False
+    for line in text.splitlines():
+        if found := re.match(r"(c?)(ob|fn|fi|fe|fl)=\((\d+)\)(?: (.*))?$", line):
+            called, kind, number, name = found.groups()
+            table = kind if kind in ("ob", "fn") else "file"
+            if name is not None:
+                names[table, number] = name
+            if not called and kind in where:
+                where[kind] = names[table, number]
+        elif line.startswith("calls="):
+            skip = True
+        elif re.match(r"[+*\-\d]", line):
+            if not skip:
+                costs[where["ob"], where["fn"]] += int(line.split()[1])
+            skip = False
+    return costs
+
+
+def count(arguments: argparse.Namespace, routine: str, calls: int, settings: dict[str, str]) -> Counter:
+    """Instructions in our library for `calls` calls, by (object, function)."""
+    valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=callgrind.out", "--quiet"]
+    run = harness.run(
+        [*valgrind, arguments.programs / "calls", routine, str(calls)],
+        environment=harness.provider_environment("reference"),
+        preload=Preload(arguments.lib, settings),
+    )
+    if run.status != 0 or len(run.reports) != 1:
+        raise AssertionError(f"{routine}: status {run.status}, {len(run.reports)} reports\n{run.stderr}")
+    name = routine.removeprefix("cblas_").removesuffix("_")
+    if run.reports[0]["routines"][name]["calls"] != calls:
+        raise AssertionError(f"{routine}: {calls} calls, counted {run.reports[0]['routines']}")
+    costs = self_costs(run.files["callgrind.out"])
+    return Counter({key: cost for key, cost in costs.items() if Path(key[0]).name.startswith("libblaslift")})
+
+
+def instructions(arguments: argparse.Namespace) -> list[str]:
+    if not shutil.which("valgrind"):
+        raise Skip("no valgrind")
+    errors = []
+    rows = []
+    for mode, settings in MODES.items():
+        for routine in ROUTINES if mode == "natural" else ("dgemm_", "cblas_dgemm", "dsymv_", "dgeqrf_"):
+            once = count(arguments, routine, CALLS, settings)
+            twice = count(arguments, routine, 2 * CALLS, settings)
+            more = Counter(twice)
+            more.subtract(once)
+            allowed = {routine, TWINS.get(routine, routine)}
+            for (library, function), cost in more.items():
+                if abs(cost) >= CALLS / 2 and function not in allowed:  # less is the report: numbers of other lengths
+                    errors.append(f"{mode} {routine}: {cost / CALLS:.1f} a call in {function} ({library})")
+            for function in sorted(allowed):
+                cost = sum(cost for (_, name), cost in more.items() if name == function) / CALLS
+                twin = "" if function == routine else f"inside {routine}"
+                rows.append((mode, function, twin, f"{cost:.1f}"))
+                if not 10 <= cost <= MOST_INSTRUCTIONS:  # fewer than ten would mean that we looked in the wrong place
+                    errors.append(f"{mode} {function}: {cost:.1f} instructions a call")
+    harness.print_table(("mode", "function", "", "instructions a call"), rows)
+    return errors
+
+
+def nanoseconds(arguments: argparse.Namespace) -> list[str]:
+    errors = []
+    for provider in ("reference", "openblas"):
+        run = harness.run(
+            [arguments.programs / "nanoseconds"],
+            environment=harness.provider_environment(provider),
+            preload=Preload.natural(arguments.lib),
+        )
+        print(f"over {provider}:\n{run.stdout}")
+        if run.status != 0:
+            errors.append(f"{provider}: status {run.status} {run.stderr}")
+    return errors
+
+
+def body() -> bool:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=("instructions", "nanoseconds"))
+    parser.add_argument("--lib", type=Path, required=True, help="libblaslift.so")
+    parser.add_argument("--programs", type=Path, required=True, help="folder of the test programs")
+    arguments = parser.parse_args()
+    errors = {"instructions": instructions, "nanoseconds": nanoseconds}[arguments.what](arguments)
+    print("\n".join(errors))
+    return not errors
+
+
+if __name__ == "__main__":
+    harness.main(body)

@@ -1,0 +1,276 @@
+"""Run programs with and without blaslift in front, and read what blaslift says it did.
+
+Everything that the test scripts of this directory share: a run happens in a scratch directory of its own, with
+an environment in which nothing of the caller's blaslift settings survives, and ends as a value (`Run`) that can
+be compared. The reports that blaslift appends (one JSON line per process) are read and added up here, and the
+bookkeeping rules that hold for every program are checked here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+SKIPPED = 77
+"""The exit status that ctest (SKIP_RETURN_CODE) shows as a skipped test."""
+
+GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
+
+NOTHING_TO_MULTIPLY = "nothing to multiply"
+INVALID_ARGUMENTS = "invalid arguments"
+OVERLAP = "output overlaps an input"
+NO_ROUTE = "no route yet"
+
+STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP}
+"""The only reasons for which a routed routine may stay on the CPU when BLASLIFT_FORCE=all asks for every call."""
+
+
+FORCED_MEMORY = 1 << 18
+"""Device memory for programs that make millions of forced calls.
+
+Products up to n = 100 in double precision, and 70 in complex double, fit as a whole. The host backend takes memory anew for each call, in
+proportion to this, and a build for tests fills it with NaN: with a device's worth of it, that would take most of the
+time.
+"""
+
+
+class Skip(Exception):
+    """What the test needs is not installed here; the message says what."""
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Providers: which BLAS and LAPACK lie underneath
+
+
+LOADER = Path("/lib64/ld-linux-x86-64.so.2")
+LIBRARIES = Path("/usr/lib/x86_64-linux-gnu")
+
+PROVIDERS = {
+    "reference": (LIBRARIES / "blas", LIBRARIES / "lapack"),
+    "openblas": (LIBRARIES / "openblas-pthread",),
+}
+
+
+def provider_environment(provider: str) -> dict[str, str]:
+    """The environment that puts `provider` under a program which links libblas.so.3 and liblapack.so.3."""
+    folders = PROVIDERS[provider]
+    for folder in folders:
+        if not folder.is_dir():
+            raise Skip(f"{provider}: no {folder}")
+    return {"LD_LIBRARY_PATH": ":".join(map(str, folders))}
+
+
+def loaded_libraries(program: Path, environment: dict[str, str]) -> dict[str, Path]:
+    """What the dynamic linker would load for `program` (or a library), by soname."""
+    listing = subprocess.run([LOADER, "--list", program], env=environment, capture_output=True, text=True).stdout
+    words = [line.split() for line in listing.splitlines()]
+    return {line[0]: Path(line[2]) for line in words if line[1:2] == ["=>"] and line[2].startswith("/")}
+
+
+def check_provider(program: Path, provider: str) -> None:
+    """Fail unless the dynamic linker really gives `program` the libblas.so.3 of `provider`.
+
+    Otherwise a test that says "OpenBLAS" could compare two runs over the reference library.
+    """
+    found = loaded_libraries(program, clean_environment(provider_environment(provider))).get("libblas.so.3")
+    wanted = PROVIDERS[provider][0]
+    if found is None or found.parent != wanted:
+        raise AssertionError(f"{program} loads {found or 'no libblas.so.3'}, not the one in {wanted}")
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Running
+
+
+@dataclass(frozen=True)
+class Preload:
+    """blaslift in front of a program: the library and the settings it runs under."""
+
+    library: Path
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def natural(cls, library: Path) -> Preload:
+        """As a user who sets nothing has it: blaslift decides for itself."""
+        return cls(library)
+
+    @classmethod
+    def forced(cls, library: Path, backend: str, memory: int | None = None) -> Preload:
+        """Every call of a routed routine goes to `backend`, in blocks that fit into `memory` bytes if given."""
+        settings = {"BLASLIFT_BACKEND": backend, "BLASLIFT_FORCE": "all"}
+        if memory is not None:
+            settings["BLASLIFT_MEMORY"] = str(memory)
+        return cls(library, settings)
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a program left behind: exit status, both streams, the files it wrote, and blaslift's reports."""
+
+    status: int
+    stdout: str
+    stderr: str
+    files: dict[str, str]
+    reports: list[dict]
+
+
+def preloads(library: Path) -> str:
+    """LD_PRELOAD for `library`; a sanitizer that it was built with has to come first."""
+    needed = loaded_libraries(library, {})
+    runtimes = [str(path) for soname, path in needed.items() if soname.startswith(("libasan", "libtsan"))]
+    return ":".join([*runtimes, str(library)])
+
+
+def clean_environment(additions: dict[str, str]) -> dict[str, str]:
+    """The caller's environment without its own preloads and settings, and with fixed thread counts.
+
+    One OpenBLAS thread, because its results may depend on how it splits a product; two OpenMP threads, so that a
+    host backend which uses OpenMP really has company. Waiting threads sleep: on a busy machine spinning ones
+    would take most of the time.
+    """
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("BLASLIFT", "PYTEST", "LD_", "OMP_", "OPENBLAS_"))
+    }
+    threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
+    return kept | {"LC_ALL": "C.UTF-8"} | threads | additions
+
+
+def run(
+    command: list[str | Path],
+    *,
+    stdin: str = "",
+    environment: dict[str, str] | None = None,
+    preload: Preload | None = None,
+    timeout: float = 600.0,
+) -> Run:
+    """Run `command` in a fresh scratch directory, behind blaslift if `preload` says so.
+
+    A program that outlives `timeout` seconds is killed with its children; its status is then -SIGKILL.
+    """
+    with tempfile.TemporaryDirectory(prefix="blaslift-test-") as scratch:
+        work = Path(scratch, "work")
+        work.mkdir()
+        report = Path(scratch, "report.jsonl")
+        variables = clean_environment(environment or {})
+        if preload is not None:
+            variables |= {"LD_PRELOAD": preloads(preload.library), "BLASLIFT_REPORT": str(report)} | preload.settings
+        process = subprocess.Popen(
+            list(map(str, command)),
+            cwd=work,
+            env=variables,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        try:
+            stdout, stderr = process.communicate(stdin, timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            stdout, stderr = process.communicate()
+            stderr += f"\nkilled after {timeout:.0f} seconds\n"
+        files = {
+            str(path.relative_to(work)): path.read_text(errors="replace")
+            for path in sorted(work.rglob("*"))
+            if path.is_file()
+        }
+        return Run(process.returncode, stdout, stderr, files, read_reports(report))
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Reports
+
+
+@dataclass
+class Account:
+    """One routine's counters, added up over all processes of a run."""
+
+    calls: int = 0
+    routed: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    stayed: Counter = field(default_factory=Counter)
+
+
+def read_reports(path: Path) -> list[dict]:
+    """The report lines in `path`, one per process that called a routed symbol; none if no process did."""
+    if not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+
+
+def accounts(reports: list[dict]) -> dict[str, Account]:
+    """Per routine, the sum of what all processes report."""
+    total: dict[str, Account] = {}
+    for report in reports:
+        for name, counters in report["routines"].items():
+            account = total.setdefault(name, Account())
+            account.calls += counters["calls"]
+            account.routed += counters["routed"]
+            account.bytes_in += counters["bytes_in"]
+            account.bytes_out += counters["bytes_out"]
+            account.stayed.update(counters["stayed"])
+    return total
+
+
+def bookkeeping_errors(total: dict[str, Account], *, forced: bool) -> list[str]:
+    """What is wrong with the counters, whatever the program.
+
+    Every call is either routed or stayed for a reason. Routines without a route say so. Under force, a gemm may
+    stay only for the reasons in STAYS_WHEN_FORCED.
+    """
+    errors = []
+    for name, account in sorted(total.items()):
+        stayed = sum(account.stayed.values())
+        if account.calls != account.routed + stayed:
+            errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
+        if forced and name in GEMMS:
+            strangers = {why: n for why, n in account.stayed.items() if why not in STAYS_WHEN_FORCED}
+            if strangers:
+                errors.append(f"{name}: forced, and yet calls stayed: {strangers}")
+        if name not in GEMMS and account.routed:
+            errors.append(f"{name}: has no route, and yet {account.routed} calls were routed")
+    return errors
+
+
+def backend_errors(reports: list[dict], backend: str) -> list[str]:
+    """Processes that routed something, but not to the backend that was asked for."""
+    return [
+        f"process {report['pid']} ({report['command']}) reports the backend {report['backend']!r}, not {backend!r}"
+        for report in reports
+        if report["backend"] != backend and any(r["routed"] for r in report["routines"].values())
+    ]
+
+
+# ---------------------------------------------------------------------------------------------------------------
+# Telling
+
+
+def main(body) -> None:
+    """Call `body` and exit: its truth is the status, and a `Skip` exits as skipped, saying why."""
+    try:
+        sys.exit(0 if body() else 1)
+    except Skip as why:
+        print(f"SKIPPED: {why}")
+        sys.exit(SKIPPED)
+
+
+def print_table(head: tuple[str, ...], rows: list[tuple]) -> None:
+    """Print rows under their heads; columns of numbers lie to the right."""
+    cells = [head] + [tuple(map(str, row)) for row in rows]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
+    right = [all(isinstance(row[i], int) for row in rows) for i in range(len(head))]
+    for row in cells:
+        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right))
+        print("  ".join(padded).rstrip())

@@ -1,0 +1,162 @@
+"""Which tester reads which input, and what each is known to call.
+
+The testers are Debian's libblas-test and liblapack-test, as installed. The pairing of LAPACK program and input is
+the one of their own lapack_testing.py, plus the balancing inputs that it leaves out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import LIBRARIES, Skip
+
+BLAS = LIBRARIES / "blas"
+LAPACK = LIBRARIES / "lapack"
+LARGE = Path(__file__).resolve().parent.parent / "data" / "netlib"
+
+ELEMENT_BYTES = {"s": 4, "d": 8, "c": 8, "z": 16}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run of one tester."""
+
+    suite: str
+    program: Path
+    input: Path | None
+    gemm: str | None = None
+    """The gemm that this tester gives real work, by either provider."""
+    passes_through: str | None = None
+    """The routine without a route that this tester is about."""
+    large: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.program.name} < {self.input.name}" if self.input else self.program.name
+
+    @property
+    def stdin(self) -> str:
+        return self.input.read_text() if self.input else ""
+
+    @cached_property
+    def gemm_input(self) -> GemmInput | None:
+        """What the tester's gemm part will do, where that can be told from its input: for the BLAS testers."""
+        if self.suite != "blas" or self.gemm is None:
+            return None
+        return GemmInput.parse(self.stdin, self.gemm[0], cblas="cblat3" in self.program.name)
+
+
+@dataclass(frozen=True)
+class GemmInput:
+    """The loops of a level 3 BLAS tester over gemm, read from its input file.
+
+    Every combination of m, n, k, op(A), op(B), alpha and beta is called once per layout: that is what makes the
+    counters predictable to the last call and byte.
+    """
+
+    letter: str
+    sizes: list[int]
+    alphas: list[complex]
+    betas: list[complex]
+    layouts: int
+
+    TRANSPOSES = 9  # pairs of N, T, C
+
+    @classmethod
+    def parse(cls, text: str, letter: str, *, cblas: bool) -> GemmInput:
+        lines = text.splitlines()
+        # Both begin with a name, a unit and three flags; the Fortran input has a summary file's name and unit in
+        # front, the CBLAS one the layouts to test (0, 1, or 2 for both) behind. Then follows the threshold.
+        at = 7 if cblas else 8
+        layouts = 2 if cblas and int(lines[5].split()[0]) == 2 else 1
+        numbers = []
+        for count, values in zip(lines[at : at + 6 : 2], lines[at + 1 : at + 6 : 2]):
+            numbers.append([_scalar(word) for word in values.split()[: int(count.split()[0])]])
+        sizes, alphas, betas = numbers
+        return cls(letter, [int(n.real) for n in sizes], alphas, betas, layouts)
+
+    @property
+    def _working_sizes(self) -> list[tuple[int, int, int]]:
+        return [mnk for mnk in product(self.sizes, repeat=3) if all(mnk)]
+
+    @property
+    def _calls_per_size(self) -> int:
+        """Calls per m, n, k and beta that have something to multiply."""
+        return self.TRANSPOSES * self.layouts * sum(alpha != 0 for alpha in self.alphas)
+
+    @property
+    def calls(self) -> int:
+        """Calls with valid arguments."""
+        return len(self.sizes) ** 3 * self.TRANSPOSES * self.layouts * len(self.alphas) * len(self.betas)
+
+    @property
+    def calls_with_work(self) -> int:
+        """Valid calls with m, n, k and alpha all nonzero."""
+        return len(self._working_sizes) * self._calls_per_size * len(self.betas)
+
+    @property
+    def bytes_in(self) -> int:
+        """A and B, and C where beta is not zero, of all calls with work: each moved once."""
+        elements = sum(
+            m * k + k * n + (m * n if beta != 0 else 0) for m, n, k in self._working_sizes for beta in self.betas
+        )
+        return elements * self._calls_per_size * ELEMENT_BYTES[self.letter]
+
+    @property
+    def bytes_out(self) -> int:
+        """C of all calls with work."""
+        elements = sum(m * n for m, n, _ in self._working_sizes) * len(self.betas)
+        return elements * self._calls_per_size * ELEMENT_BYTES[self.letter]
+
+
+def _scalar(word: str) -> complex:
+    """A Fortran list-directed number: "3", "0.7" or "(0.7,-0.9)"."""
+    parts = re.findall(r"[-+.\deE]+", word)
+    return complex(*map(float, parts))
+
+
+def blas_cases(precisions: str) -> list[Case]:
+    """The 24 testers of libblas-test with their own inputs, and those of levels 2 and 3 with the large ones."""
+    if not (BLAS / "xblat3d").exists():
+        raise Skip(f"the BLAS testers (Debian: libblas-test) are not in {BLAS}")
+    cases = []
+    for p in precisions:
+        gemm, symv = f"{p}gemm", f"{p}symv" if p in "sd" else f"{p}hemv"
+        fortran = {level: BLAS / f"xblat{level}{p}" for level in (1, 2, 3)}
+        cblas = {level: BLAS / f"x{p}cblat{level}" for level in (1, 2, 3)}
+        cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
+        for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
+            large = folder == LARGE
+            for level, calls in ((2, {"passes_through": symv}), (3, {"gemm": gemm})):
+                inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
+                cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]
+    return cases
+
+
+EIGEN = "nep sep se2 svd {p}ec {p}ed {p}gg {p}gd {p}sb {p}sg {p}bb glm gqr gsv csd lse {p}bal {p}bak {p}gbal {p}gbak"
+WITHOUT_GEMM = {"{p}bb", "glm", "{p}bal", "{p}bak", "{p}gbal"}
+"""Eigenvalue inputs whose runs call no gemm with anything to multiply."""
+
+
+def lapack_cases(precisions: str) -> list[Case]:
+    """The 90 runs of liblapack-test, and the linear equation testers once more with the large QR inputs."""
+    if not (LAPACK / "xlintstd").exists():
+        raise Skip(f"the LAPACK testers (Debian: liblapack-test) are not in {LAPACK}")
+    cases = []
+    for p in precisions:
+        gemm, geqrf = f"{p}gemm", f"{p}geqrf"
+        for name in EIGEN.split():
+            does = None if name in WITHOUT_GEMM else gemm
+            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, geqrf))
+        cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
+        if lower := {"d": "s", "z": "c"}.get(p):
+            cases.append(Case("lapack", LAPACK / f"xlintst{p}{lower}", LAPACK / f"{p}{lower}test.in", gemm))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_large.in", gemm, geqrf, large=True))
+    return cases

@@ -1,0 +1,76 @@
+"""What a tester said, in a form that can be compared."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from harness import Run
+
+TIMES = re.compile(r"Total time used =")
+
+VERDICT = re.compile(
+    r"PASS|FAIL|SUSPECT|ERROR|ABANDONED|NOT TESTED|END OF TESTS|exit status|End of tests"
+    r"|passed|failed|tests? (run|done)|[Ii]llegal|\bINFO\b|not recognized"
+    r"|info is not|IHI wrong|examples tested|largest test error"
+)
+
+LARGEST_ERROR = re.compile(r"largest test error\s+=\s+(\S+)")
+"""The balancing testers print an error, in units of the machine precision, and leave the judgement to the reader."""
+
+LARGEST_GOOD_ERROR = 30.0
+"""The threshold of the linear equation testers, for want of one of their own."""
+
+CBLAS_OR_FORTRAN = r"^\s*(?:cblas_)?{routine}\s+PASSED THE (?:\S+-MAJOR\s+)?COMPUTATIONAL TESTS \(\s*(\d+) CALLS\)"
+
+
+def transcript(run: Run) -> list[str]:
+    """Everything a tester left behind, by line, without the times."""
+    sections = {"stdout": run.stdout, "stderr": run.stderr} | {f"file {name}": text for name, text in run.files.items()}
+    lines = [f"exit status {run.status}"]
+    for name, text in sections.items():
+        lines.append(f"--- {name}")
+        lines += [line.rstrip() for line in text.splitlines() if not TIMES.search(line)]
+    return lines
+
+
+def verdicts(lines: list[str]) -> list[str]:
+    """Only the lines that judge: which routine passed or failed, how many tests ran, how many missed the threshold.
+
+    What a failing test prints besides (its ratio, the values it found) depends on the last bits of the products.
+    """
+    return [_judged(line) for line in lines if VERDICT.search(line)]
+
+
+def _judged(line: str) -> str:
+    """`line`, with an error that nobody has judged replaced by our judgement."""
+    found = LARGEST_ERROR.search(line)
+    if not found:
+        return line
+    good = float(found[1].replace("D", "e")) < LARGEST_GOOD_ERROR
+    return line[: found.start(1)] + ("passed" if good else "FAILED")
+
+
+def calls_told(lines: list[str], routine: str) -> int | None:
+    """How many times a BLAS tester says that it called `routine`, error exits not included; None if it does not say."""
+    pattern = re.compile(CBLAS_OR_FORTRAN.format(routine=routine), re.IGNORECASE)
+    told = [int(found[1]) for line in lines if (found := pattern.search(line))]
+    return sum(told) if told else None
+
+
+def in_short(lines: list[str]) -> str:
+    """The verdict in a few words, for a table."""
+    if any("symbol lookup error" in line for line in lines):
+        return "does not start"
+    if lines[0] != "exit status 0":
+        return lines[0]
+    text = "\n".join(verdicts(lines))
+    missed = sum(map(int, re.findall(r"(\d+) out of", text)))
+    ran = missed and sum(map(int, re.findall(r"out of\s+(\d+)", text)))
+    ran += sum(map(int, re.findall(r"\(\s*(\d+) tests run\)", text)))
+    if ran:
+        return f"{ran} tests, {missed} over the threshold" if missed else f"{ran} tests passed"
+    passed, failed = len(re.findall(r"PASS|= +passed", text)), len(re.findall(r"FAIL|SUSPECT", text))
+    return f"{passed} passed, {failed} failed" if failed else f"{passed} passed"

@@ -1,0 +1,84 @@
+"""Promise 1: no result is ever lost, at whatever device operation the device fails."""
+
+from __future__ import annotations
+
+import harness
+from setting import FORCED, SCARCE, Setting, labelled, report_errors, verdict_errors
+
+FAILED = "device failed, finished on the CPU"
+NO_ROOM = "no room on the device"
+NO_DEVICE = "no usable device"
+
+CASES = [
+    (precision, ops, sizes, beta, memory)
+    for precision in "sdcz"
+    for beta in ("0", "-0.5")
+    for ops, sizes, memory in (("NT", ("23", "17", "31"), 4096), ("CN", ("9", "14", "6"), 2048))
+] + [("d", "TN", ("23", "17", "31"), "1", 0), ("z", "NC", ("1", "40", "50"), "1", 3000)]
+"""Precision, ops, m n k, beta, BLASLIFT_MEMORY (0: unlimited): one block and many, with pieces smaller than a block."""
+
+FEW_CASES = [CASES[index] for index in (0, 5, 11, 14)]
+"""One per precision, for sanitizers, under which each of the hundreds of processes takes long."""
+
+
+def child_errors(fault: str, report: dict, routine: str, wanted_bytes: float) -> list[str]:
+    """What the report of the child with this fault must say about its two calls."""
+    account = harness.accounts([report])[routine]
+    stayed = dict(account.stayed)
+    errors = harness.bookkeeping_errors({routine: account}, forced=False)
+    if account.calls != 2:
+        errors.append(f"{account.calls} calls, not 2")
+    if fault == "0":
+        good = account.routed == 2 and account.bytes_out == wanted_bytes
+    elif fault == "never":
+        good = stayed == {NO_DEVICE: 2} and "does not open" in report["detail"]
+    elif "no_memory" in fault:  # the device stays usable
+        good = account.routed == 1 and stayed in ({NO_ROOM: 1}, {FAILED: 1})
+    else:  # the first call is done before, or the second one finds no device
+        good = stayed in ({FAILED: 1}, {FAILED: 1, NO_DEVICE: 1}) and "was lost" in report["detail"]
+    if not good:
+        errors.append(f"routed {account.routed}, stayed {stayed}, detail {report['detail']!r}")
+    return errors
+
+
+def faults_at_every_k(s: Setting) -> list[str]:
+    """Each operation of two products fails in turn: lost, out of memory, with garbage in the ring or without."""
+    errors = []
+    for precision, ops, sizes, beta, memory in FEW_CASES if s.sanitizer else CASES:
+        label = f"{precision}gemm {ops} {'x'.join(sizes)} beta {beta} memory {memory}"
+        settings = SCARCE | {"BLASLIFT_MEMORY": str(memory)} if memory else FORCED
+        run = s.run("faults", precision, ops, *sizes, beta, settings=settings, library=s.fault_library, timeout=200)
+        faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
+        found = verdict_errors(run)
+        if len(run.reports) != len(faults):
+            found.append(f"{len(run.reports)} reports from {len(faults)} children")
+        size = {"s": 4, "d": 8, "c": 8, "z": 16}[precision]
+        wanted_bytes = 2.0 * int(sizes[0]) * int(sizes[1]) * size
+        partly = 0
+        for fault, report in zip(faults, run.reports):
+            found += labelled(fault, child_errors(fault, report, f"{precision}gemm", wanted_bytes))
+            out = report["routines"][f"{precision}gemm"]["bytes_out"]
+            partly += 0 < out < wanted_bytes and out != wanted_bytes / 2
+        if memory and not partly:
+            found.append("no fault struck between two commits: the products were not cut into pieces")
+        print(f"{label}: {len(faults)} children, {partly} of them failed with a part of C committed")
+        errors += labelled(label, found)
+    return errors
+
+
+def faults_among_threads(s: Setting) -> list[str]:
+    """A fault in the middle of 16 threads' calls: every result is right, and every call is accounted for."""
+    errors = []
+    for at in (1, 2, 17, 150, 151, 152, 1000):
+        for way in ("lost", "no_memory:torn"):
+            settings = SCARCE | {"INJECTED_FAULT": f"{at}:{way}"}
+            run = s.run("threads", "check", settings=settings, library=s.fault_library)
+            found = verdict_errors(run) + report_errors(run, routed=None, stayed={FAILED, NO_ROOM, NO_DEVICE})
+            struck = sum(sum(a.stayed.values()) for a in harness.accounts(run.reports).values())
+            if not struck:
+                found.append("nothing failed")
+            errors += labelled(f"{at}:{way}", found)
+    return errors
+
+
+PROMISES = (faults_at_every_k, faults_among_threads)

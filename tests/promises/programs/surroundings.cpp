@@ -1,0 +1,193 @@
+// What a process is besides its results: errno, signals, threads, loaded objects, how it ends.  One subject per first argument.
+#include <dirent.h>
+#include <dlfcn.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <string_view>
+
+#include "check.hpp"
+
+using namespace promises;
+
+namespace {
+
+template <class T>
+void product(int m, int n, int k, Via via = Via::fortran) {
+  const Problem<T> p('N', 'T', m, n, k, make<T>(0.75, 0), make<T>(-0.5, 0), 5);
+  run_and_check(p, Expected<T>(p), via);
+}
+
+/// A few products of all precisions by all interfaces.
+void calls() {
+  for (int i = 0; i < 2; ++i)
+    for (const Via via : every_via) for_each_precision([&]<class T>(T*) { product<T>(17 + i, 19, 23, via); });
+}
+
+std::vector<std::string> lines_of(const char* path) {
+  std::vector<std::string> lines;
+  char line[1024];
+  std::FILE* file = std::fopen(path, "r");
+  while (file && std::fgets(line, sizeof line, file)) lines.emplace_back(line);
+  if (file) std::fclose(file);
+  return lines;
+}
+
+/// No module of ours, no CUDA, no OpenMP, no second thread.
+void nothing_opened() {
+  for (const std::string& line : lines_of("/proc/self/maps"))
+    for (const char* object : {"libblaslift_", "libcuda", "libcublas", "libnvidia", "libgomp"})
+      if (line.find(object) != line.npos) fail("opened: %s", line.c_str());
+  for (const std::string& line : lines_of("/proc/self/status"))
+    if (line.starts_with("Threads:") && std::atoi(line.c_str() + 8) != 1) fail("%s", line.c_str());
+}
+bool preloaded() {
+  for (const std::string& line : lines_of("/proc/self/maps"))
+    if (line.find("libblaslift.so") != line.npos) return true;
+  return false;
+}
+
+/// The address keeps the linker from dropping the library; nothing is called.
+void untouched() {
+  static void (*volatile function)(const char*, const char*, const int*, const int*, const int*, const double*,
+                                   const double*, const int*, const double*, const int*, const double*, double*,
+                                   const int*, std::size_t, std::size_t) = dgemm_;
+  if (!function || !preloaded()) fail("blaslift is not there: nothing is tested");
+  nothing_opened();
+}
+
+void small_calls_only() {
+  calls();
+  nothing_opened();
+}
+
+void errno_kept() {
+  const Problem<double> small('N', 'N', 5, 4, 3, 1.0, 0.5, 1), large('N', 'N', 760, 730, 3, 1.0, 0.5, 1);
+  const int before = 4321;
+  for (int turn = 0; turn < 3; ++turn)
+    for (const Via via : every_via)
+      for (const Problem<double>* p : {&small, &large}) {
+        Matrix<double> out = p->C;
+        errno = before;
+        p->run(via, out);
+        const int after = errno;
+        if (after != before)
+          fail("turn %d, %s by %s: errno became %d (%s)", turn, p->name().c_str(), via_names[static_cast<int>(via)], after,
+               std::strerror(after));
+      }
+}
+
+void handler(int) {}
+
+void signals() {
+  struct sigaction mine {};
+  mine.sa_handler = handler;
+  mine.sa_flags = SA_RESTART;
+  for (const int number : {SIGUSR1, SIGPIPE, SIGFPE, SIGSEGV, SIGCHLD}) sigaction(number, &mine, nullptr);
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGUSR2);
+  sigaddset(&mask, SIGTERM);
+  pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+  struct sigaction before[65] = {};
+  for (int number = 1; number < 65; ++number) sigaction(number, nullptr, &before[number]);
+
+  product<double>(17, 19, 23);
+  product<double>(760, 730, 3);  // C is 4.2 MiB: more than from where the host backend copies with threads
+  product<double>(760, 730, 3);
+
+  sigset_t after;
+  pthread_sigmask(SIG_SETMASK, nullptr, &after);
+  for (int number = 1; number < 65; ++number) {
+    if (sigismember(&mask, number) != sigismember(&after, number)) fail("signal %d: the mask changed", number);
+    struct sigaction now {};
+    sigaction(number, nullptr, &now);
+    if (now.sa_handler != before[number].sa_handler || now.sa_flags != before[number].sa_flags)
+      fail("signal %d: the handler changed", number);
+  }
+  int helpers = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (const dirent* task = readdir(tasks)) {
+    if (std::atoi(task->d_name) == 0 || std::atoi(task->d_name) == getpid()) continue;
+    ++helpers;
+    for (const std::string& line : lines_of((std::string("/proc/self/task/") + task->d_name + "/status").c_str())) {
+      if (!line.starts_with("SigBlk:")) continue;
+      const std::uint64_t open = ~std::strtoull(line.c_str() + 7, nullptr, 16);
+      // SIGKILL and SIGSTOP cannot be blocked; 32 and 33 belong to the C library.
+      const std::uint64_t allowed = 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) | 1ull << 31 | 1ull << 32;
+      if (open & ~allowed) fail("a helper thread leaves signals open: %llx", static_cast<unsigned long long>(open & ~allowed));
+    }
+  }
+  closedir(tasks);
+  std::printf("helpers %d\n", helpers);
+}
+
+/// dlclose(argv[2]) RTLD_LOCAL, call, close, and call again: by the kept address and as the program was linked.
+void closed(const char* path) {
+  using Dgemm = decltype(&dgemm_);
+  for (int turn = 0; turn < 2; ++turn) {
+    void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const auto dgemm = library ? reinterpret_cast<Dgemm>(dlsym(library, "dgemm_")) : nullptr;
+    if (!dgemm) return fail("%s", dlerror()), void();
+    const Problem<double> p('N', 'T', 17, 19, 23, 0.75, -0.5, 9);
+    const Expected<double> expected(p);
+    for (int open = 1; open >= 0; --open) {
+      Matrix<double> out = p.C;
+      const int lda = p.A.ld(), ldb = p.B.ld(), ldc = out.ld();
+      dgemm("N", "T", &p.m, &p.n, &p.k, &p.alpha, p.A.data(), &lda, p.B.data(), &ldb, &p.beta, out.data(), &ldc, 1, 1);
+      calls_made['d'] += 1;
+      if (const std::string wrong = expected.compare(out); !wrong.empty()) fail("open %d: %s", open, wrong.c_str());
+      if (open && dlclose(library) != 0) fail("dlclose: %s", dlerror());
+    }
+    Matrix<double> out = p.C;  // not ours: nothing is preloaded
+    raw_gemm(Via::fortran, 'N', 'T', p.m, p.n, p.k, p.alpha, p.A.data(), p.A.ld(), p.B.data(), p.B.ld(), p.beta, out.data(),
+             out.ld());
+    if (const std::string wrong = expected.compare(out); !wrong.empty()) fail("linked: %s", wrong.c_str());
+  }
+}
+
+/// R of a QR factorisation whose panels are multiplied by dgemm: R'R = A'A.
+void lapack() {
+  const int m = 210, n = 200, lwork = 64 * n;
+  const Matrix<double> A(m, n, 3, 21);
+  Matrix<double> R = A;
+  std::vector<double> tau(n), work(lwork);
+  int info = -1;
+  const int ld = R.ld();
+  dgeqrf_(&m, &n, R.data(), &ld, tau.data(), work.data(), &lwork, &info);
+  if (info != 0 || !R.guarded()) fail("dgeqrf: info %d", info);
+  // ||A - QR||_F <= gamma_mn ||A||_F (Higham 19.4), so that R'R differs from A'A by about twice that times ||A||_F.
+  double norm = 0;
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < m; ++i) norm += A.at(i, j) * A.at(i, j);
+  const double bound = 4.0 * m * n * std::numeric_limits<double>::epsilon() * norm;
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i <= j; ++i) {
+      double ours = 0, wanted = 0;
+      for (int p = 0; p <= i; ++p) ours += R.at(p, i) * R.at(p, j);
+      for (int p = 0; p < m; ++p) wanted += A.at(p, i) * A.at(p, j);
+      if (!(std::fabs(ours - wanted) <= bound)) return fail("R'R(%d, %d): %g instead of %g", i, j, ours, wanted);
+    }
+}
+
+}  // namespace
+
+int main(int, char** arguments) {
+  const std::string_view which = arguments[1] ? arguments[1] : "";
+  if (which == "calls") calls();
+  else if (which == "untouched") untouched();
+  else if (which == "small_calls_only") small_calls_only();
+  else if (which == "errno_kept") errno_kept();
+  else if (which == "signals") signals();
+  else if (which == "closed") closed(arguments[2]);
+  else if (which == "lapack") lapack();
+  else if (which == "killed" || which == "_exit" || which == "abort") {
+    calls();
+    verdict();
+    if (which == "_exit") _exit(0);
+    raise(which == "killed" ? SIGKILL : SIGABRT);
+  } else return 2;
+  return verdict();
+}

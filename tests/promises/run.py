@@ -1,0 +1,48 @@
+#!/usr/bin/env python3
+"""The promises of the design, each with a test of its own name: `run.py NAME`.
+
+A test is a function that returns what is wrong, a list of lines. The programs (programs/*.cpp) check their own results
+and end with a line "calls {...}", what they called, and "ok"; blaslift's reports must say the same, and that what was
+meant to be routed was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import faults
+import forks
+import harness
+import semantics
+import surroundings
+import threads
+from setting import Setting
+
+MODULES = (faults, semantics, threads, forks, surroundings)
+PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
+
+
+def body() -> bool:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("promise", choices=sorted(PROMISES))
+    parser.add_argument("--lib", type=Path, required=True, help="libblaslift.so")
+    parser.add_argument("--fault-lib", type=Path, required=True, help="libblaslift.so beside the fault module")
+    parser.add_argument("--programs", type=Path, required=True, help="folder of the test programs")
+    parser.add_argument("--sanitizer", default="", help="what everything here was built with")
+    arguments = parser.parse_args()
+    setting = Setting(
+        arguments.lib.resolve(strict=True),
+        arguments.fault_lib.resolve(strict=True),
+        arguments.programs.resolve(strict=True),
+        arguments.sanitizer,
+    )
+    errors = PROMISES[arguments.promise](setting)
+    print("\n".join(errors[:60]))
+    return not errors
+
+
+if __name__ == "__main__":
+    harness.main(body)

@@ -1,0 +1,181 @@
+"""Promises 2, 3 and 5: bad arguments, BLAS semantics to the letter, the same bits on the same route."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import harness
+from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
+from setting import FORCED, HOST, PROVIDERS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
+
+MODES = {"natural": {}, "forced": FORCED, "in blocks": SCARCE}
+
+
+def semantics(s: Setting, name: str, *, routed: bool = True, stayed: set[str] | None = None) -> list[str]:
+    """One part of `products` over each provider. Where that does not keep the promise by itself (OpenBLAS has its ways
+    with beta = 0), all that passes through must say what it says without blaslift."""
+    errors = []
+    for provider in PROVIDERS:
+        plain = s.run("products", name, provider=provider, preload=False)
+        broken = bool(verdict_errors(plain))
+        if broken and provider == "reference":
+            errors += labelled("without blaslift", verdict_errors(plain))
+        for mode, settings in MODES.items():
+            run = s.run("products", name, provider=provider, settings=settings)
+            found = [] if broken and not routed else verdict_errors(run)
+            if not routed and (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
+                found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r}")
+            if mode == "natural":
+                found += report_errors(run, routed=False)
+            else:
+                found += report_errors(run, routed=routed, stayed=stayed or set())
+            errors += labelled(f"{provider} {mode}", found)
+            print(f"{provider} {mode}: {told(run)}")
+    return errors
+
+
+def canaries_ldc(s: Setting) -> list[str]:
+    """Only m x n of C is written, never the rows between m and ldc; A and B never."""
+    return semantics(s, "canaries_ldc")
+
+
+def beta_zero_nan(s: Setting) -> list[str]:
+    """beta = 0 never reads C."""
+    return semantics(s, "beta_zero_nan")
+
+
+def alpha_zero_nan(s: Setting) -> list[str]:
+    """alpha = 0 and k = 0 read neither A nor B."""
+    return semantics(s, "alpha_zero_nan", routed=False, stayed={NOTHING_TO_MULTIPLY})
+
+
+def poison_only_classical(s: Setting) -> list[str]:
+    """One Inf or NaN poisons only what it poisons in the classical product."""
+    return semantics(s, "poison_only_classical")
+
+
+def overlap_passes_through(s: Setting) -> list[str]:
+    """Outputs that overlap inputs: computed by the library underneath, bit for bit."""
+    errors = []
+    for provider in PROVIDERS:
+        plain = s.run("products", "overlap", provider=provider, preload=False)
+        for mode, settings in MODES.items():
+            run = s.run("products", "overlap", provider=provider, settings=settings)
+            stayed = None if mode == "natural" else {OVERLAP}
+            found = verdict_errors(run) + report_errors(run, routed=False, stayed=stayed)
+            if run.stdout != plain.stdout:
+                found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r}")
+            errors += labelled(f"{provider} {mode}", found)
+    return errors
+
+
+def bad_arguments(s: Setting) -> list[str]:
+    """Each invalid argument reaches the program's own xerbla as without us, whether that returns, jumps, throws or exits."""
+    errors = []
+    for provider in PROVIDERS:
+        for how in ("return", "longjmp", "throw", "exit"):
+            plain = s.run("arguments", how, provider=provider, preload=False)
+            if how != "exit" and "refused" not in plain.stdout:
+                errors.append(f"{provider}, {how}, without blaslift: {plain.stdout} {plain.stderr}")
+            for mode, settings in MODES.items():
+                run = s.run("arguments", how, provider=provider, settings=settings)
+                found = []
+                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
+                    ours, theirs = run.stdout.splitlines(), plain.stdout.splitlines()
+                    differ = [f"{b!r} became {a!r}" for a, b in zip(ours, theirs) if a != b]
+                    found += [f"status {plain.status} became {run.status}; {run.stderr!r}", *differ]
+                if how == "exit":
+                    calls = [report["routines"]["dgemm"]["calls"] for report in run.reports]
+                    if (run.status, calls) != (42, [1]):
+                        found.append(f"status {run.status}, calls {calls}")
+                else:
+                    found += verdict_errors(run) + report_errors(run, routed=None)
+                    valid = told(run)["dgemm"] * 3 // 4  # three valid calls after each of the others
+                    refused = int(run.stdout.split("refused ")[1].split()[0])
+                    account = harness.accounts(run.reports)["dgemm"]
+                    accepted = told(run)["dgemm"] - valid - refused  # by the library, and perhaps by us
+                    if mode != "natural" and not valid <= account.routed <= valid + accepted:
+                        found.append(f"{account.routed} of {valid} valid calls routed, {accepted} more were accepted")
+                    if mode != "natural" and account.stayed[INVALID_ARGUMENTS] < refused:
+                        found.append(f"{refused} calls refused, {account.stayed[INVALID_ARGUMENTS]} counted as invalid")
+                errors += labelled(f"{provider}, {how}, {mode}", found)
+            print(f"{provider}, {how}: {plain.stdout.splitlines()[-3:-2]}")
+    return errors
+
+
+def lapack_inside(s: Setting) -> list[str]:
+    """The gemms inside a LAPACK routine that is passed through are counted and routed (reference: the table in
+    INTERPOSITION.md says which libraries call themselves through us)."""
+    errors = []
+    for mode, settings in MODES.items():
+        run = s.run("surroundings", "lapack", settings=settings)
+        found = verdict_errors(run)
+        total = harness.accounts(run.reports)
+        dgemm = total.get("dgemm", harness.Account())
+        if total.get("dgeqrf", harness.Account()).calls != 1:
+            found.append(f"dgeqrf counted {total.get('dgeqrf')}")
+        if dgemm.calls < 2 or dgemm.routed != (0 if mode == "natural" else dgemm.calls):
+            found.append(f"dgemm inside dgeqrf: {dgemm}")
+        print(f"{mode}: {dgemm.calls} dgemm inside dgeqrf, {dgemm.routed} routed")
+        errors += labelled(mode, found + harness.bookkeeping_errors(total, forced=mode != "natural"))
+    return errors
+
+
+EAGER = "latency_seconds 1e-9\nin_rate 1e15\nout_rate 1e15\nsgemm_rate 1e15\ndgemm_rate 1e15\ncgemm_rate 1e15\nzgemm_rate 1e15\n"
+RELUCTANT = "latency_seconds 1e3\n"
+
+
+def same_bits(s: Setting) -> list[str]:
+    """BLASLIFT_DECISION=fixed: the same input takes the same route and gives the same bits, in any process, at any time."""
+    with tempfile.TemporaryDirectory(prefix="blaslift-profiles-") as folder:
+        return same_bits_with(s, Path(folder))
+
+
+def same_bits_with(s: Setting, folder: Path) -> list[str]:
+    errors = []
+    fixed = HOST | {"BLASLIFT_DECISION": "fixed"}
+    profile = folder / "eager.profile"
+    profile.write_text(EAGER)
+    cache = folder / "cache"
+    (cache / "blaslift").mkdir(parents=True)
+    (cache / "blaslift" / "host.profile").write_text(EAGER)
+    (cache / "blaslift" / "host-backend--the-schedules-on-the-CPU.profile").write_text(RELUCTANT)
+    modes = {
+        "forced": FORCED | fixed,
+        "in blocks": FORCED | fixed | {"BLASLIFT_MEMORY": "200000"},
+        "by the profile": fixed | {"BLASLIFT_PROFILE": str(profile)},
+        # What is guessed about a device before it is open, and known after, must not give two routes to one product.
+        "by the cache's profiles": fixed | {"XDG_CACHE_HOME": str(cache)},
+    }
+    for provider in PROVIDERS:
+        for mode, settings in modes.items():
+            runs = [s.run("products", "same_bits", provider=provider, settings=settings) for _ in range(3)]
+            found = [error for run in runs for error in verdict_errors(run) + report_errors(run, routed=None)]
+            bits = [[line for line in run.stdout.splitlines() if line.startswith("bits ")] for run in runs]
+            for line in bits[0]:
+                if bits[0].count(line) != 2:
+                    found.append(f"the second round of one process differs: {line}")
+            if any(other != bits[0] for other in bits):
+                found.append("processes differ in their bits")
+            routes = [{name: a.routed for name, a in harness.accounts(run.reports).items()} for run in runs]
+            if any(other != routes[0] for other in routes):
+                found.append(f"processes differ in their routes: {routes}")
+            if any(routed % 2 for routed in routes[0].values()):
+                found.append(f"the second round takes other routes: {routes[0]} routed of 8 calls each, 2 of each product")
+            if mode == "by the profile" and set(routes[0].values()) != {4}:
+                found.append(f"{routes[0]} routed of 8 calls each, half of which are large")
+            errors += labelled(f"{provider} {mode}", found)
+    return errors
+
+
+PROMISES = (
+    canaries_ldc,
+    beta_zero_nan,
+    alpha_zero_nan,
+    poison_only_classical,
+    overlap_passes_through,
+    bad_arguments,
+    lapack_inside,
+    same_bits,
+)

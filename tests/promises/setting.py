@@ -1,0 +1,95 @@
+"""Where everything is, and how the tests of this directory run programs and compare them with blaslift's reports."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import harness
+from harness import Preload, Run
+
+HOST = {"BLASLIFT_BACKEND": "host"}
+FORCED = HOST | {"BLASLIFT_FORCE": "all"}
+SCARCE = FORCED | {"BLASLIFT_MEMORY": "4096"}
+"""Device memory for blocks of C of about a dozen rows and columns in double precision."""
+
+PROVIDERS = tuple(name for name in ("reference", "openblas") if name in harness.PROVIDERS)
+
+SANITIZER_OPTIONS = {
+    # What is kept on purpose for the life of the process is not told from a leak once threads are cut off by the end.
+    "ASAN_OPTIONS": "detect_leaks=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    # A child forked by a threaded process may start threads of its own: C and Fortran programs do.
+    "TSAN_OPTIONS": "die_after_fork=0:halt_on_error=0:exitcode=66",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    library: Path
+    fault_library: Path
+    programs: Path
+    sanitizer: str
+
+    def run(
+        self,
+        program: str,
+        *arguments: str,
+        settings: dict[str, str] | None = None,
+        provider: str = "reference",
+        library: Path | None = None,
+        preload: bool = True,
+        timeout: float = 120.0,
+        **environment: str,
+    ) -> Run:
+        """Run a program of this directory over `provider`, behind blaslift (or `library` instead) unless told not to."""
+        return harness.run(
+            [self.programs / program, *arguments],
+            environment=harness.provider_environment(provider) | SANITIZER_OPTIONS | environment,
+            preload=Preload(library or self.library, settings or {}) if preload else None,
+            timeout=timeout,
+        )
+
+
+def told(run: Run) -> dict[str, int]:
+    """What the program says that it called."""
+    for line in run.stdout.splitlines():
+        if line.startswith("calls "):
+            return json.loads(line.removeprefix("calls "))
+    return {}
+
+
+def verdict_errors(run: Run) -> list[str]:
+    """The program's own verdict, and silence on stderr."""
+    errors = [line for line in run.stdout.splitlines() if line.startswith("WRONG:")]
+    errors += [f"stderr: {line}" for line in run.stderr.splitlines()]
+    if run.status != 0 or not run.stdout.endswith("ok\n"):
+        errors.append(f"status {run.status}, last line {run.stdout.splitlines()[-1:]}")
+    return errors
+
+
+def report_errors(run: Run, *, routed: bool | None, stayed: set[str] | None = None) -> list[str]:
+    """One report, with the calls that the program told of: all routed, or none of them and for these reasons only.
+
+    `routed` None leaves open how many were routed.
+    """
+    calls = told(run)
+    if len(run.reports) != 1 or not calls:
+        return [f"{len(run.reports)} reports from one process that tells of {calls}"]
+    total = harness.accounts(run.reports)
+    errors = harness.bookkeeping_errors(total, forced=False)
+    if {name: account.calls for name, account in total.items()} != calls:
+        errors.append(f"called {calls}, counted { {name: account.calls for name, account in total.items()} }")
+    for name, account in total.items():
+        if routed is not None and account.routed != (account.calls if routed else 0):
+            errors.append(f"{name}: {account.routed} of {account.calls} calls routed; stayed: {dict(account.stayed)}")
+        if stayed is not None and set(account.stayed) - stayed:
+            errors.append(f"{name}: stayed for {dict(account.stayed)}, not only for {stayed}")
+    return errors
+
+
+def labelled(label: str, errors: list[str]) -> list[str]:
+    return [f"{label}: {error}" for error in errors]

@@ -1,0 +1,222 @@
+"""Promise 4, what else a process is: loading, environment, streams, errno, signals, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import forks
+import harness
+from threads import MODEST
+from setting import FORCED, HOST, PROVIDERS, SANITIZER_OPTIONS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
+
+NO_DEVICE = "no usable device"
+
+
+def dlclose(s: Setting) -> list[str]:
+    """Opened RTLD_LOCAL, called, closed: addresses that were taken still work, and so does everything else."""
+    errors = []
+    for mode, settings in {"natural": HOST, "forced": FORCED}.items():
+        run = s.run("surroundings", "closed", str(s.library), preload=False, BLASLIFT_REPORT="report", **settings)
+        reports = [json.loads(line) for line in run.files.get("report", "").splitlines()]
+        run = harness.Run(run.status, run.stdout, run.stderr, run.files, reports)
+        errors += labelled(mode, verdict_errors(run) + report_errors(run, routed=mode == "forced"))
+    return errors
+
+
+def bind_now(s: Setting) -> list[str]:
+    """LD_BIND_NOW=1: no symbol of ours is left unresolved."""
+    errors = []
+    for provider in PROVIDERS:
+        for mode, settings in {"natural": {}, "forced": FORCED}.items():
+            run = s.run("surroundings", "calls", provider=provider, settings=settings, LD_BIND_NOW="1")
+            found = verdict_errors(run) + report_errors(run, routed=mode == "forced")
+            errors += labelled(f"{provider} {mode}", found)
+    return errors
+
+
+def untouched_process(s: Setting) -> list[str]:
+    """Without a BLAS call: no module, no CUDA, no thread, no counters, no report. With small ones: no module, no thread."""
+    errors = []
+    for mode, settings in {"natural": {}, "cuda": {"BLASLIFT_BACKEND": "cuda"}, "forced": FORCED}.items():
+        for program in ("untouched", "small_calls_only"):
+            if (mode, program) == ("forced", "small_calls_only"):
+                continue
+            with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
+                run = s.run("surroundings", program, settings=settings | {"BLASLIFT_COUNTERS": folder})
+                files = list(Path(folder).iterdir())
+            found = verdict_errors(run)
+            expected = 0 if program == "untouched" else 1
+            if len(files) != expected or len(run.reports) != expected:
+                found.append(f"{len(files)} counter files, {len(run.reports)} reports")
+            errors += labelled(f"{mode}, {program}", found)
+    return errors
+
+
+def no_device(s: Setting) -> list[str]:
+    """Without a usable device the CPU computes, and the report says why there is none."""
+    errors = []
+
+    def check(label: str, settings: dict[str, str], library: Path | None, why: tuple[str, ...], **environment: str) -> None:
+        run = s.run("surroundings", "calls", settings=settings, library=library, **environment)
+        found = verdict_errors(run) + report_errors(run, routed=False)
+        detail = run.reports[0]["detail"] if run.reports else ""
+        if not detail or not all(word in detail for word in why):
+            found.append(f"detail {detail!r} does not name {why}")
+        if "BLASLIFT_FORCE" in settings:
+            stayed = {reason for a in harness.accounts(run.reports).values() for reason in a.stayed}
+            if stayed != {NO_DEVICE}:
+                found.append(f"stayed for {stayed}")
+        print(f"{label}: {detail}")
+        errors.extend(labelled(label, found))
+
+    with tempfile.TemporaryDirectory() as folder:
+        alone = Path(shutil.copy(s.library, folder))
+        for name in ("cuda", "host"):
+            forced = {"BLASLIFT_BACKEND": name, "BLASLIFT_FORCE": "all"}
+            module = Path(folder, f"libblaslift_{name}.so")
+            check(f"no {name} module", forced, alone, (module.name,))
+            module.write_text("not a library\n")
+            check(f"garbage for the {name} module", forced, alone, (module.name,))
+            module.unlink()
+            shutil.copy(s.library, module)
+            check(f"another library for the {name} module", forced, alone, (module.name, "not a blaslift module"))
+    forced = {"BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all"}
+    check("a device that does not open", forced | {"INJECTED_FAULT": "never"}, s.fault_library, ("does not open",))
+    if not Path("/dev/nvidiactl").exists():
+        check("no GPU", {"BLASLIFT_FORCE": "all"}, None, ("no GPU",))
+    if (s.library.parent / "libblaslift_cuda.so").exists():
+        settings = {"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all"}
+        check("a GPU that is hidden, or has no driver", settings, None, (), CUDA_VISIBLE_DEVICES="")
+    return errors
+
+
+def killed(s: Setting) -> list[str]:
+    """A process that dies by a signal or _exit has still counted: its file is complete."""
+    errors = []
+    for mode, settings in {"natural": HOST, "forced": FORCED}.items():
+        for how, status in {"killed": -9, "_exit": 0, "abort": -6}.items():
+            with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
+                run = s.run("surroundings", how, settings=settings | {"BLASLIFT_COUNTERS": folder})
+                counted = forks.read_counters(s, Path(folder))
+            found = [] if run.status == status else [f"status {run.status}"]
+            if run.reports:
+                found.append("a process that skips exit handlers wrote a report")
+            counted_run = harness.Run(0, run.stdout, run.stderr, {}, counted)
+            found += verdict_errors(counted_run) + report_errors(counted_run, routed=mode == "forced")
+            errors += labelled(f"{mode}, {how}", found)
+    return errors
+
+
+BAD_VALUES = {
+    "BLASLIFT": "maybe",
+    "BLASLIFT_BACKEND": "abacus",
+    "BLASLIFT_FORCE": "dgemm,nonsense",
+    "BLASLIFT_DECISION": "dice",
+    "BLASLIFT_MEMORY": "-5",
+    "BLASLIFT_PROFILE": "/nowhere/at.all",
+    "BLASLIFT_MEASURE": "yes",
+    "BLASLIFT_NO_SUCH_THING": "1",
+}
+
+
+def bad_environment(s: Setting) -> list[str]:
+    """A value that is not understood warns once, on stderr, and changes nothing."""
+    errors = []
+    plain = s.run("surroundings", "calls", preload=False)
+    crowd = s.run("threads", "check", preload=False)
+    for variable, value in BAD_VALUES.items():
+        # Alone; with a device to open, too; and where many threads make the first call.
+        runs = {
+            "natural": (s.run("surroundings", "calls", settings={variable: value}), plain),
+            "forced": (s.run("surroundings", "calls", settings=FORCED | {variable: value}), plain),
+            "threads": (s.run("threads", "check", settings=MODEST | {variable: value}), crowd),
+        }
+        for mode, (run, without) in runs.items():
+            warnings = run.stderr.splitlines()
+            found = []
+            if len(warnings) != 1 or not warnings[0].startswith("blaslift: ") or variable not in warnings[0]:
+                found.append(f"warnings {warnings}")
+            if run.stdout != without.stdout or run.status:
+                found.append(f"status {run.status}, stdout {run.stdout!r}")
+            forced = mode != "natural" and variable not in ("BLASLIFT_BACKEND", "BLASLIFT_FORCE")
+            quiet = harness.Run(run.status, run.stdout, "", {}, run.reports)
+            found += report_errors(quiet, routed=None if forced is False and mode != "natural" else forced)
+            errors += labelled(f"{variable}={value} {mode}", found)
+    return errors
+
+
+def stdout_silent(s: Setting) -> list[str]:
+    """Nothing is ever written to the program's stdout, whatever there is to say."""
+    errors = []
+    plain = s.run("surroundings", "calls", preload=False)
+    lost = SCARCE | {"INJECTED_FAULT": "40:lost:torn"}
+    modes = {
+        "natural": ({}, None),
+        "forced": (FORCED, None),
+        "report on stderr": (FORCED | {"BLASLIFT_REPORT": "stderr"}, None),
+        "a report that cannot be written": (FORCED | {"BLASLIFT_REPORT": "/nowhere/report"}, None),
+        "counters that cannot be written": (FORCED | {"BLASLIFT_COUNTERS": "/nowhere"}, None),
+        "a bad value": (FORCED | {"BLASLIFT_MEMORY": "lots"}, None),
+        "no device": ({"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all", "CUDA_VISIBLE_DEVICES": ""}, None),
+        "a lost device": (lost | {"BLASLIFT_REPORT": "stderr"}, s.fault_library),
+        "measuring": ({"BLASLIFT_MEASURE": "on", "BLASLIFT_REPORT": "stderr"}, None),
+        "switched off": ({"BLASLIFT": "off", "BLASLIFT_REPORT": "stderr"}, None),
+    }
+    for mode, (settings, library) in modes.items():
+        run = s.run("surroundings", "calls", settings=settings, library=library)
+        if (run.status, run.stdout) != (plain.status, plain.stdout):
+            errors.append(f"{mode}: status {run.status}, {run.stdout!r} instead of {plain.stdout!r}")
+        expected = settings.get("BLASLIFT_REPORT") or mode == "a bad value"
+        if bool(run.stderr) != bool(expected):
+            errors.append(f"{mode}: stderr {run.stderr!r}")
+    return errors
+
+
+def errno_kept(s: Setting) -> list[str]:
+    """errno is the caller's after every call, also the first, which finds libraries and opens devices."""
+    errors = []
+    plain = s.run("surroundings", "errno_kept", preload=False)
+    errors += labelled("without blaslift", verdict_errors(plain))
+    modes = {
+        "natural": ({}, None, False),
+        "cuda": ({"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all", "CUDA_VISIBLE_DEVICES": ""}, None, False),
+        "forced": (FORCED, None, True),
+        "no counters": (FORCED | {"BLASLIFT_COUNTERS": "/nowhere"}, None, True),
+        "no room": (FORCED | {"BLASLIFT_MEMORY": "100"}, None, False),
+        "off": ({"BLASLIFT": "off"}, None, False),
+        "measuring": ({"BLASLIFT_MEASURE": "on"}, None, False),
+    }
+    for mode, (settings, library, routed) in modes.items():
+        run = s.run("surroundings", "errno_kept", settings=settings, library=library)
+        errors += labelled(mode, verdict_errors(run) + report_errors(run, routed=routed))
+    return errors
+
+
+def signals(s: Setting) -> list[str]:
+    """Mask and handlers are the program's after every call; threads of ours block all signals."""
+    errors = []
+    for mode, settings in {"natural": {}, "forced": FORCED}.items():
+        run = s.run("surroundings", "signals", settings=settings, OMP_NUM_THREADS="3")
+        found = verdict_errors(run) + report_errors(run, routed=mode == "forced")
+        helpers = int(run.stdout.split("helpers ")[1].split()[0])
+        if (helpers > 0) != (mode == "forced") and "thread" not in s.sanitizer:
+            found.append(f"{helpers} helper threads: nothing is tested")
+        print(f"{mode}: {helpers} helper threads")
+        errors += labelled(mode, found)
+    return errors
+
+
+PROMISES = (
+    dlclose,
+    bind_now,
+    untouched_process,
+    no_device,
+    killed,
+    bad_environment,
+    stdout_silent,
+    errno_kept,
+    signals,
+)
