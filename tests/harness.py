@@ -272,5 +272,5 @@ def print_table(head: tuple[str, ...], rows: list[tuple]) -> None:
     widths = [max(len(row[i]) for row in cells) for i in range(len(head))]
     right = [all(isinstance(row[i], int) for row in rows) for i in range(len(head))]
     for row in cells:
-        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right))
+        padded = (c.rjust(w) if r else c.ljust(w) for c, w, r in zip(row, widths, right, strict=True))
         print("  ".join(padded).rstrip())

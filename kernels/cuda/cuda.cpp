@@ -135,10 +135,12 @@ class CudaLane final : public Lane {
     if (p.k == 0 || is_zero(p.precision, p.alpha))
       return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream_));
     const auto call = [&]<class T>(auto function, T) {
-      return status_of(function(handle_, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k,
-                                static_cast<const T*>(p.alpha), static_cast<const T*>(p.A), p.lda,
-                                static_cast<const T*>(p.B), p.ldb, static_cast<const T*>(p.beta), static_cast<T*>(p.C),
-                                p.ldc));
+      T alpha, beta;  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
+      std::memcpy(&alpha, p.alpha, sizeof alpha);
+      std::memcpy(&beta, p.beta, sizeof beta);
+      return status_of(function(handle_, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k, &alpha,
+                                static_cast<const T*>(p.A), p.lda, static_cast<const T*>(p.B), p.ldb, &beta,
+                                static_cast<T*>(p.C), p.ldc));
     };
     switch (p.precision) {
       case Precision::s: return call(cublasSgemm_64, float{});

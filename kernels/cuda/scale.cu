@@ -3,6 +3,7 @@
 #include <cuComplex.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "kernels/cuda/scale.hpp"
 
@@ -32,7 +33,9 @@ cudaError_t launch(index m, index n, const void* beta, void* C, index ldc, cudaS
   const bool zero = *static_cast<const Host*>(beta) == Host(0);
   const dim3 grid(static_cast<unsigned>(std::min<index>((m + threads - 1) / threads, 1024)),
                   static_cast<unsigned>(std::min<index>(n, 16384)));
-  scale_kernel<T><<<grid, threads, 0, stream>>>(m, n, *static_cast<const T*>(beta), zero, static_cast<T*>(C), ldc);
+  T factor;  // CUDA's complex types are aligned more strictly than a caller's
+  std::memcpy(&factor, beta, sizeof factor);
+  scale_kernel<T><<<grid, threads, 0, stream>>>(m, n, factor, zero, static_cast<T*>(C), ldc);
   return cudaGetLastError();
 }
 

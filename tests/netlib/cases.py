@@ -76,7 +76,7 @@ class GemmInput:
         at = 7 if cblas else 8
         layouts = 2 if cblas and int(lines[5].split()[0]) == 2 else 1
         numbers = []
-        for count, values in zip(lines[at : at + 6 : 2], lines[at + 1 : at + 6 : 2]):
+        for count, values in zip(lines[at : at + 6 : 2], lines[at + 1 : at + 6 : 2], strict=True):
             numbers.append([_scalar(word) for word in values.split()[: int(count.split()[0])]])
         sizes, alphas, betas = numbers
         return cls(letter, [int(n.real) for n in sizes], alphas, betas, layouts)

@@ -218,7 +218,7 @@ def check(distribution: Distribution, baselines: list[Baseline], mode: str, argu
     outcomes: dict[str, str] = {}
     before: dict[str, str] = {}
     reports: list[dict] = []
-    for baseline, group in zip(baselines, GROUPS[arguments.package]):
+    for baseline, group in zip(baselines, GROUPS[arguments.package], strict=True):
         ours = run_group(distribution, group, preload)
         errors += session_errors(distribution, baseline, ours)
         outcomes |= ours.outcomes

@@ -140,8 +140,12 @@ struct Problem {
 
   Matrix<T> run(Call& call) {
     Gemm g = as_gemm(args());
-    g.alpha = &alpha;
-    g.beta = &beta;
+    struct alignas(16) {  // scalars where the element type's own alignment allows them, and no better
+      char gap[alignof(T)];
+      T alpha, beta;
+    } scalars{{}, alpha, beta};
+    g.alpha = &scalars.alpha;
+    g.beta = &scalars.beta;
     g.A = call.put(A);
     g.B = call.put(B);
     T* c = call.put(C);
