@@ -25,7 +25,7 @@ QUICK = {"d": ["1024", "4096"], "s": ["4096"], "z": ["2048"]}
 def repetitions(precision, size):
     """Many for small products, few where one call takes seconds."""
     n = int(size) * (2 if precision == "z" else 1)
-    return 15 if n <= 2048 else 7 if n <= 4096 else 5 if n <= 8192 else 3
+    return 15 if n <= 2048 else 7 if n <= 4096 else 3 if n <= 8192 else 1
 
 
 def find_library(*patterns):

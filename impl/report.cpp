@@ -91,8 +91,9 @@ std::string to_text(const Summary& s) {
     text += format("blaslift: %-7s %llu call%s", routine_names[r], static_cast<unsigned long long>(x.calls()),
                    x.calls() == 1 ? "" : "s");
     if (x.routed)
-      text += format("; %llu on the device: %.3f s, %s in, %s out", static_cast<unsigned long long>(x.routed),
-                     x.device_seconds, in_bytes(x.bytes_in).c_str(), in_bytes(x.bytes_out).c_str());
+      text += format("; %llu on the %s: %.3f s, %s in, %s out", static_cast<unsigned long long>(x.routed),
+                     s.backend == "host" ? "host backend" : "device", x.device_seconds, in_bytes(x.bytes_in).c_str(),
+                     in_bytes(x.bytes_out).c_str());
     if (x.stayed_calls()) {
       text += format("; %llu on the CPU: ", static_cast<unsigned long long>(x.stayed_calls()));
       if (x.cpu_seconds > 0) text += format("%.3f s, ", x.cpu_seconds);

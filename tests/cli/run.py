@@ -38,7 +38,7 @@ def run_summary(t):
     done = t.run("run", *HOST, "--", t.program, "exit", "0")
     equal((done.returncode, done.stdout), (0, ""))
     assert re.search(r"^blaslift: host backend.*\(host\)$", done.stderr, re.M), done.stderr
-    assert re.search(r"^blaslift: dgemm +1 call; 1 on the device: [\d.]+ s, 9.22 kB in, 4.61 kB out$", done.stderr, re.M), done.stderr
+    assert re.search(r"^blaslift: dgemm +1 call; 1 on the host backend: [\d.]+ s, 9.22 kB in, 4.61 kB out$", done.stderr, re.M), done.stderr
     equal(t.leftovers(), [])
     stays = t.run("run", t.program, "exit", "0")  # without "--": the program ends the options
     assert "1 on the CPU: too small 1" in stays.stderr, stays.stderr
