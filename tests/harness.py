@@ -35,9 +35,9 @@ STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP}
 FORCED_MEMORY = 1 << 18
 """Device memory for programs that make millions of forced calls.
 
-Products up to n = 100 in double precision, and 70 in complex double, fit as a whole. The host backend takes memory anew for each call, in
-proportion to this, and a build for tests fills it with NaN: with a device's worth of it, that would take most of the
-time.
+Products up to n = 100 in double precision, and 70 in complex double, fit as a whole. The host backend takes memory
+anew for each call, in proportion to this, and a build for tests fills it with NaN: with a device's worth of it, that
+would take most of the time.
 """
 
 

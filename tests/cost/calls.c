@@ -21,12 +21,13 @@ static double A[n * n], C[n * n], tau[n], work[64 * n];
 static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
 static int info;
 
-#define REPEAT(name, call) \
-  if (strcmp(routine, name) == 0) { \
+#define REPEAT(name, call)                 \
+  if (strcmp(routine, name) == 0) {        \
     for (long i = 0; i < count; ++i) call; \
-    return 0; \
+    return 0;                              \
   }
-#define GEMM(X, alpha, beta, Y) ("N", "N", &size, &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
+#define GEMM(X, alpha, beta, Y) \
+  ("N", "N", &size, &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
 #define SYMV(X, alpha, beta, Y) ("U", &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
-// What a call that stays on the CPU costs: the function's own address in the library underneath, as dlsym(handle) gives it,
-// against the symbol as the program was linked, which blaslift intercepts.  Minima of interleaved batches; the direct call is
-// timed in two places, and what these differ by is the noise.  n = 4.
+// What a call that stays on the CPU costs: the function's own address in the library underneath, as dlsym(handle) gives
+// it, against the symbol as the program was linked, which blaslift intercepts.  Minima of interleaved batches; the
+// direct call is timed in two places, and what these differ by is the noise.  n = 4.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -61,10 +61,8 @@ int main() {
   const bool good[] = {
       compare(library, "dgemm_", dgemm_,
               [&](auto* f) { f("N", "N", &size, &size, &size, &one, A, &size, B, &size, &zero, C, &size, 1, 1); }),
-      compare(library, "dsymv_", dsymv_,
-              [&](auto* f) { f("U", &size, &one, A, &size, B, &step, &zero, C, &step, 1); }),
-      compare(library, "cblas_dgemm", cblas_dgemm,
-              [&](auto* f) { f(102, 111, 111, n, n, n, 1, A, n, B, n, 0, C, n); }),
+      compare(library, "dsymv_", dsymv_, [&](auto* f) { f("U", &size, &one, A, &size, B, &step, &zero, C, &step, 1); }),
+      compare(library, "cblas_dgemm", cblas_dgemm, [&](auto* f) { f(102, 111, 111, n, n, n, 1, A, n, B, n, 0, C, n); }),
   };
   return std::all_of(std::begin(good), std::end(good), [](bool x) { return x; }) ? 0 : 1;
 }

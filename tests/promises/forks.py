@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 import harness
-from setting import FORCED, HOST, PROVIDERS, Setting, labelled, verdict_errors
+from harness import Skip
+from setting import FORCED, HOST, Setting, labelled, verdict_errors
 
 FORKED = "in a forked child"
 
@@ -51,11 +52,11 @@ def process_errors(comment: str, calls: int, found: dict) -> list[str]:
 
 
 def forks(
-    s: Setting, way: tuple[str, ...], settings: dict[str, str], processes: int, providers: tuple[str, ...] = PROVIDERS
+    s: Setting, way: tuple[str, ...], settings: dict[str, str], processes: int, providers: tuple[str, ...] = ()
 ) -> list[str]:
     """Run `forks WAY` and compare each process's counter file, and its report if it left by exit, with what it said."""
     errors = []
-    for provider in providers:
+    for provider in providers or s.providers:
         with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
             counting = settings | {"BLASLIFT_COUNTERS": folder}
             run = s.run("forks", *way, provider=provider, settings=counting, OMP_NUM_THREADS="3")
@@ -96,9 +97,13 @@ def fork_without_device(s: Setting) -> list[str]:
 
 
 def fork_while_threads_call(s: Setting) -> list[str]:
-    """200 forks while three threads are in routed calls: no child hangs, whether it leaves by exit or _exit."""
+    """200 forks (40 under ThreadSanitizer) while three threads are in routed calls: no child hangs, whether it leaves by exit or _exit."""
+    if "address" in s.sanitizer:
+        raise Skip("AddressSanitizer's allocator is not made for it: the child waits for a lock that another thread held")
     scarce = FORCED | {"BLASLIFT_MEMORY": "5M"}  # just enough for one large product at a time: the others wait
     times = {"reference": 120, "openblas": 80}
+    if s.sanitizer:
+        times = {"reference": 40}
     return [
         error
         for provider, count in times.items()

@@ -7,21 +7,27 @@ from pathlib import Path
 
 import harness
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
-from setting import FORCED, HOST, PROVIDERS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
+from setting import FORCED, HOST, SCARCE, Setting, labelled, report_errors, told, verdict_errors
 
 MODES = {"natural": {}, "forced": FORCED, "in blocks": SCARCE}
+
+
+def modes(s: Setting) -> dict[str, dict[str, str]]:
+    """Sanitizers make every run long: in blocks the most happens."""
+    return {"in blocks": SCARCE} if s.sanitizer else MODES
+
 
 
 def semantics(s: Setting, name: str, *, routed: bool = True, stayed: set[str] | None = None) -> list[str]:
     """One part of `products` over each provider. Where that does not keep the promise by itself (OpenBLAS has its ways
     with beta = 0), all that passes through must say what it says without blaslift."""
     errors = []
-    for provider in PROVIDERS:
+    for provider in s.providers:
         plain = s.run("products", name, provider=provider, preload=False)
         broken = bool(verdict_errors(plain))
         if broken and provider == "reference":
             errors += labelled("without blaslift", verdict_errors(plain))
-        for mode, settings in MODES.items():
+        for mode, settings in modes(s).items():
             run = s.run("products", name, provider=provider, settings=settings)
             found = [] if broken and not routed else verdict_errors(run)
             if not routed and (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
@@ -58,7 +64,7 @@ def poison_only_classical(s: Setting) -> list[str]:
 def overlap_passes_through(s: Setting) -> list[str]:
     """Outputs that overlap inputs: computed by the library underneath, bit for bit."""
     errors = []
-    for provider in PROVIDERS:
+    for provider in s.providers:
         plain = s.run("products", "overlap", provider=provider, preload=False)
         for mode, settings in MODES.items():
             run = s.run("products", "overlap", provider=provider, settings=settings)
@@ -73,12 +79,12 @@ def overlap_passes_through(s: Setting) -> list[str]:
 def bad_arguments(s: Setting) -> list[str]:
     """Each invalid argument reaches the program's own xerbla as without us, whether that returns, jumps, throws or exits."""
     errors = []
-    for provider in PROVIDERS:
+    for provider in s.providers:
         for how in ("return", "longjmp", "throw", "exit"):
             plain = s.run("arguments", how, provider=provider, preload=False)
             if how != "exit" and "refused" not in plain.stdout:
                 errors.append(f"{provider}, {how}, without blaslift: {plain.stdout} {plain.stderr}")
-            for mode, settings in MODES.items():
+            for mode, settings in modes(s).items():
                 run = s.run("arguments", how, provider=provider, settings=settings)
                 found = []
                 if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
@@ -148,7 +154,7 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
         # What is guessed about a device before it is open, and known after, must not give two routes to one product.
         "by the cache's profiles": fixed | {"XDG_CACHE_HOME": str(cache)},
     }
-    for provider in PROVIDERS:
+    for provider in s.providers:
         for mode, settings in modes.items():
             runs = [s.run("products", "same_bits", provider=provider, settings=settings) for _ in range(3)]
             found = [error for run in runs for error in verdict_errors(run) + report_errors(run, routed=None)]

@@ -34,6 +34,11 @@ class Setting:
     programs: Path
     sanitizer: str
 
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """Sanitizers look at what blaslift does: which library lies underneath matters little, and time much."""
+        return PROVIDERS[:1] if self.sanitizer else PROVIDERS
+
     def run(
         self,
         program: str,

@@ -240,26 +240,34 @@ def summary(outcomes: dict[str, str]) -> str:
     return ", ".join(f"{count} {outcome}" for outcome, count in Counter(outcomes.values()).most_common())
 
 
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+def interpreter_options(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The options that say what is tested over what."""
     parser.add_argument("--lib", type=Path, required=True, help="libblaslift.so")
     parser.add_argument("--python", choices=("debian", "venv"), default="debian", help="whose packages")
-    parser.add_argument("--package", choices=("numpy", "scipy"), default="numpy")
-    parser.add_argument("--mode", nargs="+", choices=("natural", "forced"), default=["natural", "forced"])
     parser.add_argument("--provider", choices=sorted(harness.PROVIDERS), default="reference", help="under Debian's")
-    parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
     parser.add_argument("--debian-python", type=Path, default=Path("/usr/bin/python3"))
     parser.add_argument("--venv", type=Path, default=REPOSITORY / ".venv", help="the virtual environment's folder")
+    return parser
+
+
+def chosen_distribution(arguments: argparse.Namespace) -> Distribution:
+    if arguments.python == "debian":
+        return debian(arguments.debian_python, arguments.provider)
+    return venv(arguments.venv / "bin" / "python")
+
+
+def parse() -> argparse.Namespace:
+    parser = interpreter_options(argparse.ArgumentParser(description=__doc__.split("\n")[0]))
+    parser.add_argument("--package", choices=("numpy", "scipy"), default="numpy")
+    parser.add_argument("--mode", nargs="+", choices=("natural", "forced"), default=["natural", "forced"])
+    parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
     return parser.parse_args()
 
 
 def body() -> bool:
     arguments = parse()
     arguments.lib = arguments.lib.resolve(strict=True)
-    if arguments.python == "debian":
-        distribution = debian(arguments.debian_python, arguments.provider)
-    else:
-        distribution = venv(arguments.venv / "bin" / "python")
+    distribution = chosen_distribution(arguments)
     baselines = [Baseline(distribution, group) for group in GROUPS[arguments.package]]
     results = [check(distribution, baselines, mode, arguments) for mode in arguments.mode]
     libraries = sorted({str(path) for baseline in baselines for path in baseline[0].libraries})

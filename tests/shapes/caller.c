@@ -1,5 +1,5 @@
-// A plugin with one call of dgemm_, whose object code is the same whatever the library underneath and its integers: linked
-// to different libraries, the plugins differ in their data alone.  `expected` says what comes of 2 * 3.
+// A plugin with one call of dgemm_, whose object code is the same whatever the library underneath and its integers:
+// linked to different libraries, the plugins differ in their data alone.  `expected` says what comes of 2 * 3.
 #include <stdint.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-// A program that opens plugins RTLD_LOCAL, as Python does, and runs each one's blas_checks; before each, and at the end, its
-// own if it has any.  Arguments: paths of plugins; a "-" before a path unloads that plugin afterwards.
+// A program that opens plugins RTLD_LOCAL, as Python does, and runs each one's blas_checks; before each, and at the
+// end, its own if it has any.  Arguments: paths of plugins; a "-" before a path unloads that plugin afterwards.
 #include <dlfcn.h>
 #include <stdio.h>
 

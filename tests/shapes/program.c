@@ -1,5 +1,5 @@
-// A C program's BLAS and LAPACK calls, each compared with plain loops.  Built once per link shape: WIDE for 64-bit integers,
-// SUFFIXED for the names that promise them.
+// A C program's BLAS and LAPACK calls, each compared with plain loops.  Built once per link shape: WIDE for 64-bit
+// integers, SUFFIXED for the names that promise them.
 //
 // Every call is made three times: without the hidden string lengths that Fortran expects (as most C programs do), with
 // garbage for them (as f2py does), and with the right ones.
@@ -31,9 +31,10 @@ typedef int32_t integer;
 
 // Without prototypes, so that the hidden lengths can be there or not.
 extern void dgemm_(), zgemm_(), dsymv_(), zhemv_();
-extern void dgeqrf_(const integer*, const integer*, double*, const integer*, double*, double*, const integer*, integer*);
-extern void cblas_dgemm(int, int, int, integer, integer, integer, double, const double*, integer, const double*, integer,
-                        double, double*, integer);
+extern void dgeqrf_(const integer*, const integer*, double*, const integer*, double*, double*, const integer*,
+                    integer*);
+extern void cblas_dgemm(int, int, int, integer, integer, integer, double, const double*, integer, const double*,
+                        integer, double, double*, integer);
 extern void cblas_zgemm(int, int, int, integer, integer, integer, const void*, const void*, integer, const void*,
                         integer, const void*, void*, integer);
 extern void cblas_dsymv(int, int, integer, double, const double*, integer, const double*, integer, double, double*,
@@ -50,8 +51,9 @@ typedef double complex z;
 
 static int failures;
 
-/// |got - wanted| <= (terms + 4) eps * magnitude: the error bound of a sum of `terms` products in any order, with two more
-/// roundings for alpha and beta (Higham, Accuracy and Stability, 3.1 and 3.5); complex products round four times as often.
+/// |got - wanted| <= (terms + 4) eps * magnitude: the error bound of a sum of `terms` products in any order, with two
+/// more roundings for alpha and beta (Higham, Accuracy and Stability, 3.1 and 3.5); complex products round four times
+/// as often.
 static void compare(const char* what, int round, z got, z wanted, double magnitude, int terms) {
   const double bound = 4 * (terms + 4) * DBL_EPSILON * magnitude;
   if (cabs(got - wanted) <= bound) return;
@@ -74,7 +76,8 @@ static const double unused = -7777;  // what lies in the gaps must come back unc
 static void fill(z* x, double* dx, int rows, int cols, int ld, int real) {
   for (int i = 0; i < ldc * ldc; ++i) x[i] = NAN, dx[i] = NAN;
   for (int j = 0; j < cols; ++j)
-    for (int i = 0; i < rows; ++i) dx[i + j * ld] = number(), x[i + j * ld] = real ? dx[i + j * ld] : number() + number() * I;
+    for (int i = 0; i < rows; ++i)
+      dx[i + j * ld] = number(), x[i + j * ld] = real ? dx[i + j * ld] : number() + number() * I;
 }
 
 static void keep_c(int real) {
@@ -156,7 +159,7 @@ static void check_symv(int round, int real) {
   for (int interface = 0; interface < 2; ++interface) {
     fill(A, dA, n, n, lda, real);
     for (int j = 0; j < n; ++j) {
-      A[j + j * lda] = dA[j + j * lda];  // real diagonal
+      A[j + j * lda] = dA[j + j * lda];                                        // real diagonal
       for (int i = j + 1; i < n; ++i) A[i + j * lda] = dA[i + j * lda] = NAN;  // the other triangle must not be read
     }
     z x[2 * n], y[2 * n], was[2 * n];
@@ -165,7 +168,7 @@ static void check_symv(int round, int real) {
       dx[i] = number(), dy[i] = number();
       x[i] = real ? dx[i] : number() + number() * I, was[i] = y[i] = real ? dy[i] : number() + number() * I;
     }
-    // In row-major the same storage is the transpose: its lower triangle, and for a hermitian matrix the conjugate.  The
+    // In row-major the same storage is the transpose: its lower triangle, and for a hermitian matrix the conjugate. The
     // product is then with conj(A).
     const int conjugated = interface == 1 && !real;
     if (interface == 1 && real)

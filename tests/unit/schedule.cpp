@@ -291,6 +291,14 @@ TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
         change(mutant.steps[at]);
         mutations.judge(kind, mutant, elements, [&] { return line(schedule, at); });
       };
+      // A piece's fetch and commit off alike: a neighbour's elements would be committed twice, its own not at all.
+      for (std::size_t commit = at; s.steps[at].kind == StepKind::fetch && commit < s.steps.size(); ++commit)
+        if (s.steps[commit].kind == StepKind::commit && s.steps[commit].block == s.steps[at].block)
+          for (const auto& [rows, cols] : {std::pair<index, index>{1, 0}, {-1, 0}, {0, 1}, {0, -1}}) {
+            GemmSchedule off = s;
+            for (const std::size_t i : {at, commit}) off.steps[i].block.row += rows, off.steps[i].block.col += cols;
+            mutations.judge("piece off", off, ring, [&, &schedule = s] { return line(schedule, at); });
+          }
       GemmSchedule without = s;
       without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(at));
       mutations.judge("drop", without, ring, [&, &schedule = s] { return line(schedule, at); });
@@ -309,7 +317,7 @@ TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
         changed("slot", [](Step& x) { x.slot = 1 - x.slot; });
     }
   }
-  EXPECT_EQ(mutations.caught.size(), 9u);
+  EXPECT_EQ(mutations.caught.size(), 10u);
   for (const auto& [kind, times] : mutations.harmless) ADD_FAILURE() << times << " harmless: " << kind;
 }
 

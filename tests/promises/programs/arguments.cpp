@@ -1,5 +1,6 @@
 // Each invalid argument of dgemm_ and cblas_dgemm in turn, with an xerbla of the program's own that returns, leaves by
-// longjmp, throws, or exits (first argument).  Prints what it was told; after each, a valid product must come out right.
+// longjmp, throws, or exits (first argument).  Prints what it was told; after each, a valid product must come out
+// right.
 #include <csetjmp>
 #include <cstdlib>
 #include <string_view>
@@ -119,7 +120,8 @@ int main(int, char** arguments) {
     print(c);
     std::printf("%s\n", told.empty() ? "accepted" : told.c_str());
     refused += !told.empty();
-    if (!told.empty() && !(A.same_bits(was_a) && B.same_bits(was_b) && C.same_bits(was_c))) fail("an operand was written");
+    if (!told.empty() && !(A.same_bits(was_a) && B.same_bits(was_b) && C.same_bits(was_c)))
+      fail("an operand was written");
     for (const Via via : every_via) {
       told.clear();
       run_and_check(valid, expected, via);

@@ -3,14 +3,14 @@
 #include <complex>
 #include <cstddef>
 
-#define GEMM(name, T)                                                                                                  \
-  extern "C" void name##_(const char*, const char*, const int*, const int*, const int*, const T*, const T*,           \
+#define GEMM(name, T)                                                                                       \
+  extern "C" void name##_(const char*, const char*, const int*, const int*, const int*, const T*, const T*, \
                           const int*, const T*, const int*, const T*, T*, const int*, std::size_t, std::size_t);
 #include "api/routines.def"
 
 #define REAL_CBLAS(name, T) \
   extern "C" void cblas_##name(int, int, int, int, int, int, T, const T*, int, const T*, int, T, T*, int);
-#define COMPLEX_CBLAS(name)                                                                                     \
+#define COMPLEX_CBLAS(name)                                                                                   \
   extern "C" void cblas_##name(int, int, int, int, int, int, const void*, const void*, int, const void*, int, \
                                const void*, void*, int);
 REAL_CBLAS(sgemm, float)
@@ -24,7 +24,10 @@ namespace promises {
 
 enum class Via { fortran, column_major, row_major };
 inline constexpr Via every_via[] = {Via::fortran, Via::column_major, Via::row_major};
-inline constexpr const char* via_names[] = {"fortran", "cblas column-major", "cblas row-major"};
+constexpr const char* name_of(Via via) {
+  constexpr const char* names[] = {"fortran", "cblas column-major", "cblas row-major"};
+  return names[static_cast<int>(via)];
+}
 
 constexpr int cblas_op(char op) { return op == 'N' ? 111 : op == 'T' ? 112 : 113; }
 

@@ -77,8 +77,10 @@ Wide<T> conjugate(Wide<T> x) {
 }
 template <class T>
 Wide<T> widen(T x) {
-  if constexpr (Scalars<T>::is_complex) return {x.real(), x.imag()};
-  else return x;
+  if constexpr (Scalars<T>::is_complex)
+    return {x.real(), x.imag()};
+  else
+    return x;
 }
 
 /// Numbers in [-1, 1], never 0, the same everywhere.
@@ -100,7 +102,9 @@ template <class T>
 class Matrix {
  public:
   Matrix(int rows, int cols, int gap, std::uint32_t seed)
-      : rows_(rows), cols_(cols), ld_((rows > 0 ? rows : 1) + gap),
+      : rows_(rows),
+        cols_(cols),
+        ld_((rows > 0 ? rows : 1) + gap),
         storage_(static_cast<std::size_t>(ld_) * static_cast<std::size_t>(cols) + 2 * guard) {
     for (T& x : storage_) x = canary();
     Numbers next(seed);
@@ -179,9 +183,16 @@ struct Problem {
   Matrix<T> A, B, C;
 
   Problem(char opa, char opb, int rows, int cols, int depth, T a, T b, std::uint32_t seed, int gap = 3)
-      : ta(opa), tb(opb), m(rows), n(cols), k(depth), alpha(a), beta(b),
+      : ta(opa),
+        tb(opb),
+        m(rows),
+        n(cols),
+        k(depth),
+        alpha(a),
+        beta(b),
         A(opa == 'N' ? rows : depth, opa == 'N' ? depth : rows, gap, seed),
-        B(opb == 'N' ? depth : cols, opb == 'N' ? cols : depth, gap + 2, seed + 1), C(rows, cols, gap + 4, seed + 2) {}
+        B(opb == 'N' ? depth : cols, opb == 'N' ? cols : depth, gap + 2, seed + 1),
+        C(rows, cols, gap + 4, seed + 2) {}
 
   T op_a(int i, int p) const { return ta == 'N' ? A.at(i, p) : A.at(p, i); }
   T op_b(int p, int j) const { return tb == 'N' ? B.at(p, j) : B.at(j, p); }
@@ -262,7 +273,7 @@ void run_and_check(const Problem<T>& p, const Expected<T>& expected, Via via) {
   Matrix<T> A = p.A, B = p.B, out = p.C;
   p.run(via, out);
   if (const std::string wrong = expected.compare(out); !wrong.empty())
-    fail("%s by %s: %s", p.name().c_str(), via_names[static_cast<int>(via)], wrong.c_str());
+    fail("%s by %s: %s", p.name().c_str(), name_of(via), wrong.c_str());
   if (!p.A.same_bits(A) || !p.B.same_bits(B)) fail("%s: an operand was written", p.name().c_str());
 }
 

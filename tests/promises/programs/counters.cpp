@@ -14,7 +14,8 @@ int main(int, char** arguments) {
     if (p == MAP_FAILED) return std::perror(*arguments), 1;
     close(fd);
     const auto* counters = static_cast<const blaslift::Counters*>(p);
-    if (counters->layout != blaslift::Counters::this_layout) return std::fprintf(stderr, "%s: incomplete\n", *arguments), 1;
+    if (counters->layout != blaslift::Counters::this_layout)
+      return std::fprintf(stderr, "%s: incomplete\n", *arguments), 1;
     blaslift::Summary summary;
     summary.add(*counters);
     std::puts(to_json(summary, counters).c_str());

@@ -2,9 +2,9 @@
 //
 //   faults PRECISION OPS M N K BETA    e.g. faults d NT 23 17 31 1
 //
-// Each run is a child process that has not touched a device before: first one without a fault, which counts the operations,
-// then one for every operation and every way of failing.  A line per child, "child K:WAY", in the order of blaslift's
-// reports; the runner compares the two.
+// Each run is a child process that has not touched a device before: first one without a fault, which counts the
+// operations, then one for every operation and every way of failing.  A line per child, "child K:WAY", in the order of
+// blaslift's reports; the runner compares the two.
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,7 +21,8 @@ template <class T>
 class Faults {
  public:
   Faults(char ta, char tb, int m, int n, int k, double beta)
-      : problem_(ta, tb, m, n, k, make<T>(0.75, -0.25), make<T>(beta, beta / 2), 11), expected_((no_c(beta), problem_)) {}
+      : problem_(ta, tb, m, n, k, make<T>(0.75, -0.25), make<T>(beta, beta / 2), 11),
+        expected_((no_c(beta), problem_)) {}
 
   void run() {
     char path[] = "/tmp/blaslift-faults-XXXXXX";

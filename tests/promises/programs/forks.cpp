@@ -1,7 +1,6 @@
-// Processes that fork before, after and while they use a device; one way per first argument (while_threads_call: as often as
-// the second says).  Every process checks its own
-// results and prints a line "process PID COMMENT CALLS", CALLS being its calls of dgemm_ and sgemm_, for the runner to compare
-// with that process's report or counters.
+// Processes that fork before, after and while they use a device; one way per first argument (while_threads_call: as
+// often as the second says).  Every process checks its own results and prints a line "process PID COMMENT CALLS", CALLS
+// being its calls of dgemm_ and sgemm_, for the runner to compare with that process's report or counters.
 #include <dirent.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,8 +22,7 @@ template <class T>
 struct Product {
   Problem<T> problem;
   Expected<T> expected;
-  Product(int m, int n, int k)
-      : problem('N', 'N', m, n, k, make<T>(0.75, 0), make<T>(-0.5, 0), 5), expected(problem) {}
+  Product(int m, int n, int k) : problem('N', 'N', m, n, k, make<T>(0.75, 0), make<T>(-0.5, 0), 5), expected(problem) {}
   void operator()() const { run_and_check(problem, expected, Via::fortran); }
 };
 const Product<double> small(17, 19, 23);
@@ -150,12 +148,18 @@ void while_threads_call(int times) {
 int main(int, char** arguments) {
   alarm(patience);
   const std::string_view which = arguments[1] ? arguments[1] : "";
-  if (which == "after_use") after_use();
-  else if (which == "before_use") before_use();
-  else if (which == "after_cpu_use") after_cpu_use();
-  else if (which == "without_device") without_device();
-  else if (which == "while_threads_call") while_threads_call(std::atoi(arguments[2]));
-  else return 2;
+  if (which == "after_use")
+    after_use();
+  else if (which == "before_use")
+    before_use();
+  else if (which == "after_cpu_use")
+    after_cpu_use();
+  else if (which == "without_device")
+    without_device();
+  else if (which == "while_threads_call")
+    while_threads_call(std::atoi(arguments[2]));
+  else
+    return 2;
   std::printf("%s\n", failures.load() ? "WRONG" : "ok");
   return failures.load() ? 1 : 0;
 }

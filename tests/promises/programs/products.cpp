@@ -24,7 +24,7 @@ void for_each_op(bool complex, F f) {
       if (complex || (ta != 'C' && tb != 'C')) f(ta, tb);
 }
 
-/// Calls `f(problem, via)` for every precision, shape, op and interface.
+/// Calls `f(problem)` for every precision, shape and op.
 template <class F>
 void for_each_problem(double alpha, double beta, F f) {
   std::uint32_t seed = 1;
@@ -32,92 +32,91 @@ void for_each_problem(double alpha, double beta, F f) {
     for (const Shape& s : shapes)
       for_each_op(Scalars<T>::is_complex, [&](char ta, char tb) {
         const double imaginary = alpha == 0 ? 0 : 0.25, imaginary_beta = beta == 0 || beta == 1 ? 0 : -0.5;
-        const Problem<T> p(ta, tb, s.m, s.n, s.k, make<T>(alpha, imaginary), make<T>(beta, imaginary_beta), seed += 3);
-        for (const Via via : every_via) f(p, via);
+        f(Problem<T>(ta, tb, s.m, s.n, s.k, make<T>(alpha, imaginary), make<T>(beta, imaginary_beta), seed += 3));
       });
   });
 }
 
 /// Only m x n of C is written, whatever lies between m and ldc, before and behind; A and B are never written.
 void canaries_ldc() {
-  for_each_problem(0.75, -0.5, [](const auto& p, Via via) { run_and_check(p, Expected(p), via); });
+  for_each_problem(0.75, -0.5, [](const auto& p) {
+    const Expected expected(p);
+    for (const Via via : every_via) run_and_check(p, expected, via);
+  });
 }
 
 /// beta = 0 does not read C: NaN there leaves no trace.
 void beta_zero_nan() {
-  for_each_problem(-1.25, 0, []<class T>(Problem<T> p, Via via) {
-    p.C.fill(make<T>(not_a_number, not_a_number));
-    run_and_check(p, Expected(p), via);
-    p.C.fill(make<T>(infinity, -infinity));
-    run_and_check(p, Expected(p), via);
-  });
-}
-
-/// alpha = 0 reads neither A nor B, and k = 0 has none: C := beta C, exactly for these beta.  OpenBLAS keeps NaN in C alive
-/// where beta = 0, too, so a hash of all results lets the runner compare with a run without blaslift.
-void alpha_zero_nan() {
-  std::uint64_t hash = 0;
-  for (const double beta : {0.0, 1.0, -2.0})
-    for (const bool no_k : {false, true})
-      for_each_problem(no_k ? 1.0 : 0.0, beta, [&]<class T>(Problem<T> p, Via via) {
-        p.beta = make<T>(beta, 0);
-        p.A.fill(make<T>(not_a_number, infinity));
-        p.B.fill(make<T>(infinity, not_a_number));
-        if (no_k) p.k = 0;  // the operands' leading dimensions stay valid
-        Matrix<T> wanted = p.C;
-        if (beta == 0) p.C.fill(make<T>(not_a_number, infinity));
-        Matrix<T> out = p.C;
-        p.run(via, out);
-        hash = hash * 31 + out.hash();
-        if (!out.guarded()) fail("%s: storage outside of C was written", p.name().c_str());
-        for (int j = 0; j < p.n; ++j)
-          for (int i = 0; i < p.m; ++i)
-            if (!(out.at(i, j) == make<T>(beta, 0) * wanted.at(i, j)))
-              return fail("%s by %s, beta %g: C(%d, %d)", p.name().c_str(), via_names[static_cast<int>(via)], beta, i, j);
-      });
-  std::printf("bits %016llx\n", static_cast<unsigned long long>(hash));
-}
-
-/// One Inf or NaN in op(A)'s row i, or op(B)'s column j, poisons that row or column of C, and nothing else.
-void poison_only_classical() {
-  for_each_problem(0.75, -0.5, []<class T>(const Problem<T>& p, Via via) {
-    const Expected<T> expected(p);
-    for (const double value : {infinity, not_a_number})
-      for (const bool in_a : {true, false}) {
-        Problem<T> poisoned = p;
-        const int row = p.m / 2, col = p.n / 2, q = p.k / 2;
-        Matrix<T>& matrix = in_a ? poisoned.A : poisoned.B;
-        const bool plain = (in_a ? p.ta : p.tb) == 'N';
-        const int at = in_a ? row : q, other = in_a ? q : col;
-        (plain ? matrix.at(at, other) : matrix.at(other, at)) = make<T>(value, 0);
-        Matrix<T> out = p.C;
-        poisoned.run(via, out);
-        for (int j = 0; j < p.n; ++j)
-          for (int i = 0; i < p.m; ++i) {
-            const bool hit = in_a ? i == row : j == col;
-            if (hit ? finite(out.at(i, j)) : !expected.near(i, j, out.at(i, j)))
-              return fail("%s by %s, %g in %c: C(%d, %d) is %s", p.name().c_str(), via_names[static_cast<int>(via)], value,
-                          in_a ? 'A' : 'B', i, j, hit ? "finite" : "wrong");
-          }
-      }
-    // In C it poisons its own element.
-    for (const double value : {infinity, not_a_number}) {
-      Matrix<T> out = p.C;
-      const int row = p.m / 2, col = p.n / 2;
-      out.at(row, col) = make<T>(value, 0);
-      p.run(via, out);
-      for (int j = 0; j < p.n; ++j)
-        for (int i = 0; i < p.m; ++i) {
-          const bool hit = i == row && j == col;
-          if (hit ? finite(out.at(i, j)) : !expected.near(i, j, out.at(i, j)))
-            return fail("%s by %s, %g in C: C(%d, %d)", p.name().c_str(), via_names[static_cast<int>(via)], value, i, j);
-        }
+  for_each_problem(-1.25, 0, []<class T>(Problem<T> p) {
+    const Expected expected(p);  // does not read C either
+    for (const T value : {make<T>(not_a_number, not_a_number), make<T>(infinity, -infinity)}) {
+      p.C.fill(value);
+      for (const Via via : every_via) run_and_check(p, expected, via);
     }
   });
 }
 
-/// Outputs that share storage with an input: what the library underneath makes of them, bit for bit.  Prints a hash of all
-/// the results; the runner compares with a run without blaslift.
+/// alpha = 0 reads neither A nor B, and k = 0 has none: C := beta C, exactly for these beta.  OpenBLAS keeps NaN in C
+/// alive where beta = 0, too, so a hash of all results lets the runner compare with a run without blaslift.
+void alpha_zero_nan() {
+  std::uint64_t hash = 0;
+  for (const double beta : {0.0, 1.0, -2.0})
+    for (const bool no_k : {false, true})
+      for_each_problem(no_k ? 1.0 : 0.0, beta, [&]<class T>(Problem<T> p) {
+        p.beta = make<T>(beta, 0);
+        p.A.fill(make<T>(not_a_number, infinity));
+        p.B.fill(make<T>(infinity, not_a_number));
+        if (no_k) p.k = 0;  // the operands' leading dimensions stay valid
+        const Matrix<T> before = p.C;
+        if (beta == 0) p.C.fill(make<T>(not_a_number, infinity));
+        for (const Via via : every_via) {
+          Matrix<T> out = p.C;
+          p.run(via, out);
+          hash = hash * 31 + out.hash();
+          if (!out.guarded()) fail("%s: storage outside of C was written", p.name().c_str());
+          for (int j = 0; j < p.n; ++j)
+            for (int i = 0; i < p.m; ++i)
+              if (!(out.at(i, j) == make<T>(beta, 0) * before.at(i, j)))
+                return fail("%s by %s, beta %g: C(%d, %d)", p.name().c_str(), name_of(via), beta, i, j);
+        }
+      });
+  std::printf("bits %016llx\n", static_cast<unsigned long long>(hash));
+}
+
+/// What an infinity or NaN at one place reaches, and nothing else.
+template <class T, class Hit>
+void check_poison(const Problem<T>& poisoned, const Expected<T>& expected, const char* what, Hit hit) {
+  for (const Via via : every_via) {
+    Matrix<T> out = poisoned.C;
+    poisoned.run(via, out);
+    for (int j = 0; j < poisoned.n; ++j)
+      for (int i = 0; i < poisoned.m; ++i)
+        if (hit(i, j) ? finite(out.at(i, j)) : !expected.near(i, j, out.at(i, j)))
+          return fail("%s by %s, %s: C(%d, %d) is %s", poisoned.name().c_str(), name_of(via), what, i, j,
+                      hit(i, j) ? "finite" : "wrong");
+  }
+}
+
+/// One Inf or NaN in op(A)'s row poisons that row of C, one in op(B)'s column that column, one in C itself, no more.
+void poison_only_classical() {
+  for_each_problem(0.75, -0.5, []<class T>(const Problem<T>& p) {
+    const Expected<T> expected(p);
+    const int row = p.m / 2, col = p.n / 2, q = p.k / 2;
+    for (const double value : {infinity, not_a_number}) {
+      const T poison = make<T>(value, 0);
+      Problem<T> in_a = p, in_b = p, in_c = p;
+      (p.ta == 'N' ? in_a.A.at(row, q) : in_a.A.at(q, row)) = poison;
+      (p.tb == 'N' ? in_b.B.at(q, col) : in_b.B.at(col, q)) = poison;
+      in_c.C.at(row, col) = poison;
+      check_poison(in_a, expected, "poison in A", [=](int i, int) { return i == row; });
+      check_poison(in_b, expected, "poison in B", [=](int, int j) { return j == col; });
+      check_poison(in_c, expected, "poison in C", [=](int i, int j) { return i == row && j == col; });
+    }
+  });
+}
+
+/// Outputs that share storage with an input: what the library underneath makes of them, bit for bit.  Prints a hash of
+/// all the results; the runner compares with a run without blaslift.
 void overlap() {
   std::uint64_t hash = 0;
   for_each_precision([&]<class T>(T*) {

@@ -1,4 +1,5 @@
-// What a process is besides its results: errno, signals, threads, loaded objects, how it ends.  One subject per first argument.
+// What a process is besides its results: errno, signals, threads, loaded objects, how it ends.  One subject per first
+// argument.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <signal.h>
@@ -74,7 +75,7 @@ void errno_kept() {
         p->run(via, out);
         const int after = errno;
         if (after != before)
-          fail("turn %d, %s by %s: errno became %d (%s)", turn, p->name().c_str(), via_names[static_cast<int>(via)], after,
+          fail("turn %d, %s by %s: errno became %d (%s)", turn, p->name().c_str(), name_of(via), after,
                std::strerror(after));
       }
 }
@@ -117,7 +118,8 @@ void signals() {
       const std::uint64_t open = ~std::strtoull(line.c_str() + 7, nullptr, 16);
       // SIGKILL and SIGSTOP cannot be blocked; 32 and 33 belong to the C library.
       const std::uint64_t allowed = 1ull << (SIGKILL - 1) | 1ull << (SIGSTOP - 1) | 1ull << 31 | 1ull << 32;
-      if (open & ~allowed) fail("a helper thread leaves signals open: %llx", static_cast<unsigned long long>(open & ~allowed));
+      if (open & ~allowed)
+        fail("a helper thread leaves signals open: %llx", static_cast<unsigned long long>(open & ~allowed));
     }
   }
   closedir(tasks);
@@ -142,8 +144,8 @@ void closed(const char* path) {
       if (open && dlclose(library) != 0) fail("dlclose: %s", dlerror());
     }
     Matrix<double> out = p.C;  // not ours: nothing is preloaded
-    raw_gemm(Via::fortran, 'N', 'T', p.m, p.n, p.k, p.alpha, p.A.data(), p.A.ld(), p.B.data(), p.B.ld(), p.beta, out.data(),
-             out.ld());
+    raw_gemm(Via::fortran, 'N', 'T', p.m, p.n, p.k, p.alpha, p.A.data(), p.A.ld(), p.B.data(), p.B.ld(), p.beta,
+             out.data(), out.ld());
     if (const std::string wrong = expected.compare(out); !wrong.empty()) fail("linked: %s", wrong.c_str());
   }
 }
@@ -176,18 +178,26 @@ void lapack() {
 
 int main(int, char** arguments) {
   const std::string_view which = arguments[1] ? arguments[1] : "";
-  if (which == "calls") calls();
-  else if (which == "untouched") untouched();
-  else if (which == "small_calls_only") small_calls_only();
-  else if (which == "errno_kept") errno_kept();
-  else if (which == "signals") signals();
-  else if (which == "closed") closed(arguments[2]);
-  else if (which == "lapack") lapack();
+  if (which == "calls")
+    calls();
+  else if (which == "untouched")
+    untouched();
+  else if (which == "small_calls_only")
+    small_calls_only();
+  else if (which == "errno_kept")
+    errno_kept();
+  else if (which == "signals")
+    signals();
+  else if (which == "closed")
+    closed(arguments[2]);
+  else if (which == "lapack")
+    lapack();
   else if (which == "killed" || which == "_exit" || which == "abort") {
     calls();
     verdict();
     if (which == "_exit") _exit(0);
     raise(which == "killed" ? SIGKILL : SIGABRT);
-  } else return 2;
+  } else
+    return 2;
   return verdict();
 }

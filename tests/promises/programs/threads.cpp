@@ -1,7 +1,8 @@
 // Many threads at once.
 //
 //   threads check      16 threads with small stacks, then an OpenMP team: mixed precisions, every result checked
-//   threads exit HOW   8 threads go on calling while the process ends: HOW is return, exit, or worker (a thread calls exit)
+//   threads exit HOW   8 threads go on calling while the process ends: HOW is return, exit, or worker (a thread calls
+//   exit)
 #include <pthread.h>
 #include <unistd.h>
 
@@ -61,7 +62,8 @@ struct Member {
 void* small_stack(void* argument) {
   const auto* member = static_cast<Member*>(argument);
   pthread_barrier_wait(&member->team->start);  // the very first calls of the process meet
-  for (int turn = 0; turn < 36; ++turn) member->team->work[static_cast<std::size_t>(member->number)].run(member->number + turn);
+  for (int turn = 0; turn < 36; ++turn)
+    member->team->work[static_cast<std::size_t>(member->number)].run(member->number + turn);
   return nullptr;
 }
 
@@ -106,7 +108,7 @@ void keep_calling(int number, bool ends_the_process) {
 
 }  // namespace
 
-int main(int count, char** arguments) {
+extern "C" __attribute__((visibility("default"))) int threads_main(int count, char** arguments) {
   if (count == 2 && std::string_view(arguments[1]) == "check") return check_threads(), verdict();
   if (count != 3) return 2;
   const std::string_view how = arguments[2];
