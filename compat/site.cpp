@@ -27,9 +27,10 @@ extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
 
 namespace {
 
-/// A loaded object whose unloading we will be told of.
+/// A loaded object that calls us.
 struct Watched {
   std::uintptr_t start, end;
+  bool tells;  ///< we will be told of its unloading
   std::atomic<bool> loaded;
   Watched* next;
 };
@@ -49,8 +50,12 @@ void unloaded(void* data) {
 struct Extent {
   std::uintptr_t at;  ///< in: the address
   std::uintptr_t start = 0, end = 0;
-  std::uintptr_t data = 0, data_end = 0;  ///< the writable part that is in the file
-  bool found = false, program = false;    ///< program: it is the main program, which is never unloaded
+  static constexpr int most_parts = 16;
+  struct {
+    std::uintptr_t start, end;
+  } data[most_parts];  ///< the writable parts that are in the file: tools that edit libraries (patchelf) add some
+  int data_count = 0;
+  bool found = false, program = false;  ///< program: it is the main program, which is never unloaded
 };
 
 Extent extent_of(const void* address) {
@@ -67,7 +72,8 @@ Extent extent_of(const void* address) {
           here.start = std::min(here.start, start);
           here.end = std::max(here.end, start + p.p_memsz);
           here.found = here.found || (start <= e.at && e.at <= start + p.p_memsz);
-          if (p.p_flags & PF_W) here.data = start, here.data_end = start + p.p_filesz;
+          if ((p.p_flags & PF_W) && here.data_count < Extent::most_parts)
+            here.data[here.data_count++] = {start, start + p.p_filesz};
         }
         here.program = !object->dlpi_name || !*object->dlpi_name;
         if (here.found) e = here;
@@ -84,12 +90,15 @@ __attribute__((no_sanitize("address", "thread"))) bool register_for(const Extent
   constexpr std::size_t most_bytes = std::size_t{4} << 20;
   constexpr int most_handles = 16;
   constexpr std::size_t word = sizeof(std::uintptr_t);
-  const std::uintptr_t end = std::min<std::uintptr_t>(extent.data_end, extent.data + most_bytes);
   int registered = 0;
-  for (std::uintptr_t at = (extent.data + word - 1) / word * word; at + word <= end; at += word) {
-    if (*reinterpret_cast<const volatile std::uintptr_t*>(at) != at) continue;
-    if (__cxa_atexit(unloaded, &object, reinterpret_cast<void*>(at)) != 0) return false;
-    if (++registered == most_handles) break;
+  for (int part = 0; part < extent.data_count; ++part) {
+    const auto [data, data_end] = extent.data[part];
+    const std::uintptr_t end = std::min<std::uintptr_t>(data_end, data + most_bytes);
+    for (std::uintptr_t at = (data + word - 1) / word * word; at + word <= end; at += word) {
+      if (*reinterpret_cast<const volatile std::uintptr_t*>(at) != at) continue;
+      if (__cxa_atexit(unloaded, &object, reinterpret_cast<void*>(at)) != 0) return false;
+      if (++registered == most_handles) return true;
+    }
   }
   return registered > 0;
 }
@@ -99,12 +108,12 @@ bool may_keep(const void* caller) {
   const Extent extent = extent_of(caller);
   if (!extent.found || extent.program) return true;  // generated code reaches the same function from everywhere
   for (Watched* w = watched.load(std::memory_order_acquire); w; w = w->next)
-    if (w->start == extent.start && w->loaded.load(std::memory_order_acquire)) return true;
-  auto* object = new Watched{extent.start, extent.end, true, watched.load(std::memory_order_acquire)};
-  if (!register_for(extent, *object)) return false;  // left as it is: a handle may be registered already
+    if (w->start == extent.start && w->loaded.load(std::memory_order_acquire)) return w->tells;
+  auto* object = new Watched{extent.start, extent.end, true, true, watched.load(std::memory_order_acquire)};
+  object->tells = register_for(extent, *object);
   while (!watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
   }
-  return true;
+  return object->tells;
 }
 
 /// Whether `caller` is inside a CBLAS function that we forward to: its call is that function's Fortran twin.
@@ -147,7 +156,7 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
                  looked.c_str());
     std::abort();
   }
-  const bool keep = site_count.fetch_add(1, std::memory_order_relaxed) < most_sites && may_keep(caller);
+  const bool keep = may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
   static thread_local Site passing;  // for the caller's next call only
   Site* site = keep ? new Site : &passing;
   site->caller.store(caller, std::memory_order_relaxed);

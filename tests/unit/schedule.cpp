@@ -240,6 +240,7 @@ std::vector<Planned> small_plans() {
       {5, 4, 6, {2, 3, 2}, 2},  // C and k cut, pieces of columns
       {5, 4, 6, {5, 4, 6}, 7},  // one block, pieces of whole columns, the last one smaller
       {3, 3, 2, {2, 2, 2}, 1},  // element by element
+      {5, 2, 2, {5, 2, 2}, 2},  // pieces of parts of columns
       {4, 1, 5, {4, 1, 2}, 9},  // one block in one piece, k cut
       {1, 6, 1, {1, 2, 1}, 1},  // A stays on the device
   };
