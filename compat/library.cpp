@@ -4,6 +4,7 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string_view>
@@ -29,21 +30,11 @@ const link_map* object_of(const void* address) {
   return map;
 }
 
-/// Looks `name` up in the object `map` and its dependencies, breadth first as the loader does, skipping ourselves.
-/// dlsym alone would stop at us when we stand among the dependencies or before the main program's, so the tree is
-/// walked here.
-void* search_dependencies(const link_map* map, const char* name) {
-  std::vector<const link_map*> queue{map};
-  void* elsewhere = nullptr;  // found through an object, but not defined in it: the walk may come to a better one first
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    const link_map* object = queue[i];
-    void* handle = handle_of(object->l_name);
-    if (!handle) continue;
-    void* function = acceptable(dlsym(handle, name));
-    dlclose(handle);
-    if (function && object_of(function) == object) return function;
-    if (function && !elsewhere) elsewhere = function;
-
+/// An object and its dependencies, breadth first, as the loader orders them.
+std::vector<const link_map*> tree_of(const link_map* root) {
+  std::vector<const link_map*> tree{root};
+  for (std::size_t i = 0; i < tree.size(); ++i) {
+    const link_map* object = tree[i];
     const char* strings = nullptr;
     for (const ElfW(Dyn)* d = object->l_ld; d && d->d_tag != DT_NULL; ++d)
       if (d->d_tag == DT_STRTAB) {
@@ -58,13 +49,41 @@ void* search_dependencies(const link_map* map, const char* name) {
       link_map* next = nullptr;
       const bool known = dlinfo(needed, RTLD_DI_LINKMAP, &next) == 0;
       dlclose(needed);  // the object that needs it keeps it loaded
-      if (!known) continue;
-      bool seen = false;
-      for (const link_map* q : queue) seen = seen || q == next;
-      if (!seen) queue.push_back(next);
+      if (known && std::find(tree.begin(), tree.end(), next) == tree.end()) tree.push_back(next);
     }
   }
+  return tree;
+}
+
+/// The first object of the tree, other than ourselves, that defines `name`.  dlsym alone would stop at us when we stand
+/// among the dependencies or before the main program's.
+void* search_tree(const std::vector<const link_map*>& tree, const char* name) {
+  void* elsewhere = nullptr;  // found through an object, but not defined in it: a later one may define it
+  for (const link_map* object : tree) {
+    void* handle = handle_of(object->l_name);
+    if (!handle) continue;
+    void* function = acceptable(dlsym(handle, name));
+    dlclose(handle);
+    if (function && object_of(function) == object) return function;
+    if (function && !elsewhere) elsewhere = function;
+  }
   return elsewhere;
+}
+
+/// Looks `name` up for code in `caller`: an object that the program was started with sees the program's libraries in
+/// the program's order (LAPACK linked after a BLAS of the program's choice calls that one); one that was opened later
+/// sees its own.
+void* search_dependencies(const link_map* caller, const char* name) {
+  link_map* program = nullptr;
+  if (void* handle = handle_of(nullptr)) {
+    if (dlinfo(handle, RTLD_DI_LINKMAP, &program) != 0) program = nullptr;
+    dlclose(handle);
+  }
+  if (program) {
+    const std::vector<const link_map*> tree = tree_of(program);
+    if (std::find(tree.begin(), tree.end(), caller) != tree.end()) return search_tree(tree, name);
+  }
+  return search_tree(tree_of(caller), name);
 }
 
 /// What the user preloads beside us stands before every library, for every caller.
@@ -113,7 +132,7 @@ bool probe_wide(void* function, const char* prefix) {
   static const std::int64_t n = static_cast<std::int64_t>(0xffffffff00000003ULL), one = 1;
   const std::string fortran = std::string(prefix) + "isamax_", cblas = std::string(prefix) + "cblas_isamax";
   auto look = [&](const std::string& name) {
-    void* f = map ? search_dependencies(map, name.c_str()) : nullptr;
+    void* f = map ? search_tree(tree_of(map), name.c_str()) : nullptr;
     return f ? f : search_every_object(name.c_str());
   };
   if (void* f = look(fortran)) {

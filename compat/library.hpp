@@ -16,7 +16,8 @@ struct Target {
 };
 
 /// Finds `symbol` for code at address `caller`, in this order: what is preloaded beside us (LD_PRELOAD); the calling
-/// object and its dependencies (breadth first, as the loader would); the objects after us in the global scope; the
+/// object and its dependencies, breadth first as the loader would (for objects that the program was started with, the
+/// program's own and in its order); the objects after us in the global scope; the
 /// global scope; every loaded object; the library that `fallback` names (a path, may be null).  Functions of any copy
 /// of blaslift are passed over.  A 64-bit name that no library defines is looked for once more under its plain name, in
 /// libraries that probe as 64-bit. The library found stays loaded for the life of the process.
