@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <string>
 
 #include "compat/library.hpp"
@@ -157,8 +158,10 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
     std::abort();
   }
   const bool keep = may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
-  static thread_local Site passing;  // for the caller's next call only
-  Site* site = keep ? new Site : &passing;
+  // For this call only.  Several, because a library underneath may call us again from within it.
+  static thread_local Site passing[16];
+  static thread_local unsigned next_passing = 0;
+  Site* site = keep ? new Site : &passing[next_passing++ % std::size(passing)];
   site->caller.store(caller, std::memory_order_relaxed);
   site->symbol = symbol;
   site->wide = target.wide;

@@ -77,12 +77,13 @@ LocalRank local_rank() {
                                    "PALS_LOCAL_SIZE",
                                    "FLUX_TASK_LOCAL_SIZE",
                                    "SLURM_NTASKS_PER_NODE"};
-  LocalRank local{0, 1};
+  LocalRank local{-1, 1};
   for (const char* variable : ranks)
     if (const int rank = number_in(variable, -1); rank >= 0) {
       local.rank = rank;
       break;
     }
+  if (local.rank < 0) return {0, 1};  // an allocation may set sizes before there are ranks
   for (const char* variable : sizes)
     if (const int size = number_in(variable, 0); size > 0) {
       local.size = size;

@@ -60,7 +60,8 @@ struct GemmSchedule {
 /// the same call is cut the same way every time.
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut);
 
-/// The schedule for a product cut this way, its pieces at most `ring_bytes` large (at least one element must fit).
+/// The schedule for a product (m, n, k at least 1) cut this way, its pieces at most `ring_bytes` large (at least one
+/// element must fit).
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, std::size_t ring_bytes);
 
 /// Proves that the schedule computes the product: every element of C gets every k exactly once, from operands that are

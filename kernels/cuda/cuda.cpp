@@ -120,9 +120,9 @@ class CudaLane final : public Lane {
         copy_block(staging_[slot], r, static_cast<const char*>(from) + at(i, j, lds), lds, r, c, element);
         const Status status = in_order(
             [&] {
-              return cudaMemcpy2DAsync(static_cast<char*>(to) + at(i, j, ldd), static_cast<std::size_t>(ldd) * element,
-                                       staging_[slot], width, width, static_cast<std::size_t>(c),
-                                       cudaMemcpyHostToDevice, stream_);
+              return cudaMemcpy2DAsync(static_cast<char*>(to) + at(i, j, ldd),
+                                       c == 1 ? width : static_cast<std::size_t>(ldd) * element, staging_[slot], width,
+                                       width, static_cast<std::size_t>(c), cudaMemcpyHostToDevice, stream_);
             },
             [&] { return cudaEventRecord(sent_[slot], stream_); });
         if (status != Status::done) return status;
@@ -153,10 +153,12 @@ class CudaLane final : public Lane {
 
   Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) override {
     const std::size_t width = static_cast<std::size_t>(rows) * element;
+    // CUDA refuses pitches beyond 2 GiB; a single column needs none.
+    const std::size_t pitch = cols == 1 ? width : static_cast<std::size_t>(lds) * element;
     return in_order(
         [&] {
-          return cudaMemcpy2DAsync(ring_[slot], width, from, static_cast<std::size_t>(lds) * element, width,
-                                   static_cast<std::size_t>(cols), cudaMemcpyDeviceToHost, stream_);
+          return cudaMemcpy2DAsync(ring_[slot], width, from, pitch, width, static_cast<std::size_t>(cols),
+                                   cudaMemcpyDeviceToHost, stream_);
         },
         [&] { return cudaEventRecord(fetched_[slot], stream_); });
   }
@@ -309,7 +311,7 @@ class CudaBackend final : public Backend {
 };
 
 Status CudaLane::lease(std::size_t bytes, void*& memory) {
-  if (leased_) finish();
+  if (leased_bytes_) finish();
   if (!backend_.share().take(bytes)) return Status::no_memory;
   leased_bytes_ = bytes;
   const Status status = status_of(cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream_));
