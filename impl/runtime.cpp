@@ -86,10 +86,8 @@ Runtime& runtime() {
   Runtime* made = the_runtime.load(std::memory_order_acquire);
   if (made) return *made;
   Runtime* mine = new Runtime;
-  if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) {
-    delete mine;
-    return *made;
-  }
+  // The loser of a race is left: the counters may already have its directory's name.
+  if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
   pthread_atfork(nullptr, nullptr, in_forked_child);
   std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
   const Options& o = mine->options;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What a call that stays on the CPU costs: instructions, counted by callgrind; nanoseconds, reported.
 
-instructions  At most 60 a call on the forwarding path (issue 2, item 6), counted in all of libblaslift.so: the difference
-              between runs of N and 2N calls, so that only what every call does is left. Nothing may be left in any
-              function but the exported ones, and nothing in our modules.
+instructions  At most 60 a call on the forwarding path (issue 2, item 6), counted in all of libblaslift.so: the
+              difference between runs of N and 2N calls, so that only what every call does is left. Nothing may be left
+              in any function but the exported ones, and nothing in our modules.
 nanoseconds   Against a direct call of the same function, at n = 4; only printed (aim: 5 ns), since machines are busy.
 """
 

@@ -82,7 +82,7 @@ def forks(
 
 
 def fork_after_use(s: Setting) -> list[str]:
-    """The parent has used the host backend and its OpenMP: children and grand-children compute, with OpenMP of their own."""
+    """The parent used the host backend and its OpenMP: its children and theirs compute, with OpenMP of their own."""
     return forks(s, ("after_use",), FORCED, 6)
 
 
@@ -97,9 +97,9 @@ def fork_without_device(s: Setting) -> list[str]:
 
 
 def fork_while_threads_call(s: Setting) -> list[str]:
-    """200 forks (40 under ThreadSanitizer) while three threads are in routed calls: no child hangs, whether it leaves by exit or _exit."""
+    """200 forks (40 under ThreadSanitizer) while three threads are in routed calls: no child hangs."""
     if "address" in s.sanitizer:
-        raise Skip("AddressSanitizer's allocator is not made for it: the child waits for a lock that another thread held")
+        raise Skip("AddressSanitizer's allocator does not survive it: the child waits for a lock of another thread's")
     scarce = FORCED | {"BLASLIFT_MEMORY": "5M"}  # just enough for one large product at a time: the others wait
     times = {"reference": 120, "openblas": 80}
     if s.sanitizer:

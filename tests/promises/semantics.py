@@ -77,7 +77,7 @@ def overlap_passes_through(s: Setting) -> list[str]:
 
 
 def bad_arguments(s: Setting) -> list[str]:
-    """Each invalid argument reaches the program's own xerbla as without us, whether that returns, jumps, throws or exits."""
+    """Each invalid argument reaches the program's xerbla as without us, whether that returns, jumps, throws, exits."""
     errors = []
     for provider in s.providers:
         for how in ("return", "longjmp", "throw", "exit"):
@@ -128,12 +128,12 @@ def lapack_inside(s: Setting) -> list[str]:
     return errors
 
 
-EAGER = "latency_seconds 1e-9\nin_rate 1e15\nout_rate 1e15\nsgemm_rate 1e15\ndgemm_rate 1e15\ncgemm_rate 1e15\nzgemm_rate 1e15\n"
+EAGER = "latency_seconds 1e-9\nin_rate 1e15\nout_rate 1e15\n" + "".join(f"{p}gemm_rate 1e15\n" for p in "sdcz")
 RELUCTANT = "latency_seconds 1e3\n"
 
 
 def same_bits(s: Setting) -> list[str]:
-    """BLASLIFT_DECISION=fixed: the same input takes the same route and gives the same bits, in any process, at any time."""
+    """BLASLIFT_DECISION=fixed: the same input takes the same route to the same bits, in any process, at any time."""
     with tempfile.TemporaryDirectory(prefix="blaslift-profiles-") as folder:
         return same_bits_with(s, Path(folder))
 
@@ -168,7 +168,7 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
             if any(other != routes[0] for other in routes):
                 found.append(f"processes differ in their routes: {routes}")
             if any(routed % 2 for routed in routes[0].values()):
-                found.append(f"the second round takes other routes: {routes[0]} routed of 8 calls each, 2 of each product")
+                found.append(f"the second round takes other routes: {routes[0]} routed of 8 calls, 2 of each product")
             if mode == "by the profile" and set(routes[0].values()) != {4}:
                 found.append(f"{routes[0]} routed of 8 calls each, half of which are large")
             errors += labelled(f"{provider} {mode}", found)

@@ -50,7 +50,7 @@ class Setting:
         timeout: float = 120.0,
         **environment: str,
     ) -> Run:
-        """Run a program of this directory over `provider`, behind blaslift (or `library` instead) unless told not to."""
+        """Run a program of this directory over `provider`, behind blaslift (or `library`) unless told not to."""
         return harness.run(
             [self.programs / program, *arguments],
             environment=harness.provider_environment(provider) | SANITIZER_OPTIONS | environment,

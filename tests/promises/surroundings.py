@@ -38,7 +38,7 @@ def bind_now(s: Setting) -> list[str]:
 
 
 def untouched_process(s: Setting) -> list[str]:
-    """Without a BLAS call: no module, no CUDA, no thread, no counters, no report. With small ones: no module, no thread."""
+    """Without a BLAS call: no module, no CUDA, no thread, no counters, no report. Small ones: no module, no thread."""
     errors = []
     for mode, settings in {"natural": {}, "cuda": {"BLASLIFT_BACKEND": "cuda"}, "forced": FORCED}.items():
         for program in ("untouched", "small_calls_only"):
@@ -59,7 +59,7 @@ def no_device(s: Setting) -> list[str]:
     """Without a usable device the CPU computes, and the report says why there is none."""
     errors = []
 
-    def check(label: str, settings: dict[str, str], library: Path | None, why: tuple[str, ...], **environment: str) -> None:
+    def check(label: str, settings: dict, library: Path | None, why: tuple[str, ...], **environment: str) -> None:
         run = s.run("surroundings", "calls", settings=settings, library=library, **environment)
         found = verdict_errors(run) + report_errors(run, routed=False)
         detail = run.reports[0]["detail"] if run.reports else ""

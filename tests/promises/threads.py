@@ -21,8 +21,8 @@ def ways(s: Setting) -> dict[str, tuple[str, ...]]:
 
 
 def threads_16(s: Setting) -> list[str]:
-    """16 threads with stacks of 64 KiB make the first calls of a process at once, then an OpenMP team calls. Their counts are
-    in the process's file as in its report."""
+    """16 threads with stacks of 64 KiB make the first calls of a process at once, then an OpenMP team calls.
+    Their counts are in the process's file as in its report."""
     errors = []
     for provider in s.providers:
         for mode, settings in {"natural": HOST, "forced": MODEST, "in blocks": SCARCE}.items():

@@ -1,5 +1,5 @@
-// A QR factorisation by LAPACK in blocks of 32 columns up to the last 128, in a program that is linked to a BLAS of its own
-// choice before LAPACK.  Prints how often LAPACK called that.
+// A QR factorisation by LAPACK, in blocks of 32 columns up to the last 128, in a program that is linked to a BLAS of
+// its own choice before LAPACK.  Prints how often LAPACK called that.
 #include <math.h>
 #include <stdio.h>
 

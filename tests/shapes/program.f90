@@ -31,8 +31,9 @@ function blas_checks() bind(c) result(failed)
 
 contains
 
-  ! |got - wanted| <= (terms + 4) eps * magnitude: the error bound of a sum of `terms` products in any order, with two more
-  ! roundings for alpha and beta (Higham, Accuracy and Stability, 3.1 and 3.5); complex products round four times as often.
+  ! |got - wanted| <= (terms + 4) eps * magnitude: the error bound of a sum of `terms` products in any order, with two
+  ! more roundings for alpha and beta (Higham, Accuracy and Stability, 3.1 and 3.5); complex products round four times
+  ! as often.
   subroutine compare(what, got, wanted, magnitude, terms)
     character(*), intent(in) :: what
     complex(dp), intent(in) :: got, wanted

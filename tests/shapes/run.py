@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Programs of every link shape get right results, and blaslift finds the library that each of them has underneath.
 
-The programs (program.c, program.f90) compare every result with plain loops and print what they called. Each runs twice, as
-a user has it and with every gemm forced to the host backend, and blaslift's report must say: the library underneath is the
-provider's, its integers are as wide as they are, every call was counted exactly once (cblas functions of the reference and
-BLIS call their Fortran twins through us), and every forced gemm was routed.
+The programs (program.c, program.f90) compare every result with plain loops and print what they called. Each runs twice,
+as a user has it and with every gemm forced to the host backend, and blaslift's report must say: the library underneath
+is the provider's, its integers are as wide as they are, every call was counted exactly once (cblas functions of the
+reference and BLIS call their Fortran twins through us), and every forced gemm was routed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ NATIVE = {"reference": "libblas64.so.3", "openblas": "libopenblas64.so.0", "blis
 
 @dataclass(frozen=True)
 class Setting:
-    """Where everything is: our library, the test programs, and the provider's folders and the library expected of it."""
+    """Where everything is: our library, and the test programs."""
 
     library: Path
     programs: Path
@@ -148,8 +148,8 @@ def own_dgemm(s: Setting) -> list[str]:
     """A plugin with a dgemm_ of its own beside a plugin, then beside a program, with libblas: each caller gets its own.
 
     The plugins are opened both ways round, so that neither answer can come from the other's having been found first.
-    (Beside a program with libblas the loader would give the plugin libblas, too. A plugin that brings a BLAS means it, and
-    one with integers of another width would crash: there we are kinder than the loader.)
+    (Beside a program with libblas the loader would give the plugin libblas, too. A plugin that brings a BLAS means it,
+    and one with integers of another width would crash: there we are kinder than the loader.)
     """
     variables = environment("reference", 32)
     own, blas = s.program("caller-own.so"), s.program("plugin-c.so")
@@ -172,8 +172,8 @@ def own_dgemm(s: Setting) -> list[str]:
 
 
 def link_order(s: Setting) -> list[str]:
-    """A program linked to a BLAS of its own choice before LAPACK (as in -lopenblas -llapack): LAPACK's calls reach that one,
-    not the BLAS that LAPACK itself is linked to."""
+    """A program linked to a BLAS of its own choice before LAPACK (as in -lopenblas -llapack): LAPACK's calls reach that
+    one, not the BLAS that LAPACK itself is linked to."""
     variables = environment("reference", 32)
     plain = harness.run([s.program("link-order")], environment=variables, timeout=TIMEOUT)
     errors = [] if plain.stdout == "6 calls\n" else [f"without blaslift: {plain.stdout!r} {plain.stderr!r}"]
@@ -211,7 +211,7 @@ def unload_and_load(s: Setting) -> list[str]:
 
 
 def preloaded_blas(s: Setting) -> list[str]:
-    """LD_PRELOAD=libblaslift.so:libopenblas.so.0: the calls of the program reach what they would without us, OpenBLAS."""
+    """LD_PRELOAD=libblaslift.so:libopenblas.so.0: the program's calls reach what they would without us, OpenBLAS."""
     other = LIBRARIES / "openblas-pthread" / "libopenblas.so.0"
     if not other.exists():
         raise Skip(f"no {other}")

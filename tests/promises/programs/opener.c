@@ -1,4 +1,4 @@
-// opener PLUGIN ...: a program without BLAS that opens threads.cpp as a plugin, RTLD_LOCAL, and runs it with what follows.
+// opener PLUGIN ...: a program without BLAS that opens threads.cpp as a plugin, RTLD_LOCAL, and runs it with the rest.
 #include <dlfcn.h>
 #include <stdio.h>
 
