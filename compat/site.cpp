@@ -162,7 +162,6 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   static thread_local Site passing[16];
   static thread_local unsigned next_passing = 0;
   Site* site = keep ? new Site : &passing[next_passing++ % std::size(passing)];
-  site->caller.store(caller, std::memory_order_relaxed);
   site->symbol = symbol;
   site->wide = target.wide;
   site->twin = is_twin(symbol, caller);
@@ -170,6 +169,7 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   site->function = target.function;
   site->library = interned(target.library);
   site->found_by = target.found_by;
+  site->caller.store(caller, std::memory_order_release);
   if (keep) {
     auto& bucket = sites[site_bucket(symbol, caller)];
     site->next = bucket.load(std::memory_order_acquire);
