@@ -31,6 +31,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True)
     parser.add_argument("--cmake", required=True)
+    parser.add_argument("--generator", required=True)
     parser.add_argument("--program", required=True)
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -43,7 +44,7 @@ def main():
         with open(os.path.join(source, "CMakeLists.txt"), "w") as f:
             f.write(PROJECT)
         os.symlink(os.path.abspath(arguments.program), os.path.join(source, "program.c"))
-        call(arguments.cmake, "-S", source, "-B", source + "/build", f"-DCMAKE_PREFIX_PATH={prefix}")
+        call(arguments.cmake, "-G", arguments.generator, "-S", source, "-B", source + "/build", f"-DCMAKE_PREFIX_PATH={prefix}")
         call(arguments.cmake, "--build", source + "/build")
         check_relinked(source + "/build/user")
 
