@@ -112,7 +112,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   Lane* lane = backend->acquire(underlying, status);
   if (lane) {
     try {
-      schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, lane->ring_bytes());
+      schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, lane->piece_bytes());
     } catch (const std::exception&) {  // no memory for the plan: nothing has happened yet
       backend->release(lane);
       return unable(Reason::no_room);
@@ -131,10 +131,10 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   RoutineCounters& c = counters().routines[site.counter];
   c.bytes_in.fetch_add(static_cast<std::uint64_t>(outcome.bytes_in), std::memory_order_relaxed);
   c.bytes_out.fetch_add(static_cast<std::uint64_t>(outcome.bytes_out), std::memory_order_relaxed);
-  if (outcome.status != Status::done && outcome.bytes_out == 0)  // nothing committed, as if we had never been there
+  if (outcome.status != Status::done && outcome.untouched())  // nothing committed, as if we had never been there
     return unable(exiting ? Reason::exiting : outcome.status == Status::no_memory ? Reason::no_room : Reason::failed);
   if (outcome.status != Status::done) {
-    finish(schedule, outcome.steps, args, underlying);
+    finish(schedule, outcome, args, underlying);
     reason = Reason::failed;
   }
   const std::uint64_t elapsed = now_ns() - start;

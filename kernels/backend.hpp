@@ -4,6 +4,7 @@
 //
 // No exception and no standard-library type crosses this boundary: a module may carry its own C++ runtime.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,33 +32,50 @@ struct DeviceFacts {
   std::size_t memory;  ///< bytes that all calls together may lease
 };
 
-/// A stream of operations for one call: they run in the order given.  Used by one thread at a time.
+/// A strided copy between host and device: rows x cols elements of `element` bytes, column-major on both sides.
+struct Transfer {
+  void* device;
+  index ldd;
+  void* host;  ///< an upload only reads it
+  index ldh;
+  index rows, cols;
+  std::size_t element;
+};
+
+/// An operation of a lane, counted from 0 in the order in which they were asked for.
+using Ticket = std::int32_t;
+
+/// Earlier operations that must have ended on the device before this one may touch it.
+struct After {
+  const Ticket* tickets;
+  int count;
+};
+
+/// Operations for one call, asked for by one thread.  upload, gemm and download return at once and overlap wherever
+/// `after` allows: what depends on what is said by the caller, nothing follows from the order.  An operation that
+/// returns something else than `done` has not happened and takes no ticket.
 class Lane {
  public:
   /// Device memory for the call, uninitialised, `bytes` large; all of it is given back by Backend::release.
   virtual Status lease(std::size_t bytes, void*& memory) = 0;
 
-  /// Copies rows x cols elements, column-major, from host memory (lds) to the device (ldd).  When it returns the source
-  /// may change.
-  virtual Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
-                        std::size_t element) = 0;
+  /// Copies host to device.  The source must not change before drain().
+  virtual Status upload(const Transfer& transfer, After after) = 0;
 
-  virtual Status gemm(const Gemm& product) = 0;
+  virtual Status gemm(const Gemm& product, After after) = 0;
 
-  /// Starts copying rows x cols elements from the device into ring slot `slot`, packed (ld = rows).
-  /// rows * cols * element is at most ring_bytes().
-  virtual Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) = 0;
+  /// Copies device to host, at most piece_bytes() in one operation.  The host's memory is written only after the whole
+  /// piece has safely left the device; then `landed` becomes true.  Both must stay until drain().
+  virtual Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) = 0;
 
-  /// Waits for the fetch into `slot` and everything before it; on `done`, ring(slot) holds the block.
-  virtual Status arrived(int slot) = 0;
+  virtual std::size_t piece_bytes() const = 0;
 
-  virtual const void* ring(int slot) const = 0;
-  virtual std::size_t ring_bytes() const = 0;
+  /// Waits until every operation has ended or, after a failure, will never begin.  The first failure, if any.
+  virtual Status drain() = 0;
 
  protected:
   ~Lane() = default;
 };
-inline constexpr int ring_slots = 2;
 
 class Backend {
  public:
@@ -67,8 +85,8 @@ class Backend {
   /// with the reason in `status`.  The host backend computes products with `underlying`; others ignore it.
   virtual Lane* acquire(const UnderlyingGemm& underlying, Status& status) = 0;
 
-  /// Gives the lane and its leases back, after everything on it has ended or failed.  The caller's current device is
-  /// again what it was before acquire.
+  /// Gives the lane and its leases back, draining it first.  The caller's current device is again what it was before
+  /// acquire.
   virtual void release(Lane* lane) = 0;
 
  protected:
@@ -81,7 +99,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 1;
+inline constexpr int backend_version = 2;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

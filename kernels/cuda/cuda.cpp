@@ -1,4 +1,4 @@
-// The cuda backend: products by cuBLAS, operands staged through pinned memory.
+// The cuda backend: products by cuBLAS, transfers by the engine through pinned memory, three streams a call.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
@@ -9,22 +9,24 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "kernels/copy.hpp"
 #include "kernels/cuda/context.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/module.hpp"
 #include "kernels/share.hpp"
+#include "kernels/transfer.hpp"
 
 namespace blaslift {
 namespace {
 
-constexpr std::size_t ring_slot_bytes = std::size_t{8} << 20;
+constexpr std::size_t most_slot_bytes = std::size_t{2} << 20;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 constexpr int most_lanes = 4;
+constexpr unsigned most_threads = 8;  // in each direction
 
 Status status_of(cudaError_t error) {
   if (error == cudaSuccess) return Status::done;
@@ -62,78 +64,47 @@ bool is_zero(Precision precision, const void* scalar) {
 
 class CudaBackend;
 
-/// A stream with everything it needs to run alone.
-class CudaLane final : public Lane {
+/// A stream a queue, with everything that cuBLAS needs to run alone.
+class CudaLane final : public EngineLane {
  public:
-  explicit CudaLane(CudaBackend& backend) : backend_(backend) {}
+  CudaLane(CudaBackend& backend, Engine& engine) : EngineLane(engine), backend_(backend) {}
 
   Status create(cudaMemPool_t pool) {
     pool_ = pool;
-    Status status = in_order([&] { return cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); },
-                             [&] { return cudaMalloc(&workspace_, workspace_bytes); },
-                             [&] { return cublasCreate(&handle_); }, [&] { return cublasSetStream(handle_, stream_); },
-                             [&] { return cublasSetWorkspace(handle_, workspace_, workspace_bytes); },
-                             [&] { return cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST); },
-                             [&] { return cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_NOT_ALLOWED); },
-                             [&] { return cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH); });
-    for (int slot = 0; slot < ring_slots && status == Status::done; ++slot)
-      status = in_order([&] { return cudaMallocHost(&ring_[slot], ring_slot_bytes); },
-                        [&] { return cudaMallocHost(&staging_[slot], ring_slot_bytes); },
-                        [&] { return cudaEventCreateWithFlags(&fetched_[slot], cudaEventDisableTiming); },
-                        [&] { return cudaEventCreateWithFlags(&sent_[slot], cudaEventDisableTiming); });
-    return status;
+    for (cudaStream_t& stream : streams_)
+      if (const Status made = status_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+          made != Status::done)
+        return made;
+    return in_order([&] { return cudaMalloc(&workspace_, workspace_bytes); }, [&] { return cublasCreate(&handle_); },
+                    [&] { return cublasSetStream(handle_, stream(Queue::compute)); },
+                    [&] { return cublasSetWorkspace(handle_, workspace_, workspace_bytes); },
+                    [&] { return cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST); },
+                    [&] { return cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_NOT_ALLOWED); },
+                    [&] { return cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH); });
   }
 
   /// For a lane whose creation failed half way.
   void destroy() {
-    for (int slot = 0; slot < ring_slots; ++slot) {
-      if (sent_[slot]) cudaEventDestroy(sent_[slot]);
-      if (fetched_[slot]) cudaEventDestroy(fetched_[slot]);
-      cudaFreeHost(staging_[slot]);
-      cudaFreeHost(ring_[slot]);
-    }
     if (handle_) cublasDestroy(handle_);
     cudaFree(workspace_);
-    if (stream_) cudaStreamDestroy(stream_);
+    for (cudaStream_t stream : streams_)
+      if (stream) cudaStreamDestroy(stream);
     (void)cudaGetLastError();
   }
 
   Status lease(std::size_t bytes, void*& memory) override;
 
-  Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
-                std::size_t element) override {
-    // Pieces of whole columns where a slot holds one, else parts of a column.
-    const index elements = static_cast<index>(ring_slot_bytes / element);
-    const index piece_rows = std::min(rows, elements),
-                piece_cols = std::max<index>(1, elements / std::max<index>(1, rows));
-    for (index j = 0; j < cols; j += piece_cols)
-      for (index i = 0; i < rows; i += piece_rows) {
-        const index r = std::min(piece_rows, rows - i), c = std::min(piece_cols, cols - j);
-        const int slot = next_;
-        next_ = (next_ + 1) % ring_slots;
-        const auto at = [element](index row, index col, index ld) {
-          return static_cast<std::size_t>(row + col * ld) * element;
-        };
-        const std::size_t width = static_cast<std::size_t>(r) * element;
-        if (const cudaError_t waited = cudaEventSynchronize(sent_[slot]); waited != cudaSuccess)
-          return status_of(waited);
-        copy_block(staging_[slot], r, static_cast<const char*>(from) + at(i, j, lds), lds, r, c, element);
-        const Status status = in_order(
-            [&] {
-              return cudaMemcpy2DAsync(static_cast<char*>(to) + at(i, j, ldd),
-                                       c == 1 ? width : static_cast<std::size_t>(ldd) * element, staging_[slot], width,
-                                       width, static_cast<std::size_t>(c), cudaMemcpyHostToDevice, stream_);
-            },
-            [&] { return cudaEventRecord(sent_[slot], stream_); });
-        if (status != Status::done) return status;
-      }
-    return Status::done;
-  }
+  /// Ends the call on this lane; the memory goes back to the pool.
+  void finish();
 
-  Status gemm(const Gemm& p) override {
+  CUcontext before = nullptr;                                    ///< the caller's current context during a call
+  cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  ///< the caller's, likewise
+
+ private:
+  Status multiply(const Gemm& p) override {
     if (p.m == 0 || p.n == 0) return Status::done;
     if (p.k == 0 || is_zero(p.precision, p.alpha))
-      return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream_));
+      return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(Queue::compute)));
     const auto call = [&]<class T>(auto function, T) {
       T alpha, beta;  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
       std::memcpy(&alpha, p.alpha, sizeof alpha);
@@ -151,38 +122,65 @@ class CudaLane final : public Lane {
     return Status::lost;
   }
 
-  Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) override {
-    const std::size_t width = static_cast<std::size_t>(rows) * element;
-    // CUDA refuses pitches beyond 2 GiB; a single column needs none.
-    const std::size_t pitch = cols == 1 ? width : static_cast<std::size_t>(lds) * element;
-    return in_order(
-        [&] {
-          return cudaMemcpy2DAsync(ring_[slot], width, from, pitch, width, static_cast<std::size_t>(cols),
-                                   cudaMemcpyDeviceToHost, stream_);
-        },
-        [&] { return cudaEventRecord(fetched_[slot], stream_); });
+  Status wait(Queue queue, Ticket ticket) override {
+    std::lock_guard lock(marks_mutex_);
+    return status_of(cudaStreamWaitEvent(stream(queue), marks_[static_cast<std::size_t>(ticket)], 0));
   }
 
-  Status arrived(int slot) override { return status_of(cudaEventSynchronize(fetched_[slot])); }
-  const void* ring(int slot) const override { return ring_[slot]; }
-  std::size_t ring_bytes() const override;
+  Status mark(Queue queue, Ticket ticket) override {
+    std::lock_guard lock(marks_mutex_);
+    while (marks_.size() <= static_cast<std::size_t>(ticket)) {
+      cudaEvent_t event = nullptr;
+      if (const cudaError_t made = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); made != cudaSuccess)
+        return status_of(made);
+      marks_.push_back(event);
+    }
+    return status_of(cudaEventRecord(marks_[static_cast<std::size_t>(ticket)], stream(queue)));
+  }
 
-  /// Ends the call on this lane; the memory goes back to the pool.
-  void finish();
+  Status send(Slot& slot, const Transfer& p) override {
+    const std::size_t width = static_cast<std::size_t>(p.rows) * p.element;
+    return in_order(
+        [&] {
+          return cudaMemcpy2DAsync(p.device, pitch(p), slot.memory, width, width, static_cast<std::size_t>(p.cols),
+                                   cudaMemcpyHostToDevice, stream(Queue::in));
+        },
+        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
+  }
 
-  CUcontext before = nullptr;                                    ///< the caller's current context during a call
-  cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  ///< the caller's, likewise
+  Status receive(Slot& slot, const Transfer& p) override {
+    const std::size_t width = static_cast<std::size_t>(p.rows) * p.element;
+    return in_order(
+        [&] {
+          return cudaMemcpy2DAsync(slot.memory, width, p.device, pitch(p), width, static_cast<std::size_t>(p.cols),
+                                   cudaMemcpyDeviceToHost, stream(Queue::out));
+        },
+        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::out)); });
+  }
 
- private:
+  Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }
+
+  Status idle() override {
+    Status status = Status::done;
+    for (cudaStream_t stream : streams_)
+      if (const Status ended = status_of(cudaStreamSynchronize(stream)); status == Status::done) status = ended;
+    return status;
+  }
+
+  /// CUDA refuses pitches beyond 2 GiB; a single column needs none.
+  static std::size_t pitch(const Transfer& p) {
+    return static_cast<std::size_t>(p.cols == 1 ? p.rows : p.ldd) * p.element;
+  }
+
+  cudaStream_t stream(Queue queue) const { return streams_[static_cast<int>(queue)]; }
+
   CudaBackend& backend_;
   cudaMemPool_t pool_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t streams_[3] = {};
   cublasHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
-  void* ring_[ring_slots] = {};
-  void* staging_[ring_slots] = {};
-  cudaEvent_t fetched_[ring_slots] = {}, sent_[ring_slots] = {};
-  int next_ = 0;
+  std::mutex marks_mutex_;
+  std::vector<cudaEvent_t> marks_;  ///< by ticket
   void* leased_ = nullptr;
   std::size_t leased_bytes_ = 0;
 };
@@ -247,7 +245,6 @@ class CudaBackend final : public Backend {
   }
 
   Share& share() { return share_; }
-  std::size_t ring_bytes() const { return ring_bytes_; }
 
  private:
   std::string open_on(int device, const OpenRequest& request) {
@@ -266,7 +263,12 @@ class CudaBackend final : public Backend {
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
     share_.set_limit(facts_.memory);
-    ring_bytes_ = std::clamp<std::size_t>(facts_.memory / 8, 64, ring_slot_bytes);
+    device_ = device;
+    // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
+    const int threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, most_threads));
+    engine_ = new (std::nothrow)
+        Engine(std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_bytes), threads, {this, use_device, make_slot});
+    if (!engine_) return "out of memory";
 
     cudaMemPoolProps pool{};
     pool.allocType = cudaMemAllocationTypePinned;
@@ -285,12 +287,28 @@ class CudaBackend final : public Backend {
   }
 
   CudaLane* new_lane(Status& status) {
-    auto* lane = new (std::nothrow) CudaLane(*this);
+    auto* lane = new (std::nothrow) CudaLane(*this, *engine_);
     status = lane ? lane->create(pool_) : Status::no_memory;
     if (status == Status::done) return ++lanes_, lane;
     if (lane) lane->destroy();
     delete lane;
     return nullptr;
+  }
+
+  /// For the engine's threads: the primary context that the lanes live in, whatever the program captures elsewhere.
+  static bool use_device(void* self) {
+    cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;
+    return cudaSetDevice(static_cast<CudaBackend*>(self)->device_) == cudaSuccess &&
+           cudaThreadExchangeStreamCaptureMode(&capture) == cudaSuccess;
+  }
+
+  static bool make_slot(void* self, Slot& slot) {
+    cudaEvent_t mark = nullptr;
+    const bool made = cudaHostAlloc(&slot.memory, static_cast<CudaBackend*>(self)->engine_->slot_bytes(),
+                                    cudaHostAllocPortable) == cudaSuccess &&
+                      cudaEventCreateWithFlags(&mark, cudaEventDisableTiming) == cudaSuccess;
+    slot.mark = mark;
+    return made;
   }
 
   void leave(CUcontext before, cudaStreamCaptureMode capture) const {
@@ -300,7 +318,8 @@ class CudaBackend final : public Backend {
 
   Context context_;
   DeviceFacts facts_{};
-  std::size_t ring_bytes_ = 0;
+  int device_ = 0;
+  Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   std::mutex mutex_;
   std::condition_variable freed_;
@@ -314,23 +333,23 @@ Status CudaLane::lease(std::size_t bytes, void*& memory) {
   if (leased_bytes_) finish();
   if (!backend_.share().take(bytes)) return Status::no_memory;
   leased_bytes_ = bytes;
-  const Status status = status_of(cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream_));
+  // The other queues start nothing before this has been allocated, and have ended before it is freed.
+  const Status status =
+      in_order([&] { return cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream(Queue::compute)); },
+               [&] { return cudaStreamSynchronize(stream(Queue::compute)); });
   if (status != Status::done) leased_ = nullptr;
   memory = leased_;
   return status;
 }
 
 void CudaLane::finish() {
-  // After a failure the stream may still be reading the staging buffers; nothing may be reused before it is idle.
-  (void)cudaStreamSynchronize(stream_);
-  if (leased_) (void)cudaFreeAsync(leased_, stream_);
+  (void)drain();
+  if (leased_) (void)cudaFreeAsync(leased_, stream(Queue::compute));
   if (leased_bytes_) backend_.share().give_back(leased_bytes_);
   leased_ = nullptr;
   leased_bytes_ = 0;
   (void)cudaGetLastError();
 }
-
-std::size_t CudaLane::ring_bytes() const { return backend_.ring_bytes(); }
 
 Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   auto* backend = new (std::nothrow) CudaBackend;

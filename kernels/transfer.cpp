@@ -1,0 +1,279 @@
+#include "kernels/transfer.hpp"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <thread>
+
+#include "kernels/copy.hpp"
+
+namespace blaslift {
+namespace {
+
+/// The processors that any thread of this process may use: the caller's own mask may be one core of an OpenMP team, and
+/// what the batch system left out must stay out.
+cpu_set_t processors() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (DIR* tasks = opendir("/proc/self/task")) {
+    while (const dirent* task = readdir(tasks)) {
+      cpu_set_t one;
+      const int id = std::atoi(task->d_name);
+      if (id > 0 && sched_getaffinity(id, sizeof one, &one) == 0) CPU_OR(&all, &all, &one);
+    }
+    closedir(tasks);
+  }
+  return all;
+}
+
+/// Everything that is not the program's business is blocked while threads are made: they inherit the mask.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
+  Transfer p = t;
+  p.device = static_cast<char*>(t.device) + static_cast<std::size_t>(row + col * t.ldd) * t.element;
+  p.host = static_cast<char*>(t.host) + static_cast<std::size_t>(row + col * t.ldh) * t.element;
+  p.rows = rows;
+  p.cols = cols;
+  return p;
+}
+
+}  // namespace
+
+// ---- engine
+
+Engine::Engine(std::size_t slot_bytes, int threads, const Hooks& hooks)
+    : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks) {}
+
+bool Engine::start() {
+  std::lock_guard lock(starting_);
+  if (tried_) return started_;
+  tried_ = true;
+  Slot* slots = new (std::nothrow) Slot[static_cast<std::size_t>(2 * threads_ * slots_per_thread)];
+  if (!slots) return false;
+  for (int i = 0; i < 2 * threads_ * slots_per_thread; ++i)
+    if (!hooks_.make(hooks_.context, slots[i])) return false;
+  SignalsBlocked blocked;
+  const cpu_set_t allowed = processors();
+  try {
+    for (int i = 0; i < 2 * threads_; ++i) {
+      const Direction direction = i < threads_ ? Direction::in : Direction::out;
+      std::thread thread([this, direction, mine = slots + i * slots_per_thread, allowed] {
+        pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
+        (void)sched_setaffinity(0, sizeof allowed, &allowed);
+        run(direction, mine);
+      });
+      thread.detach();
+    }
+  } catch (const std::exception&) {
+    return false;  // those that were started wait for ever, harmlessly
+  }
+  return started_ = true;
+}
+
+void Engine::push(Direction direction, std::vector<Job>&& jobs) {
+  Team& team = teams_[static_cast<int>(direction)];
+  {
+    std::lock_guard lock(team.mutex);
+    team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
+  }
+  jobs.size() == 1 ? team.changed.notify_one() : team.changed.notify_all();
+}
+
+void Engine::run(Direction direction, Slot* slots) {
+  const bool usable = hooks_.start(hooks_.context);
+  Team& team = teams_[static_cast<int>(direction)];
+  for (int next = 0;; next = (next + 1) % slots_per_thread) {
+    std::unique_lock lock(team.mutex);
+    team.changed.wait(lock, [&team] { return !team.jobs.empty(); });
+    const Job job = team.jobs.front();
+    team.jobs.pop_front();
+    lock.unlock();
+    if (!usable) job.lane->fail(Status::lost);
+    job.lane->serve(direction, job, slots[next]);
+  }
+}
+
+// ---- lane
+
+Status EngineLane::status() {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void EngineLane::fail(Status status) {
+  if (status == Status::done) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (status_ == Status::done) status_ = status;
+  }
+  changed_.notify_all();
+}
+
+Ticket EngineLane::add(After after, int pieces, std::atomic<bool>* landed) {
+  std::lock_guard lock(mutex_);
+  operations_.emplace_back();
+  Operation& operation = operations_.back();
+  operation.after.assign(after.tickets, after.tickets + after.count);
+  operation.pieces = pieces;
+  operation.landed = landed;
+  jobs_ += pieces;
+  return static_cast<Ticket>(operations_.size()) - 1;
+}
+
+/// Until all of these have been started; false if something has failed instead.
+bool EngineLane::await_started(const std::vector<Ticket>& after) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] {
+    return status_ != Status::done || std::all_of(after.begin(), after.end(), [this](Ticket t) {
+             return operations_[static_cast<std::size_t>(t)].started;
+           });
+  });
+  return status_ == Status::done;
+}
+
+/// Orders the queue after what the operation comes after, once.
+Status EngineLane::begin(Queue queue, Ticket ticket) {
+  Operation* operation;
+  {
+    std::lock_guard lock(mutex_);
+    operation = &operations_[static_cast<std::size_t>(ticket)];  // stays where it is while others are added
+  }
+  if (!await_started(operation->after)) return status();
+  std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
+  if (operation->ordered) return Status::done;
+  operation->ordered = true;
+  for (const Ticket t : operation->after)
+    if (const Status waited = wait(queue, t); waited != Status::done) return waited;
+  return Status::done;
+}
+
+/// The last piece's start is the operation's.
+void EngineLane::piece_started(Queue queue, Ticket ticket) {
+  {
+    std::lock_guard lock(mutex_);
+    if (--operations_[static_cast<std::size_t>(ticket)].pieces > 0) return;
+  }
+  {
+    std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
+    fail(mark(queue, ticket));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    operations_[static_cast<std::size_t>(ticket)].started = true;
+  }
+  changed_.notify_all();
+}
+
+Status EngineLane::upload(const Transfer& t, After after) {
+  if (const Status failed = status(); failed != Status::done) return failed;
+  if (!engine_.start()) return Status::no_memory;
+  // Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
+  constexpr std::size_t least_piece = std::size_t{256} << 10;
+  const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
+  const std::size_t piece = std::min(engine_.slot_bytes(), std::max(least_piece, total / 8));
+  const index elements = static_cast<index>(piece / t.element);
+  const index rows = std::min(t.rows, elements), cols = std::max<index>(1, elements / std::max<index>(1, t.rows));
+  std::vector<Engine::Job> jobs;
+  for (index j = 0; j < t.cols; j += cols)
+    for (index i = 0; i < t.rows; i += rows)
+      jobs.push_back({this, 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
+  const Ticket ticket = add(after, static_cast<int>(jobs.size()), nullptr);
+  for (Engine::Job& job : jobs) job.ticket = ticket;
+  engine_.push(Direction::in, std::move(jobs));
+  return Status::done;
+}
+
+Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
+  if (const Status failed = status(); failed != Status::done) return failed;
+  if (!engine_.start()) return Status::no_memory;
+  engine_.push(Direction::out, {{this, add(after, 1, &landed), t}});
+  return Status::done;
+}
+
+Status EngineLane::gemm(const Gemm& product, After after) {
+  if (const Status failed = status(); failed != Status::done) return failed;
+  const Ticket ticket = add(after, 0, nullptr);
+  Status status = begin(Queue::compute, ticket);
+  if (status == Status::done) status = multiply(product);
+  if (status == Status::done) status = mark(Queue::compute, ticket);
+  if (status != Status::done) return fail(status), status;
+  std::lock_guard lock(mutex_);
+  operations_[static_cast<std::size_t>(ticket)].started = true;
+  changed_.notify_all();
+  return Status::done;
+}
+
+Status EngineLane::drain() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return jobs_ == 0; });
+  }
+  fail(idle());
+  std::lock_guard lock(mutex_);
+  operations_.clear();
+  return std::exchange(status_, Status::done);
+}
+
+void EngineLane::serve(Direction direction, const Engine::Job& job, Slot& slot) {
+  try {
+    if (status() == Status::done) direction == Direction::in ? upload_piece(job, slot) : download_piece(job, slot);
+  } catch (const std::exception&) {
+    fail(Status::no_memory);
+  }
+  std::lock_guard lock(mutex_);
+  --jobs_;
+  changed_.notify_all();  // under the lock: the lane may be gone as soon as it is free
+}
+
+void EngineLane::upload_piece(const Engine::Job& job, Slot& slot) {
+  const Transfer& p = job.piece;
+  if (const Status settled = settle(slot); settled != Status::done) return fail(settled);
+  copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+  if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return fail(begun);
+  {
+    std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
+    if (const Status sent = send(slot, p); sent != Status::done) return fail(sent);
+  }
+  piece_started(Queue::in, job.ticket);
+}
+
+void EngineLane::download_piece(const Engine::Job& job, Slot& slot) {
+  const Transfer& p = job.piece;
+  if (const Status begun = begin(Queue::out, job.ticket); begun != Status::done) return fail(begun);
+  {
+    std::lock_guard in_queue(queues_[static_cast<int>(Queue::out)]);
+    if (const Status received = receive(slot, p); received != Status::done) return fail(received);
+  }
+  piece_started(Queue::out, job.ticket);
+  if (const Status settled = settle(slot); settled != Status::done) return fail(settled);
+  copy_block(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
+  std::atomic<bool>* landed;
+  {
+    std::lock_guard lock(mutex_);
+    landed = operations_[static_cast<std::size_t>(job.ticket)].landed;
+  }
+  landed->store(true, std::memory_order_release);
+}
+
+}  // namespace blaslift

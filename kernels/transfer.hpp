@@ -1,0 +1,139 @@
+// The transfer engine: threads of its own copy between the program's memory and a small ring of slots that the device
+// can reach, while the device moves other slots to and fro.  Backends derive their lanes from EngineLane and say how
+// their device moves a slot.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+enum class Direction : std::uint8_t { in, out };
+
+/// A piece of memory that the device reaches at full speed, with the backend's own mark for "its copy has ended".
+struct Slot {
+  void* memory = nullptr;
+  void* mark = nullptr;
+};
+
+class EngineLane;
+
+/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns `slots_per_thread` slots and
+/// takes pieces in the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting
+/// when the process exits.
+///
+/// Why it cannot hang: a piece waits only for its thread's own earlier copies and for operations asked for before it;
+/// these are all taken before it, by teams that never wait for later ones.
+class Engine {
+ public:
+  static constexpr int slots_per_thread = 3;
+
+  /// What the backend does for the engine's threads.
+  struct Hooks {
+    void* context;
+    bool (*start)(void* context);             ///< on each new thread: makes the device usable there
+    bool (*make)(void* context, Slot& slot);  ///< a slot of slot_bytes
+  };
+
+  /// @param threads  in each direction
+  Engine(std::size_t slot_bytes, int threads, const Hooks& hooks);
+
+  std::size_t slot_bytes() const { return slot_bytes_; }
+
+  /// Makes all slots and starts all threads, once.  False if there is no memory or no thread to be had.
+  bool start();
+
+  struct Job {
+    EngineLane* lane;
+    Ticket ticket;
+    Transfer piece;
+  };
+  void push(Direction direction, std::vector<Job>&& jobs);
+
+ private:
+  struct Team {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Job> jobs;
+  };
+  void run(Direction direction, Slot* slots);
+
+  const std::size_t slot_bytes_;
+  const int threads_;
+  const Hooks hooks_;
+  std::mutex starting_;
+  bool tried_ = false, started_ = false;
+  Team teams_[2];
+};
+
+/// A lane whose transfers go through the engine.  Operations are started by several threads, each only after everything
+/// it comes after has been started, so that a device with queues in order needs nothing but marks to wait for.
+class EngineLane : public Lane {
+ public:
+  explicit EngineLane(Engine& engine) : engine_(engine) {}
+
+  Status upload(const Transfer& transfer, After after) final;
+  Status gemm(const Gemm& product, After after) final;
+  Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
+  std::size_t piece_bytes() const override { return engine_.slot_bytes(); }
+  Status drain() final;
+
+ protected:
+  ~EngineLane() = default;
+  EngineLane(const EngineLane&) = delete;
+  EngineLane& operator=(const EngineLane&) = delete;
+
+  enum class Queue : std::uint8_t { in, compute, out };
+
+  // What a backend says, each called by one thread at a time per queue.
+
+  /// What is started in `queue` from now on comes after `other`'s operation `ticket`, which was started before.
+  virtual Status wait(Queue queue, Ticket ticket) = 0;
+  /// The end of what was started in `queue` is the end of operation `ticket`.
+  virtual Status mark(Queue queue, Ticket ticket) = 0;
+  virtual Status multiply(const Gemm& product) = 0;
+  /// Starts the copy of a packed slot to the device and marks the slot, or the other way round.
+  virtual Status send(Slot& slot, const Transfer& piece) = 0;
+  virtual Status receive(Slot& slot, const Transfer& piece) = 0;
+  /// Until the copy last started with this slot has ended.
+  virtual Status settle(Slot& slot) = 0;
+  /// Until nothing is under way in any queue, whatever has failed.
+  virtual Status idle() = 0;
+
+ private:
+  friend class Engine;
+
+  /// One operation.
+  struct Operation {
+    std::vector<Ticket> after;
+    std::atomic<bool>* landed = nullptr;
+    int pieces = 0;        ///< not yet started
+    bool ordered = false;  ///< its queue waits for what it comes after
+    bool started = false;
+  };
+
+  Ticket add(After after, int pieces, std::atomic<bool>* landed);
+  bool await_started(const std::vector<Ticket>& after);
+  void fail(Status status);
+  Status status();
+  void serve(Direction direction, const Engine::Job& job, Slot& slot);
+  void upload_piece(const Engine::Job& job, Slot& slot);
+  void download_piece(const Engine::Job& job, Slot& slot);
+  Status begin(Queue queue, Ticket ticket);
+  void piece_started(Queue queue, Ticket ticket);
+
+  Engine& engine_;
+  std::mutex mutex_, queues_[3];
+  std::condition_variable changed_;
+  std::deque<Operation> operations_;  ///< by ticket; grows while others read
+  int jobs_ = 0;                      ///< with the engine
+  Status status_ = Status::done;
+};
+
+}  // namespace blaslift
