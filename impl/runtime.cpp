@@ -22,7 +22,7 @@ namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
 
-/// A child inherits neither an open device nor OpenMP's threads: if its parent had any, it computes on the CPU.  Its
+/// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.  Its
 /// counters are its own.  Only stores here: the child of a threaded process may do little else.
 void in_forked_child() {
   if (Runtime* r = the_runtime.load(std::memory_order_acquire))

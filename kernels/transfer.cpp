@@ -229,7 +229,7 @@ Status EngineLane::drain() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return jobs_ == 0; });
   }
-  fail(idle());
+  if (!operations_.empty()) fail(idle());
   std::lock_guard lock(mutex_);
   operations_.clear();
   return std::exchange(status_, Status::done);

@@ -21,7 +21,7 @@
 namespace blaslift {
 namespace {
 
-constexpr std::size_t most_slot_bytes = std::size_t{2} << 20;
+constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;

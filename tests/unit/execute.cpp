@@ -1,10 +1,18 @@
 // Promise 1 at its root: a schedule executed on a device that fails at its k-th operation, for every k, then finished
-// by the library underneath.
+// by the library underneath; and that what execute() says about dependencies is all that a device needs to know.
 #include "impl/execute.hpp"
 
 #include <gtest/gtest.h>
 
-#include "kernels/fault/fault.hpp"
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <deque>
+#include <random>
+#include <stdexcept>
+#include <thread>
+
+#include "kernels/copy.hpp"
 #include "kernels/host/host.hpp"
 #include "tests/unit/reference.hpp"
 
@@ -22,13 +30,21 @@ Backend& kept(Backend* backend) {
   return *backend;
 }
 
-/// The library underneath, counting the elements of C that it is asked for.
+/// So do their fault plans.
+FaultPlan& new_plan() {
+  static auto& all = *new std::deque<FaultPlan>;
+  return all.emplace_back();
+}
+
+/// The library underneath, counting what it is asked for.
 struct Library {
-  double elements = 0;
+  double elements = 0;  ///< of C
+  int calls = 0;
   UnderlyingGemm gemm() {
-    return {[](const void* self, const Gemm& g) {
-              const_cast<Library*>(static_cast<const Library*>(self))->elements +=
-                  static_cast<double>(g.m) * static_cast<double>(g.n);
+    return {[](const void* context, const Gemm& g) {
+              auto* self = const_cast<Library*>(static_cast<const Library*>(context));
+              self->elements += static_cast<double>(g.m) * static_cast<double>(g.n);
+              ++self->calls;
               naive(g);
             },
             this};
@@ -40,16 +56,24 @@ struct Shape {
   Op transa, transb;
   bool beta_zero;
   std::size_t memory_elements;  ///< device memory: decides how C and k are cut, and with it how small the pieces are
+  Cut by_hand{0, 0, 0};         ///< instead: cut_to_fit doubles buffers only for blocks too large to test with
 };
 
-/// Blocks of C and chunks of k in every combination; the comments are for double.
+constexpr index panel = 8;  ///< small, so that blocks have several
+
+/// Blocks of C, chunks of k and panels in every combination; the comments are for double.
 constexpr Shape shapes[] = {
     {23, 19, 17, Op::none, Op::none, false, 400},           // 2 x 2 blocks or more, k in two chunks
     {23, 19, 17, Op::transpose, Op::conjugate, true, 400},  // the same, C not read
     {40, 3, 9, Op::conjugate, Op::none, false, 250},        // tall
     {5, 31, 12, Op::none, Op::transpose, true, 250},        // wide
     {1, 1, 70, Op::transpose, Op::transpose, false, 110},   // one element, k cut
-    {12, 12, 12, Op::none, Op::conjugate, false, 3000},     // one block, one piece
+    {12, 12, 12, Op::none, Op::conjugate, false, 3000},     // one block, panels
+    // Two sets of buffers.
+    {21, 17, 13, Op::none, Op::transpose, false, 0, {10, 9, 5, 2, 2}},  // blocks and chunks, none of them even
+    {18, 20, 11, Op::conjugate, Op::none, true, 0, {18, 10, 6, 2, 2}},  // A's chunks come back to their own buffers
+    {14, 13, 33, Op::none, Op::none, false, 0, {14, 13, 10, 2, 1}},     // a long k
+    {19, 12, 10, Op::transpose, Op::conjugate, false, 0, {7, 6, 10, 1, 2}},  // only C doubled, A kept over blocks
 };
 
 template <class T>
@@ -59,6 +83,7 @@ struct Case {
   T alpha = scalar<T>(-0.5, 0.25), beta;
   std::vector<Element<T>> expected;
   std::size_t memory;
+  Cut cut;
 
   explicit Case(const Shape& s)
       : shape(s),
@@ -66,7 +91,8 @@ struct Case {
         B(s.transb == Op::none ? s.k : s.n, s.transb == Op::none ? s.n : s.k, 2),
         C(s.m, s.n, 5),
         beta(s.beta_zero ? T(0) : scalar<T>(0.7, -0.3)),
-        memory(3 * 256 + s.memory_elements * sizeof(T)) {
+        memory(3 * 256 + s.memory_elements * sizeof(T)),
+        cut(s.by_hand) {
     A.random(1);
     B.random(2);
     if (s.beta_zero)
@@ -74,6 +100,10 @@ struct Case {
     else
       C.random(3);
     expected = product(args(C));
+    if (cut.mb)
+      memory = cut.bytes(sizeof(T));
+    else if (!cut_to_fit(s.m, s.n, s.k, sizeof(T), memory, cut))
+      throw std::runtime_error("does not fit");
   }
 
   GemmArgs<T> args(Matrix<T>& c) {
@@ -81,10 +111,8 @@ struct Case {
             A.ld(),       B.data(),     B.ld(),  beta,    c.data(), c.ld()};
   }
 
-  GemmSchedule plan(std::size_t ring_bytes) const {
-    Cut cut{};
-    if (!cut_to_fit(shape.m, shape.n, shape.k, sizeof(T), memory, cut)) throw std::runtime_error("does not fit");
-    return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, ring_bytes);
+  GemmSchedule plan(std::size_t piece_bytes) const {
+    return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, piece_bytes, panel);
   }
 };
 
@@ -95,26 +123,38 @@ struct Attempt {
   GemmSchedule schedule;
   Matrix<T> half;   ///< C when the device had ended
   Matrix<T> whole;  ///< C when the library underneath had finished it
-  double finished = 0;
+  Library underneath{};
+  long seen = 0;  ///< operations until execute() returned: by then a fault must have shown
 };
+
+template <class T>
+void finish_if_needed(Case<T>& x, Attempt<T>& a) {
+  a.whole = a.half;
+  if (a.outcome.status != Status::done) finish(a.schedule, a.outcome, x.args(a.whole), a.underneath.gemm());
+}
 
 /// As impl/gemm.cpp does it.
 template <class T>
-Attempt<T> attempt(Case<T>& x, Backend& backend, bool (*keep_going)()) {
-  Library on_device, underneath;
-  Matrix<T> c = x.C;
-  GemmArgs<T> args = x.args(c);
-  Attempt<T> a{.outcome = {}, .schedule = {}, .half = c, .whole = c};
+Attempt<T> attempt(Case<T>& x, Backend& backend, bool (*keep_going)() = always, const FaultPlan* faults = nullptr) {
+  Library on_device;
+  Attempt<T> a{.outcome = {}, .schedule = {}, .half = x.C, .whole = x.C};
   Lane* lane = backend.acquire(on_device.gemm(), a.outcome.status);
   if (lane) {
-    a.schedule = x.plan(lane->ring_bytes());
-    a.outcome = execute(a.schedule, args, *lane, keep_going);
-    backend.release(lane);
+    a.schedule = x.plan(lane->piece_bytes());
+    a.outcome = execute(a.schedule, x.args(a.half), *lane, keep_going);
   }
-  a.half = c;
-  if (a.outcome.status != Status::done) finish(a.schedule, a.outcome.steps, args, underneath.gemm());
-  a.whole = c;
-  a.finished = underneath.elements;
+  if (faults) a.seen = faults->seen;
+  if (lane) backend.release(lane);
+  finish_if_needed(x, a);
+  return a;
+}
+
+/// The same on a lane of the test's own.
+template <class T>
+Attempt<T> attempt(Case<T>& x, const GemmSchedule& schedule, Lane& lane) {
+  Attempt<T> a{.outcome = {}, .schedule = schedule, .half = x.C, .whole = x.C};
+  a.outcome = execute(schedule, x.args(a.half), lane, always);
+  finish_if_needed(x, a);
   return a;
 }
 
@@ -122,9 +162,9 @@ Attempt<T> attempt(Case<T>& x, Backend& backend, bool (*keep_going)()) {
 template <class T>
 std::vector<bool> committed(const Attempt<T>& a, const Shape& s) {
   std::vector<bool> done(static_cast<std::size_t>(s.m * s.n));
-  for (std::size_t i = 0; i < a.outcome.steps; ++i) {
-    const auto& [kind, b, k0, kb, first, slot] = a.schedule.steps[i];
-    for (index j = b.col; kind == StepKind::commit && j < b.col + b.cols; ++j)
+  for (std::size_t i = 0; i < a.outcome.committed.size(); ++i) {
+    const Block& b = a.schedule.steps[i].block;
+    for (index j = b.col; a.outcome.committed[i] && j < b.col + b.cols; ++j)
       for (index r = b.row; r < b.row + b.rows; ++r) done[static_cast<std::size_t>(r + j * s.m)] = true;
   }
   return done;
@@ -137,6 +177,8 @@ void expect_result_never_lost(Case<T>& x, const Attempt<T>& a) {
   ASSERT_LE(worst_excess(x.expected, a.whole), 1.0) << "wrong result";
   ASSERT_TRUE(a.whole.canaries_intact()) << "wrote between m and ldc";
   ASSERT_TRUE(a.half.canaries_intact()) << "wrote between m and ldc";
+  for (std::size_t i = 0; i < a.outcome.committed.size(); ++i)
+    ASSERT_TRUE(!a.outcome.committed[i] || a.schedule.steps[i].kind == StepKind::download);
   // Before the library underneath came: committed elements right, all others bit for bit the caller's.
   const auto done = committed(a, s);
   double missing = 0;
@@ -149,11 +191,16 @@ void expect_result_never_lost(Case<T>& x, const Attempt<T>& a) {
         ASSERT_TRUE(same_bits(a.half(i, j), x.C(i, j))) << "touched before it was whole: " << i << "," << j;
       missing += !done[at];
     }
-  // The library underneath computes just what is missing; bytes_out counts what was committed.
-  if (a.outcome.status != Status::done)
-    ASSERT_EQ(a.finished, missing) << "the library underneath computed more or less than what was missing";
-  else
+  // The library underneath computes just what is missing, in one call if that is all; bytes_out counts what was
+  // committed.
+  if (a.outcome.status != Status::done) {
+    ASSERT_EQ(a.underneath.elements, missing) << "computed more or less than what was missing";
+    ASSERT_EQ(a.outcome.untouched(), missing == static_cast<double>(s.m * s.n));
+    ASSERT_TRUE(a.underneath.calls == 1 || !a.outcome.untouched());
+  } else {
     ASSERT_EQ(missing, 0);
+    ASSERT_EQ(a.underneath.calls, 0);
+  }
   ASSERT_EQ(a.outcome.bytes_out, (static_cast<double>(s.m * s.n) - missing) * sizeof(T));
 }
 
@@ -164,43 +211,50 @@ TYPED_TEST_SUITE(Execute, Types);
 
 TYPED_TEST(Execute, WithoutFaultEveryShapeIsRight) {
   using T = TypeParam;
-  bool blocks = false, chunks = false, pieces = false;
+  bool blocks = false, chunks = false, pieces = false, panels = false;
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
     SCOPED_TRACE(describe(x.args(x.C)));
     const Matrix<T> A = x.A, B = x.B;
-    const auto a = attempt(x, kept(make_host_backend(x.memory)), always);
+    const auto a = attempt(x, kept(make_host_backend(x.memory)));
     ASSERT_EQ(a.outcome.status, Status::done);
-    ASSERT_EQ(a.outcome.steps, a.schedule.steps.size());
     ASSERT_EQ(check(a.schedule), "");
     expect_result_never_lost(x, a);
     EXPECT_TRUE(x.A == A && x.B == B) << "inputs modified";
-    blocks |= a.schedule.cut.mb < shape.m || a.schedule.cut.nb < shape.n;
-    chunks |= a.schedule.cut.kb < shape.k;
-    std::size_t commits = 0, firsts = 0;
+    ASSERT_EQ(a.outcome.committed.size(), a.schedule.steps.size());
+    const Cut& cut = a.schedule.cut;
+    std::size_t downloads = 0, finals = 0;
     double in = 0;
-    for (const Step& step : a.schedule.steps) {
-      commits += step.kind == StepKind::commit;
-      firsts += step.first;
-      if (step.kind < StepKind::multiply) in += static_cast<double>(step.block.rows * step.block.cols) * sizeof(T);
+    for (std::size_t i = 0; i < a.schedule.steps.size(); ++i) {
+      const Step& step = a.schedule.steps[i];
+      EXPECT_EQ(a.outcome.committed[i], step.kind == StepKind::download) << "step " << i;
+      downloads += step.kind == StepKind::download;
+      finals += step.kind == StepKind::multiply && step.k0 + step.kb == shape.k;
+      if (step.kind <= StepKind::upload_c) in += static_cast<double>(step.block.rows * step.block.cols) * sizeof(T);
+      panels |= step.kind == StepKind::upload_a && step.block.rows < std::min(cut.mb, shape.m - step.block.row);
     }
-    pieces |= commits > firsts;
+    blocks |= cut.mb < shape.m || cut.nb < shape.n;
+    chunks |= cut.kb < shape.k;
+    pieces |= downloads > finals;
     EXPECT_EQ(a.outcome.bytes_in, in);
+    EXPECT_EQ(a.outcome.bytes_out, static_cast<double>(shape.m * shape.n) * sizeof(T));
     if (this->HasFatalFailure()) return;
   }
-  EXPECT_TRUE(blocks && chunks && pieces) << "the shapes no longer cut everything that can be cut";
+  EXPECT_TRUE(blocks && chunks && pieces && panels) << "the shapes no longer cut everything that can be cut";
 }
 
 TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
+  // Which operation is the k-th differs from run to run: several threads ask.  That none of them loses anything does
+  // not.
   using T = TypeParam;
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
     const Matrix<T> A = x.A, B = x.B;
-    FaultPlan plan;
-    Backend& backend = kept(make_fault_backend(kept(make_host_backend(x.memory)), plan));
-    attempt(x, backend, always);
+    FaultPlan& plan = new_plan();
+    Backend& backend = kept(make_host_backend(x.memory, &plan));
+    attempt(x, backend);
     const long operations = plan.seen;
-    ASSERT_GT(operations, 6);  // acquire, lease, two uploads, gemm, fetch, arrived
+    ASSERT_GT(operations, 12);  // acquire, lease; settle, send, mark for two uploads; multiply, mark; a download; idle
     for (const Status status : {Status::lost, Status::no_memory})
       for (const bool scribble : {false, true})
         for (plan.at = 1; plan.at <= operations; ++plan.at) {
@@ -209,15 +263,19 @@ TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
           plan.status = status;
           plan.scribble = scribble;
           plan.seen = 0;
-          const auto a = attempt(x, backend, always);
-          ASSERT_EQ(a.outcome.status, status);
-          ASSERT_EQ(plan.seen, plan.at) << "operations asked for after the failure";
+          const auto a = attempt(x, backend, always, &plan);
+          ASSERT_GE(plan.seen, plan.at);
+          // What fails only while the lane is given back comes too late to matter.
+          ASSERT_EQ(a.outcome.status, a.seen >= plan.at ? status : Status::done);
           expect_result_never_lost(x, a);
           ASSERT_TRUE(x.A == A && x.B == B) << "inputs modified";
           if (this->HasFatalFailure()) return;
         }
     plan.at = 0;  // and the device, had it survived, works on
-    ASSERT_EQ(attempt(x, backend, always).outcome.status, Status::done);
+    const auto after = attempt(x, backend);
+    ASSERT_EQ(after.outcome.status, Status::done);
+    expect_result_never_lost(x, after);
+    if (this->HasFatalFailure()) return;
   }
 }
 
@@ -230,67 +288,174 @@ TYPED_TEST(Execute, StoppedBeforeAnyStepLosesNothing) {
     Case<T> x(shape);
     const Matrix<T> A = x.A, B = x.B;
     Backend& backend = kept(make_host_backend(x.memory));
-    const std::size_t steps = attempt(x, backend, always).schedule.steps.size();
-    for (std::size_t stop = 0; stop < steps; ++stop) {
+    const std::size_t steps = attempt(x, backend).schedule.steps.size();
+    double out = 0;
+    for (std::size_t stop = 0; stop <= steps; ++stop) {
       SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", stopped before step " << stop);
       questions_left = static_cast<int>(stop);
       const auto a = attempt(x, backend, until_told);
-      ASSERT_EQ(a.outcome.status, Status::lost);
-      ASSERT_EQ(a.outcome.steps, stop);
+      ASSERT_EQ(a.outcome.status, stop < steps ? Status::lost : Status::done);
       expect_result_never_lost(x, a);
       ASSERT_TRUE(x.A == A && x.B == B) << "inputs modified";
+      if (this->HasFatalFailure()) return;
+      // Nothing has failed: what had been asked for has been done.
+      ASSERT_GE(a.outcome.bytes_out, out);
+      out = a.outcome.bytes_out;
+    }
+  }
+}
+
+/// A lane that only remembers what it is asked for.  drain() does it one by one, in an order that respects nothing but
+/// `after`: at random, or whatever was asked for last as early as it may be.
+class Shuffled final : public Lane {
+ public:
+  static constexpr unsigned newest_first = 0;  ///< as a seed
+
+  /// @param refused  the operation, counted from 0, that is refused; -1: none
+  /// @param failing  drain() fails when it has done so many; -1: never
+  explicit Shuffled(unsigned seed, int refused = -1, int failing = -1)
+      : seed_(seed), random_(seed + 1), refused_(refused), failing_(failing) {}
+
+  Status lease(std::size_t bytes, void*& memory) override {
+    memory_.resize((bytes + sizeof(Word) - 1) / sizeof(Word));
+    fill_with_canaries(memory_.data(), memory_.size() * sizeof(Word));  // NaN: what is read too early shows
+    memory = memory_.data();
+    return Status::done;
+  }
+
+  Status upload(const Transfer& t, After after) override { return add(after, {.kind = Kind::upload, .transfer = t}); }
+  Status gemm(const Gemm& product, After after) override {
+    Operation x{.kind = Kind::gemm, .product = product};
+    // Whoever asks may forget the scalars at once.
+    std::memcpy(x.scalars[0], product.alpha, element_size(product.precision));
+    std::memcpy(x.scalars[1], product.beta, element_size(product.precision));
+    return add(after, x);
+  }
+  Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
+    too_large |= static_cast<std::size_t>(t.rows * t.cols) * t.element > piece_bytes();
+    return add(after, {.kind = Kind::download, .transfer = t, .landed = &landed});
+  }
+  std::size_t piece_bytes() const override { return 160; }
+
+  Status drain() override {
+    const std::size_t count = operations_.size();
+    std::vector<int> missing(count);
+    std::vector<std::vector<std::size_t>> then(count);
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const Ticket t : operations_[i].after) then[static_cast<std::size_t>(t)].push_back(i);
+      if ((missing[i] = static_cast<int>(operations_[i].after.size())) == 0) ready.push_back(i);
+    }
+    for (done = 0; !ready.empty(); ++done) {
+      if (done == failing_) return Status::lost;
+      const auto chosen = seed_ == newest_first ? std::max_element(ready.begin(), ready.end())
+                                                : ready.begin() + static_cast<std::ptrdiff_t>(random_() % ready.size());
+      const std::size_t now = *chosen;
+      ready.erase(chosen);
+      in_order &= now == static_cast<std::size_t>(done);
+      run(operations_[now]);
+      for (const std::size_t next : then[now])
+        if (--missing[next] == 0) ready.push_back(next);
+    }
+    return Status::done;
+  }
+
+  int asked = 0, done = 0;      ///< operations
+  bool in_order = true;         ///< nothing was reordered
+  bool unknown_ticket = false;  ///< was asked to come after something not asked for before
+  bool asked_on = false;        ///< was asked for something after a refusal
+  bool too_large = false;       ///< a piece was
+
+ private:
+  enum class Kind : std::uint8_t { upload, gemm, download };
+  struct Operation {
+    Kind kind;
+    Transfer transfer{};
+    Gemm product{};
+    alignas(16) unsigned char scalars[2][16]{};
+    std::atomic<bool>* landed = nullptr;
+    std::vector<Ticket> after{};
+  };
+  using Word = std::complex<double>;
+
+  Status add(After after, Operation operation) {
+    asked_on |= refused_ >= 0 && asked > refused_;
+    if (asked++ == refused_) return Status::no_memory;
+    const auto own = static_cast<Ticket>(operations_.size());
+    for (int i = 0; i < after.count; ++i) {
+      const Ticket t = after.tickets[i];
+      if (t >= 0 && t < own)
+        operation.after.push_back(t);
+      else
+        unknown_ticket = true;
+    }
+    operations_.push_back(std::move(operation));
+    return Status::done;
+  }
+
+  static void run(Operation& x) {
+    const Transfer& t = x.transfer;
+    switch (x.kind) {
+      case Kind::upload: return copy_block(t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element);
+      case Kind::gemm:
+        x.product.alpha = x.scalars[0];
+        x.product.beta = x.scalars[1];
+        return naive(x.product);
+      case Kind::download: copy_block(t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element); x.landed->store(true);
+    }
+  }
+
+  const unsigned seed_;
+  std::minstd_rand random_;
+  const int refused_, failing_;
+  std::vector<Operation> operations_;
+  std::vector<Word> memory_;
+};
+
+TYPED_TEST(Execute, AnyOrderThatTheDependenciesAllowIsRight) {
+  using T = TypeParam;
+  for (const Shape& shape : shapes) {
+    Case<T> x(shape);
+    const GemmSchedule schedule = x.plan(Shuffled(0).piece_bytes());
+    ASSERT_EQ(check(schedule), "");
+    for (unsigned seed = Shuffled::newest_first; seed <= 20; ++seed) {
+      SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", seed " << seed);
+      Shuffled lane(seed);
+      const auto a = attempt(x, schedule, lane);
+      ASSERT_EQ(a.outcome.status, Status::done);
+      ASSERT_FALSE(lane.unknown_ticket);
+      ASSERT_FALSE(lane.too_large);
+      ASSERT_FALSE(lane.in_order) << "nothing may overlap";
+      ASSERT_EQ(lane.done, static_cast<int>(schedule.steps.size()));
+      expect_result_never_lost(x, a);
       if (this->HasFatalFailure()) return;
     }
   }
 }
 
-/// A lane on which a fetch takes its time: the ring holds canaries until its arrival has been asked for.
-class Slow final : public Lane {
- public:
-  explicit Slow(Lane& lane) : lane_(lane) {
-    for (auto* slots : {&ring_, &arriving_})
-      for (auto& slot : *slots) slot.resize(lane.ring_bytes());
-  }
-  Status lease(std::size_t bytes, void*& memory) override { return lane_.lease(bytes, memory); }
-  Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
-                std::size_t element) override {
-    return lane_.upload(to, ldd, from, lds, rows, cols, element);
-  }
-  Status gemm(const Gemm& product) override { return lane_.gemm(product); }
-  Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) override {
-    const Status status = lane_.fetch(slot, from, lds, rows, cols, element);
-    std::memcpy(arriving_[slot].data(), lane_.ring(slot), lane_.ring_bytes());
-    fill_with_canaries(ring_[slot].data(), lane_.ring_bytes() / 4 * 4);
-    return status;
-  }
-  Status arrived(int slot) override {
-    ring_[slot] = arriving_[slot];
-    return lane_.arrived(slot);
-  }
-  const void* ring(int slot) const override { return ring_[slot].data(); }
-  std::size_t ring_bytes() const override { return lane_.ring_bytes(); }
-
- private:
-  Lane& lane_;
-  std::vector<unsigned char> ring_[ring_slots], arriving_[ring_slots];
-};
-
-TYPED_TEST(Execute, LooksIntoTheRingOnlyAfterArrival) {
+TYPED_TEST(Execute, WhateverOfAnyOrderIsLeftUndoneIsFinished) {
   using T = TypeParam;
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
-    Library library;
-    Status status = Status::lost;
-    Backend& backend = kept(make_host_backend(x.memory));
-    Lane* lane = backend.acquire(library.gemm(), status);
-    ASSERT_NE(lane, nullptr);
-    Slow slow(*lane);
-    Matrix<T> c = x.C;
-    const Outcome outcome = execute(x.plan(lane->ring_bytes()), x.args(c), slow, always);
-    backend.release(lane);
-    ASSERT_EQ(outcome.status, Status::done);
-    ASSERT_LE(worst_excess(x.expected, c), 1.0) << describe(x.args(c));
-    ASSERT_TRUE(c.canaries_intact());
+    const GemmSchedule schedule = x.plan(Shuffled(0).piece_bytes());
+    const int steps = static_cast<int>(schedule.steps.size());
+    for (int at = 0; at < steps; ++at) {
+      SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", operation " << at);
+      // Refused when asked for: nothing more is asked for, and what was before is still done.
+      Shuffled refusing(static_cast<unsigned>(at), at);
+      const auto refused = attempt(x, schedule, refusing);
+      ASSERT_EQ(refused.outcome.status, Status::no_memory);
+      ASSERT_FALSE(refusing.asked_on || refusing.unknown_ticket);
+      ASSERT_EQ(refusing.done, at);
+      expect_result_never_lost(x, refused);
+      // Failing when it is done, which only drain() tells.
+      Shuffled failing(static_cast<unsigned>(at), -1, at);
+      const auto failed = attempt(x, schedule, failing);
+      ASSERT_EQ(failed.outcome.status, Status::lost);
+      ASSERT_EQ(failing.asked, steps);
+      expect_result_never_lost(x, failed);
+      if (this->HasFatalFailure()) return;
+    }
   }
 }
 
@@ -299,27 +464,62 @@ TYPED_TEST(Execute, WhateverCheckPassesIsRight) {
   using T = TypeParam;
   Case<T> x({11, 7, 9, Op::none, Op::transpose, false, 100000});
   GemmSchedule tiled = x.plan(std::size_t{1} << 20);
-  ASSERT_EQ(tiled.steps.back().kind, StepKind::commit);
-  tiled.steps.resize(tiled.steps.size() - 2);  // one block in one piece: its fetch and commit
-  int slot = 0;
+  std::erase_if(tiled.steps, [](const Step& step) { return step.kind == StepKind::download; });
   for (index col = 0; col < 7; col += 3)
-    for (index row = 0; row < 11; row += 4, slot = 1 - slot) {
-      const Block tile{row, col, std::min<index>(4, 11 - row), std::min<index>(3, 7 - col)};
-      tiled.steps.push_back({.kind = StepKind::fetch, .block = tile, .slot = slot});
-      tiled.steps.push_back({.kind = StepKind::commit, .block = tile, .slot = slot});
-    }
+    for (index row = 0; row < 11; row += 4)
+      tiled.steps.push_back(
+          {.kind = StepKind::download, .block = {row, col, std::min<index>(4, 11 - row), std::min<index>(3, 7 - col)}});
   ASSERT_EQ(check(tiled), "");
   Library library;
   Status status = Status::lost;
   Backend& backend = kept(make_host_backend(x.memory));
   Lane* lane = backend.acquire(library.gemm(), status);
   ASSERT_NE(lane, nullptr);
-  Matrix<T> c = x.C;
-  const Outcome outcome = execute(tiled, x.args(c), *lane, always);
+  const auto a = attempt(x, tiled, *lane);
   backend.release(lane);
-  ASSERT_EQ(outcome.status, Status::done);
-  EXPECT_LE(worst_excess(x.expected, c), 1.0);
-  EXPECT_TRUE(c.canaries_intact());
+  ASSERT_EQ(a.outcome.status, Status::done);
+  expect_result_never_lost(x, a);
+}
+
+TYPED_TEST(Execute, ManyThreadsShareTheEngine) {
+  using T = TypeParam;
+  constexpr int threads = 8, rounds = 6;
+  std::deque<Case<T>> cases;
+  std::size_t memory = 0;
+  for (const Shape& shape : shapes) memory = std::max(memory, cases.emplace_back(shape).memory);
+  FaultPlan& plan = new_plan();
+  // Room for two or three at a time: the others wait.
+  Backend& backend = kept(make_host_backend(5 * memory / 2, &plan));
+  std::atomic<int> failures{0};
+  auto all_at_once = [&] {
+    failures = 0;
+    plan.seen = 0;
+    std::vector<std::thread> team;
+    for (std::size_t t = 0; t < threads; ++t)
+      team.emplace_back([&, t] {
+        for (std::size_t i = 0; i < cases.size(); ++i) {
+          Case<T>& x = cases[(t + i) % cases.size()];
+          SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", thread " << t);
+          const auto a = attempt(x, backend);
+          failures += a.outcome.status != Status::done;
+          expect_result_never_lost(x, a);
+        }
+      });
+    for (std::thread& thread : team) thread.join();
+  };
+  for (int round = 0; round < rounds; ++round) {
+    all_at_once();
+    ASSERT_EQ(failures, 0);
+    if (this->HasFailure()) return;
+  }
+  // One product's fault is none of the others' business.
+  const long operations = plan.seen;
+  for (int round = 1; round <= rounds; ++round) {
+    plan.at = operations * round / (rounds + 1);
+    all_at_once();
+    ASSERT_LE(failures, 1);
+    if (this->HasFailure()) return;
+  }
 }
 
 /// A lane that remembers the largest lease, and has no memory to give.
@@ -327,12 +527,11 @@ class Miser final : public Lane {
  public:
   std::size_t asked = 0;
   Status lease(std::size_t bytes, void*&) override { return asked = bytes, Status::no_memory; }
-  Status upload(void*, index, const void*, index, index, index, std::size_t) override { return Status::lost; }
-  Status gemm(const Gemm&) override { return Status::lost; }
-  Status fetch(int, const void*, index, index, index, std::size_t) override { return Status::lost; }
-  Status arrived(int) override { return Status::lost; }
-  const void* ring(int) const override { return nullptr; }
-  std::size_t ring_bytes() const override { return 4096; }
+  Status upload(const Transfer&, After) override { return Status::lost; }
+  Status gemm(const Gemm&, After) override { return Status::lost; }
+  Status download(const Transfer&, After, std::atomic<bool>&) override { return Status::lost; }
+  std::size_t piece_bytes() const override { return 4096; }
+  Status drain() override { return Status::done; }
 };
 
 TYPED_TEST(Execute, LeasesNoMoreThanTheMemoryItWasCutFor) {
@@ -340,12 +539,15 @@ TYPED_TEST(Execute, LeasesNoMoreThanTheMemoryItWasCutFor) {
   Matrix<T> x(1, 1);
   for (std::size_t memory = 768; memory < 200000; memory = memory * 21 / 20 + 1)
     for (const auto& [m, n, k] :
-         {std::array<index, 3>{100, 100, 100}, std::array<index, 3>{300, 1, 77}, std::array<index, 3>{1, 1, 5000}}) {
+         {std::array<index, 3>{100, 100, 100}, std::array<index, 3>{300, 1, 77}, std::array<index, 3>{1, 1, 5000},
+          std::array<index, 3>{3, 2, 20000}}) {  // the last streams, with two sets of buffers
       Cut cut{};
       ASSERT_TRUE(cut_to_fit(m, n, k, sizeof(T), memory, cut));
       Miser lane;
       const GemmArgs<T> args{Op::none, Op::none, m, n, k, T(1), x.data(), m, x.data(), k, T(0), x.data(), m};
-      execute(plan_gemm(m, n, k, false, sizeof(T), cut, 4096), args, lane, always);
+      const Outcome outcome = execute(plan_gemm(m, n, k, false, sizeof(T), cut, 4096), args, lane, always);
+      ASSERT_EQ(outcome.status, Status::no_memory);
+      ASSERT_TRUE(outcome.untouched());
       ASSERT_GT(lane.asked, 0u);
       ASSERT_LE(lane.asked, memory) << m << " x " << n << " x " << k;
     }
