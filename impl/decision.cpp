@@ -1,5 +1,6 @@
 #include "impl/decision.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace blaslift {
@@ -24,8 +25,10 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   const int precision = static_cast<int>(p.precision);
   Decision d{Route::cpu, Reason::transfers};
   d.cpu_seconds = p.flops() / (policy.fixed ? facts.profile->cpu_rate[precision] : facts.cpu_rate);
-  d.device_seconds = (facts.profile->latency_seconds + p.bytes_in() / facts.profile->in_rate +
-                      p.bytes_out() / facts.profile->out_rate + p.flops() / facts.profile->gemm_rate[precision]) *
+  // Transfers and products overlap, but for the first panels in and the last pieces out.
+  const double moving = p.bytes_in() / facts.profile->in_rate + p.bytes_out() / facts.profile->out_rate,
+               computing = p.flops() / facts.profile->gemm_rate[precision];
+  d.device_seconds = (facts.profile->latency_seconds + std::max(moving, computing) + std::min(moving, computing) / 8) *
                      (policy.fixed ? 1.0 : facts.slowdown);
   if (policy.measuring) return d.reason = Reason::measuring, d;
   // Before the device is asked for: a call too small for any device stays for the same reason with and without one.

@@ -22,8 +22,8 @@ namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
 
-/// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.  Its
-/// counters are its own.  Only stores here: the child of a threaded process may do little else.
+/// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.
+/// Its counters are its own.  Only stores here: the child of a threaded process may do little else.
 void in_forked_child() {
   if (Runtime* r = the_runtime.load(std::memory_order_acquire))
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);

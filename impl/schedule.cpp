@@ -31,6 +31,23 @@ bool inside(const Block& x, const Block& y) {
   return x.row >= y.row && x.col >= y.col && x.row + x.rows <= y.row + y.rows && x.col + x.cols <= y.col + y.cols;
 }
 
+/// What an operand's buffers hold.
+struct Held {
+  explicit Held(int buffers) : blocks(static_cast<std::size_t>(buffers)), newest(buffers - 1) {}
+
+  /// Makes `newest` the buffer for this block.  False: it must be uploaded, over what was there.
+  bool find(const Block& block) {
+    const auto there = std::find(blocks.begin(), blocks.end(), block);
+    const bool found = there != blocks.end();
+    newest = found ? static_cast<int>(there - blocks.begin()) : (newest + 1) % static_cast<int>(blocks.size());
+    blocks[static_cast<std::size_t>(newest)] = block;
+    return found;
+  }
+
+  std::vector<Block> blocks;
+  int newest;
+};
+
 }  // namespace
 
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut) {
@@ -73,8 +90,8 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
                        index panel) {
   GemmSchedule s{m, n, k, reads_c, cut, {}};
   const index piece_elements = std::max<index>(1, static_cast<index>(piece_bytes / element));
-  Block a_there{}, b_there{};  // the operands' blocks in their newest buffers
-  int a = cut.operands - 1, b = cut.operands - 1, c = cut.results - 1;
+  Held held_a(cut.operands), held_b(cut.operands);
+  int c = cut.results - 1;
   for (index j = 0; j < n; j += cut.nb)
     for (index i = 0; i < m; i += cut.mb) {
       const Block whole{i, j, std::min(cut.mb, m - i), std::min(cut.nb, n - j)};
@@ -85,9 +102,8 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
         const index kb = std::min(cut.kb, k - p);
         const bool first = p == 0, last = p + kb == k;
         const Block block_a{i, p, whole.rows, kb}, block_b{p, j, kb, whole.cols};
-        const bool need_a = !(block_a == a_there), need_b = !(block_b == b_there);
-        if (need_a) a = (a + 1) % cut.operands, a_there = block_a;
-        if (need_b) b = (b + 1) % cut.operands, b_there = block_b;
+        const bool need_a = !held_a.find(block_a), need_b = !held_b.find(block_b);
+        const int a = held_a.newest, b = held_b.newest;
         auto step = [&](StepKind kind, Block x) {
           s.steps.push_back({.kind = kind,
                              .block = x,
