@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <optional>
 
 namespace blaslift {
 namespace {
@@ -75,7 +76,6 @@ class Run {
   }
 
   void account(Outcome& outcome) const {
-    outcome.committed.resize(s_.steps.size());
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
       const double bytes = static_cast<double>(step.block.rows) * static_cast<double>(step.block.cols) * sizeof(T);
@@ -162,15 +162,16 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, Lane& lane, bool
   void* memory = nullptr;
   outcome.status = lane.lease(s.cut.bytes(sizeof(T)), memory);
   if (outcome.status != Status::done) return outcome;
-  Run<T> run(s, args, lane, memory);
   Status asked = Status::no_memory;
+  std::optional<Run<T>> run;
   try {
-    asked = run.steps(keep_going);
+    outcome.committed.resize(s.steps.size());
+    asked = run.emplace(s, args, lane, memory).steps(keep_going);
   } catch (const std::exception&) {  // the host's memory; what was asked for still runs
   }
   const Status drained = lane.drain();
   outcome.status = asked != Status::done ? asked : drained;
-  run.account(outcome);
+  if (run) run->account(outcome);
   return outcome;
 }
 

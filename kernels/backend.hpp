@@ -32,7 +32,8 @@ struct DeviceFacts {
   std::size_t memory;  ///< bytes that all calls together may lease
 };
 
-/// A strided copy between host and device: rows x cols elements of `element` bytes, column-major on both sides.
+/// A strided copy between host and device: rows x cols elements (at least one) of `element` bytes, column-major on both
+/// sides.
 struct Transfer {
   void* device;
   index ldd;
@@ -42,7 +43,7 @@ struct Transfer {
   std::size_t element;
 };
 
-/// An operation of a lane, counted from 0 in the order in which they were asked for.
+/// An operation of a lane, counted from 0 after lease or drain in the order in which they were asked for.
 using Ticket = std::int32_t;
 
 /// Earlier operations that must have ended on the device before this one may touch it.
@@ -51,9 +52,9 @@ struct After {
   int count;
 };
 
-/// Operations for one call, asked for by one thread.  upload, gemm and download return at once and overlap wherever
-/// `after` allows: what depends on what is said by the caller, nothing follows from the order.  An operation that
-/// returns something else than `done` has not happened and takes no ticket.
+/// Operations for one call, asked for by one thread.  upload and download return at once, gemm when what it comes after
+/// is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing follows from
+/// the order.  After one has returned something else than `done`, nothing may be asked for before drain().
 class Lane {
  public:
   /// Device memory for the call, uninitialised, `bytes` large; all of it is given back by Backend::release.

@@ -162,9 +162,9 @@ Status EngineLane::begin(Queue queue, Ticket ticket) {
   if (!await_started(operation->after)) return status();
   std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
   if (operation->ordered) return Status::done;
-  operation->ordered = true;
   for (const Ticket t : operation->after)
-    if (const Status waited = wait(queue, t); waited != Status::done) return waited;
+    if (const Status waited = wait(queue, t); waited != Status::done) return fail(waited), waited;
+  operation->ordered = true;
   return Status::done;
 }
 
@@ -198,16 +198,28 @@ Status EngineLane::upload(const Transfer& t, After after) {
   for (index j = 0; j < t.cols; j += cols)
     for (index i = 0; i < t.rows; i += rows)
       jobs.push_back({this, 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
-  const Ticket ticket = add(after, static_cast<int>(jobs.size()), nullptr);
-  for (Engine::Job& job : jobs) job.ticket = ticket;
-  engine_.push(Direction::in, std::move(jobs));
-  return Status::done;
+  return hand_over(Direction::in, std::move(jobs), after, nullptr);
 }
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (const Status failed = status(); failed != Status::done) return failed;
   if (!engine_.start()) return Status::no_memory;
-  engine_.push(Direction::out, {{this, add(after, 1, &landed), t}});
+  return hand_over(Direction::out, {{this, 0, t}}, after, &landed);
+}
+
+Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after,
+                             std::atomic<bool>* landed) {
+  const int pieces = static_cast<int>(jobs.size());
+  const Ticket ticket = add(after, pieces, landed);
+  for (Engine::Job& job : jobs) job.ticket = ticket;
+  try {
+    engine_.push(direction, std::move(jobs));
+  } catch (const std::exception&) {  // none of them was taken
+    fail(Status::no_memory);
+    std::lock_guard lock(mutex_);
+    jobs_ -= pieces;
+    return Status::no_memory;
+  }
   return Status::done;
 }
 

@@ -119,6 +119,7 @@ class EngineLane : public Lane {
   };
 
   Ticket add(After after, int pieces, std::atomic<bool>* landed);
+  Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
   Status status();

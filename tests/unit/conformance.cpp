@@ -553,7 +553,7 @@ TEST(Order, DownloadsGetTheFinishedProductWhileUploadsStream) {
 /// and then.  In small integers: exact in any order.
 void chain(unsigned seed) {
   constexpr int steps = 200, sources = 7, seldom = 20;
-  constexpr index m = 400, n = 16, k = 100;
+  constexpr index m = 400, n = 3, k = 100;
   const auto integers = [&seed](Matrix<double> x) {
     x.random(++seed);
     for (index j = 0; j < x.cols(); ++j)
@@ -594,18 +594,16 @@ void chain(unsigned seed) {
     if (!(results[r] == expected[r])) throw std::runtime_error("wrong after " + std::to_string((r + 1) * seldom));
 }
 
-TEST(Order, AChainOfProductsAndUploads) {
-  for (unsigned time = 0; time < 3; ++time) chain(100 * time);
-}
+TEST(Order, AChainOfProductsAndUploads) { chain(0); }
 
 TEST(Order, AReleasedLaneLeavesNothingBehind) {
   // No drain: release does it, and then the memory goes away at once.
-  const index n = 300;
+  const index n = 200;
   Matrix<double> x(n, n);
   x.random(40);
   const Matrix<double> unit = identity(n);
   const auto bytes = static_cast<std::size_t>(n * n) * sizeof(double);
-  for (int time = 0; time < 10; ++time) {
+  for (int time = 0; time < 6; ++time) {
     Guarded<double> up(n * n), down(n * n);
     std::memcpy(up.data(), x.data(), bytes);
     {

@@ -11,6 +11,7 @@
 #include <random>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "kernels/copy.hpp"
 #include "kernels/host/host.hpp"
@@ -70,9 +71,9 @@ constexpr Shape shapes[] = {
     {1, 1, 70, Op::transpose, Op::transpose, false, 110},   // one element, k cut
     {12, 12, 12, Op::none, Op::conjugate, false, 3000},     // one block, panels
     // Two sets of buffers.
-    {21, 17, 13, Op::none, Op::transpose, false, 0, {10, 9, 5, 2, 2}},  // blocks and chunks, none of them even
-    {18, 20, 11, Op::conjugate, Op::none, true, 0, {18, 10, 6, 2, 2}},  // A's chunks come back to their own buffers
-    {14, 13, 33, Op::none, Op::none, false, 0, {14, 13, 10, 2, 1}},     // a long k
+    {21, 17, 13, Op::none, Op::transpose, false, 0, {10, 9, 5, 2, 2}},       // blocks and chunks, none of them even
+    {18, 20, 11, Op::conjugate, Op::none, true, 0, {18, 10, 6, 2, 2}},       // A's chunks serve the next block, too
+    {14, 13, 33, Op::none, Op::none, false, 0, {14, 13, 10, 2, 1}},          // a long k
     {19, 12, 10, Op::transpose, Op::conjugate, false, 0, {7, 6, 10, 1, 2}},  // only C doubled, A kept over blocks
 };
 
@@ -346,13 +347,14 @@ class Shuffled final : public Lane {
       for (const Ticket t : operations_[i].after) then[static_cast<std::size_t>(t)].push_back(i);
       if ((missing[i] = static_cast<int>(operations_[i].after.size())) == 0) ready.push_back(i);
     }
-    for (done = 0; !ready.empty(); ++done) {
+    for (done = 0; !ready.empty();) {
       if (done == failing_) return Status::lost;
       const auto chosen = seed_ == newest_first ? std::max_element(ready.begin(), ready.end())
                                                 : ready.begin() + static_cast<std::ptrdiff_t>(random_() % ready.size());
       const std::size_t now = *chosen;
+      if (begins(operations_[now])) continue;
       ready.erase(chosen);
-      in_order &= now == static_cast<std::size_t>(done);
+      in_order &= now == static_cast<std::size_t>(done++);
       run(operations_[now]);
       for (const std::size_t next : then[now])
         if (--missing[next] == 0) ready.push_back(next);
@@ -375,6 +377,7 @@ class Shuffled final : public Lane {
     alignas(16) unsigned char scalars[2][16]{};
     std::atomic<bool>* landed = nullptr;
     std::vector<Ticket> after{};
+    bool begun = false;
   };
   using Word = std::complex<double>;
 
@@ -391,6 +394,17 @@ class Shuffled final : public Lane {
     }
     operations_.push_back(std::move(operation));
     return Status::done;
+  }
+
+  /// An upload takes two turns, so that others come in between: its target is garbage from the first on.  Without this
+  /// it would not show if what is there already were overwritten with the same while it is being read.
+  static bool begins(Operation& x) {
+    const Transfer& t = x.transfer;
+    if (x.kind != Kind::upload || std::exchange(x.begun, true)) return false;
+    for (index j = 0; j < t.cols; ++j)
+      fill_with_canaries(static_cast<char*>(t.device) + static_cast<std::size_t>(j * t.ldd) * t.element,
+                         static_cast<std::size_t>(t.rows) * t.element);
+    return true;
   }
 
   static void run(Operation& x) {
