@@ -100,6 +100,19 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   jobs.size() == 1 ? team.changed.notify_one() : team.changed.notify_all();
 }
 
+bool Engine::borrow(Slot& slot) {
+  {
+    std::lock_guard lock(lending_);
+    if (!lent_before_.empty()) return slot = lent_before_.back(), lent_before_.pop_back(), true;
+  }
+  return hooks_.make(hooks_.context, slot);
+}
+
+void Engine::give_back(const Slot& slot) {
+  std::lock_guard lock(lending_);
+  lent_before_.push_back(slot);
+}
+
 void Engine::run(Direction direction, Slot* slots) {
   const bool usable = hooks_.start(hooks_.context);
   Team& team = teams_[static_cast<int>(direction)];
@@ -185,8 +198,20 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
   changed_.notify_all();
 }
 
+/// Whether a transfer is so small that waking a thread would take longer.  Not where slots are small, that is, on a
+/// device with little memory: there everything goes the way of large transfers.
+bool EngineLane::by_caller(const Transfer& t) {
+  constexpr std::size_t small = std::size_t{64} << 10, large_slot = std::size_t{256} << 10;
+  const std::size_t bytes = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
+  return bytes <= small && engine_.slot_bytes() >= large_slot && (own_.memory || engine_.borrow(own_));
+}
+
 Status EngineLane::upload(const Transfer& t, After after) {
   if (const Status failed = status(); failed != Status::done) return failed;
+  if (by_caller(t)) {
+    serve(Direction::in, {this, add(after, 1, nullptr), t}, own_);
+    return status();
+  }
   if (!engine_.start()) return Status::no_memory;
   // Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
@@ -203,6 +228,10 @@ Status EngineLane::upload(const Transfer& t, After after) {
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (const Status failed = status(); failed != Status::done) return failed;
+  if (by_caller(t)) {
+    serve(Direction::out, {this, add(after, 1, &landed), t}, own_);
+    return status();
+  }
   if (!engine_.start()) return Status::no_memory;
   return hand_over(Direction::out, {{this, 0, t}}, after, &landed);
 }
@@ -244,6 +273,7 @@ Status EngineLane::drain() {
   if (!operations_.empty()) fail(idle());
   std::lock_guard lock(mutex_);
   operations_.clear();
+  if (own_.memory) engine_.give_back(std::exchange(own_, Slot{}));
   return std::exchange(status_, Status::done);
 }
 

@@ -56,6 +56,10 @@ class Engine {
   };
   void push(Direction direction, std::vector<Job>&& jobs);
 
+  /// A slot for a lane's own use until it is given back; false if none can be had.
+  bool borrow(Slot& slot);
+  void give_back(const Slot& slot);
+
  private:
   struct Team {
     std::mutex mutex;
@@ -70,6 +74,8 @@ class Engine {
   std::mutex starting_;
   bool tried_ = false, started_ = false;
   Team teams_[2];
+  std::mutex lending_;
+  std::vector<Slot> lent_before_;
 };
 
 /// A lane whose transfers go through the engine.  Operations are started by several threads, each only after everything
@@ -119,6 +125,7 @@ class EngineLane : public Lane {
   };
 
   Ticket add(After after, int pieces, std::atomic<bool>* landed);
+  bool by_caller(const Transfer& transfer);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
@@ -134,6 +141,7 @@ class EngineLane : public Lane {
   std::condition_variable changed_;
   std::deque<Operation> operations_;  ///< by ticket; grows while others read
   int jobs_ = 0;                      ///< with the engine
+  Slot own_;                          ///< for transfers that the caller's thread makes itself
   Status status_ = Status::done;
 };
 
