@@ -121,7 +121,8 @@ Backend* open_module(const std::string& directory, const char* name, const OpenR
   return backend;
 }
 
-Device::Device(const Options& options) : options_(options) {
+Device::Device(const Options& options, void (*idle)(void*), void* idle_context)
+    : options_(options), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
   profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options, warnings_);
   if (!options.on || options.measure) return;
@@ -134,7 +135,7 @@ Backend* Device::open() {
   if (state() == DeviceState::ready) return backend_;
   if (state() == DeviceState::absent) return nullptr;
   const LocalRank local = local_rank();
-  const OpenRequest request{options_.memory, local.rank, local.size};
+  const OpenRequest request{options_.memory, local.rank, local.size, idle_, idle_context_};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
   {

@@ -12,13 +12,17 @@ namespace blaslift {
 
 class Device {
  public:
-  explicit Device(const Options& options);
+  /// @param idle  called by a thread of the backend's once no transfer has been made for a while
+  Device(const Options& options, void (*idle)(void* context), void* idle_context);
 
   DeviceState state() const { return state_.load(std::memory_order_acquire); }
 
   /// The open backend, opening it if need be (other callers wait for it); null if there is none to be had.  All signals
   /// are blocked meanwhile, so that threads which the driver starts never run the program's handlers.
   Backend* open();
+
+  /// The backend that is open; only while state() is or was ready.
+  Backend& backend() const { return *backend_; }
 
   /// No further call uses the device.  `why` is kept for the summary.
   void lose(const std::string& why);
@@ -34,6 +38,8 @@ class Device {
 
  private:
   const Options& options_;
+  void (*const idle_)(void* context);
+  void* const idle_context_;
   std::string warnings_;
   std::atomic<DeviceState> state_{DeviceState::unopened};
   std::atomic<bool> touched_{false};

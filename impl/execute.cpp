@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <exception>
+#include <limits>
 #include <optional>
 
 namespace blaslift {
@@ -14,47 +15,71 @@ const T* stored(const T* x, index ld, Op op, index row, index col) {
   return op == Op::none ? x + row + col * ld : x + col + row * ld;
 }
 
-/// Where a schedule's buffers lie in a lease, and where in them an element is.
+/// Device memory of one operand: buffers of a lease, or memory for the whole of it.
 template <class T>
-struct Buffers {
-  Buffers(void* lease, const GemmSchedule& s, const GemmArgs<T>& args)
-      : cut(s.cut),
-        a_plain(args.transa == Op::none),
-        b_plain(args.transb == Op::none),
-        lda(a_plain ? cut.mb : cut.kb),
-        ldb(b_plain ? cut.kb : cut.nb),
-        memory(static_cast<char*>(lease)) {}
+class OperandMemory {
+ public:
+  /// @param rows, cols  of a buffer's block of op(X)
+  /// @param plain       op(X) is X
+  OperandMemory(char* buffers, std::size_t buffer_bytes, index rows, index cols, bool plain)
+      : memory_(buffers), bytes_(buffer_bytes), rows_(rows), cols_(cols), ld_(plain ? rows : cols), plain_(plain) {}
+  OperandMemory(const Placement::Operand& whole, bool plain)
+      : memory_(static_cast<char*>(whole.device)), ld_(whole.ld), plain_(plain) {}
 
-  T* at(std::size_t offset, index row, index col, index ld, bool plain) const {
-    return reinterpret_cast<T*>(memory + offset) + (plain ? row + col * ld : col + row * ld);
+  /// Of an element of op(X), where buffer `number` holds it.
+  T* at(int number, index row, index col) const {
+    row %= rows_;
+    col %= cols_;
+    return reinterpret_cast<T*>(memory_ + static_cast<std::size_t>(number) * bytes_) +
+           (plain_ ? row + col * ld_ : col + row * ld_);
   }
-  T* a(int number, index row, index col) const {
-    return at(static_cast<std::size_t>(number) * cut.a_bytes(sizeof(T)), row % cut.mb, col % cut.kb, lda, a_plain);
-  }
-  T* b(int number, index row, index col) const {
-    const auto operands = static_cast<std::size_t>(cut.operands);
-    return at(operands * cut.a_bytes(sizeof(T)) + static_cast<std::size_t>(number) * cut.b_bytes(sizeof(T)),
-              row % cut.kb, col % cut.nb, ldb, b_plain);
-  }
-  T* c(int number, index row, index col) const {
-    const auto operands = static_cast<std::size_t>(cut.operands);
-    return at(operands * (cut.a_bytes(sizeof(T)) + cut.b_bytes(sizeof(T))) +
-                  static_cast<std::size_t>(number) * cut.c_bytes(sizeof(T)),
-              row % cut.mb, col % cut.nb, cut.mb, true);
-  }
+  index ld() const { return ld_; }
+  bool plain() const { return plain_; }
 
-  const Cut cut;
-  const bool a_plain, b_plain;
-  const index lda, ldb;  ///< the stored operands', in their buffers
-  char* const memory;
+ private:
+  char* memory_;
+  std::size_t bytes_ = 0;
+  index rows_ = std::numeric_limits<index>::max(), cols_ = std::numeric_limits<index>::max();
+  index ld_;
+  bool plain_;
+};
+
+template <class T>
+struct DeviceMemory {
+  DeviceMemory(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement)
+      : DeviceMemory(s.cut, args.transa == Op::none, args.transb == Op::none, placement) {}
+
+  OperandMemory<T> a, b, c;
+
+ private:
+  DeviceMemory(const Cut& cut, bool a_plain, bool b_plain, const Placement& p)
+      : a(cut.whole_a ? OperandMemory<T>(p.a, a_plain)
+                      : OperandMemory<T>(start(p, 0), cut.a_bytes(sizeof(T)), cut.mb, cut.kb, a_plain)),
+        b(cut.whole_b
+              ? OperandMemory<T>(p.b, b_plain)
+              : OperandMemory<T>(start(p, operands(cut) * cut.a_bytes(sizeof(T))), cut.b_bytes(sizeof(T)), cut.kb,
+                                 cut.nb, b_plain)),
+        c(cut.whole_c ? OperandMemory<T>(p.c, true)
+                      : OperandMemory<T>(
+                            start(p, operands(cut) * (cut.a_bytes(sizeof(T)) + cut.b_bytes(sizeof(T)))),
+                            cut.c_bytes(sizeof(T)), cut.mb, cut.nb, true)) {}
+
+  static char* start(const Placement& p, std::size_t offset) { return static_cast<char*>(p.lease) + offset; }
+  static std::size_t operands(const Cut& cut) { return static_cast<std::size_t>(cut.operands); }
 };
 
 /// Runs one schedule: asks for its steps in an order that keeps the bus busy.
 template <class T>
 class Run {
  public:
-  Run(const GemmSchedule& s, const GemmArgs<T>& args, Lane& lane, void* memory)
-      : s_(s), args_(args), lane_(lane), at_(memory, s, args), after_(depend(s)), tickets_(s.steps.size(), -1) {
+  Run(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane)
+      : s_(s),
+        args_(args),
+        placement_(placement),
+        lane_(lane),
+        on_device_(s, args, placement),
+        after_(depend(s)),
+        tickets_(s.steps.size(), -1) {
     landed_ = std::vector<std::atomic<bool>>(s.steps.size());
   }
 
@@ -100,16 +125,14 @@ class Run {
     Status status = Status::done;
     switch (step.kind) {
       case StepKind::upload_a:
-        status =
-            lane_.upload(transfer(at_.a(step.a, x.row, x.col), at_.lda,
-                                  stored(args_.A, args_.lda, args_.transa, x.row, x.col), args_.lda, x, at_.a_plain),
-                         after);
+        status = lane_.upload(transfer(on_device_.a, step.a, stored(args_.A, args_.lda, args_.transa, x.row, x.col),
+                                       args_.lda, x, placement_.a.direct),
+                              after);
         break;
       case StepKind::upload_b:
-        status =
-            lane_.upload(transfer(at_.b(step.b, x.row, x.col), at_.ldb,
-                                  stored(args_.B, args_.ldb, args_.transb, x.row, x.col), args_.ldb, x, at_.b_plain),
-                         after);
+        status = lane_.upload(transfer(on_device_.b, step.b, stored(args_.B, args_.ldb, args_.transb, x.row, x.col),
+                                       args_.ldb, x, placement_.b.direct),
+                              after);
         break;
       case StepKind::upload_c: status = lane_.upload(of_c(step), after); break;
       case StepKind::multiply:
@@ -120,13 +143,13 @@ class Run {
                              .n = x.cols,
                              .k = step.kb,
                              .alpha = &args_.alpha,
-                             .A = at_.a(step.a, x.row, step.k0),
-                             .lda = at_.lda,
-                             .B = at_.b(step.b, step.k0, x.col),
-                             .ldb = at_.ldb,
+                             .A = on_device_.a.at(step.a, x.row, step.k0),
+                             .lda = on_device_.a.ld(),
+                             .B = on_device_.b.at(step.b, step.k0, x.col),
+                             .ldb = on_device_.b.ld(),
                              .beta = step.first ? &args_.beta : &one_,
-                             .C = at_.c(step.c, x.row, x.col),
-                             .ldc = s_.cut.mb},
+                             .C = on_device_.c.at(step.c, x.row, x.col),
+                             .ldc = on_device_.c.ld()},
                             after);
         break;
       case StepKind::download: status = lane_.download(of_c(step), after, landed_[i]); break;
@@ -135,18 +158,22 @@ class Run {
     return status;
   }
 
-  static Transfer transfer(T* device, index ldd, const T* host, index ldh, const Block& x, bool plain) {
-    return {device, ldd, const_cast<T*>(host), ldh, plain ? x.rows : x.cols, plain ? x.cols : x.rows, sizeof(T)};
+  static Transfer transfer(const OperandMemory<T>& memory, int number, const T* host, index ldh, const Block& x,
+                           bool direct) {
+    const bool plain = memory.plain();
+    return {memory.at(number, x.row, x.col), memory.ld(),            const_cast<T*>(host), ldh,
+            plain ? x.rows : x.cols,         plain ? x.cols : x.rows, sizeof(T),            direct};
   }
   Transfer of_c(const Step& step) const {
     const Block& x = step.block;
-    return transfer(at_.c(step.c, x.row, x.col), s_.cut.mb, args_.C + x.row + x.col * args_.ldc, args_.ldc, x, true);
+    return transfer(on_device_.c, step.c, args_.C + x.row + x.col * args_.ldc, args_.ldc, x, placement_.c.direct);
   }
 
   const GemmSchedule& s_;
   const GemmArgs<T>& args_;
+  const Placement& placement_;
   Lane& lane_;
-  const Buffers<T> at_;
+  const DeviceMemory<T> on_device_;
   const T one_{1};
   const std::vector<std::vector<std::int32_t>> after_;
   std::vector<Ticket> tickets_;            ///< by step; -1: not asked for
@@ -157,16 +184,14 @@ class Run {
 }  // namespace
 
 template <class T>
-Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, Lane& lane, bool (*keep_going)()) {
+Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
+                bool (*keep_going)()) {
   Outcome outcome;
-  void* memory = nullptr;
-  outcome.status = lane.lease(s.cut.bytes(sizeof(T)), memory);
-  if (outcome.status != Status::done) return outcome;
   Status asked = Status::no_memory;
   std::optional<Run<T>> run;
   try {
     outcome.committed.resize(s.steps.size());
-    asked = run.emplace(s, args, lane, memory).steps(keep_going);
+    asked = run.emplace(s, args, placement, lane).steps(keep_going);
   } catch (const std::exception&) {  // the host's memory; what was asked for still runs
   }
   const Status drained = lane.drain();
@@ -192,7 +217,7 @@ void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& ar
 }
 
 #define GEMM(name, type)                                                                   \
-  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, Lane&, bool (*)()); \
+  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, const Placement&, Lane&, bool (*)()); \
   template void finish(const GemmSchedule&, const Outcome&, const GemmArgs<type>&, const UnderlyingGemm&);
 #include "api/routines.def"
 

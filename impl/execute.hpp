@@ -7,6 +7,17 @@
 
 namespace blaslift {
 
+/// Where a call's operands are.
+struct Placement {
+  struct Operand {
+    void* device = nullptr;  ///< its own memory for the whole of the stored operand, if the schedule says so
+    index ld = 0;            ///< there
+    bool direct = false;     ///< the device reaches it where the program has it
+  };
+  void* lease = nullptr;  ///< for the schedule's buffers, cut.bytes() large
+  Operand a{}, b{}, c{};
+};
+
 struct Outcome {
   Status status = Status::done;   ///< the first failure, if any
   std::vector<bool> committed{};  ///< by step: a download whose piece is in the caller's C
@@ -19,7 +30,8 @@ struct Outcome {
 /// nothing is under way when it returns.  `args.C` receives committed pieces only; A and B are read only.
 /// @param keep_going  asked between steps; false stops as a failure would, with Status::lost (the process is exiting).
 template <class T>
-Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, Lane& lane, bool (*keep_going)());
+Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
+                bool (*keep_going)());
 
 /// Computes with the library underneath each piece of C that is not committed.
 template <class T>

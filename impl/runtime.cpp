@@ -9,8 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <mutex>
+#include <utility>
 
 #include "impl/report.hpp"
+#include "impl/tracker.hpp"
 
 extern char** environ;
 
@@ -41,6 +44,15 @@ void at_exit() {
     const timespec millisecond{0, 1000000};
     nanosleep(&millisecond, nullptr);
   }
+}
+
+/// Nothing has moved for a while: the device's memory is for others.
+void give_up_copies(void* runtime) {
+  auto* r = static_cast<Runtime*>(runtime);
+  r->in_flight.fetch_add(1, std::memory_order_seq_cst);
+  while (!r->exiting.load(std::memory_order_seq_cst) && r->residency.evict_one()) {
+  }
+  r->in_flight.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 /// The summary.  Touches no device, and nothing at all in a process that made no call.
@@ -74,12 +86,17 @@ void CpuRates::learn(Precision precision, double flops, double seconds) {
 }
 
 Runtime::Runtime()
-    : options(read_options(environ, warnings)), device([this]() -> const Options& {
-        // Counters before the device, which notes there why it is absent.
-        set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
-                        options.on ? Reason::small : Reason::off);
-        return options;
-      }()) {}
+    : options(read_options(environ, warnings)),
+      device(
+          [this]() -> const Options& {
+            // Counters before the device, which notes there why it is absent.
+            set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
+                            options.on ? Reason::small : Reason::off);
+            return options;
+          }(),
+          give_up_copies, this),
+      // What was kept from earlier calls must not show in the bits of a fixed route.
+      residency(options.fixed ? ResidencyMode::off : options.residency) {}
 
 Runtime& runtime() {
   // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.
@@ -101,9 +118,19 @@ Runtime& runtime() {
 
 Backend* open_device(Runtime& r) {
   Backend* backend = r.device.open();
+  if (!backend) return nullptr;
+  static constinit std::mutex opening;
+  static constinit bool opened = false;
+  std::lock_guard lock(opening);
+  if (std::exchange(opened, true)) return backend;
   // Registered after the device's libraries have registered theirs, so that it runs before them.
-  static constinit std::atomic<bool> registered{false};
-  if (backend && !registered.exchange(true)) std::atexit(at_exit);
+  std::atexit(at_exit);
+  r.arena.open(*backend, {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
+  std::string why;
+  Tracker* tracker = nullptr;
+  if (!r.options.fixed && r.options.residency != ResidencyMode::off) tracker = open_tracker(why);
+  r.residency.open(r.arena, *backend, tracker, why);
+  counters().residency.set(r.residency.state().c_str());
   return backend;
 }
 

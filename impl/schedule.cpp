@@ -27,6 +27,11 @@ bool overlap(const Block& x, const Block& y) {
   return x.row < y.row + y.rows && y.row < x.row + x.rows && x.col < y.col + y.cols && y.col < x.col + x.cols;
 }
 
+Block intersection(const Block& x, const Block& y) {
+  const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
+  return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
+}
+
 bool inside(const Block& x, const Block& y) {
   return x.row >= y.row && x.col >= y.col && x.row + x.rows <= y.row + y.rows && x.col + x.cols <= y.col + y.cols;
 }
@@ -48,21 +53,69 @@ struct Held {
   int newest;
 };
 
+/// What of a resident operand is still to be uploaded.
+struct Missing {
+  std::vector<Block> blocks;
+
+  bool any_in(const Block& x) const {
+    return std::any_of(blocks.begin(), blocks.end(), [&](const Block& b) { return overlap(b, x); });
+  }
+
+  /// The parts that lie in x, which are missing no longer.
+  std::vector<Block> take(const Block& x) {
+    std::vector<Block> taken, left;
+    for (const Block& b : blocks) {
+      if (!overlap(b, x)) {
+        left.push_back(b);
+        continue;
+      }
+      const Block t = intersection(b, x);
+      taken.push_back(t);
+      auto leave = [&left](const Block& rest) {
+        if (rest.rows > 0 && rest.cols > 0) left.push_back(rest);
+      };
+      leave({b.row, b.col, b.rows, t.col - b.col});
+      leave({b.row, t.col + t.cols, b.rows, b.col + b.cols - t.col - t.cols});
+      leave({b.row, t.col, t.row - b.row, t.cols});
+      leave({t.row + t.rows, t.col, b.row + b.rows - t.row - t.rows, t.cols});
+    }
+    blocks = std::move(left);
+    return taken;
+  }
+};
+
+/// What shares a buffer at one time; everything, where an operand has memory of its own.
+struct UnitSize {
+  index rows, cols;
+};
+constexpr index unbounded = index{1} << 62;
+constexpr UnitSize whole_operand{unbounded, unbounded};
+
+UnitSize unit_a(const Cut& c) { return c.whole_a ? whole_operand : UnitSize{c.mb, c.kb}; }
+UnitSize unit_b(const Cut& c) { return c.whole_b ? whole_operand : UnitSize{c.kb, c.nb}; }
+UnitSize unit_c(const Cut& c) { return c.whole_c ? whole_operand : UnitSize{c.mb, c.nb}; }
+
 }  // namespace
 
-bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut) {
-  cut = {m, n, k};
+bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
+                Cut& cut) {
+  cut = {.mb = m,
+         .nb = n,
+         .kb = k,
+         .whole_a = residents.a.whole,
+         .whole_b = residents.b.whole,
+         .whole_c = residents.c.whole};
   // In floating point first: m * k may overflow for sizes that no memory holds.
   auto too_large = [&](const Cut& c) {
     const double mb = static_cast<double>(c.mb), nb = static_cast<double>(c.nb), kb = static_cast<double>(c.kb);
-    return (c.operands * (mb * kb + kb * nb) + c.results * mb * nb) * static_cast<double>(element) >
-               static_cast<double>(memory) ||
-           c.bytes(element) > memory;
+    const double elements = c.operands * ((c.whole_a ? 0 : mb * kb) + (c.whole_b ? 0 : kb * nb)) +
+                            c.results * (c.whole_c ? 0 : mb * nb);
+    return elements * static_cast<double>(element) > static_cast<double>(memory) || c.bytes(element) > memory;
   };
   // A long k streams: chunks arrive while the ones before are multiplied.
   constexpr index long_k = 4096;
   const index shorter = std::max({m, n, long_k});
-  if (k >= 2 * shorter) cut.kb = panel_size(k, shorter);
+  if (k >= 2 * shorter && !(cut.whole_a && cut.whole_b)) cut.kb = panel_size(k, shorter);
   while (too_large(cut)) {
     index& largest = cut.kb > std::max(cut.mb, cut.nb) ? cut.kb : cut.mb > cut.nb ? cut.mb : cut.nb;
     if (largest == 1) return false;
@@ -86,9 +139,10 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
   return true;
 }
 
-GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, std::size_t piece_bytes,
-                       index panel) {
-  GemmSchedule s{m, n, k, reads_c, cut, {}};
+GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
+                       std::size_t piece_bytes, index panel) {
+  Missing missing_a{residents.a.missing}, missing_b{residents.b.missing}, missing_c{residents.c.missing};
+  GemmSchedule s{m, n, k, reads_c, cut, std::move(residents), {}};
   const index piece_elements = std::max<index>(1, static_cast<index>(piece_bytes / element));
   Held held_a(cut.operands), held_b(cut.operands);
   int c = cut.results - 1;
@@ -97,13 +151,14 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
       const Block whole{i, j, std::min(cut.mb, m - i), std::min(cut.nb, n - j)};
       const index rows = panel_size(whole.rows, std::max(panel, whole.rows / 8)),
                   cols = panel_size(whole.cols, std::max(panel, whole.cols / 8));
-      c = (c + 1) % cut.results;
+      c = cut.whole_c ? 0 : (c + 1) % cut.results;
       for (index p = 0; p < k; p += cut.kb) {
         const index kb = std::min(cut.kb, k - p);
         const bool first = p == 0, last = p + kb == k;
         const Block block_a{i, p, whole.rows, kb}, block_b{p, j, kb, whole.cols};
-        const bool need_a = !held_a.find(block_a), need_b = !held_b.find(block_b);
-        const int a = held_a.newest, b = held_b.newest;
+        const bool need_a = cut.whole_a ? missing_a.any_in(block_a) : !held_a.find(block_a),
+                   need_b = cut.whole_b ? missing_b.any_in(block_b) : !held_b.find(block_b);
+        const int a = cut.whole_a ? 0 : held_a.newest, b = cut.whole_b ? 0 : held_b.newest;
         auto step = [&](StepKind kind, Block x) {
           s.steps.push_back({.kind = kind,
                              .block = x,
@@ -111,8 +166,12 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
                              .b = static_cast<std::int8_t>(b),
                              .c = static_cast<std::int8_t>(c)});
         };
+        auto upload = [&](StepKind kind, bool resident, Missing& missing, Block x) {
+          if (!resident) return step(kind, x);
+          for (const Block& part : missing.take(x)) step(kind, part);
+        };
         auto multiply = [&](Block x) {
-          if (first && reads_c) step(StepKind::upload_c, x);
+          if (first && reads_c) upload(StepKind::upload_c, cut.whole_c, missing_c, x);
           step(StepKind::multiply, x);
           s.steps.back().k0 = p;
           s.steps.back().kb = kb;
@@ -129,16 +188,17 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
         // The part multiplied so far grows from the corner: with each panel of one operand come its products with all
         // panels of the other that are there.  Operands that are there from before are taken as a whole.
         index have_rows = need_a ? 0 : whole.rows, have_cols = need_b ? 0 : whole.cols;
-        if (!need_a && !need_b) multiply(whole);
+        if (!need_a && !need_b)
+          for (index q = 0; q < whole.cols; q += cols) multiply({i, j + q, whole.rows, std::min(cols, whole.cols - q)});
         while (have_rows < whole.rows || have_cols < whole.cols) {
           if (have_cols == whole.cols || (have_rows < whole.rows && have_rows * whole.cols <= have_cols * whole.rows)) {
             const index r = std::min(rows, whole.rows - have_rows);
-            step(StepKind::upload_a, {i + have_rows, p, r, kb});
+            upload(StepKind::upload_a, cut.whole_a, missing_a, {i + have_rows, p, r, kb});
             if (have_cols > 0) multiply({i + have_rows, j, r, have_cols});
             have_rows += r;
           } else {
             const index q = std::min(cols, whole.cols - have_cols);
-            step(StepKind::upload_b, {p, j + have_cols, kb, q});
+            upload(StepKind::upload_b, cut.whole_b, missing_b, {p, j + have_cols, kb, q});
             if (have_rows > 0) multiply({i, j + have_cols, have_rows, q});
             have_cols += q;
           }
@@ -163,9 +223,9 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
   std::map<std::pair<char, int>, Buffer> buffers;
   std::vector<std::vector<std::int32_t>> after(s.steps.size());
 
-  auto access = [&](std::size_t at, char operand, int number, const Block& block, index rows, index cols, bool write) {
+  auto access = [&](std::size_t at, char operand, int number, const Block& block, UnitSize size, bool write) {
     Buffer& buffer = buffers[{operand, number}];
-    const Block unit{block.row / rows, block.col / cols, 0, 0};
+    const Block unit{block.row / size.rows, block.col / size.cols, 0, 0};
     if (!(unit == buffer.unit)) {
       buffer.before = std::exchange(buffer.now, {});
       buffer.unit = unit;
@@ -181,17 +241,16 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
-    const auto [mb, nb, kb, operands, results] = s.cut;
     switch (step.kind) {
-      case StepKind::upload_a: access(at, 'A', step.a, x, mb, kb, true); break;
-      case StepKind::upload_b: access(at, 'B', step.b, x, kb, nb, true); break;
-      case StepKind::upload_c: access(at, 'C', step.c, x, mb, nb, true); break;
+      case StepKind::upload_a: access(at, 'A', step.a, x, unit_a(s.cut), true); break;
+      case StepKind::upload_b: access(at, 'B', step.b, x, unit_b(s.cut), true); break;
+      case StepKind::upload_c: access(at, 'C', step.c, x, unit_c(s.cut), true); break;
       case StepKind::multiply:
-        access(at, 'A', step.a, {x.row, step.k0, x.rows, step.kb}, mb, kb, false);
-        access(at, 'B', step.b, {step.k0, x.col, step.kb, x.cols}, kb, nb, false);
-        access(at, 'C', step.c, x, mb, nb, true);
+        access(at, 'A', step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
+        access(at, 'B', step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
+        access(at, 'C', step.c, x, unit_c(s.cut), true);
         break;
-      case StepKind::download: access(at, 'C', step.c, x, mb, nb, false); break;
+      case StepKind::download: access(at, 'C', step.c, x, unit_c(s.cut), false); break;
     }
     std::sort(after[at].begin(), after[at].end());
     after[at].erase(std::unique(after[at].begin(), after[at].end()), after[at].end());
@@ -201,7 +260,8 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
 
 std::string check(const GemmSchedule& s) {
   auto fault = [](std::size_t at, const char* what) { return "step " + std::to_string(at) + ": " + what; };
-  const auto [mb, nb, kb, operands, results] = s.cut;
+  const index mb = s.cut.mb, nb = s.cut.nb, kb = s.cut.kb;
+  const int operands = s.cut.operands, results = s.cut.results;
   // Every rectangle of the list is made of whole cells of this grid, so a cell stands for its elements.
   std::vector<index> cuts[3];  // of m, n, k
   const index sizes[] = {s.m, s.n, s.k};
@@ -215,6 +275,22 @@ std::string check(const GemmSchedule& s) {
     note(row, step.block.row, step.block.rows);
     note(col, step.block.col, step.block.cols);
     if (step.kind == StepKind::multiply) note(2, step.k0, step.kb);
+  }
+  struct Whole {
+    char name;
+    int row, col;
+    bool there;
+    const Resident& resident;
+  };
+  const Whole wholes[] = {{'A', 0, 2, s.cut.whole_a, s.residents.a},
+                          {'B', 2, 1, s.cut.whole_b, s.residents.b},
+                          {'C', 0, 1, s.cut.whole_c, s.residents.c}};
+  for (const Whole& w : wholes) {
+    if (w.there != w.resident.whole) return std::string("cut and residents differ on ") + w.name;
+    for (const Block& b : w.resident.missing) {
+      note(w.row, b.row, b.rows);
+      note(w.col, b.col, b.cols);
+    }
   }
   for (auto& list : cuts) {
     std::sort(list.begin(), list.end());
@@ -243,14 +319,25 @@ std::string check(const GemmSchedule& s) {
   struct Buffer {
     Block unit{-1, -1, 0, 0};
     std::map<Cell, Content> cells;
-    void enter(const Block& x, index rows, index cols) {
-      const Block now{x.row / rows, x.col / cols, 0, 0};
+    void enter(const Block& x, UnitSize size) {
+      const Block now{x.row / size.rows, x.col / size.cols, 0, 0};
       if (!(now == unit)) cells.clear();
       unit = now;
     }
-    bool holds(const Block& x, index rows, index cols) const { return unit == Block{x.row / rows, x.col / cols, 0, 0}; }
+    bool holds(const Block& x, UnitSize size) const {
+      return unit == Block{x.row / size.rows, x.col / size.cols, 0, 0};
+    }
   };
   std::map<int, Buffer> A, B, C;
+  for (const Whole& w : wholes) {
+    if (!w.there) continue;
+    Buffer& buffer = (w.name == 'A' ? A : w.name == 'B' ? B : C)[0];
+    buffer.enter({0, 0, 0, 0}, whole_operand);
+    if (w.name == 'C' && !s.reads_c) continue;
+    all_of(w.row, w.col, {0, 0, sizes[w.row], sizes[w.col]}, [&](Cell y) { return buffer.cells[y] = {}, true; });
+    for (const Block& b : w.resident.missing)
+      all_of(w.row, w.col, b, [&](Cell y) { return buffer.cells.erase(y), true; });
+  }
   std::map<Cell, bool> committed;
   double elements = 0;
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
@@ -263,28 +350,28 @@ std::string check(const GemmSchedule& s) {
       return fault(at, "no such buffer");
     switch (step.kind) {
       case StepKind::upload_a:
-        A[step.a].enter(x, mb, kb);
+        A[step.a].enter(x, unit_a(s.cut));
         all_of(0, 2, x, [&](Cell y) { return A[step.a].cells[y] = {}, true; });
         break;
       case StepKind::upload_b:
-        B[step.b].enter(x, kb, nb);
+        B[step.b].enter(x, unit_b(s.cut));
         all_of(2, 1, x, [&](Cell y) { return B[step.b].cells[y] = {}, true; });
         break;
       case StepKind::upload_c:
-        C[step.c].enter(x, mb, nb);
+        C[step.c].enter(x, unit_c(s.cut));
         all_of(0, 1, x, [&](Cell y) { return C[step.c].cells[y] = {}, true; });
         break;
       case StepKind::multiply: {
         const Block a{x.row, step.k0, x.rows, step.kb}, b{step.k0, x.col, step.kb, x.cols};
         if (!good(a, s.m, s.k, mb, kb)) return fault(at, "the chunk is out of bounds");
         Buffer &from_a = A[step.a], &from_b = B[step.b], &to = C[step.c];
-        if (!from_a.holds(a, mb, kb) || !all_of(0, 2, a, [&](Cell y) { return from_a.cells.contains(y); }))
+        if (!from_a.holds(a, unit_a(s.cut)) || !all_of(0, 2, a, [&](Cell y) { return from_a.cells.contains(y); }))
           return fault(at, "A's panel is not there");
-        if (!from_b.holds(b, kb, nb) || !all_of(2, 1, b, [&](Cell y) { return from_b.cells.contains(y); }))
+        if (!from_b.holds(b, unit_b(s.cut)) || !all_of(2, 1, b, [&](Cell y) { return from_b.cells.contains(y); }))
           return fault(at, "B's panel is not there");
         if (step.first && step.k0 != 0) return fault(at, "the first chunk is not at 0");
-        if (!step.first && !to.holds(x, mb, nb)) return fault(at, "adds to a block that no first chunk began");
-        to.enter(x, mb, nb);
+        if (!step.first && !to.holds(x, unit_c(s.cut))) return fault(at, "adds to a block that no first chunk began");
+        to.enter(x, unit_c(s.cut));
         const bool follows = all_of(0, 1, x, [&](Cell y) {
           const auto there = to.cells.find(y);
           if (step.first) {
@@ -300,7 +387,7 @@ std::string check(const GemmSchedule& s) {
       }
       case StepKind::download: {
         Buffer& from = C[step.c];
-        if (!from.holds(x, mb, nb) || !all_of(0, 1, x, [&](Cell y) {
+        if (!from.holds(x, unit_c(s.cut)) || !all_of(0, 1, x, [&](Cell y) {
               const auto there = from.cells.find(y);
               return there != from.cells.end() && there->second.k_done == s.k;
             }))
@@ -318,12 +405,15 @@ std::string check(const GemmSchedule& s) {
 
 std::string to_string(const GemmSchedule& s) {
   char line[192];
-  const auto [mb, nb, kb, operands, results] = s.cut;
-  std::snprintf(line, sizeof line, "gemm m=%lld n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s\n",
+  const Cut& cut = s.cut;
+  std::snprintf(line, sizeof line, "gemm m=%lld n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
                 static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k),
-                static_cast<long long>(mb), static_cast<long long>(nb), static_cast<long long>(kb), operands, results,
-                s.reads_c ? ", reads C" : "");
+                static_cast<long long>(cut.mb), static_cast<long long>(cut.nb), static_cast<long long>(cut.kb),
+                cut.operands, cut.results, s.reads_c ? ", reads C" : "");
   std::string text = line;
+  if (cut.whole_a || cut.whole_b || cut.whole_c)
+    text += std::string(", resident") + (cut.whole_a ? " A" : "") + (cut.whole_b ? " B" : "") + (cut.whole_c ? " C" : "");
+  text += '\n';
   for (const Step& step : s.steps) {
     const Block& b = step.block;
     std::snprintf(line, sizeof line, "  %-8s [%lld:%lld, %lld:%lld]", names[static_cast<int>(step.kind)],

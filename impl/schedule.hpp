@@ -42,15 +42,28 @@ constexpr std::size_t leased_bytes(index rows, index cols, std::size_t element) 
   return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * element + 255) / 256 * 256;
 }
 
+/// What of an operand is on the device before the call, in device memory for the whole of it; without that, it is
+/// streamed through buffers.
+struct Resident {
+  bool whole = false;
+  std::vector<Block> missing{};  ///< parts of op(X) to be uploaded, disjoint
+};
+
+struct Residents {
+  Resident a{}, b{}, c{};
+};
+
 /// How a product is cut.
 struct Cut {
   index mb, nb, kb;  ///< largest block of C and largest chunk of k
   int operands = 1;  ///< buffers for A's blocks, as many for B's: with 2, the next unit's arrive during this one
   int results = 1;   ///< buffers for C's blocks
+  /// Operands with device memory of their own need no buffers.
+  bool whole_a = false, whole_b = false, whole_c = false;
 
-  std::size_t a_bytes(std::size_t element) const { return leased_bytes(mb, kb, element); }
-  std::size_t b_bytes(std::size_t element) const { return leased_bytes(kb, nb, element); }
-  std::size_t c_bytes(std::size_t element) const { return leased_bytes(mb, nb, element); }
+  std::size_t a_bytes(std::size_t element) const { return whole_a ? 0 : leased_bytes(mb, kb, element); }
+  std::size_t b_bytes(std::size_t element) const { return whole_b ? 0 : leased_bytes(kb, nb, element); }
+  std::size_t c_bytes(std::size_t element) const { return whole_c ? 0 : leased_bytes(mb, nb, element); }
   /// Device memory for all buffers.
   std::size_t bytes(std::size_t element) const {
     return static_cast<std::size_t>(operands) * (a_bytes(element) + b_bytes(element)) +
@@ -62,17 +75,19 @@ struct GemmSchedule {
   index m, n, k;
   bool reads_c;
   Cut cut;
+  Residents residents;
   std::vector<Step> steps;
 };
 
 /// The cut with the largest blocks whose buffers fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on
 /// nothing else, so the same call is cut the same way every time.
-bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut);
+bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
+                Cut& cut);
 
 /// The schedule for a product (m, n, k at least 1) cut this way, in panels of about `panel` rows or columns, its pieces
 /// at most `piece_bytes` large (at least one element must fit).
-GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, std::size_t piece_bytes,
-                       index panel = 1024);
+GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
+                       std::size_t piece_bytes, index panel = 1024);
 
 /// For each step the earlier steps that must have ended before it: those that write what it reads or writes, or read
 /// what it writes, on the device or in the caller's C.  Earlier ones that these themselves come after may be left out.

@@ -62,8 +62,8 @@ Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
 
 // ---- engine
 
-Engine::Engine(std::size_t slot_bytes, int threads, const Hooks& hooks)
-    : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks) {}
+Engine::Engine(std::size_t slot_bytes, int threads, const Hooks& hooks, double idle_after)
+    : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
 
 bool Engine::start() {
   std::lock_guard lock(starting_);
@@ -78,10 +78,10 @@ bool Engine::start() {
   try {
     for (int i = 0; i < 2 * threads_; ++i) {
       const Direction direction = i < threads_ ? Direction::in : Direction::out;
-      std::thread thread([this, direction, mine = slots + i * slots_per_thread, allowed] {
+      std::thread thread([this, direction, mine = slots + i * slots_per_thread, watches = i == 0, allowed] {
         pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
         (void)sched_setaffinity(0, sizeof allowed, &allowed);
-        run(direction, mine);
+        run(direction, mine, watches);
       });
       thread.detach();
     }
@@ -92,6 +92,7 @@ bool Engine::start() {
 }
 
 void Engine::push(Direction direction, std::vector<Job>&& jobs) {
+  used_.store(true, std::memory_order_relaxed);
   Team& team = teams_[static_cast<int>(direction)];
   {
     std::lock_guard lock(team.mutex);
@@ -101,6 +102,7 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
 }
 
 bool Engine::borrow(Slot& slot) {
+  used_.store(true, std::memory_order_relaxed);
   {
     std::lock_guard lock(lending_);
     if (!lent_before_.empty()) return slot = lent_before_.back(), lent_before_.pop_back(), true;
@@ -113,12 +115,26 @@ void Engine::give_back(const Slot& slot) {
   lent_before_.push_back(slot);
 }
 
-void Engine::run(Direction direction, Slot* slots) {
+void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches) {
+  const auto there = [&team] { return !team.jobs.empty(); };
+  if (!watches) return team.changed.wait(lock, there);
+  while (!team.changed.wait_for(lock, idle_after_, there)) {
+    if (!used_.exchange(false, std::memory_order_relaxed)) continue;
+    // Not the first such wait: what was used lately may be used again.
+    if (team.changed.wait_for(lock, idle_after_, there)) return;
+    if (used_.load(std::memory_order_relaxed)) continue;
+    lock.unlock();
+    hooks_.idle(hooks_.context);
+    lock.lock();
+  }
+}
+
+void Engine::run(Direction direction, Slot* slots, bool watches) {
   const bool usable = hooks_.start(hooks_.context);
   Team& team = teams_[static_cast<int>(direction)];
   for (int next = 0;; next = (next + 1) % slots_per_thread) {
     std::unique_lock lock(team.mutex);
-    team.changed.wait(lock, [&team] { return !team.jobs.empty(); });
+    await_job(team, lock, watches);
     const Job job = team.jobs.front();
     team.jobs.pop_front();
     lock.unlock();
@@ -198,21 +214,14 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
   changed_.notify_all();
 }
 
-/// Whether a transfer is so small that waking a thread would take longer.  Not where slots are small, that is, on a
-/// device with little memory: there everything goes the way of large transfers.
-bool EngineLane::by_caller(const Transfer& t) {
-  constexpr std::size_t small = std::size_t{64} << 10, large_slot = std::size_t{256} << 10;
-  const std::size_t bytes = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
-  return bytes <= small && engine_.slot_bytes() >= large_slot && (own_.memory || engine_.borrow(own_));
-}
-
 Status EngineLane::upload(const Transfer& t, After after) {
   if (const Status failed = status(); failed != Status::done) return failed;
-  if (by_caller(t)) {
+  if (by_caller()) {
     serve(Direction::in, {this, add(after, 1, nullptr), t}, own_);
     return status();
   }
   if (!engine_.start()) return Status::no_memory;
+  if (t.direct) return hand_over(Direction::in, {{this, 0, t}}, after, nullptr);
   // Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
@@ -228,7 +237,7 @@ Status EngineLane::upload(const Transfer& t, After after) {
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (const Status failed = status(); failed != Status::done) return failed;
-  if (by_caller(t)) {
+  if (by_caller()) {
     serve(Direction::out, {this, add(after, 1, &landed), t}, own_);
     return status();
   }
@@ -291,7 +300,7 @@ void EngineLane::serve(Direction direction, const Engine::Job& job, Slot& slot) 
 void EngineLane::upload_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
   if (const Status settled = settle(slot); settled != Status::done) return fail(settled);
-  copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+  if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
   if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return fail(begun);
   {
     std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
@@ -309,7 +318,7 @@ void EngineLane::download_piece(const Engine::Job& job, Slot& slot) {
   }
   piece_started(Queue::out, job.ticket);
   if (const Status settled = settle(slot); settled != Status::done) return fail(settled);
-  copy_block(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
+  if (!p.direct) copy_block(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
   std::atomic<bool>* landed;
   {
     std::lock_guard lock(mutex_);

@@ -3,6 +3,7 @@
 // their device moves a slot.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -39,10 +40,12 @@ class Engine {
     void* context;
     bool (*start)(void* context);             ///< on each new thread: makes the device usable there
     bool (*make)(void* context, Slot& slot);  ///< a slot of slot_bytes
+    void (*idle)(void* context);              ///< nothing has moved for a while; on a thread of the engine's
   };
 
-  /// @param threads  in each direction
-  Engine(std::size_t slot_bytes, int threads, const Hooks& hooks);
+  /// @param threads     in each direction
+  /// @param idle_after  seconds without a transfer after which `idle` is called, once
+  Engine(std::size_t slot_bytes, int threads, const Hooks& hooks, double idle_after = 10);
 
   std::size_t slot_bytes() const { return slot_bytes_; }
 
@@ -66,11 +69,14 @@ class Engine {
     std::condition_variable changed;
     std::deque<Job> jobs;
   };
-  void run(Direction direction, Slot* slots);
+  void run(Direction direction, Slot* slots, bool watches);
+  void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches);
 
   const std::size_t slot_bytes_;
   const int threads_;
   const Hooks hooks_;
+  const std::chrono::duration<double> idle_after_;
+  std::atomic<bool> used_{false};  ///< since it was last idle
   std::mutex starting_;
   bool tried_ = false, started_ = false;
   Team teams_[2];
@@ -82,18 +88,25 @@ class Engine {
 /// it comes after has been started, so that a device with queues in order needs nothing but marks to wait for.
 class EngineLane : public Lane {
  public:
-  explicit EngineLane(Engine& engine) : engine_(engine) {}
+  /// @param bytes  what the call will move: waking threads for little takes longer than copying it
+  EngineLane(Engine& engine, std::size_t bytes) : engine_(engine) { serve_next(bytes); }
 
   Status upload(const Transfer& transfer, After after) final;
   Status gemm(const Gemm& product, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
-  std::size_t piece_bytes() const override { return engine_.slot_bytes(); }
   Status drain() final;
 
  protected:
   ~EngineLane() = default;
   EngineLane(const EngineLane&) = delete;
   EngineLane& operator=(const EngineLane&) = delete;
+
+  /// For a lane that is used again.
+  void serve_next(std::size_t bytes) {
+    // Not where slots are small, on a device with little memory: there everything goes the way of large transfers.
+    constexpr std::size_t little = std::size_t{1} << 20;
+    by_caller_ = bytes <= little && engine_.slot_bytes() >= little;
+  }
 
   enum class Queue : std::uint8_t { in, compute, out };
 
@@ -104,7 +117,8 @@ class EngineLane : public Lane {
   /// The end of what was started in `queue` is the end of operation `ticket`.
   virtual Status mark(Queue queue, Ticket ticket) = 0;
   virtual Status multiply(const Gemm& product) = 0;
-  /// Starts the copy of a packed slot to the device and marks the slot, or the other way round.
+  /// Starts the copy of a packed slot, or of the host's memory itself if direct, to the device and marks the slot; or
+  /// the other way round.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;
   virtual Status receive(Slot& slot, const Transfer& piece) = 0;
   /// Until the copy last started with this slot has ended.
@@ -125,7 +139,7 @@ class EngineLane : public Lane {
   };
 
   Ticket add(After after, int pieces, std::atomic<bool>* landed);
-  bool by_caller(const Transfer& transfer);
+  bool by_caller() { return by_caller_ && (own_.memory || engine_.borrow(own_)); }
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
@@ -141,7 +155,8 @@ class EngineLane : public Lane {
   std::condition_variable changed_;
   std::deque<Operation> operations_;  ///< by ticket; grows while others read
   int jobs_ = 0;                      ///< with the engine
-  Slot own_;                          ///< for transfers that the caller's thread makes itself
+  bool by_caller_ = false;            ///< the caller's thread makes the transfers itself,
+  Slot own_;                          ///< with this
   Status status_ = Status::done;
 };
 

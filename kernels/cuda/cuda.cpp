@@ -15,7 +15,6 @@
 #include "kernels/cuda/context.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/module.hpp"
-#include "kernels/share.hpp"
 #include "kernels/transfer.hpp"
 
 namespace blaslift {
@@ -62,15 +61,31 @@ bool is_zero(Precision precision, const void* scalar) {
   return false;
 }
 
-class CudaBackend;
+/// A stay in the device's context on a thread of the program's, whatever that is in the middle of.
+class Visit {
+ public:
+  bool begin(const Context& context) {
+    if (!context.enter(before_)) return false;
+    (void)cudaThreadExchangeStreamCaptureMode(&capture_);  // the program may be capturing a graph on this thread
+    return true;
+  }
+  void end(const Context& context) const {
+    cudaStreamCaptureMode capture = capture_;
+    (void)cudaThreadExchangeStreamCaptureMode(&capture);
+    context.leave(before_);
+  }
+
+ private:
+  CUcontext before_ = nullptr;
+  cudaStreamCaptureMode capture_ = cudaStreamCaptureModeRelaxed;
+};
 
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
  public:
-  CudaLane(CudaBackend& backend, Engine& engine) : EngineLane(engine), backend_(backend) {}
+  explicit CudaLane(Engine& engine) : EngineLane(engine, 0) {}
 
-  Status create(cudaMemPool_t pool) {
-    pool_ = pool;
+  Status create() {
     for (cudaStream_t& stream : streams_)
       if (const Status made = status_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
           made != Status::done)
@@ -92,13 +107,9 @@ class CudaLane final : public EngineLane {
     (void)cudaGetLastError();
   }
 
-  Status lease(std::size_t bytes, void*& memory) override;
+  using EngineLane::serve_next;
 
-  /// Ends the call on this lane; the memory goes back to the pool.
-  void finish();
-
-  CUcontext before = nullptr;                                    ///< the caller's current context during a call
-  cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  ///< the caller's, likewise
+  Visit visit;  ///< during a call
 
  private:
   Status multiply(const Gemm& p) override {
@@ -142,8 +153,9 @@ class CudaLane final : public EngineLane {
     const std::size_t width = static_cast<std::size_t>(p.rows) * p.element;
     return in_order(
         [&] {
-          return cudaMemcpy2DAsync(p.device, pitch(p), slot.memory, width, width, static_cast<std::size_t>(p.cols),
-                                   cudaMemcpyHostToDevice, stream(Queue::in));
+          return cudaMemcpy2DAsync(p.device, pitch(p, p.ldd), p.direct ? p.host : slot.memory,
+                                   p.direct ? pitch(p, p.ldh) : width, width, static_cast<std::size_t>(p.cols),
+                                   p.direct ? cudaMemcpyDefault : cudaMemcpyHostToDevice, stream(Queue::in));
         },
         [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
   }
@@ -152,8 +164,9 @@ class CudaLane final : public EngineLane {
     const std::size_t width = static_cast<std::size_t>(p.rows) * p.element;
     return in_order(
         [&] {
-          return cudaMemcpy2DAsync(slot.memory, width, p.device, pitch(p), width, static_cast<std::size_t>(p.cols),
-                                   cudaMemcpyDeviceToHost, stream(Queue::out));
+          return cudaMemcpy2DAsync(p.direct ? p.host : slot.memory, p.direct ? pitch(p, p.ldh) : width, p.device,
+                                   pitch(p, p.ldd), width, static_cast<std::size_t>(p.cols),
+                                   p.direct ? cudaMemcpyDefault : cudaMemcpyDeviceToHost, stream(Queue::out));
         },
         [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::out)); });
   }
@@ -168,21 +181,17 @@ class CudaLane final : public EngineLane {
   }
 
   /// CUDA refuses pitches beyond 2 GiB; a single column needs none.
-  static std::size_t pitch(const Transfer& p) {
-    return static_cast<std::size_t>(p.cols == 1 ? p.rows : p.ldd) * p.element;
+  static std::size_t pitch(const Transfer& p, index ld) {
+    return static_cast<std::size_t>(p.cols == 1 ? p.rows : ld) * p.element;
   }
 
   cudaStream_t stream(Queue queue) const { return streams_[static_cast<int>(queue)]; }
 
-  CudaBackend& backend_;
-  cudaMemPool_t pool_ = nullptr;
   cudaStream_t streams_[3] = {};
   cublasHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
-  void* leased_ = nullptr;
-  std::size_t leased_bytes_ = 0;
 };
 
 class CudaBackend final : public Backend {
@@ -200,20 +209,16 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  Lane* acquire(const UnderlyingGemm&, Status& status) override {
+  Lane* acquire(const UnderlyingGemm&, std::size_t bytes, Status& status) override {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [this] { return !idle_.empty() || lanes_ < most_lanes || lost_; });
     status = Status::lost;
-    if (lost_) return nullptr;
-    CUcontext before = nullptr;
-    if (!context_.enter(before)) {
+    Visit visit;
+    if (lost_ || !visit.begin(context_)) {
       lost_ = true;
       freed_.notify_all();
       return nullptr;
     }
-    cudaStreamCaptureMode capture =
-        cudaStreamCaptureModeRelaxed;  // the program may be capturing a graph on this thread
-    (void)cudaThreadExchangeStreamCaptureMode(&capture);
     CudaLane* lane = nullptr;
     if (!idle_.empty()) {
       lane = idle_.back();
@@ -223,28 +228,44 @@ class CudaBackend final : public Backend {
       lane = new_lane(status);
     }
     if (!lane) {
-      leave(before, capture);
+      visit.end(context_);
       return nullptr;
     }
-    lane->before = before;
-    lane->capture = capture;
+    lane->visit = visit;
+    lane->serve_next(bytes);
     return lane;
   }
 
   void release(Lane* released) override {
     auto* lane = static_cast<CudaLane*>(released);
-    lane->finish();
-    const CUcontext before = lane->before;
-    const cudaStreamCaptureMode capture = lane->capture;
+    (void)lane->drain();
+    const Visit visit = lane->visit;
     {
       std::lock_guard lock(mutex_);
       idle_.push_back(lane);
     }
     freed_.notify_all();
-    leave(before, capture);
+    visit.end(context_);
   }
 
-  Share& share() { return share_; }
+  Status allocate(std::size_t bytes, void*& memory) override {
+    Visit visit;
+    if (!visit.begin(context_)) return Status::lost;
+    // Lanes start nothing on it before this has returned, and have ended before it is freed.
+    const Status status = in_order([&] { return cudaMallocFromPoolAsync(&memory, bytes, pool_, allocations_); },
+                                   [&] { return cudaStreamSynchronize(allocations_); });
+    visit.end(context_);
+    return status;
+  }
+
+  void free(void* memory) override {
+    Visit visit;
+    if (!visit.begin(context_)) return;
+    (void)status_of(cudaFreeAsync(memory, allocations_));
+    visit.end(context_);
+  }
+
+  Place place(const void* memory, std::size_t bytes) override { return place_of(memory, bytes); }
 
  private:
   std::string open_on(int device, const OpenRequest& request) {
@@ -262,12 +283,12 @@ class CudaBackend final : public Backend {
     // A polite share: four fifths of the card, split among the job's processes on this node.
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
-    share_.set_limit(facts_.memory);
     device_ = device;
+    request_ = request;
     // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
+    facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_bytes);
     const int threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, most_threads));
-    engine_ = new (std::nothrow)
-        Engine(std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_bytes), threads, {this, use_device, make_slot});
+    engine_ = new (std::nothrow) Engine(facts_.piece_bytes, threads, {this, use_device, make_slot, be_idle});
     if (!engine_) return "out of memory";
 
     cudaMemPoolProps pool{};
@@ -277,7 +298,8 @@ class CudaBackend final : public Backend {
     // Kept between calls up to a quarter of the share: enough that a loop of products need not ask the driver again.
     std::uint64_t kept = facts_.memory / 4;
     if (cudaMemPoolCreate(&pool_, &pool) != cudaSuccess ||
-        cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept) != cudaSuccess)
+        cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&allocations_, cudaStreamNonBlocking) != cudaSuccess)
       return "the device gives no memory pool";
     Status status = Status::done;
     CudaLane* lane = new_lane(status);
@@ -287,8 +309,8 @@ class CudaBackend final : public Backend {
   }
 
   CudaLane* new_lane(Status& status) {
-    auto* lane = new (std::nothrow) CudaLane(*this, *engine_);
-    status = lane ? lane->create(pool_) : Status::no_memory;
+    auto* lane = new (std::nothrow) CudaLane(*engine_);
+    status = lane ? lane->create() : Status::no_memory;
     if (status == Status::done) return ++lanes_, lane;
     if (lane) lane->destroy();
     delete lane;
@@ -311,9 +333,14 @@ class CudaBackend final : public Backend {
     return made;
   }
 
-  void leave(CUcontext before, cudaStreamCaptureMode capture) const {
-    (void)cudaThreadExchangeStreamCaptureMode(&capture);
-    context_.leave(before);
+  /// What calls no longer use is for others: first what the process keeps for later, then the pool's own.
+  static void be_idle(void* self) {
+    auto* backend = static_cast<CudaBackend*>(self);
+    if (backend->request_.idle) backend->request_.idle(backend->request_.idle_context);
+    Visit visit;
+    if (!visit.begin(backend->context_)) return;
+    (void)status_of(cudaMemPoolTrimTo(backend->pool_, 0));
+    visit.end(backend->context_);
   }
 
   Context context_;
@@ -321,35 +348,14 @@ class CudaBackend final : public Backend {
   int device_ = 0;
   Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
+  cudaStream_t allocations_ = nullptr;
+  OpenRequest request_{};
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<CudaLane*> idle_;
   int lanes_ = 0;
-  Share share_;
   bool lost_ = false;
 };
-
-Status CudaLane::lease(std::size_t bytes, void*& memory) {
-  if (leased_bytes_) finish();
-  if (!backend_.share().take(bytes)) return Status::no_memory;
-  leased_bytes_ = bytes;
-  // The other queues start nothing before this has been allocated, and have ended before it is freed.
-  const Status status =
-      in_order([&] { return cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream(Queue::compute)); },
-               [&] { return cudaStreamSynchronize(stream(Queue::compute)); });
-  if (status != Status::done) leased_ = nullptr;
-  memory = leased_;
-  return status;
-}
-
-void CudaLane::finish() {
-  (void)drain();
-  if (leased_) (void)cudaFreeAsync(leased_, stream(Queue::compute));
-  if (leased_bytes_) backend_.share().give_back(leased_bytes_);
-  leased_ = nullptr;
-  leased_bytes_ = 0;
-  (void)cudaGetLastError();
-}
 
 Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   auto* backend = new (std::nothrow) CudaBackend;

@@ -30,7 +30,7 @@ blaslift::Backend* open(const blaslift::OpenRequest& request, char* why, std::si
   plan.status = text.find(":no_memory") != text.npos ? blaslift::Status::no_memory : blaslift::Status::lost;
   plan.scribble = text.find(":torn") != text.npos;
   std::atexit(write_count);
-  return blaslift::make_host_backend(request.memory_limit, &plan);
+  return blaslift::make_host_backend(request, &plan);
 }
 
 }  // namespace

@@ -10,39 +10,26 @@
 #include <thread>
 
 #include "kernels/copy.hpp"
-#include "kernels/share.hpp"
 #include "kernels/transfer.hpp"
 
 namespace blaslift {
 namespace {
 
+void* fresh(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  void* p = std::aligned_alloc(alignment, (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
+#ifdef BLASLIFT_POISON
+  if (p) std::memset(p, 0xff, bytes);  // NaN in every precision: what is read without being written shows
+#endif
+  return p;
+}
+
 /// Everything happens when it is started, so there is nothing to wait for.
 class HostLane final : public EngineLane {
  public:
-  HostLane(Engine& engine, const UnderlyingGemm& underlying, Share& share, FaultPlan* faults)
-      : EngineLane(engine), underlying_(underlying), share_(share), slot_bytes_(engine.slot_bytes()), faults_(faults) {}
-  ~HostLane() {
-    (void)drain();
-    end_lease();
-  }
-
-  Status lease(std::size_t bytes, void*& memory) override {
-    end_lease();
-    if (fails()) return faults_->status;
-    if (!share_.take(bytes)) return Status::no_memory;
-    leased_ = bytes;
-    memory_ = memory = fresh(bytes);
-    return memory ? Status::done : Status::no_memory;
-  }
-
-  static void* fresh(std::size_t bytes) {
-    constexpr std::size_t alignment = 256;
-    void* p = std::aligned_alloc(alignment, (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
-#ifdef BLASLIFT_POISON
-    if (p) std::memset(p, 0xff, bytes);  // NaN in every precision: what is read without being written shows
-#endif
-    return p;
-  }
+  HostLane(Engine& engine, std::size_t bytes, const UnderlyingGemm& underlying, FaultPlan* faults)
+      : EngineLane(engine, bytes), underlying_(underlying), slot_bytes_(engine.slot_bytes()), faults_(faults) {}
+  ~HostLane() { (void)drain(); }
 
  private:
   Status wait(Queue, Ticket) override { return outcome(); }
@@ -72,65 +59,72 @@ class HostLane final : public EngineLane {
     return faults_->status;
   }
 
-  void end_lease() {
-    std::free(memory_);
-    memory_ = nullptr;
-    if (leased_) share_.give_back(leased_);
-    leased_ = 0;
-  }
-
   UnderlyingGemm underlying_;
-  Share& share_;
   const std::size_t slot_bytes_;
   FaultPlan* faults_;
-  void* memory_ = nullptr;
-  std::size_t leased_ = 0;
 };
 
 constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
 
 class HostBackend final : public Backend {
  public:
-  HostBackend(std::size_t memory, FaultPlan* faults)
+  HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
       : engine_(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes),
                 static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u)),
                 {this, [](void*) { return true; },
                  [](void* self, Slot& slot) {
-                   slot.memory = HostLane::fresh(static_cast<HostBackend*>(self)->engine_.slot_bytes());
+                   slot.memory = fresh(static_cast<HostBackend*>(self)->engine_.slot_bytes());
                    return slot.memory != nullptr;
+                 },
+                 [](void* self) {
+                   const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
+                   if (r.idle) r.idle(r.idle_context);
                  }}),
+        request_(request),
         faults_(faults) {
     facts_.memory = memory;
+    facts_.piece_bytes = engine_.slot_bytes();
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
-    share_.set_limit(facts_.memory);
   }
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  Lane* acquire(const UnderlyingGemm& underlying, Status& status) override {
-    if (faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at) return status = faults_->status, nullptr;
-    Lane* lane = new (std::nothrow) HostLane(engine_, underlying, share_, faults_);
+  Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
+    if (fails()) return status = faults_->status, nullptr;
+    Lane* lane = new (std::nothrow) HostLane(engine_, bytes, underlying, faults_);
     status = lane ? Status::done : Status::no_memory;
     return lane;
   }
 
   void release(Lane* lane) override { delete static_cast<HostLane*>(lane); }
 
+  Status allocate(std::size_t bytes, void*& memory) override {
+    if (fails()) return faults_->status;
+    memory = fresh(bytes);
+    return memory ? Status::done : Status::no_memory;
+  }
+
+  void free(void* memory) override { std::free(memory); }
+
+  Place place(const void*, std::size_t) override { return Place::pageable; }
+
  private:
+  bool fails() { return faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at; }
+
   DeviceFacts facts_{};
   Engine engine_;
-  Share share_;
+  const OpenRequest request_;
   FaultPlan* faults_;
 };
 
 }  // namespace
 
-Backend* make_host_backend(std::size_t memory_limit, FaultPlan* faults) {
+Backend* make_host_backend(const OpenRequest& request, FaultPlan* faults) {
   const auto pages = static_cast<std::size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES)));
   const std::size_t quarter = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
-  return new HostBackend(memory_limit ? memory_limit : quarter, faults);
+  return new HostBackend(request.memory_limit ? request.memory_limit : quarter, request, faults);
 }
 
 }  // namespace blaslift

@@ -7,7 +7,7 @@
 
 namespace blaslift {
 
-/// For tests: which device operation fails, and how.  Acquiring, leasing, waiting, marking, multiplying, sending,
+/// For tests: which device operation fails, and how.  Acquiring, allocating, waiting, marking, multiplying, sending,
 /// receiving, settling and idling are numbered from 1 in the order in which they happen, over all lanes and threads.
 struct FaultPlan {
   long at = 0;                   ///< this operation fails; 0: none
@@ -16,8 +16,8 @@ struct FaultPlan {
   std::atomic<long> seen{0};     ///< operations so far
 };
 
-/// @param memory_limit  bytes that all calls together may lease; 0: a quarter of the machine's memory
-/// @param faults        null, or kept by the caller as long as the backend, which is for ever
-Backend* make_host_backend(std::size_t memory_limit, FaultPlan* faults = nullptr);
+/// @param request  its memory_limit 0 means a quarter of the machine's memory
+/// @param faults   null, or kept by the caller as long as the backend, which is for ever
+Backend* make_host_backend(const OpenRequest& request, FaultPlan* faults = nullptr);
 
 }  // namespace blaslift

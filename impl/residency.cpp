@@ -1,0 +1,370 @@
+#include "impl/residency.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "impl/counters.hpp"
+
+namespace blaslift {
+namespace {
+
+/// What the program pays at its next store to a protected page; a transfer of that page costs a sixteenth.
+constexpr double protect_seconds_per_page = 1.4e-6;
+/// So a copy that is rewritten to this part between uses loses.
+constexpr double worthwhile_dirt = 1.0 / 16;
+/// What the program may lose to protection that has not paid off: so much at once, and this part of its time.
+constexpr double advance_seconds = 0.4, part_of_time = 0.02;
+
+constexpr double least_bytes = 1 << 20;
+constexpr std::size_t most_memories = 512, most_runs = 64;
+constexpr int uses_until_retry = 64;
+
+/// A number that changes, most likely, when the matrix does.
+std::uint64_t sample(const Stored& x) {
+  constexpr int samples = 64;
+  std::uint64_t hash = 0xcbf29ce484222325u, state = 1;
+  for (int i = 0; i < samples; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const auto row = static_cast<index>((state >> 33) % static_cast<std::uint64_t>(x.rows));
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const auto col = static_cast<index>((state >> 33) % static_cast<std::uint64_t>(x.cols));
+    std::uint64_t word[2] = {};
+    std::memcpy(word, static_cast<const char*>(x.at) + static_cast<std::size_t>(row + col * x.ld) * x.element, x.element);
+    hash = (hash ^ word[0]) * 0x100000001b3u;
+    hash = (hash ^ word[1]) * 0x100000001b3u;
+  }
+  return hash;
+}
+
+Block intersection(const Block& x, const Block& y) {
+  const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
+  return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
+}
+
+/// Fewer and longer runs: what lies between two of them is sent along.
+void merge(std::vector<Range>& runs) {
+  for (std::size_t gap = page_bytes; runs.size() > most_runs; gap *= 2) {
+    std::size_t last = 0;
+    for (std::size_t i = 1; i < runs.size(); ++i) {
+      if (runs[i].begin - runs[last].end <= gap)
+        runs[last].end = runs[i].end;
+      else
+        runs[++last] = runs[i];
+    }
+    runs.resize(last + 1);
+  }
+}
+
+}  // namespace
+
+Range Stored::range() const {
+  const auto begin = reinterpret_cast<Address>(at);
+  return {begin, begin + static_cast<std::size_t>((cols - 1) * ld + rows) * element};
+}
+
+void Residency::Copy::blocks_on(Range run, std::vector<Block>& blocks) const {
+  const Range matrix = of.range();
+  const Address begin = std::max(run.begin, matrix.begin), end = std::min(run.end, matrix.end);
+  if (begin >= end) return;
+  // An element on two pages belongs to both.
+  const auto first = static_cast<index>((begin - matrix.begin) / of.element),
+             last = static_cast<index>((end - matrix.begin + of.element - 1) / of.element) - 1;
+  index row = first % of.ld, col = first / of.ld;
+  if (row >= of.rows) row = 0, ++col;  // in the gap after a column
+  const index last_col = last / of.ld, last_row = std::min(last % of.ld, of.rows - 1);
+  if (col > last_col) return;
+  if (col == last_col) {
+    if (row <= last_row) blocks.push_back({row, col, last_row - row + 1, 1});
+    return;
+  }
+  if (row > 0) blocks.push_back({row, col++, of.rows - row, 1});
+  const bool whole_last = last_row == of.rows - 1;
+  const index whole = last_col - col + whole_last;
+  if (whole > 0) blocks.push_back({0, col, of.rows, whole});
+  if (!whole_last) blocks.push_back({0, last_col, last_row + 1, 1});
+}
+
+bool Residency::Copy::only_in(Range run, const Block& part) const {
+  std::vector<Block> blocks;
+  blocks_on(run, blocks);
+  return std::all_of(blocks.begin(), blocks.end(), [&](const Block& b) { return intersection(b, part) == b; });
+}
+
+void Residency::open(Arena& arena, Backend& backend, Tracker* tracker, const std::string& why) {
+  std::lock_guard lock(mutex_);
+  arena_ = &arena;
+  backend_ = &backend;
+  budget_ = arena.limit() / 2;
+  opened_ns_ = now_ns();
+  if (mode_ == ResidencyMode::off)
+    why_off_ = "switched off";
+  else if (!tracker)
+    why_off_ = why;
+  else
+    pages_ = std::make_unique<Pages>(*tracker);
+}
+
+std::string Residency::state() const {
+  std::lock_guard lock(mutex_);
+  return pages_ ? "on" : arena_ ? "off: " + why_off_ : "";
+}
+
+bool Residency::cares(const Stored& x) const {
+  if (mode_ == ResidencyMode::off || x.rows == 0 || x.cols == 0) return false;
+  // Pages between the columns would be protected, too.
+  const bool mostly_gaps = x.cols > 1 && 2 * x.rows < x.ld && static_cast<std::size_t>(x.ld - x.rows) * x.element >= page_bytes;
+  return !mostly_gaps && (mode_ == ResidencyMode::always || x.bytes() >= least_bytes);
+}
+
+/// Once a call, because it takes its time.
+bool Residency::blind(Glance& glance) {
+  if (!glance.taken) glance = {true, !pages_->blind().empty()};
+  return glance.blind;
+}
+
+Residency::Memory& Residency::recall(const Stored& x) {
+  const auto there = std::find_if(memories_.begin(), memories_.end(), [&](const Memory& m) { return m.of == x; });
+  if (there != memories_.end()) {
+    memories_.splice(memories_.begin(), memories_, there);
+  } else {
+    memories_.push_front({.of = x});
+    if (memories_.size() > most_memories) memories_.pop_back();
+  }
+  return memories_.front();
+}
+
+/// Ski rental against the program's own stores: what has been seen unchanged deserves a copy, after every disappointment
+/// only when it has been seen unchanged four times as often; what is new gets an advance.
+bool Residency::deserves(const Memory& m, double bytes) const {
+  if (mode_ == ResidencyMode::always) return true;
+  if (m.refused > 0) return false;
+  if (m.unchanged >= (m.rewritten ? 1 << std::min(2 * m.rewritten, 12) : 1)) return true;
+  const double credit = advance_seconds + part_of_time * 1e-9 * static_cast<double>(now_ns() - opened_ns_) - spent_;
+  return m.rewritten == 0 && bytes / page_bytes * protect_seconds_per_page <= credit;
+}
+
+Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
+  return std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) {
+    const Address at = reinterpret_cast<Address>(x.at), base = reinterpret_cast<Address>(c.of.at);
+    if (c.of.element != x.element || c.of.ld != x.ld || at < base || (at - base) % x.element != 0) return false;
+    const auto offset = static_cast<index>((at - base) / x.element);
+    where = {offset % x.ld, offset / x.ld, x.rows, x.cols};
+    return where.row + x.rows <= c.of.rows && where.col + x.cols <= c.of.cols;
+  });
+}
+
+Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Glance& glance) {
+  Prospect prospect;
+  std::lock_guard lock(mutex_);
+  if (!pages_) return prospect;
+  Memory& m = recall(x);
+  if (m.refused > 0) --m.refused;
+  Block where;
+  if (const auto copy = find(x, where); copy != copies_.end() && !blind(glance))
+    if (prospect = take_hold(copy, where, x, writes, reads, m); prospect.hold) return prospect;
+  if (!reads) return prospect;
+  const std::uint64_t contents = sample(x);
+  if (m.seen && contents == m.contents) {
+    ++m.unchanged;
+    if (m.result) ++m.chained;
+  } else {
+    m.unchanged = m.chained = 0;
+  }
+  m.seen = true;
+  m.result = false;
+  m.contents = contents;
+  prospect.unchanged = m.unchanged > 0;
+  prospect.missed = m.missed;
+  return prospect;
+}
+
+Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& where, const Stored& x, bool writes,
+                                         bool reads, Memory& m) {
+  if (copy->alone || (writes && copy->users > 0)) return {};
+  const Range pages = pages_of(x.range());
+  const auto first = (pages.begin - copy->pages.begin) / page_bytes;
+  std::vector<Range> dirty;
+  Stamp now = 0;
+  const bool known = pages_->dirty(pages, copy->since.data() + first, dirty, now);
+  if (!dirty.empty() && copy->users > 0) return {};
+
+  Prospect p;
+  Hold& hold = p.hold;
+  for (const Range& run : dirty)
+    for (Address page = run.begin; page < run.end; page += page_bytes) {
+      // A page with elements of the copy outside this operand stays dirty: those are not sent now.
+      if (copy->only_in({page, page + page_bytes}, where))
+        hold.good_from.emplace_back((page - copy->pages.begin) / page_bytes, now);
+    }
+  merge(dirty);
+  std::vector<Block> blocks;
+  for (const Range& run : dirty) copy->blocks_on(run, blocks);
+  p.spared = x.bytes();
+  for (const Block& b : blocks) {
+    Block part = intersection(b, where);
+    if (part.rows <= 0 || part.cols <= 0) continue;
+    part.row -= where.row;
+    part.col -= where.col;
+    hold.missing.push_back(part);
+    p.spared -= static_cast<double>(part.rows) * static_cast<double>(part.cols) * static_cast<double>(x.element);
+  }
+  const bool rewritten = x.bytes() - p.spared > std::max(worthwhile_dirt * x.bytes(), 4.0 * page_bytes);
+  if (!known || (rewritten && mode_ != ResidencyMode::always)) {
+    ++m.rewritten;
+    drop(copy);
+    return {};
+  }
+  if (!reads) {
+    hold.missing.clear();
+    p.spared = 0;
+  }
+  spent_ -= copy->price;
+  copy->price = 0;
+  copy->used = ++uses_;
+  ++copy->users;
+  copy->alone = writes || !hold.missing.empty();
+  hold.copy = copy;
+  hold.alone = copy->alone;
+  hold.writes = writes;
+  hold.where = where;
+  hold.pages = pages;
+  hold.ld = copy->of.rows;
+  hold.bytes = copy->bytes;
+  hold.device = copy->device + static_cast<std::size_t>(where.row + where.col * hold.ld) * x.element;
+  return p;
+}
+
+Residency::Copies::iterator Residency::oldest_unused() {
+  auto oldest = copies_.end();
+  for (auto c = copies_.begin(); c != copies_.end(); ++c)
+    if (c->users == 0 && (oldest == copies_.end() || c->used < oldest->used)) oldest = c;
+  return oldest;
+}
+
+/// Within the budget, at the cost of what has not been used for longest.
+bool Residency::make_room(std::size_t bytes) {
+  while (kept_ + bytes > budget_) {
+    const auto oldest = oldest_unused();
+    if (oldest == copies_.end()) return false;
+    drop(oldest);
+  }
+  return true;
+}
+
+Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance& glance) {
+  Hold hold;
+  const auto bytes = static_cast<std::size_t>(x.bytes());
+  {
+    std::lock_guard lock(mutex_);
+    if (!pages_) return hold;
+    const Memory& m = recall(x);
+    if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return hold;
+    if (!deserves(m, x.bytes())) return hold;
+    if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return hold;  // in use
+    if (backend_->place(x.at, x.range().size()) != Place::pageable || blind(glance) || !make_room(bytes)) return hold;
+    kept_ += bytes;
+  }
+  void* device = nullptr;
+  const bool room = arena_->take(bytes, false, device) == Status::done;
+
+  std::lock_guard lock(mutex_);
+  Memory& m = recall(x);
+  const Range pages = pages_of(x.range());
+  Stamp now = 0;
+  const bool covered = room && pages_->protect(pages, now).empty();
+  if (!covered) {
+    if (room) {
+      arena_->give_back(device, bytes);
+      m.refused = uses_until_retry;
+    }
+    kept_ -= bytes;
+    return hold;
+  }
+  Copy copy{x, pages, static_cast<char*>(device), bytes, std::vector<Stamp>(pages.size() / page_bytes, now)};
+  copy.users = 1;
+  copy.alone = true;
+  copy.used = ++uses_;
+  if (m.unchanged == 0) copy.price = x.bytes() / page_bytes * protect_seconds_per_page;
+  spent_ += copy.price;
+  m.missed = 0;
+  copies_.push_front(std::move(copy));
+  hold.copy = copies_.begin();
+  hold.fresh = true;
+  hold.alone = true;
+  hold.writes = writes;
+  hold.where = {0, 0, x.rows, x.cols};
+  hold.pages = pages;
+  hold.device = device;
+  hold.ld = x.rows;
+  hold.bytes = bytes;
+  if (reads) hold.missing.push_back({0, 0, x.rows, x.cols});
+  return hold;
+}
+
+void Residency::before_writing(const Stored& C) {
+  std::lock_guard lock(mutex_);
+  if (!pages_) return;
+  const Range written = pages_of(C.range());
+  for (const Copy& c : copies_) {
+    const Range both{std::max(written.begin, c.pages.begin), std::min(written.end, c.pages.end)};
+    if (both.begin < both.end) pages_->uncover(both);
+  }
+}
+
+void Residency::close(Hold& hold, bool good) {
+  if (!hold) return;
+  hold.device = nullptr;
+  {
+    std::lock_guard lock(mutex_);
+    Copy& copy = *hold.copy;
+    --copy.users;
+    if (hold.alone) {
+      copy.alone = false;
+      Stamp now = 0;
+      if (good && hold.writes) good = pages_->protect_again(hold.pages, now);
+      if (!good) {
+        // What was to be sent again only still is; anything else on the device may be half written.
+        if (hold.fresh || hold.writes) drop(hold.copy);
+      } else if (hold.writes) {
+        const bool all = hold.where.rows == copy.of.rows && hold.where.cols == copy.of.cols;
+        for (Address page = hold.pages.begin; page < hold.pages.end; page += page_bytes)
+          if (all || copy.only_in({page, page + page_bytes}, hold.where))
+            copy.since[(page - copy.pages.begin) / page_bytes] = now;
+      } else {
+        for (const auto& [page, stamp] : hold.good_from) copy.since[page] = stamp;
+      }
+    }
+  }
+  arena_->changed();
+}
+
+void Residency::note_result(const Stored& C) {
+  std::lock_guard lock(mutex_);
+  if (!pages_) return;
+  Memory& m = recall(C);
+  m.contents = sample(C);
+  m.seen = m.result = true;
+}
+
+void Residency::note_missed(const Stored& x, double seconds) {
+  std::lock_guard lock(mutex_);
+  if (pages_) recall(x).missed += seconds;
+}
+
+bool Residency::evict_one() {
+  std::lock_guard lock(mutex_);
+  const auto oldest = oldest_unused();
+  if (oldest == copies_.end()) return false;
+  drop(oldest);
+  return true;
+}
+
+Residency::Copies::iterator Residency::drop(Copies::iterator copy) {
+  pages_->uncover(copy->pages);
+  arena_->give_back(copy->device, copy->bytes);
+  kept_ -= copy->bytes;
+  return copies_.erase(copy);
+}
+
+}  // namespace blaslift
