@@ -102,7 +102,7 @@ class Operands {
   /// Once, as soon as the device is open.
   void locate(Backend& backend) {
     if (std::exchange(located_, true)) return;
-    for (Operand* x : all()) x->place = backend.place(x->stored.at, x->stored.range().size());
+    for (Operand* x : all()) x->place = backend.place(x->stored.at, x->stored.range().size(), false);
   }
 
   /// Once, after locate: takes hold of the copies that there are.
@@ -114,9 +114,11 @@ class Operands {
     }
   }
 
-  /// After look: makes copies to be filled by this call, of what deserves one.
+  /// After look: makes copies to be filled by this call, of what deserves one; the larger input first.
   void keep() {
-    for (Operand* x : all())
+    auto order = all();
+    if (b.stored.bytes() > a.stored.bytes()) std::swap(order[0], order[1]);
+    for (Operand* x : order)
       if (x->cared_for && !x->known.hold)
         x->known.hold = runtime_.residency.keep(x->stored, x->writes, x->reads, glance_);
   }
@@ -219,8 +221,11 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
   Cut cut;
   if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
+  // Pieces of small results are small, so that several threads share them.
+  constexpr std::size_t least_piece = std::size_t{256} << 10;
+  const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 64);
   t.schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents,
-                         backend.facts().piece_bytes);
+                         std::min(piece, backend.facts().piece_bytes));
 
   const auto direct = [](const Operand& o) { return o.place == Place::reachable || o.place == Place::on_a_device; };
   // A piece of C that a failure tears is computed again, so it may not be needed for that.
@@ -285,9 +290,8 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
     reason = Reason::failed;
   } else {
     c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
-    const bool c_kept = operands.c.known.hold ? true : false;
     operands.close(true);
-    if (operands.c.cared_for && !c_kept) r.residency.note_result(operands.c.stored);
+    if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
   }
   const std::uint64_t elapsed = now_ns() - start;
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
+#include <utility>
 
 #include "impl/counters.hpp"
 
@@ -19,23 +20,8 @@ constexpr double advance_seconds = 0.4, part_of_time = 0.02;
 constexpr double least_bytes = 1 << 20;
 constexpr std::size_t most_memories = 512, most_runs = 64;
 constexpr int uses_until_retry = 64;
-
-/// A number that changes, most likely, when the matrix does.
-std::uint64_t sample(const Stored& x) {
-  constexpr int samples = 64;
-  std::uint64_t hash = 0xcbf29ce484222325u, state = 1;
-  for (int i = 0; i < samples; ++i) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto row = static_cast<index>((state >> 33) % static_cast<std::uint64_t>(x.rows));
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    const auto col = static_cast<index>((state >> 33) % static_cast<std::uint64_t>(x.cols));
-    std::uint64_t word[2] = {};
-    std::memcpy(word, static_cast<const char*>(x.at) + static_cast<std::size_t>(row + col * x.ld) * x.element, x.element);
-    hash = (hash ^ word[0]) * 0x100000001b3u;
-    hash = (hash ^ word[1]) * 0x100000001b3u;
-  }
-  return hash;
-}
+/// Changed samples that mean a matrix was rewritten: twice what worthwhile dirt would show.
+constexpr int rewritten_samples = 8;
 
 Block intersection(const Block& x, const Block& y) {
   const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
@@ -57,6 +43,23 @@ void merge(std::vector<Range>& runs) {
 }
 
 }  // namespace
+
+Residency::Sample Residency::sample(const Stored& x) {
+  Sample words{};
+  std::uint64_t state = 1;
+  auto random = [&state](index below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<index>((state >> 33) % static_cast<std::uint64_t>(below));
+  };
+  for (std::uint64_t& word : words) {
+    const index row = random(x.rows), col = random(x.cols);
+    std::uint64_t element[2] = {};
+    std::memcpy(element, static_cast<const char*>(x.at) + static_cast<std::size_t>(row + col * x.ld) * x.element,
+                x.element);
+    word = element[0] * 0x9e3779b97f4a7c15u + element[1];
+  }
+  return words;
+}
 
 Range Stored::range() const {
   const auto begin = reinterpret_cast<Address>(at);
@@ -135,13 +138,16 @@ Residency::Memory& Residency::recall(const Stored& x) {
 }
 
 /// Ski rental against the program's own stores: what has been seen unchanged deserves a copy, after every disappointment
-/// only when it has been seen unchanged four times as often; what is new gets an advance.
+/// only when it has been seen unchanged four times as often.  What is seen for the first time gets an advance, one
+/// operand at a time.
 bool Residency::deserves(const Memory& m, double bytes) const {
   if (mode_ == ResidencyMode::always) return true;
   if (m.refused > 0) return false;
   if (m.unchanged >= (m.rewritten ? 1 << std::min(2 * m.rewritten, 12) : 1)) return true;
+  const bool owing = std::any_of(copies_.begin(), copies_.end(), [](const Copy& c) { return c.price > 0; });
+  if (owing || m.uses > 1) return false;
   const double credit = advance_seconds + part_of_time * 1e-9 * static_cast<double>(now_ns() - opened_ns_) - spent_;
-  return m.rewritten == 0 && bytes / page_bytes * protect_seconds_per_page <= credit;
+  return bytes / page_bytes * protect_seconds_per_page <= credit;
 }
 
 Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
@@ -161,19 +167,30 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
   Memory& m = recall(x);
   if (m.refused > 0) --m.refused;
   Block where;
-  if (const auto copy = find(x, where); copy != copies_.end() && !blind(glance))
-    if (prospect = take_hold(copy, where, x, writes, reads, m); prospect.hold) return prospect;
-  if (!reads) return prospect;
-  const std::uint64_t contents = sample(x);
-  if (m.seen && contents == m.contents) {
+  const auto copy = find(x, where);
+  if (copy == copies_.end() && !reads) return prospect;
+
+  const Sample before = std::exchange(m.contents, reads ? sample(x) : m.contents);
+  int changed = 0;
+  for (std::size_t i = 0; i < before.size(); ++i) changed += before[i] != m.contents[i];
+  const std::uint64_t last = std::exchange(m.used, ++uses_);
+  const bool seen = m.uses++ > 0, result = std::exchange(m.result, false);
+  if (seen && changed == 0) {
     ++m.unchanged;
-    if (m.result) ++m.chained;
+    if (result) ++m.chained;
   } else {
     m.unchanged = m.chained = 0;
   }
-  m.seen = true;
-  m.result = false;
-  m.contents = contents;
+  if (copy != copies_.end()) {
+    if (backend_->place(x.at, x.range().size(), true) != Place::pageable) return prospect;
+    if (mode_ == ResidencyMode::automatic && seen && changed >= rewritten_samples && copy->written < last) {
+      // No need to ask the kernel, which would protect everything again.
+      if (copy->users == 0) drop(copy, Unused::rewritten);
+      ++m.rewritten;
+    } else if (!blind(glance)) {
+      prospect = take_hold(copy, where, x, writes, reads, m);
+    }
+  }
   prospect.unchanged = m.unchanged > 0;
   prospect.missed = m.missed;
   return prospect;
@@ -212,6 +229,7 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   const bool rewritten = x.bytes() - p.spared > std::max(worthwhile_dirt * x.bytes(), 4.0 * page_bytes);
   if (!known || (rewritten && mode_ != ResidencyMode::always)) {
     ++m.rewritten;
+    m.unchanged = m.chained = 0;
     drop(copy);
     return {};
   }
@@ -262,7 +280,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return hold;
     if (!deserves(m, x.bytes())) return hold;
     if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return hold;  // in use
-    if (backend_->place(x.at, x.range().size()) != Place::pageable || blind(glance) || !make_room(bytes)) return hold;
+    if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes)) return hold;
     kept_ += bytes;
   }
   void* device = nullptr;
@@ -327,6 +345,7 @@ void Residency::close(Hold& hold, bool good) {
         // What was to be sent again only still is; anything else on the device may be half written.
         if (hold.fresh || hold.writes) drop(hold.copy);
       } else if (hold.writes) {
+        copy.written = ++uses_;
         const bool all = hold.where.rows == copy.of.rows && hold.where.cols == copy.of.cols;
         for (Address page = hold.pages.begin; page < hold.pages.end; page += page_bytes)
           if (all || copy.only_in({page, page + page_bytes}, hold.where))
@@ -344,7 +363,9 @@ void Residency::note_result(const Stored& C) {
   if (!pages_) return;
   Memory& m = recall(C);
   m.contents = sample(C);
-  m.seen = m.result = true;
+  m.used = ++uses_;
+  m.uses = std::max(m.uses, 1);
+  m.result = true;
 }
 
 void Residency::note_missed(const Stored& x, double seconds) {
@@ -360,11 +381,11 @@ bool Residency::evict_one() {
   return true;
 }
 
-Residency::Copies::iterator Residency::drop(Copies::iterator copy) {
-  pages_->uncover(copy->pages);
+void Residency::drop(Copies::iterator copy, Unused why) {
+  if (why == Unused::unprotect) pages_->uncover(copy->pages);
   arena_->give_back(copy->device, copy->bytes);
   kept_ -= copy->bytes;
-  return copies_.erase(copy);
+  copies_.erase(copy);
 }
 
 }  // namespace blaslift

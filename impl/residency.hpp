@@ -1,5 +1,6 @@
 // Residency: device copies of operands that stay valid between calls, and the decision which operands deserve one.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -39,7 +40,7 @@ class Residency {
     int users = 0;
     bool alone = false;  ///< being filled, sent again or written
     double price = 0;    ///< what the program may lose by it, until it has paid off
-    std::uint64_t used = 0;
+    std::uint64_t used = 0, written = 0;  ///< when last, by a call of ours
 
     /// The elements on these pages, as blocks; at most three for one run.
     void blocks_on(Range run, std::vector<Block>& blocks) const;
@@ -107,7 +108,7 @@ class Residency {
   /// The call is over; `good`: what was missing has been uploaded, and what was written is in the host's memory, too.
   void close(Hold& hold, bool good);
 
-  /// C has been written without a copy being kept: its contents are remembered to see whether they are used again.
+  /// C has been written: its contents are remembered to see whether they are used again.
   void note_result(const Stored& C);
 
   /// A copy of this operand would have saved so much.
@@ -117,17 +118,22 @@ class Residency {
   bool evict_one();
 
  private:
+  /// Some elements, to tell whether the matrix seems to have changed.
+  using Sample = std::array<std::uint64_t, 64>;
+  static Sample sample(const Stored& matrix);
+
   /// What is remembered of an operand, with or without a copy.
   struct Memory {
     Stored of{};
-    std::uint64_t contents = 0;  ///< of sampled elements, when last seen
+    Sample contents{};           ///< when last seen
+    std::uint64_t used = 0;  ///< when that was
+    int uses = 0;
     int unchanged = 0;           ///< uses in a row that found the same contents
     int rewritten = 0;           ///< copies that turned out to have been rewritten
     int chained = 0;             ///< results that a later call used, as they were
     bool result = false;         ///< the last call wrote it
     int refused = 0;             ///< uses until protecting is tried again
     double missed = 0;
-    bool seen = false;
   };
 
   using Copies = std::list<Copy>;
@@ -140,7 +146,8 @@ class Residency {
   Copies::iterator oldest_unused();
   Prospect take_hold(Copies::iterator copy, const Block& where, const Stored& operand, bool writes, bool reads,
                      Memory& memory);
-  Copies::iterator drop(Copies::iterator copy);
+  enum class Unused : std::uint8_t { unprotect, rewritten };
+  void drop(Copies::iterator copy, Unused why = Unused::unprotect);
 
   const ResidencyMode mode_;
   mutable std::mutex mutex_;  ///< never held while memory is asked for

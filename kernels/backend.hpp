@@ -104,7 +104,8 @@ class Backend {
   virtual void free(void* memory) = 0;
 
   /// Where the program's memory [memory, memory + bytes) is; bytes is at least one.
-  virtual Place place(const void* memory, std::size_t bytes) = 0;
+  /// @param everywhere  look for parts of pageable memory that a device may write into; otherwise only at its ends
+  virtual Place place(const void* memory, std::size_t bytes, bool everywhere) = 0;
 
  protected:
   ~Backend() = default;

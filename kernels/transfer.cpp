@@ -69,19 +69,15 @@ bool Engine::start() {
   std::lock_guard lock(starting_);
   if (tried_) return started_;
   tried_ = true;
-  Slot* slots = new (std::nothrow) Slot[static_cast<std::size_t>(2 * threads_ * slots_per_thread)];
-  if (!slots) return false;
-  for (int i = 0; i < 2 * threads_ * slots_per_thread; ++i)
-    if (!hooks_.make(hooks_.context, slots[i])) return false;
   SignalsBlocked blocked;
   const cpu_set_t allowed = processors();
   try {
     for (int i = 0; i < 2 * threads_; ++i) {
       const Direction direction = i < threads_ ? Direction::in : Direction::out;
-      std::thread thread([this, direction, mine = slots + i * slots_per_thread, watches = i == 0, allowed] {
+      std::thread thread([this, direction, watches = i == 0, allowed] {
         pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
         (void)sched_setaffinity(0, sizeof allowed, &allowed);
-        run(direction, mine, watches);
+        direction == Direction::in ? send_all(watches) : receive_all();
       });
       thread.detach();
     }
@@ -129,17 +125,49 @@ void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watc
   }
 }
 
-void Engine::run(Direction direction, Slot* slots, bool watches) {
+void Engine::send_all(bool watches) {
   const bool usable = hooks_.start(hooks_.context);
-  Team& team = teams_[static_cast<int>(direction)];
-  for (int next = 0;; next = (next + 1) % slots_per_thread) {
+  Team& team = teams_[static_cast<int>(Direction::in)];
+  Slot slots[slots_in];
+  for (int next = 0;; next = (next + 1) % slots_in) {
     std::unique_lock lock(team.mutex);
     await_job(team, lock, watches);
     const Job job = team.jobs.front();
     team.jobs.pop_front();
     lock.unlock();
     if (!usable) job.lane->fail(Status::lost);
-    job.lane->serve(direction, job, slots[next]);
+    if (!have(slots[next])) job.lane->fail(Status::no_memory);
+    job.lane->send_piece(job, slots[next]);
+  }
+}
+
+/// The device fills one slot while the thread empties another.
+void Engine::receive_all() {
+  const bool usable = hooks_.start(hooks_.context);
+  Team& team = teams_[static_cast<int>(Direction::out)];
+  struct Receiving {
+    Job job{};
+    bool started = false;
+    Slot slot{};
+  } ring[slots_out];
+  for (int first = 0, count = 0;;) {
+    std::unique_lock lock(team.mutex);
+    if (count == 0) await_job(team, lock, false);
+    if (count < slots_out && !team.jobs.empty()) {
+      Receiving& next = ring[(first + count++) % slots_out];
+      next.job = team.jobs.front();
+      team.jobs.pop_front();
+      lock.unlock();
+      if (!usable) next.job.lane->fail(Status::lost);
+      if (!have(next.slot)) next.job.lane->fail(Status::no_memory);
+      next.started = next.job.lane->start_receiving(next.job, next.slot);
+    } else {
+      lock.unlock();
+      Receiving& oldest = ring[first];
+      oldest.job.lane->end_receiving(oldest.job, oldest.slot, oldest.started);
+      first = (first + 1) % slots_out;
+      --count;
+    }
   }
 }
 
@@ -217,7 +245,7 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
 Status EngineLane::upload(const Transfer& t, After after) {
   if (const Status failed = status(); failed != Status::done) return failed;
   if (by_caller()) {
-    serve(Direction::in, {this, add(after, 1, nullptr), t}, own_);
+    send_piece({this, add(after, 1, nullptr), t}, own_);
     return status();
   }
   if (!engine_.start()) return Status::no_memory;
@@ -238,7 +266,8 @@ Status EngineLane::upload(const Transfer& t, After after) {
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (const Status failed = status(); failed != Status::done) return failed;
   if (by_caller()) {
-    serve(Direction::out, {this, add(after, 1, &landed), t}, own_);
+    const Engine::Job job{this, add(after, 1, &landed), t};
+    end_receiving(job, own_, start_receiving(job, own_));
     return status();
   }
   if (!engine_.start()) return Status::no_memory;
@@ -286,45 +315,71 @@ Status EngineLane::drain() {
   return std::exchange(status_, Status::done);
 }
 
-void EngineLane::serve(Direction direction, const Engine::Job& job, Slot& slot) {
+/// False if something has failed, now or before.
+template <class Step>
+bool EngineLane::unless_failed(Step step) {
+  Status now = status();
+  if (now != Status::done) return false;
   try {
-    if (status() == Status::done) direction == Direction::in ? upload_piece(job, slot) : download_piece(job, slot);
+    now = step();
   } catch (const std::exception&) {
-    fail(Status::no_memory);
+    now = Status::no_memory;
   }
+  fail(now);
+  return now == Status::done;
+}
+
+void EngineLane::end_piece() {
   std::lock_guard lock(mutex_);
   --jobs_;
   changed_.notify_all();  // under the lock: the lane may be gone as soon as it is free
 }
 
-void EngineLane::upload_piece(const Engine::Job& job, Slot& slot) {
+void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
-  if (const Status settled = settle(slot); settled != Status::done) return fail(settled);
-  if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
-  if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return fail(begun);
-  {
-    std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
-    if (const Status sent = send(slot, p); sent != Status::done) return fail(sent);
-  }
-  piece_started(Queue::in, job.ticket);
+  unless_failed([&] {
+    if (const Status settled = settle(slot); settled != Status::done) return settled;
+    if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+    if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
+    {
+      std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
+      if (const Status sent = send(slot, p); sent != Status::done) return sent;
+    }
+    piece_started(Queue::in, job.ticket);
+    return Status::done;
+  });
+  end_piece();
 }
 
-void EngineLane::download_piece(const Engine::Job& job, Slot& slot) {
+bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
+  return unless_failed([&] {
+    if (const Status begun = begin(Queue::out, job.ticket); begun != Status::done) return begun;
+    {
+      std::lock_guard in_queue(queues_[static_cast<int>(Queue::out)]);
+      if (const Status received = receive(slot, job.piece); received != Status::done) return received;
+    }
+    piece_started(Queue::out, job.ticket);
+    return Status::done;
+  });
+}
+
+void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started) {
   const Transfer& p = job.piece;
-  if (const Status begun = begin(Queue::out, job.ticket); begun != Status::done) return fail(begun);
-  {
-    std::lock_guard in_queue(queues_[static_cast<int>(Queue::out)]);
-    if (const Status received = receive(slot, p); received != Status::done) return fail(received);
-  }
-  piece_started(Queue::out, job.ticket);
-  if (const Status settled = settle(slot); settled != Status::done) return fail(settled);
-  if (!p.direct) copy_block(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
-  std::atomic<bool>* landed;
-  {
-    std::lock_guard lock(mutex_);
-    landed = operations_[static_cast<std::size_t>(job.ticket)].landed;
-  }
-  landed->store(true, std::memory_order_release);
+  if (started) unless_failed([&] {
+      if (const Status settled = settle(slot); settled != Status::done) return settled;
+      if (!p.direct) {
+        const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
+        copy(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
+      }
+      std::atomic<bool>* landed;
+      {
+        std::lock_guard lock(mutex_);
+        landed = operations_[static_cast<std::size_t>(job.ticket)].landed;
+      }
+      landed->store(true, std::memory_order_release);
+      return Status::done;
+    });
+  end_piece();
 }
 
 }  // namespace blaslift

@@ -25,15 +25,16 @@ struct Slot {
 
 class EngineLane;
 
-/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns `slots_per_thread` slots and
-/// takes pieces in the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting
-/// when the process exits.
+/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns some slots and takes pieces in
+/// the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting when the process
+/// exits.
 ///
 /// Why it cannot hang: a piece waits only for its thread's own earlier copies and for operations asked for before it;
 /// these are all taken before it, by teams that never wait for later ones.
 class Engine {
  public:
-  static constexpr int slots_per_thread = 3;
+  /// While the processor fills or empties one, the device moves the others.
+  static constexpr int slots_in = 3, slots_out = 2;
 
   /// What the backend does for the engine's threads.
   struct Hooks {
@@ -49,7 +50,7 @@ class Engine {
 
   std::size_t slot_bytes() const { return slot_bytes_; }
 
-  /// Makes all slots and starts all threads, once.  False if there is no memory or no thread to be had.
+  /// Starts all threads, once; they make their slots as they need them.  False if there is no thread to be had.
   bool start();
 
   struct Job {
@@ -69,8 +70,10 @@ class Engine {
     std::condition_variable changed;
     std::deque<Job> jobs;
   };
-  void run(Direction direction, Slot* slots, bool watches);
+  void send_all(bool watches);
+  void receive_all();
   void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches);
+  bool have(Slot& slot) { return slot.memory || hooks_.make(hooks_.context, slot); }
 
   const std::size_t slot_bytes_;
   const int threads_;
@@ -144,9 +147,13 @@ class EngineLane : public Lane {
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
   Status status();
-  void serve(Direction direction, const Engine::Job& job, Slot& slot);
-  void upload_piece(const Engine::Job& job, Slot& slot);
-  void download_piece(const Engine::Job& job, Slot& slot);
+  /// One piece, from an engine's thread or the caller's: uploads in one step, downloads in two.
+  void send_piece(const Engine::Job& job, Slot& slot);
+  bool start_receiving(const Engine::Job& job, Slot& slot);
+  void end_receiving(const Engine::Job& job, Slot& slot, bool started);
+  template <class Step>
+  bool unless_failed(Step step);
+  void end_piece();
   Status begin(Queue queue, Ticket ticket);
   void piece_started(Queue queue, Ticket ticket);
 

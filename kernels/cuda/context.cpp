@@ -59,7 +59,7 @@ Allocation allocation_of(CUdeviceptr address) {
 
 }  // namespace
 
-Place place_of(const void* memory, std::size_t bytes) {
+Place place_of(const void* memory, std::size_t bytes, bool everywhere) {
   const auto begin = reinterpret_cast<CUdeviceptr>(memory), end = begin + bytes;
   const Allocation first = allocation_of(begin);
   if (first.size) {
@@ -67,7 +67,7 @@ Place place_of(const void* memory, std::size_t bytes) {
     return first.begin <= begin && end <= first.begin + first.size ? Place::reachable : Place::mixed;
   }
   constexpr CUdeviceptr stride = CUdeviceptr{2} << 20;
-  for (CUdeviceptr at = begin + stride; at < end; at += stride)
+  for (CUdeviceptr at = begin + stride; everywhere && at < end; at += stride)
     if (allocation_of(at).size) return Place::mixed;
   return allocation_of(end - 1).size ? Place::mixed : Place::pageable;
 }

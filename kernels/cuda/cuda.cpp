@@ -20,7 +20,8 @@
 namespace blaslift {
 namespace {
 
-constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
+// Smaller copies leave the bus waiting between them.
+constexpr std::size_t most_slot_bytes = std::size_t{4} << 20;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
@@ -150,23 +151,19 @@ class CudaLane final : public EngineLane {
   }
 
   Status send(Slot& slot, const Transfer& p) override {
-    const std::size_t width = static_cast<std::size_t>(p.rows) * p.element;
     return in_order(
         [&] {
-          return cudaMemcpy2DAsync(p.device, pitch(p, p.ldd), p.direct ? p.host : slot.memory,
-                                   p.direct ? pitch(p, p.ldh) : width, width, static_cast<std::size_t>(p.cols),
-                                   p.direct ? cudaMemcpyDefault : cudaMemcpyHostToDevice, stream(Queue::in));
+          return p.direct ? copy(p, p.device, p.ldd, p.host, p.ldh, cudaMemcpyDefault, Queue::in)
+                          : copy(p, p.device, p.ldd, slot.memory, p.rows, cudaMemcpyHostToDevice, Queue::in);
         },
         [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
   }
 
   Status receive(Slot& slot, const Transfer& p) override {
-    const std::size_t width = static_cast<std::size_t>(p.rows) * p.element;
     return in_order(
         [&] {
-          return cudaMemcpy2DAsync(p.direct ? p.host : slot.memory, p.direct ? pitch(p, p.ldh) : width, p.device,
-                                   pitch(p, p.ldd), width, static_cast<std::size_t>(p.cols),
-                                   p.direct ? cudaMemcpyDefault : cudaMemcpyDeviceToHost, stream(Queue::out));
+          return p.direct ? copy(p, p.host, p.ldh, p.device, p.ldd, cudaMemcpyDefault, Queue::out)
+                          : copy(p, slot.memory, p.rows, p.device, p.ldd, cudaMemcpyDeviceToHost, Queue::out);
         },
         [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::out)); });
   }
@@ -180,9 +177,15 @@ class CudaLane final : public EngineLane {
     return status;
   }
 
-  /// CUDA refuses pitches beyond 2 GiB; a single column needs none.
-  static std::size_t pitch(const Transfer& p, index ld) {
-    return static_cast<std::size_t>(p.cols == 1 ? p.rows : ld) * p.element;
+  /// In one dimension where both sides allow: faster, and CUDA refuses pitches beyond 2 GiB, which one column has no
+  /// need of.
+  cudaError_t copy(const Transfer& p, void* to, index ldt, const void* from, index lds, cudaMemcpyKind kind,
+                   Queue queue) const {
+    const std::size_t width = static_cast<std::size_t>(p.rows) * p.element, cols = static_cast<std::size_t>(p.cols);
+    if (cols == 1 || (ldt == p.rows && lds == p.rows))
+      return cudaMemcpyAsync(to, from, width * cols, kind, stream(queue));
+    return cudaMemcpy2DAsync(to, static_cast<std::size_t>(ldt) * p.element, from,
+                             static_cast<std::size_t>(lds) * p.element, width, cols, kind, stream(queue));
   }
 
   cudaStream_t stream(Queue queue) const { return streams_[static_cast<int>(queue)]; }
@@ -265,7 +268,9 @@ class CudaBackend final : public Backend {
     visit.end(context_);
   }
 
-  Place place(const void* memory, std::size_t bytes) override { return place_of(memory, bytes); }
+  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
+    return place_of(memory, bytes, everywhere);
+  }
 
  private:
   std::string open_on(int device, const OpenRequest& request) {

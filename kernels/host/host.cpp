@@ -108,7 +108,7 @@ class HostBackend final : public Backend {
 
   void free(void* memory) override { std::free(memory); }
 
-  Place place(const void*, std::size_t) override { return Place::pageable; }
+  Place place(const void*, std::size_t, bool) override { return Place::pageable; }
 
  private:
   bool fails() { return faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at; }

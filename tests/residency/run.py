@@ -95,7 +95,7 @@ class Torture:
 def told(run: Run) -> dict:
     """What the program says that it did."""
     lines = [line for line in run.stdout.splitlines() if line.startswith('{"steps"')]
-    return json.loads(lines[-1]) if lines else {"products": 0, "writers": {}}
+    return json.loads(lines[-1]) if lines else {"products": 0, "failed_moves": 0, "writers": {}}
 
 
 def prove(torture: Torture, *arguments: str) -> list[str]:
@@ -125,7 +125,8 @@ def moved_and_spared(reports: list[dict]) -> tuple[int, int]:
 
 def case_errors(torture: Torture, case: Case, run: Run) -> tuple[list[str], tuple, str]:
     """What is wrong with a run, its row of the table, and what it says of residency."""
-    errors = [f"stderr: {line}" for line in run.stderr.splitlines() if "BLASLIFT_RESIDENCY is not a variable" not in line]
+    strange = (line for line in run.stderr.splitlines() if "BLASLIFT_RESIDENCY is not a variable" not in line)
+    errors = [f"stderr: {line}" for line in strange]
     if run.status != 0 or not run.stdout.endswith("ok\n"):
         errors += [f"status {run.status}", *run.stdout.splitlines()]
     account = harness.accounts(run.reports)
@@ -143,7 +144,8 @@ def case_errors(torture: Torture, case: Case, run: Run) -> tuple[list[str], tupl
     if case.residency == "always" and case.memory != SCARCE and state == "on" and share < LEAST_SPARED:
         errors.append(f"only {share:.1%} of {moved + spared} bytes were spared")
     writes = sum(done for done, _ in did["writers"].values())
-    return errors, (case.residency, case.memory, did["products"], routed, writes, f"{share:.1%}", state), state
+    row = (case.residency, case.memory, did["products"], routed, writes, did["failed_moves"], f"{share:.1%}", state)
+    return errors, row, state
 
 
 def body() -> bool:
@@ -177,7 +179,8 @@ def body() -> bool:
             rows.append(row)
             if case.residency == "always" and state != "on":
                 refused.add(state or "no report")
-    harness.print_table(("residency", "memory", "products", "routed", "writes", "spared", "state"), rows)
+    head = ("residency", "memory", "products", "routed", "writes", "failed moves", "spared", "state")
+    harness.print_table(head, rows)
     print("\n".join(errors[:60]))
     if refused and os.environ.get("BLASLIFT_TEST_NEEDS_RESIDENCY"):
         errors.append(f"residency is {refused}")

@@ -104,7 +104,7 @@ struct World {
   int memory_file, direct_file, self, pipes[2], sockets[2];
 };
 
-/// Mappings that the kernel would not move; without blaslift there are none.
+/// Mappings that the kernel would not move: those that are split.  Whoever splits more of them is seen here.
 inline std::atomic<long> failed_moves{0};
 
 inline void* remap(void* old, std::size_t old_size, std::size_t size, int flags, void* to = nullptr) {

@@ -46,20 +46,37 @@ struct Placed {
   Ticket ready;
 };
 
+/// What a call moves, as it is told the backend: so much that threads do it, or so little that its own thread does.
+constexpr std::size_t much = std::size_t{2} << 20, little = 1000;
+
+std::size_t piece_bytes() { return backend->facts().piece_bytes; }
+
+/// Device memory of the test's own.
+class Lease {
+ public:
+  explicit Lease(std::size_t bytes) {
+    if (const Status status = bytes ? backend->allocate(bytes, memory_) : Status::done; status != Status::done)
+      throw std::runtime_error("no memory, status " + std::to_string(static_cast<int>(status)));
+  }
+  ~Lease() {
+    if (memory_) backend->free(memory_);
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  char* memory() const { return static_cast<char*>(memory_); }
+
+ private:
+  void* memory_ = nullptr;
+};
+
 /// One call's lane, and a lease dealt out in parts.  Host memory given to it stays until drain() or a failure, which
 /// drains, too.
 class Call {
  public:
-  explicit Call(std::size_t bytes = 0) {
+  explicit Call(std::size_t bytes = 0, std::size_t moves = much) : lease_(bytes), next_(lease_.memory()) {
     Status status = Status::lost;
-    lane_ = backend->acquire(underlying, status);
+    lane_ = backend->acquire(underlying, moves, status);
     if (!lane_) throw std::runtime_error("no lane, status " + std::to_string(static_cast<int>(status)));
-    void* memory = nullptr;
-    if (bytes && (status = lane_->lease(bytes, memory)) != Status::done) {
-      backend->release(lane_);
-      throw std::runtime_error("no lease, status " + std::to_string(static_cast<int>(status)));
-    }
-    next_ = static_cast<char*>(memory);
   }
   ~Call() { backend->release(lane_); }
   Call(const Call&) = delete;
@@ -78,10 +95,11 @@ class Call {
 
   /// Asks for a copy to the device; an empty one needs no asking.
   template <class T>
-  Ticket upload(T* to, index ldd, const T* from, index ldh, index rows, index cols, const Tickets& after = {}) {
+  Ticket upload(T* to, index ldd, const T* from, index ldh, index rows, index cols, const Tickets& after = {},
+                bool direct = false) {
     if (rows < 1 || cols < 1) return nothing;
     const Tickets earlier = only_real(after);
-    return asked(lane_->upload({to, ldd, const_cast<T*>(from), ldh, rows, cols, sizeof(T)}, as_after(earlier)));
+    return asked(lane_->upload({to, ldd, const_cast<T*>(from), ldh, rows, cols, sizeof(T), direct}, as_after(earlier)));
   }
 
   Ticket gemm(const Gemm& product, const Tickets& after) {
@@ -91,9 +109,10 @@ class Call {
 
   /// Asks for a copy to the host, piece by piece: whole columns where a piece holds one, else parts of a column.
   template <class T>
-  Tickets download(T* to, index ldh, const T* from, index ldd, index rows, index cols, const Tickets& after = {}) {
+  Tickets download(T* to, index ldh, const T* from, index ldd, index rows, index cols, const Tickets& after = {},
+                   bool direct = false) {
     const Tickets earlier = only_real(after);
-    const auto most = static_cast<index>(lane_->piece_bytes() / sizeof(T));
+    const auto most = static_cast<index>(piece_bytes() / sizeof(T));
     const index r = std::min(rows, most), c = std::max<index>(1, most / std::max<index>(1, rows));
     Tickets pieces;
     for (index j = 0; j < cols; j += c)
@@ -104,7 +123,8 @@ class Call {
                              ldh,
                              std::min(r, rows - i),
                              std::min(c, cols - j),
-                             sizeof(T)};
+                             sizeof(T),
+                             direct};
         pieces.push_back(asked(lane_->download(piece, as_after(earlier), landed_.emplace_back(false))));
       }
     return pieces;
@@ -154,8 +174,9 @@ class Call {
   }
   static After as_after(const Tickets& tickets) { return {tickets.data(), static_cast<int>(tickets.size())}; }
 
-  Lane* lane_;
+  const Lease lease_;  ///< outlives the lane
   char* next_;
+  Lane* lane_;
   Ticket next_ticket_ = 0;
   std::deque<std::atomic<bool>> landed_;  ///< by download since the last drain
 };
@@ -213,15 +234,15 @@ struct Problem {
     call.get(result, c.at, {product});
     return result;
   }
-  Matrix<T> run() {
-    Call call(bytes());
+  Matrix<T> run(std::size_t moves = much) {
+    Call call(bytes(), moves);
     return run(call);
   }
 
   /// Runs and compares; bound as in reference.hpp, gaps bit for bit.
-  void expect_right() {
+  void expect_right(std::size_t moves = much) {
     const auto expected = product(args());
-    const Matrix<T> result = run();
+    const Matrix<T> result = run(moves);
     EXPECT_LE(worst_excess(expected, result), 1.0) << describe(args());
     EXPECT_TRUE(result.canaries_intact()) << "rows between m and ldc written: " << describe(args());
   }
@@ -257,6 +278,7 @@ TEST(Facts, AreFilledIn) {
   EXPECT_LT(strnlen(facts.profile, sizeof facts.profile), sizeof facts.profile);
   EXPECT_GT(facts.memory, 0u);
   EXPECT_LE(facts.memory, memory_limit);
+  EXPECT_GE(facts.piece_bytes, sizeof(std::complex<double>));
 }
 
 // ---- copies
@@ -338,8 +360,6 @@ TYPED_TEST(Copies, StridedBlocksArriveAndGapsStay) {
             << i << "," << j;
   }
 }
-
-std::size_t piece_bytes() { return Call().lane().piece_bytes(); }
 
 TEST(Copy, SourceMayChangeAfterDrain) {
   // Several times what a lane can stage at once, in columns of a quarter piece.
@@ -454,6 +474,82 @@ struct Load {
     return after.front();
   }
 };
+
+// ---- where memory is, and transfers without staging
+
+TEST(Place, OrdinaryMemoryIsPageable) {
+  std::vector<double> heap(std::size_t{1} << 20);
+  double stack[16];
+  static double global[16];
+  Guarded<double> mapped(100000), constant(1000);
+  constant.make_read_only();
+  EXPECT_EQ(backend->place(heap.data(), heap.size() * sizeof(double)), Place::pageable);
+  EXPECT_EQ(backend->place(heap.data() + 77, 1), Place::pageable);
+  EXPECT_EQ(backend->place(stack, sizeof stack), Place::pageable);
+  EXPECT_EQ(backend->place(global, sizeof global), Place::pageable);
+  EXPECT_EQ(backend->place(mapped.data(), 100000 * sizeof(double)), Place::pageable);
+  EXPECT_EQ(backend->place(constant.data(), 1000 * sizeof(double)), Place::pageable);
+  // Nothing is touched to find out: behind `mapped`, nothing is readable.
+  EXPECT_EQ(backend->place(mapped.data() + 100000, 100), Place::pageable);
+}
+
+/// Memory that the program may have got from the device's own libraries, to be looked up in those that the module
+/// brought along.
+struct Reachable {
+  const char* library;
+  const char* allocate;  ///< int (void**, size_t)
+  const char* free;      ///< int (void*)
+  Place place;
+  unsigned flags = 0;  ///< a third argument of the first
+};
+constexpr Reachable reachable[] = {
+    {"libcuda.so.1", "cuMemAllocHost_v2", "cuMemFreeHost", Place::reachable},
+    {"libcuda.so.1", "cuMemAllocManaged", "cuMemFree_v2", Place::reachable, 1},
+    {"libcuda.so.1", "cuMemAlloc_v2", "cuMemFree_v2", Place::on_a_device},
+};
+
+TEST(Direct, CopiesToAndFromWhereTheDeviceReaches) {
+  const bool cuda = backend_name == "cuda";
+  void* library = cuda ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  if (!library) GTEST_SKIP() << "this device reaches nothing but its own memory";
+  const auto set_current = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxSetCurrent"));
+  const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+  void* context = nullptr;
+  ASSERT_TRUE(set_current && retain && retain(&context, 0) == 0 && set_current(context) == 0);
+  for (const Reachable& r : reachable) {
+    SCOPED_TRACE(r.allocate);
+    const auto allocate = reinterpret_cast<int (*)(void**, std::size_t, unsigned)>(dlsym(library, r.allocate));
+    const auto release = reinterpret_cast<int (*)(void*)>(dlsym(library, r.free));
+    ASSERT_TRUE(allocate && release);
+    constexpr index rows = 300, cols = 170, ldh = 311;
+    constexpr std::size_t bytes = ldh * cols * sizeof(double);
+    void* memory[2] = {};
+    for (void*& m : memory) ASSERT_EQ(allocate(&m, bytes, r.flags), 0);
+    EXPECT_EQ(backend->place(memory[0], bytes), r.place);
+    EXPECT_EQ(backend->place(static_cast<char*>(memory[0]) + 8, 1), r.place);
+    auto *from = static_cast<double*>(memory[0]), *to = static_cast<double*>(memory[1]);
+    Matrix<double> x(rows, cols, ldh - rows), back(rows, cols, ldh - rows);
+    x.random(14);
+    for (const std::size_t moves : {much, little}) {
+      Call call(3 * room(x), moves);
+      // Through the device's memory into theirs, from there directly to the device and back into the other, and out.
+      const auto first = call.put(x);
+      double* second = call.part<double>(ldh * cols);
+      double* third = call.part<double>(ldh * cols);
+      Tickets after = call.download(from, ldh, first.at, ldh, ldh, cols, {first.ready}, true);
+      const Ticket up = call.upload(second, rows, from, ldh, rows, cols, after, true);
+      const Tickets clear = call.download(to, ldh, first.at, ldh, ldh, cols, {first.ready}, true);
+      after = clear;
+      after.push_back(up);
+      after = call.download(to, ldh, second, rows, rows, cols, after, true);
+      const Ticket last = call.upload(third, ldh, to, ldh, ldh, cols, after, true);
+      call.get(back, third, {last});
+      EXPECT_TRUE(back == x);
+    }
+    for (void* m : memory) EXPECT_EQ(release(m), 0);
+  }
+  set_current(nullptr);
+}
 
 TEST(Order, DrainsMayBeEmptyAndMany) {
   Call call;
@@ -650,6 +746,20 @@ TYPED_TEST(Products, EveryTransposeScalarAndSize) {
           }
 }
 
+TYPED_TEST(Products, OfLittleDataAreRightToo) {
+  using T = TypeParam;
+  for (const Op ta : ops)
+    for (const Op tb : ops)
+      for (const auto& [m, n, k] : {std::array<index, 3>{1, 1, 1}, std::array<index, 3>{17, 13, 11},
+                                    std::array<index, 3>{65, 33, 64}, std::array<index, 3>{5, 4, 0}}) {
+        Problem<T> p(ta, tb, m, n, k, this->some_alpha, this->some_beta);
+        p.expect_right(little);
+        const Matrix<T> by_threads = p.run();
+        EXPECT_TRUE(p.run(little) == by_threads) << "not the same bits: " << describe(p.args());
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
 TYPED_TEST(Products, LargerThanTiles) {
   for (const Op ta : ops)
     for (const Op tb : ops) {
@@ -725,36 +835,73 @@ TYPED_TEST(Products, RepeatBitForBit) {
 
 // ---- memory and many lanes
 
-TEST(Memory, LeasesAreAlignedAndWholeAndMayBeLarge) {
-  const std::size_t bytes = backend->facts().memory / 4 * 3;
-  Call call(bytes);
-  auto* start = call.part<unsigned char>(0);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(start) % 256, 0u);
-  // Its last bytes are there.
-  Matrix<double> x(16, 4), back(16, 4);
-  x.random(3);
-  auto* last = reinterpret_cast<double*>(start + bytes / 256 * 256 - 16 * 4 * sizeof(double));
-  const Ticket uploaded = call.upload(last, 16, x.data(), 16, 16, 4);
-  call.fetch(back.data(), 16, last, 16, 16, 4, {uploaded});
-  EXPECT_TRUE(back == x);
+/// Whether these bytes of the device hold what they are given.
+void expect_usable(char* begin, std::size_t bytes, unsigned seed) {
+  ASSERT_GE(bytes, 16 * 4 * sizeof(double));
+  Matrix<double> x(16, 4), y(16, 4), back(16, 4);
+  x.random(seed);
+  y.random(seed + 1);
+  auto* first = reinterpret_cast<double*>(begin);
+  auto* last = reinterpret_cast<double*>(begin + bytes / 256 * 256 - 16 * 4 * sizeof(double));
+  for (const std::size_t moves : {much, little}) {
+    Call call(0, moves);
+    const Ticket up = call.upload(first, 16, x.data(), 16, 16, 4), second = call.upload(last, 16, y.data(), 16, 16, 4, {up});
+    call.fetch(back.data(), 16, last, 16, 16, 4, {second});
+    EXPECT_TRUE(back == y);
+    if (last < first + 16 * 4) continue;
+    call.fetch(back.data(), 16, first, 16, 16, 4, {});
+    EXPECT_TRUE(back == x);
+  }
 }
 
-TEST(Memory, TooLargeALeaseFailsAndTheDeviceStaysUsable) {
-  for (const std::size_t bytes : {backend->facts().memory + 1, SIZE_MAX / 2}) {
-    {
-      Call call;
-      void* memory = nullptr;
-      EXPECT_EQ(call.lane().lease(bytes, memory), Status::no_memory) << bytes << " of " << backend->facts().memory;
-      // The same lane, with less.
-      ASSERT_EQ(call.lane().lease(4096, memory), Status::done);
-    }
+TEST(Memory, IsAlignedAndWholeAndMayBeLarge) {
+  const std::size_t large = backend->facts().memory / 4 * 3;
+  for (const std::size_t bytes : {std::size_t{512}, std::size_t{513}, std::size_t{100001}, large}) {
+    const Lease lease(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(lease.memory()) % 256, 0u) << bytes;
+    expect_usable(lease.memory(), bytes, 3);  // to its last bytes
+  }
+}
+
+TEST(Memory, OfSeveralAllocationsIsNotShared) {
+  std::deque<Lease> leases;
+  std::vector<std::pair<char*, std::size_t>> parts;
+  for (const std::size_t bytes : {1, 256, 255, 512, 4096, 100000, 3, 1 << 20})
+    parts.emplace_back(leases.emplace_back(bytes).memory(), bytes);
+  for (const auto& [x, x_bytes] : parts)
+    for (const auto& [y, y_bytes] : parts) EXPECT_TRUE(x == y || x + x_bytes <= y || y + y_bytes <= x);
+  for (const auto& [at, bytes] : parts) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 256, 0u) << bytes;
+}
+
+TEST(Memory, TooMuchOfItFailsAndTheDeviceStaysUsable) {
+  for (const std::size_t bytes : {std::size_t{1} << 48, SIZE_MAX / 2, SIZE_MAX - 4096}) {
+    void* memory = nullptr;
+    EXPECT_EQ(backend->allocate(bytes, memory), Status::no_memory) << bytes;
+    const Lease less(4096);
+    expect_usable(less.memory(), 4096, 8);
     Problem<double>(Op::none, Op::none, 20, 30, 40, 1, 0).expect_right();
   }
 }
 
-TEST(Memory, ComesBackWithTheLane) {
-  // More in all than there is; whatever leaked would show as no_memory or as waiting for ever.
+TEST(Memory, ComesBack) {
+  // More in all than there is; whatever leaked would show as no_memory.
+  for (int time = 0; time < 20; ++time) Lease(backend->facts().memory / 4 * 3);
   for (int time = 0; time < 20; ++time) Call call(backend->facts().memory / 4 * 3);
+}
+
+TEST(Memory, StaysWhereLanesComeAndGo) {
+  // Copies outlive calls: what one lane has left there the next ones find.
+  Matrix<double> x(40, 30, 2), back(40, 30, 2);
+  x.random(50);
+  const Lease lease(room(x));
+  auto* at = reinterpret_cast<double*>(lease.memory());
+  Call(0).upload(at, x.ld(), x.data(), x.ld(), x.ld(), x.cols());  // released without a drain
+  for (const std::size_t moves : {much, little, much}) {
+    back.fill(-1);
+    Call call(0, moves);
+    call.get(back, at, {});
+    EXPECT_TRUE(back == x);
+  }
 }
 
 /// Runs `work(thread)` on 8 threads that begin together, and reports what they throw.
@@ -776,21 +923,24 @@ void on_threads(const std::function<void(int)>& work) {
   for (const auto& problem : problems) EXPECT_EQ(problem, "");
 }
 
-TEST(Memory, LeasesThatDoNotFitTogetherWaitForEachOther) {
-  const std::size_t bytes = backend->facts().memory / 5 * 3;
-  std::atomic<std::size_t> leased{0}, most{0};
-  on_threads([&](int) {
-    for (int time = 0; time < 3; ++time) {
-      Call call(bytes);
-      const std::size_t now = leased.fetch_add(bytes) + bytes;
-      std::size_t seen = most.load();
-      while (now > seen && !most.compare_exchange_weak(seen, now)) {
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      leased.fetch_sub(bytes);
+TEST(Memory, IsGivenToManyThreadsAtOnce) {
+  const std::size_t most = backend->facts().memory / 32;
+  on_threads([most](int t) {
+    std::deque<Lease> kept;
+    for (int time = 0; time < 20; ++time) {
+      const Lease& mine = kept.emplace_back(most / static_cast<std::size_t>(1 + (t + time) % 5));
+      expect_usable(mine.memory(), 4096, static_cast<unsigned>(100 * t + time));
+      if (time % 3 == 2) kept.clear();  // allocated in the middle of what others do
     }
   });
-  EXPECT_LE(most.load(), backend->facts().memory) << "leased at one time";
+}
+
+TEST(Lanes, OfLittleDataAmongOthers) {
+  on_threads([](int t) {
+    Problem<double> p(ops[t % 3], ops[t / 3], 20 + t, 31, 17, 0.5, -2);
+    p.A.random(static_cast<unsigned>(t));
+    for (int time = 0; time < 20; ++time) p.expect_right(t % 2 ? much : little);
+  });
 }
 
 TEST(Lanes, EightThreadsAtOnce) {

@@ -8,13 +8,17 @@
 #include <array>
 #include <atomic>
 #include <deque>
+#include <filesystem>
+#include <optional>
 #include <random>
 #include <stdexcept>
 #include <thread>
 #include <utility>
 
+#include "impl/arena.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/host/host.hpp"
+#include "tests/unit/random.hpp"
 #include "tests/unit/reference.hpp"
 
 namespace blaslift {
@@ -24,11 +28,20 @@ using namespace reference;
 
 bool always() { return true; }
 
+/// A host backend and the arena that counts its memory.
+struct Device {
+  Backend& backend;
+  Arena arena;
+
+  explicit Device(std::size_t memory, FaultPlan* faults) : backend(*make_host_backend({.memory_limit = memory}, faults)) {
+    arena.open(backend, {[](void*) { return false; }, nullptr});
+  }
+};
+
 /// Backends live as long as the process: kept where a leak checker finds them.
-Backend& kept(Backend* backend) {
-  static auto& all = *new std::vector<Backend*>;
-  all.push_back(backend);
-  return *backend;
+Device& new_device(std::size_t memory, FaultPlan* faults = nullptr) {
+  static auto& all = *new std::deque<Device>;
+  return all.emplace_back(memory, faults);
 }
 
 /// So do their fault plans.
@@ -58,6 +71,7 @@ struct Shape {
   bool beta_zero;
   std::size_t memory_elements;  ///< device memory: decides how C and k are cut, and with it how small the pieces are
   Cut by_hand{0, 0, 0};         ///< instead: cut_to_fit doubles buffers only for blocks too large to test with
+  unsigned resident = 0;        ///< operands with device memory of their own, in part filled before: 1 A, 2 B, 4 C
 };
 
 constexpr index panel = 8;  ///< small, so that blocks have several
@@ -70,6 +84,13 @@ constexpr Shape shapes[] = {
     {5, 31, 12, Op::none, Op::transpose, true, 250},        // wide
     {1, 1, 70, Op::transpose, Op::transpose, false, 110},   // one element, k cut
     {12, 12, 12, Op::none, Op::conjugate, false, 3000},     // one block, panels
+    // Operands that have been on the device before; the others share what memory is left.
+    {23, 19, 17, Op::none, Op::transpose, false, 300, {0, 0, 0}, 1},
+    {23, 19, 17, Op::conjugate, Op::none, true, 300, {0, 0, 0}, 2},
+    {23, 19, 17, Op::transpose, Op::none, false, 300, {0, 0, 0}, 4},
+    {23, 19, 17, Op::none, Op::none, true, 150, {0, 0, 0}, 4 + 1},
+    {14, 13, 33, Op::transpose, Op::conjugate, false, 0, {14, 6, 10, 2, 1}, 2 + 1},
+    {14, 13, 33, Op::none, Op::transpose, false, 0, {14, 13, 33, 1, 1}, 4 + 2 + 1},  // nothing is streamed
     // Two sets of buffers.
     {21, 17, 13, Op::none, Op::transpose, false, 0, {10, 9, 5, 2, 2}},       // blocks and chunks, none of them even
     {18, 20, 11, Op::conjugate, Op::none, true, 0, {18, 10, 6, 2, 2}},       // A's chunks serve the next block, too
@@ -84,6 +105,7 @@ struct Case {
   T alpha = scalar<T>(-0.5, 0.25), beta;
   std::vector<Element<T>> expected;
   std::size_t memory;
+  Residents residents;
   Cut cut;
 
   explicit Case(const Shape& s)
@@ -101,10 +123,16 @@ struct Case {
     else
       C.random(3);
     expected = product(args(C));
-    if (cut.mb)
+    Random random(s.resident);
+    if (s.resident & 1) residents.a = {true, random_blocks(s.m, s.k, random)};
+    if (s.resident & 2) residents.b = {true, random_blocks(s.k, s.n, random)};
+    if (s.resident & 4) residents.c = {true, random_blocks(s.m, s.n, random)};
+    if (cut.mb) {
+      cut.whole_a = residents.a.whole, cut.whole_b = residents.b.whole, cut.whole_c = residents.c.whole;
       memory = cut.bytes(sizeof(T));
-    else if (!cut_to_fit(s.m, s.n, s.k, sizeof(T), memory, cut))
+    } else if (!cut_to_fit(s.m, s.n, s.k, sizeof(T), memory, residents, cut)) {
       throw std::runtime_error("does not fit");
+    }
   }
 
   GemmArgs<T> args(Matrix<T>& c) {
@@ -113,7 +141,39 @@ struct Case {
   }
 
   GemmSchedule plan(std::size_t piece_bytes) const {
-    return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, piece_bytes, panel);
+    return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, residents, piece_bytes, panel);
+  }
+};
+
+/// The device's copy of a stored matrix, with a leading dimension of its own.  NaN in the gaps and where something is
+/// missing, so that reading either shows.
+template <class T>
+Matrix<T> copy_of(const Matrix<T>& x, const Resident& resident, bool transposed) {
+  Matrix<T> copy(x.rows(), x.cols(), x.ld() - x.rows() + 4);
+  for (index j = 0; j < x.cols(); ++j)
+    for (index i = 0; i < x.rows(); ++i) copy(i, j) = x(i, j);
+  for (const Block& b : resident.missing)
+    for (index j = b.col; j < b.col + b.cols; ++j)
+      for (index i = b.row; i < b.row + b.rows; ++i)
+        fill_with_canaries(transposed ? &copy(j, i) : &copy(i, j), sizeof(T));
+  return copy;
+}
+
+template <class T>
+struct Copies {
+  Matrix<T> a, b, c;
+
+  explicit Copies(const Case<T>& x)
+      : a(copy_of(x.A, x.residents.a, x.shape.transa != Op::none)),
+        b(copy_of(x.B, x.residents.b, x.shape.transb != Op::none)),
+        c(copy_of(x.C, x.residents.c, false)) {}
+
+  Placement placement(const Case<T>& x, void* lease) {
+    Placement p{.lease = lease};
+    if (x.residents.a.whole) p.a = {a.data(), a.ld()};
+    if (x.residents.b.whole) p.b = {b.data(), b.ld()};
+    if (x.residents.c.whole) p.c = {c.data(), c.ld()};
+    return p;
   }
 };
 
@@ -126,6 +186,7 @@ struct Attempt {
   Matrix<T> whole;  ///< C when the library underneath had finished it
   Library underneath{};
   long seen = 0;  ///< operations until execute() returned: by then a fault must have shown
+  std::optional<Copies<T>> copies{};
 };
 
 template <class T>
@@ -134,18 +195,28 @@ void finish_if_needed(Case<T>& x, Attempt<T>& a) {
   if (a.outcome.status != Status::done) finish(a.schedule, a.outcome, x.args(a.whole), a.underneath.gemm());
 }
 
+/// What a call moves, as it is told the backend: so much that threads do it, or so little that its own thread does.
+constexpr std::size_t much = std::size_t{2} << 20, little = 1000;
+
 /// As impl/gemm.cpp does it.
 template <class T>
-Attempt<T> attempt(Case<T>& x, Backend& backend, bool (*keep_going)() = always, const FaultPlan* faults = nullptr) {
+Attempt<T> attempt(Case<T>& x, Device& device, bool (*keep_going)() = always, const FaultPlan* faults = nullptr,
+                   std::size_t moves = much) {
   Library on_device;
-  Attempt<T> a{.outcome = {}, .schedule = {}, .half = x.C, .whole = x.C};
-  Lane* lane = backend.acquire(on_device.gemm(), a.outcome.status);
-  if (lane) {
-    a.schedule = x.plan(lane->piece_bytes());
-    a.outcome = execute(a.schedule, x.args(a.half), *lane, keep_going);
+  Attempt<T> a{.outcome = {}, .schedule = x.plan(device.backend.facts().piece_bytes), .half = x.C, .whole = x.C};
+  a.copies.emplace(x);
+  void* lease = nullptr;
+  const std::size_t bytes = x.cut.bytes(sizeof(T));
+  if (bytes) a.outcome.status = device.arena.take(bytes, true, lease);
+  if (a.outcome.status == Status::done) {
+    Lane* lane = device.backend.acquire(on_device.gemm(), moves, a.outcome.status);
+    if (lane) a.outcome = execute(a.schedule, x.args(a.half), a.copies->placement(x, lease), *lane, keep_going);
+    if (faults) a.seen = faults->seen;
+    if (lane) device.backend.release(lane);
+    if (bytes) device.arena.give_back(lease, bytes);
+  } else if (faults) {
+    a.seen = faults->seen;
   }
-  if (faults) a.seen = faults->seen;
-  if (lane) backend.release(lane);
   finish_if_needed(x, a);
   return a;
 }
@@ -154,7 +225,10 @@ Attempt<T> attempt(Case<T>& x, Backend& backend, bool (*keep_going)() = always, 
 template <class T>
 Attempt<T> attempt(Case<T>& x, const GemmSchedule& schedule, Lane& lane) {
   Attempt<T> a{.outcome = {}, .schedule = schedule, .half = x.C, .whole = x.C};
-  a.outcome = execute(schedule, x.args(a.half), lane, always);
+  a.copies.emplace(x);
+  std::vector<std::complex<double>> lease(schedule.cut.bytes(sizeof(T)) / sizeof(std::complex<double>));
+  fill_with_canaries(lease.data(), lease.size() * sizeof lease[0]);  // NaN: what is read too early shows
+  a.outcome = execute(schedule, x.args(a.half), a.copies->placement(x, lease.data()), lane, always);
   finish_if_needed(x, a);
   return a;
 }
@@ -180,6 +254,14 @@ void expect_result_never_lost(Case<T>& x, const Attempt<T>& a) {
   ASSERT_TRUE(a.half.canaries_intact()) << "wrote between m and ldc";
   for (std::size_t i = 0; i < a.outcome.committed.size(); ++i)
     ASSERT_TRUE(!a.outcome.committed[i] || a.schedule.steps[i].kind == StepKind::download);
+  // Copies that later calls may use: nothing around them is touched, and in the end they are what the program has.
+  const Copies<T>& copies = *a.copies;
+  ASSERT_TRUE(copies.a.canaries_intact() && copies.b.canaries_intact() && copies.c.canaries_intact());
+  if (a.outcome.status == Status::done) {
+    ASSERT_TRUE(!x.residents.a.whole || copies.a == copy_of(x.A, {}, false));
+    ASSERT_TRUE(!x.residents.b.whole || copies.b == copy_of(x.B, {}, false));
+    ASSERT_TRUE(!x.residents.c.whole || copies.c == copy_of(a.half, {}, false));
+  }
   // Before the library underneath came: committed elements right, all others bit for bit the caller's.
   const auto done = committed(a, s);
   double missing = 0;
@@ -212,12 +294,12 @@ TYPED_TEST_SUITE(Execute, Types);
 
 TYPED_TEST(Execute, WithoutFaultEveryShapeIsRight) {
   using T = TypeParam;
-  bool blocks = false, chunks = false, pieces = false, panels = false;
+  bool blocks = false, chunks = false, pieces = false, panels = false, all_resident = false;
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
     SCOPED_TRACE(describe(x.args(x.C)));
     const Matrix<T> A = x.A, B = x.B;
-    const auto a = attempt(x, kept(make_host_backend(x.memory)));
+    const auto a = attempt(x, new_device(std::max<std::size_t>(x.memory, 1)));
     ASSERT_EQ(a.outcome.status, Status::done);
     ASSERT_EQ(check(a.schedule), "");
     expect_result_never_lost(x, a);
@@ -238,10 +320,17 @@ TYPED_TEST(Execute, WithoutFaultEveryShapeIsRight) {
     chunks |= cut.kb < shape.k;
     pieces |= downloads > finals;
     EXPECT_EQ(a.outcome.bytes_in, in);
+    if (shape.resident == 7) {
+      double missing = 0;
+      for (const Resident* r : {&x.residents.a, &x.residents.b, &x.residents.c})
+        for (const Block& b : r->missing) missing += static_cast<double>(b.rows * b.cols) * sizeof(T);
+      EXPECT_EQ(a.outcome.bytes_in, missing);
+      all_resident = missing > 0;
+    }
     EXPECT_EQ(a.outcome.bytes_out, static_cast<double>(shape.m * shape.n) * sizeof(T));
     if (this->HasFatalFailure()) return;
   }
-  EXPECT_TRUE(blocks && chunks && pieces && panels) << "the shapes no longer cut everything that can be cut";
+  EXPECT_TRUE(blocks && chunks && pieces && panels && all_resident) << "the shapes no longer cut everything that can be cut";
 }
 
 TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
@@ -252,8 +341,8 @@ TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
     Case<T> x(shape);
     const Matrix<T> A = x.A, B = x.B;
     FaultPlan& plan = new_plan();
-    Backend& backend = kept(make_host_backend(x.memory, &plan));
-    attempt(x, backend);
+    Device& device = new_device(std::max<std::size_t>(x.memory, 1), &plan);
+    attempt(x, device);
     const long operations = plan.seen;
     ASSERT_GT(operations, 12);  // acquire, lease; settle, send, mark for two uploads; multiply, mark; a download; idle
     for (const Status status : {Status::lost, Status::no_memory})
@@ -264,7 +353,7 @@ TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
           plan.status = status;
           plan.scribble = scribble;
           plan.seen = 0;
-          const auto a = attempt(x, backend, always, &plan);
+          const auto a = attempt(x, device, always, &plan);
           ASSERT_GE(plan.seen, plan.at);
           // What fails only while the lane is given back comes too late to matter.
           ASSERT_EQ(a.outcome.status, a.seen >= plan.at ? status : Status::done);
@@ -273,9 +362,51 @@ TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
           if (this->HasFatalFailure()) return;
         }
     plan.at = 0;  // and the device, had it survived, works on
-    const auto after = attempt(x, backend);
+    const auto after = attempt(x, device);
     ASSERT_EQ(after.outcome.status, Status::done);
     expect_result_never_lost(x, after);
+    if (this->HasFatalFailure()) return;
+  }
+}
+
+TYPED_TEST(Execute, ALittleIsMovedByTheCallersThreadAndLosesNothingEither) {
+  using T = TypeParam;
+  constexpr std::size_t memory = std::size_t{8} << 20;  // slots are large enough only on a device of that size
+  const auto threads = [] {
+    const std::filesystem::directory_iterator tasks("/proc/self/task");
+    return std::distance(begin(tasks), end(tasks));
+  };
+  for (const Shape& shape : shapes) {
+    Case<T> x(shape);
+    SCOPED_TRACE(describe(x.args(x.C)));
+    const Matrix<T> A = x.A, B = x.B;
+    FaultPlan& plan = new_plan();
+    Device& device = new_device(memory, &plan);
+    const auto before = threads();
+    const auto without = attempt(x, device, always, &plan, little);
+    EXPECT_EQ(threads(), before) << "the engine's threads were started";
+    ASSERT_EQ(without.outcome.status, Status::done);
+    expect_result_never_lost(x, without);
+    const long operations = plan.seen;
+    ASSERT_GT(operations, 12);
+    for (const Status status : {Status::lost, Status::no_memory})
+      for (plan.at = 1; plan.at <= operations; ++plan.at) {
+        SCOPED_TRACE(testing::Message() << "operation " << plan.at << " of " << operations);
+        plan.status = status;
+        plan.scribble = plan.at % 2;
+        plan.seen = 0;
+        const auto a = attempt(x, device, always, &plan, little);
+        ASSERT_GE(plan.seen, plan.at) << "one thread, so always the same operations";
+        ASSERT_EQ(a.outcome.status, a.seen >= plan.at ? status : Status::done);
+        expect_result_never_lost(x, a);
+        ASSERT_TRUE(x.A == A && x.B == B) << "inputs modified";
+        if (this->HasFatalFailure()) return;
+      }
+    plan.at = 0;
+    const auto after = attempt(x, device, always, &plan, little);
+    ASSERT_EQ(after.outcome.status, Status::done);
+    expect_result_never_lost(x, after);
+    EXPECT_EQ(device.arena.taken(), 0u);
     if (this->HasFatalFailure()) return;
   }
 }
@@ -288,13 +419,13 @@ TYPED_TEST(Execute, StoppedBeforeAnyStepLosesNothing) {
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
     const Matrix<T> A = x.A, B = x.B;
-    Backend& backend = kept(make_host_backend(x.memory));
-    const std::size_t steps = attempt(x, backend).schedule.steps.size();
+    Device& device = new_device(std::max<std::size_t>(x.memory, 1));
+    const std::size_t steps = attempt(x, device).schedule.steps.size();
     double out = 0;
     for (std::size_t stop = 0; stop <= steps; ++stop) {
       SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", stopped before step " << stop);
       questions_left = static_cast<int>(stop);
-      const auto a = attempt(x, backend, until_told);
+      const auto a = attempt(x, device, until_told);
       ASSERT_EQ(a.outcome.status, stop < steps ? Status::lost : Status::done);
       expect_result_never_lost(x, a);
       ASSERT_TRUE(x.A == A && x.B == B) << "inputs modified";
@@ -311,18 +442,12 @@ TYPED_TEST(Execute, StoppedBeforeAnyStepLosesNothing) {
 class Shuffled final : public Lane {
  public:
   static constexpr unsigned newest_first = 0;  ///< as a seed
+  static constexpr std::size_t piece_bytes = 160;
 
   /// @param refused  the operation, counted from 0, that is refused; -1: none
   /// @param failing  drain() fails when it has done so many; -1: never
   explicit Shuffled(unsigned seed, int refused = -1, int failing = -1)
       : seed_(seed), random_(seed + 1), refused_(refused), failing_(failing) {}
-
-  Status lease(std::size_t bytes, void*& memory) override {
-    memory_.resize((bytes + sizeof(Word) - 1) / sizeof(Word));
-    fill_with_canaries(memory_.data(), memory_.size() * sizeof(Word));  // NaN: what is read too early shows
-    memory = memory_.data();
-    return Status::done;
-  }
 
   Status upload(const Transfer& t, After after) override { return add(after, {.kind = Kind::upload, .transfer = t}); }
   Status gemm(const Gemm& product, After after) override {
@@ -333,11 +458,9 @@ class Shuffled final : public Lane {
     return add(after, x);
   }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
-    too_large |= static_cast<std::size_t>(t.rows * t.cols) * t.element > piece_bytes();
+    too_large |= static_cast<std::size_t>(t.rows * t.cols) * t.element > piece_bytes;
     return add(after, {.kind = Kind::download, .transfer = t, .landed = &landed});
   }
-  std::size_t piece_bytes() const override { return 160; }
-
   Status drain() override {
     const std::size_t count = operations_.size();
     std::vector<int> missing(count);
@@ -379,8 +502,6 @@ class Shuffled final : public Lane {
     std::vector<Ticket> after{};
     bool begun = false;
   };
-  using Word = std::complex<double>;
-
   Status add(After after, Operation operation) {
     asked_on |= refused_ >= 0 && asked > refused_;
     if (asked++ == refused_) return Status::no_memory;
@@ -423,14 +544,13 @@ class Shuffled final : public Lane {
   std::minstd_rand random_;
   const int refused_, failing_;
   std::vector<Operation> operations_;
-  std::vector<Word> memory_;
 };
 
 TYPED_TEST(Execute, AnyOrderThatTheDependenciesAllowIsRight) {
   using T = TypeParam;
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
-    const GemmSchedule schedule = x.plan(Shuffled(0).piece_bytes());
+    const GemmSchedule schedule = x.plan(Shuffled::piece_bytes);
     ASSERT_EQ(check(schedule), "");
     for (unsigned seed = Shuffled::newest_first; seed <= 20; ++seed) {
       SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", seed " << seed);
@@ -451,7 +571,7 @@ TYPED_TEST(Execute, WhateverOfAnyOrderIsLeftUndoneIsFinished) {
   using T = TypeParam;
   for (const Shape& shape : shapes) {
     Case<T> x(shape);
-    const GemmSchedule schedule = x.plan(Shuffled(0).piece_bytes());
+    const GemmSchedule schedule = x.plan(Shuffled::piece_bytes);
     const int steps = static_cast<int>(schedule.steps.size());
     for (int at = 0; at < steps; ++at) {
       SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", operation " << at);
@@ -486,8 +606,8 @@ TYPED_TEST(Execute, WhateverCheckPassesIsRight) {
   ASSERT_EQ(check(tiled), "");
   Library library;
   Status status = Status::lost;
-  Backend& backend = kept(make_host_backend(x.memory));
-  Lane* lane = backend.acquire(library.gemm(), status);
+  Backend& backend = new_device(x.memory).backend;
+  Lane* lane = backend.acquire(library.gemm(), much, status);
   ASSERT_NE(lane, nullptr);
   const auto a = attempt(x, tiled, *lane);
   backend.release(lane);
@@ -503,7 +623,7 @@ TYPED_TEST(Execute, ManyThreadsShareTheEngine) {
   for (const Shape& shape : shapes) memory = std::max(memory, cases.emplace_back(shape).memory);
   FaultPlan& plan = new_plan();
   // Room for two or three at a time: the others wait.
-  Backend& backend = kept(make_host_backend(5 * memory / 2, &plan));
+  Device& device = new_device(5 * memory / 2, &plan);
   std::atomic<int> failures{0};
   auto all_at_once = [&] {
     failures = 0;
@@ -514,7 +634,7 @@ TYPED_TEST(Execute, ManyThreadsShareTheEngine) {
         for (std::size_t i = 0; i < cases.size(); ++i) {
           Case<T>& x = cases[(t + i) % cases.size()];
           SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", thread " << t);
-          const auto a = attempt(x, backend);
+          const auto a = attempt(x, device);
           failures += a.outcome.status != Status::done;
           expect_result_never_lost(x, a);
         }
@@ -534,21 +654,43 @@ TYPED_TEST(Execute, ManyThreadsShareTheEngine) {
     ASSERT_LE(failures, 1);
     if (this->HasFailure()) return;
   }
+  EXPECT_EQ(device.arena.taken(), 0u);
 }
 
-/// A lane that remembers the largest lease, and has no memory to give.
-class Miser final : public Lane {
+/// A lane that does nothing but note which device memory it is asked to use, and which transfers are to be direct.
+class Surveyor final : public Lane {
  public:
-  std::size_t asked = 0;
-  Status lease(std::size_t bytes, void*&) override { return asked = bytes, Status::no_memory; }
-  Status upload(const Transfer&, After) override { return Status::lost; }
-  Status gemm(const Gemm&, After) override { return Status::lost; }
-  Status download(const Transfer&, After, std::atomic<bool>&) override { return Status::lost; }
-  std::size_t piece_bytes() const override { return 4096; }
+  std::uintptr_t lowest = UINTPTR_MAX, highest = 0;
+  int direct_uploads = 0, staged_uploads = 0, direct_downloads = 0, staged_downloads = 0;
+
+  Status upload(const Transfer& t, After) override {
+    ++(t.direct ? direct_uploads : staged_uploads);
+    return note(t.device, t.ldd, t.rows, t.cols, t.element);
+  }
+  Status gemm(const Gemm& g, After) override {
+    const bool a = g.transa == Op::none, b = g.transb == Op::none;
+    const std::size_t element = element_size(g.precision);
+    note(g.A, g.lda, a ? g.m : g.k, a ? g.k : g.m, element);
+    note(g.B, g.ldb, b ? g.k : g.n, b ? g.n : g.k, element);
+    return note(g.C, g.ldc, g.m, g.n, element);
+  }
+  Status download(const Transfer& t, After, std::atomic<bool>& landed) override {
+    landed = true;
+    ++(t.direct ? direct_downloads : staged_downloads);
+    return note(t.device, t.ldd, t.rows, t.cols, t.element);
+  }
   Status drain() override { return Status::done; }
+
+ private:
+  Status note(const void* at, index ld, index rows, index cols, std::size_t element) {
+    const auto begin = reinterpret_cast<std::uintptr_t>(at);
+    lowest = std::min(lowest, begin);
+    highest = std::max(highest, begin + static_cast<std::size_t>((cols - 1) * ld + rows) * element);
+    return Status::done;
+  }
 };
 
-TYPED_TEST(Execute, LeasesNoMoreThanTheMemoryItWasCutFor) {
+TYPED_TEST(Execute, UsesNoMoreThanTheMemoryItWasCutFor) {
   using T = TypeParam;
   Matrix<T> x(1, 1);
   for (std::size_t memory = 768; memory < 200000; memory = memory * 21 / 20 + 1)
@@ -556,15 +698,46 @@ TYPED_TEST(Execute, LeasesNoMoreThanTheMemoryItWasCutFor) {
          {std::array<index, 3>{100, 100, 100}, std::array<index, 3>{300, 1, 77}, std::array<index, 3>{1, 1, 5000},
           std::array<index, 3>{3, 2, 20000}}) {  // the last streams, with two sets of buffers
       Cut cut{};
-      ASSERT_TRUE(cut_to_fit(m, n, k, sizeof(T), memory, cut));
-      Miser lane;
-      const GemmArgs<T> args{Op::none, Op::none, m, n, k, T(1), x.data(), m, x.data(), k, T(0), x.data(), m};
-      const Outcome outcome = execute(plan_gemm(m, n, k, false, sizeof(T), cut, 4096), args, lane, always);
-      ASSERT_EQ(outcome.status, Status::no_memory);
-      ASSERT_TRUE(outcome.untouched());
-      ASSERT_GT(lane.asked, 0u);
-      ASSERT_LE(lane.asked, memory) << m << " x " << n << " x " << k;
+      ASSERT_TRUE(cut_to_fit(m, n, k, sizeof(T), memory, {}, cut));
+      ASSERT_LE(cut.bytes(sizeof(T)), memory);
+      if (cut.mb * cut.nb * cut.kb * 3000 < m * n * k) continue;  // too many units to look at all of them
+      Surveyor lane;
+      const GemmArgs<T> args{Op::none, Op::transpose, m, n, k, T(1), x.data(), m, x.data(), n, T(0), x.data(), m};
+      constexpr std::uintptr_t lease = std::uintptr_t{1} << 40;
+      const Outcome outcome = execute(plan_gemm(m, n, k, false, sizeof(T), cut, {}, 4096), args,
+                                      {.lease = reinterpret_cast<void*>(lease)}, lane, always);
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_EQ(lane.lowest, lease);
+      ASSERT_LE(lane.highest, lease + cut.bytes(sizeof(T))) << m << " x " << n << " x " << k;
     }
+}
+
+TYPED_TEST(Execute, OnlyTransfersOfWhatTheDeviceReachesAreDirect) {
+  using T = TypeParam;
+  Case<T> x({12, 12, 12, Op::none, Op::none, false, 3000});
+  const GemmSchedule schedule = x.plan(100000);
+  auto count = [&schedule](StepKind kind) {
+    const auto& steps = schedule.steps;
+    return static_cast<int>(
+        std::count_if(steps.begin(), steps.end(), [kind](const Step& step) { return step.kind == kind; }));
+  };
+  const int uploads[] = {count(StepKind::upload_a), count(StepKind::upload_b), count(StepKind::upload_c)};
+  const int downloads = count(StepKind::download);
+  for (unsigned direct = 0; direct < 8; ++direct) {
+    Surveyor lane;
+    Placement placement{.lease = x.A.data()};
+    placement.a.direct = direct & 1;
+    placement.b.direct = direct & 2;
+    placement.c.direct = direct & 4;
+    Matrix<T> C = x.C;
+    ASSERT_EQ(execute(schedule, x.args(C), placement, lane, always).status, Status::done);
+    int expected = 0;
+    for (int operand = 0; operand < 3; ++operand) expected += direct >> operand & 1 ? uploads[operand] : 0;
+    EXPECT_EQ(lane.direct_uploads, expected);
+    EXPECT_EQ(lane.staged_uploads, uploads[0] + uploads[1] + uploads[2] - expected);
+    EXPECT_EQ(lane.direct_downloads, direct & 4 ? downloads : 0);
+    EXPECT_EQ(lane.staged_downloads, direct & 4 ? 0 : downloads);
+  }
 }
 
 }  // namespace

@@ -12,6 +12,8 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/unit/random.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -19,27 +21,28 @@ using Order = std::vector<std::size_t>;
 using Lists = std::vector<std::vector<std::int32_t>>;
 
 /// Runs a schedule as impl/execute.cpp would, every access bounds-checked, with integers modulo 2^64 for elements:
-/// exact, so that only a schedule that computes the product gives the product (but for a chance of 2^-60).
+/// exact, so that only a schedule that computes the product gives the product (but for a chance of 2^-60).  Resident
+/// operands are there before, but for what is missing of them.
 class Interpreter {
  public:
   Interpreter(const GemmSchedule& s, bool transposed)
       : s_(s),
-        plain_(!transposed),
-        lda_(plain_ ? s.cut.mb : s.cut.kb),
-        ldb_(plain_ ? s.cut.kb : s.cut.nb),
         A_(room(s.m, s.k)),
         B_(room(s.k, s.n)),
         C_(room(s.m, s.n)),
-        a_(static_cast<std::size_t>(s.cut.operands), room(s.cut.mb, s.cut.kb)),
-        b_(static_cast<std::size_t>(s.cut.operands), room(s.cut.kb, s.cut.nb)),
-        c_(static_cast<std::size_t>(s.cut.results), room(s.cut.mb, s.cut.nb)),
+        a_(s.cut.whole_a, s.cut.operands, s.m, s.k, s.cut.mb, s.cut.kb, !transposed),
+        b_(s.cut.whole_b, s.cut.operands, s.k, s.n, s.cut.kb, s.cut.nb, !transposed),
+        c_(s.cut.whole_c, s.cut.results, s.m, s.n, s.cut.mb, s.cut.nb, true),
         committed_(C_.size()) {
     auto fill = [this](Numbers& numbers) {
       for (auto& x : numbers) x = bits_();
     };
     for (Numbers* numbers : {&A_, &B_, &C_}) fill(*numbers);
-    for (auto* buffers : {&a_, &b_, &c_})  // what the device's memory held before
-      for (Numbers& numbers : *buffers) fill(numbers);
+    for (OnDevice* operand : {&a_, &b_, &c_})  // what the device's memory held before
+      for (Numbers& numbers : operand->buffers) fill(numbers);
+    make_resident(a_, s.residents.a, A_, s.m, s.k);
+    make_resident(b_, s.residents.b, B_, s.k, s.n);
+    if (s.reads_c) make_resident(c_, s.residents.c, C_, s.m, s.n);
     beta_ = s.reads_c ? bits_() : 0;
     expected_ = C_;
     for (index j = 0; j < s.n; ++j)
@@ -75,19 +78,39 @@ class Interpreter {
   static auto& at(T& x, index i) {
     return x.at(static_cast<std::size_t>(i));
   }
-  /// Element (i, j) after the one at (row, col), which alone is found by remainders; the others follow it in steps of
-  /// one and of ld, as a copy or a product takes them.
-  static std::uint64_t& in_buffer(Numbers& x, index row, index col, index i, index j, index ld, bool plain) {
-    return at(x, plain ? row + i + (col + j) * ld : col + j + (row + i) * ld);
-  }
-  std::uint64_t& a(const Step& step, index row, index col, index i, index j) {
-    return in_buffer(at(a_, step.a), row % s_.cut.mb, col % s_.cut.kb, i, j, lda_, plain_);
-  }
-  std::uint64_t& b(const Step& step, index row, index col, index i, index j) {
-    return in_buffer(at(b_, step.b), row % s_.cut.kb, col % s_.cut.nb, i, j, ldb_, plain_);
-  }
-  std::uint64_t& c(const Step& step, index i, index j) {
-    return in_buffer(at(c_, step.c), step.block.row % s_.cut.mb, step.block.col % s_.cut.nb, i, j, s_.cut.mb, true);
+  /// An operand's memory on the device: buffers, or one memory for the whole of it, with a leading dimension of its own.
+  struct OnDevice {
+    OnDevice(bool whole, int count, index rows, index cols, index block_rows, index block_cols, bool is_plain)
+        : plain(is_plain),
+          period_rows(whole ? rows + 1 : block_rows),
+          period_cols(whole ? cols + 1 : block_cols),
+          ld((plain ? whole ? rows : block_rows : whole ? cols : block_cols) + (whole ? 3 : 0)),
+          buffers(whole ? std::size_t{1} : static_cast<std::size_t>(count),
+                  room(ld, plain ? whole ? cols : block_cols : whole ? rows : block_rows)) {}
+
+    /// Element (i, j) after the one at (row, col), which alone is found by remainders; the others follow it in steps of
+    /// one and of ld, as a copy or a product takes them.
+    std::uint64_t& operator()(int number, index row, index col, index i, index j) {
+      row = row % period_rows + i;
+      col = col % period_cols + j;
+      return at(at(buffers, number), plain ? row + col * ld : col + row * ld);
+    }
+
+    bool plain;
+    index period_rows, period_cols, ld;
+    Buffers buffers;
+  };
+
+  static void make_resident(OnDevice& operand, const Resident& resident, const Numbers& from, index rows, index cols) {
+    if (!resident.whole) return;
+    for (index j = 0; j < cols; ++j)
+      for (index i = 0; i < rows; ++i) {
+        const auto holds = [i, j](const Block& b) {
+          return b.row <= i && i < b.row + b.rows && b.col <= j && j < b.col + b.cols;
+        };
+        if (std::none_of(resident.missing.begin(), resident.missing.end(), holds))
+          operand(0, 0, 0, i, j) = at(from, i + j * rows);
+      }
   }
 
   static void within(const Block& b, index rows, index cols) {
@@ -104,30 +127,30 @@ class Interpreter {
     switch (step.kind) {
       case StepKind::upload_a:
         within(x, s_.m, s_.k);
-        each([&](index i, index j) { a(step, x.row, x.col, i, j) = at(A_, x.row + i + (x.col + j) * s_.m); });
+        each([&](index i, index j) { a_(step.a, x.row, x.col, i, j) = at(A_, x.row + i + (x.col + j) * s_.m); });
         break;
       case StepKind::upload_b:
         within(x, s_.k, s_.n);
-        each([&](index i, index j) { b(step, x.row, x.col, i, j) = at(B_, x.row + i + (x.col + j) * s_.k); });
+        each([&](index i, index j) { b_(step.b, x.row, x.col, i, j) = at(B_, x.row + i + (x.col + j) * s_.k); });
         break;
       case StepKind::upload_c:
         within(x, s_.m, s_.n);
-        each([&](index i, index j) { c(step, i, j) = at(C_, x.row + i + (x.col + j) * s_.m); });
+        each([&](index i, index j) { c_(step.c, x.row, x.col, i, j) = at(C_, x.row + i + (x.col + j) * s_.m); });
         break;
       case StepKind::multiply:
         if (x.row < 0 || x.col < 0 || step.k0 < 0 || x.rows < 0 || x.cols < 0 || step.kb < 0)
           throw std::string("negative size");
         each([&](index i, index j) {
-          std::uint64_t& sum = c(step, i, j);
+          std::uint64_t& sum = c_(step.c, x.row, x.col, i, j);
           sum *= step.first ? beta_ : 1;
-          for (index p = 0; p < step.kb; ++p) sum += a(step, x.row, step.k0, i, p) * b(step, step.k0, x.col, p, j);
+          for (index p = 0; p < step.kb; ++p) sum += a_(step.a, x.row, step.k0, i, p) * b_(step.b, step.k0, x.col, p, j);
         });
         break;
       case StepKind::download:
         within(x, s_.m, s_.n);
         each([&](index i, index j) {
           const index element = x.row + i + (x.col + j) * s_.m;
-          at(C_, element) = c(step, i, j);
+          at(C_, element) = c_(step.c, x.row, x.col, i, j);
           if (at(C_, element) != at(expected_, element)) throw std::string("wrong value committed");
           if (committed_[static_cast<std::size_t>(element)]) throw std::string("committed twice");
           committed_[static_cast<std::size_t>(element)] = true;
@@ -137,10 +160,8 @@ class Interpreter {
   }
 
   const GemmSchedule& s_;
-  const bool plain_;
-  const index lda_, ldb_;
   Numbers A_, B_, C_;
-  Buffers a_, b_, c_;
+  OnDevice a_, b_, c_;
   Numbers expected_;
   std::vector<bool> committed_;
   std::uint64_t beta_ = 0;
@@ -163,16 +184,21 @@ bool same(const Step& x, const Step& y) {
          x.b == y.b && x.c == y.c;
 }
 
-class Random {
- public:
-  explicit Random(unsigned seed) : bits_(seed) {}
-  std::uint32_t below(std::size_t end) { return static_cast<std::uint32_t>(bits_() % end); }
-  index up_to(index most) { return 1 + static_cast<index>(below(static_cast<std::size_t>(most))); }
-  bool coin() { return below(2) == 1; }
+Resident random_resident(index rows, index cols, Random& random) {
+  if (random.coin()) return {};
+  return {true, random_blocks(rows, cols, random)};
+}
 
- private:
-  std::mt19937 bits_;
-};
+Residents random_residents(index m, index n, index k, Random& random) {
+  return {random_resident(m, k, random), random_resident(k, n, random), random_resident(m, n, random)};
+}
+
+Cut with(Cut cut, const Residents& residents) {
+  cut.whole_a = residents.a.whole;
+  cut.whole_b = residents.b.whole;
+  cut.whole_c = residents.c.whole;
+  return cut;
+}
 
 /// Buffers by hand: for small sizes cut_to_fit seldom finds room for a second set.
 Cut buffers(Cut cut, int operands, int results) {
@@ -183,10 +209,35 @@ Cut buffers(Cut cut, int operands, int results) {
 
 // ---- plans
 
+/// Why more of a resident operand is uploaded than is missing of it, or anything twice; empty if it is not.
+std::string superfluous(const GemmSchedule& s) {
+  auto judge = [&s](StepKind kind, const Resident& resident, index rows, index cols, bool needed) -> std::string {
+    if (!resident.whole) return {};
+    std::vector<int> due(static_cast<std::size_t>(rows * cols));
+    auto each = [&due, rows](const Block& b, int by) {
+      for (index j = b.col; j < b.col + b.cols; ++j)
+        for (index i = b.row; i < b.row + b.rows; ++i) due.at(static_cast<std::size_t>(i + j * rows)) += by;
+    };
+    if (needed)
+      for (const Block& b : resident.missing) each(b, 1);
+    for (const Step& step : s.steps)
+      if (step.kind == kind) each(step.block, -1);
+    for (const int left : due) {
+      if (left < 0) return "uploads what is there";
+      if (left > 0) return "never uploads what is missing";
+    }
+    return {};
+  };
+  std::string why = judge(StepKind::upload_a, s.residents.a, s.m, s.k, true);
+  if (why.empty()) why = judge(StepKind::upload_b, s.residents.b, s.k, s.n, true);
+  if (why.empty()) why = judge(StepKind::upload_c, s.residents.c, s.m, s.n, s.reads_c);
+  return why;
+}
+
 TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
   Random random(6);
   std::map<std::string, int> times;
-  for (int time = 0; time < 600; ++time) {
+  for (int time = 0; time < 1200; ++time) {
     const index most = time % 4 == 0 ? 150 : 30;
     const index m = random.up_to(most), n = random.up_to(most), k = random.up_to(most);
     const std::size_t element = std::size_t{4} << random.below(3);
@@ -198,12 +249,16 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
         random.below(element);
     const index panel = random.coin() ? 4 : 16;
     const bool reads_c = random.coin();
+    const Residents residents = time % 2 == 0 ? Residents{} : random_residents(m, n, k, random);
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ", " << element << " bytes, memory " << memory
-                                    << ", pieces " << piece << ", panels " << panel << ", reads_c " << reads_c);
+                                    << ", pieces " << piece << ", panels " << panel << ", reads_c " << reads_c
+                                    << ", resident " << residents.a.whole << residents.b.whole << residents.c.whole);
     Cut cut{};
-    ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, cut));
+    ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, residents, cut));
     ASSERT_TRUE(cut.mb >= 1 && cut.nb >= 1 && cut.kb >= 1 && cut.mb <= m && cut.nb <= n && cut.kb <= k);
     ASSERT_TRUE(cut.operands >= 1 && cut.operands <= 2 && cut.results >= 1 && cut.results <= 2);
+    ASSERT_TRUE(cut.whole_a == residents.a.whole && cut.whole_b == residents.b.whole &&
+                cut.whole_c == residents.c.whole);
     ASSERT_LE(cut.bytes(element), memory);
     const bool whole = cut.mb == m && cut.nb == n && cut.kb == k;
     if (!whole) {  // halving one size at a time, no step down gives away more than half
@@ -216,8 +271,9 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
 
     const Cut by_hand = buffers(cut, 1 + random.coin(), 1 + random.coin());
     for (const Cut& c : {cut, by_hand}) {
-      const GemmSchedule s = plan_gemm(m, n, k, reads_c, element, c, piece, panel);
+      const GemmSchedule s = plan_gemm(m, n, k, reads_c, element, c, residents, piece, panel);
       ASSERT_EQ(check(s), "");
+      ASSERT_EQ(superfluous(s), "") << to_string(s);
       int multiplies = 0;
       index rows = 0;  // of the last part multiplied
       bool parts_of_columns = false, second_operand = false, second_result = false;
@@ -237,60 +293,63 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
       times["two result buffers"] += second_result;
       times["several panels"] += panels;
       times["several panels and two buffers of each"] += panels && second_operand && second_result;
+      times["resident and cut"] += !whole && (c.whole_a || c.whole_b || c.whole_c);
+      times["resident with parts missing, in panels"] += panels && s.residents.a.missing.size() + s.residents.b.missing.size() > 1;
+      times["nothing but resident"] += c.whole_a && c.whole_b && c.whole_c;
       if (most == 30) {
         ASSERT_EQ(verdict(s), "") << to_string(s);
       }
 
       Cut again{};
-      ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, again));
+      ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, residents, again));
       ASSERT_TRUE(again.operands == cut.operands && again.results == cut.results);
-      const GemmSchedule t = plan_gemm(m, n, k, reads_c, element, buffers(again, c.operands, c.results), piece, panel);
+      const GemmSchedule t = plan_gemm(m, n, k, reads_c, element, buffers(again, c.operands, c.results), residents, piece, panel);
       ASSERT_TRUE(std::equal(s.steps.begin(), s.steps.end(), t.steps.begin(), t.steps.end(), same))
           << "not the same plan twice";
     }
   }
-  EXPECT_EQ(times.size(), 9u);
+  EXPECT_EQ(times.size(), 12u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 20) << what;  // every kind of cut occurred
 }
 
 TEST(Plan, WhatFitsIsNotCut) {
   Cut cut{};
   // Each of these operands is a multiple of 256 bytes, so their sum is what a lease takes.
-  ASSERT_TRUE(cut_to_fit(96, 192, 320, 8, (96 * 320 + 320 * 192 + 96 * 192) * 8, cut));
+  ASSERT_TRUE(cut_to_fit(96, 192, 320, 8, (96 * 320 + 320 * 192 + 96 * 192) * 8, {}, cut));
   EXPECT_EQ(cut.mb, 96);
   EXPECT_EQ(cut.nb, 192);
   EXPECT_EQ(cut.kb, 320);
   EXPECT_EQ(cut.operands, 1);
   EXPECT_EQ(cut.results, 1);
-  ASSERT_TRUE(cut_to_fit(96, 192, 320, 8, (96 * 320 + 320 * 192 + 96 * 192) * 8 - 1, cut));
+  ASSERT_TRUE(cut_to_fit(96, 192, 320, 8, (96 * 320 + 320 * 192 + 96 * 192) * 8 - 1, {}, cut));
   EXPECT_TRUE(cut.mb < 96 || cut.nb < 192 || cut.kb < 320);
 }
 
 TEST(Plan, NeedsRoomForOneElementOfEach) {
   Cut cut{};
-  EXPECT_TRUE(cut_to_fit(50, 60, 70, 16, 3 * 256, cut));  // leased in parts of 256 bytes
-  EXPECT_FALSE(cut_to_fit(50, 60, 70, 16, 3 * 256 - 1, cut));
-  EXPECT_FALSE(cut_to_fit(1, 1, 1, 4, 0, cut));
+  EXPECT_TRUE(cut_to_fit(50, 60, 70, 16, 3 * 256, {}, cut));  // leased in parts of 256 bytes
+  EXPECT_FALSE(cut_to_fit(50, 60, 70, 16, 3 * 256 - 1, {}, cut));
+  EXPECT_FALSE(cut_to_fit(1, 1, 1, 4, 0, {}, cut));
 }
 
 TEST(Plan, SizesBeyond64BitsOfBytesAreCut) {
   Cut cut{};
   const index huge = index{1} << 40;
-  ASSERT_TRUE(cut_to_fit(huge, huge, huge, 16, std::size_t{1} << 36, cut));
+  ASSERT_TRUE(cut_to_fit(huge, huge, huge, 16, std::size_t{1} << 36, {}, cut));
   EXPECT_LE(cut.bytes(16), std::size_t{1} << 36);
 }
 
 TEST(Plan, ALongKStreamsInChunksThroughTwoOperandBuffers) {
   Cut cut{};
   constexpr std::size_t plenty = std::size_t{1} << 40;
-  ASSERT_TRUE(cut_to_fit(64, 96, 100000, 8, plenty, cut));
+  ASSERT_TRUE(cut_to_fit(64, 96, 100000, 8, plenty, {}, cut));
   EXPECT_EQ(cut.mb, 64);
   EXPECT_EQ(cut.nb, 96);
   EXPECT_LE(cut.kb, 5000);
   EXPECT_GE(cut.kb, 1000);  // not so small that the device idles
   EXPECT_EQ(cut.operands, 2);
   EXPECT_EQ(cut.results, 1);  // one block of C
-  const GemmSchedule s = plan_gemm(64, 96, 100000, true, 8, cut, 1 << 20);
+  const GemmSchedule s = plan_gemm(64, 96, 100000, true, 8, cut, {}, 1 << 20);
   EXPECT_EQ(check(s), "");
   // Both of each are used, in turn.
   std::map<int, int> a, b;
@@ -300,21 +359,21 @@ TEST(Plan, ALongKStreamsInChunksThroughTwoOperandBuffers) {
   EXPECT_EQ(b.size(), 2u);
   EXPECT_LE(std::abs(a[0] - a[1]), 1);
 
-  ASSERT_TRUE(cut_to_fit(64, 96, 4096, 8, plenty, cut));  // not long
+  ASSERT_TRUE(cut_to_fit(64, 96, 4096, 8, plenty, {}, cut));  // not long
   EXPECT_EQ(cut.kb, 4096);
   EXPECT_EQ(cut.operands, 1);
-  ASSERT_TRUE(cut_to_fit(60000, 96, 100000, 8, plenty, cut));  // not long beside m
+  ASSERT_TRUE(cut_to_fit(60000, 96, 100000, 8, plenty, {}, cut));  // not long beside m
   EXPECT_EQ(cut.kb, 100000);
 }
 
 TEST(Plan, LargeBlocksFollowEachOtherThroughTwoBuffersOfEach) {
   Cut cut{};
   constexpr std::size_t memory = std::size_t{1} << 30;
-  ASSERT_TRUE(cut_to_fit(20000, 20000, 20000, 8, memory, cut));
+  ASSERT_TRUE(cut_to_fit(20000, 20000, 20000, 8, memory, {}, cut));
   EXPECT_EQ(cut.operands, 2);
   EXPECT_EQ(cut.results, 2);
   EXPECT_LE(cut.bytes(8), memory);
-  EXPECT_EQ(check(plan_gemm(20000, 20000, 20000, true, 8, cut, 1 << 24)), "");
+  EXPECT_EQ(check(plan_gemm(20000, 20000, 20000, true, 8, cut, {}, 1 << 24)), "");
 }
 
 // ---- check()
@@ -339,7 +398,29 @@ std::vector<GemmSchedule> small_plans() {
   std::vector<GemmSchedule> plans;
   for (const auto& c : cases)
     for (const bool reads_c : {false, true})
-      plans.push_back(plan_gemm(c.m, c.n, c.k, reads_c, 8, c.cut, c.piece * 8, c.panel));
+      plans.push_back(plan_gemm(c.m, c.n, c.k, reads_c, 8, c.cut, {}, c.piece * 8, c.panel));
+  return plans;
+}
+
+/// The same with resident operands: each alone, two, and all three, with random parts of them missing.
+std::vector<GemmSchedule> resident_plans() {
+  std::vector<GemmSchedule> plans;
+  Random random(10);
+  unsigned whole = 0;
+  for (const GemmSchedule& s : small_plans()) {
+    whole = whole % 7 + 1;
+    const Residents residents{
+        whole & 1 ? Resident{true, random_blocks(s.m, s.k, random)} : Resident{},
+        whole & 2 ? Resident{true, random_blocks(s.k, s.n, random)} : Resident{},
+        whole & 4 ? Resident{true, random_blocks(s.m, s.n, random)} : Resident{}};
+    plans.push_back(plan_gemm(s.m, s.n, s.k, s.reads_c, 8, with(s.cut, residents), residents, 8 * 3, 2));
+  }
+  return plans;
+}
+
+std::vector<GemmSchedule> all_small_plans() {
+  std::vector<GemmSchedule> plans = small_plans();
+  for (GemmSchedule& s : resident_plans()) plans.push_back(std::move(s));
   return plans;
 }
 
@@ -385,7 +466,7 @@ std::vector<std::int8_t Step::*> numbers_of(const Step& step) {
 
 TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
   Mutations mutations;
-  for (const GemmSchedule& s : small_plans()) {
+  for (const GemmSchedule& s : all_small_plans()) {
     ASSERT_EQ(check(s), "");
     ASSERT_EQ(verdict(s), "");
     for (std::size_t at = 0; at < s.steps.size(); ++at) {
@@ -421,7 +502,7 @@ TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
 }
 
 TEST(Check, BuffersThatDoNotExistAreCaught) {
-  for (const GemmSchedule& s : small_plans())
+  for (const GemmSchedule& s : all_small_plans())
     for (std::size_t at = 0; at < s.steps.size(); ++at)
       for (const auto number : numbers_of(s.steps[at]))
         for (const int value : {-1, number == &Step::c ? s.cut.results : s.cut.operands, 100}) {
@@ -431,11 +512,39 @@ TEST(Check, BuffersThatDoNotExistAreCaught) {
         }
 }
 
+TEST(Check, WhatIsMissingOfAResidentOperandMustBeUploaded) {
+  Mutations mutations;
+  for (const GemmSchedule& s : resident_plans()) {
+    auto changed = [&](const std::string& kind, Resident Residents::*operand, auto change) {
+      GemmSchedule mutant = s;
+      change(mutant.residents.*operand);
+      mutations.judge(kind, mutant, [] { return std::string(); });
+    };
+    const struct {
+      Resident Residents::*operand;
+      index rows, cols;
+    } operands[] = {{&Residents::a, s.m, s.k}, {&Residents::b, s.k, s.n}, {&Residents::c, s.m, s.n}};
+    for (const auto& [operand, rows, cols] : operands) {
+      const Resident& resident = s.residents.*operand;
+      if (!resident.whole) continue;
+      for (index j = 0; j < cols; ++j)
+        for (index i = 0; i < rows; ++i)
+          changed("one more", operand, [i, j](Resident& r) { r.missing.push_back({i, j, 1, 1}); });
+      changed("everything", operand, [rows, cols](Resident& r) { r.missing = {{0, 0, rows, cols}}; });
+      changed("not resident", operand, [](Resident& r) { r = {}; });
+      changed("nothing", operand, [](Resident& r) { r.missing.clear(); });
+    }
+  }
+  // Harmless: what is missing in more places than one, what C brings along though nobody reads it, uploads too many.
+  for (const char* kind : {"one more", "everything", "not resident"}) EXPECT_GT(mutations.caught[kind], 10) << kind;
+  EXPECT_EQ(mutations.caught.count("nothing"), 0u);
+}
+
 TEST(Check, ADifferentOrderPassesOnlyIfItComputesTheProduct) {
   // Each step moved to each other place (swaps of neighbours among them).  Harmless are those that leave the order of
   // dependent steps: two uploads of different operands, an upload ahead of another panel's product.
   Mutations mutations;
-  for (const GemmSchedule& s : small_plans())
+  for (const GemmSchedule& s : all_small_plans())
     for (std::size_t from = 0; from < s.steps.size(); ++from)
       for (std::size_t to = 0; to < s.steps.size(); ++to) {
         if (from == to) continue;
@@ -455,7 +564,7 @@ TEST(Check, ADifferentOrderPassesOnlyIfItComputesTheProduct) {
 TEST(Check, ARepeatedStepPassesOnlyIfItChangesNothing) {
   // Each step once more at each place.  Harmless: an upload of what is there already or not needed any more.
   Mutations mutations;
-  for (const GemmSchedule& s : small_plans())
+  for (const GemmSchedule& s : all_small_plans())
     for (std::size_t from = 0; from < s.steps.size(); ++from)
       for (std::size_t to = 0; to <= s.steps.size(); ++to) {
         GemmSchedule mutant = s;
@@ -504,9 +613,11 @@ GemmSchedule random_plan(Random& random, index most) {
   const index m = random.up_to(most), n = random.up_to(most), k = random.up_to(most);
   const Cut cut{(m + 2) / random.up_to(3), (n + 2) / random.up_to(3), (k + 2) / random.up_to(3), 1 + random.coin(),
                 1 + random.coin()};
+  const Residents residents = random.coin() ? Residents{} : random_residents(m, n, k, random);
   return plan_gemm(m, n, k, random.coin(), 8,
-                   {std::min(cut.mb, m), std::min(cut.nb, n), std::min(cut.kb, k), cut.operands, cut.results},
-                   8 * static_cast<std::size_t>(random.up_to(3 * most)), random.up_to(4));
+                   with({std::min(cut.mb, m), std::min(cut.nb, n), std::min(cut.kb, k), cut.operands, cut.results},
+                        residents),
+                   residents, 8 * static_cast<std::size_t>(random.up_to(3 * most)), random.up_to(4));
 }
 
 TEST(Depend, EveryOrderThatItAllowsComputesTheProduct) {
@@ -535,7 +646,7 @@ TEST(Depend, HoldsForWhateverCheckPasses) {
   // Also where steps come in another order than a plan's, or twice.
   Random random(8);
   int passed = 0;
-  for (const GemmSchedule& s : small_plans())
+  for (const GemmSchedule& s : all_small_plans())
     for (int time = 0; time < 150; ++time) {
       GemmSchedule mutant = s;
       const std::size_t from = random.below(s.steps.size());
@@ -558,9 +669,41 @@ bool waits(const Lists& after, std::size_t step, std::size_t earlier) {
   return reached[earlier];
 }
 
+TEST(Depend, ProductsWaitForWhatIsMissingOfTheirResidentOperands) {
+  Random random(11);
+  int waited = 0, free = 0;
+  for (int time = 0; time < 200; ++time) {
+    const GemmSchedule s = random_plan(random, 12);
+    const Lists after = depend(s);
+    for (std::size_t i = 0; i < s.steps.size(); ++i) {
+      const Step& product = s.steps[i];
+      if (product.kind != StepKind::multiply) continue;
+      const Block& x = product.block;
+      for (std::size_t u = 0; u < i; ++u) {
+        const Step& upload = s.steps[u];
+        const bool is_a = upload.kind == StepKind::upload_a && s.cut.whole_a,
+                   is_b = upload.kind == StepKind::upload_b && s.cut.whole_b;
+        if (!is_a && !is_b) continue;
+        const Block read = is_a ? Block{x.row, product.k0, x.rows, product.kb}
+                                : Block{product.k0, x.col, product.kb, x.cols};
+        const Block& sent = upload.block;
+        if (sent.row < read.row + read.rows && read.row < sent.row + sent.rows &&
+            sent.col < read.col + read.cols && read.col < sent.col + sent.cols) {
+          ++waited;
+          ASSERT_TRUE(waits(after, i, u)) << line(s, i) << "does not wait for " << line(s, u);
+        } else {
+          free += !waits(after, i, u);
+        }
+      }
+    }
+  }
+  EXPECT_GT(waited, 1000);
+  EXPECT_GT(free, 100) << "and for nothing else, where that is possible";
+}
+
 TEST(Depend, WithTwoBuffersTheNextUnitArrivesDuringThisOne) {
   for (const int number : {1, 2}) {
-    const GemmSchedule s = plan_gemm(8, 8, 8, true, 8, {4, 4, 4, number, number}, 32, 2);
+    const GemmSchedule s = plan_gemm(8, 8, 8, true, 8, {4, 4, 4, number, number}, {}, 32, 2);
     const Lists after = depend(s);
     auto unit = [&s](const Step& x) {
       return Block{x.block.row / s.cut.mb, x.block.col / s.cut.nb, x.k0 / s.cut.kb, 0};
@@ -613,7 +756,7 @@ TEST(Depend, AListThatIsMissingIsNoticed) {
 }
 
 TEST(Schedule, IsPrintable) {
-  EXPECT_EQ(to_string(plan_gemm(3, 2, 4, true, 8, {3, 2, 2, 2, 1}, 8 * 3, 2)),
+  EXPECT_EQ(to_string(plan_gemm(3, 2, 4, true, 8, {3, 2, 2, 2, 1}, {}, 8 * 3, 2)),
             "gemm m=3 n=2 k=4 in blocks of 3 x 2, k by 2, 2+1 buffers, reads C\n"
             "  upload A [0:2, 0:2] to a0\n"
             "  upload B [0:2, 0:2] to b0\n"
@@ -630,6 +773,30 @@ TEST(Schedule, IsPrintable) {
             "  upload A [2:3, 2:4] to a1\n"
             "  multiply [2:3, 0:2] k 2:4 a1 b1 c0\n"
             "  download [2:3, 0:2] from c0\n");
+  EXPECT_EQ(to_string(plan_gemm(3, 2, 4, true, 8, {.mb = 3, .nb = 2, .kb = 4, .whole_a = true, .whole_c = true},
+                                {.a = {true, {{1, 2, 2, 1}}}, .c = {true, {}}}, 1000)),
+            "gemm m=3 n=2 k=4 in blocks of 3 x 2, k by 4, 1+1 buffers, reads C, resident A C\n"
+            "  upload A [1:3, 2:3] to a0\n"
+            "  upload B [0:4, 0:2] to b0\n"
+            "  multiply [0:3, 0:2] k 0:4 first a0 b0 c0\n"
+            "  download [0:3, 0:2] from c0\n");
+}
+
+TEST(Plan, ResidentOperandsNeedNoRoom) {
+  Cut cut{};
+  Residents residents{.a = {true, {}}, .b = {true, {}}, .c = {true, {}}};
+  ASSERT_TRUE(cut_to_fit(50, 60, 70, 16, 0, residents, cut));
+  EXPECT_EQ(cut.bytes(16), 0u);
+  EXPECT_TRUE(cut.mb == 50 && cut.nb == 60 && cut.kb == 70);
+  residents.c = {};
+  EXPECT_FALSE(cut_to_fit(50, 60, 70, 16, 255, residents, cut));
+  ASSERT_TRUE(cut_to_fit(50, 60, 70, 16, 50 * 60 * 16 + 255, residents, cut));
+  EXPECT_TRUE(cut.mb == 50 && cut.nb == 60 && cut.kb == 70);
+  ASSERT_TRUE(cut_to_fit(50, 60, 70, 16, 50 * 30 * 16, residents, cut));
+  EXPECT_TRUE(cut.mb < 50 || cut.nb < 60);
+  // A long k that is there need not be streamed.
+  ASSERT_TRUE(cut_to_fit(64, 96, 100000, 8, std::size_t{1} << 40, {.a = {true, {}}, .b = {true, {}}}, cut));
+  EXPECT_EQ(cut.kb, 100000);
 }
 
 }  // namespace
