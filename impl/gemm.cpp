@@ -223,7 +223,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
   // Pieces of small results are small, so that several threads share them.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
-  const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 64);
+  const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
   t.schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents,
                          std::min(piece, backend.facts().piece_bytes));
 

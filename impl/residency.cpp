@@ -139,15 +139,14 @@ Residency::Memory& Residency::recall(const Stored& x) {
 
 /// Ski rental against the program's own stores: what has been seen unchanged deserves a copy, after every disappointment
 /// only when it has been seen unchanged four times as often.  What is seen for the first time gets an advance, one
-/// operand at a time.
-bool Residency::deserves(const Memory& m, double bytes) const {
+/// operand a call.
+bool Residency::deserves(const Memory& m, double bytes, Glance& glance) const {
   if (mode_ == ResidencyMode::always) return true;
   if (m.refused > 0) return false;
   if (m.unchanged >= (m.rewritten ? 1 << std::min(2 * m.rewritten, 12) : 1)) return true;
-  const bool owing = std::any_of(copies_.begin(), copies_.end(), [](const Copy& c) { return c.price > 0; });
-  if (owing || m.uses > 1) return false;
+  if (glance.advanced || m.uses > 1) return false;
   const double credit = advance_seconds + part_of_time * 1e-9 * static_cast<double>(now_ns() - opened_ns_) - spent_;
-  return bytes / page_bytes * protect_seconds_per_page <= credit;
+  return glance.advanced = bytes / page_bytes * protect_seconds_per_page <= credit;
 }
 
 Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
@@ -278,7 +277,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     if (!pages_) return hold;
     const Memory& m = recall(x);
     if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return hold;
-    if (!deserves(m, x.bytes())) return hold;
+    if (!deserves(m, x.bytes(), glance)) return hold;
     if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return hold;  // in use
     if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes)) return hold;
     kept_ += bytes;

@@ -71,6 +71,7 @@ class Residency {
   /// What one call has already found out; one for all of its operands.
   struct Glance {
     bool taken = false, blind = false;
+    bool advanced = false;  ///< an operand has got a copy without any evidence for it
   };
 
   /// What is known of an operand before its call is decided.
@@ -140,7 +141,7 @@ class Residency {
 
   bool blind(Glance& glance);
   Memory& recall(const Stored& operand);
-  bool deserves(const Memory& memory, double bytes) const;
+  bool deserves(const Memory& memory, double bytes, Glance& glance) const;
   bool make_room(std::size_t bytes);
   Copies::iterator find(const Stored& operand, Block& where);
   Copies::iterator oldest_unused();

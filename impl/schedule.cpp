@@ -23,6 +23,19 @@ index panel_size(index size, index target) {
   return std::min(size, equal > 64 ? (equal + 63) / 64 * 64 : equal);
 }
 
+/// `size` in panels of about `target`, with smaller ones at both ends where there are many: products begin sooner and
+/// the last ones leave less to bring back.
+std::vector<index> panels(index size, index target) {
+  std::vector<index> sizes;
+  const index small = (target / 4 + 63) / 64 * 64, medium = 2 * small;
+  const bool graded = size >= 6 * target && small < target;
+  if (graded) sizes = {small, medium};
+  const index middle = graded ? size - 2 * (small + medium) : size, panel = panel_size(middle, target);
+  for (index done = 0; done < middle; done += panel) sizes.push_back(std::min(panel, middle - done));
+  if (graded) sizes.insert(sizes.end(), {medium, small});
+  return sizes;
+}
+
 bool overlap(const Block& x, const Block& y) {
   return x.row < y.row + y.rows && y.row < x.row + x.rows && x.col < y.col + y.cols && y.col < x.col + x.cols;
 }
@@ -149,8 +162,8 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
   for (index j = 0; j < n; j += cut.nb)
     for (index i = 0; i < m; i += cut.mb) {
       const Block whole{i, j, std::min(cut.mb, m - i), std::min(cut.nb, n - j)};
-      const index rows = panel_size(whole.rows, std::max(panel, whole.rows / 8)),
-                  cols = panel_size(whole.cols, std::max(panel, whole.cols / 8));
+      const std::vector<index> row_panels = panels(whole.rows, std::max(panel, whole.rows / 8)),
+                               col_panels = panels(whole.cols, std::max(panel, whole.cols / 8));
       c = cut.whole_c ? 0 : (c + 1) % cut.results;
       for (index p = 0; p < k; p += cut.kb) {
         const index kb = std::min(cut.kb, k - p);
@@ -188,16 +201,17 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
         // The part multiplied so far grows from the corner: with each panel of one operand come its products with all
         // panels of the other that are there.  Operands that are there from before are taken as a whole.
         index have_rows = need_a ? 0 : whole.rows, have_cols = need_b ? 0 : whole.cols;
+        auto rows = row_panels.begin(), cols = col_panels.begin();
         if (!need_a && !need_b)
-          for (index q = 0; q < whole.cols; q += cols) multiply({i, j + q, whole.rows, std::min(cols, whole.cols - q)});
+          for (index q = 0; q < whole.cols; q += *cols++) multiply({i, j + q, whole.rows, *cols});
         while (have_rows < whole.rows || have_cols < whole.cols) {
           if (have_cols == whole.cols || (have_rows < whole.rows && have_rows * whole.cols <= have_cols * whole.rows)) {
-            const index r = std::min(rows, whole.rows - have_rows);
+            const index r = *rows++;
             upload(StepKind::upload_a, cut.whole_a, missing_a, {i + have_rows, p, r, kb});
             if (have_cols > 0) multiply({i + have_rows, j, r, have_cols});
             have_rows += r;
           } else {
-            const index q = std::min(cols, whole.cols - have_cols);
+            const index q = *cols++;
             upload(StepKind::upload_b, cut.whole_b, missing_b, {p, j + have_cols, kb, q});
             if (have_rows > 0) multiply({i, j + have_cols, have_rows, q});
             have_cols += q;

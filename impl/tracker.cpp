@@ -124,9 +124,8 @@ class KernelTracker final : public Tracker {
       if (ioctl(faults_, UFFDIO_REGISTER, &request) != 0) return failed("cannot be registered");
       if (before) continue;
       registered_.push_back(m.range);
-      // Some kernels leave marks behind where a mapping was moved from: with them, a page would seem protected that is
-      // not.
-      uncover(m.range);
+      // Some kernels leave marks behind where a mapping was moved: with them, a page would seem protected that is not.
+      if (any_unwritten(m.range)) uncover(m.range);
     }
     return {};
   }
@@ -205,6 +204,21 @@ class KernelTracker final : public Tracker {
                    .category_mask = kernel::page_tracked,
                    .return_mask = kernel::page_tracked};
     return ioctl(pagemap_, kernel::pagemap_scan, &s) > 0;
+  }
+
+  bool any_unwritten(Range pages) const {
+    kernel::Region region[1];
+    kernel::Scan s{.size = sizeof s,
+                   .start = pages.begin,
+                   .end = pages.end,
+                   .vec = reinterpret_cast<std::uint64_t>(region),
+                   .vec_len = 1,
+                   .max_pages = 1,
+                   .category_inverted = kernel::page_written,
+                   .category_mask = kernel::page_written,
+                   .category_anyof_mask = kernel::page_present | kernel::page_swapped,
+                   .return_mask = kernel::page_tracked};
+    return ioctl(pagemap_, kernel::pagemap_scan, &s) != 0;  // also when the kernel does not tell
   }
 
   int faults_ = -1, pagemap_ = -1;

@@ -9,18 +9,38 @@
 
 namespace blaslift {
 
-/// Copies rows x cols elements of `element` bytes; the gaps between columns are neither read nor written.
-inline void copy_block(void* to, index ldt, const void* from, index lds, index rows, index cols, std::size_t element) {
+/// Copies rows x cols elements of `element` bytes by runs of bytes; the gaps between columns are neither read nor
+/// written.
+template <class CopyBytes>
+void copy_columns(void* to, index ldt, const void* from, index lds, index rows, index cols, std::size_t element,
+                  CopyBytes copy) {
   auto* t = static_cast<char*>(to);
   const auto* f = static_cast<const char*>(from);
   const std::size_t column = static_cast<std::size_t>(rows) * element;
   if (rows == ldt && rows == lds) {
-    std::memcpy(t, f, column * static_cast<std::size_t>(cols));
+    copy(t, f, column * static_cast<std::size_t>(cols));
     return;
   }
   for (index j = 0; j < cols; ++j)
-    std::memcpy(t + static_cast<std::size_t>(j * ldt) * element, f + static_cast<std::size_t>(j * lds) * element,
-                column);
+    copy(t + static_cast<std::size_t>(j * ldt) * element, f + static_cast<std::size_t>(j * lds) * element, column);
+}
+
+inline void copy_block(void* to, index ldt, const void* from, index lds, index rows, index cols, std::size_t element) {
+  copy_columns(to, ldt, from, lds, rows, cols, element,
+               [](char* t, const char* f, std::size_t bytes) { std::memcpy(t, f, bytes); });
+}
+
+/// memcpy from memory that is in no cache: asks for it further ahead than the processor would.
+inline void fetch_bytes(char* to, const char* from, std::size_t bytes) {
+  constexpr std::size_t step = 128, ahead = 2048;
+  std::size_t at = 0;
+  for (; at + step <= bytes; at += step) {
+    _mm_prefetch(from + at + ahead, _MM_HINT_T0);
+    _mm_prefetch(from + at + ahead + step / 2, _MM_HINT_T0);
+    for (std::size_t i = at; i < at + step; i += sizeof(__m128i))
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
+  }
+  std::memcpy(to + at, from + at, bytes - at);
 }
 
 /// memcpy past the caches: the lines written are not read first, which halves the traffic of what is not used soon.
@@ -46,18 +66,15 @@ inline void stream_bytes(char* to, const char* from, std::size_t bytes) {
   std::memcpy(to + at, from + at, bytes - at);
 }
 
+/// copy_block for large operands.
+inline void fetch_block(void* to, index ldt, const void* from, index lds, index rows, index cols, std::size_t element) {
+  copy_columns(to, ldt, from, lds, rows, cols, element, fetch_bytes);
+}
+
 /// copy_block for large results: everything is in memory for other threads when it returns.
 inline void stream_block(void* to, index ldt, const void* from, index lds, index rows, index cols,
                          std::size_t element) {
-  auto* t = static_cast<char*>(to);
-  const auto* f = static_cast<const char*>(from);
-  const std::size_t column = static_cast<std::size_t>(rows) * element;
-  if (rows == ldt && rows == lds)
-    stream_bytes(t, f, column * static_cast<std::size_t>(cols));
-  else
-    for (index j = 0; j < cols; ++j)
-      stream_bytes(t + static_cast<std::size_t>(j * ldt) * element, f + static_cast<std::size_t>(j * lds) * element,
-                   column);
+  copy_columns(to, ldt, from, lds, rows, cols, element, stream_bytes);
   _mm_sfence();
 }
 

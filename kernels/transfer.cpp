@@ -62,7 +62,7 @@ Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
 
 // ---- engine
 
-Engine::Engine(std::size_t slot_bytes, int threads, const Hooks& hooks, double idle_after)
+Engine::Engine(std::size_t slot_bytes, Threads threads, const Hooks& hooks, double idle_after)
     : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
 
 bool Engine::start() {
@@ -72,8 +72,8 @@ bool Engine::start() {
   SignalsBlocked blocked;
   const cpu_set_t allowed = processors();
   try {
-    for (int i = 0; i < 2 * threads_; ++i) {
-      const Direction direction = i < threads_ ? Direction::in : Direction::out;
+    for (int i = 0; i < threads_.in + threads_.out; ++i) {
+      const Direction direction = i < threads_.in ? Direction::in : Direction::out;
       std::thread thread([this, direction, watches = i == 0, allowed] {
         pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
         (void)sched_setaffinity(0, sizeof allowed, &allowed);
@@ -339,7 +339,10 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
   unless_failed([&] {
     if (const Status settled = settle(slot); settled != Status::done) return settled;
-    if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+    if (!p.direct) {
+      const auto copy = by_caller_ ? copy_block : fetch_block;  // what is small may well be in a cache
+      copy(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+    }
     if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
     {
       std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);

@@ -44,9 +44,12 @@ class Engine {
     void (*idle)(void* context);              ///< nothing has moved for a while; on a thread of the engine's
   };
 
-  /// @param threads     in each direction
+  struct Threads {
+    int in, out;
+  };
+
   /// @param idle_after  seconds without a transfer after which `idle` is called, once
-  Engine(std::size_t slot_bytes, int threads, const Hooks& hooks, double idle_after = 10);
+  Engine(std::size_t slot_bytes, Threads threads, const Hooks& hooks, double idle_after = 10);
 
   std::size_t slot_bytes() const { return slot_bytes_; }
 
@@ -76,7 +79,7 @@ class Engine {
   bool have(Slot& slot) { return slot.memory || hooks_.make(hooks_.context, slot); }
 
   const std::size_t slot_bytes_;
-  const int threads_;
+  const Threads threads_;
   const Hooks hooks_;
   const std::chrono::duration<double> idle_after_;
   std::atomic<bool> used_{false};  ///< since it was last idle

@@ -26,7 +26,7 @@ constexpr std::size_t most_slot_bytes = std::size_t{4} << 20;
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 constexpr int most_lanes = 4;
-constexpr unsigned most_threads = 8;  // in each direction
+constexpr unsigned most_threads_in = 10, most_threads_out = 8;
 
 Status status_of(cudaError_t error) {
   if (error == cudaSuccess) return Status::done;
@@ -292,7 +292,9 @@ class CudaBackend final : public Backend {
     request_ = request;
     // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_bytes);
-    const int threads = static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, most_threads));
+    const unsigned cores = std::thread::hardware_concurrency();
+    const Engine::Threads threads{static_cast<int>(std::clamp(cores * 5 / 8, 1u, most_threads_in)),
+                                  static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
     engine_ = new (std::nothrow) Engine(facts_.piece_bytes, threads, {this, use_device, make_slot, be_idle});
     if (!engine_) return "out of memory";
 

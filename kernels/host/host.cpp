@@ -66,12 +66,14 @@ class HostLane final : public EngineLane {
 
 constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
 
+int some_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u)); }
+
 class HostBackend final : public Backend {
  public:
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
       : engine_(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes),
-                static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u)),
+                {some_threads(), some_threads()},
                 {this, [](void*) { return true; },
                  [](void* self, Slot& slot) {
                    slot.memory = fresh(static_cast<HostBackend*>(self)->engine_.slot_bytes());

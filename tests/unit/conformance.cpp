@@ -483,14 +483,16 @@ TEST(Place, OrdinaryMemoryIsPageable) {
   static double global[16];
   Guarded<double> mapped(100000), constant(1000);
   constant.make_read_only();
-  EXPECT_EQ(backend->place(heap.data(), heap.size() * sizeof(double)), Place::pageable);
-  EXPECT_EQ(backend->place(heap.data() + 77, 1), Place::pageable);
-  EXPECT_EQ(backend->place(stack, sizeof stack), Place::pageable);
-  EXPECT_EQ(backend->place(global, sizeof global), Place::pageable);
-  EXPECT_EQ(backend->place(mapped.data(), 100000 * sizeof(double)), Place::pageable);
-  EXPECT_EQ(backend->place(constant.data(), 1000 * sizeof(double)), Place::pageable);
-  // Nothing is touched to find out: behind `mapped`, nothing is readable.
-  EXPECT_EQ(backend->place(mapped.data() + 100000, 100), Place::pageable);
+  for (const bool everywhere : {false, true}) {
+    EXPECT_EQ(backend->place(heap.data(), heap.size() * sizeof(double), everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(heap.data() + 77, 1, everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(stack, sizeof stack, everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(global, sizeof global, everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(mapped.data(), 100000 * sizeof(double), everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(constant.data(), 1000 * sizeof(double), everywhere), Place::pageable);
+    // Nothing is touched to find out: behind `mapped`, nothing is readable.
+    EXPECT_EQ(backend->place(mapped.data() + 100000, 100, everywhere), Place::pageable);
+  }
 }
 
 /// Memory that the program may have got from the device's own libraries, to be looked up in those that the module
@@ -525,8 +527,10 @@ TEST(Direct, CopiesToAndFromWhereTheDeviceReaches) {
     constexpr std::size_t bytes = ldh * cols * sizeof(double);
     void* memory[2] = {};
     for (void*& m : memory) ASSERT_EQ(allocate(&m, bytes, r.flags), 0);
-    EXPECT_EQ(backend->place(memory[0], bytes), r.place);
-    EXPECT_EQ(backend->place(static_cast<char*>(memory[0]) + 8, 1), r.place);
+    for (const bool everywhere : {false, true}) {
+      EXPECT_EQ(backend->place(memory[0], bytes, everywhere), r.place);
+      EXPECT_EQ(backend->place(static_cast<char*>(memory[0]) + 8, 1, everywhere), r.place);
+    }
     auto *from = static_cast<double*>(memory[0]), *to = static_cast<double*>(memory[1]);
     Matrix<double> x(rows, cols, ldh - rows), back(rows, cols, ldh - rows);
     x.random(14);
