@@ -30,19 +30,6 @@ inline void copy_block(void* to, index ldt, const void* from, index lds, index r
                [](char* t, const char* f, std::size_t bytes) { std::memcpy(t, f, bytes); });
 }
 
-/// memcpy from memory that is in no cache: asks for it further ahead than the processor would.
-inline void fetch_bytes(char* to, const char* from, std::size_t bytes) {
-  constexpr std::size_t step = 128, ahead = 2048;
-  std::size_t at = 0;
-  for (; at + step <= bytes; at += step) {
-    _mm_prefetch(from + at + ahead, _MM_HINT_T0);
-    _mm_prefetch(from + at + ahead + step / 2, _MM_HINT_T0);
-    for (std::size_t i = at; i < at + step; i += sizeof(__m128i))
-      _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm_loadu_si128(reinterpret_cast<const __m128i*>(from + i)));
-  }
-  std::memcpy(to + at, from + at, bytes - at);
-}
-
 /// memcpy past the caches: the lines written are not read first, which halves the traffic of what is not used soon.
 inline void stream_bytes(char* to, const char* from, std::size_t bytes) {
   constexpr std::size_t line = 64;
@@ -64,11 +51,6 @@ inline void stream_bytes(char* to, const char* from, std::size_t bytes) {
     _mm_stream_si128(t + 3, d);
   }
   std::memcpy(to + at, from + at, bytes - at);
-}
-
-/// copy_block for large operands.
-inline void fetch_block(void* to, index ldt, const void* from, index lds, index rows, index cols, std::size_t element) {
-  copy_columns(to, ldt, from, lds, rows, cols, element, fetch_bytes);
 }
 
 /// copy_block for large results: everything is in memory for other threads when it returns.

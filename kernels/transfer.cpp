@@ -62,8 +62,12 @@ Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
 
 // ---- engine
 
-Engine::Engine(std::size_t slot_bytes, Threads threads, const Hooks& hooks, double idle_after)
+Engine::Engine(Sizes slot_bytes, Threads threads, const Hooks& hooks, double idle_after)
     : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
+
+std::size_t Engine::slot_bytes(Direction direction) const {
+  return direction == Direction::in ? slot_bytes_.in : slot_bytes_.out;
+}
 
 bool Engine::start() {
   std::lock_guard lock(starting_);
@@ -103,7 +107,7 @@ bool Engine::borrow(Slot& slot) {
     std::lock_guard lock(lending_);
     if (!lent_before_.empty()) return slot = lent_before_.back(), lent_before_.pop_back(), true;
   }
-  return hooks_.make(hooks_.context, slot);
+  return hooks_.make(hooks_.context, slot, std::max(slot_bytes_.in, slot_bytes_.out));
 }
 
 void Engine::give_back(const Slot& slot) {
@@ -136,7 +140,7 @@ void Engine::send_all(bool watches) {
     team.jobs.pop_front();
     lock.unlock();
     if (!usable) job.lane->fail(Status::lost);
-    if (!have(slots[next])) job.lane->fail(Status::no_memory);
+    if (!have(slots[next], Direction::in)) job.lane->fail(Status::no_memory);
     job.lane->send_piece(job, slots[next]);
   }
 }
@@ -159,7 +163,7 @@ void Engine::receive_all() {
       team.jobs.pop_front();
       lock.unlock();
       if (!usable) next.job.lane->fail(Status::lost);
-      if (!have(next.slot)) next.job.lane->fail(Status::no_memory);
+      if (!have(next.slot, Direction::out)) next.job.lane->fail(Status::no_memory);
       next.started = next.job.lane->start_receiving(next.job, next.slot);
     } else {
       lock.unlock();
@@ -253,7 +257,7 @@ Status EngineLane::upload(const Transfer& t, After after) {
   // Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
-  const std::size_t piece = std::min(engine_.slot_bytes(), std::max(least_piece, total / 8));
+  const std::size_t piece = std::min(engine_.slot_bytes(Direction::in), std::max(least_piece, total / 8));
   const index elements = static_cast<index>(piece / t.element);
   const index rows = std::min(t.rows, elements), cols = std::max<index>(1, elements / std::max<index>(1, t.rows));
   std::vector<Engine::Job> jobs;
@@ -339,10 +343,7 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
   unless_failed([&] {
     if (const Status settled = settle(slot); settled != Status::done) return settled;
-    if (!p.direct) {
-      const auto copy = by_caller_ ? copy_block : fetch_block;  // what is small may well be in a cache
-      copy(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
-    }
+    if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
     if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
     {
       std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);

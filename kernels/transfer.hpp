@@ -39,19 +39,22 @@ class Engine {
   /// What the backend does for the engine's threads.
   struct Hooks {
     void* context;
-    bool (*start)(void* context);             ///< on each new thread: makes the device usable there
-    bool (*make)(void* context, Slot& slot);  ///< a slot of slot_bytes
-    void (*idle)(void* context);              ///< nothing has moved for a while; on a thread of the engine's
+    bool (*start)(void* context);  ///< on each new thread: makes the device usable there
+    bool (*make)(void* context, Slot& slot, std::size_t bytes);
+    void (*idle)(void* context);  ///< nothing has moved for a while; on a thread of the engine's
   };
 
+  struct Sizes {
+    std::size_t in, out;
+  };
   struct Threads {
     int in, out;
   };
 
   /// @param idle_after  seconds without a transfer after which `idle` is called, once
-  Engine(std::size_t slot_bytes, Threads threads, const Hooks& hooks, double idle_after = 10);
+  Engine(Sizes slot_bytes, Threads threads, const Hooks& hooks, double idle_after = 10);
 
-  std::size_t slot_bytes() const { return slot_bytes_; }
+  std::size_t slot_bytes(Direction direction) const;
 
   /// Starts all threads, once; they make their slots as they need them.  False if there is no thread to be had.
   bool start();
@@ -76,9 +79,11 @@ class Engine {
   void send_all(bool watches);
   void receive_all();
   void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches);
-  bool have(Slot& slot) { return slot.memory || hooks_.make(hooks_.context, slot); }
+  bool have(Slot& slot, Direction direction) {
+    return slot.memory || hooks_.make(hooks_.context, slot, slot_bytes(direction));
+  }
 
-  const std::size_t slot_bytes_;
+  const Sizes slot_bytes_;
   const Threads threads_;
   const Hooks hooks_;
   const std::chrono::duration<double> idle_after_;
@@ -111,7 +116,7 @@ class EngineLane : public Lane {
   void serve_next(std::size_t bytes) {
     // Not where slots are small, on a device with little memory: there everything goes the way of large transfers.
     constexpr std::size_t little = std::size_t{1} << 20;
-    by_caller_ = bytes <= little && engine_.slot_bytes() >= little;
+    by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= little;
   }
 
   enum class Queue : std::uint8_t { in, compute, out };

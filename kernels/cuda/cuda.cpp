@@ -20,8 +20,8 @@
 namespace blaslift {
 namespace {
 
-// Smaller copies leave the bus waiting between them.
-constexpr std::size_t most_slot_bytes = std::size_t{4} << 20;
+// Smaller copies leave the bus waiting between them; larger slots to fill fall out of the cache before they are sent.
+constexpr std::size_t most_slot_in = std::size_t{2} << 20, most_slot_out = std::size_t{4} << 20;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
@@ -291,11 +291,12 @@ class CudaBackend final : public Backend {
     device_ = device;
     request_ = request;
     // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
-    facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_bytes);
+    facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const unsigned cores = std::thread::hardware_concurrency();
     const Engine::Threads threads{static_cast<int>(std::clamp(cores * 5 / 8, 1u, most_threads_in)),
                                   static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
-    engine_ = new (std::nothrow) Engine(facts_.piece_bytes, threads, {this, use_device, make_slot, be_idle});
+    engine_ = new (std::nothrow) Engine({std::min(facts_.piece_bytes, most_slot_in), facts_.piece_bytes}, threads,
+                                         {this, use_device, make_slot, be_idle});
     if (!engine_) return "out of memory";
 
     cudaMemPoolProps pool{};
@@ -331,10 +332,9 @@ class CudaBackend final : public Backend {
            cudaThreadExchangeStreamCaptureMode(&capture) == cudaSuccess;
   }
 
-  static bool make_slot(void* self, Slot& slot) {
+  static bool make_slot(void*, Slot& slot, std::size_t bytes) {
     cudaEvent_t mark = nullptr;
-    const bool made = cudaHostAlloc(&slot.memory, static_cast<CudaBackend*>(self)->engine_->slot_bytes(),
-                                    cudaHostAllocPortable) == cudaSuccess &&
+    const bool made = cudaHostAlloc(&slot.memory, bytes, cudaHostAllocPortable) == cudaSuccess &&
                       cudaEventCreateWithFlags(&mark, cudaEventDisableTiming) == cudaSuccess;
     slot.mark = mark;
     return made;

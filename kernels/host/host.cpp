@@ -28,7 +28,7 @@ void* fresh(std::size_t bytes) {
 class HostLane final : public EngineLane {
  public:
   HostLane(Engine& engine, std::size_t bytes, const UnderlyingGemm& underlying, FaultPlan* faults)
-      : EngineLane(engine, bytes), underlying_(underlying), slot_bytes_(engine.slot_bytes()), faults_(faults) {}
+      : EngineLane(engine, bytes), underlying_(underlying), slot_bytes_(engine.slot_bytes(Direction::out)), faults_(faults) {}
   ~HostLane() { (void)drain(); }
 
  private:
@@ -72,11 +72,11 @@ class HostBackend final : public Backend {
  public:
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
-      : engine_(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes),
+      : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)),
                 {some_threads(), some_threads()},
                 {this, [](void*) { return true; },
-                 [](void* self, Slot& slot) {
-                   slot.memory = fresh(static_cast<HostBackend*>(self)->engine_.slot_bytes());
+                 [](void*, Slot& slot, std::size_t bytes) {
+                   slot.memory = fresh(bytes);
                    return slot.memory != nullptr;
                  },
                  [](void* self) {
@@ -86,7 +86,7 @@ class HostBackend final : public Backend {
         request_(request),
         faults_(faults) {
     facts_.memory = memory;
-    facts_.piece_bytes = engine_.slot_bytes();
+    facts_.piece_bytes = engine_.slot_bytes(Direction::out);
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }
@@ -113,6 +113,7 @@ class HostBackend final : public Backend {
   Place place(const void*, std::size_t, bool) override { return Place::pageable; }
 
  private:
+  static Engine::Sizes slots(std::size_t bytes) { return {bytes, bytes}; }
   bool fails() { return faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at; }
 
   DeviceFacts facts_{};

@@ -453,16 +453,24 @@ TEST_P(Resides, ALittleDirtIsWorthwhileAndMoreIsNot) {
   }
 }
 
-TEST_P(Resides, NewOperandsGetAnAdvanceOneAtATime) {
+TEST_P(Resides, NewOperandsGetAnAdvanceOneACall) {
   World& w = world();
   const Mapped memory(256);
   const Stored first = columns_of_pages(memory, 0), second = columns_of_pages(memory, 64),
                third = columns_of_pages(memory, 128);
-  EXPECT_TRUE(w.operand(first).held);
-  EXPECT_FALSE(w.operand(second).held) << "the first has not paid off yet";
-  EXPECT_TRUE(w.operand(first).held);
-  EXPECT_TRUE(w.operand(third).held) << "now it has";
+  auto held = [&w](const Stored& x, const Stored& y) {
+    const auto used = w.call({{x, false, true}, {y, false, true}});
+    return std::pair(used[0].held, used[1].held);
+  };
+  EXPECT_EQ(held(first, second), std::pair(true, false));
+  EXPECT_EQ(held(first, third), std::pair(true, true)) << "the first is there already";
   EXPECT_TRUE(w.operand(second).held) << "seen unchanged";
+  // Who did not get one the first time gets one only for that.
+  World& v = world();
+  v.call({{first, false, true}, {second, false, true}});
+  v.fill(second);
+  EXPECT_FALSE(v.operand(second).held);
+  EXPECT_TRUE(v.operand(second).held);
 }
 
 TEST_P(Resides, KeepsWithinItsHalfOfTheMemoryWhatWasUsedLast) {

@@ -312,6 +312,32 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
   for (const auto& [what, count] : times) EXPECT_GT(count, 20) << what;  // every kind of cut occurred
 }
 
+TEST(Plan, ManyLargePanelsAreSmallerAtBothEndsAndComputeTheProduct) {
+  // Panels large enough to be graded, of one dimension at a time: the interpreter is slow.
+  Random random(12);
+  int graded = 0;
+  for (int time = 0; time < 60; ++time) {
+    index size[] = {random.up_to(6), random.up_to(6), random.up_to(6)};
+    const index panel = 64 + random.up_to(200);
+    size[random.below(2)] = 6 * panel + random.up_to(700);
+    const auto [m, n, k] = size;
+    SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ", panels " << panel);
+    const Residents residents = random.coin() ? Residents{} : random_residents(m, n, k, random);
+    const GemmSchedule s =
+        plan_gemm(m, n, k, random.coin(), 8, with({m, n, k}, residents), residents, 8 * 500, panel);
+    ASSERT_EQ(check(s), "");
+    ASSERT_EQ(superfluous(s), "");
+    ASSERT_EQ(verdict(s), "");
+    std::vector<index> sizes;  // of the products along the long dimension
+    for (const Step& step : s.steps)
+      if (step.kind == StepKind::multiply) sizes.push_back(m > n ? step.block.rows : step.block.cols);
+    const index largest = *std::max_element(sizes.begin(), sizes.end());
+    graded += sizes.size() > 4 && sizes.front() < largest && sizes.back() < largest;
+    ASSERT_LE(largest, std::max<index>(panel, std::max(m, n) / 8) + 64 + (sizes.size() == 1 ? largest : 0));
+  }
+  EXPECT_GT(graded, 20);
+}
+
 TEST(Plan, WhatFitsIsNotCut) {
   Cut cut{};
   // Each of these operands is a multiple of 256 bytes, so their sum is what a lease takes.

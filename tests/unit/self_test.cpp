@@ -52,10 +52,11 @@ class SelfTest : public testing::Test {
 
 /// Whether the kernel has nothing there, neither in memory nor swapped out.
 bool is_hole(Address page) {
-  static const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const int pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
   std::uint64_t entry = 0;
   EXPECT_EQ(pread(pagemap, &entry, sizeof entry, static_cast<off_t>(page / page_bytes * sizeof entry)),
             static_cast<ssize_t>(sizeof entry));
+  close(pagemap);
   return (entry >> 62) == 0;
 }
 

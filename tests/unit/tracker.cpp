@@ -206,7 +206,7 @@ const Way ways[] = {
      1, true},
     {"mremap away, keeping the mapping",
      [](char* p) {
-       void* other = mremap(p, page_bytes, page_bytes, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */);
+       void* other = mremap(p, page_bytes, page_bytes, MREMAP_MAYMOVE | 4 /* MREMAP_DONTUNMAP */, nullptr);
        return other != MAP_FAILED && munmap(other, page_bytes) == 0;
      },
      1, true},
