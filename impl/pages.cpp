@@ -31,9 +31,17 @@ bool Pages::pass(Range pages) {
 std::string Pages::protect(Range pages, Stamp& now) {
   std::lock_guard lock(mutex_);
   if (std::string why = tracker_.cover(pages); !why.empty()) return why;
-  if (!pass(pages)) return "the kernel does not tell";
+  if (!pass(pages)) {
+    tracker_.release(pages);
+    return "the kernel does not tell";
+  }
   now = now_;
   return {};
+}
+
+void Pages::release(Range pages) {
+  std::lock_guard lock(mutex_);
+  tracker_.release(pages);
 }
 
 bool Pages::protect_again(Range pages, Stamp& now) {

@@ -184,7 +184,7 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
     if (backend_->place(x.at, x.range().size(), true) != Place::pageable) return prospect;
     if (mode_ == ResidencyMode::automatic && seen && changed >= rewritten_samples && copy->written < last) {
       // No need to ask the kernel, which would protect everything again.
-      if (copy->users == 0) drop(copy, Unused::rewritten);
+      if (copy->users == 0) drop(copy);
       ++m.rewritten;
     } else if (!blind(glance)) {
       prospect = take_hold(copy, where, x, writes, reads, m);
@@ -380,8 +380,8 @@ bool Residency::evict_one() {
   return true;
 }
 
-void Residency::drop(Copies::iterator copy, Unused why) {
-  if (why == Unused::unprotect) pages_->uncover(copy->pages);
+void Residency::drop(Copies::iterator copy) {
+  pages_->release(copy->pages);
   arena_->give_back(copy->device, copy->bytes);
   kept_ -= copy->bytes;
   copies_.erase(copy);

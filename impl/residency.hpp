@@ -147,8 +147,7 @@ class Residency {
   Copies::iterator oldest_unused();
   Prospect take_hold(Copies::iterator copy, const Block& where, const Stored& operand, bool writes, bool reads,
                      Memory& memory);
-  enum class Unused : std::uint8_t { unprotect, rewritten };
-  void drop(Copies::iterator copy, Unused why = Unused::unprotect);
+  void drop(Copies::iterator copy);
 
   const ResidencyMode mode_;
   mutable std::mutex mutex_;  ///< never held while memory is asked for

@@ -103,6 +103,11 @@ std::string noticed(Tracker& tracker, const Kind& kind, const Ground& ground) {
   const Range pages = ground.pages();
   const std::string where = std::string(" (") + kind.name + ")";
   if (std::string why = tracker.cover(pages); !why.empty()) return why + where;
+  const struct Covered {
+    Tracker& tracker;
+    const Range pages;
+    ~Covered() { tracker.release(pages); }
+  } covered{tracker, pages};
   std::vector<Range> runs;
   if (!tracker.scan(pages, runs)) return "no answer" + where;
   runs.clear();

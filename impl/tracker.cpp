@@ -53,12 +53,11 @@ struct Mapping {
   bool ordinary = false;  ///< private anonymous memory of the program's own
 };
 
-/// The mappings that hold `pages`; empty if there is a gap.
-std::vector<Mapping> mappings_of(Range pages) {
+/// The mappings that lie in `pages`, or partly do, in order.
+std::vector<Mapping> mappings_in(Range pages) {
   std::vector<Mapping> found;
   const std::string maps = contents("/proc/self/maps");
-  Address reached = pages.begin;
-  for (std::size_t at = 0; at < maps.size() && reached < pages.end;) {
+  for (std::size_t at = 0; at < maps.size();) {
     const std::size_t end = std::min(maps.find('\n', at), maps.size());
     const std::string line = maps.substr(at, end - at);
     at = end + 1;
@@ -68,19 +67,20 @@ std::vector<Mapping> mappings_of(Range pages) {
     unsigned major = 1, minor = 1;
     int name = 0;
     if (std::sscanf(line.c_str(), "%lx-%lx %4s %*x %x:%x %lu %n", &m.range.begin, &m.range.end, permissions, &major,
-                    &minor, &inode, &name) < 6)
-      return {};
-    if (m.range.end <= reached) continue;
-    if (m.range.begin > reached) return {};
-    const std::string_view path = std::string_view(line).substr(std::min<std::size_t>(static_cast<std::size_t>(name), line.size()));
+                    &minor, &inode, &name) < 6 ||
+        m.range.begin >= pages.end)
+      break;
+    if (m.range.end <= pages.begin) continue;
+    const std::string_view path =
+        std::string_view(line).substr(std::min(static_cast<std::size_t>(name), line.size()));
     m.ordinary = permissions[3] == 'p' && inode == 0 && major == 0 && minor == 0 &&
                  (path.empty() || path == "[heap]" || path.starts_with("[anon:"));
     found.push_back(m);
-    reached = m.range.end;
   }
-  if (reached < pages.end) return {};
   return found;
 }
+
+bool overlap(Range x, Range y) { return x.begin < y.end && y.begin < x.end; }
 
 class KernelTracker final : public Tracker {
  public:
@@ -107,27 +107,48 @@ class KernelTracker final : public Tracker {
   }
 
   std::string cover(Range pages) override {
-    const std::vector<Mapping> mappings = mappings_of(pages);
-    if (mappings.empty()) return "not mapped";
-    for (const Mapping& m : mappings)
+    const std::vector<Mapping> mappings = mappings_in(pages);
+    Address reached = pages.begin;
+    for (const Mapping& m : mappings) {
+      if (m.range.begin > reached) break;
       if (!m.ordinary) return "not private anonymous memory";
+      reached = m.range.end;
+    }
+    if (reached < pages.end) return "not mapped";
+    std::string why;
     for (const Mapping& m : mappings) {
       const bool before = tracked(std::max(m.range.begin, pages.begin));
       if (!before && registered_.size() >= most_mappings)
-        std::erase_if(registered_, [this](const Range& r) { return !tracked(r.begin); });
-      if (!before && registered_.size() >= most_mappings) return "too many mappings";
+        std::erase_if(registered_, [this](const Registered& r) { return !tracked(r.range.begin); });
+      if (!before && registered_.size() >= most_mappings) {
+        why = "too many mappings";
+        break;
+      }
       // Whole mappings: a part would split the mapping in three, and a program may have only so many.  What is
       // registered already is refused unless it is ours.
       uffdio_register request{};
       request.range = {m.range.begin, m.range.size()};
       request.mode = UFFDIO_REGISTER_MODE_WP;
-      if (ioctl(faults_, UFFDIO_REGISTER, &request) != 0) return failed("cannot be registered");
+      if (ioctl(faults_, UFFDIO_REGISTER, &request) != 0) {
+        why = failed("cannot be registered");
+        break;
+      }
       if (before) continue;
-      registered_.push_back(m.range);
+      registered_.push_back({m.range});
       // Some kernels leave marks behind where a mapping was moved: with them, a page would seem protected that is not.
       if (any_unwritten(m.range)) uncover(m.range);
     }
-    return {};
+    if (why.empty())
+      for (Registered& r : registered_) r.users += overlap(r.range, pages);
+    else
+      give_back_unused();
+    return why;
+  }
+
+  void release(Range pages) override {
+    for (Registered& r : registered_) r.users -= overlap(r.range, pages);
+    give_back_unused();
+    uncover(pages);  // where others still need the mapping covered
   }
 
   bool scan(Range pages, std::vector<Range>& unwritten) override {
@@ -192,6 +213,24 @@ class KernelTracker final : public Tracker {
 
  private:
   static constexpr std::size_t most_mappings = 1000;
+  struct Registered {
+    Range range;
+    int users = 0;
+  };
+
+  /// A mapping that nobody needs covered is the program's again as it was: while it is registered it does not merge with
+  /// its neighbours, and cannot be moved together with them.
+  void give_back_unused() {
+    std::erase_if(registered_, [this](const Registered& r) {
+      if (r.users > 0) return false;
+      for (const Mapping& m : mappings_in(r.range)) {
+        const Range part{std::max(m.range.begin, r.range.begin), std::min(m.range.end, r.range.end)};
+        uffdio_range range{part.begin, part.size()};
+        if (m.ordinary && tracked(part.begin)) (void)ioctl(faults_, UFFDIO_UNREGISTER, &range);
+      }
+      return true;
+    });
+  }
 
   /// Whether the mapping that holds this page is registered, with us or with anyone.
   bool tracked(Address page) const {
@@ -223,7 +262,7 @@ class KernelTracker final : public Tracker {
 
   int faults_ = -1, pagemap_ = -1;
   struct stat pagemap_is_{};
-  std::vector<Range> registered_;
+  std::vector<Registered> registered_;
 };
 
 }  // namespace

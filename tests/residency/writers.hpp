@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -104,10 +105,25 @@ struct World {
   int memory_file, direct_file, self, pipes[2], sockets[2];
 };
 
-/// Mappings that the kernel would not move: those that are split.  Whoever splits more of them is seen here.
+/// Mappings that could not be moved: those that are split.  Whoever splits more of them is seen here.
 inline std::atomic<long> failed_moves{0};
 
+/// Whether the kernel has one mapping for this range.  Where a part has been mapped anew it merges with its neighbours
+/// only if these are registered nowhere; a range that did not merge may not move as a whole, and since Linux 6.17 a part
+/// of it may (docs/residency.md names this limit).
+inline bool one_mapping(const void* begin, std::size_t size) {
+  std::ifstream maps("/proc/self/maps");
+  const auto from = reinterpret_cast<std::uintptr_t>(begin);
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long first = 0, last = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx", &first, &last) == 2 && first <= from && from < last)
+      return from + size <= last;
+  }
+  return false;
+}
+
 inline void* remap(void* old, std::size_t old_size, std::size_t size, int flags, void* to = nullptr) {
+  if (!one_mapping(old, old_size)) return ++failed_moves, MAP_FAILED;
   void* p = mremap(old, old_size, size, flags, to);
   if (p != MAP_FAILED) return p;
   ++failed_moves;
