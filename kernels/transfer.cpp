@@ -246,9 +246,14 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
   changed_.notify_all();
 }
 
+bool EngineLane::by_caller(const Transfer& t) {
+  const std::size_t bytes = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
+  return by_caller_ && bytes <= engine_.slot_bytes(Direction::out) && (own_.memory || engine_.borrow(own_));
+}
+
 Status EngineLane::upload(const Transfer& t, After after) {
   if (const Status failed = status(); failed != Status::done) return failed;
-  if (by_caller()) {
+  if (by_caller(t)) {
     send_piece({this, add(after, 1, nullptr), t}, own_);
     return status();
   }
@@ -269,7 +274,7 @@ Status EngineLane::upload(const Transfer& t, After after) {
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (const Status failed = status(); failed != Status::done) return failed;
-  if (by_caller()) {
+  if (by_caller(t)) {
     const Engine::Job job{this, add(after, 1, &landed), t};
     end_receiving(job, own_, start_receiving(job, own_));
     return status();

@@ -114,9 +114,9 @@ class EngineLane : public Lane {
 
   /// For a lane that is used again.
   void serve_next(std::size_t bytes) {
-    // Not where slots are small, on a device with little memory: there everything goes the way of large transfers.
-    constexpr std::size_t little = std::size_t{1} << 20;
-    by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= little;
+    // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
+    constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{32} << 10;
+    by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= least_slot;
   }
 
   enum class Queue : std::uint8_t { in, compute, out };
@@ -150,7 +150,7 @@ class EngineLane : public Lane {
   };
 
   Ticket add(After after, int pieces, std::atomic<bool>* landed);
-  bool by_caller() { return by_caller_ && (own_.memory || engine_.borrow(own_)); }
+  bool by_caller(const Transfer& transfer);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
