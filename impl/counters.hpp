@@ -68,10 +68,10 @@ struct Counters {
   char command[64];                    ///< program's name
   Note<8> backend;                     ///< "cuda" or "host", once one is open
   Note<96> device;
-  Note<256> detail;   ///< why there is no device, or how it was lost
-  Note<160> warning;  ///< foreign switches that change results
+  Note<256> detail;     ///< why there is no device, or how it was lost
+  Note<160> warning;    ///< foreign switches that change results
   Note<160> residency;  ///< "on", or "off: " and why, once a device is open
-  Note<192> library;  ///< the first library underneath; with it:
+  Note<192> library;    ///< the first library underneath; with it:
   Note<48> library_found_by;
   std::uint32_t library_wide;
   RoutineCounters routines[routine_count];

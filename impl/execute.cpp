@@ -55,14 +55,12 @@ struct DeviceMemory {
   DeviceMemory(const Cut& cut, bool a_plain, bool b_plain, const Placement& p)
       : a(cut.whole_a ? OperandMemory<T>(p.a, a_plain)
                       : OperandMemory<T>(start(p, 0), cut.a_bytes(sizeof(T)), cut.mb, cut.kb, a_plain)),
-        b(cut.whole_b
-              ? OperandMemory<T>(p.b, b_plain)
-              : OperandMemory<T>(start(p, operands(cut) * cut.a_bytes(sizeof(T))), cut.b_bytes(sizeof(T)), cut.kb,
-                                 cut.nb, b_plain)),
+        b(cut.whole_b ? OperandMemory<T>(p.b, b_plain)
+                      : OperandMemory<T>(start(p, operands(cut) * cut.a_bytes(sizeof(T))), cut.b_bytes(sizeof(T)),
+                                         cut.kb, cut.nb, b_plain)),
         c(cut.whole_c ? OperandMemory<T>(p.c, true)
-                      : OperandMemory<T>(
-                            start(p, operands(cut) * (cut.a_bytes(sizeof(T)) + cut.b_bytes(sizeof(T)))),
-                            cut.c_bytes(sizeof(T)), cut.mb, cut.nb, true)) {}
+                      : OperandMemory<T>(start(p, operands(cut) * (cut.a_bytes(sizeof(T)) + cut.b_bytes(sizeof(T)))),
+                                         cut.c_bytes(sizeof(T)), cut.mb, cut.nb, true)) {}
 
   static char* start(const Placement& p, std::size_t offset) { return static_cast<char*>(p.lease) + offset; }
   static std::size_t operands(const Cut& cut) { return static_cast<std::size_t>(cut.operands); }
@@ -161,8 +159,14 @@ class Run {
   static Transfer transfer(const OperandMemory<T>& memory, int number, const T* host, index ldh, const Block& x,
                            bool direct) {
     const bool plain = memory.plain();
-    return {memory.at(number, x.row, x.col), memory.ld(),            const_cast<T*>(host), ldh,
-            plain ? x.rows : x.cols,         plain ? x.cols : x.rows, sizeof(T),            direct};
+    return {memory.at(number, x.row, x.col),
+            memory.ld(),
+            const_cast<T*>(host),
+            ldh,
+            plain ? x.rows : x.cols,
+            plain ? x.cols : x.rows,
+            sizeof(T),
+            direct};
   }
   Transfer of_c(const Step& step) const {
     const Block& x = step.block;
@@ -216,7 +220,7 @@ void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& ar
   }
 }
 
-#define GEMM(name, type)                                                                   \
+#define GEMM(name, type)                                                                                     \
   template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, const Placement&, Lane&, bool (*)()); \
   template void finish(const GemmSchedule&, const Outcome&, const GemmArgs<type>&, const UnderlyingGemm&);
 #include "api/routines.def"

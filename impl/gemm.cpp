@@ -151,8 +151,8 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   Facts facts = facts_now(r, product);
   const Policy policy = policy_for(r, product);
   Decision decision = decide(product, facts, policy);
-  const bool settled = decision.route == Route::cpu && decision.reason != Reason::transfers &&
-                       decision.reason != Reason::small;
+  const bool settled =
+      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
   if (facts.device != DeviceState::ready || settled) return decision;
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
@@ -168,8 +168,7 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   decision = decide(product, facts, policy);
   if (decision.route == Route::cpu && decision.reuse_seconds > 0)
     for (const Operand* x : operands.all())
-      if (x->reads && !x->known.hold && x->known.unchanged)
-        r.residency.note_missed(x->stored, decision.reuse_seconds);
+      if (x->reads && !x->known.hold && x->known.unchanged) r.residency.note_missed(x->stored, decision.reuse_seconds);
   return decision;
 }
 
@@ -316,8 +315,7 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   {
     Operands operands(r, *args, product);
     decision = decide_now(r, product, operands);
-    if (decision.route == Route::device &&
-        on_device(r, site, product, *args, operands, decision, decision.reason)) {
+    if (decision.route == Route::device && on_device(r, site, product, *args, operands, decision, decision.reason)) {
       (decision.reason == Reason::failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed)
           .fetch_add(1, std::memory_order_relaxed);
       return;

@@ -72,7 +72,8 @@ constexpr OptionInfo table[] = {
      "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
      [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }},
     {"BLASLIFT_RESIDENCY", "auto, off, always", "auto",
-     "auto: device copies of operands are used again while the kernel proves them unchanged; always: keep every operand "
+     "auto: device copies of operands are used again while the kernel proves them unchanged; always: keep every "
+     "operand "
      "(for tests)",
      [](Options& o, const char* v) {
        constexpr std::string_view names[] = {"off", "auto", "always"};

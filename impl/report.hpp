@@ -32,9 +32,9 @@ struct Summary {
 /// A few lines, each beginning with "blaslift: ".
 std::string to_text(const Summary& summary);
 
-/// One object on one line: {"pid", "command", "backend", "device", "detail", "residency", "warning", "library", "processes",
-/// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason:
-/// calls}}}}.
+/// One object on one line: {"pid", "command", "backend", "device", "detail", "residency", "warning", "library",
+/// "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out",
+/// "bytes_spared", "stayed": {reason: calls}}}}.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.

@@ -116,13 +116,14 @@ std::string Residency::state() const {
 bool Residency::cares(const Stored& x) const {
   if (mode_ == ResidencyMode::off || x.rows == 0 || x.cols == 0) return false;
   // Pages between the columns would be protected, too.
-  const bool mostly_gaps = x.cols > 1 && 2 * x.rows < x.ld && static_cast<std::size_t>(x.ld - x.rows) * x.element >= page_bytes;
+  const bool mostly_gaps =
+      x.cols > 1 && 2 * x.rows < x.ld && static_cast<std::size_t>(x.ld - x.rows) * x.element >= page_bytes;
   return !mostly_gaps && (mode_ == ResidencyMode::always || x.bytes() >= least_bytes);
 }
 
 /// Once a call, because it takes its time.
 bool Residency::blind(Glance& glance) {
-  if (!glance.taken) glance = {true, !pages_->blind().empty()};
+  if (!std::exchange(glance.taken, true)) glance.blind = !pages_->blind().empty();
   return glance.blind;
 }
 
@@ -137,9 +138,9 @@ Residency::Memory& Residency::recall(const Stored& x) {
   return memories_.front();
 }
 
-/// Ski rental against the program's own stores: what has been seen unchanged deserves a copy, after every disappointment
-/// only when it has been seen unchanged four times as often.  What is seen for the first time gets an advance, one
-/// operand a call.
+/// Ski rental against the program's own stores: what has been seen unchanged deserves a copy, after every
+/// disappointment only when it has been seen unchanged four times as often.  What is seen for the first time gets an
+/// advance, one operand a call.
 bool Residency::deserves(const Memory& m, double bytes, Glance& glance) const {
   if (mode_ == ResidencyMode::always) return true;
   if (m.refused > 0) return false;
@@ -169,16 +170,18 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
   const auto copy = find(x, where);
   if (copy == copies_.end() && !reads) return prospect;
 
+  if (!glance.call) glance.call = ++uses_;
+  const bool again = m.used >= glance.call;  // C := A * A is one use of A
   const Sample before = std::exchange(m.contents, reads ? sample(x) : m.contents);
   int changed = 0;
   for (std::size_t i = 0; i < before.size(); ++i) changed += before[i] != m.contents[i];
   const std::uint64_t last = std::exchange(m.used, ++uses_);
-  const bool seen = m.uses++ > 0, result = std::exchange(m.result, false);
-  if (seen && changed == 0) {
-    ++m.unchanged;
-    if (result) ++m.chained;
-  } else {
-    m.unchanged = m.chained = 0;
+  const bool seen = m.uses > 0;
+  if (reads && !again) {
+    ++m.uses;
+    const bool result = std::exchange(m.result, false), same = seen && changed == 0;
+    m.unchanged = same ? m.unchanged + 1 : 0;
+    m.chained = same ? m.chained + result : 0;
   }
   if (copy != copies_.end()) {
     if (backend_->place(x.at, x.range().size(), true) != Place::pageable) return prospect;
@@ -261,6 +264,7 @@ Residency::Copies::iterator Residency::oldest_unused() {
 
 /// Within the budget, at the cost of what has not been used for longest.
 bool Residency::make_room(std::size_t bytes) {
+  if (bytes > budget_) return false;
   while (kept_ + bytes > budget_) {
     const auto oldest = oldest_unused();
     if (oldest == copies_.end()) return false;
@@ -279,7 +283,8 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return hold;
     if (!deserves(m, x.bytes(), glance)) return hold;
     if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return hold;  // in use
-    if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes)) return hold;
+    if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes))
+      return hold;
     kept_ += bytes;
   }
   void* device = nullptr;
@@ -339,7 +344,7 @@ void Residency::close(Hold& hold, bool good) {
     if (hold.alone) {
       copy.alone = false;
       Stamp now = 0;
-      if (good && hold.writes) good = pages_->protect_again(hold.pages, now);
+      if (good && hold.writes) good = pages_->blind().empty() && pages_->protect_again(hold.pages, now);
       if (!good) {
         // What was to be sent again only still is; anything else on the device may be half written.
         if (hold.fresh || hold.writes) drop(hold.copy);

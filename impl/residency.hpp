@@ -21,9 +21,7 @@ struct Stored {
   index rows, cols, ld;
   std::size_t element;
 
-  double bytes() const {
-    return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(element);
-  }
+  double bytes() const { return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(element); }
   /// From its first byte to its last, with the gaps between columns.
   Range range() const;
   friend bool operator==(const Stored&, const Stored&) = default;
@@ -38,8 +36,8 @@ class Residency {
     std::size_t bytes;
     std::vector<Stamp> since;  ///< by page: good unless the page was found written later
     int users = 0;
-    bool alone = false;  ///< being filled, sent again or written
-    double price = 0;    ///< what the program may lose by it, until it has paid off
+    bool alone = false;                   ///< being filled, sent again or written
+    double price = 0;                     ///< what the program may lose by it, until it has paid off
     std::uint64_t used = 0, written = 0;  ///< when last, by a call of ours
 
     /// The elements on these pages, as blocks; at most three for one run.
@@ -70,6 +68,7 @@ class Residency {
 
   /// What one call has already found out; one for all of its operands.
   struct Glance {
+    std::uint64_t call = 0;  ///< the first look's number
     bool taken = false, blind = false;
     bool advanced = false;  ///< an operand has got a copy without any evidence for it
   };
@@ -126,14 +125,14 @@ class Residency {
   /// What is remembered of an operand, with or without a copy.
   struct Memory {
     Stored of{};
-    Sample contents{};           ///< when last seen
+    Sample contents{};       ///< when last seen
     std::uint64_t used = 0;  ///< when that was
     int uses = 0;
-    int unchanged = 0;           ///< uses in a row that found the same contents
-    int rewritten = 0;           ///< copies that turned out to have been rewritten
-    int chained = 0;             ///< results that a later call used, as they were
-    bool result = false;         ///< the last call wrote it
-    int refused = 0;             ///< uses until protecting is tried again
+    int unchanged = 0;    ///< uses in a row that found the same contents
+    int rewritten = 0;    ///< copies that turned out to have been rewritten
+    int chained = 0;      ///< results that a later call used, as they were
+    bool result = false;  ///< the last call wrote it
+    int refused = 0;      ///< uses until protecting is tried again
     double missed = 0;
   };
 

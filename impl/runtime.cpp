@@ -125,7 +125,8 @@ Backend* open_device(Runtime& r) {
   if (std::exchange(opened, true)) return backend;
   // Registered after the device's libraries have registered theirs, so that it runs before them.
   std::atexit(at_exit);
-  r.arena.open(*backend, {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
+  r.arena.open(*backend,
+               {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
   std::string why;
   Tracker* tracker = nullptr;
   if (!r.options.fixed && r.options.residency != ResidencyMode::off) tracker = open_tracker(why);

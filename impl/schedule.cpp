@@ -28,7 +28,7 @@ index panel_size(index size, index target) {
 std::vector<index> panels(index size, index target) {
   std::vector<index> sizes;
   const index small = (target / 4 + 63) / 64 * 64, medium = 2 * small;
-  const bool graded = size >= 6 * target && small < target;
+  const bool graded = size >= 6 * target && small > 0 && small < target;
   if (graded) sizes = {small, medium};
   const index middle = graded ? size - 2 * (small + medium) : size, panel = panel_size(middle, target);
   for (index done = 0; done < middle; done += panel) sizes.push_back(std::min(panel, middle - done));
@@ -121,8 +121,8 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
   // In floating point first: m * k may overflow for sizes that no memory holds.
   auto too_large = [&](const Cut& c) {
     const double mb = static_cast<double>(c.mb), nb = static_cast<double>(c.nb), kb = static_cast<double>(c.kb);
-    const double elements = c.operands * ((c.whole_a ? 0 : mb * kb) + (c.whole_b ? 0 : kb * nb)) +
-                            c.results * (c.whole_c ? 0 : mb * nb);
+    const double elements =
+        c.operands * ((c.whole_a ? 0 : mb * kb) + (c.whole_b ? 0 : kb * nb)) + c.results * (c.whole_c ? 0 : mb * nb);
     return elements * static_cast<double>(element) > static_cast<double>(memory) || c.bytes(element) > memory;
   };
   // A long k streams: chunks arrive while the ones before are multiplied.
@@ -130,8 +130,16 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
   const index shorter = std::max({m, n, long_k});
   if (k >= 2 * shorter && !(cut.whole_a && cut.whole_b)) cut.kb = panel_size(k, shorter);
   while (too_large(cut)) {
-    index& largest = cut.kb > std::max(cut.mb, cut.nb) ? cut.kb : cut.mb > cut.nb ? cut.mb : cut.nb;
-    if (largest == 1) return false;
+    // The largest size of the buffers; what only resident operands have does not matter.
+    index none = 0, *largest_size = &none;
+    auto consider = [&](index& size, bool matters) {
+      if (matters && size > *largest_size) largest_size = &size;
+    };
+    consider(cut.nb, !cut.whole_b || !cut.whole_c);
+    consider(cut.mb, !cut.whole_a || !cut.whole_c);
+    consider(cut.kb, !cut.whole_a || !cut.whole_b);
+    index& largest = *largest_size;
+    if (largest <= 1) return false;
     const index half = halve(largest);
     largest = half < largest ? half : (largest + 1) / 2;
   }
@@ -426,7 +434,8 @@ std::string to_string(const GemmSchedule& s) {
                 cut.operands, cut.results, s.reads_c ? ", reads C" : "");
   std::string text = line;
   if (cut.whole_a || cut.whole_b || cut.whole_c)
-    text += std::string(", resident") + (cut.whole_a ? " A" : "") + (cut.whole_b ? " B" : "") + (cut.whole_c ? " C" : "");
+    text +=
+        std::string(", resident") + (cut.whole_a ? " A" : "") + (cut.whole_b ? " B" : "") + (cut.whole_c ? " C" : "");
   text += '\n';
   for (const Step& step : s.steps) {
     const Block& b = step.block;

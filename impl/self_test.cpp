@@ -1,5 +1,5 @@
-// What a tracker must notice before anything relies on it: every kind of write that programs make, on small pages and on
-// huge ones.
+// What a tracker must notice before anything relies on it: every kind of write that programs make, on small pages and
+// on huge ones.
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -61,14 +61,10 @@ struct Kind {
 };
 
 constexpr Kind kinds[] = {
-    {"a store", store, false, false},
-    {"read(2)", read_into, false, false},
-    {"recv(2)", receive_into, true, false},
-    {"process_vm_writev", write_from_outside, true, false},
-    {"MADV_DONTNEED", discard, false, false},
-    {"MADV_DONTNEED of a huge page", discard_huge, false, false},
-    {"a new mapping", map_anew, false, true},
-    {"mremap", move_there, false, true},
+    {"a store", store, false, false},         {"read(2)", read_into, false, false},
+    {"recv(2)", receive_into, true, false},   {"process_vm_writev", write_from_outside, true, false},
+    {"MADV_DONTNEED", discard, false, false}, {"MADV_DONTNEED of a huge page", discard_huge, false, false},
+    {"a new mapping", map_anew, false, true}, {"mremap", move_there, false, true},
 };
 
 /// Pages to write to: two huge ones, or some small ones in the middle of nowhere.

@@ -71,8 +71,7 @@ std::vector<Mapping> mappings_in(Range pages) {
         m.range.begin >= pages.end)
       break;
     if (m.range.end <= pages.begin) continue;
-    const std::string_view path =
-        std::string_view(line).substr(std::min(static_cast<std::size_t>(name), line.size()));
+    const std::string_view path = std::string_view(line).substr(std::min(static_cast<std::size_t>(name), line.size()));
     m.ordinary = permissions[3] == 'p' && inode == 0 && major == 0 && minor == 0 &&
                  (path.empty() || path == "[heap]" || path.starts_with("[anon:"));
     found.push_back(m);
@@ -153,8 +152,9 @@ class KernelTracker final : public Tracker {
 
   bool scan(Range pages, std::vector<Range>& unwritten) override {
     // A program that closes descriptors by number may have closed ours, and opened something else under it.
-    struct stat now{};
-    if (fstat(pagemap_, &now) != 0 || now.st_dev != pagemap_is_.st_dev || now.st_ino != pagemap_is_.st_ino) return false;
+    struct stat now {};
+    if (fstat(pagemap_, &now) != 0 || now.st_dev != pagemap_is_.st_dev || now.st_ino != pagemap_is_.st_ino)
+      return false;
     kernel::Region regions[256];
     for (Address at = pages.begin; at < pages.end;) {
       kernel::Scan s{.size = sizeof s,
@@ -194,7 +194,7 @@ class KernelTracker final : public Tracker {
     const std::string status = contents("/proc/self/status");
     if (const std::size_t at = status.find("VmPin:"); at == status.npos || std::atol(status.c_str() + at + 6) != 0)
       return "the process has pinned memory";
-    constexpr std::string_view suspects[] = {"/dev/infiniband/", "/dev/vfio",  "/dev/xpmem", "/dev/hfi1",
+    constexpr std::string_view suspects[] = {"/dev/infiniband/", "/dev/vfio", "/dev/xpmem", "/dev/hfi1",
                                              "/dev/cxi",         "/dev/knem", "[io_uring]"};
     DIR* descriptors = opendir("/proc/self/fd");
     if (!descriptors) return "/proc/self/fd cannot be read";
@@ -218,8 +218,8 @@ class KernelTracker final : public Tracker {
     int users = 0;
   };
 
-  /// A mapping that nobody needs covered is the program's again as it was: while it is registered it does not merge with
-  /// its neighbours, and cannot be moved together with them.
+  /// A mapping that nobody needs covered is the program's again as it was: while it is registered it does not merge
+  /// with its neighbours, and cannot be moved together with them.
   void give_back_unused() {
     std::erase_if(registered_, [this](const Registered& r) {
       if (r.users > 0) return false;
@@ -261,7 +261,7 @@ class KernelTracker final : public Tracker {
   }
 
   int faults_ = -1, pagemap_ = -1;
-  struct stat pagemap_is_{};
+  struct stat pagemap_is_ {};
   std::vector<Registered> registered_;
 };
 

@@ -6,9 +6,9 @@
 
 namespace blaslift {
 
-/// This process's tracker, made and tested by the first call; null with the reason in `why` if this kernel has none, the
-/// process may not use it, or it failed its self-test.  The descriptors it opens are never closed: closing them would
-/// end the protection.
+/// This process's tracker, made and tested by the first call; null with the reason in `why` if this kernel has none,
+/// the process may not use it, or it failed its self-test.  The descriptors it opens are never closed: closing them
+/// would end the protection.
 Tracker* open_tracker(std::string& why);
 
 }  // namespace blaslift

@@ -362,6 +362,8 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
 
 bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
   return unless_failed([&] {
+    // The caller's own slot may still be on its way to the device.
+    if (const Status settled = settle(slot); settled != Status::done) return settled;
     if (const Status begun = begin(Queue::out, job.ticket); begun != Status::done) return begun;
     {
       std::lock_guard in_queue(queues_[static_cast<int>(Queue::out)]);
@@ -374,7 +376,8 @@ bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
 
 void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started) {
   const Transfer& p = job.piece;
-  if (started) unless_failed([&] {
+  if (started)
+    unless_failed([&] {
       if (const Status settled = settle(slot); settled != Status::done) return settled;
       if (!p.direct) {
         const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon

@@ -25,9 +25,9 @@ struct Slot {
 
 class EngineLane;
 
-/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns some slots and takes pieces in
-/// the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting when the process
-/// exits.
+/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns some slots and takes pieces
+/// in the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting when the
+/// process exits.
 ///
 /// Why it cannot hang: a piece waits only for its thread's own earlier copies and for operations asked for before it;
 /// these are all taken before it, by teams that never wait for later ones.

@@ -52,8 +52,7 @@ Allocation allocation_of(CUdeviceptr address) {
   CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
                                  CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
   void* answers[] = {&a.type, &a.managed, &a.begin, &a.size};
-  if (!driver().complete || driver().attributes(4, asked, answers, address) != CUDA_SUCCESS || a.begin == 0)
-    a.size = 0;
+  if (!driver().complete || driver().attributes(4, asked, answers, address) != CUDA_SUCCESS || a.begin == 0) a.size = 0;
   return a;
 }
 

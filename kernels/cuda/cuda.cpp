@@ -296,7 +296,7 @@ class CudaBackend final : public Backend {
     const Engine::Threads threads{static_cast<int>(std::clamp(cores * 5 / 8, 1u, most_threads_in)),
                                   static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
     engine_ = new (std::nothrow) Engine({std::min(facts_.piece_bytes, most_slot_in), facts_.piece_bytes}, threads,
-                                         {this, use_device, make_slot, be_idle});
+                                        {this, use_device, make_slot, be_idle});
     if (!engine_) return "out of memory";
 
     cudaMemPoolProps pool{};

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -17,6 +18,7 @@ namespace {
 
 void* fresh(std::size_t bytes) {
   constexpr std::size_t alignment = 256;
+  if (bytes > PTRDIFF_MAX) return nullptr;
   void* p = std::aligned_alloc(alignment, (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
 #ifdef BLASLIFT_POISON
   if (p) std::memset(p, 0xff, bytes);  // NaN in every precision: what is read without being written shows
@@ -28,7 +30,10 @@ void* fresh(std::size_t bytes) {
 class HostLane final : public EngineLane {
  public:
   HostLane(Engine& engine, std::size_t bytes, const UnderlyingGemm& underlying, FaultPlan* faults)
-      : EngineLane(engine, bytes), underlying_(underlying), slot_bytes_(engine.slot_bytes(Direction::out)), faults_(faults) {}
+      : EngineLane(engine, bytes),
+        underlying_(underlying),
+        slot_bytes_(engine.slot_bytes(Direction::out)),
+        faults_(faults) {}
   ~HostLane() { (void)drain(); }
 
  private:
@@ -72,8 +77,7 @@ class HostBackend final : public Backend {
  public:
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
-      : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)),
-                {some_threads(), some_threads()},
+      : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), {some_threads(), some_threads()},
                 {this, [](void*) { return true; },
                  [](void*, Slot& slot, std::size_t bytes) {
                    slot.memory = fresh(bytes);

@@ -64,13 +64,16 @@ struct World {
 /// A call that waits for room.
 class Waiter {
  public:
-  Waiter(World& world, std::size_t bytes) : thread_([this, &world, bytes] {
-    memory = world.take(bytes, true);
-    done = true;
-  }) {}
+  Waiter(World& world, std::size_t bytes)
+      : thread_([this, &world, bytes] {
+          memory = world.take(bytes, true);
+          done = true;
+        }) {}
   ~Waiter() { thread_.join(); }
   bool still_waits() const { return std::this_thread::sleep_for(30ms), !done; }
-  void* join() { return thread_.join(), thread_ = std::thread([] {}), memory; }
+  void* join() {
+    return thread_.join(), thread_ = std::thread([] {}), memory;
+  }
 
  private:
   std::atomic<bool> done{false};

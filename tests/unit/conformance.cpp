@@ -849,7 +849,8 @@ void expect_usable(char* begin, std::size_t bytes, unsigned seed) {
   auto* last = reinterpret_cast<double*>(begin + bytes / 256 * 256 - 16 * 4 * sizeof(double));
   for (const std::size_t moves : {much, little}) {
     Call call(0, moves);
-    const Ticket up = call.upload(first, 16, x.data(), 16, 16, 4), second = call.upload(last, 16, y.data(), 16, 16, 4, {up});
+    const Ticket up = call.upload(first, 16, x.data(), 16, 16, 4),
+                 second = call.upload(last, 16, y.data(), 16, 16, 4, {up});
     call.fetch(back.data(), 16, last, 16, 16, 4, {second});
     EXPECT_TRUE(back == y);
     if (last < first + 16 * 4) continue;

@@ -9,6 +9,8 @@
 #include <atomic>
 #include <deque>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -18,6 +20,7 @@
 #include "impl/arena.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/host/host.hpp"
+#include "kernels/transfer.hpp"
 #include "tests/unit/random.hpp"
 #include "tests/unit/reference.hpp"
 
@@ -33,7 +36,8 @@ struct Device {
   Backend& backend;
   Arena arena;
 
-  explicit Device(std::size_t memory, FaultPlan* faults) : backend(*make_host_backend({.memory_limit = memory}, faults)) {
+  explicit Device(std::size_t memory, FaultPlan* faults)
+      : backend(*make_host_backend({.memory_limit = memory}, faults)) {
     arena.open(backend, {[](void*) { return false; }, nullptr});
   }
 };
@@ -330,7 +334,8 @@ TYPED_TEST(Execute, WithoutFaultEveryShapeIsRight) {
     EXPECT_EQ(a.outcome.bytes_out, static_cast<double>(shape.m * shape.n) * sizeof(T));
     if (this->HasFatalFailure()) return;
   }
-  EXPECT_TRUE(blocks && chunks && pieces && panels && all_resident) << "the shapes no longer cut everything that can be cut";
+  EXPECT_TRUE(blocks && chunks && pieces && panels && all_resident)
+      << "the shapes no longer cut everything that can be cut";
 }
 
 TYPED_TEST(Execute, AFaultAtEveryOperationLosesNothing) {
@@ -613,6 +618,118 @@ TYPED_TEST(Execute, WhateverCheckPassesIsRight) {
   backend.release(lane);
   ASSERT_EQ(a.outcome.status, Status::done);
   expect_result_never_lost(x, a);
+}
+
+/// A device with queues of its own, as late as one may be: it does nothing before somebody waits for it, and then no
+/// more than that needs.  Whoever touches a slot without having waited for what was last asked of it destroys it.
+class Late final : public EngineLane {
+ public:
+  Late(Engine& engine, std::size_t moves) : EngineLane(engine, moves) {}
+  ~Late() { (void)drain(); }
+
+  static Engine& engine() {
+    const auto make = [](void*, Slot& slot, std::size_t bytes) {
+      slot = {std::malloc(bytes), new Mark};
+      return true;
+    };
+    static Engine& made = *new Engine({std::size_t{1} << 20, std::size_t{1} << 20}, {2, 2},
+                                      {nullptr, [](void*) { return true; }, make, [](void*) {}});
+    return made;
+  }
+
+ private:
+  struct Mark {
+    int lane = 0;  ///< the number of
+    Queue queue{};
+    std::size_t end = 0;
+  };
+  struct Line {
+    std::deque<std::function<void()>> actions;
+    std::size_t done = 0;
+  };
+
+  Status wait(Queue queue, Ticket ticket) override {
+    const std::lock_guard lock(mutex_);
+    return add(queue, [this, mark = marks_.at(static_cast<std::size_t>(ticket))] { catch_up(mark); });
+  }
+  Status mark(Queue queue, Ticket ticket) override {
+    const std::lock_guard lock(mutex_);
+    if (marks_.size() <= static_cast<std::size_t>(ticket)) marks_.resize(static_cast<std::size_t>(ticket) + 1);
+    marks_[static_cast<std::size_t>(ticket)] = {number_, queue, line(queue).actions.size()};
+    return Status::done;
+  }
+  Status multiply(const Gemm& product) override {
+    std::array<unsigned char, 16> alpha{}, beta{};
+    std::memcpy(alpha.data(), product.alpha, element_size(product.precision));
+    std::memcpy(beta.data(), product.beta, element_size(product.precision));
+    const std::lock_guard lock(mutex_);
+    return add(Queue::compute, [g = Gemm(product), alpha, beta]() mutable {
+      g.alpha = alpha.data();
+      g.beta = beta.data();
+      naive(g);
+    });
+  }
+  Status send(Slot& slot, const Transfer& p) override {
+    return move(Queue::in, slot, [p, memory = slot.memory] {
+      p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
+               : copy_block(p.device, p.ldd, memory, p.rows, p.rows, p.cols, p.element);
+    });
+  }
+  Status receive(Slot& slot, const Transfer& p) override {
+    return move(Queue::out, slot, [p, memory = slot.memory] {
+      p.direct ? copy_block(p.host, p.ldh, p.device, p.ldd, p.rows, p.cols, p.element)
+               : copy_block(memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element);
+    });
+  }
+  Status settle(Slot& slot) override {
+    const std::lock_guard lock(mutex_);
+    if (const Mark& last = *static_cast<Mark*>(slot.mark); last.lane == number_) catch_up(last);
+    return Status::done;
+  }
+  Status idle() override {
+    const std::lock_guard lock(mutex_);
+    for (const Queue queue : {Queue::out, Queue::compute, Queue::in})
+      catch_up({number_, queue, line(queue).actions.size()});
+    return Status::done;
+  }
+
+  Line& line(Queue queue) { return lines_[static_cast<int>(queue)]; }
+  Status add(Queue queue, std::function<void()> action) {
+    line(queue).actions.push_back(std::move(action));
+    return Status::done;
+  }
+  Status move(Queue queue, Slot& slot, std::function<void()> action) {
+    const std::lock_guard lock(mutex_);
+    const Status added = add(queue, std::move(action));
+    *static_cast<Mark*>(slot.mark) = {number_, queue, line(queue).actions.size()};
+    return added;
+  }
+  void catch_up(const Mark& mark) {
+    for (Line& x = line(mark.queue); x.done < mark.end;) x.actions[x.done++]();
+  }
+
+  static inline int lanes_ = 0;
+  const int number_ = ++lanes_;
+  std::recursive_mutex mutex_;
+  Line lines_[3];
+  std::vector<Mark> marks_;
+};
+
+TYPED_TEST(Execute, ADeviceThatIsLateGetsEverythingRight) {
+  using T = TypeParam;
+  for (const Shape& shape : shapes) {
+    Case<T> x(shape);
+    for (const std::size_t piece : {std::size_t{160}, std::size_t{1} << 20})
+      for (const std::size_t moves : {much, little}) {
+        SCOPED_TRACE(testing::Message() << describe(x.args(x.C)) << ", resident " << shape.resident << ", pieces of "
+                                        << piece << ", moves " << moves);
+        Late lane(Late::engine(), moves);
+        const auto a = attempt(x, x.plan(piece), lane);
+        ASSERT_EQ(a.outcome.status, Status::done);
+        expect_result_never_lost(x, a);
+        if (this->HasFatalFailure()) return;
+      }
+  }
 }
 
 TYPED_TEST(Execute, ManyThreadsShareTheEngine) {

@@ -17,14 +17,12 @@ class Heap final : public Backend {
   std::atomic<int> refusals{0};  ///< allocations that will fail
   Status refusal = Status::no_memory;
   std::function<void()> while_refusing;  ///< what happens meanwhile
-  Place where = Place::pageable;  ///< all of the program's memory
+  Place where = Place::pageable;         ///< all of the program's memory
   std::atomic<std::size_t> given{0}, most{0};
   std::atomic<int> allocations{0};
 
   const DeviceFacts& facts() const override { return facts_; }
-  Lane* acquire(const UnderlyingGemm&, std::size_t, Status& status) override {
-    return status = Status::lost, nullptr;
-  }
+  Lane* acquire(const UnderlyingGemm&, std::size_t, Status& status) override { return status = Status::lost, nullptr; }
   void release(Lane*) override {}
 
   Status allocate(std::size_t bytes, void*& memory) override {

@@ -36,8 +36,9 @@ Read read(std::vector<std::string> settings) {
 std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
-       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback
-       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
+       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " memory=" << o.memory
+       << " report='" << o.report << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='"
+       << o.counters << "' measure=" << o.measure;
   return text.str();
 }
 

@@ -132,6 +132,7 @@ TEST(Pages, ProtectSaysWhyItCannot) {
   kernel.refusal = "";
   kernel.failing = 1;
   EXPECT_NE(table.protect(pages(0, 5), now), "");
+  EXPECT_TRUE(kernel.covered.empty()) << "what it does not use it does not leave covered";
   kernel.blindness = "eyes shut";
   EXPECT_EQ(table.blind(), "eyes shut");
 }
@@ -145,6 +146,17 @@ TEST(Pages, WhatIsUncoveredIsFoundWritten) {
   EXPECT_TRUE(kernel.is_protected(page(7).begin));
   EXPECT_EQ(other.dirty(), (Ranges{pages(4, 6)}));
   EXPECT_EQ(holder.dirty(), (Ranges{pages(4, 7)}));
+}
+
+TEST(Pages, WhatIsReleasedIsFoundWrittenByOthers) {
+  Scripted kernel;
+  Pages table(kernel);
+  Holder holder(table, pages(0, 10)), other(table, pages(4, 12));
+  table.release(holder.of);
+  EXPECT_FALSE(kernel.released_too_often);
+  EXPECT_EQ(kernel.covered.size(), 1u);
+  EXPECT_EQ(other.dirty(true), (Ranges{pages(4, 10)}));
+  EXPECT_EQ(other.dirty(), Ranges{});
 }
 
 TEST(Pages, FirstAndLastPageBelongAndTheirNeighboursDoNot) {

@@ -105,7 +105,8 @@ TEST(Text, SaysEverythingInAFewLines) {
             "blaslift: NVIDIA H100 80GB HBM3 (cuda)\n"
             "blaslift: it was lost\n"
             "blaslift: warning: a switch\n"
-            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in (2.50 MB spared), 999 B out; 10 on the CPU: 1.500 s, too "
+            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in (2.50 MB spared), 999 B out; 10 on the "
+            "CPU: 1.500 s, too "
             "small 4, "
             "transfers cost more than they save 5, device failed, finished on the CPU 1\n"
             "blaslift: dsymv   3 calls; 3 on the CPU: no route yet 3\n");

@@ -78,15 +78,20 @@ class Interpreter {
   static auto& at(T& x, index i) {
     return x.at(static_cast<std::size_t>(i));
   }
-  /// An operand's memory on the device: buffers, or one memory for the whole of it, with a leading dimension of its own.
+  /// An operand's memory on the device: buffers, or one memory for the whole of it, with a leading dimension of its
+  /// own.
   struct OnDevice {
     OnDevice(bool whole, int count, index rows, index cols, index block_rows, index block_cols, bool is_plain)
         : plain(is_plain),
           period_rows(whole ? rows + 1 : block_rows),
           period_cols(whole ? cols + 1 : block_cols),
-          ld((plain ? whole ? rows : block_rows : whole ? cols : block_cols) + (whole ? 3 : 0)),
-          buffers(whole ? std::size_t{1} : static_cast<std::size_t>(count),
-                  room(ld, plain ? whole ? cols : block_cols : whole ? rows : block_rows)) {}
+          ld((plain   ? whole ? rows : block_rows
+              : whole ? cols
+                      : block_cols) +
+             (whole ? 3 : 0)),
+          buffers(whole ? std::size_t{1} : static_cast<std::size_t>(count), room(ld, plain   ? whole ? cols : block_cols
+                                                                                     : whole ? rows
+                                                                                             : block_rows)) {}
 
     /// Element (i, j) after the one at (row, col), which alone is found by remainders; the others follow it in steps of
     /// one and of ld, as a copy or a product takes them.
@@ -143,7 +148,8 @@ class Interpreter {
         each([&](index i, index j) {
           std::uint64_t& sum = c_(step.c, x.row, x.col, i, j);
           sum *= step.first ? beta_ : 1;
-          for (index p = 0; p < step.kb; ++p) sum += a_(step.a, x.row, step.k0, i, p) * b_(step.b, step.k0, x.col, p, j);
+          for (index p = 0; p < step.kb; ++p)
+            sum += a_(step.a, x.row, step.k0, i, p) * b_(step.b, step.k0, x.col, p, j);
         });
         break;
       case StepKind::download:
@@ -294,7 +300,8 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
       times["several panels"] += panels;
       times["several panels and two buffers of each"] += panels && second_operand && second_result;
       times["resident and cut"] += !whole && (c.whole_a || c.whole_b || c.whole_c);
-      times["resident with parts missing, in panels"] += panels && s.residents.a.missing.size() + s.residents.b.missing.size() > 1;
+      times["resident with parts missing, in panels"] +=
+          panels && s.residents.a.missing.size() + s.residents.b.missing.size() > 1;
       times["nothing but resident"] += c.whole_a && c.whole_b && c.whole_c;
       if (most == 30) {
         ASSERT_EQ(verdict(s), "") << to_string(s);
@@ -303,7 +310,8 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
       Cut again{};
       ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, residents, again));
       ASSERT_TRUE(again.operands == cut.operands && again.results == cut.results);
-      const GemmSchedule t = plan_gemm(m, n, k, reads_c, element, buffers(again, c.operands, c.results), residents, piece, panel);
+      const GemmSchedule t =
+          plan_gemm(m, n, k, reads_c, element, buffers(again, c.operands, c.results), residents, piece, panel);
       ASSERT_TRUE(std::equal(s.steps.begin(), s.steps.end(), t.steps.begin(), t.steps.end(), same))
           << "not the same plan twice";
     }
@@ -323,8 +331,7 @@ TEST(Plan, ManyLargePanelsAreSmallerAtBothEndsAndComputeTheProduct) {
     const auto [m, n, k] = size;
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ", panels " << panel);
     const Residents residents = random.coin() ? Residents{} : random_residents(m, n, k, random);
-    const GemmSchedule s =
-        plan_gemm(m, n, k, random.coin(), 8, with({m, n, k}, residents), residents, 8 * 500, panel);
+    const GemmSchedule s = plan_gemm(m, n, k, random.coin(), 8, with({m, n, k}, residents), residents, 8 * 500, panel);
     ASSERT_EQ(check(s), "");
     ASSERT_EQ(superfluous(s), "");
     ASSERT_EQ(verdict(s), "");
@@ -435,10 +442,9 @@ std::vector<GemmSchedule> resident_plans() {
   unsigned whole = 0;
   for (const GemmSchedule& s : small_plans()) {
     whole = whole % 7 + 1;
-    const Residents residents{
-        whole & 1 ? Resident{true, random_blocks(s.m, s.k, random)} : Resident{},
-        whole & 2 ? Resident{true, random_blocks(s.k, s.n, random)} : Resident{},
-        whole & 4 ? Resident{true, random_blocks(s.m, s.n, random)} : Resident{}};
+    const Residents residents{whole & 1 ? Resident{true, random_blocks(s.m, s.k, random)} : Resident{},
+                              whole & 2 ? Resident{true, random_blocks(s.k, s.n, random)} : Resident{},
+                              whole & 4 ? Resident{true, random_blocks(s.m, s.n, random)} : Resident{}};
     plans.push_back(plan_gemm(s.m, s.n, s.k, s.reads_c, 8, with(s.cut, residents), residents, 8 * 3, 2));
   }
   return plans;
@@ -640,10 +646,10 @@ GemmSchedule random_plan(Random& random, index most) {
   const Cut cut{(m + 2) / random.up_to(3), (n + 2) / random.up_to(3), (k + 2) / random.up_to(3), 1 + random.coin(),
                 1 + random.coin()};
   const Residents residents = random.coin() ? Residents{} : random_residents(m, n, k, random);
-  return plan_gemm(m, n, k, random.coin(), 8,
-                   with({std::min(cut.mb, m), std::min(cut.nb, n), std::min(cut.kb, k), cut.operands, cut.results},
-                        residents),
-                   residents, 8 * static_cast<std::size_t>(random.up_to(3 * most)), random.up_to(4));
+  return plan_gemm(
+      m, n, k, random.coin(), 8,
+      with({std::min(cut.mb, m), std::min(cut.nb, n), std::min(cut.kb, k), cut.operands, cut.results}, residents),
+      residents, 8 * static_cast<std::size_t>(random.up_to(3 * most)), random.up_to(4));
 }
 
 TEST(Depend, EveryOrderThatItAllowsComputesTheProduct) {
@@ -710,11 +716,11 @@ TEST(Depend, ProductsWaitForWhatIsMissingOfTheirResidentOperands) {
         const bool is_a = upload.kind == StepKind::upload_a && s.cut.whole_a,
                    is_b = upload.kind == StepKind::upload_b && s.cut.whole_b;
         if (!is_a && !is_b) continue;
-        const Block read = is_a ? Block{x.row, product.k0, x.rows, product.kb}
-                                : Block{product.k0, x.col, product.kb, x.cols};
+        const Block read =
+            is_a ? Block{x.row, product.k0, x.rows, product.kb} : Block{product.k0, x.col, product.kb, x.cols};
         const Block& sent = upload.block;
-        if (sent.row < read.row + read.rows && read.row < sent.row + sent.rows &&
-            sent.col < read.col + read.cols && read.col < sent.col + sent.cols) {
+        if (sent.row < read.row + read.rows && read.row < sent.row + sent.rows && sent.col < read.col + read.cols &&
+            read.col < sent.col + sent.cols) {
           ++waited;
           ASSERT_TRUE(waits(after, i, u)) << line(s, i) << "does not wait for " << line(s, u);
         } else {

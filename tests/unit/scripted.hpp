@@ -2,6 +2,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "impl/pages.hpp"
@@ -10,11 +11,13 @@ namespace blaslift {
 
 class Scripted final : public Tracker {
  public:
-  std::string refusal;        ///< of cover
-  std::string blindness;      ///< blind()
-  int failing = 0;            ///< scans that will fail, in the middle
-  int covers = 0, scans = 0;  ///< calls
-  bool sticks_out = false;    ///< runs begin and end outside of what was asked for
+  std::string refusal;                                 ///< of cover
+  std::string blindness;                               ///< blind()
+  int failing = 0;                                     ///< scans that will fail, in the middle
+  int covers = 0, scans = 0;                           ///< calls
+  std::map<std::pair<Address, Address>, int> covered;  ///< and not yet released: how often
+  bool released_too_often = false;
+  bool sticks_out = false;  ///< runs begin and end outside of what was asked for
 
   /// The program writes these pages.
   void write(Range pages) {
@@ -29,7 +32,17 @@ class Scripted final : public Tracker {
     return there != pages_.end() && there->second == State::unwritten;
   }
 
-  std::string cover(Range) override { return ++covers, refusal; }
+  std::string cover(Range pages) override {
+    ++covers;
+    if (refusal.empty()) ++covered[{pages.begin, pages.end}];
+    return refusal;
+  }
+  void release(Range pages) override {
+    const auto there = covered.find({pages.begin, pages.end});
+    if (there == covered.end()) return void(released_too_often = true);
+    if (--there->second == 0) covered.erase(there);
+    uncover(pages);
+  }
 
   bool scan(Range pages, std::vector<Range>& unwritten) override {
     ++scans;

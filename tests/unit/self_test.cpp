@@ -21,7 +21,7 @@ class Spoiled final : public Tracker {
   std::function<void(Range, std::vector<Range>&)> spoil;
   std::string refusal;
   bool silent = false;
-  int covers = 0;  ///< one a kind of write
+  int covers = 0, releases = 0;  ///< one a kind of write
 
   std::string cover(Range pages) override { return ++covers, refusal.empty() ? tracker_.cover(pages) : refusal; }
   bool scan(Range pages, std::vector<Range>& unwritten) override {
@@ -29,6 +29,10 @@ class Spoiled final : public Tracker {
     const bool known = tracker_.scan(pages, unwritten);
     if (spoil) spoil(pages, unwritten);
     return known;
+  }
+  void release(Range pages) override {
+    ++releases;
+    if (refusal.empty()) tracker_.release(pages);
   }
   void uncover(Range pages) override { tracker_.uncover(pages); }
   std::string blind() override { return {}; }
@@ -64,11 +68,13 @@ TEST_F(SelfTest, PassesTheKernels) {
   Spoiled honest(tracker());
   EXPECT_EQ(self_test(honest), "");
   EXPECT_GE(honest.covers, 13) << "kinds of writes, on small and on huge pages";
+  EXPECT_EQ(honest.releases, honest.covers) << "leaves nothing behind";
 }
 
 TEST_F(SelfTest, RefusesOneThatMissesAnyKindOfWrite) {
-  constexpr const char* kinds[] = {"a store", "read(2)", "recv(2)", "process_vm_writev", "MADV_DONTNEED",
-                                   "MADV_DONTNEED of a huge page", "a new mapping", "mremap"};
+  constexpr const char* kinds[] = {"a store",           "read(2)",       "recv(2)",
+                                   "process_vm_writev", "MADV_DONTNEED", "MADV_DONTNEED of a huge page",
+                                   "a new mapping",     "mremap"};
   int refused = 0;
   for (int nth = 1; nth <= 15; ++nth) {
     Spoiled spoiled(tracker());
@@ -165,6 +171,7 @@ class Comparing final : public Tracker {
     before_ = std::move(now);
     return true;
   }
+  void release(Range) override {}
   void uncover(Range) override {}
   std::string blind() override { return {}; }
 

@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -65,9 +67,9 @@ bool in_child_that(void (*work)(char*), char* page) {
 
 struct Way {
   const char* name;
-  bool (*write)(char* page);      ///< changes one page of several, already covered; false: not possible here
-  std::size_t pages = 1;          ///< that are changed
-  bool once = false;              ///< not a second time: what is there afterwards is not covered
+  bool (*write)(char* page);  ///< changes one page of several, already covered; false: not possible here
+  std::size_t pages = 1;      ///< that are changed
+  bool once = false;          ///< not a second time: what is there afterwards is not covered
 };
 
 bool read_from(int (*open_pair)(int*), char* page, ssize_t (*take)(int, void*, std::size_t)) {
@@ -91,7 +93,8 @@ const Way ways[] = {
     {"another thread", [](char* p) { return std::thread([p] { p[5] ^= 1; }).join(), true; }},
     {"read(2)",
      [](char* p) {
-       return read_from([](int* ends) { return pipe(ends); }, p, [](int f, void* to, std::size_t n) { return read(f, to, n); });
+       return read_from([](int* ends) { return pipe(ends); }, p,
+                        [](int f, void* to, std::size_t n) { return read(f, to, n); });
      }},
     {"recv(2)",
      [](char* p) {
@@ -146,11 +149,9 @@ const Way ways[] = {
      [](char* p) { return in_child_that([](char* page) { page[3] ^= 1; }, p) && (p[3] ^= 1, true); }},
     {"a child that shares all memory",
      [](char* p) {
-       const pid_t child = vfork();
-       if (child == 0) {
-         *static_cast<volatile char*>(p) = 'v';
-         _exit(0);
-       }
+       alignas(16) static char stack[1 << 16];
+       const auto work = [](void* page) { return *static_cast<volatile char*>(page) = 'v', 0; };
+       const pid_t child = clone(work, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, p);
        return child > 0 && waitpid(child, nullptr, 0) == child;
      }},
     {"MADV_DONTNEED", [](char* p) { return madvise(p, page_bytes, MADV_DONTNEED) == 0; }},
@@ -175,8 +176,7 @@ const Way ways[] = {
        (void)madvise(p - reinterpret_cast<Address>(p) % huge_page, huge_page, 25 /* MADV_COLLAPSE */);
        return true;
      }},
-    {"a store, and then paged out",
-     [](char* p) { return *p = 1, madvise(p, page_bytes, MADV_PAGEOUT) == 0; }},
+    {"a store, and then paged out", [](char* p) { return *p = 1, madvise(p, page_bytes, MADV_PAGEOUT) == 0; }},
     {"a new mapping",
      [](char* p) {
        return mmap(p, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == p;
@@ -192,8 +192,8 @@ const Way ways[] = {
     {"a file's mapping",
      [](char* p) {
        const int file = memfd_create("file", MFD_CLOEXEC);
-       const bool done = ftruncate(file, page_bytes) == 0 &&
-                         mmap(p, page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, file, 0) == p;
+       const bool done = ftruncate(file, page_bytes) == 0 && mmap(p, page_bytes, PROT_READ | PROT_WRITE,
+                                                                  MAP_PRIVATE | MAP_FIXED | MAP_POPULATE, file, 0) == p;
        return close(file), done;
      },
      1, true},
@@ -212,8 +212,7 @@ const Way ways[] = {
      1, true},
     {"mremap away and back",
      [](char* p) {
-       void* other = mremap(p, page_bytes, page_bytes,
-                            MREMAP_MAYMOVE | MREMAP_FIXED,
+       void* other = mremap(p, page_bytes, page_bytes, MREMAP_MAYMOVE | MREMAP_FIXED,
                             mmap(nullptr, page_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
        if (other == MAP_FAILED) return false;
        *static_cast<char*>(other) = 1;
@@ -347,6 +346,74 @@ TEST_F(KernelTracker, WhatIsUncoveredIsFoundWrittenAndCoveredAgain) {
   tracker().uncover(gone);
 }
 
+/// Whether the mapping that begins here is under write tracking, by what the kernel says about it.
+bool is_tracked(const char* begin) {
+  std::ifstream smaps("/proc/self/smaps");
+  char start[32];
+  std::snprintf(start, sizeof start, "%lx-", reinterpret_cast<Address>(begin));
+  bool here = false;
+  for (std::string line; std::getline(smaps, line);) {
+    if (line.find(start) == 0) here = true;
+    if (here && line.starts_with("VmFlags:")) return (line + " ").find(" uw ") != std::string::npos;
+  }
+  ADD_FAILURE() << "no mapping begins there";
+  return false;
+}
+
+TEST_F(KernelTracker, AMappingThatNobodyNeedsIsTheProgramsAgain) {
+  const Mapped memory(16);
+  EXPECT_FALSE(is_tracked(memory.at(0)));
+  ASSERT_EQ(tracker().cover(memory.range(0, 8)), "");
+  ASSERT_EQ(tracker().cover(memory.range(4, 12)), "");
+  EXPECT_TRUE(is_tracked(memory.at(0)));
+  unwritten(memory.pages());
+  tracker().release(memory.range(0, 8));
+  EXPECT_TRUE(is_tracked(memory.at(0))) << "somebody still needs it";
+  auto pages = unwritten(memory.pages());
+  for (std::size_t p = 0; p < 16; ++p) EXPECT_EQ(pages[p], p >= 8) << p;
+  memory.at(9)[0] = 1;
+  pages = unwritten(memory.pages());
+  EXPECT_FALSE(pages[9]);
+  EXPECT_TRUE(pages[5] && pages[10]) << "protected again, and still";
+  tracker().release(memory.range(4, 12));
+  EXPECT_FALSE(is_tracked(memory.at(0)));
+  for (int time = 0; time < 2; ++time)
+    for (const bool page : unwritten(memory.pages())) EXPECT_FALSE(page);
+  // And everything again.
+  protect(memory);
+  memory.at(3)[0] = 1;
+  pages = unwritten(memory.pages());
+  EXPECT_TRUE(!pages[3] && pages[4]);
+  tracker().release(memory.pages());
+}
+
+TEST_F(KernelTracker, WhatIsRefusedIsNotLeftCovered) {
+  const Mapped memory(12);
+  ASSERT_NE(mmap(memory.at(4), 4 * page_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1, 0),
+            MAP_FAILED);
+  EXPECT_NE(tracker().cover(memory.pages()), "");
+  for (const std::size_t p : {0, 4, 8}) EXPECT_FALSE(is_tracked(memory.at(p))) << p;
+}
+
+TEST_F(KernelTracker, ReleasingWhatIsNoLongerThereHidesNothing) {
+  // The program has put another mapping where a covered one was; that is covered, too, and then the first is released.
+  const Mapped memory(16);
+  protect(memory);
+  ASSERT_EQ(mmap(memory.at(0), memory.size(), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_POPULATE, -1, 0),
+            memory.at(0));
+  protect(memory);
+  tracker().release(memory.pages());
+  for (int time = 0; time < 3; ++time) {
+    memory.at(6)[0] = 1;
+    memory.at(11)[0] = 1;
+    const auto pages = unwritten(memory.pages());
+    EXPECT_FALSE(pages[6] || pages[11]);
+  }
+  tracker().release(memory.pages());
+  EXPECT_FALSE(is_tracked(memory.at(0)));
+}
+
 TEST_F(KernelTracker, WhatIsMappedAnewMustBeCoveredAnew) {
   const Mapped memory(16);
   protect(memory);
@@ -374,8 +441,10 @@ TEST_F(KernelTracker, RefusesWhatItCannotTrack) {
     const char* name;
     int flags, fd;
   } kinds[] = {
-      {"shared", MAP_SHARED | MAP_ANONYMOUS, -1},    {"a file, privately", MAP_PRIVATE, file},
-      {"a file, shared", MAP_SHARED, file},          {"a memory file, privately", MAP_PRIVATE, anonymous},
+      {"shared", MAP_SHARED | MAP_ANONYMOUS, -1},
+      {"a file, privately", MAP_PRIVATE, file},
+      {"a file, shared", MAP_SHARED, file},
+      {"a memory file, privately", MAP_PRIVATE, anonymous},
       {"a memory file, shared", MAP_SHARED, anonymous},
   };
   for (const auto& kind : kinds) {
@@ -386,7 +455,8 @@ TEST_F(KernelTracker, RefusesWhatItCannotTrack) {
     munmap(at, 4 * page_bytes);
     // And where only a part of it is of that kind.
     const Mapped memory(12);
-    ASSERT_NE(mmap(memory.at(4), 4 * page_bytes, PROT_READ | PROT_WRITE, kind.flags | MAP_FIXED, kind.fd, 0), MAP_FAILED);
+    ASSERT_NE(mmap(memory.at(4), 4 * page_bytes, PROT_READ | PROT_WRITE, kind.flags | MAP_FIXED, kind.fd, 0),
+              MAP_FAILED);
     EXPECT_NE(tracker().cover(memory.pages()), "") << kind.name;
     EXPECT_EQ(tracker().cover(memory.range(0, 4)), "") << kind.name;
     EXPECT_EQ(tracker().cover(memory.range(8, 12)), "") << kind.name;
@@ -400,7 +470,7 @@ TEST_F(KernelTracker, RefusesWhatItCannotTrack) {
   munmap(memory.at(1), page_bytes);
   EXPECT_EQ(tracker().cover(memory.pages()), "not mapped") << "a gap";
   EXPECT_EQ(tracker().cover(memory.range(1, 2)), "not mapped");
-  EXPECT_EQ(why(reinterpret_cast<void*>(Address{1} << 46), 100), "not mapped");
+  EXPECT_EQ(why(reinterpret_cast<void*>(4 * page_bytes), 100), "not mapped");
 }
 
 std::size_t mappings() {
