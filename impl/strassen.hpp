@@ -1,8 +1,12 @@
-// Strassen-like levels as data: C = A * B on 2 x 2 blocks with seven products (or the classical eight) and additions, as
-// a list of steps over named blocks that can be printed, checked, analysed and executed.
+// Strassen-like levels as data: C := s * A * B on 2 x 2 blocks with seven products (or the classical eight) and
+// additions, as a list of steps over named blocks that can be printed, checked, analysed and executed.
 //
-// Sources: RUM: Li, 2023, algorithm 3.1; its state table: chapter 3.3.2.  Lai: algorithm 2.2.  LowLevel, HighLevel and
-// parallel: Otsuka, 2020, with the printing errors mended that the tests name.
+// Any scale s comes free: every block of C is a sum of products, so each product is scaled by s and nothing else
+// changes.
+//
+// Sources: RUM: Li, 2023, algorithm 3.1; its state table: chapter 3.3.2.  Lai: algorithm 2.2 there.  LowLevel,
+// HighLevel and parallel: Otsuka, 2020, as Li prints them (algorithms 2.4 and 2.3, table 2.1), mended; the tests name
+// the errors.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -10,10 +14,19 @@
 
 namespace blaslift::strassen {
 
-/// A block of a level: the quarters of A, B, C and of the support matrix S, then temporaries of the level's own.
-using Block = std::int8_t;
-inline constexpr Block none = -1, A11 = 0, A12 = 1, A21 = 2, A22 = 3, B11 = 4, B12 = 5, B21 = 6, B22 = 7, C11 = 8, C12 = 9,
-                       C21 = 10, C22 = 11, S11 = 12, S12 = 13, S21 = 14, S22 = 15, first_temporary = 16;
+/// A block of a level: the quarters of A, B, C, of the support matrix S and of E from above, then temporaries of the
+/// level's own.
+enum Block : std::int8_t {
+  none = -1,
+  // clang-format off
+  A11, A12, A21, A22,
+  B11, B12, B21, B22,
+  C11, C12, C21, C22,
+  S11, S12, S21, S22,
+  E11, E12, E21, E22,
+  // clang-format on
+  first_temporary
+};
 
 /// +block or -block.
 struct Term {
@@ -27,14 +40,15 @@ struct Sum {
   std::vector<Term> terms;
 };
 
-/// Either a pass over memory that computes one or more sums at once, all of them from what the blocks held before; or a
-/// product, target := sign * x * y + e.
+/// Either a pass over memory that computes one or more sums at once, element by element, all of them from what the
+/// blocks held before; or a product, target := s * sign * x * y + e.
 struct Step {
   std::vector<Sum> sums{};  ///< a pass, if not empty
   Block target = none, x = none, y = none;
   std::int8_t sign = 1;
-  Block e = none;     ///< added to the product; may be the target itself
-  Block lend = none;  ///< dead during the product: its support matrix.  None: the product cannot recurse in place
+  Block e = none;     ///< added to the product; not the target, which the level below writes before it reads e
+  Block lend = none;  ///< dead during the product: its support matrix.  None: a level below has to bring its own
+  /// A hint, from the papers.  What has to wait for what follows from the blocks that steps read, write and lend.
   std::int8_t stream = 0;
 
   bool is_product() const { return sums.empty(); }
@@ -42,43 +56,52 @@ struct Step {
 
 struct Level {
   const char* name;
-  int temporaries;  ///< blocks beyond C's and the support matrix
-  /// S11 S12 S21 S22 are other names for these at the outermost level, where the inputs are private copies; `none` where
-  /// the level uses no support matrix.
-  Block outermost[4];
-  bool destroys_inputs;  ///< writes A or B under their own names, at every level
   std::vector<Step> steps;
+  std::vector<const char*> temporaries{};  ///< names of blocks beyond A's, B's, C's, S's and E's
+  /// S11 S12 S21 S22 are other names for these where the inputs are private copies; `none`: uses no support matrix.
+  Block outermost[4] = {none, none, none, none};
+  bool destroys_inputs = false;   ///< writes A or B under their own names, at every level
+  bool adds_e = false;            ///< computes C := s * A * B + E; E is only read
+  const Level* with_e = nullptr;  ///< the same with E.  Null: C := C + E in a pass of its own, twelve quarter blocks
+
+  bool needs_support() const { return outermost[0] != none; }
+  /// A block under its name at the outermost level.
+  Block at_outermost(Block b) const { return needs_support() && b >= S11 && b <= S22 ? outermost[b - S11] : b; }
 };
 
-const Level& classical();   ///< eight products, no temporary
+const Level& classical();   ///< eight products, no addition
 const Level& rum();         ///< as printed: 22 steps, seven products, fifteen additions
 const Level& absorbed();    ///< RUM with additions absorbed in products and shared passes
+const Level& fused();       ///< ours: an order in which more additions share passes
 const Level& lai();         ///< two temporaries
 const Level& low_level();   ///< Otsuka: overwrites inputs
 const Level& high_level();  ///< Otsuka: seven temporaries
-const Level& parallel();    ///< Otsuka, for two streams
+const Level& parallel();    ///< Otsuka, for two streams; overwrites inputs
 const std::vector<const Level*>& levels();
 
-/// Proves by symbols that the steps compute C := A * B (all four quarters), from blocks that hold what is read, with
-/// nothing lent that is still needed; `outermost` also with S under the inputs' names.  The first fault, or empty.
+/// Proves by symbols that the steps compute C := s * A * B (all four quarters; + E where the level adds it), from
+/// blocks that hold what is read, with nothing lent that is still needed; `outermost` with S under the inputs' names,
+/// otherwise with inputs that are kept unless the level destroys them.  The first fault, or empty.
 std::string check(const Level& level, bool outermost);
 
-/// Which blocks hold a value that is still needed, after each step: the thesis's state table.
+/// Which blocks hold a value that is still needed, at each step: the thesis's state table.
 struct StateTable {
-  std::vector<Block> columns;             ///< the level's own blocks
-  std::vector<std::vector<bool>> rows;    ///< initial state, after each step, after the last use of the inputs
-  std::vector<int> last_use;              ///< by column: the last step (from 1) that reads it; 0: none
+  std::vector<Block> columns;           ///< A's, B's, C's (S under the inputs' names) and temporaries
+  std::vector<std::vector<bool>> rows;  ///< initial state, then each step's
+  std::vector<int> last_use;            ///< by column: the last step (from 1) that reads or writes it; 0: none
 };
 StateTable state_table(const Level& level);
 
-/// For each product step (from 1) of a level the blocks that are free during it: existence (at least one) and choice.
+/// What a product step may give away.
 struct Free {
-  int step;
-  std::vector<Block> blocks;
+  int step;                   ///< from 1
+  std::vector<Block> blocks;  ///< free during it, where the inputs are private copies
+  Block choice;               ///< the first of them that may be lent at any level, under its name there; or `none`
+  bool operands;              ///< nothing reads x and y any more: a level below may destroy them, inputs if private
 };
-std::vector<Free> free_blocks(const StateTable& table, const Level& level);
+std::vector<Free> free_blocks(const Level& level);
 
-/// Passes over quarter blocks that the additions of one level cost: every block read or written counts one.
+/// Quarter blocks that the passes of one level read or write.
 int passes(const Level& level);
 
 /// One line a step, as in the papers.
