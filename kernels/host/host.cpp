@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <thread>
 
@@ -85,7 +86,7 @@ class HostBackend final : public Backend {
                  },
                  [](void* self) {
                    const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
-                   if (r.idle) r.idle(r.idle_context);
+                   if (r.idle) r.idle(r.idle_context, [](void*) {}, nullptr);
                  }}),
         request_(request),
         faults_(faults) {
@@ -99,9 +100,12 @@ class HostBackend final : public Backend {
 
   Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
     if (fails()) return status = faults_->status, nullptr;
-    Lane* lane = new (std::nothrow) HostLane(engine_, bytes, underlying, faults_);
-    status = lane ? Status::done : Status::no_memory;
-    return lane;
+    try {
+      Lane* lane = new HostLane(engine_, bytes, underlying, faults_);
+      return status = Status::done, lane;
+    } catch (const std::exception&) {
+      return status = Status::no_memory, nullptr;
+    }
   }
 
   void release(Lane* lane) override { delete static_cast<HostLane*>(lane); }
