@@ -135,7 +135,8 @@ Backend* Device::open() {
   if (state() == DeviceState::ready) return backend_;
   if (state() == DeviceState::absent) return nullptr;
   const LocalRank local = local_rank();
-  const OpenRequest request{options_.memory, local.rank, local.size, idle_, idle_context_};
+  const OpenRequest request{options_.memory, local.rank,    local.size,
+                            idle_,           idle_context_, [] { thread_state.inside = true; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
   {

@@ -16,8 +16,8 @@ namespace blaslift {
 namespace {
 
 /// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
-/// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which BLAS
-/// never was; and errno is the caller's again afterwards.
+/// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which
+/// BLAS never was; and errno is the caller's again afterwards.
 class Inside {
  public:
   explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {

@@ -189,7 +189,8 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
     const bool again = m.used >= glance.call;  // C := A * A is one use of A
     int changed = 0;
     if (reads)
-      for (std::size_t i = 0; i < contents.size(); ++i) changed += contents[i] != std::exchange(m.contents[i], contents[i]);
+      for (std::size_t i = 0; i < contents.size(); ++i)
+        changed += contents[i] != std::exchange(m.contents[i], contents[i]);
     const std::uint64_t last = std::exchange(m.used, ++uses_);
     const bool seen = m.uses > 0;
     if (reads && !again) {

@@ -156,7 +156,7 @@ class Residency {
 
   const ResidencyMode mode_;
   std::atomic<bool> active_{false};  ///< so that nobody waits for the lock, or looks at operands, while it is off
-  mutable std::mutex mutex_;  ///< never held while memory is asked for
+  mutable std::mutex mutex_;         ///< never held while memory is asked for
   Arena* arena_ = nullptr;
   Backend* backend_ = nullptr;
   Tracker* tracker_ = nullptr;

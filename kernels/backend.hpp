@@ -119,10 +119,13 @@ class Backend {
 struct OpenRequest {
   std::size_t memory_limit;    ///< bytes of device memory at most; 0: a polite share
   int local_rank, local_size;  ///< this process among those of its job on this node
-  /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`, which
-  /// gives unused device memory back, unless the device may no longer be touched.
+  /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`,
+  /// which gives unused device memory back, unless the device may no longer be touched.
   void (*idle)(void* context, void (*trim)(void* backend), void* backend);
   void* idle_context;
+  /// Called once by each thread of the backend's own; may be null.  The program's fault handlers may run there, and
+  /// what they call must not wait for that thread.
+  void (*adopt)();
 };
 
 /// Must be raised with every change of this header.

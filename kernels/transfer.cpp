@@ -34,8 +34,8 @@ cpu_set_t processors() {
 }
 
 /// Signals are blocked while threads are made, which inherit the mask: the program's handlers run on the program's
-/// threads.  Not those that a thread's own instruction raises: a program may have a page repaired when it is touched, and
-/// ours touch its operands.
+/// threads.  Not those that a thread's own instruction raises: a program may have a page repaired when it is touched,
+/// and ours touch its operands.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -264,13 +264,15 @@ std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   std::vector<Engine::Job> jobs;
   for (index j = 0; j < t.cols; j += cols)
     for (index i = 0; i < t.rows; i += rows)
-      jobs.push_back({const_cast<EngineLane*>(this), 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
+      jobs.push_back(
+          {const_cast<EngineLane*>(this), 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
   return jobs;
 }
 
 Status EngineLane::ask_upload(const Transfer& t, After after) {
   std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t);
-  if (!by_caller()) return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
+  if (!by_caller())
+    return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
   const Ticket ticket = add(after, static_cast<int>(jobs.size()), nullptr);
   for (Engine::Job& job : jobs) {
     job.ticket = ticket;
@@ -280,7 +282,8 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
 }
 
 Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool>& landed) {
-  if (!by_caller()) return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
+  if (!by_caller())
+    return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
   const Engine::Job job{this, add(after, 1, &landed), t};
   end_receiving(job, own_, start_receiving(job, own_));
   return status();

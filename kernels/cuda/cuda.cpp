@@ -356,8 +356,10 @@ class CudaBackend final : public Backend {
 
   /// For the engine's threads: the primary context that the lanes live in, whatever the program captures elsewhere.
   static bool use_device(void* self) {
+    const auto* backend = static_cast<CudaBackend*>(self);
+    if (backend->request_.adopt) backend->request_.adopt();
     cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;
-    return cudaSetDevice(static_cast<CudaBackend*>(self)->device_) == cudaSuccess &&
+    return cudaSetDevice(backend->device_) == cudaSuccess &&
            cudaThreadExchangeStreamCaptureMode(&capture) == cudaSuccess;
   }
 

@@ -79,14 +79,21 @@ class HostBackend final : public Backend {
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
       : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), {some_threads(), some_threads()},
-                {this, [](void*) { return true; },
+                {this,
+                 [](void* self) {
+                   const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
+                   if (r.adopt) r.adopt();
+                   return true;
+                 },
                  [](void*, Slot& slot, std::size_t bytes) {
                    slot.memory = fresh(bytes);
                    return slot.memory != nullptr;
                  },
                  [](void* self) {
                    const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
-                   if (r.idle) r.idle(r.idle_context, [](void*) {}, nullptr);
+                   if (r.idle)
+                     r.idle(
+                         r.idle_context, [](void*) {}, nullptr);
                  }}),
         request_(request),
         faults_(faults) {
