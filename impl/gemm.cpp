@@ -1,7 +1,5 @@
 #include "impl/gemm.hpp"
 
-#include <pthread.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "compat/call.hpp"
+#include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
 #include "impl/runtime.hpp"
 
@@ -23,12 +22,10 @@ class Inside {
   explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
     thread_state.slot = nullptr;
     thread_state.inside = true;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_);
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
   }
   ~Inside() {
     runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
-    pthread_setcancelstate(cancel_, nullptr);
     thread_state.inside = false;
     thread_state.slot = slot_;
   }
@@ -38,7 +35,7 @@ class Inside {
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;
-  int cancel_ = PTHREAD_CANCEL_ENABLE;
+  Uncancelled uncancelled_;
   ErrnoKept errno_kept_;
 };
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
 #include "impl/tracker.hpp"
 
@@ -104,6 +105,7 @@ Runtime& runtime() {
   // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.
   Runtime* made = the_runtime.load(std::memory_order_acquire);
   if (made) return *made;
+  const Uncancelled uncancelled;
   Runtime* mine = new Runtime;
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
