@@ -1,146 +1,109 @@
 // Times gemm as a program sees it: operands in pageable host memory, results back there.  Links the ordinary BLAS;
 // whatever is preloaded computes.
 //
-//   gemm_time s|d|z REPETITIONS N|MxNxK ...
+//   gemm_time [--beta BETA] [--sets SETS] s|d|z REPETITIONS N|MxNxK ...
 //
-// Prints a line a size: precision, m, n, k, median seconds, worst relative error of sampled entries.  Two sets of
-// operands take turns, so that no call finds its own bytes in a cache.  Exit status 1 if an error is over its bound.
-#include <algorithm>
+// Prints a line of JSON a size: median and fastest seconds, worst error of sampled entries over its bound.  SETS sets
+// of operands (two) take turns, so that no call finds its own bytes in a cache; one is enough where they are far
+// larger than any cache.  Exit status 1 if an error is over its bound.
 #include <chrono>
-#include <cmath>
-#include <complex>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
+#include <deque>
 #include <string>
-#include <vector>
 
-extern "C" {
-void sgemm_(const char*, const char*, const int*, const int*, const int*, const float*, const float*, const int*,
-            const float*, const int*, const float*, float*, const int*, std::size_t, std::size_t);
-void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
-            const double*, const int*, const double*, double*, const int*, std::size_t, std::size_t);
-void zgemm_(const char*, const char*, const int*, const int*, const int*, const std::complex<double>*,
-            const std::complex<double>*, const int*, const std::complex<double>*, const int*,
-            const std::complex<double>*, std::complex<double>*, const int*, std::size_t, std::size_t);
-}
+#include "bench/product.hpp"
 
 namespace {
 
-void gemm(const int* m, const int* n, const int* k, const float* alpha, const float* A, const float* B,
-          const float* beta, float* C) {
-  sgemm_("N", "N", m, n, k, alpha, A, m, B, k, beta, C, m, 1, 1);
-}
-void gemm(const int* m, const int* n, const int* k, const double* alpha, const double* A, const double* B,
-          const double* beta, double* C) {
-  dgemm_("N", "N", m, n, k, alpha, A, m, B, k, beta, C, m, 1, 1);
-}
-void gemm(const int* m, const int* n, const int* k, const std::complex<double>* alpha, const std::complex<double>* A,
-          const std::complex<double>* B, const std::complex<double>* beta, std::complex<double>* C) {
-  zgemm_("N", "N", m, n, k, alpha, A, m, B, k, beta, C, m, 1, 1);
-}
-
-/// splitmix64: fast enough to fill gigabytes, different for every element.
-double uniform(std::uint64_t& state) {
-  std::uint64_t z = (state += 0x9e3779b97f4a7c15u);
-  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53 - 0.5;
-}
-void fill(float& x, std::uint64_t& s) { x = static_cast<float>(uniform(s)); }
-void fill(double& x, std::uint64_t& s) { x = uniform(s); }
-void fill(std::complex<double>& x, std::uint64_t& s) { x = {uniform(s), uniform(s)}; }
+using namespace bench;
 
 constexpr double warm_seconds = 3;
+constexpr int samples = 200;
 
-using Wide = std::complex<long double>;
-Wide wide(float x) { return Wide(x); }
-Wide wide(double x) { return Wide(x); }
-Wide wide(std::complex<double> x) { return Wide(x.real(), x.imag()); }
+struct Arguments {
+  double beta = 0;
+  int sets = 2, repetitions = 0;
+  std::string precision;
+  char** sizes = nullptr;
+};
 
 template <class T>
 struct Set {
-  std::unique_ptr<T[]> A, B, C;  // new T[n] leaves the pages to the first touch below, like any program's
+  Set(int m, int n, int k, double beta) : product{m, n, k, T(beta)}, checked(product, samples) {}
+  Product<T> product;
+  Samples<T> checked;
 };
 
-/// Largest error of sampled entries over its bound: (k + 2) * eps * sum |a||b|, the classical one, times 8 for the
-/// complex products and blocked sums.
 template <class T>
-double worst(const Set<T>& set, int m, int n, int k) {
-  using Real = decltype(std::abs(T()));
-  std::uint64_t state = 12345;
-  double largest = 0;
-  for (int sample = 0; sample < 200; ++sample) {
-    const auto i = static_cast<std::size_t>((uniform(state) + 0.5) * m),
-               j = static_cast<std::size_t>((uniform(state) + 0.5) * n);
-    Wide sum = 0;
-    long double size = 0;
-    for (std::size_t p = 0; p < static_cast<std::size_t>(k); ++p) {
-      const Wide a = wide(set.A[i + p * static_cast<std::size_t>(m)]),
-                 b = wide(set.B[p + j * static_cast<std::size_t>(k)]);
-      sum += a * b;
-      size += std::abs(a) * std::abs(b);
-    }
-    const long double error = std::abs(wide(set.C[i + j * static_cast<std::size_t>(m)]) - sum);
-    const long double bound = 8 * (k + 2.0L) * std::numeric_limits<Real>::epsilon() * size;
-    largest = std::max(largest, static_cast<double>(error / bound));
-    if (!(error <= bound)) return INFINITY;  // NaN, too
+bool time_size(const Arguments& arguments, int m, int n, int k) {
+  std::deque<Set<T>> sets;
+  while (static_cast<int>(sets.size()) < arguments.sets) {
+    sets.emplace_back(m, n, k, arguments.beta);
+    sets.back().product.make(sets.size());
   }
-  return largest;
+  const auto call = [&](int which) {
+    Set<T>& set = sets[static_cast<std::size_t>(which) % sets.size()];
+    set.checked.remember();
+    const auto start = std::chrono::steady_clock::now();
+    set.product.call();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  // Warm: each set once, then until whoever computes has had the time to start up what it starts up.
+  double warm = 0;
+  for (int i = 0; i < arguments.sets || warm < warm_seconds; ++i) warm += call(i);
+  std::vector<double> seconds;
+  for (int r = 0; r < arguments.repetitions; ++r) seconds.push_back(call(r));
+  double error = 0;
+  for (const Set<T>& set : sets) error = std::max(error, set.checked.worst_error());
+  std::printf(
+      "{\"precision\": \"%s\", \"m\": %d, \"n\": %d, \"k\": %d, \"beta\": %g, \"sets\": %d, \"calls\": %d, "
+      "\"seconds\": %.7f, \"fastest\": %.7f, \"error\": %.3g}\n",
+      arguments.precision.c_str(), m, n, k, arguments.beta, arguments.sets, arguments.repetitions, median(seconds),
+      *std::min_element(seconds.begin(), seconds.end()), error);
+  std::fflush(stdout);
+  return error <= 1;
 }
 
 template <class T>
-bool time_sizes(char precision, int repetitions, int count, char** sizes) {
+bool time_sizes(const Arguments& arguments) {
   bool right = true;
-  for (int s = 0; s < count; ++s) {
+  for (char** size = arguments.sizes; *size; ++size) {
     int m = 0, n = 0, k = 0;
-    if (std::sscanf(sizes[s], "%dx%dx%d", &m, &n, &k) != 3) m = n = k = std::atoi(sizes[s]);
-    const auto size = [](int r, int c) { return static_cast<std::size_t>(r) * static_cast<std::size_t>(c); };
-    Set<T> sets[2];
-    std::uint64_t state = 42;
-    for (Set<T>& set : sets) {
-      set = {std::unique_ptr<T[]>(new T[size(m, k)]), std::unique_ptr<T[]>(new T[size(k, n)]),
-             std::unique_ptr<T[]>(new T[size(m, n)])};
-      for (std::size_t i = 0; i < size(m, k); ++i) fill(set.A[i], state);
-      for (std::size_t i = 0; i < size(k, n); ++i) fill(set.B[i], state);
-      std::memset(static_cast<void*>(set.C.get()), 0xff, size(m, n) * sizeof(T));  // NaN: beta = 0 must not read it
-    }
-    const T one(1), zero(0);
-    std::vector<double> seconds;
-    const auto call = [&](int which) {
-      Set<T>& set = sets[which % 2];
-      const auto start = std::chrono::steady_clock::now();
-      gemm(&m, &n, &k, &one, set.A.get(), set.B.get(), &zero, set.C.get());
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    };
-    // Warm: each set once, then until whoever computes has had the time to start up what it starts up.
-    double warm = 0;
-    for (int i = 0; i < 2 || warm < warm_seconds; ++i) warm += call(i);
-    for (int r = 0; r < repetitions; ++r) seconds.push_back(call(r));
-    std::nth_element(seconds.begin(), seconds.begin() + repetitions / 2, seconds.end());
-    const double error = std::max(worst(sets[0], m, n, k), worst(sets[1], m, n, k));
-    right = right && error <= 1;
-    std::printf("%c %d %d %d %.6f %.3g\n", precision, m, n, k, seconds[static_cast<std::size_t>(repetitions / 2)],
-                error);
-    std::fflush(stdout);
+    if (std::sscanf(*size, "%dx%dx%d", &m, &n, &k) != 3) m = n = k = std::atoi(*size);
+    right = time_size<T>(arguments, m, n, k) && right;
   }
   return right;
 }
 
+bool parse(char** words, Arguments& arguments) {
+  for (++words; *words && **words == '-'; words += 2) {
+    const std::string option = *words;
+    if (!words[1] || (option != "--beta" && option != "--sets")) return false;
+    if (option == "--beta")
+      arguments.beta = std::atof(words[1]);
+    else
+      arguments.sets = std::atoi(words[1]);
+  }
+  if (!words[0] || !words[1] || !words[2]) return false;
+  arguments.precision = words[0];
+  arguments.repetitions = std::atoi(words[1]);
+  arguments.sizes = words + 2;
+  const std::string& p = arguments.precision;
+  return arguments.repetitions > 0 && arguments.sets > 0 && (p == "s" || p == "d" || p == "z");
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int repetitions = argc > 2 ? std::atoi(argv[2]) : 0;
-  const std::string precision = argc > 1 ? argv[1] : "";
-  if (argc < 4 || repetitions < 1 || (precision != "s" && precision != "d" && precision != "z")) {
-    std::fprintf(stderr, "usage: gemm_time s|d|z REPETITIONS N|MxNxK ...\n");
+int main(int, char** argv) {
+  Arguments arguments;
+  if (!parse(argv, arguments)) {
+    std::fprintf(stderr, "usage: gemm_time [--beta BETA] [--sets SETS] s|d|z REPETITIONS N|MxNxK ...\n");
     return 2;
   }
-  const bool right = precision == "s"   ? time_sizes<float>('s', repetitions, argc - 3, argv + 3)
-                     : precision == "d" ? time_sizes<double>('d', repetitions, argc - 3, argv + 3)
-                                        : time_sizes<std::complex<double>>('z', repetitions, argc - 3, argv + 3);
+  const bool right = arguments.precision == "s"   ? time_sizes<float>(arguments)
+                     : arguments.precision == "d" ? time_sizes<double>(arguments)
+                                                  : time_sizes<std::complex<double>>(arguments);
   if (!right) std::fprintf(stderr, "gemm_time: a sampled entry is over its error bound\n");
   return right ? 0 : 1;
 }

@@ -34,7 +34,8 @@ if(NOT blaslift_cuda_found)
   return()
 endif()
 
-blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/context.cpp kernels/cuda/scale.cu)
+blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/context.cpp kernels/cuda/scale.cu
+  kernels/transfer.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins.
   INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}" BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")

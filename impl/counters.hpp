@@ -16,6 +16,7 @@ struct RoutineCounters {
   std::atomic<std::uint64_t> stayed[reason_count];  ///< calls computed by the library underneath, by reason
   std::atomic<std::uint64_t> cpu_ns, device_ns;     ///< time in timed calls that stayed, in routed calls
   std::atomic<std::uint64_t> bytes_in, bytes_out;   ///< moved to and from the device
+  std::atomic<std::uint64_t> bytes_spared;          ///< not moved: a copy on the device was still good
 };
 
 /// Filled by `blaslift measure` only.
@@ -58,7 +59,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696601;  // "blaslif", layout 1
+  static constexpr std::uint64_t this_layout = 0x626c61736c696602;  // "blaslif", layout 2
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -67,9 +68,10 @@ struct Counters {
   char command[64];                    ///< program's name
   Note<8> backend;                     ///< "cuda" or "host", once one is open
   Note<96> device;
-  Note<256> detail;   ///< why there is no device, or how it was lost
-  Note<160> warning;  ///< foreign switches that change results
-  Note<192> library;  ///< the first library underneath; with it:
+  Note<256> detail;     ///< why there is no device, or how it was lost
+  Note<160> warning;    ///< foreign switches that change results
+  Note<160> residency;  ///< "on", or "off: " and why, once a device is open
+  Note<192> library;    ///< the first library underneath; with it:
   Note<48> library_found_by;
   std::uint32_t library_wide;
   RoutineCounters routines[routine_count];

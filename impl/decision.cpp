@@ -1,5 +1,6 @@
 #include "impl/decision.hpp"
 
+#include <algorithm>
 #include <cstdio>
 
 namespace blaslift {
@@ -24,16 +25,31 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   const int precision = static_cast<int>(p.precision);
   Decision d{Route::cpu, Reason::transfers};
   d.cpu_seconds = p.flops() / (policy.fixed ? facts.profile->cpu_rate[precision] : facts.cpu_rate);
-  d.device_seconds = (facts.profile->latency_seconds + p.bytes_in() / facts.profile->in_rate +
-                      p.bytes_out() / facts.profile->out_rate + p.flops() / facts.profile->gemm_rate[precision]) *
-                     (policy.fixed ? 1.0 : facts.slowdown);
+  const auto on_device = [&](double spared) {
+    // Transfers and products overlap, but for the first panels in and the last pieces out.
+    const double moving = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate +
+                          p.bytes_out() / facts.profile->out_rate,
+                 computing = p.flops() / facts.profile->gemm_rate[precision];
+    return (facts.profile->latency_seconds + std::max(moving, computing) + std::min(moving, computing) / 8) *
+           (policy.fixed ? 1.0 : facts.slowdown);
+  };
+  d.device_seconds = on_device(facts.spared);
   if (policy.measuring) return d.reason = Reason::measuring, d;
+  if (facts.device_memory && facts.device == DeviceState::ready)
+    return d.route = Route::device, d.reason = Reason::device_memory, d;
   // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
   if (!policy.forced && volume < small_product) return d.reason = Reason::small, d;
   if (facts.device == DeviceState::absent) return d.reason = Reason::no_device, d;
   if (policy.forced) return d.route = Route::device, d.reason = Reason::forced, d;
-  if (d.saving() <= 0) return d;
+  if (d.saving() <= 0) {
+    // Ski rental again: buy copies once what they would have saved has reached what this call loses by making them.
+    if (facts.device != DeviceState::ready || policy.fixed || facts.reusable <= 0) return d;
+    d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
+    if (d.reuse_seconds > 0 && facts.missed_reuse + d.reuse_seconds >= -d.saving())
+      d.route = Route::device, d.reason = Reason::reuse;
+    return d;
+  }
   // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
   // the best that knowing the future could do.
   if (facts.device == DeviceState::unopened && !policy.fixed &&
@@ -42,6 +58,13 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   d.route = Route::device;
   d.reason = Reason::faster;
   return d;
+}
+
+bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision) {
+  if (policy.fixed || decision.route == Route::device) return !policy.fixed;
+  if (decision.reason != Reason::transfers) return false;
+  facts.spared = product.bytes_in();
+  return decide(product, facts, policy).route == Route::device;
 }
 
 std::string to_string(const Product& product, const Decision& d) {

@@ -14,6 +14,8 @@ enum class Route : std::uint8_t { cpu, device };
 #define BLASLIFT_REASONS(X)                          \
   X(faster, "faster on the device")                  \
   X(forced, "forced")                                \
+  X(reuse, "copied for later calls")                 \
+  X(device_memory, "operands in device memory")      \
   X(small, "too small")                              \
   X(no_route, "no route yet")                        \
   X(off, "switched off")                             \
@@ -52,6 +54,10 @@ struct Facts {
   double slowdown;        ///< measured over predicted time of recent device calls
   double missed_seconds;  ///< what staying on the CPU has cost so far, by prediction
   bool forked, exiting;
+  bool device_memory = false;  ///< the CPU cannot read the operands
+  double spared = 0;           ///< bytes in that need not move: valid copies are on the device
+  double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
+  double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
 };
 
 struct Policy {
@@ -65,6 +71,7 @@ struct Decision {
   Route route;
   Reason reason;
   double cpu_seconds = 0, device_seconds = 0;  ///< predictions; zero where none was needed
+  double reuse_seconds = 0;                    ///< what copies of the reusable operands would have saved
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }
@@ -75,6 +82,9 @@ struct Decision {
 inline constexpr double small_product = 16777216.0;
 
 Decision decide(const Product& product, const Facts& facts, const Policy& policy);
+
+/// Whether copies on the device could change what becomes of a call that was decided without a look at them.
+bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision);
 
 /// "dgemm m=.. n=.. k=.. -> cpu: too small (cpu 0.1 ms, device 0.2 ms)"
 std::string to_string(const Product& product, const Decision& decision);

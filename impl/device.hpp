@@ -12,7 +12,9 @@ namespace blaslift {
 
 class Device {
  public:
-  explicit Device(const Options& options);
+  /// @param idle  see OpenRequest
+  using Idle = void (*)(void* context, void (*trim)(void* backend), void* backend);
+  Device(const Options& options, Idle idle, void* idle_context);
 
   DeviceState state() const { return state_.load(std::memory_order_acquire); }
 
@@ -20,8 +22,11 @@ class Device {
   /// are blocked meanwhile, so that threads which the driver starts never run the program's handlers.
   Backend* open();
 
+  /// The backend that is open; only while state() is or was ready.
+  Backend& backend() const { return *backend_; }
+
   /// No further call uses the device.  `why` is kept for the summary.
-  void lose(const std::string& why);
+  void lose(const char* why);
 
   /// About the profile, for whoever made this.
   const std::string& warnings() const { return warnings_; }
@@ -34,6 +39,8 @@ class Device {
 
  private:
   const Options& options_;
+  const Idle idle_;
+  void* const idle_context_;
   std::string warnings_;
   std::atomic<DeviceState> state_{DeviceState::unopened};
   std::atomic<bool> touched_{false};

@@ -1,7 +1,10 @@
 #include "impl/execute.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <atomic>
+#include <exception>
+#include <limits>
+#include <optional>
 
 namespace blaslift {
 namespace {
@@ -12,99 +15,201 @@ const T* stored(const T* x, index ld, Op op, index row, index col) {
   return op == Op::none ? x + row + col * ld : x + col + row * ld;
 }
 
-/// Copies a packed piece into the caller's C.  Only its own elements: the rows between m and ldc are not ours.
+/// Device memory of one operand: buffers of a lease, or memory for the whole of it.
 template <class T>
-void commit(const Block& piece, const void* packed, const GemmArgs<T>& args) {
-  const T* from = static_cast<const T*>(packed);
-  for (index col = 0; col < piece.cols; ++col)
-    std::memcpy(args.C + piece.row + (piece.col + col) * args.ldc, from + col * piece.rows,
-                static_cast<std::size_t>(piece.rows) * sizeof(T));
-}
+class OperandMemory {
+ public:
+  /// @param rows, cols  of a buffer's block of op(X)
+  /// @param plain       op(X) is X
+  OperandMemory(char* buffers, std::size_t buffer_bytes, index rows, index cols, bool plain)
+      : memory_(buffers), bytes_(buffer_bytes), rows_(rows), cols_(cols), ld_(plain ? rows : cols), plain_(plain) {}
+  OperandMemory(const Placement::Operand& whole, bool plain)
+      : memory_(static_cast<char*>(whole.device)), ld_(whole.ld), plain_(plain) {}
+
+  /// Of an element of op(X), where buffer `number` holds it.
+  T* at(int number, index row, index col) const {
+    row %= rows_;
+    col %= cols_;
+    return reinterpret_cast<T*>(memory_ + static_cast<std::size_t>(number) * bytes_) +
+           (plain_ ? row + col * ld_ : col + row * ld_);
+  }
+  index ld() const { return ld_; }
+  bool plain() const { return plain_; }
+
+ private:
+  char* memory_;
+  std::size_t bytes_ = 0;
+  index rows_ = std::numeric_limits<index>::max(), cols_ = std::numeric_limits<index>::max();
+  index ld_;
+  bool plain_;
+};
+
+template <class T>
+struct DeviceMemory {
+  DeviceMemory(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement)
+      : DeviceMemory(s.cut, args.transa == Op::none, args.transb == Op::none, placement) {}
+
+  OperandMemory<T> a, b, c;
+
+ private:
+  DeviceMemory(const Cut& cut, bool a_plain, bool b_plain, const Placement& p)
+      : a(cut.whole_a ? OperandMemory<T>(p.a, a_plain)
+                      : OperandMemory<T>(start(p, 0), cut.a_bytes(sizeof(T)), cut.mb, cut.kb, a_plain)),
+        b(cut.whole_b ? OperandMemory<T>(p.b, b_plain)
+                      : OperandMemory<T>(start(p, operands(cut) * cut.a_bytes(sizeof(T))), cut.b_bytes(sizeof(T)),
+                                         cut.kb, cut.nb, b_plain)),
+        c(cut.whole_c ? OperandMemory<T>(p.c, true)
+                      : OperandMemory<T>(start(p, operands(cut) * (cut.a_bytes(sizeof(T)) + cut.b_bytes(sizeof(T)))),
+                                         cut.c_bytes(sizeof(T)), cut.mb, cut.nb, true)) {}
+
+  static char* start(const Placement& p, std::size_t offset) { return static_cast<char*>(p.lease) + offset; }
+  static std::size_t operands(const Cut& cut) { return static_cast<std::size_t>(cut.operands); }
+};
+
+/// Runs one schedule: asks for its steps in an order that keeps the bus busy.
+template <class T>
+class Run {
+ public:
+  Run(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane)
+      : s_(s),
+        args_(args),
+        placement_(placement),
+        lane_(lane),
+        on_device_(s, args, placement),
+        after_(depend(s)),
+        tickets_(s.steps.size(), -1) {
+    landed_ = std::vector<std::atomic<bool>>(s.steps.size());
+  }
+
+  Status steps(bool (*keep_going)()) {
+    std::size_t next_upload = 0;
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
+      for (; next_upload < s_.steps.size(); ++next_upload) {
+        if (s_.steps[next_upload].kind > StepKind::upload_c) continue;
+        if (!all_asked(next_upload)) break;
+        if (!keep_going()) return Status::lost;
+        if (const Status status = ask(next_upload); status != Status::done) return status;
+      }
+      if (tickets_[i] >= 0) continue;
+      if (!keep_going()) return Status::lost;
+      if (const Status status = ask(i); status != Status::done) return status;
+    }
+    return Status::done;
+  }
+
+  void account(Outcome& outcome) const {
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      const double bytes = static_cast<double>(step.block.rows) * static_cast<double>(step.block.cols) * sizeof(T);
+      if (step.kind <= StepKind::upload_c && tickets_[i] >= 0) outcome.bytes_in += bytes;
+      outcome.committed[i] = landed_[i].load(std::memory_order_acquire);
+      if (outcome.committed[i]) outcome.bytes_out += bytes;
+    }
+  }
+
+ private:
+  bool all_asked(std::size_t step) const {
+    return std::all_of(after_[step].begin(), after_[step].end(),
+                       [this](std::int32_t x) { return tickets_[static_cast<std::size_t>(x)] >= 0; });
+  }
+
+  Status ask(std::size_t i) {
+    const Step& step = s_.steps[i];
+    const Block& x = step.block;
+    std::vector<Ticket> tickets;
+    for (const std::int32_t earlier : after_[i]) tickets.push_back(tickets_[static_cast<std::size_t>(earlier)]);
+    const After after{tickets.data(), static_cast<int>(tickets.size())};
+    Status status = Status::done;
+    switch (step.kind) {
+      case StepKind::upload_a:
+        status = lane_.upload(transfer(on_device_.a, step.a, stored(args_.A, args_.lda, args_.transa, x.row, x.col),
+                                       args_.lda, x, placement_.a.direct),
+                              after);
+        break;
+      case StepKind::upload_b:
+        status = lane_.upload(transfer(on_device_.b, step.b, stored(args_.B, args_.ldb, args_.transb, x.row, x.col),
+                                       args_.ldb, x, placement_.b.direct),
+                              after);
+        break;
+      case StepKind::upload_c: status = lane_.upload(of_c(step), after); break;
+      case StepKind::multiply:
+        status = lane_.gemm({.precision = precision_of<T>,
+                             .transa = args_.transa,
+                             .transb = args_.transb,
+                             .m = x.rows,
+                             .n = x.cols,
+                             .k = step.kb,
+                             .alpha = &args_.alpha,
+                             .A = on_device_.a.at(step.a, x.row, step.k0),
+                             .lda = on_device_.a.ld(),
+                             .B = on_device_.b.at(step.b, step.k0, x.col),
+                             .ldb = on_device_.b.ld(),
+                             .beta = step.first ? &args_.beta : &one_,
+                             .C = on_device_.c.at(step.c, x.row, x.col),
+                             .ldc = on_device_.c.ld()},
+                            after);
+        break;
+      case StepKind::download: status = lane_.download(of_c(step), after, landed_[i]); break;
+    }
+    if (status == Status::done) tickets_[i] = next_ticket_++;
+    return status;
+  }
+
+  static Transfer transfer(const OperandMemory<T>& memory, int number, const T* host, index ldh, const Block& x,
+                           bool direct) {
+    const bool plain = memory.plain();
+    return {memory.at(number, x.row, x.col),
+            memory.ld(),
+            const_cast<T*>(host),
+            ldh,
+            plain ? x.rows : x.cols,
+            plain ? x.cols : x.rows,
+            sizeof(T),
+            direct};
+  }
+  Transfer of_c(const Step& step) const {
+    const Block& x = step.block;
+    return transfer(on_device_.c, step.c, args_.C + x.row + x.col * args_.ldc, args_.ldc, x, placement_.c.direct);
+  }
+
+  const GemmSchedule& s_;
+  const GemmArgs<T>& args_;
+  const Placement& placement_;
+  Lane& lane_;
+  const DeviceMemory<T> on_device_;
+  const T one_{1};
+  const std::vector<std::vector<std::int32_t>> after_;
+  std::vector<Ticket> tickets_;            ///< by step; -1: not asked for
+  std::vector<std::atomic<bool>> landed_;  ///< by step
+  Ticket next_ticket_ = 0;
+};
 
 }  // namespace
 
 template <class T>
-Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, Lane& lane, bool (*keep_going)()) {
+Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
+                bool (*keep_going)()) {
   Outcome outcome;
-  const bool a_plain = args.transa == Op::none, b_plain = args.transb == Op::none;
-  const index mb = std::min(s.cut.mb, s.m), nb = std::min(s.cut.nb, s.n), kb = std::min(s.cut.kb, s.k);
-  const auto size = [](index rows, index cols) { return leased_bytes(rows, cols, sizeof(T)); };
-  void* memory = nullptr;
-  outcome.status = lane.lease(size(mb, kb) + size(kb, nb) + size(mb, nb), memory);
-  if (outcome.status != Status::done) return outcome;
-  T* A = static_cast<T*>(memory);
-  T* B = A + size(mb, kb) / sizeof(T);
-  T* C = B + size(kb, nb) / sizeof(T);
-  const T one{1};
-  Block held{};  // C's block on the device
-
-  for (; outcome.steps < s.steps.size(); ++outcome.steps) {
-    const Step& step = s.steps[outcome.steps];
-    const Block& x = step.block;
-    const double bytes = static_cast<double>(x.rows) * static_cast<double>(x.cols) * sizeof(T);
-    Status status = keep_going() ? Status::done : Status::lost;
-    if (status == Status::done) switch (step.kind) {
-        case StepKind::upload_a: {
-          const index rows = a_plain ? x.rows : x.cols, cols = a_plain ? x.cols : x.rows;
-          status = lane.upload(A, rows, stored(args.A, args.lda, args.transa, x.row, x.col), args.lda, rows, cols,
-                               sizeof(T));
-          outcome.bytes_in += bytes;
-          break;
-        }
-        case StepKind::upload_b: {
-          const index rows = b_plain ? x.rows : x.cols, cols = b_plain ? x.cols : x.rows;
-          status = lane.upload(B, rows, stored(args.B, args.ldb, args.transb, x.row, x.col), args.ldb, rows, cols,
-                               sizeof(T));
-          outcome.bytes_in += bytes;
-          break;
-        }
-        case StepKind::upload_c:
-          status = lane.upload(C, x.rows, args.C + x.row + x.col * args.ldc, args.ldc, x.rows, x.cols, sizeof(T));
-          outcome.bytes_in += bytes;
-          break;
-        case StepKind::multiply:
-          held = x;
-          status = lane.gemm({.precision = precision_of<T>,
-                              .transa = args.transa,
-                              .transb = args.transb,
-                              .m = x.rows,
-                              .n = x.cols,
-                              .k = step.kb,
-                              .alpha = &args.alpha,
-                              .A = A,
-                              .lda = a_plain ? x.rows : step.kb,
-                              .B = B,
-                              .ldb = b_plain ? step.kb : x.cols,
-                              .beta = step.first ? &args.beta : &one,
-                              .C = C,
-                              .ldc = x.rows});
-          break;
-        case StepKind::fetch:
-          status = lane.fetch(step.slot, C + (x.row - held.row) + (x.col - held.col) * held.rows, held.rows, x.rows,
-                              x.cols, sizeof(T));
-          break;
-        case StepKind::commit:
-          status = lane.arrived(step.slot);
-          if (status != Status::done) break;
-          commit(x, lane.ring(step.slot), args);
-          outcome.bytes_out += bytes;
-          break;
-      }
-    if (status != Status::done) {
-      outcome.status = status;
-      break;
-    }
+  Status asked = Status::no_memory;
+  std::optional<Run<T>> run;
+  try {
+    outcome.committed.resize(s.steps.size());
+    asked = run.emplace(s, args, placement, lane).steps(keep_going);
+  } catch (const std::exception&) {  // the host's memory; what was asked for still runs
   }
+  if (asked != Status::done) lane.abandon();  // what waits in line is not worth waiting for
+  const Status drained = lane.drain();
+  outcome.status = asked != Status::done ? asked : drained;
+  if (run) run->account(outcome);
   return outcome;
 }
 
 template <class T>
-void finish(const GemmSchedule& s, std::size_t steps, const GemmArgs<T>& args, const UnderlyingGemm& underlying) {
-  bool untouched = true;
-  for (std::size_t i = 0; i < steps && i < s.steps.size(); ++i) untouched &= s.steps[i].kind != StepKind::commit;
-  if (untouched) return underlying.call(underlying.context, as_gemm(args));  // as if we had never been there
-  for (std::size_t i = steps; i < s.steps.size(); ++i) {
-    if (s.steps[i].kind != StepKind::commit) continue;
+void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& args, const UnderlyingGemm& underlying) {
+  if (outcome.untouched()) return underlying.call(underlying.context, as_gemm(args));  // as if we had never been there
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    if (s.steps[i].kind != StepKind::download || outcome.committed[i]) continue;
     const Block& c = s.steps[i].block;
     Gemm rest = as_gemm(args);
     rest.m = c.rows;
@@ -116,9 +221,9 @@ void finish(const GemmSchedule& s, std::size_t steps, const GemmArgs<T>& args, c
   }
 }
 
-#define GEMM(name, type)                                                                   \
-  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, Lane&, bool (*)()); \
-  template void finish(const GemmSchedule&, std::size_t, const GemmArgs<type>&, const UnderlyingGemm&);
+#define GEMM(name, type)                                                                                     \
+  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, const Placement&, Lane&, bool (*)()); \
+  template void finish(const GemmSchedule&, const Outcome&, const GemmArgs<type>&, const UnderlyingGemm&);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -1,27 +1,42 @@
 // Executes a gemm schedule on a backend's lane, and finishes on the library underneath whatever the lane could not.
 #pragma once
-#include <cstddef>
+#include <vector>
 
 #include "impl/schedule.hpp"
 #include "kernels/backend.hpp"
 
 namespace blaslift {
 
-struct Outcome {
-  Status status = Status::done;  ///< the first failure, if any
-  std::size_t steps = 0;         ///< executed before it
-  double bytes_in = 0, bytes_out = 0;
+/// Where a call's operands are.
+struct Placement {
+  struct Operand {
+    void* device = nullptr;  ///< its own memory for the whole of the stored operand, if the schedule says so
+    index ld = 0;            ///< there
+    bool direct = false;     ///< the device reaches it where the program has it
+  };
+  void* lease = nullptr;  ///< for the schedule's buffers, cut.bytes() large
+  Operand a{}, b{}, c{};
 };
 
-/// Runs the schedule until its end or the first failure.  `args.C` receives committed pieces only; A and B are read
-/// only.
+struct Outcome {
+  Status status = Status::done;   ///< the first failure, if any
+  std::vector<bool> committed{};  ///< by step: a download whose piece is in the caller's C
+  double bytes_in = 0, bytes_out = 0;
+
+  bool untouched() const { return bytes_out == 0; }
+};
+
+/// Runs the schedule on the lane, each step as soon as what it depends on allows, until its end or the first failure;
+/// nothing is under way when it returns.  `args.C` receives committed pieces only; A and B are read only.
 /// @param keep_going  asked between steps; false stops as a failure would, with Status::lost (the process is exiting).
 template <class T>
-Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, Lane& lane, bool (*keep_going)());
+Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
+                bool (*keep_going)());
 
-/// Computes with the library underneath each piece of C that the first `steps` steps of the schedule did not commit.
+/// Computes with the library underneath each piece of C that is not committed.
 template <class T>
-void finish(const GemmSchedule& schedule, std::size_t steps, const GemmArgs<T>& args, const UnderlyingGemm& underlying);
+void finish(const GemmSchedule& schedule, const Outcome& outcome, const GemmArgs<T>& args,
+            const UnderlyingGemm& underlying);
 
 /// The product as the layers below take it.
 template <class T>

@@ -1,17 +1,22 @@
 #include "impl/gemm.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <exception>
+#include <utility>
 
 #include "compat/call.hpp"
+#include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
 #include "impl/runtime.hpp"
 
 namespace blaslift {
 namespace {
 
-/// While one of our own routes runs on this thread: what it calls underneath is not ours to count or route, and errno
-/// is the caller's again afterwards.
+/// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
+/// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which
+/// BLAS never was; and errno is the caller's again afterwards.
 class Inside {
  public:
   explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
@@ -30,23 +35,26 @@ class Inside {
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;
+  Uncancelled uncancelled_;
   ErrnoKept errno_kept_;
 };
 
 bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }
 
-Decision decide_now(Runtime& r, const Product& product) {
+/// Opens the device for a decision that may not depend on whether it is open yet.
+void open_for_fixed(Runtime& r, const Product& product) {
   // Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.
   const double volume =
       static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   if (r.options.fixed && r.options.on && !r.options.measure && volume >= small_product && !product.alpha_zero &&
       !product.overlaps && !r.forked.load(std::memory_order_relaxed) && !r.exiting.load(std::memory_order_relaxed) &&
-      r.device.state() == DeviceState::unopened) {
-    const Inside inside(r);
+      r.device.state() == DeviceState::unopened)
     open_device(r);
-  }
+}
+
+Facts facts_now(Runtime& r, const Product& product) {
   const Profile& profile = r.device.profile();
-  const Facts facts{
+  return {
       .device = r.device.state(),
       .profile = &profile,
       .cpu_rate = r.cpu.rate(product.precision, product.flops(), profile.cpu_rate[static_cast<int>(product.precision)]),
@@ -54,11 +62,116 @@ Decision decide_now(Runtime& r, const Product& product) {
       .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
       .forked = r.forked.load(std::memory_order_relaxed),
       .exiting = r.exiting.load(std::memory_order_relaxed)};
-  const Policy policy{.on = r.options.on,
-                      .measuring = r.options.measure,
-                      .forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0,
-                      .fixed = r.options.fixed};
-  return decide(product, facts, policy);
+}
+
+Policy policy_for(const Runtime& r, const Product& product) {
+  return {.on = r.options.on,
+          .measuring = r.options.measure,
+          .forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0,
+          .fixed = r.options.fixed};
+}
+
+/// An operand of a call: where the program has it, and what of it is on the device.
+struct Operand {
+  Stored stored;
+  bool transposed, writes, reads;
+  Place place = Place::pageable;
+  bool cared_for = false;  ///< may have a copy that outlives the call
+  Residency::Prospect known{};
+
+  Resident resident() const {
+    Resident x{known.hold.device != nullptr, known.hold.missing};
+    if (transposed)
+      for (Block& b : x.missing) b = {b.col, b.row, b.cols, b.rows};
+    return x;
+  }
+  Placement::Operand placement(bool direct) const { return {known.hold.device, known.hold.ld, direct}; }
+};
+
+/// A call's operands; lets go of their copies at the end.
+class Operands {
+ public:
+  template <class T>
+  Operands(Runtime& r, const GemmArgs<T>& x, const Product& product)
+      : a{{x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, x.transa != Op::none, false, true},
+        b{{x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, x.transb != Op::none, false, true},
+        c{{x.C, x.m, x.n, x.ldc, sizeof(T)}, false, true, !product.beta_zero},
+        runtime_(r) {}
+  ~Operands() { close(false); }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+
+  /// Once, as soon as the device is open.
+  void locate(Backend& backend) {
+    if (std::exchange(located_, true)) return;
+    for (Operand* x : all()) x->place = backend.place(x->stored.at, x->stored.range().size(), false);
+  }
+
+  /// Once, after locate: takes hold of the copies that there are.
+  void look() {
+    if (std::exchange(looked_, true)) return;
+    for (Operand* x : all()) {
+      x->cared_for = x->place == Place::pageable && runtime_.residency.cares(x->stored);
+      if (x->cared_for) x->known = runtime_.residency.look(x->stored, x->writes, x->reads, glance_);
+    }
+  }
+
+  /// After look: makes copies to be filled by this call, of what deserves one; the larger input first.
+  void keep() {
+    auto order = all();
+    if (b.stored.bytes() > a.stored.bytes()) std::swap(order[0], order[1]);
+    for (Operand* x : order)
+      if (x->cared_for && !x->known.hold)
+        x->known.hold = runtime_.residency.keep(x->stored, x->writes, x->reads, glance_);
+  }
+
+  /// `good`: what was uploaded and computed is there.
+  void close(bool good) {
+    for (Operand* x : all()) runtime_.residency.close(x->known.hold, good);
+  }
+
+  bool any_hold() const { return a.known.hold || b.known.hold || c.known.hold; }
+  std::size_t held_bytes() const { return a.known.hold.bytes + b.known.hold.bytes + c.known.hold.bytes; }
+  double spared() const { return a.known.spared + b.known.spared + c.known.spared; }
+  bool in_device_memory() const {
+    return a.place == Place::on_a_device || b.place == Place::on_a_device || c.place == Place::on_a_device;
+  }
+
+  std::array<Operand*, 3> all() { return {&a, &b, &c}; }
+
+  Operand a, b, c;
+
+ private:
+  Runtime& runtime_;
+  Residency::Glance glance_;
+  bool located_ = false, looked_ = false;
+};
+
+/// The decision, with a look at the operands where they matter.
+Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
+  open_for_fixed(r, product);
+  Facts facts = facts_now(r, product);
+  const Policy policy = policy_for(r, product);
+  Decision decision = decide(product, facts, policy);
+  const bool settled =
+      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
+  if (facts.device != DeviceState::ready || settled) return decision;
+  operands.locate(r.device.backend());
+  facts.device_memory = operands.in_device_memory();
+  if (facts.device_memory) return decide(product, facts, policy);
+  if (!copies_matter(product, facts, policy, decision)) return decision;
+  operands.look();
+  facts.spared = operands.spared();
+  for (const Operand* x : operands.all())
+    if (x->reads && !x->known.hold && x->known.unchanged) {
+      facts.reusable += x->stored.bytes();
+      facts.missed_reuse = std::max(facts.missed_reuse, x->known.missed);
+    }
+  decision = decide(product, facts, policy);
+  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
+    for (const Operand* x : operands.all())
+      if (x->reads && !x->known.hold && x->known.unchanged) r.residency.note_missed(x->stored, decision.reuse_seconds);
+  return decision;
 }
 
 /// Contention makes the device slower than predicted; a call that stays because of it lets the memory of it fade.
@@ -92,50 +205,97 @@ void note_offloadable(const Site& site, const Product& product, const Decision& 
   size.device_ns.fetch_add(static_cast<std::uint64_t>(decision.device_seconds * 1e9), std::memory_order_relaxed);
 }
 
+/// What one try on the device came to.
+struct Attempt {
+  GemmSchedule schedule;
+  Outcome outcome;
+};
+
+/// Runs the product on the device, with the copies that the operands hold.
+/// @param wait  for room; otherwise the outcome is no_memory if there is none now
+template <class T>
+Attempt attempt(Runtime& r, Backend& backend, const Product& product, const GemmArgs<T>& args, const Operands& x,
+                const UnderlyingGemm& underlying, bool wait) {
+  Attempt t;
+  Status& status = t.outcome.status = Status::no_memory;
+  const Residents residents{x.a.resident(), x.b.resident(), x.c.resident()};
+  const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
+  Cut cut;
+  if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
+  // Pieces of small results are small, so that several threads share them.
+  constexpr std::size_t least_piece = std::size_t{256} << 10;
+  const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
+  t.schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents,
+                         std::min(piece, backend.facts().piece_bytes));
+
+  const auto direct = [](const Operand& o) { return o.place == Place::reachable || o.place == Place::on_a_device; };
+  // A piece of C that a failure tears is computed again, so it may not be needed for that.
+  const bool c_direct = x.c.place == Place::on_a_device || (direct(x.c) && product.beta_zero);
+  Placement placement{.a = x.a.placement(direct(x.a)), .b = x.b.placement(direct(x.b)), .c = x.c.placement(c_direct)};
+  const std::size_t bytes = cut.bytes(sizeof(T));
+  if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
+  const double moved = product.bytes_in() + product.bytes_out() - x.spared();
+  // From here on nothing throws.
+  if (Lane* lane = backend.acquire(underlying, static_cast<std::size_t>(moved), status)) {
+    t.outcome = execute(t.schedule, args, placement, *lane, not_exiting);
+    backend.release(lane);
+  }
+  if (bytes) r.arena.give_back(placement.lease, bytes);
+  return t;
+}
+
 /// Runs the product on the device.  True: C is whole; then `reason` is `failed` if the library underneath had to finish
 /// it.  False: C is untouched, and `reason` says why.
 template <class T>
-bool on_device(Runtime& r, const Site& site, const Product& product, const GemmArgs<T>& args, const Decision& decision,
-               Reason& reason) {
+bool on_device(Runtime& r, const Site& site, const Product& product, const GemmArgs<T>& args, Operands& operands,
+               const Decision& decision, Reason& reason) {
   auto unable = [&reason](Reason why) { return reason = why, false; };
-  Inside inside(r);
   Backend* backend = open_device(r);
   if (!backend) return unable(Reason::no_device);
-
-  GemmSchedule schedule;
-  Cut cut;
-  Status status = Status::done;
+  const std::uint64_t start = now_ns();
   const UnderlyingGemm underlying{
       [](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); }, &site};
-  const std::uint64_t start = now_ns();
-  if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), backend->facts().memory, cut)) return unable(Reason::no_room);
-  Lane* lane = backend->acquire(underlying, status);
-  if (lane) {
-    try {
-      schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, lane->ring_bytes());
-    } catch (const std::exception&) {  // no memory for the plan: nothing has happened yet
-      backend->release(lane);
-      return unable(Reason::no_room);
+
+  Attempt done;
+  double spared = 0;
+  try {
+    operands.locate(*backend);
+    operands.look();
+    operands.keep();
+    r.residency.before_writing(operands.c.stored);
+    spared = operands.spared();
+    // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+    done = attempt(r, *backend, product, args, operands, underlying, !operands.any_hold());
+    if (done.outcome.status == Status::no_memory && done.outcome.untouched() && operands.any_hold()) {
+      operands.close(false);
+      for (Operand* x : operands.all()) x->known = {};
+      spared = 0;
+      done = attempt(r, *backend, product, args, operands, underlying, true);
     }
+  } catch (const std::exception&) {  // no memory for the plan: nothing has happened yet
+    return unable(Reason::no_room);
   }
-  Outcome outcome;
-  outcome.status = status;
-  if (lane) {
-    outcome = execute(schedule, args, *lane, not_exiting);
-    backend->release(lane);
-  }
+  const Outcome& outcome = done.outcome;
   const bool exiting = !not_exiting();
-  if (outcome.status == Status::lost && !exiting)
-    r.device.lose(std::string(backend->facts().name) + " was lost: a device operation failed");
+  if (outcome.status == Status::lost && !exiting) {
+    char why[160];
+    std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend->facts().name);
+    r.device.lose(why);
+  }
 
   RoutineCounters& c = counters().routines[site.counter];
   c.bytes_in.fetch_add(static_cast<std::uint64_t>(outcome.bytes_in), std::memory_order_relaxed);
   c.bytes_out.fetch_add(static_cast<std::uint64_t>(outcome.bytes_out), std::memory_order_relaxed);
-  if (outcome.status != Status::done && outcome.bytes_out == 0)  // nothing committed, as if we had never been there
+  if (outcome.status != Status::done && outcome.untouched())  // nothing committed, as if we had never been there
     return unable(exiting ? Reason::exiting : outcome.status == Status::no_memory ? Reason::no_room : Reason::failed);
   if (outcome.status != Status::done) {
-    finish(schedule, outcome.steps, args, underlying);
+    operands.close(false);
+    finish(done.schedule, outcome, args, underlying);
     reason = Reason::failed;
+  } else {
+    c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
+    operands.close(true);
+    if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
   }
   const std::uint64_t elapsed = now_ns() - start;
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
@@ -156,15 +316,18 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   }
   Runtime& r = runtime();
   const Product product = product_of(info(site.symbol).routine, *args);
-  Decision decision = decide_now(r, product);
-  if (decision.route == Route::device) {
-    if (on_device(r, site, product, *args, decision, decision.reason)) {
+  Decision decision;
+  {
+    const Inside inside(r);
+    Operands operands(r, *args, product);  // lets go of its copies while we are still inside
+    decision = decide_now(r, product, operands);
+    if (decision.route == Route::device && on_device(r, site, product, *args, operands, decision, decision.reason)) {
       (decision.reason == Reason::failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed)
           .fetch_add(1, std::memory_order_relaxed);
       return;
     }
-    decision.route = Route::cpu;
   }
+  decision.route = Route::cpu;
   const double seconds = stay(site, decision.reason, product.flops(), replay);
   learn_cpu(r, product, decision, seconds);
   if (r.options.measure) note_offloadable(site, product, decision, seconds);

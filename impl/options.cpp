@@ -71,6 +71,16 @@ constexpr OptionInfo table[] = {
     {"BLASLIFT_DECISION", "learned, fixed", "learned",
      "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
      [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }},
+    {"BLASLIFT_RESIDENCY", "auto, off, always", "auto",
+     "auto: device copies of operands are used again while the kernel proves them unchanged; always: keep every "
+     "operand "
+     "(for tests)",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"off", "auto", "always"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.residency = static_cast<ResidencyMode>(i), true;
+       return false;
+     }},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",

@@ -9,11 +9,14 @@ namespace blaslift {
 
 enum class BackendChoice : std::uint8_t { automatic, cuda, host };
 
+enum class ResidencyMode : std::uint8_t { off, automatic, always };
+
 struct Options {
   bool on = true;
   BackendChoice backend = BackendChoice::automatic;
-  std::uint32_t forced = 0;    ///< bit per Routine: routed whatever the size
-  bool fixed = false;          ///< routes depend on the arguments and the profile alone
+  std::uint32_t forced = 0;  ///< bit per Routine: routed whatever the size
+  bool fixed = false;        ///< routes depend on the arguments and the profile alone
+  ResidencyMode residency = ResidencyMode::automatic;
   std::size_t memory = 0;      ///< bytes of device memory at most; 0: a polite share
   std::string report = "off";  ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string fallback;        ///< library for callers that bring none

@@ -54,15 +54,16 @@ std::string_view next_word(std::string_view& text) {
 Profile built_in_profile(const char* device_class) {
   struct Class {
     const char* name;
-    double in, out, startup, s, d, c, z;
+    double in, out, latency, startup, s, d, c, z;
   };
-  // Transfer rates are those of a single thread staging through a pinned ring; product rates are large cuBLAS products.
+  // Transfer rates are those of the threads that copy through a pinned ring, on PCIe 5 and 4; product rates are large
+  // cuBLAS products.
   constexpr Class classes[] = {
-      {"sm_90", 9e9, 9e9, 0.45, 50e12, 54e12, 50e12, 54e12},   // H100: docs/performance.md
-      {"sm_80", 9e9, 9e9, 0.45, 18e12, 17e12, 18e12, 17e12},   // A100's data sheet, less a tenth
-      {"sm_100", 9e9, 9e9, 0.45, 65e12, 33e12, 65e12, 33e12},  // B200's data sheet, less a tenth
-      {"host", 8e9, 8e9, 0.001, 20e9, 10e9, 20e9, 10e9},
-      {"", 6e9, 6e9, 0.6, 5e12, 0.2e12, 5e12, 0.2e12},  // an unknown card may well have little FP64
+      {"sm_90", 48e9, 48e9, 600e-6, 0.45, 50e12, 54e12, 50e12, 54e12},   // H100: docs/performance.md
+      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12},   // A100's data sheet, less a tenth
+      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12},  // B200's data sheet, less a tenth
+      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9},
+      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12},  // an unknown card may well have little FP64
   };
   const Class* found = &classes[std::size(classes) - 1];
   for (const Class& c : classes)
@@ -72,7 +73,7 @@ Profile built_in_profile(const char* device_class) {
   const double cores = std::thread::hardware_concurrency() ? std::thread::hardware_concurrency() : 1;
   return {.in_rate = found->in,
           .out_rate = found->out,
-          .latency_seconds = 60e-6,
+          .latency_seconds = found->latency,
           .startup_seconds = found->startup,
           .gemm_rate = {found->s, found->d, found->c, found->z},
           .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores}};

@@ -69,10 +69,12 @@ void Summary::add(const Counters& c) {
     to.device_seconds += 1e-9 * static_cast<double>(get(from.device_ns));
     to.bytes_in += static_cast<double>(get(from.bytes_in));
     to.bytes_out += static_cast<double>(get(from.bytes_out));
+    to.bytes_spared += static_cast<double>(get(from.bytes_spared));
   }
   if (calls() == before) return;  // made no call of ours
   ++processes;
   if (backend.empty()) backend = c.backend.get(), device = c.device.get();
+  if (residency.empty()) residency = c.residency.get();
   add_once(details, c.detail.get());
   add_once(warnings, c.warning.get());
 }
@@ -84,6 +86,8 @@ std::string to_text(const Summary& s) {
   if (s.processes > 1) text += format(", %d processes", s.processes);
   text += '\n';
   for (const std::string& detail : s.details) text += "blaslift: " + detail + '\n';
+  if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
+    text += "blaslift: operands are sent anew in every call: " + s.residency.substr(5) + '\n';
   for (const std::string& warning : s.warnings) text += "blaslift: warning: " + warning + '\n';
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
@@ -91,8 +95,9 @@ std::string to_text(const Summary& s) {
     text += format("blaslift: %-7s %llu call%s", routine_names[r], static_cast<unsigned long long>(x.calls()),
                    x.calls() == 1 ? "" : "s");
     if (x.routed)
-      text += format("; %llu on the %s: %.3f s, %s in, %s out", static_cast<unsigned long long>(x.routed),
+      text += format("; %llu on the %s: %.3f s, %s in%s, %s out", static_cast<unsigned long long>(x.routed),
                      s.backend == "host" ? "host backend" : "device", x.device_seconds, in_bytes(x.bytes_in).c_str(),
+                     x.bytes_spared > 0 ? (" (" + in_bytes(x.bytes_spared) + " spared)").c_str() : "",
                      in_bytes(x.bytes_out).c_str());
     if (x.stayed_calls()) {
       text += format("; %llu on the CPU: ", static_cast<unsigned long long>(x.stayed_calls()));
@@ -119,6 +124,7 @@ std::string to_json(const Summary& s, const Counters* one) {
   text +=
       format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);
   text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());
+  text += ", \"residency\": " + quoted(s.residency);
   text += ", \"warning\": " + quoted(s.warnings.empty() ? "" : s.warnings.front());
   text += ", \"routines\": {";
   bool first = true;
@@ -128,7 +134,8 @@ std::string to_json(const Summary& s, const Counters* one) {
     text += std::string(first ? "" : ", ") + quoted(routine_names[r]) + ": {\"calls\": " + std::to_string(x.calls()) +
             ", \"routed\": " + std::to_string(x.routed) + ", \"cpu_seconds\": " + number(x.cpu_seconds, 9) +
             ", \"device_seconds\": " + number(x.device_seconds, 9) + ", \"bytes_in\": " + number(x.bytes_in) +
-            ", \"bytes_out\": " + number(x.bytes_out) + ", \"stayed\": {";
+            ", \"bytes_out\": " + number(x.bytes_out) + ", \"bytes_spared\": " + number(x.bytes_spared) +
+            ", \"stayed\": {";
     first = false;
     bool first_reason = true;
     for (int reason = 0; reason < reason_count; ++reason)

@@ -13,7 +13,7 @@ struct Summary {
   struct PerRoutine {
     std::uint64_t routed = 0;
     std::array<std::uint64_t, reason_count> stayed{};
-    double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0;
+    double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
 
     std::uint64_t stayed_calls() const;
     std::uint64_t calls() const { return routed + stayed_calls(); }
@@ -23,6 +23,7 @@ struct Summary {
   std::string backend, device;       ///< of the first process that had one
   std::vector<std::string> details;  ///< why there was none, each reason once
   std::vector<std::string> warnings;
+  std::string residency;  ///< of the first process that opened a device
 
   void add(const Counters& counters);
   std::uint64_t calls() const;
@@ -31,9 +32,9 @@ struct Summary {
 /// A few lines, each beginning with "blaslift: ".
 std::string to_text(const Summary& summary);
 
-/// One object on one line: {"pid", "command", "backend", "device", "detail", "warning", "library", "processes",
-/// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out", "stayed": {reason:
-/// calls}}}}.
+/// One object on one line: {"pid", "command", "backend", "device", "detail", "residency", "warning", "library",
+/// "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out",
+/// "bytes_spared", "stayed": {reason: calls}}}}.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.

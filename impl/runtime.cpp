@@ -9,8 +9,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
+#include <mutex>
+#include <utility>
 
+#include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
+#include "impl/tracker.hpp"
 
 extern char** environ;
 
@@ -22,8 +27,8 @@ namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
 
-/// A child inherits neither an open device nor OpenMP's threads: if its parent had any, it computes on the CPU.  Its
-/// counters are its own.  Only stores here: the child of a threaded process may do little else.
+/// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.
+/// Its counters are its own.  Only stores here: the child of a threaded process may do little else.
 void in_forked_child() {
   if (Runtime* r = the_runtime.load(std::memory_order_acquire))
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
@@ -41,6 +46,16 @@ void at_exit() {
     const timespec millisecond{0, 1000000};
     nanosleep(&millisecond, nullptr);
   }
+}
+
+/// Nothing has moved for a while: the device's memory is for others.
+void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
+  auto* r = static_cast<Runtime*>(runtime);
+  r->in_flight.fetch_add(1, std::memory_order_seq_cst);
+  while (!r->exiting.load(std::memory_order_seq_cst) && r->residency.evict_one()) {
+  }
+  if (!r->exiting.load(std::memory_order_seq_cst)) trim(backend);
+  r->in_flight.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 /// The summary.  Touches no device, and nothing at all in a process that made no call.
@@ -74,17 +89,23 @@ void CpuRates::learn(Precision precision, double flops, double seconds) {
 }
 
 Runtime::Runtime()
-    : options(read_options(environ, warnings)), device([this]() -> const Options& {
-        // Counters before the device, which notes there why it is absent.
-        set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
-                        options.on ? Reason::small : Reason::off);
-        return options;
-      }()) {}
+    : options(read_options(environ, warnings)),
+      device(
+          [this]() -> const Options& {
+            // Counters before the device, which notes there why it is absent.
+            set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
+                            options.on ? Reason::small : Reason::off);
+            return options;
+          }(),
+          give_up_copies, this),
+      // What was kept from earlier calls must not show in the bits of a fixed route.
+      residency(options.fixed ? ResidencyMode::off : options.residency) {}
 
 Runtime& runtime() {
   // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.
   Runtime* made = the_runtime.load(std::memory_order_acquire);
   if (made) return *made;
+  const Uncancelled uncancelled;
   Runtime* mine = new Runtime;
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
@@ -99,12 +120,28 @@ Runtime& runtime() {
   return *mine;
 }
 
-Backend* open_device(Runtime& r) {
+Backend* open_device(Runtime& r) try {
   Backend* backend = r.device.open();
+  if (!backend) return nullptr;
+  static constinit std::mutex opening;
+  static constinit bool opened = false;
+  std::lock_guard lock(opening);
+  if (std::exchange(opened, true)) return backend;
   // Registered after the device's libraries have registered theirs, so that it runs before them.
-  static constinit std::atomic<bool> registered{false};
-  if (backend && !registered.exchange(true)) std::atexit(at_exit);
+  std::atexit(at_exit);
+  r.arena.open(*backend,
+               {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
+  std::string why;
+  Tracker* tracker = nullptr;
+  if (*backend->facts().unseen_writes)
+    why = backend->facts().unseen_writes;
+  else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
+    tracker = open_tracker(why);
+  r.residency.open(r.arena, *backend, tracker, why);
+  counters().residency.set(r.residency.state().c_str());
   return backend;
+} catch (const std::exception&) {  // out of memory
+  return nullptr;
 }
 
 }  // namespace blaslift

@@ -4,9 +4,11 @@
 #include <atomic>
 #include <limits>
 
+#include "impl/arena.hpp"
 #include "impl/counters.hpp"
 #include "impl/device.hpp"
 #include "impl/options.hpp"
+#include "impl/residency.hpp"
 
 namespace blaslift {
 
@@ -28,6 +30,8 @@ struct Runtime {
   std::string warnings;  ///< about the environment, written by the one thread whose runtime it becomes
   Options options;
   Device device;
+  Arena arena;  ///< the device's memory, once it is open; so is residency
+  Residency residency;
   CpuRates cpu;
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
   std::atomic<double> slowdown{1};        ///< measured over predicted time of recent device calls
@@ -39,8 +43,8 @@ struct Runtime {
 /// The runtime, made by the first caller.
 Runtime& runtime();
 
-/// The device's backend, opened if need be; null if there is none.  Sees to it that the process's exit finds no route
-/// on the device.
+/// The device's backend, opened if need be, with its arena and residency; null if there is none.  Sees to it that the
+/// process's exit finds no route on the device.
 Backend* open_device(Runtime& runtime);
 
 /// Products below this take the forwarding path.  Minus infinity until the runtime is made, while measuring and where

@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <utility>
 
 namespace blaslift {
 namespace {
 
-constexpr const char* names[] = {"upload A", "upload B", "upload C", "multiply", "fetch", "commit"};
+constexpr const char* names[] = {"upload A", "upload B", "upload C", "multiply", "download"};
 
 /// Half, rounded up to whole multiples of 64 where it is larger: cuBLAS is at its best on aligned blocks.
 index halve(index x) {
@@ -15,151 +16,444 @@ index halve(index x) {
   return half > 64 ? (half + 63) / 64 * 64 : half;
 }
 
+/// `size` in parts of about `target`, equal but for rounding to 64.
+index panel_size(index size, index target) {
+  const index parts = (size + target - 1) / target;
+  const index equal = (size + parts - 1) / parts;
+  return std::min(size, equal > 64 ? (equal + 63) / 64 * 64 : equal);
+}
+
+/// `size` in panels of about `target`, with smaller ones at both ends where there are many: products begin sooner and
+/// the last ones leave less to bring back.
+std::vector<index> panels(index size, index target) {
+  std::vector<index> sizes;
+  const index small = (target / 4 + 63) / 64 * 64, medium = 2 * small;
+  const bool graded = size >= 6 * target && small > 0 && small < target;
+  if (graded) sizes = {small, medium};
+  const index middle = graded ? size - 2 * (small + medium) : size, panel = panel_size(middle, target);
+  for (index done = 0; done < middle; done += panel) sizes.push_back(std::min(panel, middle - done));
+  if (graded) sizes.insert(sizes.end(), {medium, small});
+  return sizes;
+}
+
+bool overlap(const Block& x, const Block& y) {
+  return x.row < y.row + y.rows && y.row < x.row + x.rows && x.col < y.col + y.cols && y.col < x.col + x.cols;
+}
+
+Block intersection(const Block& x, const Block& y) {
+  const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
+  return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
+}
+
+bool inside(const Block& x, const Block& y) {
+  return x.row >= y.row && x.col >= y.col && x.row + x.rows <= y.row + y.rows && x.col + x.cols <= y.col + y.cols;
+}
+
+/// What an operand's buffers hold.
+struct Held {
+  explicit Held(int buffers) : blocks(static_cast<std::size_t>(buffers)), newest(buffers - 1) {}
+
+  /// Makes `newest` the buffer for this block.  False: it must be uploaded, over what was there.
+  bool find(const Block& block) {
+    const auto there = std::find(blocks.begin(), blocks.end(), block);
+    const bool found = there != blocks.end();
+    newest = found ? static_cast<int>(there - blocks.begin()) : (newest + 1) % static_cast<int>(blocks.size());
+    blocks[static_cast<std::size_t>(newest)] = block;
+    return found;
+  }
+
+  std::vector<Block> blocks;
+  int newest;
+};
+
+/// What of a resident operand is still to be uploaded.
+struct Missing {
+  std::vector<Block> blocks;
+
+  bool any_in(const Block& x) const {
+    return std::any_of(blocks.begin(), blocks.end(), [&](const Block& b) { return overlap(b, x); });
+  }
+
+  /// The parts that lie in x, which are missing no longer.
+  std::vector<Block> take(const Block& x) {
+    std::vector<Block> taken, left;
+    for (const Block& b : blocks) {
+      if (!overlap(b, x)) {
+        left.push_back(b);
+        continue;
+      }
+      const Block t = intersection(b, x);
+      taken.push_back(t);
+      auto leave = [&left](const Block& rest) {
+        if (rest.rows > 0 && rest.cols > 0) left.push_back(rest);
+      };
+      leave({b.row, b.col, b.rows, t.col - b.col});
+      leave({b.row, t.col + t.cols, b.rows, b.col + b.cols - t.col - t.cols});
+      leave({b.row, t.col, t.row - b.row, t.cols});
+      leave({t.row + t.rows, t.col, b.row + b.rows - t.row - t.rows, t.cols});
+    }
+    blocks = std::move(left);
+    return taken;
+  }
+};
+
+/// What shares a buffer at one time; everything, where an operand has memory of its own.
+struct UnitSize {
+  index rows, cols;
+};
+constexpr index unbounded = index{1} << 62;
+constexpr UnitSize whole_operand{unbounded, unbounded};
+
+UnitSize unit_a(const Cut& c) { return c.whole_a ? whole_operand : UnitSize{c.mb, c.kb}; }
+UnitSize unit_b(const Cut& c) { return c.whole_b ? whole_operand : UnitSize{c.kb, c.nb}; }
+UnitSize unit_c(const Cut& c) { return c.whole_c ? whole_operand : UnitSize{c.mb, c.nb}; }
+
 }  // namespace
 
-bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut) {
-  cut = {m, n, k};
+bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
+                Cut& cut) {
+  cut = {.mb = m,
+         .nb = n,
+         .kb = k,
+         .whole_a = residents.a.whole,
+         .whole_b = residents.b.whole,
+         .whole_c = residents.c.whole};
   // In floating point first: m * k may overflow for sizes that no memory holds.
-  auto too_large = [&] {
-    const double mb = static_cast<double>(cut.mb), nb = static_cast<double>(cut.nb), kb = static_cast<double>(cut.kb);
-    return (mb * kb + kb * nb + mb * nb) * static_cast<double>(element) > static_cast<double>(memory) ||
-           cut.bytes(element) > memory;
+  auto too_large = [&](const Cut& c) {
+    const double mb = static_cast<double>(c.mb), nb = static_cast<double>(c.nb), kb = static_cast<double>(c.kb);
+    const double elements =
+        c.operands * ((c.whole_a ? 0 : mb * kb) + (c.whole_b ? 0 : kb * nb)) + c.results * (c.whole_c ? 0 : mb * nb);
+    return elements * static_cast<double>(element) > static_cast<double>(memory) || c.bytes(element) > memory;
   };
-  while (too_large()) {
-    index& largest = cut.kb > std::max(cut.mb, cut.nb) ? cut.kb : cut.mb > cut.nb ? cut.mb : cut.nb;
-    if (largest == 1) return false;
+  // A long k streams: chunks arrive while the ones before are multiplied.
+  constexpr index long_k = 4096;
+  const index shorter = std::max({m, n, long_k});
+  if (k >= 2 * shorter && !(cut.whole_a && cut.whole_b)) cut.kb = panel_size(k, shorter);
+  while (too_large(cut)) {
+    // The largest size of the buffers; what only resident operands have does not matter.
+    index none = 0, *largest_size = &none;
+    auto consider = [&](index& size, bool matters) {
+      if (matters && size > *largest_size) largest_size = &size;
+    };
+    consider(cut.nb, !cut.whole_b || !cut.whole_c);
+    consider(cut.mb, !cut.whole_a || !cut.whole_c);
+    consider(cut.kb, !cut.whole_a || !cut.whole_b);
+    index& largest = *largest_size;
+    if (largest <= 1) return false;
     const index half = halve(largest);
     largest = half < largest ? half : (largest + 1) / 2;
   }
+  if (cut.mb == m && cut.nb == n && cut.kb == k) return true;
+  // Units follow each other: a second set of buffers lets them overlap.  For that, smaller chunks of k and then smaller
+  // blocks are worth it, as long as they are large enough to keep the device busy.
+  constexpr index small = 2048;
+  const bool several_blocks = cut.mb < m || cut.nb < n;
+  Cut two = cut;
+  two.operands = 2;
+  two.results = several_blocks ? 2 : 1;
+  while (too_large(two)) {
+    index& next = two.kb > small ? two.kb : two.mb > two.nb ? two.mb : two.nb;
+    if (next <= small) return true;
+    next = halve(next);
+  }
+  cut = two;
   return true;
 }
 
-GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, std::size_t ring_bytes) {
-  GemmSchedule s{m, n, k, reads_c, cut, {}};
-  const index piece_elements = std::max<index>(1, static_cast<index>(ring_bytes / element));
-  Block a_there{}, b_there{};
+GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
+                       std::size_t piece_bytes, index panel) {
+  Missing missing_a{residents.a.missing}, missing_b{residents.b.missing}, missing_c{residents.c.missing};
+  GemmSchedule s{m, n, k, reads_c, cut, std::move(residents), {}};
+  const index piece_elements = std::max<index>(1, static_cast<index>(piece_bytes / element));
+  Held held_a(cut.operands), held_b(cut.operands);
+  int c = cut.results - 1;
   for (index j = 0; j < n; j += cut.nb)
     for (index i = 0; i < m; i += cut.mb) {
-      const Block c{i, j, std::min(cut.mb, m - i), std::min(cut.nb, n - j)};
-      if (reads_c) s.steps.push_back({.kind = StepKind::upload_c, .block = c});
+      const Block whole{i, j, std::min(cut.mb, m - i), std::min(cut.nb, n - j)};
+      const std::vector<index> row_panels = panels(whole.rows, std::max(panel, whole.rows / 8)),
+                               col_panels = panels(whole.cols, std::max(panel, whole.cols / 8));
+      c = cut.whole_c ? 0 : (c + 1) % cut.results;
       for (index p = 0; p < k; p += cut.kb) {
         const index kb = std::min(cut.kb, k - p);
-        const Block a{i, p, c.rows, kb}, b{p, j, kb, c.cols};
-        if (!(a == a_there)) s.steps.push_back({.kind = StepKind::upload_a, .block = a_there = a});
-        if (!(b == b_there)) s.steps.push_back({.kind = StepKind::upload_b, .block = b_there = b});
-        s.steps.push_back({.kind = StepKind::multiply, .block = c, .k0 = p, .kb = kb, .first = p == 0});
-      }
-      // Whole columns where a slot holds one, else parts of a column.  One fetch is always ahead of the commits.
-      std::vector<Block> pieces;
-      const index rows = std::min(c.rows, piece_elements), cols = std::max<index>(1, piece_elements / c.rows);
-      for (index q = 0; q < c.cols; q += cols)
-        for (index r = 0; r < c.rows; r += rows)
-          pieces.push_back({i + r, j + q, std::min(rows, c.rows - r), std::min(cols, c.cols - q)});
-      for (std::size_t x = 0; x <= pieces.size(); ++x) {
-        if (x < pieces.size())
-          s.steps.push_back({.kind = StepKind::fetch, .block = pieces[x], .slot = static_cast<int>(x % 2)});
-        if (x > 0)
-          s.steps.push_back({.kind = StepKind::commit, .block = pieces[x - 1], .slot = static_cast<int>((x - 1) % 2)});
+        const bool first = p == 0, last = p + kb == k;
+        const Block block_a{i, p, whole.rows, kb}, block_b{p, j, kb, whole.cols};
+        const bool need_a = cut.whole_a ? missing_a.any_in(block_a) : !held_a.find(block_a),
+                   need_b = cut.whole_b ? missing_b.any_in(block_b) : !held_b.find(block_b);
+        const int a = cut.whole_a ? 0 : held_a.newest, b = cut.whole_b ? 0 : held_b.newest;
+        auto step = [&](StepKind kind, Block x) {
+          s.steps.push_back({.kind = kind,
+                             .block = x,
+                             .a = static_cast<std::int8_t>(a),
+                             .b = static_cast<std::int8_t>(b),
+                             .c = static_cast<std::int8_t>(c)});
+        };
+        auto upload = [&](StepKind kind, bool resident, Missing& missing, Block x) {
+          if (!resident) return step(kind, x);
+          for (const Block& part : missing.take(x)) step(kind, part);
+        };
+        auto multiply = [&](Block x) {
+          if (first && reads_c) upload(StepKind::upload_c, cut.whole_c, missing_c, x);
+          step(StepKind::multiply, x);
+          s.steps.back().k0 = p;
+          s.steps.back().kb = kb;
+          s.steps.back().first = first;
+          if (!last) return;
+          // Whole columns where a piece holds one, else parts of a column.
+          const index piece_rows = std::min(x.rows, piece_elements),
+                      piece_cols = std::max<index>(1, piece_elements / x.rows);
+          for (index q = 0; q < x.cols; q += piece_cols)
+            for (index r = 0; r < x.rows; r += piece_rows)
+              step(StepKind::download,
+                   {x.row + r, x.col + q, std::min(piece_rows, x.rows - r), std::min(piece_cols, x.cols - q)});
+        };
+        // The part multiplied so far grows from the corner: with each panel of one operand come its products with all
+        // panels of the other that are there.  Operands that are there from before are taken as a whole.
+        index have_rows = need_a ? 0 : whole.rows, have_cols = need_b ? 0 : whole.cols;
+        auto rows = row_panels.begin(), cols = col_panels.begin();
+        if (!need_a && !need_b)
+          for (index q = 0; q < whole.cols; q += *cols++) multiply({i, j + q, whole.rows, *cols});
+        while (have_rows < whole.rows || have_cols < whole.cols) {
+          if (have_cols == whole.cols || (have_rows < whole.rows && have_rows * whole.cols <= have_cols * whole.rows)) {
+            const index r = *rows++;
+            upload(StepKind::upload_a, cut.whole_a, missing_a, {i + have_rows, p, r, kb});
+            if (have_cols > 0) multiply({i + have_rows, j, r, have_cols});
+            have_rows += r;
+          } else {
+            const index q = *cols++;
+            upload(StepKind::upload_b, cut.whole_b, missing_b, {p, j + have_cols, kb, q});
+            if (have_rows > 0) multiply({i, j + have_cols, have_rows, q});
+            have_cols += q;
+          }
+        }
       }
     }
   return s;
 }
 
-std::string check(const GemmSchedule& s) {
-  auto fault = [](std::size_t at, const char* what) { return "step " + std::to_string(at) + ": " + what; };
-  auto inside = [](const Block& b, index rows, index cols) {
-    return b.row >= 0 && b.col >= 0 && b.rows > 0 && b.cols > 0 && b.row + b.rows <= rows && b.col + b.cols <= cols;
+std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
+  struct Access {
+    std::int32_t step;
+    Block block;
+    bool write;
   };
-  Block a{}, b{}, c{}, current{};
-  index k_done = 0;
-  bool c_loaded = false;
-  Block in_slot[2]{};
-  double committed = 0;
-  // Committed pieces by column, to see that none overlap: (col, row, rows).
-  std::map<index, std::vector<std::pair<index, index>>> columns;
+  // A buffer's accesses: those of the unit that has it, and of the one that had it before.  Units lay out their storage
+  // differently, so all of one conflicts with all of another; older ones are waited for by those that are kept.
+  struct Buffer {
+    Block unit{-1, -1, 0, 0};
+    std::vector<Access> now, before;
+  };
+  std::map<std::pair<char, int>, Buffer> buffers;
+  std::vector<std::vector<std::int32_t>> after(s.steps.size());
+
+  auto access = [&](std::size_t at, char operand, int number, const Block& block, UnitSize size, bool write) {
+    Buffer& buffer = buffers[{operand, number}];
+    const Block unit{block.row / size.rows, block.col / size.cols, 0, 0};
+    if (!(unit == buffer.unit)) {
+      buffer.before = std::exchange(buffer.now, {});
+      buffer.unit = unit;
+    }
+    for (const Access& x : buffer.before)
+      if (x.write || write) after[at].push_back(x.step);
+    for (const Access& x : buffer.now)
+      if ((x.write || write) && overlap(x.block, block)) after[at].push_back(x.step);
+    if (write) std::erase_if(buffer.now, [&](const Access& x) { return inside(x.block, block); });
+    buffer.now.push_back({static_cast<std::int32_t>(at), block, write});
+  };
+
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
     switch (step.kind) {
-      case StepKind::upload_a:
-        if (!inside(x, s.m, s.k) || x.rows > s.cut.mb || x.cols > s.cut.kb)
-          return fault(at, "A's block is out of bounds");
-        a = x;
-        break;
-      case StepKind::upload_b:
-        if (!inside(x, s.k, s.n) || x.rows > s.cut.kb || x.cols > s.cut.nb)
-          return fault(at, "B's block is out of bounds");
-        b = x;
-        break;
-      case StepKind::upload_c:
-        if (!inside(x, s.m, s.n) || x.rows > s.cut.mb || x.cols > s.cut.nb)
-          return fault(at, "C's block is out of bounds");
-        c = x;
-        c_loaded = true;
-        current = {};  // whatever product was there is gone
-        k_done = -1;
-        break;
+      case StepKind::upload_a: access(at, 'A', step.a, x, unit_a(s.cut), true); break;
+      case StepKind::upload_b: access(at, 'B', step.b, x, unit_b(s.cut), true); break;
+      case StepKind::upload_c: access(at, 'C', step.c, x, unit_c(s.cut), true); break;
       case StepKind::multiply:
-        if (!inside(x, s.m, s.n)) return fault(at, "the product is out of bounds");
-        if (!(a == Block{x.row, step.k0, x.rows, step.kb})) return fault(at, "A's block is not there");
-        if (!(b == Block{step.k0, x.col, step.kb, x.cols})) return fault(at, "B's block is not there");
-        if (step.first) {
-          if (step.k0 != 0) return fault(at, "the first chunk is not at 0");
-          if (s.reads_c && !(c_loaded && c == x)) return fault(at, "C's block is not there");
-          current = x;
-          k_done = 0;
-        } else if (!(current == x)) {
-          return fault(at, "adds to a block that no first chunk began");
-        }
-        if (step.k0 != k_done) return fault(at, "a chunk of k is missing or repeated");
-        k_done = step.k0 + step.kb;
-        c_loaded = false;  // scaled by beta now
+        access(at, 'A', step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
+        access(at, 'B', step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
+        access(at, 'C', step.c, x, unit_c(s.cut), true);
         break;
-      case StepKind::fetch:
-        if (k_done != s.k) return fault(at, "fetched before its last chunk");
-        if (x.row < current.row || x.col < current.col || x.row + x.rows > current.row + current.rows ||
-            x.col + x.cols > current.col + current.cols || x.rows <= 0 || x.cols <= 0)
-          return fault(at, "fetches outside the block");
-        if (step.slot < 0 || step.slot > 1) return fault(at, "fetches into a slot that does not exist");
-        if (in_slot[step.slot].rows != 0) return fault(at, "overwrites a piece not yet committed");
-        in_slot[step.slot] = x;
-        break;
-      case StepKind::commit:
-        if (step.slot < 0 || step.slot > 1 || !(in_slot[step.slot] == x))
-          return fault(at, "commits what was not fetched");
-        in_slot[step.slot] = {};
-        for (index col = x.col; col < x.col + x.cols; ++col) {
-          for (auto [row, rows] : columns[col])
-            if (x.row < row + rows && row < x.row + x.rows) return fault(at, "commits an element twice");
-          columns[col].emplace_back(x.row, x.rows);
-        }
-        committed += static_cast<double>(x.rows) * static_cast<double>(x.cols);
-        break;
+      case StepKind::download: access(at, 'C', step.c, x, unit_c(s.cut), false); break;
+    }
+    std::sort(after[at].begin(), after[at].end());
+    after[at].erase(std::unique(after[at].begin(), after[at].end()), after[at].end());
+  }
+  return after;
+}
+
+std::string check(const GemmSchedule& s) {
+  auto fault = [](std::size_t at, const char* what) { return "step " + std::to_string(at) + ": " + what; };
+  const index mb = s.cut.mb, nb = s.cut.nb, kb = s.cut.kb;
+  const int operands = s.cut.operands, results = s.cut.results;
+  // Every rectangle of the list is made of whole cells of this grid, so a cell stands for its elements.
+  std::vector<index> cuts[3];  // of m, n, k
+  const index sizes[] = {s.m, s.n, s.k};
+  auto note = [&cuts](int which, index at, index size) {
+    cuts[which].push_back(at);
+    cuts[which].push_back(at + size);
+  };
+  for (int which = 0; which < 3; ++which) note(which, 0, sizes[which]);
+  for (const Step& step : s.steps) {
+    const int row = step.kind == StepKind::upload_b ? 2 : 0, col = step.kind == StepKind::upload_a ? 2 : 1;
+    note(row, step.block.row, step.block.rows);
+    note(col, step.block.col, step.block.cols);
+    if (step.kind == StepKind::multiply) note(2, step.k0, step.kb);
+  }
+  struct Whole {
+    char name;
+    int row, col;
+    bool there;
+    const Resident& resident;
+  };
+  const Whole wholes[] = {{'A', 0, 2, s.cut.whole_a, s.residents.a},
+                          {'B', 2, 1, s.cut.whole_b, s.residents.b},
+                          {'C', 0, 1, s.cut.whole_c, s.residents.c}};
+  for (const Whole& w : wholes) {
+    if (w.there != w.resident.whole) return std::string("cut and residents differ on ") + w.name;
+    for (const Block& b : w.resident.missing) {
+      note(w.row, b.row, b.rows);
+      note(w.col, b.col, b.cols);
     }
   }
-  if (committed != static_cast<double>(s.m) * static_cast<double>(s.n)) return "not all of C is committed";
+  for (auto& list : cuts) {
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+  }
+  auto cell = [&cuts](int which, index at) {
+    return std::lower_bound(cuts[which].begin(), cuts[which].end(), at) - cuts[which].begin();
+  };
+  /// Calls `visit` for each cell of the block; false as soon as it says so.
+  auto all_of = [&cell](int row, int col, const Block& x, auto visit) {
+    for (auto r = cell(row, x.row); r < cell(row, x.row + x.rows); ++r)
+      for (auto c = cell(col, x.col); c < cell(col, x.col + x.cols); ++c)
+        if (!visit(std::pair(r, c))) return false;
+    return true;
+  };
+  auto good = [](const Block& b, index rows, index cols, index block_rows, index block_cols) {
+    return b.row >= 0 && b.col >= 0 && b.rows > 0 && b.cols > 0 && b.row + b.rows <= rows && b.col + b.cols <= cols &&
+           b.row / block_rows == (b.row + b.rows - 1) / block_rows &&
+           b.col / block_cols == (b.col + b.cols - 1) / block_cols;
+  };
+  using Cell = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
+  struct Content {
+    index k_done = -1;  // -1: as uploaded
+  };
+  // A buffer holds cells of one unit; another unit's first upload or product ends them.
+  struct Buffer {
+    Block unit{-1, -1, 0, 0};
+    std::map<Cell, Content> cells;
+    void enter(const Block& x, UnitSize size) {
+      const Block now{x.row / size.rows, x.col / size.cols, 0, 0};
+      if (!(now == unit)) cells.clear();
+      unit = now;
+    }
+    bool holds(const Block& x, UnitSize size) const {
+      return unit == Block{x.row / size.rows, x.col / size.cols, 0, 0};
+    }
+  };
+  std::map<int, Buffer> A, B, C;
+  for (const Whole& w : wholes) {
+    if (!w.there) continue;
+    Buffer& buffer = (w.name == 'A' ? A : w.name == 'B' ? B : C)[0];
+    buffer.enter({0, 0, 0, 0}, whole_operand);
+    if (w.name == 'C' && !s.reads_c) continue;
+    all_of(w.row, w.col, {0, 0, sizes[w.row], sizes[w.col]}, [&](Cell y) { return buffer.cells[y] = {}, true; });
+    for (const Block& b : w.resident.missing)
+      all_of(w.row, w.col, b, [&](Cell y) { return buffer.cells.erase(y), true; });
+  }
+  std::map<Cell, bool> committed;
+  double elements = 0;
+  for (std::size_t at = 0; at < s.steps.size(); ++at) {
+    const Step& step = s.steps[at];
+    const Block& x = step.block;
+    const bool is_a = step.kind == StepKind::upload_a, is_b = step.kind == StepKind::upload_b;
+    if (!good(x, is_b ? s.k : s.m, is_a ? s.k : s.n, is_b ? kb : mb, is_a ? kb : nb))
+      return fault(at, "the block is out of bounds");
+    if (step.a < 0 || step.a >= operands || step.b < 0 || step.b >= operands || step.c < 0 || step.c >= results)
+      return fault(at, "no such buffer");
+    switch (step.kind) {
+      case StepKind::upload_a:
+        A[step.a].enter(x, unit_a(s.cut));
+        all_of(0, 2, x, [&](Cell y) { return A[step.a].cells[y] = {}, true; });
+        break;
+      case StepKind::upload_b:
+        B[step.b].enter(x, unit_b(s.cut));
+        all_of(2, 1, x, [&](Cell y) { return B[step.b].cells[y] = {}, true; });
+        break;
+      case StepKind::upload_c:
+        C[step.c].enter(x, unit_c(s.cut));
+        all_of(0, 1, x, [&](Cell y) { return C[step.c].cells[y] = {}, true; });
+        break;
+      case StepKind::multiply: {
+        const Block a{x.row, step.k0, x.rows, step.kb}, b{step.k0, x.col, step.kb, x.cols};
+        if (!good(a, s.m, s.k, mb, kb)) return fault(at, "the chunk is out of bounds");
+        Buffer &from_a = A[step.a], &from_b = B[step.b], &to = C[step.c];
+        if (!from_a.holds(a, unit_a(s.cut)) || !all_of(0, 2, a, [&](Cell y) { return from_a.cells.contains(y); }))
+          return fault(at, "A's panel is not there");
+        if (!from_b.holds(b, unit_b(s.cut)) || !all_of(2, 1, b, [&](Cell y) { return from_b.cells.contains(y); }))
+          return fault(at, "B's panel is not there");
+        if (step.first && step.k0 != 0) return fault(at, "the first chunk is not at 0");
+        if (!step.first && !to.holds(x, unit_c(s.cut))) return fault(at, "adds to a block that no first chunk began");
+        to.enter(x, unit_c(s.cut));
+        const bool follows = all_of(0, 1, x, [&](Cell y) {
+          const auto there = to.cells.find(y);
+          if (step.first) {
+            if (s.reads_c && (there == to.cells.end() || there->second.k_done != -1)) return false;
+          } else if (there == to.cells.end() || there->second.k_done != step.k0) {
+            return false;
+          }
+          to.cells[y].k_done = step.k0 + step.kb;
+          return true;
+        });
+        if (!follows) return fault(at, "C's part is not there, or a chunk of k is missing or repeated");
+        break;
+      }
+      case StepKind::download: {
+        Buffer& from = C[step.c];
+        if (!from.holds(x, unit_c(s.cut)) || !all_of(0, 1, x, [&](Cell y) {
+              const auto there = from.cells.find(y);
+              return there != from.cells.end() && there->second.k_done == s.k;
+            }))
+          return fault(at, "brought back before its last chunk");
+        if (!all_of(0, 1, x, [&](Cell y) { return committed.emplace(y, true).second; }))
+          return fault(at, "commits an element twice");
+        elements += static_cast<double>(x.rows) * static_cast<double>(x.cols);
+        break;
+      }
+    }
+  }
+  if (elements != static_cast<double>(s.m) * static_cast<double>(s.n)) return "not all of C is committed";
   return {};
 }
 
 std::string to_string(const GemmSchedule& s) {
   char line[192];
-  std::snprintf(line, sizeof line, "gemm m=%lld n=%lld k=%lld in blocks of %lld x %lld, k by %lld%s\n",
+  const Cut& cut = s.cut;
+  std::snprintf(line, sizeof line, "gemm m=%lld n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
                 static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k),
-                static_cast<long long>(s.cut.mb), static_cast<long long>(s.cut.nb), static_cast<long long>(s.cut.kb),
-                s.reads_c ? ", reads C" : "");
+                static_cast<long long>(cut.mb), static_cast<long long>(cut.nb), static_cast<long long>(cut.kb),
+                cut.operands, cut.results, s.reads_c ? ", reads C" : "");
   std::string text = line;
+  if (cut.whole_a || cut.whole_b || cut.whole_c)
+    text +=
+        std::string(", resident") + (cut.whole_a ? " A" : "") + (cut.whole_b ? " B" : "") + (cut.whole_c ? " C" : "");
+  text += '\n';
   for (const Step& step : s.steps) {
     const Block& b = step.block;
     std::snprintf(line, sizeof line, "  %-8s [%lld:%lld, %lld:%lld]", names[static_cast<int>(step.kind)],
                   static_cast<long long>(b.row), static_cast<long long>(b.row + b.rows), static_cast<long long>(b.col),
                   static_cast<long long>(b.col + b.cols));
     text += line;
-    if (step.kind == StepKind::multiply) {
-      std::snprintf(line, sizeof line, " k %lld:%lld%s", static_cast<long long>(step.k0),
-                    static_cast<long long>(step.k0 + step.kb), step.first ? " first" : "");
-      text += line;
+    switch (step.kind) {
+      case StepKind::upload_a: text += " to a" + std::to_string(step.a); break;
+      case StepKind::upload_b: text += " to b" + std::to_string(step.b); break;
+      case StepKind::upload_c: text += " to c" + std::to_string(step.c); break;
+      case StepKind::multiply:
+        std::snprintf(line, sizeof line, " k %lld:%lld%s a%d b%d c%d", static_cast<long long>(step.k0),
+                      static_cast<long long>(step.k0 + step.kb), step.first ? " first" : "", step.a, step.b, step.c);
+        text += line;
+        break;
+      case StepKind::download: text += " from c" + std::to_string(step.c); break;
     }
-    if (step.kind == StepKind::fetch || step.kind == StepKind::commit) text += " slot " + std::to_string(step.slot);
     text += '\n';
   }
   return text;

@@ -1,8 +1,12 @@
 // Schedule: a product as a list of backend operations, as data: it can be printed, checked and executed.
 //
-// C is cut into blocks; a block gets its operands uploaded (k in chunks if need be), is multiplied, fetched back in
-// pieces that fit a ring slot, and committed piece by piece.  A piece, once fetched and its arrival checked, is final:
-// whatever fails later, the library underneath computes only the pieces not committed.
+// C is cut into blocks and k into chunks that the device has room for; a block of C with a chunk of k is a unit.  Each
+// unit's operands come in panels, and whatever part of the unit can be multiplied once a panel is there is multiplied
+// then.  After its last chunk a block is brought back in pieces, each committed as a whole: whatever fails later, the
+// library underneath computes only the pieces not committed.
+//
+// The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
+// writes (depend), not from the order.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,20 +22,19 @@ struct Block {
 };
 
 enum class StepKind : std::uint8_t {
-  upload_a,  ///< block of op(A): rows of C x a chunk of k
-  upload_b,  ///< block of op(B): a chunk of k x columns of C
-  upload_c,  ///< block of C, where beta needs it
-  multiply,  ///< block of C from the operands uploaded last; `first` scales by beta, later chunks of k add
-  fetch,     ///< piece of C's block into ring slot `slot`
-  commit     ///< the piece in ring slot `slot` into the caller's C
+  upload_a,  ///< panel of op(A): rows of C x a chunk of k
+  upload_b,  ///< panel of op(B): a chunk of k x columns of C
+  upload_c,  ///< part of C, where beta needs it
+  multiply,  ///< part of C by a whole chunk of k; `first` scales by beta, later chunks add
+  download   ///< piece of C, into the caller's
 };
 
 struct Step {
   StepKind kind;
-  Block block;           ///< upload_*: of that operand; multiply: of C; fetch, commit: the piece of C
-  index k0 = 0, kb = 0;  ///< multiply: the chunk of k
-  bool first = false;    ///< multiply: first chunk of its block
-  int slot = 0;          ///< fetch, commit
+  Block block;                      ///< upload_*: of that operand; multiply, download: of C
+  index k0 = 0, kb = 0;             ///< multiply: the chunk of k
+  bool first = false;               ///< multiply: first chunk
+  std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
 };
 
 /// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.
@@ -39,13 +42,32 @@ constexpr std::size_t leased_bytes(index rows, index cols, std::size_t element) 
   return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * element + 255) / 256 * 256;
 }
 
+/// What of an operand is on the device before the call, in device memory for the whole of it; without that, it is
+/// streamed through buffers.
+struct Resident {
+  bool whole = false;
+  std::vector<Block> missing{};  ///< parts of op(X) to be uploaded, disjoint
+};
+
+struct Residents {
+  Resident a{}, b{}, c{};
+};
+
 /// How a product is cut.
 struct Cut {
   index mb, nb, kb;  ///< largest block of C and largest chunk of k
+  int operands = 1;  ///< buffers for A's blocks, as many for B's: with 2, the next unit's arrive during this one
+  int results = 1;   ///< buffers for C's blocks
+  /// Operands with device memory of their own need no buffers.
+  bool whole_a = false, whole_b = false, whole_c = false;
 
-  /// Device memory for one block of each operand.
+  std::size_t a_bytes(std::size_t element) const { return whole_a ? 0 : leased_bytes(mb, kb, element); }
+  std::size_t b_bytes(std::size_t element) const { return whole_b ? 0 : leased_bytes(kb, nb, element); }
+  std::size_t c_bytes(std::size_t element) const { return whole_c ? 0 : leased_bytes(mb, nb, element); }
+  /// Device memory for all buffers.
   std::size_t bytes(std::size_t element) const {
-    return leased_bytes(mb, kb, element) + leased_bytes(kb, nb, element) + leased_bytes(mb, nb, element);
+    return static_cast<std::size_t>(operands) * (a_bytes(element) + b_bytes(element)) +
+           static_cast<std::size_t>(results) * c_bytes(element);
   }
 };
 
@@ -53,19 +75,26 @@ struct GemmSchedule {
   index m, n, k;
   bool reads_c;
   Cut cut;
+  Residents residents;
   std::vector<Step> steps;
 };
 
-/// The largest cut whose operands fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on nothing else, so
-/// the same call is cut the same way every time.
-bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, Cut& cut);
+/// The cut with the largest blocks whose buffers fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on
+/// nothing else, so the same call is cut the same way every time.
+bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
+                Cut& cut);
 
-/// The schedule for a product (m, n, k at least 1) cut this way, its pieces at most `ring_bytes` large (at least one
-/// element must fit).
-GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, std::size_t ring_bytes);
+/// The schedule for a product (m, n, k at least 1) cut this way, in panels of about `panel` rows or columns, its pieces
+/// at most `piece_bytes` large (at least one element must fit).
+GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
+                       std::size_t piece_bytes, index panel = 1024);
+
+/// For each step the earlier steps that must have ended before it: those that write what it reads or writes, or read
+/// what it writes, on the device or in the caller's C.  Earlier ones that these themselves come after may be left out.
+std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& schedule);
 
 /// Proves that the schedule computes the product: every element of C gets every k exactly once, from operands that are
-/// there, scaled by beta exactly once, and is committed exactly once, from its own fetch.  Returns the first fault, or
+/// there, scaled by beta exactly once, and is committed exactly once, when it is final.  Returns the first fault, or
 /// an empty string.
 std::string check(const GemmSchedule& schedule);
 

@@ -4,6 +4,7 @@
 //
 // No exception and no standard-library type crosses this boundary: a module may carry its own C++ runtime.
 #pragma once
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -25,39 +26,70 @@ struct UnderlyingGemm {
 };
 
 struct DeviceFacts {
-  char name[96];       ///< e.g. "NVIDIA H100 80GB HBM3"
-  char driver[80];     ///< driver and library versions, for reports
-  char profile[16];    ///< which built-in rates fit: "sm_90", "host" ...
-  std::size_t memory;  ///< bytes that all calls together may lease
+  char name[96];            ///< e.g. "NVIDIA H100 80GB HBM3"
+  char driver[80];          ///< driver and library versions, for reports
+  char profile[16];         ///< which built-in rates fit: "sm_90", "host" ...
+  std::size_t memory;       ///< bytes that this process may allocate there
+  std::size_t piece_bytes;  ///< largest download in one operation
+  /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
+  char unseen_writes[96];
 };
 
-/// A stream of operations for one call: they run in the order given.  Used by one thread at a time.
+/// Where memory that a program names lies.
+enum class Place : std::uint8_t {
+  pageable,    ///< the program's own; the device reaches it through staging only
+  mixed,       ///< pageable, but a device may write into parts of it
+  reachable,   ///< pinned, registered or managed: the device copies to and from it directly
+  on_a_device  ///< the CPU cannot read it
+};
+
+/// A strided copy between host and device: rows x cols elements (at least one) of `element` bytes, column-major on both
+/// sides.
+struct Transfer {
+  void* device;
+  index ldd;
+  void* host;  ///< an upload only reads it
+  index ldh;
+  index rows, cols;
+  std::size_t element;
+  /// Without staging: the device reaches the host's side by itself.  A download that fails may then leave anything
+  /// there.
+  bool direct = false;
+};
+
+/// An operation of a lane, counted from 0 after lease or drain in the order in which they were asked for.
+using Ticket = std::int32_t;
+
+/// Earlier operations that must have ended on the device before this one may touch it.
+struct After {
+  const Ticket* tickets;
+  int count;
+};
+
+/// Operations for one call, asked for by one thread.  upload and download return at once, gemm when what it comes after
+/// is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing follows from
+/// the order.  After one has returned something else than `done`, nothing may be asked for before drain().
 class Lane {
  public:
-  /// Device memory for the call, uninitialised, `bytes` large; all of it is given back by Backend::release.
-  virtual Status lease(std::size_t bytes, void*& memory) = 0;
+  /// Copies host to device.  The source must not change before drain().
+  virtual Status upload(const Transfer& transfer, After after) = 0;
 
-  /// Copies rows x cols elements, column-major, from host memory (lds) to the device (ldd).  When it returns the source
-  /// may change.
-  virtual Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
-                        std::size_t element) = 0;
+  virtual Status gemm(const Gemm& product, After after) = 0;
 
-  virtual Status gemm(const Gemm& product) = 0;
+  /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
+  /// written only after the whole piece has safely left the device.  When all of it is there, `landed` becomes true.
+  /// Both must stay until drain().
+  virtual Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) = 0;
 
-  /// Starts copying rows x cols elements from the device into ring slot `slot`, packed (ld = rows).
-  /// rows * cols * element is at most ring_bytes().
-  virtual Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) = 0;
+  /// What has not begun never will: as if something had failed with Status::lost.
+  virtual void abandon() = 0;
 
-  /// Waits for the fetch into `slot` and everything before it; on `done`, ring(slot) holds the block.
-  virtual Status arrived(int slot) = 0;
-
-  virtual const void* ring(int slot) const = 0;
-  virtual std::size_t ring_bytes() const = 0;
+  /// Waits until every operation has ended or, after a failure, will never begin.  The first failure, if any.
+  virtual Status drain() = 0;
 
  protected:
   ~Lane() = default;
 };
-inline constexpr int ring_slots = 2;
 
 class Backend {
  public:
@@ -65,11 +97,20 @@ class Backend {
 
   /// A lane for one call on this thread, waiting for one to be given back if all are in use; null if none can be had,
   /// with the reason in `status`.  The host backend computes products with `underlying`; others ignore it.
-  virtual Lane* acquire(const UnderlyingGemm& underlying, Status& status) = 0;
+  /// @param bytes  what the call will move, about: a call that moves little is served by its own thread
+  virtual Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) = 0;
 
-  /// Gives the lane and its leases back, after everything on it has ended or failed.  The caller's current device is
-  /// again what it was before acquire.
+  /// Gives the lane back, draining it first.  The caller's current device is again what it was before acquire.
   virtual void release(Lane* lane) = 0;
+
+  /// Device memory, uninitialised, aligned to 256 bytes; by any thread.  Nobody counts it here: see impl/arena.hpp.
+  virtual Status allocate(std::size_t bytes, void*& memory) = 0;
+  /// Gives it back; no operation may be under way on it.
+  virtual void free(void* memory) = 0;
+
+  /// Where the program's memory [memory, memory + bytes) is; bytes is at least one.
+  /// @param everywhere  look for parts of pageable memory that a device may write into; otherwise only at its ends
+  virtual Place place(const void* memory, std::size_t bytes, bool everywhere) = 0;
 
  protected:
   ~Backend() = default;
@@ -78,10 +119,17 @@ class Backend {
 struct OpenRequest {
   std::size_t memory_limit;    ///< bytes of device memory at most; 0: a polite share
   int local_rank, local_size;  ///< this process among those of its job on this node
+  /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`,
+  /// which gives unused device memory back, unless the device may no longer be touched.
+  void (*idle)(void* context, void (*trim)(void* backend), void* backend);
+  void* idle_context;
+  /// Called once by each thread of the backend's own; may be null.  The program's fault handlers may run there, and
+  /// what they call must not wait for that thread.
+  void (*adopt)();
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 1;
+inline constexpr int backend_version = 3;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -132,7 +132,7 @@ def clean_environment(additions: dict[str, str]) -> dict[str, str]:
     """The caller's environment without its own preloads and settings, and with fixed thread counts.
 
     One OpenBLAS thread, because its results may depend on how it splits a product; two OpenMP threads, so that a
-    host backend which uses OpenMP really has company. Waiting threads sleep: on a busy machine spinning ones
+    program which uses OpenMP really has company. Waiting threads sleep: on a busy machine spinning ones
     would take most of the time.
     """
     kept = {

@@ -13,12 +13,13 @@ struct Driver {
   CUresult (*get_id)(CUcontext, unsigned long long*) = nullptr;
   CUresult (*retain)(CUcontext*, CUdevice) = nullptr;
   CUresult (*state)(CUdevice, unsigned*, int*) = nullptr;
+  CUresult (*attributes)(unsigned, CUpointer_attribute*, void**, CUdeviceptr) = nullptr;
   bool complete = false;
 
   Driver() {
     complete = find("cuCtxGetCurrent", get_current) && find("cuCtxSetCurrent", set_current) &&
                find("cuCtxGetId", get_id) && find("cuDevicePrimaryCtxRetain", retain) &&
-               find("cuDevicePrimaryCtxGetState", state);
+               find("cuDevicePrimaryCtxGetState", state) && find("cuPointerGetAttributes", attributes);
   }
 
   template <class F>
@@ -38,7 +39,37 @@ const Driver& driver() {
   return found;
 }
 
+/// What the driver knows of the allocation that holds an address; size 0 if it knows none.
+struct Allocation {
+  CUmemorytype type{};
+  unsigned managed = 0;
+  CUdeviceptr begin = 0;
+  std::size_t size = 0;
+};
+
+Allocation allocation_of(CUdeviceptr address) {
+  Allocation a;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
+                                 CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  void* answers[] = {&a.type, &a.managed, &a.begin, &a.size};
+  if (!driver().complete || driver().attributes(4, asked, answers, address) != CUDA_SUCCESS || a.begin == 0) a.size = 0;
+  return a;
+}
+
 }  // namespace
+
+Place place_of(const void* memory, std::size_t bytes, bool everywhere) {
+  const auto begin = reinterpret_cast<CUdeviceptr>(memory), end = begin + bytes;
+  const Allocation first = allocation_of(begin);
+  if (first.size) {
+    if (first.type == CU_MEMORYTYPE_DEVICE && !first.managed) return Place::on_a_device;
+    return first.begin <= begin && end <= first.begin + first.size ? Place::reachable : Place::mixed;
+  }
+  constexpr CUdeviceptr stride = CUdeviceptr{2} << 20;
+  for (CUdeviceptr at = begin + stride; everywhere && at < end; at += stride)
+    if (allocation_of(at).size) return Place::mixed;
+  return allocation_of(end - 1).size ? Place::mixed : Place::pageable;
+}
 
 CUcontext current_context() {
   CUcontext context = nullptr;

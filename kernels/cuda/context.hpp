@@ -2,7 +2,10 @@
 #pragma once
 #include <cuda.h>
 
+#include <cstddef>
 #include <string>
+
+#include "kernels/backend.hpp"
 
 namespace blaslift {
 
@@ -33,5 +36,9 @@ CUcontext current_context();
 
 /// Makes `context` current on this thread; null makes none current.
 void make_current(CUcontext context);
+
+/// Where the program's memory is, as the driver knows it (Backend::place).  What the program registered in pieces of
+/// less than 2 MiB inside a large range of its own may go unseen.
+Place place_of(const void* memory, std::size_t bytes, bool everywhere);
 
 }  // namespace blaslift

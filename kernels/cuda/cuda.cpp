@@ -1,30 +1,35 @@
-// The cuda backend: products by cuBLAS, operands staged through pinned memory.
+// The cuda backend: products by cuBLAS, transfers by the engine through pinned memory, three streams a call.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "kernels/copy.hpp"
 #include "kernels/cuda/context.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/module.hpp"
-#include "kernels/share.hpp"
+#include "kernels/transfer.hpp"
 
 namespace blaslift {
 namespace {
 
-constexpr std::size_t ring_slot_bytes = std::size_t{8} << 20;
+// Smaller copies leave the bus waiting between them; larger slots to fill fall out of the cache before they are sent.
+constexpr std::size_t most_slot_in = std::size_t{2} << 20, most_slot_out = std::size_t{4} << 20;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 constexpr int most_lanes = 4;
+constexpr unsigned most_threads_in = 10, most_threads_out = 8;
 
 Status status_of(cudaError_t error) {
   if (error == cudaSuccess) return Status::done;
@@ -60,80 +65,61 @@ bool is_zero(Precision precision, const void* scalar) {
   return false;
 }
 
-class CudaBackend;
-
-/// A stream with everything it needs to run alone.
-class CudaLane final : public Lane {
+/// A stay in the device's context on a thread of the program's, whatever that is in the middle of.
+class Visit {
  public:
-  explicit CudaLane(CudaBackend& backend) : backend_(backend) {}
+  bool begin(const Context& context) {
+    if (!context.enter(before_)) return false;
+    (void)cudaThreadExchangeStreamCaptureMode(&capture_);  // the program may be capturing a graph on this thread
+    return true;
+  }
+  void end(const Context& context) const {
+    cudaStreamCaptureMode capture = capture_;
+    (void)cudaThreadExchangeStreamCaptureMode(&capture);
+    context.leave(before_);
+  }
 
-  Status create(cudaMemPool_t pool) {
-    pool_ = pool;
-    Status status = in_order([&] { return cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking); },
-                             [&] { return cudaMalloc(&workspace_, workspace_bytes); },
-                             [&] { return cublasCreate(&handle_); }, [&] { return cublasSetStream(handle_, stream_); },
-                             [&] { return cublasSetWorkspace(handle_, workspace_, workspace_bytes); },
-                             [&] { return cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST); },
-                             [&] { return cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_NOT_ALLOWED); },
-                             [&] { return cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH); });
-    for (int slot = 0; slot < ring_slots && status == Status::done; ++slot)
-      status = in_order([&] { return cudaMallocHost(&ring_[slot], ring_slot_bytes); },
-                        [&] { return cudaMallocHost(&staging_[slot], ring_slot_bytes); },
-                        [&] { return cudaEventCreateWithFlags(&fetched_[slot], cudaEventDisableTiming); },
-                        [&] { return cudaEventCreateWithFlags(&sent_[slot], cudaEventDisableTiming); });
-    return status;
+ private:
+  CUcontext before_ = nullptr;
+  cudaStreamCaptureMode capture_ = cudaStreamCaptureModeRelaxed;
+};
+
+/// A stream a queue, with everything that cuBLAS needs to run alone.
+class CudaLane final : public EngineLane {
+ public:
+  explicit CudaLane(Engine& engine) : EngineLane(engine, 0) {}
+
+  Status create() {
+    for (cudaStream_t& stream : streams_)
+      if (const Status made = status_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+          made != Status::done)
+        return made;
+    return in_order([&] { return cudaMalloc(&workspace_, workspace_bytes); }, [&] { return cublasCreate(&handle_); },
+                    [&] { return cublasSetStream(handle_, stream(Queue::compute)); },
+                    [&] { return cublasSetWorkspace(handle_, workspace_, workspace_bytes); },
+                    [&] { return cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST); },
+                    [&] { return cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_NOT_ALLOWED); },
+                    [&] { return cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH); });
   }
 
   /// For a lane whose creation failed half way.
   void destroy() {
-    for (int slot = 0; slot < ring_slots; ++slot) {
-      if (sent_[slot]) cudaEventDestroy(sent_[slot]);
-      if (fetched_[slot]) cudaEventDestroy(fetched_[slot]);
-      cudaFreeHost(staging_[slot]);
-      cudaFreeHost(ring_[slot]);
-    }
     if (handle_) cublasDestroy(handle_);
     cudaFree(workspace_);
-    if (stream_) cudaStreamDestroy(stream_);
+    for (cudaStream_t stream : streams_)
+      if (stream) cudaStreamDestroy(stream);
     (void)cudaGetLastError();
   }
 
-  Status lease(std::size_t bytes, void*& memory) override;
+  using EngineLane::serve_next;
 
-  Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
-                std::size_t element) override {
-    // Pieces of whole columns where a slot holds one, else parts of a column.
-    const index elements = static_cast<index>(ring_slot_bytes / element);
-    const index piece_rows = std::min(rows, elements),
-                piece_cols = std::max<index>(1, elements / std::max<index>(1, rows));
-    for (index j = 0; j < cols; j += piece_cols)
-      for (index i = 0; i < rows; i += piece_rows) {
-        const index r = std::min(piece_rows, rows - i), c = std::min(piece_cols, cols - j);
-        const int slot = next_;
-        next_ = (next_ + 1) % ring_slots;
-        const auto at = [element](index row, index col, index ld) {
-          return static_cast<std::size_t>(row + col * ld) * element;
-        };
-        const std::size_t width = static_cast<std::size_t>(r) * element;
-        if (const cudaError_t waited = cudaEventSynchronize(sent_[slot]); waited != cudaSuccess)
-          return status_of(waited);
-        copy_block(staging_[slot], r, static_cast<const char*>(from) + at(i, j, lds), lds, r, c, element);
-        const Status status = in_order(
-            [&] {
-              return cudaMemcpy2DAsync(static_cast<char*>(to) + at(i, j, ldd),
-                                       c == 1 ? width : static_cast<std::size_t>(ldd) * element, staging_[slot], width,
-                                       width, static_cast<std::size_t>(c), cudaMemcpyHostToDevice, stream_);
-            },
-            [&] { return cudaEventRecord(sent_[slot], stream_); });
-        if (status != Status::done) return status;
-      }
-    return Status::done;
-  }
+  Visit visit;  ///< during a call
 
-  Status gemm(const Gemm& p) override {
+ private:
+  Status multiply(const Gemm& p) override {
     if (p.m == 0 || p.n == 0) return Status::done;
     if (p.k == 0 || is_zero(p.precision, p.alpha))
-      return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream_));
+      return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(Queue::compute)));
     const auto call = [&]<class T>(auto function, T) {
       T alpha, beta;  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
       std::memcpy(&alpha, p.alpha, sizeof alpha);
@@ -151,46 +137,88 @@ class CudaLane final : public Lane {
     return Status::lost;
   }
 
-  Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) override {
-    const std::size_t width = static_cast<std::size_t>(rows) * element;
-    // CUDA refuses pitches beyond 2 GiB; a single column needs none.
-    const std::size_t pitch = cols == 1 ? width : static_cast<std::size_t>(lds) * element;
-    return in_order(
-        [&] {
-          return cudaMemcpy2DAsync(ring_[slot], width, from, pitch, width, static_cast<std::size_t>(cols),
-                                   cudaMemcpyDeviceToHost, stream_);
-        },
-        [&] { return cudaEventRecord(fetched_[slot], stream_); });
+  Status wait(Queue queue, Ticket ticket) override {
+    std::lock_guard lock(marks_mutex_);
+    return status_of(cudaStreamWaitEvent(stream(queue), marks_[static_cast<std::size_t>(ticket)], 0));
   }
 
-  Status arrived(int slot) override { return status_of(cudaEventSynchronize(fetched_[slot])); }
-  const void* ring(int slot) const override { return ring_[slot]; }
-  std::size_t ring_bytes() const override;
+  Status mark(Queue queue, Ticket ticket) override {
+    std::lock_guard lock(marks_mutex_);
+    while (marks_.size() <= static_cast<std::size_t>(ticket)) {
+      cudaEvent_t event = nullptr;
+      if (const cudaError_t made = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); made != cudaSuccess)
+        return status_of(made);
+      marks_.push_back(event);
+    }
+    return status_of(cudaEventRecord(marks_[static_cast<std::size_t>(ticket)], stream(queue)));
+  }
 
-  /// Ends the call on this lane; the memory goes back to the pool.
-  void finish();
+  Status send(Slot& slot, const Transfer& p) override {
+    return in_order(
+        [&] {
+          return p.direct ? copy(p, p.device, p.ldd, p.host, p.ldh, cudaMemcpyDefault, Queue::in)
+                          : copy(p, p.device, p.ldd, slot.memory, p.rows, cudaMemcpyHostToDevice, Queue::in);
+        },
+        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
+  }
 
-  CUcontext before = nullptr;                                    ///< the caller's current context during a call
-  cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;  ///< the caller's, likewise
+  Status receive(Slot& slot, const Transfer& p) override {
+    return in_order(
+        [&] {
+          return p.direct ? copy(p, p.host, p.ldh, p.device, p.ldd, cudaMemcpyDefault, Queue::out)
+                          : copy(p, slot.memory, p.rows, p.device, p.ldd, cudaMemcpyDeviceToHost, Queue::out);
+        },
+        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::out)); });
+  }
 
- private:
-  CudaBackend& backend_;
-  cudaMemPool_t pool_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }
+
+  Status idle() override {
+    Status status = Status::done;
+    for (cudaStream_t stream : streams_)
+      if (const Status ended = status_of(cudaStreamSynchronize(stream)); status == Status::done) status = ended;
+    return status;
+  }
+
+  /// In one dimension where both sides allow: faster.  CUDA refuses pitches from 2 GiB on.
+  cudaError_t copy(const Transfer& p, void* to, index ldt, const void* from, index lds, cudaMemcpyKind kind,
+                   Queue queue) const {
+    const std::size_t width = static_cast<std::size_t>(p.rows) * p.element, cols = static_cast<std::size_t>(p.cols);
+    constexpr std::size_t most_pitch = (std::size_t{1} << 31) - 1;
+    if (static_cast<std::size_t>(std::max(ldt, lds)) * p.element > most_pitch) {
+      cudaError_t error = cudaSuccess;
+      for (std::size_t j = 0; j < cols && error == cudaSuccess; ++j)
+        error = cudaMemcpyAsync(static_cast<char*>(to) + j * static_cast<std::size_t>(ldt) * p.element,
+                                static_cast<const char*>(from) + j * static_cast<std::size_t>(lds) * p.element, width,
+                                kind, stream(queue));
+      return error;
+    }
+    if (cols == 1 || (ldt == p.rows && lds == p.rows))
+      return cudaMemcpyAsync(to, from, width * cols, kind, stream(queue));
+    return cudaMemcpy2DAsync(to, static_cast<std::size_t>(ldt) * p.element, from,
+                             static_cast<std::size_t>(lds) * p.element, width, cols, kind, stream(queue));
+  }
+
+  cudaStream_t stream(Queue queue) const { return streams_[static_cast<int>(queue)]; }
+
+  cudaStream_t streams_[3] = {};
   cublasHandle_t handle_ = nullptr;
   void* workspace_ = nullptr;
-  void* ring_[ring_slots] = {};
-  void* staging_[ring_slots] = {};
-  cudaEvent_t fetched_[ring_slots] = {}, sent_[ring_slots] = {};
-  int next_ = 0;
-  void* leased_ = nullptr;
-  std::size_t leased_bytes_ = 0;
+  std::mutex marks_mutex_;
+  std::vector<cudaEvent_t> marks_;  ///< by ticket
 };
+
+/// The driver's library was in the process before this module asked for it.
+bool driver_was_loaded = false;
 
 class CudaBackend final : public Backend {
  public:
   /// Returns an error sentence, or an empty string.
   std::string open(const OpenRequest& request) {
+    if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+      driver_was_loaded = true;
+      dlclose(driver);
+    }
     int count = 0;
     if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
       return std::string("no usable GPU: ") + (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
@@ -202,20 +230,16 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  Lane* acquire(const UnderlyingGemm&, Status& status) override {
+  Lane* acquire(const UnderlyingGemm&, std::size_t bytes, Status& status) override {
     std::unique_lock lock(mutex_);
     freed_.wait(lock, [this] { return !idle_.empty() || lanes_ < most_lanes || lost_; });
     status = Status::lost;
-    if (lost_) return nullptr;
-    CUcontext before = nullptr;
-    if (!context_.enter(before)) {
+    Visit visit;
+    if (lost_ || !visit.begin(context_)) {
       lost_ = true;
       freed_.notify_all();
       return nullptr;
     }
-    cudaStreamCaptureMode capture =
-        cudaStreamCaptureModeRelaxed;  // the program may be capturing a graph on this thread
-    (void)cudaThreadExchangeStreamCaptureMode(&capture);
     CudaLane* lane = nullptr;
     if (!idle_.empty()) {
       lane = idle_.back();
@@ -225,29 +249,46 @@ class CudaBackend final : public Backend {
       lane = new_lane(status);
     }
     if (!lane) {
-      leave(before, capture);
+      visit.end(context_);
       return nullptr;
     }
-    lane->before = before;
-    lane->capture = capture;
+    lane->visit = visit;
+    lane->serve_next(bytes);
     return lane;
   }
 
   void release(Lane* released) override {
     auto* lane = static_cast<CudaLane*>(released);
-    lane->finish();
-    const CUcontext before = lane->before;
-    const cudaStreamCaptureMode capture = lane->capture;
+    (void)lane->drain();
+    const Visit visit = lane->visit;
     {
       std::lock_guard lock(mutex_);
       idle_.push_back(lane);
     }
     freed_.notify_all();
-    leave(before, capture);
+    visit.end(context_);
   }
 
-  Share& share() { return share_; }
-  std::size_t ring_bytes() const { return ring_bytes_; }
+  Status allocate(std::size_t bytes, void*& memory) override {
+    Visit visit;
+    if (!visit.begin(context_)) return Status::lost;
+    // Lanes start nothing on it before this has returned, and have ended before it is freed.
+    const Status status = in_order([&] { return cudaMallocFromPoolAsync(&memory, bytes, pool_, allocations_); },
+                                   [&] { return cudaStreamSynchronize(allocations_); });
+    visit.end(context_);
+    return status;
+  }
+
+  void free(void* memory) override {
+    Visit visit;
+    if (!visit.begin(context_)) return;
+    (void)status_of(cudaFreeAsync(memory, allocations_));
+    visit.end(context_);
+  }
+
+  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
+    return place_of(memory, bytes, everywhere);
+  }
 
  private:
   std::string open_on(int device, const OpenRequest& request) {
@@ -265,8 +306,23 @@ class CudaBackend final : public Backend {
     // A polite share: four fifths of the card, split among the job's processes on this node.
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
-    share_.set_limit(facts_.memory);
-    ring_bytes_ = std::clamp<std::size_t>(facts_.memory / 8, 64, ring_slot_bytes);
+    device_ = device;
+    request_ = request;
+    idle_.reserve(most_lanes);  // giving a lane back must not fail
+    int reaches = 0, through_host_tables = 0;
+    (void)cudaDeviceGetAttribute(&reaches, cudaDevAttrPageableMemoryAccess, device);
+    (void)cudaDeviceGetAttribute(&through_host_tables, cudaDevAttrPageableMemoryAccessUsesHostPageTables, device);
+    if (reaches && !through_host_tables && program_used_cuda())
+      std::snprintf(facts_.unseen_writes, sizeof facts_.unseen_writes,
+                    "the program uses CUDA, and the GPU reaches all of its memory (HMM)");
+    // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
+    facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
+    const unsigned cores = std::thread::hardware_concurrency();
+    const Engine::Threads threads{static_cast<int>(std::clamp(cores * 5 / 8, 1u, most_threads_in)),
+                                  static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
+    engine_ = new (std::nothrow) Engine({std::min(facts_.piece_bytes, most_slot_in), facts_.piece_bytes}, threads,
+                                        {this, use_device, make_slot, be_idle});
+    if (!engine_) return "out of memory";
 
     cudaMemPoolProps pool{};
     pool.allocType = cudaMemAllocationTypePinned;
@@ -275,7 +331,8 @@ class CudaBackend final : public Backend {
     // Kept between calls up to a quarter of the share: enough that a loop of products need not ask the driver again.
     std::uint64_t kept = facts_.memory / 4;
     if (cudaMemPoolCreate(&pool_, &pool) != cudaSuccess ||
-        cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept) != cudaSuccess)
+        cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &kept) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&allocations_, cudaStreamNonBlocking) != cudaSuccess)
       return "the device gives no memory pool";
     Status status = Status::done;
     CudaLane* lane = new_lane(status);
@@ -285,52 +342,81 @@ class CudaBackend final : public Backend {
   }
 
   CudaLane* new_lane(Status& status) {
-    auto* lane = new (std::nothrow) CudaLane(*this);
-    status = lane ? lane->create(pool_) : Status::no_memory;
+    CudaLane* lane = nullptr;
+    try {
+      lane = new CudaLane(*engine_);
+    } catch (const std::exception&) {
+    }
+    status = lane ? lane->create() : Status::no_memory;
     if (status == Status::done) return ++lanes_, lane;
     if (lane) lane->destroy();
     delete lane;
     return nullptr;
   }
 
-  void leave(CUcontext before, cudaStreamCaptureMode capture) const {
-    (void)cudaThreadExchangeStreamCaptureMode(&capture);
-    context_.leave(before);
+  /// For the engine's threads: the primary context that the lanes live in, whatever the program captures elsewhere.
+  static bool use_device(void* self) {
+    const auto* backend = static_cast<CudaBackend*>(self);
+    if (backend->request_.adopt) backend->request_.adopt();
+    cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;
+    return cudaSetDevice(backend->device_) == cudaSuccess &&
+           cudaThreadExchangeStreamCaptureMode(&capture) == cudaSuccess;
+  }
+
+  static bool make_slot(void*, Slot& slot, std::size_t bytes) {
+    cudaEvent_t mark = nullptr;
+    if (status_of(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming)) != Status::done) return false;
+    void* memory = nullptr;
+    if (status_of(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable)) != Status::done) {
+      (void)cudaEventDestroy(mark);
+      return false;
+    }
+    slot = {memory, mark};
+    return true;
+  }
+
+  /// What calls no longer use is for others: first what the process keeps for later, then the pool's own.
+  static void be_idle(void* self) {
+    auto* backend = static_cast<CudaBackend*>(self);
+    const OpenRequest& r = backend->request_;
+    r.idle ? r.idle(r.idle_context, trim, backend) : trim(backend);
+  }
+
+  static void trim(void* self) {
+    auto* backend = static_cast<CudaBackend*>(self);
+    Visit visit;
+    if (!visit.begin(backend->context_)) return;
+    (void)in_order([&] { return cudaStreamSynchronize(backend->allocations_); },
+                   [&] { return cudaMemPoolTrimTo(backend->pool_, 0); });
+    visit.end(backend->context_);
+  }
+
+  /// Before us: then its kernels may write anywhere that they reach.
+  static bool program_used_cuda() {
+    bool found = false;
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* result) {
+          if (std::strstr(object->dlpi_name, "libcudart") || std::strstr(object->dlpi_name, "libnvrtc"))
+            *static_cast<bool*>(result) = true;
+          return 0;
+        },
+        &found);
+    return found || driver_was_loaded;
   }
 
   Context context_;
   DeviceFacts facts_{};
-  std::size_t ring_bytes_ = 0;
+  int device_ = 0;
+  Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
+  cudaStream_t allocations_ = nullptr;
+  OpenRequest request_{};
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<CudaLane*> idle_;
   int lanes_ = 0;
-  Share share_;
   bool lost_ = false;
 };
-
-Status CudaLane::lease(std::size_t bytes, void*& memory) {
-  if (leased_bytes_) finish();
-  if (!backend_.share().take(bytes)) return Status::no_memory;
-  leased_bytes_ = bytes;
-  const Status status = status_of(cudaMallocFromPoolAsync(&leased_, bytes, pool_, stream_));
-  if (status != Status::done) leased_ = nullptr;
-  memory = leased_;
-  return status;
-}
-
-void CudaLane::finish() {
-  // After a failure the stream may still be reading the staging buffers; nothing may be reused before it is idle.
-  (void)cudaStreamSynchronize(stream_);
-  if (leased_) (void)cudaFreeAsync(leased_, stream_);
-  if (leased_bytes_) backend_.share().give_back(leased_bytes_);
-  leased_ = nullptr;
-  leased_bytes_ = 0;
-  (void)cudaGetLastError();
-}
-
-std::size_t CudaLane::ring_bytes() const { return backend_.ring_bytes(); }
 
 Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   auto* backend = new (std::nothrow) CudaBackend;

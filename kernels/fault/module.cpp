@@ -1,10 +1,9 @@
 // A stand-in for libblaslift_host.so in the tests: the host backend, failing as INJECTED_FAULT says:
-// "K", "K:no_memory", "K:lost", with ":torn" behind it for garbage in the ring, or "never" for a device that does not
+// "K", "K:no_memory", "K:lost", with ":torn" behind it for garbage in a slot, or "never" for a device that does not
 // open. Writes the number of operations seen to the file INJECTED_FAULT_COUNT at exit.
 #include <cstdlib>
 #include <string_view>
 
-#include "kernels/fault/fault.hpp"
 #include "kernels/host/host.hpp"
 #include "kernels/module.hpp"
 
@@ -31,7 +30,7 @@ blaslift::Backend* open(const blaslift::OpenRequest& request, char* why, std::si
   plan.status = text.find(":no_memory") != text.npos ? blaslift::Status::no_memory : blaslift::Status::lost;
   plan.scribble = text.find(":torn") != text.npos;
   std::atexit(write_count);
-  return blaslift::make_fault_backend(*blaslift::make_host_backend(request.memory_limit), plan);
+  return blaslift::make_host_backend(request, &plan);
 }
 
 }  // namespace

@@ -3,115 +3,146 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
+#include <thread>
 
-#include "kernels/host/copier.hpp"
-#include "kernels/share.hpp"
+#include "kernels/copy.hpp"
+#include "kernels/transfer.hpp"
 
 namespace blaslift {
 namespace {
 
-class HostLane final : public Lane {
+void* fresh(std::size_t bytes) {
+  constexpr std::size_t alignment = 256;
+  if (bytes > PTRDIFF_MAX) return nullptr;
+  void* p = std::aligned_alloc(alignment, (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
+#ifdef BLASLIFT_POISON
+  if (p) std::memset(p, 0xff, bytes);  // NaN in every precision: what is read without being written shows
+#endif
+  return p;
+}
+
+/// Everything happens when it is started, so there is nothing to wait for.
+class HostLane final : public EngineLane {
  public:
-  HostLane(const UnderlyingGemm& underlying, std::size_t ring_bytes, Share& share)
-      : underlying_(underlying), ring_bytes_(ring_bytes), share_(share) {}
-  ~HostLane() {
-    end_lease();
-    std::free(ring_);
-  }
-  HostLane(const HostLane&) = delete;
-  HostLane& operator=(const HostLane&) = delete;
+  HostLane(Engine& engine, std::size_t bytes, const UnderlyingGemm& underlying, FaultPlan* faults)
+      : EngineLane(engine, bytes),
+        underlying_(underlying),
+        slot_bytes_(engine.slot_bytes(Direction::out)),
+        faults_(faults) {}
+  ~HostLane() { (void)drain(); }
 
-  bool has_ring() { return (ring_ = static_cast<char*>(fresh(ring_bytes_ * ring_slots))) != nullptr; }
-
-  Status lease(std::size_t bytes, void*& memory) override {
-    end_lease();
-    if (!share_.take(bytes)) return Status::no_memory;
-    leased_ = bytes;
-    memory_ = memory = fresh(bytes);
-    return memory ? Status::done : Status::no_memory;
-  }
-
-  Status upload(void* to, index ldd, const void* from, index lds, index rows, index cols,
-                std::size_t element) override {
-    parallel_copy(to, ldd, from, lds, rows, cols, element);
-    return Status::done;
-  }
-
-  Status gemm(const Gemm& product) override {
+ private:
+  Status wait(Queue, Ticket) override { return outcome(); }
+  Status mark(Queue, Ticket) override { return outcome(); }
+  Status idle() override { return outcome(); }
+  Status multiply(const Gemm& product) override {
+    if (fails()) return faults_->status;
     if (product.m > 0 && product.n > 0) underlying_.call(underlying_.context, product);
     return Status::done;
   }
-
-  Status fetch(int slot, const void* from, index lds, index rows, index cols, std::size_t element) override {
-    parallel_copy(ring_ + static_cast<std::size_t>(slot) * ring_bytes_, rows, from, lds, rows, cols, element);
+  Status send(Slot& slot, const Transfer& p) override {
+    if (fails()) return faults_->status;
+    copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
     return Status::done;
   }
-
-  Status arrived(int) override { return Status::done; }
-  const void* ring(int slot) const override { return ring_ + static_cast<std::size_t>(slot) * ring_bytes_; }
-  std::size_t ring_bytes() const override { return ring_bytes_; }
-
- private:
-  void end_lease() {
-    std::free(memory_);
-    memory_ = nullptr;
-    if (leased_) share_.give_back(leased_);
-    leased_ = 0;
+  Status receive(Slot& slot, const Transfer& p) override {
+    if (fails()) return torn(slot);
+    copy_block(slot.memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element);
+    return Status::done;
   }
+  Status settle(Slot& slot) override { return fails() ? torn(slot) : Status::done; }
 
-  static void* fresh(std::size_t bytes) {
-    constexpr std::size_t alignment = 256;
-    void* p = std::aligned_alloc(alignment, (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment);
-#ifdef BLASLIFT_POISON
-    if (p) std::memset(p, 0xff, bytes);  // NaN in every precision: what is read without being written shows
-#endif
-    return p;
+  bool fails() { return faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at; }
+  Status outcome() { return fails() ? faults_->status : Status::done; }
+  Status torn(Slot& slot) {
+    if (faults_->scribble) std::memset(slot.memory, 0x5a, slot_bytes_);
+    return faults_->status;
   }
 
   UnderlyingGemm underlying_;
-  std::size_t ring_bytes_;
-  Share& share_;
-  void* memory_ = nullptr;
-  std::size_t leased_ = 0;
-  char* ring_ = nullptr;
+  const std::size_t slot_bytes_;
+  FaultPlan* faults_;
 };
+
+constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
+
+int some_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u)); }
 
 class HostBackend final : public Backend {
  public:
-  explicit HostBackend(std::size_t memory_limit) {
-    const auto pages = static_cast<std::size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES)));
-    facts_.memory = memory_limit ? memory_limit : pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
+  HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
+      // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
+      : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), {some_threads(), some_threads()},
+                {this,
+                 [](void* self) {
+                   const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
+                   if (r.adopt) r.adopt();
+                   return true;
+                 },
+                 [](void*, Slot& slot, std::size_t bytes) {
+                   slot.memory = fresh(bytes);
+                   return slot.memory != nullptr;
+                 },
+                 [](void* self) {
+                   const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
+                   if (r.idle)
+                     r.idle(
+                         r.idle_context, [](void*) {}, nullptr);
+                 }}),
+        request_(request),
+        faults_(faults) {
+    facts_.memory = memory;
+    facts_.piece_bytes = engine_.slot_bytes(Direction::out);
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
-    share_.set_limit(facts_.memory);
-    // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
-    ring_bytes_ = std::clamp<std::size_t>(facts_.memory / 8, 64, std::size_t{4} << 20);
   }
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  Lane* acquire(const UnderlyingGemm& underlying, Status& status) override {
-    HostLane* lane = new (std::nothrow) HostLane(underlying, ring_bytes_, share_);
-    if (lane && lane->has_ring()) return status = Status::done, lane;
-    delete lane;
-    status = Status::no_memory;
-    return nullptr;
+  Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
+    if (fails()) return status = faults_->status, nullptr;
+    try {
+      Lane* lane = new HostLane(engine_, bytes, underlying, faults_);
+      return status = Status::done, lane;
+    } catch (const std::exception&) {
+      return status = Status::no_memory, nullptr;
+    }
   }
 
   void release(Lane* lane) override { delete static_cast<HostLane*>(lane); }
 
+  Status allocate(std::size_t bytes, void*& memory) override {
+    if (fails()) return faults_->status;
+    memory = fresh(bytes);
+    return memory ? Status::done : Status::no_memory;
+  }
+
+  void free(void* memory) override { std::free(memory); }
+
+  Place place(const void*, std::size_t, bool) override { return Place::pageable; }
+
  private:
+  static Engine::Sizes slots(std::size_t bytes) { return {bytes, bytes}; }
+  bool fails() { return faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at; }
+
   DeviceFacts facts_{};
-  std::size_t ring_bytes_;
-  Share share_;
+  Engine engine_;
+  const OpenRequest request_;
+  FaultPlan* faults_;
 };
 
 }  // namespace
 
-Backend* make_host_backend(std::size_t memory_limit) { return new HostBackend(memory_limit); }
+Backend* make_host_backend(const OpenRequest& request, FaultPlan* faults) {
+  const auto pages = static_cast<std::size_t>(std::max(1L, sysconf(_SC_PHYS_PAGES)));
+  const std::size_t quarter = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / 4;
+  return new HostBackend(request.memory_limit ? request.memory_limit : quarter, request, faults);
+}
 
 }  // namespace blaslift

@@ -5,7 +5,7 @@
 
 namespace {
 blaslift::Backend* open(const blaslift::OpenRequest& request, char*, std::size_t) {
-  return blaslift::make_host_backend(request.memory_limit);
+  return blaslift::make_host_backend(request);
 }
 }  // namespace
 

@@ -67,6 +67,36 @@ def faults_at_every_k(s: Setting) -> list[str]:
     return errors
 
 
+def faults_with_copies(s: Setting) -> list[str]:
+    """The same while the second product uses the first one's operands on the device: whatever fails, a copy that is
+    not whole is never used."""
+    errors = []
+    settings = FORCED | {"BLASLIFT_RESIDENCY": "always", "BLASLIFT_MEMORY": "256K"}
+    for precision, ops, sizes, beta in (("d", "NT", ("23", "17", "31"), "-0.5"), ("c", "CN", ("9", "14", "6"), "0")):
+        label = f"{precision}gemm {ops} {'x'.join(sizes)} beta {beta}"
+        run = s.run("faults", precision, ops, *sizes, beta, settings=settings, library=s.fault_library, timeout=200)
+        faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
+        found = verdict_errors(run)
+        if len(run.reports) != len(faults):
+            found.append(f"{len(run.reports)} reports from {len(faults)} children")
+        struck = spared = 0
+        for fault, report in zip(faults, run.reports):
+            account = harness.accounts([report])[f"{precision}gemm"]
+            found += labelled(fault, harness.bookkeeping_errors({f"{precision}gemm": account}, forced=False))
+            # No memory for a copy costs nothing but the copy.
+            if fault != "never" and not set(account.stayed) <= {FAILED, NO_ROOM, NO_DEVICE}:
+                found.append(f"{fault}: stayed {dict(account.stayed)}")
+            struck += bool(account.stayed)
+            spared += report["routines"][f"{precision}gemm"]["bytes_spared"] > 0
+        if struck < len(faults) / 4:  # the others hit a copy, or a wait that was over
+            found.append(f"only {struck} of {len(faults)} faults struck")
+        if run.reports and run.reports[0]["residency"] == "on" and not spared:
+            found.append("no child used a copy")
+        print(f"{label}: {len(faults)} children, {struck} struck, {spared} used copies")
+        errors += labelled(label, found)
+    return errors
+
+
 def faults_among_threads(s: Setting) -> list[str]:
     """A fault in the middle of 16 threads' calls: every result is right, and every call is accounted for."""
     errors = []
@@ -82,4 +112,4 @@ def faults_among_threads(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (faults_at_every_k, faults_among_threads)
+PROMISES = (faults_at_every_k, faults_with_copies, faults_among_threads)

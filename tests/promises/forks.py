@@ -84,7 +84,7 @@ def forks(
 
 
 def fork_after_use(s: Setting) -> list[str]:
-    """The parent used the host backend and its OpenMP: its children and theirs compute, with OpenMP of their own."""
+    """The parent used the host backend and its threads: its children and theirs compute, with OpenMP of their own."""
     return forks(s, ("after_use",), FORCED, 6)
 
 

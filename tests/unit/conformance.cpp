@@ -12,9 +12,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <deque>
 #include <functional>
 #include <stdexcept>
+#include <string_view>
 #include <thread>
+#include <vector>
 
 #include "impl/device.hpp"
 #include "impl/execute.hpp"
@@ -33,19 +36,47 @@ std::string backend_name = "host", modules;
 
 const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
 
-/// One call's lane, and a lease dealt out in parts.
+using Tickets = std::vector<Ticket>;
+constexpr Ticket nothing = -1;  ///< among what an operation comes after: nothing to wait for
+
+/// Where a matrix lies on the device, and the upload that brings it there.
+template <class T>
+struct Placed {
+  T* at;
+  Ticket ready;
+};
+
+/// What a call moves, as it is told the backend: so much that threads do it, or so little that its own thread does.
+constexpr std::size_t much = std::size_t{2} << 20, little = 1000;
+
+std::size_t piece_bytes() { return backend->facts().piece_bytes; }
+
+/// Device memory of the test's own.
+class Lease {
+ public:
+  explicit Lease(std::size_t bytes) {
+    if (const Status status = bytes ? backend->allocate(bytes, memory_) : Status::done; status != Status::done)
+      throw std::runtime_error("no memory, status " + std::to_string(static_cast<int>(status)));
+  }
+  ~Lease() {
+    if (memory_) backend->free(memory_);
+  }
+  Lease(const Lease&) = delete;
+  Lease& operator=(const Lease&) = delete;
+  char* memory() const { return static_cast<char*>(memory_); }
+
+ private:
+  void* memory_ = nullptr;
+};
+
+/// One call's lane, and a lease dealt out in parts.  Host memory given to it stays until drain() or a failure, which
+/// drains, too.
 class Call {
  public:
-  explicit Call(std::size_t bytes = 0) {
+  explicit Call(std::size_t bytes = 0, std::size_t moves = much) : lease_(bytes), next_(lease_.memory()) {
     Status status = Status::lost;
-    lane_ = backend->acquire(underlying, status);
+    lane_ = backend->acquire(underlying, moves, status);
     if (!lane_) throw std::runtime_error("no lane, status " + std::to_string(static_cast<int>(status)));
-    void* memory = nullptr;
-    if (bytes && (status = lane_->lease(bytes, memory)) != Status::done) {
-      backend->release(lane_);
-      throw std::runtime_error("no lease, status " + std::to_string(static_cast<int>(status)));
-    }
-    next_ = static_cast<char*>(memory);
   }
   ~Call() { backend->release(lane_); }
   Call(const Call&) = delete;
@@ -62,44 +93,92 @@ class Call {
     return (static_cast<std::size_t>(elements) * sizeof(T) + 255) / 256 * 256;
   }
 
+  /// Asks for a copy to the device; an empty one needs no asking.
+  template <class T>
+  Ticket upload(T* to, index ldd, const T* from, index ldh, index rows, index cols, const Tickets& after = {},
+                bool direct = false) {
+    if (rows < 1 || cols < 1) return nothing;
+    const Tickets earlier = only_real(after);
+    return asked(lane_->upload({to, ldd, const_cast<T*>(from), ldh, rows, cols, sizeof(T), direct}, as_after(earlier)));
+  }
+
+  Ticket gemm(const Gemm& product, const Tickets& after) {
+    const Tickets earlier = only_real(after);
+    return asked(lane_->gemm(product, as_after(earlier)));
+  }
+
+  /// Asks for a copy to the host, piece by piece: whole columns where a piece holds one, else parts of a column.
+  template <class T>
+  Tickets download(T* to, index ldh, const T* from, index ldd, index rows, index cols, const Tickets& after = {},
+                   bool direct = false) {
+    const Tickets earlier = only_real(after);
+    const auto most = static_cast<index>(piece_bytes() / sizeof(T));
+    const index r = std::min(rows, most), c = std::max<index>(1, most / std::max<index>(1, rows));
+    Tickets pieces;
+    for (index j = 0; j < cols; j += c)
+      for (index i = 0; i < rows; i += r) {
+        const Transfer piece{const_cast<T*>(from) + i + j * ldd,
+                             ldd,
+                             to + i + j * ldh,
+                             ldh,
+                             std::min(r, rows - i),
+                             std::min(c, cols - j),
+                             sizeof(T),
+                             direct};
+        pieces.push_back(asked(lane_->download(piece, as_after(earlier), landed_.emplace_back(false))));
+      }
+    return pieces;
+  }
+
+  /// Until everything asked for has ended and, if it was a download, has landed.  Tickets begin again at 0.
+  void drain() {
+    done(lane_->drain());
+    next_ticket_ = 0;
+    const auto missing = std::count_if(landed_.begin(), landed_.end(), [](const auto& x) { return !x.load(); });
+    landed_.clear();
+    if (missing > 0) throw std::runtime_error(std::to_string(missing) + " downloads have not landed");
+  }
+
   /// Puts a matrix on the device, the rows between its last and ld included.
   template <class T>
-  T* put(const Matrix<T>& x) {
+  Placed<T> put(const Matrix<T>& x) {
     T* to = part<T>(x.ld() * x.cols());
-    if (x.cols() > 0) done(lane_->upload(to, x.ld(), x.data(), x.ld(), x.ld(), x.cols(), sizeof(T)));
-    return to;
+    return {to, upload(to, x.ld(), x.data(), x.ld(), x.ld(), x.cols())};
   }
 
-  /// Brings such a matrix back into `x`, piece by piece through alternating slots.
+  /// Brings such a matrix back into `x`, and drains.
   template <class T>
-  void get(Matrix<T>& x, const T* from) {
-    fetch(x.data(), x.ld(), from, x.ld(), x.ld(), x.cols());
+  void get(Matrix<T>& x, const T* from, const Tickets& after) {
+    fetch(x.data(), x.ld(), from, x.ld(), x.ld(), x.cols(), after);
   }
 
   template <class T>
-  void fetch(T* to, index ldt, const T* from, index lds, index rows, index cols) {
-    const auto most = static_cast<index>(lane_->ring_bytes() / sizeof(T));
-    const index r = std::min(rows, most), c = std::max<index>(1, most / std::max<index>(1, rows));
-    int slot = 0;
-    for (index j = 0; j < cols; j += c)
-      for (index i = 0; i < rows; i += r, slot = 1 - slot) {
-        const index pr = std::min(r, rows - i), pc = std::min(c, cols - j);
-        done(lane_->fetch(slot, from + i + j * lds, lds, pr, pc, sizeof(T)));
-        done(lane_->arrived(slot));
-        const T* packed = static_cast<const T*>(lane_->ring(slot));
-        for (index q = 0; q < pc; ++q)
-          std::memcpy(to + i + (j + q) * ldt, packed + q * pr, static_cast<std::size_t>(pr) * sizeof(T));
-      }
-  }
-
-  static void done(Status status) {
-    if (status != Status::done)
-      throw std::runtime_error("operation failed, status " + std::to_string(static_cast<int>(status)));
+  void fetch(T* to, index ldh, const T* from, index ldd, index rows, index cols, const Tickets& after) {
+    download(to, ldh, from, ldd, rows, cols, after);
+    drain();
   }
 
  private:
-  Lane* lane_;
+  void done(Status status) {
+    if (status == Status::done) return;
+    (void)lane_->drain();
+    throw std::runtime_error("operation failed, status " + std::to_string(static_cast<int>(status)));
+  }
+  Ticket asked(Status status) {
+    done(status);
+    return next_ticket_++;
+  }
+  static Tickets only_real(Tickets after) {
+    std::erase(after, nothing);
+    return after;
+  }
+  static After as_after(const Tickets& tickets) { return {tickets.data(), static_cast<int>(tickets.size())}; }
+
+  const Lease lease_;  ///< outlives the lane
   char* next_;
+  Lane* lane_;
+  Ticket next_ticket_ = 0;
+  std::deque<std::atomic<bool>> landed_;  ///< by download since the last drain
 };
 
 template <class T>
@@ -146,24 +225,24 @@ struct Problem {
     } scalars{{}, alpha, beta};
     g.alpha = &scalars.alpha;
     g.beta = &scalars.beta;
-    g.A = call.put(A);
-    g.B = call.put(B);
-    T* c = call.put(C);
-    g.C = c;
-    Call::done(call.lane().gemm(g));
+    const Placed<T> a = call.put(A), b = call.put(B), c = call.put(C);
+    g.A = a.at;
+    g.B = b.at;
+    g.C = c.at;
+    const Ticket product = call.gemm(g, {a.ready, b.ready, c.ready});
     Matrix<T> result = C;
-    call.get(result, c);
+    call.get(result, c.at, {product});
     return result;
   }
-  Matrix<T> run() {
-    Call call(bytes());
+  Matrix<T> run(std::size_t moves = much) {
+    Call call(bytes(), moves);
     return run(call);
   }
 
   /// Runs and compares; bound as in reference.hpp, gaps bit for bit.
-  void expect_right() {
+  void expect_right(std::size_t moves = much) {
     const auto expected = product(args());
-    const Matrix<T> result = run();
+    const Matrix<T> result = run(moves);
     EXPECT_LE(worst_excess(expected, result), 1.0) << describe(args());
     EXPECT_TRUE(result.canaries_intact()) << "rows between m and ldc written: " << describe(args());
   }
@@ -199,6 +278,7 @@ TEST(Facts, AreFilledIn) {
   EXPECT_LT(strnlen(facts.profile, sizeof facts.profile), sizeof facts.profile);
   EXPECT_GT(facts.memory, 0u);
   EXPECT_LE(facts.memory, memory_limit);
+  EXPECT_GE(facts.piece_bytes, sizeof(std::complex<double>));
 }
 
 // ---- copies
@@ -234,6 +314,11 @@ class Guarded {
   Guarded& operator=(const Guarded&) = delete;
   T* data() { return data_; }
 
+  void make_read_only() {
+    if (mprotect(start_, size_ - static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), PROT_READ))
+      throw std::runtime_error("memory cannot be made read-only");
+  }
+
  private:
   char* start_;
   std::size_t size_;
@@ -249,124 +334,390 @@ TYPED_TEST(Copies, StridedBlocksArriveAndGapsStay) {
   for (const auto& c : cases) {
     SCOPED_TRACE(testing::Message() << c.rows << " x " << c.cols << " lds+" << c.lds_gap << " ldd+" << c.ldd_gap);
     const index lds = c.rows + c.lds_gap;
-    // The source's last column ends at unreadable memory: reading its gap would end the test.
-    Guarded<T> source((c.cols - 1) * lds + c.rows);
+    // The source's last column ends at unreadable memory, and nothing of it can be written: reading its gap, or using
+    // it as room to work in, would end the test.
+    Guarded<T> source((c.cols - 1) * lds + c.rows), back((c.cols - 1) * lds + c.rows);
     Matrix<T> expected(c.rows, c.cols, c.ldd_gap);
     expected.random(11);
     for (index j = 0; j < c.cols; ++j)
       for (index i = 0; i < c.rows; ++i) source.data()[i + j * lds] = expected(i, j);
+    source.make_read_only();
 
-    Call call(room(expected));
     Matrix<T> there(c.rows, c.cols, c.ldd_gap);  // nothing but canaries
-    T* device = call.put(there);
-    Call::done(call.lane().upload(device, expected.ld(), source.data(), lds, c.rows, c.cols, sizeof(T)));
-    call.get(there, device);
+    Call call(room(expected));
+    const Placed<T> device = call.put(there);
+    call.upload(device.at, expected.ld(), source.data(), lds, c.rows, c.cols, {device.ready});
+    call.drain();  // before `there`, the source of the first upload, is written
+    call.get(there, device.at, {});
     EXPECT_TRUE(there == expected) << "uploaded block, or the device's gaps, differ";
 
-    // Back the other way: the block alone, out of its leading dimension, packed in the ring.
-    Matrix<T> packed(c.rows, c.cols);
-    call.fetch(packed.data(), c.rows, device, expected.ld(), c.rows, c.cols);
+    // Back the other way: the block alone, out of its leading dimension and into the program's, up to the last byte.
+    call.fetch(back.data(), lds, device.at, expected.ld(), c.rows, c.cols, {});
+    Guarded<T> untouched((c.cols - 1) * lds + c.rows);
     for (index j = 0; j < c.cols; ++j)
-      for (index i = 0; i < c.rows; ++i) ASSERT_TRUE(same_bits(packed(i, j), expected(i, j))) << i << "," << j;
+      for (index i = 0; i < lds && (i < c.rows || j + 1 < c.cols); ++i)
+        ASSERT_TRUE(same_bits(back.data()[i + j * lds], i < c.rows ? expected(i, j) : untouched.data()[i + j * lds]))
+            << i << "," << j;
   }
 }
 
-TEST(Copy, SourceMayChangeOnceUploadReturns) {
-  const auto slot = [] { return Call().lane().ring_bytes(); }();
-  // Several times what a lane can stage at once, in columns of a quarter slot.
-  const auto rows = static_cast<index>(slot / sizeof(double) / 4);
+TEST(Copy, SourceMayChangeAfterDrain) {
+  // Several times what a lane can stage at once, in columns of a quarter piece.
+  const auto rows = static_cast<index>(piece_bytes() / sizeof(double) / 4);
   Matrix<double> x(rows, 13);
   const Matrix<double> original = x.random(5);
   Call call(room(x));
-  double* device = call.put(x);
+  const double* device = call.put(x).at;
+  call.drain();
   x.fill(-7);
-  call.get(x, device);
+  call.get(x, device, {});
   EXPECT_TRUE(x == original);
 }
 
-TEST(Copy, ColumnsLongerThanARingSlot) {
-  const auto slot = [] { return Call().lane().ring_bytes(); }();
-  const auto rows = static_cast<index>(slot / sizeof(double) * 3 / 2 + 1);
-  Matrix<double> source(rows, 3, 5), there(rows, 3, 3);
+TEST(Copy, ColumnsLongerThanAPiece) {
+  const auto rows = static_cast<index>(piece_bytes() / sizeof(double) * 3 / 2 + 1);
+  const Matrix<double> blank(rows, 3, 3);
+  Matrix<double> source(rows, 3, 5), there = blank, back(rows, 3, 7);
   source.random(6);
-  Call call(room(there));
-  double* device = call.put(there);
-  Call::done(call.lane().upload(device, there.ld(), source.data(), source.ld(), rows, 3, sizeof(double)));
-  call.get(there, device);
+  Call call(room(blank));
+  const auto device = call.put(blank);
+  const Ticket uploaded = call.upload(device.at, there.ld(), source.data(), source.ld(), rows, 3, {device.ready});
+  call.download(back.data(), back.ld(), device.at, there.ld(), rows, 3, {uploaded});
+  call.get(there, device.at, {uploaded});
   EXPECT_TRUE(there.canaries_intact());
+  EXPECT_TRUE(back.canaries_intact());
   for (index j = 0; j < 3; ++j)
-    ASSERT_EQ(std::memcmp(&there(0, j), &source(0, j), static_cast<std::size_t>(rows) * sizeof(double)), 0)
-        << "column " << j;
+    for (const Matrix<double>* x : {&there, &back})
+      ASSERT_EQ(std::memcmp(&(*x)(0, j), &source(0, j), static_cast<std::size_t>(rows) * sizeof(double)), 0)
+          << "column " << j;
 }
 
-// ---- the ring
-
-TEST(Ring, ASlotHoldsWhatItPromises) {
-  const auto elements = static_cast<index>(Call().lane().ring_bytes() / sizeof(double));
+TEST(Copy, APieceHoldsWhatItPromises) {
+  const auto elements = static_cast<index>(piece_bytes() / sizeof(std::complex<double>));
   ASSERT_GE(elements, 1);
-  Matrix<double> x(elements, 1);
-  x.random(7);
-  Call call(room(x));
-  double* device = call.put(x);
-  for (int slot = 0; slot < ring_slots; ++slot) {
-    Call::done(call.lane().fetch(slot, device, elements, elements, 1, sizeof(double)));
-    Call::done(call.lane().arrived(slot));
-    EXPECT_EQ(std::memcmp(call.lane().ring(slot), x.data(), static_cast<std::size_t>(elements) * sizeof(double)), 0)
-        << slot;
+  for (const index cols : {index{1}, elements}) {
+    Matrix<std::complex<double>> x(elements / cols, cols), back(elements / cols, cols);
+    x.random(7);
+    Call call(room(x));
+    const auto device = call.put(x);
+    ASSERT_EQ(call.download(back.data(), back.ld(), device.at, x.ld(), x.rows(), cols, {device.ready}).size(), 1u);
+    call.drain();
+    EXPECT_TRUE(back == x);
   }
 }
 
-TEST(Ring, SlotsKeepWhatWasFetchedWhileTheDeviceGoesOn) {
-  // fetch, overwrite on the device, fetch into the other slot: each slot holds its own moment, whichever is asked
-  // first.
+TEST(Copy, OneColumnMayHaveAnyLeadingDimension) {
+  constexpr index huge = index{1} << 40;
+  for (const index rows : {index{1}, index{1000}, static_cast<index>(piece_bytes() / sizeof(double) + 1)}) {
+    Guarded<double> source(rows), back(rows);
+    Matrix<double> x(rows, 1);
+    x.random(12);
+    std::memcpy(source.data(), x.data(), static_cast<std::size_t>(rows) * sizeof(double));
+    Call call(room(x));
+    auto* device = call.part<double>(rows);
+    const Ticket uploaded = call.upload(device, huge, source.data(), huge, rows, 1);
+    call.fetch(back.data(), huge, device, huge, rows, 1, {uploaded});
+    EXPECT_EQ(std::memcmp(back.data(), x.data(), static_cast<std::size_t>(rows) * sizeof(double)), 0) << rows;
+  }
+}
+
+TEST(Copy, DownloadsLandAndLeaveTheGaps) {
+  // Many at once, of many widths, into one matrix side by side.
+  const index rows = 333, widths[] = {1, 2, 50, 3, 200, 7, 1, 90, 11};
+  index cols = 0;
+  for (const index width : widths) cols += width;
+  Matrix<float> x(rows, cols, 5);
+  x.random(13);
+  for (int time = 0; time < 10; ++time) {
+    Matrix<float> back(rows, cols, 9);
+    Call call(room(x));
+    const auto device = call.put(x);
+    index col = 0;
+    for (const index width : widths) {
+      call.download(&back(0, col), back.ld(), device.at + col * x.ld(), x.ld(), rows, width, {device.ready});
+      col += width;
+    }
+    call.drain();
+    EXPECT_TRUE(back.canaries_intact());
+    for (index j = 0; j < cols; ++j)
+      ASSERT_EQ(std::memcmp(&back(0, j), &x(0, j), static_cast<std::size_t>(rows) * sizeof(float)), 0) << j;
+  }
+}
+
+// ---- what comes after what
+
+constexpr double zero = 0, one = 1, two = 2;
+
+/// C := alpha * A * B + beta * C
+Gemm plain(index m, index n, index k, const double* alpha, const double* a, const double* b, const double* beta,
+           double* c) {
+  return {Precision::d, Op::none, Op::none, m, n, k, alpha, a, m, b, k, beta, c, m};
+}
+
+Matrix<double> identity(index n) {
+  Matrix<double> x(n, n);
+  x.fill(0);
+  for (index i = 0; i < n; ++i) x(i, i) = 1;
+  return x;
+}
+
+/// Products that keep the device longer than the upload of an operand takes, so that a missing wait shows; the host
+/// backend's, by a triple loop, may be small.
+struct Load {
+  bool host = std::string_view(backend->facts().profile) == "host";
+  index n = host ? 192 : 1024;
+  int products = host ? 1 : 60;
+
+  /// d := i * i, over and over.
+  Ticket put_on(Call& call, const double* i, double* d, Tickets after) const {
+    for (int time = 0; time < products; ++time) after = {call.gemm(plain(n, n, n, &one, i, i, &zero, d), after)};
+    return after.front();
+  }
+};
+
+// ---- where memory is, and transfers without staging
+
+TEST(Place, OrdinaryMemoryIsPageable) {
+  std::vector<double> heap(std::size_t{1} << 20);
+  double stack[16];
+  static double global[16];
+  Guarded<double> mapped(100000), constant(1000);
+  constant.make_read_only();
+  for (const bool everywhere : {false, true}) {
+    EXPECT_EQ(backend->place(heap.data(), heap.size() * sizeof(double), everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(heap.data() + 77, 1, everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(stack, sizeof stack, everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(global, sizeof global, everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(mapped.data(), 100000 * sizeof(double), everywhere), Place::pageable);
+    EXPECT_EQ(backend->place(constant.data(), 1000 * sizeof(double), everywhere), Place::pageable);
+    // Nothing is touched to find out: behind `mapped`, nothing is readable.
+    EXPECT_EQ(backend->place(mapped.data() + 100000, 100, everywhere), Place::pageable);
+  }
+}
+
+/// Memory that the program may have got from the device's own libraries, to be looked up in those that the module
+/// brought along.
+struct Reachable {
+  const char* library;
+  const char* allocate;  ///< int (void**, size_t)
+  const char* free;      ///< int (void*)
+  Place place;
+  unsigned flags = 0;  ///< a third argument of the first
+};
+constexpr Reachable reachable[] = {
+    {"libcuda.so.1", "cuMemAllocHost_v2", "cuMemFreeHost", Place::reachable},
+    {"libcuda.so.1", "cuMemAllocManaged", "cuMemFree_v2", Place::reachable, 1},
+    {"libcuda.so.1", "cuMemAlloc_v2", "cuMemFree_v2", Place::on_a_device},
+};
+
+TEST(Direct, CopiesToAndFromWhereTheDeviceReaches) {
+  const bool cuda = backend_name == "cuda";
+  void* library = cuda ? dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD) : nullptr;
+  if (!library) GTEST_SKIP() << "this device reaches nothing but its own memory";
+  const auto set_current = reinterpret_cast<int (*)(void*)>(dlsym(library, "cuCtxSetCurrent"));
+  const auto retain = reinterpret_cast<int (*)(void**, int)>(dlsym(library, "cuDevicePrimaryCtxRetain"));
+  void* context = nullptr;
+  ASSERT_TRUE(set_current && retain && retain(&context, 0) == 0 && set_current(context) == 0);
+  for (const Reachable& r : reachable) {
+    SCOPED_TRACE(r.allocate);
+    const auto allocate = reinterpret_cast<int (*)(void**, std::size_t, unsigned)>(dlsym(library, r.allocate));
+    const auto release = reinterpret_cast<int (*)(void*)>(dlsym(library, r.free));
+    ASSERT_TRUE(allocate && release);
+    constexpr index rows = 300, cols = 170, ldh = 311;
+    constexpr std::size_t bytes = ldh * cols * sizeof(double);
+    void* memory[2] = {};
+    for (void*& m : memory) ASSERT_EQ(allocate(&m, bytes, r.flags), 0);
+    for (const bool everywhere : {false, true}) {
+      EXPECT_EQ(backend->place(memory[0], bytes, everywhere), r.place);
+      EXPECT_EQ(backend->place(static_cast<char*>(memory[0]) + 8, 1, everywhere), r.place);
+    }
+    auto *from = static_cast<double*>(memory[0]), *to = static_cast<double*>(memory[1]);
+    Matrix<double> x(rows, cols, ldh - rows), back(rows, cols, ldh - rows);
+    x.random(14);
+    for (const std::size_t moves : {much, little}) {
+      Call call(3 * room(x), moves);
+      // Through the device's memory into theirs, from there directly to the device and back into the other, and out.
+      const auto first = call.put(x);
+      double* second = call.part<double>(ldh * cols);
+      double* third = call.part<double>(ldh * cols);
+      Tickets after = call.download(from, ldh, first.at, ldh, ldh, cols, {first.ready}, true);
+      const Ticket up = call.upload(second, rows, from, ldh, rows, cols, after, true);
+      const Tickets clear = call.download(to, ldh, first.at, ldh, ldh, cols, {first.ready}, true);
+      after = clear;
+      after.push_back(up);
+      after = call.download(to, ldh, second, rows, rows, cols, after, true);
+      const Ticket last = call.upload(third, ldh, to, ldh, ldh, cols, after, true);
+      call.get(back, third, {last});
+      EXPECT_TRUE(back == x);
+    }
+    for (void* m : memory) EXPECT_EQ(release(m), 0);
+  }
+  set_current(nullptr);
+}
+
+TEST(Order, DrainsMayBeEmptyAndMany) {
+  Call call;
+  call.drain();
+  call.drain();
+  Call(0).drain();
+}
+
+TEST(Order, EachDownloadHoldsItsOwnMoment) {
   const index n = 200;
   Matrix<double> first(n, n), second(n, n);
   first.random(8);
   second.random(9);
-  for (const bool ascending : {true, false}) {
+  for (int time = 0; time < 20; ++time) {
+    Matrix<double> before(n, n), after(n, n);
     Call call(room(first));
-    double* device = call.put(first);
-    Call::done(call.lane().fetch(0, device, n, n, n, sizeof(double)));
-    Call::done(call.lane().upload(device, n, second.data(), n, n, n, sizeof(double)));
-    Call::done(call.lane().fetch(1, device, n, n, n, sizeof(double)));
-    for (const int slot : {ascending ? 0 : 1, ascending ? 1 : 0}) Call::done(call.lane().arrived(slot));
-    const auto bytes = static_cast<std::size_t>(n * n) * sizeof(double);
-    EXPECT_EQ(std::memcmp(call.lane().ring(0), first.data(), bytes), 0);
-    EXPECT_EQ(std::memcmp(call.lane().ring(1), second.data(), bytes), 0);
+    const auto device = call.put(first);
+    const Tickets down = call.download(before.data(), n, device.at, n, n, n, {device.ready});
+    const Ticket up = call.upload(device.at, n, second.data(), n, n, n, down);
+    call.get(after, device.at, {up});
+    ASSERT_TRUE(before == first) << time;
+    ASSERT_TRUE(after == second) << time;
   }
 }
 
-TEST(Lane, RunsOperationsInOrder) {
-  // x := x * I doubled ten times by ten products, operands replaced in between: 2^10 x exactly.
+TEST(Order, ProductsFollowEachOther) {
+  // 2^10 x exactly, to and fro between two blocks.
   const index n = 150;
-  Matrix<double> x(n, n), identity(n, n);
-  identity.fill(0);
-  for (index i = 0; i < n; ++i) identity(i, i) = 1;
-  const Matrix<double> original = x.random(10);
+  Matrix<double> x(n, n);
+  const Matrix<double> original = Matrix<double>(n, n).random(10), unit = identity(n);
   Call call(3 * room(x));
-  double *a = call.put(x), *i = call.put(identity), *c = call.put(x);
-  const double two = 2, zero = 0;
-  for (int step = 0; step < 10; ++step) {
-    Call::done(call.lane().gemm({.precision = Precision::d,
-                                 .transa = Op::none,
-                                 .transb = Op::none,
-                                 .m = n,
-                                 .n = n,
-                                 .k = n,
-                                 .alpha = &two,
-                                 .A = a,
-                                 .lda = n,
-                                 .B = i,
-                                 .ldb = n,
-                                 .beta = &zero,
-                                 .C = c,
-                                 .ldc = n}));
-    call.get(x, c);
-    Call::done(call.lane().upload(a, n, x.data(), n, n, n, sizeof(double)));
-    Call::done(call.lane().upload(c, n, identity.data(), n, n, n, sizeof(double)));
-  }
+  const auto i = call.put(unit), from = call.put(original);
+  double *a = from.at, *c = call.part<double>(n * n);
+  Tickets after{i.ready, from.ready};
+  for (int step = 0; step < 10; ++step, std::swap(a, c))
+    after = {call.gemm(plain(n, n, n, &two, a, i.at, &zero, c), after)};
+  call.get(x, a, after);
   for (index col = 0; col < n; ++col)
     for (index row = 0; row < n; ++row) ASSERT_EQ(x(row, col), 1024 * original(row, col));
+}
+
+TEST(Order, UploadsDoNotOvertakeTheProductThatReadsTheBlock) {
+  // a, times the identity, is replaced over and over, while the product that reads it waits behind others.
+  constexpr int rounds = 12;
+  const Load load;
+  const index n = load.n;
+  const Matrix<double> unit = identity(n);
+  Matrix<double> sources[] = {{n, n}, {n, n}};
+  for (Matrix<double>& x : sources) x.random(static_cast<unsigned>(&x - sources) + 20);
+  std::vector<Matrix<double>> results(rounds, Matrix<double>(n, n));
+  Call call(4 * room(unit));
+  const auto i = call.put(unit);
+  double *a = call.part<double>(n * n), *c = call.part<double>(n * n), *d = call.part<double>(n * n);
+  Ticket product = nothing, loaded = i.ready;
+  Tickets down;  // what was in c before
+  for (int round = 0; round < rounds; ++round) {
+    const Ticket up = call.upload(a, n, sources[round % 2].data(), n, n, n, {product});
+    loaded = load.put_on(call, i.at, d, {i.ready, loaded});
+    Tickets after{i.ready, up, loaded};
+    after.insert(after.end(), down.begin(), down.end());
+    product = call.gemm(plain(n, n, n, &one, a, i.at, &zero, c), after);
+    down = call.download(results[static_cast<std::size_t>(round)].data(), n, c, n, n, n, {product});
+  }
+  call.drain();
+  for (int round = 0; round < rounds; ++round)
+    EXPECT_TRUE(results[static_cast<std::size_t>(round)] == sources[round % 2]) << "round " << round;
+}
+
+TEST(Order, DownloadsGetTheFinishedProductWhileUploadsStream) {
+  const Load load;
+  const index n = load.n;
+  const Matrix<double> unit = identity(n);
+  Matrix<double> x(n, n), result(n, n), stream(n, 2 * n), streamed(n, 2 * n);
+  x.random(30);
+  stream.random(31);
+  const Matrix<double> blank = Matrix<double>(n, n).fill(-1);
+  for (int time = 0; time < 6; ++time) {
+    result.fill(-1);
+    streamed.fill(-1);
+    Call call(4 * room(unit) + room(stream));
+    const auto i = call.put(unit), a = call.put(x), c = call.put(blank);
+    auto* d = call.part<double>(n * n);
+    auto* s = call.part<double>(2 * n * n);
+    const Ticket first = call.upload(s, n, stream.data(), n, n, n);
+    const Ticket loaded = load.put_on(call, i.at, d, {i.ready});
+    const Ticket product =
+        call.gemm(plain(n, n, n, &one, a.at, i.at, &zero, c.at), {a.ready, i.ready, c.ready, loaded});
+    const Ticket second = call.upload(s + n * n, n, stream.data() + n * n, n, n, n);
+    call.download(result.data(), n, c.at, n, n, n, {product});
+    call.get(streamed, s, {first, second});
+    ASSERT_TRUE(result == x) << "time " << time;
+    ASSERT_TRUE(streamed == stream) << "time " << time;
+  }
+}
+
+/// c := (step + 1) x b - c, 200 times, with x in one of two blocks that are replaced in turn, and c brought down now
+/// and then.  In small integers: exact in any order.
+void chain(unsigned seed) {
+  constexpr int steps = 200, sources = 7, seldom = 20;
+  constexpr index m = 400, n = 3, k = 100;
+  const auto integers = [&seed](Matrix<double> x) {
+    x.random(++seed);
+    for (index j = 0; j < x.cols(); ++j)
+      for (index i = 0; i < x.rows(); ++i) x(i, j) = std::round(4 * x(i, j));
+    return x;
+  };
+  std::vector<Matrix<double>> x, expected, results;
+  for (int s = 0; s < sources; ++s) x.push_back(integers({m, k}));
+  const Matrix<double> b = integers({k, n}), c = integers({m, n});
+  const double minus_one = -1;
+  std::vector<double> alphas(steps);
+  for (int step = 0; step < steps; ++step) alphas[static_cast<std::size_t>(step)] = step + 1;
+
+  Matrix<double> here = c;
+  for (std::size_t step = 0; step < steps; ++step) {
+    naive(plain(m, n, k, &alphas[step], x[step % sources].data(), b.data(), &minus_one, here.data()));
+    if (step % seldom == seldom - 1) expected.push_back(here);
+  }
+
+  results.assign(expected.size(), Matrix<double>(m, n));
+  Call call(room(b) + room(c) + 2 * room(x[0]));
+  const auto there_b = call.put(b), there_c = call.put(c);
+  double* blocks[] = {call.part<double>(m * k), call.part<double>(m * k)};
+  Ticket readers[] = {nothing, nothing};
+  Tickets after{there_b.ready, there_c.ready};
+  for (std::size_t step = 0; step < steps; ++step) {
+    double* block = blocks[step % 2];
+    Ticket& reader = readers[step % 2];
+    after.push_back(call.upload(block, m, x[step % sources].data(), m, m, k, {reader}));
+    reader = call.gemm(plain(m, n, k, &alphas[step], block, there_b.at, &minus_one, there_c.at), after);
+    after = {reader};
+    if (step % seldom == seldom - 1)
+      for (const Ticket down : call.download(results[step / seldom].data(), m, there_c.at, m, m, n, {reader}))
+        after.push_back(down);
+  }
+  call.drain();
+  for (std::size_t r = 0; r < results.size(); ++r)
+    if (!(results[r] == expected[r])) throw std::runtime_error("wrong after " + std::to_string((r + 1) * seldom));
+}
+
+TEST(Order, AChainOfProductsAndUploads) { chain(0); }
+
+TEST(Order, AReleasedLaneLeavesNothingBehind) {
+  // No drain: release does it, and then the memory goes away at once.
+  const index n = 200;
+  Matrix<double> x(n, n);
+  x.random(40);
+  const Matrix<double> unit = identity(n);
+  const auto bytes = static_cast<std::size_t>(n * n) * sizeof(double);
+  for (int time = 0; time < 6; ++time) {
+    Guarded<double> up(n * n), down(n * n);
+    std::memcpy(up.data(), x.data(), bytes);
+    {
+      Call call(3 * room(x));
+      const auto i = call.put(unit);
+      double *a = call.part<double>(n * n), *c = call.part<double>(n * n);
+      const Ticket uploaded = call.upload(a, n, up.data(), n, n, n);
+      const Ticket product = call.gemm(plain(n, n, n, &one, a, i.at, &zero, c), {uploaded, i.ready});
+      call.download(down.data(), n, c, n, n, n, {product});
+      for (int more = 0; more < 5; ++more) call.upload(a, n, up.data(), n, n, n, {product});
+    }
+    ASSERT_EQ(std::memcmp(down.data(), x.data(), bytes), 0) << "time " << time;
+  }
+  Problem<double>(Op::none, Op::none, 20, 30, 40, 1, 0).expect_right();
 }
 
 // ---- products
@@ -397,6 +748,20 @@ TYPED_TEST(Products, EveryTransposeScalarAndSize) {
             p.expect_right();
             if (testing::Test::HasFailure()) return;
           }
+}
+
+TYPED_TEST(Products, OfLittleDataAreRightToo) {
+  using T = TypeParam;
+  for (const Op ta : ops)
+    for (const Op tb : ops)
+      for (const auto& [m, n, k] : {std::array<index, 3>{1, 1, 1}, std::array<index, 3>{17, 13, 11},
+                                    std::array<index, 3>{65, 33, 64}, std::array<index, 3>{5, 4, 0}}) {
+        Problem<T> p(ta, tb, m, n, k, this->some_alpha, this->some_beta);
+        p.expect_right(little);
+        const Matrix<T> by_threads = p.run();
+        EXPECT_TRUE(p.run(little) == by_threads) << "not the same bits: " << describe(p.args());
+        if (testing::Test::HasFailure()) return;
+      }
 }
 
 TYPED_TEST(Products, LargerThanTiles) {
@@ -474,36 +839,74 @@ TYPED_TEST(Products, RepeatBitForBit) {
 
 // ---- memory and many lanes
 
-TEST(Memory, LeasesAreAlignedAndWholeAndMayBeLarge) {
-  const std::size_t bytes = backend->facts().memory / 4 * 3;
-  Call call(bytes);
-  auto* start = call.part<unsigned char>(0);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(start) % 256, 0u);
-  // Its last bytes are there.
-  Matrix<double> x(16, 4), back(16, 4);
-  x.random(3);
-  auto* last = reinterpret_cast<double*>(start + bytes / 256 * 256 - 16 * 4 * sizeof(double));
-  Call::done(call.lane().upload(last, 16, x.data(), 16, 16, 4, sizeof(double)));
-  call.fetch(back.data(), 16, last, 16, 16, 4);
-  EXPECT_TRUE(back == x);
+/// Whether these bytes of the device hold what they are given.
+void expect_usable(char* begin, std::size_t bytes, unsigned seed) {
+  ASSERT_GE(bytes, 16 * 4 * sizeof(double));
+  Matrix<double> x(16, 4), y(16, 4), back(16, 4);
+  x.random(seed);
+  y.random(seed + 1);
+  auto* first = reinterpret_cast<double*>(begin);
+  auto* last = reinterpret_cast<double*>(begin + bytes / 256 * 256 - 16 * 4 * sizeof(double));
+  for (const std::size_t moves : {much, little}) {
+    Call call(0, moves);
+    const Ticket up = call.upload(first, 16, x.data(), 16, 16, 4),
+                 second = call.upload(last, 16, y.data(), 16, 16, 4, {up});
+    call.fetch(back.data(), 16, last, 16, 16, 4, {second});
+    EXPECT_TRUE(back == y);
+    if (last < first + 16 * 4) continue;
+    call.fetch(back.data(), 16, first, 16, 16, 4, {});
+    EXPECT_TRUE(back == x);
+  }
 }
 
-TEST(Memory, TooLargeALeaseFailsAndTheDeviceStaysUsable) {
-  for (const std::size_t bytes : {backend->facts().memory + 1, SIZE_MAX / 2}) {
-    {
-      Call call;
-      void* memory = nullptr;
-      EXPECT_EQ(call.lane().lease(bytes, memory), Status::no_memory) << bytes << " of " << backend->facts().memory;
-      // The same lane, with less.
-      ASSERT_EQ(call.lane().lease(4096, memory), Status::done);
-    }
+TEST(Memory, IsAlignedAndWholeAndMayBeLarge) {
+  const std::size_t large = backend->facts().memory / 4 * 3;
+  for (const std::size_t bytes : {std::size_t{512}, std::size_t{513}, std::size_t{100001}, large}) {
+    const Lease lease(bytes);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(lease.memory()) % 256, 0u) << bytes;
+    expect_usable(lease.memory(), bytes, 3);  // to its last bytes
+  }
+}
+
+TEST(Memory, OfSeveralAllocationsIsNotShared) {
+  std::deque<Lease> leases;
+  std::vector<std::pair<char*, std::size_t>> parts;
+  for (const std::size_t bytes : {1, 256, 255, 512, 4096, 100000, 3, 1 << 20})
+    parts.emplace_back(leases.emplace_back(bytes).memory(), bytes);
+  for (const auto& [x, x_bytes] : parts)
+    for (const auto& [y, y_bytes] : parts) EXPECT_TRUE(x == y || x + x_bytes <= y || y + y_bytes <= x);
+  for (const auto& [at, bytes] : parts) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(at) % 256, 0u) << bytes;
+}
+
+TEST(Memory, TooMuchOfItFailsAndTheDeviceStaysUsable) {
+  for (const std::size_t bytes : {std::size_t{1} << 48, SIZE_MAX / 2, SIZE_MAX - 4096}) {
+    void* memory = nullptr;
+    EXPECT_EQ(backend->allocate(bytes, memory), Status::no_memory) << bytes;
+    const Lease less(4096);
+    expect_usable(less.memory(), 4096, 8);
     Problem<double>(Op::none, Op::none, 20, 30, 40, 1, 0).expect_right();
   }
 }
 
-TEST(Memory, ComesBackWithTheLane) {
-  // More in all than there is; whatever leaked would show as no_memory or as waiting for ever.
+TEST(Memory, ComesBack) {
+  // More in all than there is; whatever leaked would show as no_memory.
+  for (int time = 0; time < 20; ++time) Lease(backend->facts().memory / 4 * 3);
   for (int time = 0; time < 20; ++time) Call call(backend->facts().memory / 4 * 3);
+}
+
+TEST(Memory, StaysWhereLanesComeAndGo) {
+  // Copies outlive calls: what one lane has left there the next ones find.
+  Matrix<double> x(40, 30, 2), back(40, 30, 2);
+  x.random(50);
+  const Lease lease(room(x));
+  auto* at = reinterpret_cast<double*>(lease.memory());
+  Call(0).upload(at, x.ld(), x.data(), x.ld(), x.ld(), x.cols());  // released without a drain
+  for (const std::size_t moves : {much, little, much}) {
+    back.fill(-1);
+    Call call(0, moves);
+    call.get(back, at, {});
+    EXPECT_TRUE(back == x);
+  }
 }
 
 /// Runs `work(thread)` on 8 threads that begin together, and reports what they throw.
@@ -525,21 +928,24 @@ void on_threads(const std::function<void(int)>& work) {
   for (const auto& problem : problems) EXPECT_EQ(problem, "");
 }
 
-TEST(Memory, LeasesThatDoNotFitTogetherWaitForEachOther) {
-  const std::size_t bytes = backend->facts().memory / 5 * 3;
-  std::atomic<std::size_t> leased{0}, most{0};
-  on_threads([&](int) {
-    for (int time = 0; time < 3; ++time) {
-      Call call(bytes);
-      const std::size_t now = leased.fetch_add(bytes) + bytes;
-      std::size_t seen = most.load();
-      while (now > seen && !most.compare_exchange_weak(seen, now)) {
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      leased.fetch_sub(bytes);
+TEST(Memory, IsGivenToManyThreadsAtOnce) {
+  const std::size_t most = backend->facts().memory / 32;
+  on_threads([most](int t) {
+    std::deque<Lease> kept;
+    for (int time = 0; time < 20; ++time) {
+      const Lease& mine = kept.emplace_back(most / static_cast<std::size_t>(1 + (t + time) % 5));
+      expect_usable(mine.memory(), 4096, static_cast<unsigned>(100 * t + time));
+      if (time % 3 == 2) kept.clear();  // allocated in the middle of what others do
     }
   });
-  EXPECT_LE(most.load(), backend->facts().memory) << "leased at one time";
+}
+
+TEST(Lanes, OfLittleDataAmongOthers) {
+  on_threads([](int t) {
+    Problem<double> p(ops[t % 3], ops[t / 3], 20 + t, 31, 17, 0.5, -2);
+    p.A.random(static_cast<unsigned>(t));
+    for (int time = 0; time < 20; ++time) p.expect_right(t % 2 ? much : little);
+  });
 }
 
 TEST(Lanes, EightThreadsAtOnce) {
@@ -561,6 +967,10 @@ TEST(Lanes, EightThreadsAtOnce) {
       if (!(mine.run() == alone[static_cast<std::size_t>(t)])) ++wrong;  // the same bits as alone
   });
   EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(Lanes, EightChainsAtOnce) {
+  on_threads([](int t) { chain(1000 * static_cast<unsigned>(t)); });
 }
 
 std::string beside_this_program() {

@@ -32,8 +32,12 @@ struct Call {
   Decision decide() const { return blaslift::decide(product, facts, policy); }
 };
 
+/// A CPU that needs 3 ms for the call above: less than the device with all of its transfers, more than without.
+constexpr double rate_between = 0.7158e12;
+
 /// Circumstances in the order of their precedence: each, where it holds, settles the call whatever comes behind it.
-/// One exception: a forced call is never too small.
+/// Three exceptions: a forced call is never too small, and only where the device is open can it be known that operands
+/// are in its memory, or be worth keeping them there.
 struct Circumstance {
   Reason reason;
   Route route;
@@ -46,11 +50,17 @@ constexpr Circumstance circumstances[] = {
     {Reason::nothing, Route::cpu, [](Call& c) { c.product.alpha_zero = true; }},
     {Reason::overlap, Route::cpu, [](Call& c) { c.product.overlaps = true; }},
     {Reason::measuring, Route::cpu, [](Call& c) { c.policy.measuring = true; }},
+    {Reason::device_memory, Route::device, [](Call& c) { c.facts.device_memory = true; }},
     {Reason::small, Route::cpu, [](Call& c) { c.product.m = c.product.n = c.product.k = 255; }},
     {Reason::no_device, Route::cpu, [](Call& c) { c.facts.device = DeviceState::absent; }},
     {Reason::forced, Route::device, [](Call& c) { c.policy.forced = true; }},
-    // A CPU that needs 0.2 ms, less than the device's latency and bus.
-    {Reason::transfers, Route::cpu, [](Call& c) { c.facts.cpu_rate = 1e13; }},
+    {Reason::reuse, Route::device,
+     [](Call& c) {
+       c.facts.cpu_rate = rate_between;
+       c.facts.reusable = 1e9;
+       c.facts.missed_reuse = 1;
+     }},
+    {Reason::transfers, Route::cpu, [](Call& c) { c.facts.cpu_rate = rate_between; }},
     // Saves 2.1 s a call: not yet worth a start-up of an hour.
     {Reason::startup, Route::cpu,
      [](Call& c) {
@@ -82,16 +92,18 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
     Call call;
     for (unsigned i = 0; i < count; ++i)
       if (subset >> i & 1) circumstances[i].holds(call);
-    auto is_small = [](const Circumstance& x) { return x.reason == Reason::small; };
-    const Circumstance* first = circumstances + __builtin_ctz(subset);
-    if (is_small(*first) && call.policy.forced) {
-      const auto behind = subset >> (first - circumstances + 1);
-      first += 1 + __builtin_ctz(behind);
-    }
+    const bool open = call.facts.device == DeviceState::ready;
+    auto void_here = [&](const Circumstance& x) {
+      return (x.reason == Reason::small && call.policy.forced) || (x.reason == Reason::device_memory && !open);
+    };
+    const Circumstance* first = circumstances;
+    while (first < circumstances + count && (!(subset >> (first - circumstances) & 1) || void_here(*first))) ++first;
+    Reason reason = first->reason;
+    Route route = first->route;
+    if (reason == Reason::reuse && !open) reason = Reason::transfers, route = Route::cpu;
     const Decision d = call.decide();
-    ASSERT_EQ(d.reason, first->reason) << "subset " << subset << ": " << text_of(d.reason) << ", not "
-                                       << text_of(first->reason);
-    ASSERT_EQ(d.route, first->route);
+    ASSERT_EQ(d.reason, reason) << "subset " << subset << ": " << text_of(d.reason) << ", not " << text_of(reason);
+    ASSERT_EQ(d.route, route);
   }
 }
 
@@ -134,15 +146,143 @@ TEST(Decide, PredictsFromFlopsBytesAndRates) {
   call.facts.slowdown = 2;
   Decision d = call.decide();
   EXPECT_DOUBLE_EQ(d.cpu_seconds, 3.0);
-  EXPECT_DOUBLE_EQ(d.device_seconds, 2 * (1e-4 + 72e6 / 1e10 + 16e6 / 1e10 + 12e9 / 1e12));
+  EXPECT_DOUBLE_EQ(d.device_seconds, 2 * (1e-4 + 12e9 / 1e12 + (72e6 / 1e10 + 16e6 / 1e10) / 8));
   EXPECT_DOUBLE_EQ(d.saving(), d.cpu_seconds - d.device_seconds);
   call.product.beta_zero = false;  // now C goes in, too
-  EXPECT_DOUBLE_EQ(call.decide().device_seconds, 2 * (1e-4 + 88e6 / 1e10 + 16e6 / 1e10 + 12e9 / 1e12));
+  EXPECT_DOUBLE_EQ(call.decide().device_seconds, 2 * (1e-4 + 12e9 / 1e12 + (88e6 / 1e10 + 16e6 / 1e10) / 8));
   call.product.routine = Routine::zgemm;  // 8 flops, 16 bytes
   call.product.precision = Precision::z;
   d = call.decide();
   EXPECT_DOUBLE_EQ(d.cpu_seconds, 12.0);
-  EXPECT_DOUBLE_EQ(d.device_seconds, 2 * (1e-4 + 176e6 / 1e10 + 32e6 / 1e10 + 48e9 / 1e12));
+  EXPECT_DOUBLE_EQ(d.device_seconds, 2 * (1e-4 + 48e9 / 1e12 + (176e6 / 1e10 + 32e6 / 1e10) / 8));
+}
+
+TEST(Decide, WhatIsThereNeedNotMove) {
+  Call call;
+  call.product = {Routine::dgemm, Precision::d, 1000, 2000, 3000, false, false, false};  // 88 MB in, 16 MB out
+  call.facts.spared = 50e6;
+  EXPECT_DOUBLE_EQ(call.decide().device_seconds, 1e-4 + 12e9 / 1e12 + (38e6 / 1e10 + 16e6 / 1e10) / 8);
+  for (const double all_and_more : {88e6, 100e6}) {
+    call.facts.spared = all_and_more;
+    EXPECT_DOUBLE_EQ(call.decide().device_seconds, 1e-4 + 12e9 / 1e12 + 16e6 / 1e10 / 8);
+  }
+  // And so a call that would stay goes.
+  Call between;
+  between.facts.cpu_rate = rate_between;
+  EXPECT_EQ(between.decide().reason, Reason::transfers);
+  between.facts.spared = between.product.bytes_in();
+  EXPECT_EQ(between.decide().reason, Reason::faster);
+}
+
+TEST(Decide, OperandsInDeviceMemoryGoThereWhateverItCosts) {
+  for (const index n : {1, 255, 1024})
+    for (const double cpu_rate : {1e9, 1e15}) {
+      Call call;
+      call.product = cube(n);
+      call.facts.cpu_rate = cpu_rate;
+      call.facts.device_memory = true;
+      EXPECT_EQ(call.decide().reason, Reason::device_memory);
+      EXPECT_EQ(call.decide().route, Route::device);
+      call.facts.device = DeviceState::absent;
+      EXPECT_EQ(call.decide().route, Route::cpu);
+    }
+}
+
+TEST(Decide, CopiesAreBoughtOnceTheSavingsMissedReachTheirPrice) {
+  Call call;
+  call.facts.cpu_rate = rate_between;
+  const double loss = -call.decide().saving();
+  ASSERT_GT(loss, 0);
+  call.facts.reusable = call.product.bytes_in();
+  const Decision stays = call.decide();
+  EXPECT_EQ(stays.reason, Reason::transfers);
+  Call spared = call;
+  spared.facts.spared = call.facts.reusable;
+  EXPECT_DOUBLE_EQ(stays.reuse_seconds, spared.decide().saving());
+  ASSERT_LT(stays.reuse_seconds, loss);
+  call.facts.missed_reuse = loss - stays.reuse_seconds * 1.001;
+  EXPECT_EQ(call.decide().reason, Reason::transfers);
+  call.facts.missed_reuse = loss - stays.reuse_seconds * 0.999;
+  EXPECT_EQ(call.decide().reason, Reason::reuse);
+  EXPECT_EQ(call.decide().route, Route::device);
+  // Never where the device is not open, where routes are fixed, or where copies would not help.
+  call.facts.missed_reuse = 1e9;
+  Call unopened = call, fixed = call, hopeless = call, absent = call;
+  unopened.facts.device = DeviceState::unopened;
+  absent.facts.device = DeviceState::absent;
+  fixed.policy.fixed = true;
+  static constexpr Profile as_fast_as_between = [] {
+    Profile p = profile;
+    p.cpu_rate[static_cast<int>(Precision::d)] = rate_between;
+    return p;
+  }();
+  fixed.facts.profile = &as_fast_as_between;
+  hopeless.facts.cpu_rate = 1e13;
+  for (const Call* c : {&unopened, &fixed, &hopeless}) EXPECT_EQ(c->decide().reason, Reason::transfers);
+  EXPECT_EQ(absent.decide().reason, Reason::no_device);
+}
+
+TEST(Decide, BuyingCopiesCostsAtMostTwiceTheBestChoiceInHindsight) {
+  // The same operands again and again, as impl/gemm.cpp would count: at every moment the calls so far have cost no more
+  // than twice what the CPU alone, or copies from the first call on, would have.
+  std::mt19937 bits(6);
+  double worst = 0;
+  int bought = 0;
+  for (int sequence = 0; sequence < 2000; ++sequence) {
+    auto uniform = [&bits](double low, double high) { return std::uniform_real_distribution(low, high)(bits); };
+    Call call;
+    auto size = [&] { return static_cast<index>(uniform(256, 3000)); };
+    call.product = {Routine::dgemm, Precision::d, size(), size(), size(), false, uniform(0, 1) < 0.5, false};
+    const double reusable = uniform(0.1, 1) * call.product.bytes_in(), first = call.decide().device_seconds;
+    call.facts.spared = reusable;
+    const double later = call.decide().device_seconds;
+    call.facts.spared = 0;
+    const double cpu = later + uniform(0, 1.1) * (first - later);
+    call.facts.cpu_rate = call.product.flops() / cpu;
+    double online = 0, missed = 0;
+    bool there = false;
+    for (int calls = 1; calls < 300; ++calls) {
+      call.facts.spared = there ? reusable : 0;
+      call.facts.reusable = there ? 0 : reusable;
+      call.facts.missed_reuse = missed;
+      const Decision d = call.decide();
+      online += d.route == Route::device ? d.device_seconds : d.cpu_seconds;
+      there |= d.route == Route::device;
+      if (d.route == Route::cpu) missed += d.reuse_seconds;
+      const double best = std::min(calls * cpu, first + (calls - 1) * later);
+      ASSERT_LE(online, 2 * best * (1 + 1e-9)) << "sequence " << sequence << ", call " << calls;
+      worst = std::max(worst, online / best);
+    }
+    bought += there;
+  }
+  EXPECT_GT(bought, 1000);
+  EXPECT_GT(worst, 1.2);  // the sequences are such that waiting and buying both have a price
+}
+
+TEST(Decide, CopiesAreLookedAtOnlyWhereTheyCouldMatter) {
+  Call call;
+  auto matter = [&call] { return copies_matter(call.product, call.facts, call.policy, call.decide()); };
+  EXPECT_TRUE(matter()) << "it goes to the device anyway";
+  call.policy.forced = true;
+  EXPECT_TRUE(matter());
+  call.policy.fixed = true;
+  EXPECT_FALSE(matter()) << "what was kept must not show in a fixed route";
+  call = {};
+  call.facts.cpu_rate = rate_between;
+  EXPECT_EQ(call.decide().route, Route::cpu);
+  EXPECT_TRUE(matter()) << "without transfers it would go";
+  call.policy.fixed = true;
+  EXPECT_FALSE(matter());
+  call = {};
+  call.facts.cpu_rate = 1e13;
+  EXPECT_FALSE(matter()) << "the device loses even without transfers";
+  for (const Circumstance& x : circumstances) {
+    call = {};
+    x.holds(call);
+    if (x.route == Route::cpu && x.reason != Reason::transfers) {
+      EXPECT_FALSE(matter()) << text_of(x.reason);
+    }
+  }
 }
 
 TEST(Decide, EveryPrecisionHasItsOwnRate) {
@@ -155,7 +295,9 @@ TEST(Decide, EveryPrecisionHasItsOwnRate) {
     call.product.precision = static_cast<Precision>(p);
     const Decision d = call.decide();
     const double moved = (call.product.bytes_in() + call.product.bytes_out()) / profile.in_rate;
-    EXPECT_DOUBLE_EQ(d.device_seconds, profile.latency_seconds + moved + call.product.flops() / (1e12 * (p + 1)));
+    const double computed = call.product.flops() / (1e12 * (p + 1));
+    EXPECT_DOUBLE_EQ(d.device_seconds,
+                     profile.latency_seconds + std::max(moved, computed) + std::min(moved, computed) / 8);
     EXPECT_DOUBLE_EQ(d.cpu_seconds, call.product.flops() / (1e9 * (p + 1)));
   }
 }
@@ -282,7 +424,7 @@ TEST(Decide, IsPrintable) {
   call.product = {Routine::dgemm, Precision::d, 1000, 2000, 3000, false, true, false};
   call.facts.cpu_rate = 4e9;
   EXPECT_EQ(to_string(call.product, call.decide()),
-            "dgemm m=1000 n=2000 k=3000 beta=0 -> device: faster on the device (cpu 3e+03 ms, device 20.9 ms)");
+            "dgemm m=1000 n=2000 k=3000 beta=0 -> device: faster on the device (cpu 3e+03 ms, device 13.2 ms)");
   call.product.alpha_zero = true;
   EXPECT_EQ(to_string(call.product, call.decide()),
             "dgemm m=1000 n=2000 k=3000 alpha=0 beta=0 -> cpu: nothing to multiply");

@@ -36,8 +36,9 @@ Read read(std::vector<std::string> settings) {
 std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
-       << " fixed=" << o.fixed << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback
-       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
+       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " memory=" << o.memory
+       << " report='" << o.report << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='"
+       << o.counters << "' measure=" << o.measure;
   return text.str();
 }
 
@@ -69,6 +70,9 @@ constexpr Accepted accepted[] = {
      }},
     {"BLASLIFT_DECISION", "learned", [](Options&) {}},
     {"BLASLIFT_DECISION", "fixed", [](Options& o) { o.fixed = true; }},
+    {"BLASLIFT_RESIDENCY", "auto", [](Options&) {}},
+    {"BLASLIFT_RESIDENCY", "off", [](Options& o) { o.residency = ResidencyMode::off; }},
+    {"BLASLIFT_RESIDENCY", "always", [](Options& o) { o.residency = ResidencyMode::always; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -95,6 +99,7 @@ constexpr struct {
     {"BLASLIFT_BACKEND", {"", "gpu", "CUDA", "hos", "hostt"}},
     {"BLASLIFT_FORCE", {"dgem", "dgemm;sgemm", "dgemm,nothing", "dgemm, sgemm", ",dgemm", "dgemm,,sgemm", "emm", "m"}},
     {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
+    {"BLASLIFT_RESIDENCY", {"", "on", "Always", "automatic", "offf", "auto "}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},
@@ -118,7 +123,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 5);
+  EXPECT_EQ(spelled, 6);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

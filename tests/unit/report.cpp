@@ -28,6 +28,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   c->forwarded_reason = Reason::small;
   std::strcpy(c->command, "legacy_app");
   c->backend.set("cuda");
+  c->residency.set("on");
   c->device.set(device);
   c->library.set("/usr/lib/libblas.so.3");
   c->library_found_by.set("the caller's own libraries");
@@ -37,6 +38,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   dgemm.device_ns = 250000000;
   dgemm.bytes_in = 3000000000;
   dgemm.bytes_out = 999;
+  dgemm.bytes_spared = 2500000;
   stayed(*c, Routine::dgemm, Reason::transfers) = 5;
   stayed(*c, Routine::dgemm, Reason::failed) = 1;
   c->slots[3].forwarded[static_cast<int>(Routine::dgemm)] = 3;
@@ -67,6 +69,8 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_DOUBLE_EQ(dgemm.cpu_seconds, 3);
   EXPECT_DOUBLE_EQ(dgemm.device_seconds, 0.5);
   EXPECT_EQ(dgemm.bytes_in, 6e9);
+  EXPECT_EQ(dgemm.bytes_spared, 5e6);
+  EXPECT_EQ(s.residency, "on");
   EXPECT_EQ(s.routines[static_cast<int>(Routine::dsymv)].stayed[static_cast<int>(Reason::no_route)], 6u)
       << "forwarded calls of a routine without a route";
 }
@@ -101,10 +105,54 @@ TEST(Text, SaysEverythingInAFewLines) {
             "blaslift: NVIDIA H100 80GB HBM3 (cuda)\n"
             "blaslift: it was lost\n"
             "blaslift: warning: a switch\n"
-            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in, 999 B out; 10 on the CPU: 1.500 s, too "
+            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in (2.50 MB spared), 999 B out; 10 on the "
+            "CPU: 1.500 s, too "
             "small 4, "
             "transfers cost more than they save 5, device failed, finished on the CPU 1\n"
             "blaslift: dsymv   3 calls; 3 on the CPU: no route yet 3\n");
+}
+
+TEST(Text, SaysWhyNothingIsKeptUnlessTheUserWantsThat) {
+  const struct {
+    const char* state;
+    const char* line;
+  } cases[] = {{"on", ""},
+               {"", ""},
+               {"off: switched off", ""},
+               {"off: the kernel is older than Linux 6.7",
+                "blaslift: operands are sent anew in every call: the kernel is older than Linux 6.7\n"}};
+  for (const auto& c : cases) {
+    const auto plain = a_process();
+    Summary s = summary_of({plain.get()});
+    s.residency = "";
+    const std::string without = to_text(s);
+    s.residency = c.state;
+    const std::string with = to_text(s), first = without.substr(0, without.find('\n') + 1);
+    EXPECT_EQ(with, first + c.line + without.substr(first.size()));
+  }
+}
+
+TEST(Text, LeavesOutWhatWasNotSpared) {
+  const auto c = a_process();
+  c->routines[static_cast<int>(Routine::dgemm)].bytes_spared = 0;
+  const std::string text = to_text(summary_of({c.get()}));
+  EXPECT_EQ(text.find("spared"), std::string::npos) << text;
+  EXPECT_NE(text.find("3.00 GB in, 999 B out"), std::string::npos) << text;
+}
+
+TEST(Summary, HasTheFirstProcessesResidencyThatOpenedADevice) {
+  const auto without = a_process(), off = a_process(), on = a_process();
+  // a_process() says "on", and a note is written but once.
+  auto set = [](Counters& c, const char* text) {
+    auto fresh = std::make_unique<Counters>();
+    fresh->residency.set(text);
+    std::memcpy(static_cast<void*>(&c.residency), static_cast<const void*>(&fresh->residency), sizeof c.residency);
+  };
+  set(*without, "");
+  set(*off, "off: not here");
+  EXPECT_EQ(summary_of({without.get(), off.get(), on.get()}).residency, "off: not here");
+  EXPECT_EQ(summary_of({on.get(), off.get()}).residency, "on");
+  EXPECT_EQ(summary_of({without.get()}).residency, "");
 }
 
 TEST(Text, EveryLineIsSigned) {
@@ -128,13 +176,13 @@ TEST(Json, HoldsTheCountersNumbers) {
   EXPECT_EQ(j, json::parse(R"({
     "pid": 4711, "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
     "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3", "detail": "none",
-    "warning": "switch",
+    "residency": "on", "warning": "switch",
     "routines": {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "bytes_in": 3000000000,
-                "bytes_out": 999, "stayed": {"too small": 4, "transfers cost more than they save": 5,
+                "bytes_out": 999, "bytes_spared": 2500000, "stayed": {"too small": 4, "transfers cost more than they save": 5,
                                              "device failed, finished on the CPU": 1}},
       "dsymv": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
-                "stayed": {"no route yet": 3}}}})"));
+                "bytes_spared": 0, "stayed": {"no route yet": 3}}}})"));
 }
 
 TEST(Json, OfATreeNamesNoProcess) {

@@ -6,6 +6,7 @@
 
 #include "compat/library.hpp"
 #include "impl/device.hpp"
+#include "impl/tracker.hpp"
 #include "tools/cli/launch.hpp"
 
 namespace blaslift::cli {
@@ -19,7 +20,8 @@ struct Opened {
 Opened open_backend(const Options& options, const char* name) {
   Opened opened;
   const LocalRank local = local_rank();
-  opened.backend = open_module(library_directory(), name, {options.memory, local.rank, local.size}, opened.why);
+  opened.backend = open_module(library_directory(), name,
+                               {options.memory, local.rank, local.size, nullptr, nullptr, nullptr}, opened.why);
   return opened;
 }
 
@@ -72,6 +74,9 @@ void print_info(const Options& options, bool profile_only) {
   else
     std::printf("device: none: %s\n        calls pass through; --backend host runs the schedules on the CPU\n",
                 opened.why.c_str());
+  std::string why;
+  const bool tracks = open_tracker(why) != nullptr;
+  std::printf("copies kept between calls: %s%s\n", tracks ? "yes, this kernel tracks writes" : "no: ", why.c_str());
   if (const std::string foreign = foreign_switches(); !foreign.empty()) std::printf("warning: %s\n", foreign.c_str());
 
   std::printf("\nlibrary underneath, for a program linked with these names\n  ");

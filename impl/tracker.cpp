@@ -1,0 +1,283 @@
+#include "impl/tracker.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string_view>
+
+namespace blaslift {
+namespace {
+
+// The kernel's interface, Linux 6.7; headers of older systems do not have it.
+namespace kernel {
+struct Region {
+  std::uint64_t start, end, categories;
+};
+struct Scan {
+  std::uint64_t size, flags, start, end, walk_end, vec, vec_len, max_pages;
+  std::uint64_t category_inverted, category_mask, category_anyof_mask, return_mask;
+};
+constexpr unsigned long pagemap_scan = _IOWR('f', 16, Scan);
+constexpr std::uint64_t scan_protect = 1;  // what matches and is written
+constexpr std::uint64_t page_tracked = 1, page_written = 2, page_present = 8, page_swapped = 16;
+constexpr std::uint64_t feature_pagefault_flag = 1, feature_unpopulated = 1 << 13, feature_async = 1 << 15;
+constexpr int user_mode_only = 1;
+}  // namespace kernel
+
+std::string failed(const char* what) { return std::string(what) + ": " + std::strerror(errno); }
+
+std::string contents(const char* path) {
+  std::string text;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
+  char part[8192];
+  for (ssize_t n; (n = read(fd, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
+  close(fd);
+  return text;
+}
+
+/// A line of /proc/self/maps.
+struct Mapping {
+  Range range{};
+  bool ordinary = false;  ///< private anonymous memory of the program's own
+};
+
+/// The mappings that lie in `pages`, or partly do, in order.
+std::vector<Mapping> mappings_in(Range pages) {
+  std::vector<Mapping> found;
+  const std::string maps = contents("/proc/self/maps");
+  for (std::size_t at = 0; at < maps.size();) {
+    const std::size_t end = std::min(maps.find('\n', at), maps.size());
+    const std::string line = maps.substr(at, end - at);
+    at = end + 1;
+    Mapping m;
+    char permissions[5] = "";
+    unsigned long inode = 1;
+    unsigned major = 1, minor = 1;
+    int name = 0;
+    if (std::sscanf(line.c_str(), "%lx-%lx %4s %*x %x:%x %lu %n", &m.range.begin, &m.range.end, permissions, &major,
+                    &minor, &inode, &name) < 6 ||
+        m.range.begin >= pages.end)
+      break;
+    if (m.range.end <= pages.begin) continue;
+    const std::string_view path = std::string_view(line).substr(std::min(static_cast<std::size_t>(name), line.size()));
+    m.ordinary = permissions[3] == 'p' && inode == 0 && major == 0 && minor == 0 &&
+                 (path.empty() || path == "[heap]" || path.starts_with("[anon:"));
+    found.push_back(m);
+  }
+  return found;
+}
+
+bool overlap(Range x, Range y) { return x.begin < y.end && y.begin < x.end; }
+
+class KernelTracker final : public Tracker {
+ public:
+  std::string open() {
+    // The kernel itself need not handle our faults: user mode is all that an unprivileged process is given.
+    faults_ = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | kernel::user_mode_only));
+    if (faults_ < 0) return failed("userfaultfd is not permitted here");
+    uffdio_api api{};
+    api.api = UFFD_API;
+    api.features = kernel::feature_async | kernel::feature_unpopulated | kernel::feature_pagefault_flag;
+    if (ioctl(faults_, UFFDIO_API, &api) != 0) return "the kernel is older than Linux 6.7";
+    pagemap_ = ::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    if (pagemap_ < 0) return failed("/proc/self/pagemap cannot be opened");
+    // Out of the way of programs that count on low numbers, or close them all.
+    for (int* fd : {&faults_, &pagemap_})
+      if (const int high = fcntl(*fd, F_DUPFD_CLOEXEC, 600); high >= 0) {
+        close(*fd);
+        *fd = high;
+      }
+    if (fstat(pagemap_, &pagemap_is_) != 0) return failed("/proc/self/pagemap");
+    std::vector<Range> none;
+    if (!scan({0x10000, 0x11000}, none)) return "the kernel is older than Linux 6.7";
+    return {};
+  }
+
+  std::string cover(Range pages) override {
+    const std::vector<Mapping> mappings = mappings_in(pages);
+    Address reached = pages.begin;
+    for (const Mapping& m : mappings) {
+      if (m.range.begin > reached) break;
+      if (!m.ordinary) return "not private anonymous memory";
+      reached = m.range.end;
+    }
+    if (reached < pages.end) return "not mapped";
+    std::string why;
+    for (const Mapping& m : mappings) {
+      const bool before = tracked(std::max(m.range.begin, pages.begin));
+      if (!before && registered_.size() >= most_mappings)
+        std::erase_if(registered_, [this](const Registered& r) { return !tracked(r.range.begin); });
+      if (!before && registered_.size() >= most_mappings) {
+        why = "too many mappings";
+        break;
+      }
+      // Whole mappings: a part would split the mapping in three, and a program may have only so many.  What is
+      // registered already is refused unless it is ours.
+      uffdio_register request{};
+      request.range = {m.range.begin, m.range.size()};
+      request.mode = UFFDIO_REGISTER_MODE_WP;
+      if (ioctl(faults_, UFFDIO_REGISTER, &request) != 0) {
+        why = failed("cannot be registered");
+        break;
+      }
+      if (before) continue;
+      registered_.push_back({m.range});
+      // Some kernels leave marks behind where a mapping was moved: with them, a page would seem protected that is not.
+      if (any_unwritten(m.range)) uncover(m.range);
+    }
+    if (why.empty())
+      for (Registered& r : registered_) r.users += overlap(r.range, pages);
+    else
+      give_back_unused();
+    return why;
+  }
+
+  void release(Range pages) override {
+    for (Registered& r : registered_) r.users -= overlap(r.range, pages);
+    give_back_unused();
+    uncover(pages);  // where others still need the mapping covered
+  }
+
+  bool scan(Range pages, std::vector<Range>& unwritten) override {
+    // A program that closes descriptors by number may have closed ours, and opened something else under it.
+    struct stat now {};
+    if (fstat(pagemap_, &now) != 0 || now.st_dev != pagemap_is_.st_dev || now.st_ino != pagemap_is_.st_ino)
+      return false;
+    kernel::Region regions[256];
+    for (Address at = pages.begin; at < pages.end;) {
+      kernel::Scan s{.size = sizeof s,
+                     .flags = kernel::scan_protect,
+                     .start = at,
+                     .end = pages.end,
+                     .vec = reinterpret_cast<std::uint64_t>(regions),
+                     .vec_len = std::size(regions),
+                     .category_mask = kernel::page_tracked,
+                     .category_anyof_mask = kernel::page_present | kernel::page_swapped,
+                     .return_mask = kernel::page_written | kernel::page_present | kernel::page_swapped};
+      const int count = ioctl(pagemap_, kernel::pagemap_scan, &s);
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return false;
+      for (int i = 0; i < count; ++i)
+        if (!(regions[i].categories & kernel::page_written)) {
+          if (!unwritten.empty() && unwritten.back().end == regions[i].start)
+            unwritten.back().end = regions[i].end;
+          else
+            unwritten.push_back({regions[i].start, regions[i].end});
+        }
+      if (s.walk_end <= at) return false;
+      at = s.walk_end;
+    }
+    return true;
+  }
+
+  void uncover(Range pages) override {
+    uffdio_writeprotect request{};
+    request.range = {pages.begin, pages.size()};
+    request.mode = 0;
+    (void)ioctl(faults_, UFFDIO_WRITEPROTECT, &request);  // where the mapping is gone, so is its protection
+  }
+
+  std::string blind() override {
+    // Memory that a device or another process has pinned changes without this process's page tables.
+    const std::string status = contents("/proc/self/status");
+    if (const std::size_t at = status.find("VmPin:"); at == status.npos || std::atol(status.c_str() + at + 6) != 0)
+      return "the process has pinned memory";
+    constexpr std::string_view suspects[] = {"/dev/infiniband/", "/dev/vfio", "/dev/xpmem", "/dev/hfi1",
+                                             "/dev/cxi",         "/dev/knem", "[io_uring]"};
+    DIR* descriptors = opendir("/proc/self/fd");
+    if (!descriptors) return "/proc/self/fd cannot be read";
+    std::string found;
+    while (const dirent* entry = readdir(descriptors)) {
+      char target[128];
+      const ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target);
+      if (length <= 0) continue;
+      const std::string_view name(target, static_cast<std::size_t>(length));
+      for (const std::string_view suspect : suspects)
+        if (name.find(suspect) != name.npos) found = "the process has opened " + std::string(name);
+    }
+    closedir(descriptors);
+    return found;
+  }
+
+ private:
+  static constexpr std::size_t most_mappings = 1000;
+  struct Registered {
+    Range range;
+    int users = 0;
+  };
+
+  /// A mapping that nobody needs covered is the program's again as it was: while it is registered it does not merge
+  /// with its neighbours, and cannot be moved together with them.
+  void give_back_unused() {
+    std::erase_if(registered_, [this](const Registered& r) {
+      if (r.users > 0) return false;
+      for (const Mapping& m : mappings_in(r.range)) {
+        const Range part{std::max(m.range.begin, r.range.begin), std::min(m.range.end, r.range.end)};
+        uffdio_range range{part.begin, part.size()};
+        if (m.ordinary && tracked(part.begin)) (void)ioctl(faults_, UFFDIO_UNREGISTER, &range);
+      }
+      return true;
+    });
+  }
+
+  /// Whether the mapping that holds this page is registered, with us or with anyone.
+  bool tracked(Address page) const {
+    kernel::Region region[1];
+    kernel::Scan s{.size = sizeof s,
+                   .start = page,
+                   .end = page + page_bytes,
+                   .vec = reinterpret_cast<std::uint64_t>(region),
+                   .vec_len = 1,
+                   .category_mask = kernel::page_tracked,
+                   .return_mask = kernel::page_tracked};
+    return ioctl(pagemap_, kernel::pagemap_scan, &s) > 0;
+  }
+
+  bool any_unwritten(Range pages) const {
+    kernel::Region region[1];
+    kernel::Scan s{.size = sizeof s,
+                   .start = pages.begin,
+                   .end = pages.end,
+                   .vec = reinterpret_cast<std::uint64_t>(region),
+                   .vec_len = 1,
+                   .max_pages = 1,
+                   .category_inverted = kernel::page_written,
+                   .category_mask = kernel::page_written,
+                   .category_anyof_mask = kernel::page_present | kernel::page_swapped,
+                   .return_mask = kernel::page_tracked};
+    return ioctl(pagemap_, kernel::pagemap_scan, &s) != 0;  // also when the kernel does not tell
+  }
+
+  int faults_ = -1, pagemap_ = -1;
+  struct stat pagemap_is_ {};
+  std::vector<Registered> registered_;
+};
+
+}  // namespace
+
+Tracker* open_tracker(std::string& why) {
+  struct Opened {
+    KernelTracker* tracker = new KernelTracker;
+    std::string why = tracker->open();
+    Opened() {
+      if (why.empty()) why = self_test(*tracker);
+    }
+  };
+  static const Opened& opened = *new Opened;
+  why = opened.why;
+  return why.empty() ? opened.tracker : nullptr;
+}
+
+}  // namespace blaslift

@@ -1,0 +1,427 @@
+#include "kernels/transfer.hpp"
+
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <thread>
+
+#include "kernels/copy.hpp"
+
+namespace blaslift {
+namespace {
+
+/// The processors that any thread of this process may use: the caller's own mask may be one core of an OpenMP team, and
+/// what the batch system left out must stay out.
+cpu_set_t processors() {
+  cpu_set_t all;
+  CPU_ZERO(&all);
+  if (DIR* tasks = opendir("/proc/self/task")) {
+    while (const dirent* task = readdir(tasks)) {
+      cpu_set_t one;
+      const int id = std::atoi(task->d_name);
+      if (id > 0 && sched_getaffinity(id, sizeof one, &one) == 0) CPU_OR(&all, &all, &one);
+    }
+    closedir(tasks);
+  }
+  return all;
+}
+
+/// Signals are blocked while threads are made, which inherit the mask: the program's handlers run on the program's
+/// threads.  Not those that a thread's own instruction raises: a program may have a page repaired when it is touched,
+/// and ours touch its operands.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t others;
+    sigfillset(&others);
+    for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&others, own);
+    pthread_sigmask(SIG_SETMASK, &others, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
+  Transfer p = t;
+  p.device = static_cast<char*>(t.device) + static_cast<std::size_t>(row + col * t.ldd) * t.element;
+  p.host = static_cast<char*>(t.host) + static_cast<std::size_t>(row + col * t.ldh) * t.element;
+  p.rows = rows;
+  p.cols = cols;
+  return p;
+}
+
+}  // namespace
+
+// ---- engine
+
+Engine::Engine(Sizes slot_bytes, Threads threads, const Hooks& hooks, double idle_after)
+    : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
+
+std::size_t Engine::slot_bytes(Direction direction) const {
+  return direction == Direction::in ? slot_bytes_.in : slot_bytes_.out;
+}
+
+bool Engine::start() {
+  std::lock_guard lock(starting_);
+  if (tried_) return started_;
+  tried_ = true;
+  SignalsBlocked blocked;
+  const cpu_set_t allowed = processors();
+  try {
+    for (int i = 0; i < threads_.in + threads_.out; ++i) {
+      const Direction direction = i < threads_.in ? Direction::in : Direction::out;
+      std::thread thread([this, direction, watches = i == 0, allowed] {
+        pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
+        (void)sched_setaffinity(0, sizeof allowed, &allowed);
+        direction == Direction::in ? send_all(watches) : receive_all();
+      });
+      thread.detach();
+    }
+  } catch (const std::exception&) {
+    return false;  // those that were started wait for ever, harmlessly
+  }
+  return started_ = true;
+}
+
+void Engine::push(Direction direction, std::vector<Job>&& jobs) {
+  used_.store(true, std::memory_order_relaxed);
+  Team& team = teams_[static_cast<int>(direction)];
+  {
+    std::lock_guard lock(team.mutex);
+    team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
+  }
+  jobs.size() == 1 ? team.changed.notify_one() : team.changed.notify_all();
+}
+
+bool Engine::borrow(Slot& slot) {
+  used_.store(true, std::memory_order_relaxed);
+  {
+    std::lock_guard lock(lending_);
+    if (!lent_before_.empty()) return slot = lent_before_.back(), lent_before_.pop_back(), true;
+  }
+  return hooks_.make(hooks_.context, slot, std::max(slot_bytes_.in, slot_bytes_.out));
+}
+
+void Engine::give_back(const Slot& slot) {
+  std::lock_guard lock(lending_);
+  try {
+    lent_before_.push_back(slot);
+  } catch (const std::exception&) {  // one slot fewer
+  }
+}
+
+void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches) {
+  const auto there = [&team] { return !team.jobs.empty(); };
+  if (!watches) return team.changed.wait(lock, there);
+  while (!team.changed.wait_for(lock, idle_after_, there)) {
+    if (!used_.exchange(false, std::memory_order_relaxed)) continue;
+    // Not the first such wait: what was used lately may be used again.
+    if (team.changed.wait_for(lock, idle_after_, there)) return;
+    if (used_.load(std::memory_order_relaxed)) continue;
+    lock.unlock();
+    hooks_.idle(hooks_.context);
+    lock.lock();
+  }
+}
+
+void Engine::send_all(bool watches) {
+  std::optional<bool> usable;  // nothing is touched before there is something to do
+  Team& team = teams_[static_cast<int>(Direction::in)];
+  Slot slots[slots_in];
+  for (int next = 0;; next = (next + 1) % slots_in) {
+    std::unique_lock lock(team.mutex);
+    await_job(team, lock, watches);
+    const Job job = team.jobs.front();
+    team.jobs.pop_front();
+    lock.unlock();
+    if (!usable) usable = hooks_.start(hooks_.context);
+    if (!*usable) job.lane->fail(Status::lost);
+    if (!have(slots[next], Direction::in)) job.lane->fail(Status::no_memory);
+    job.lane->send_piece(job, slots[next]);
+  }
+}
+
+/// The device fills one slot while the thread empties another.
+void Engine::receive_all() {
+  std::optional<bool> usable;
+  Team& team = teams_[static_cast<int>(Direction::out)];
+  struct Receiving {
+    Job job{};
+    bool started = false;
+    Slot slot{};
+  } ring[slots_out];
+  for (int first = 0, count = 0;;) {
+    std::unique_lock lock(team.mutex);
+    if (count == 0) await_job(team, lock, false);
+    if (count < slots_out && !team.jobs.empty()) {
+      Receiving& next = ring[(first + count++) % slots_out];
+      next.job = team.jobs.front();
+      team.jobs.pop_front();
+      lock.unlock();
+      if (!usable) usable = hooks_.start(hooks_.context);
+      if (!*usable) next.job.lane->fail(Status::lost);
+      if (!have(next.slot, Direction::out)) next.job.lane->fail(Status::no_memory);
+      next.started = next.job.lane->start_receiving(next.job, next.slot);
+    } else {
+      lock.unlock();
+      Receiving& oldest = ring[first];
+      oldest.job.lane->end_receiving(oldest.job, oldest.slot, oldest.started);
+      first = (first + 1) % slots_out;
+      --count;
+    }
+  }
+}
+
+// ---- lane
+
+Status EngineLane::status() {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+void EngineLane::fail(Status status) {
+  if (status == Status::done) return;
+  {
+    std::lock_guard lock(mutex_);
+    if (status_ == Status::done) status_ = status;
+  }
+  changed_.notify_all();
+}
+
+Ticket EngineLane::add(After after, int pieces, std::atomic<bool>* landed) {
+  std::lock_guard lock(mutex_);
+  operations_.emplace_back();
+  Operation& operation = operations_.back();
+  operation.after.assign(after.tickets, after.tickets + after.count);
+  operation.pieces = pieces;
+  operation.landed = landed;
+  jobs_ += pieces;
+  return static_cast<Ticket>(operations_.size()) - 1;
+}
+
+/// Until all of these have been started; false if something has failed instead.
+bool EngineLane::await_started(const std::vector<Ticket>& after) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] {
+    return status_ != Status::done || std::all_of(after.begin(), after.end(), [this](Ticket t) {
+             return operations_[static_cast<std::size_t>(t)].started;
+           });
+  });
+  return status_ == Status::done;
+}
+
+/// Orders the queue after what the operation comes after, once.
+Status EngineLane::begin(Queue queue, Ticket ticket) {
+  Operation* operation;
+  {
+    std::lock_guard lock(mutex_);
+    operation = &operations_[static_cast<std::size_t>(ticket)];  // stays where it is while others are added
+  }
+  if (!await_started(operation->after)) return status();
+  std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
+  if (operation->ordered) return Status::done;
+  for (const Ticket t : operation->after)
+    if (const Status waited = wait(queue, t); waited != Status::done) return fail(waited), waited;
+  operation->ordered = true;
+  return Status::done;
+}
+
+/// The last piece's start is the operation's.
+void EngineLane::piece_started(Queue queue, Ticket ticket) {
+  {
+    std::lock_guard lock(mutex_);
+    if (--operations_[static_cast<std::size_t>(ticket)].pieces > 0) return;
+  }
+  {
+    std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
+    fail(mark(queue, ticket));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    operations_[static_cast<std::size_t>(ticket)].started = true;
+  }
+  changed_.notify_all();
+}
+
+/// Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
+std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
+  constexpr std::size_t least_piece = std::size_t{256} << 10;
+  const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
+  const std::size_t piece = std::min(engine_.slot_bytes(Direction::in), std::max(least_piece, total / 8));
+  const index elements = static_cast<index>(piece / t.element);
+  const index rows = std::min(t.rows, elements), cols = std::max<index>(1, elements / std::max<index>(1, t.rows));
+  std::vector<Engine::Job> jobs;
+  for (index j = 0; j < t.cols; j += cols)
+    for (index i = 0; i < t.rows; i += rows)
+      jobs.push_back(
+          {const_cast<EngineLane*>(this), 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
+  return jobs;
+}
+
+Status EngineLane::ask_upload(const Transfer& t, After after) {
+  std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t);
+  if (!by_caller())
+    return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
+  const Ticket ticket = add(after, static_cast<int>(jobs.size()), nullptr);
+  for (Engine::Job& job : jobs) {
+    job.ticket = ticket;
+    send_piece(job, own_);
+  }
+  return status();
+}
+
+Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool>& landed) {
+  if (!by_caller())
+    return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
+  const Engine::Job job{this, add(after, 1, &landed), t};
+  end_receiving(job, own_, start_receiving(job, own_));
+  return status();
+}
+
+Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after,
+                             std::atomic<bool>* landed) {
+  const int pieces = static_cast<int>(jobs.size());
+  const Ticket ticket = add(after, pieces, landed);
+  for (Engine::Job& job : jobs) job.ticket = ticket;
+  try {
+    engine_.push(direction, std::move(jobs));
+  } catch (const std::exception&) {  // none of them was taken
+    fail(Status::no_memory);
+    std::lock_guard lock(mutex_);
+    jobs_ -= pieces;
+    return Status::no_memory;
+  }
+  return Status::done;
+}
+
+Status EngineLane::ask_gemm(const Gemm& product, After after) {
+  const Ticket ticket = add(after, 0, nullptr);
+  Status status = begin(Queue::compute, ticket);
+  if (status == Status::done) status = multiply(product);
+  if (status == Status::done) status = mark(Queue::compute, ticket);
+  if (status != Status::done) return fail(status), status;
+  std::lock_guard lock(mutex_);
+  operations_[static_cast<std::size_t>(ticket)].started = true;
+  changed_.notify_all();
+  return Status::done;
+}
+
+/// What the operations have in common: none after a failure, and a failure to ask fails the lane.
+template <class Ask>
+Status EngineLane::unless_failed_ask(Ask ask) {
+  if (const Status failed = status(); failed != Status::done) return failed;
+  Status asked = Status::no_memory;
+  try {
+    asked = ask();
+  } catch (const std::exception&) {
+  }
+  fail(asked);
+  return asked;
+}
+
+Status EngineLane::upload(const Transfer& t, After after) {
+  return unless_failed_ask([&] { return ask_upload(t, after); });
+}
+
+Status EngineLane::gemm(const Gemm& product, After after) {
+  return unless_failed_ask([&] { return ask_gemm(product, after); });
+}
+
+Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
+  return unless_failed_ask([&] { return ask_download(t, after, landed); });
+}
+
+Status EngineLane::drain() {
+  {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return jobs_ == 0; });
+  }
+  if (!operations_.empty()) fail(idle());
+  std::lock_guard lock(mutex_);
+  operations_.clear();
+  if (own_.memory) engine_.give_back(std::exchange(own_, Slot{}));
+  return std::exchange(status_, Status::done);
+}
+
+/// False if something has failed, now or before.
+template <class Step>
+bool EngineLane::unless_failed(Step step) {
+  Status now = status();
+  if (now != Status::done) return false;
+  try {
+    now = step();
+  } catch (const std::exception&) {
+    now = Status::no_memory;
+  }
+  fail(now);
+  return now == Status::done;
+}
+
+void EngineLane::end_piece() {
+  std::lock_guard lock(mutex_);
+  --jobs_;
+  changed_.notify_all();  // under the lock: the lane may be gone as soon as it is free
+}
+
+void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
+  const Transfer& p = job.piece;
+  unless_failed([&] {
+    if (const Status settled = settle(slot); settled != Status::done) return settled;
+    if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+    if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
+    {
+      std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
+      if (const Status sent = send(slot, p); sent != Status::done) return sent;
+    }
+    piece_started(Queue::in, job.ticket);
+    return Status::done;
+  });
+  end_piece();
+}
+
+bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
+  return unless_failed([&] {
+    // The caller's own slot may still be on its way to the device.
+    if (const Status settled = settle(slot); settled != Status::done) return settled;
+    if (const Status begun = begin(Queue::out, job.ticket); begun != Status::done) return begun;
+    {
+      std::lock_guard in_queue(queues_[static_cast<int>(Queue::out)]);
+      if (const Status received = receive(slot, job.piece); received != Status::done) return received;
+    }
+    piece_started(Queue::out, job.ticket);
+    return Status::done;
+  });
+}
+
+void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started) {
+  const Transfer& p = job.piece;
+  if (started)
+    unless_failed([&] {
+      if (const Status settled = settle(slot); settled != Status::done) return settled;
+      if (!p.direct) {
+        const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
+        copy(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
+      }
+      std::atomic<bool>* landed;
+      {
+        std::lock_guard lock(mutex_);
+        landed = operations_[static_cast<std::size_t>(job.ticket)].landed;
+      }
+      landed->store(true, std::memory_order_release);
+      return Status::done;
+    });
+  end_piece();
+}
+
+}  // namespace blaslift

@@ -1,0 +1,186 @@
+// The transfer engine: threads of its own copy between the program's memory and a small ring of slots that the device
+// can reach, while the device moves other slots to and fro.  Backends derive their lanes from EngineLane and say how
+// their device moves a slot.
+#pragma once
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+enum class Direction : std::uint8_t { in, out };
+
+/// A piece of memory that the device reaches at full speed, with the backend's own mark for "its copy has ended".
+struct Slot {
+  void* memory = nullptr;
+  void* mark = nullptr;
+};
+
+class EngineLane;
+
+/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns some slots and takes pieces
+/// in the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting when the
+/// process exits.
+///
+/// Why it cannot hang: a piece waits only for its thread's own earlier copies and for operations asked for before it;
+/// these are all taken before it, by teams that never wait for later ones.
+class Engine {
+ public:
+  /// While the processor fills or empties one, the device moves the others.
+  static constexpr int slots_in = 3, slots_out = 2;
+
+  /// What the backend does for the engine's threads.
+  struct Hooks {
+    void* context;
+    bool (*start)(void* context);  ///< on each new thread: makes the device usable there
+    bool (*make)(void* context, Slot& slot, std::size_t bytes);
+    void (*idle)(void* context);  ///< nothing has moved for a while; on a thread of the engine's
+  };
+
+  struct Sizes {
+    std::size_t in, out;
+  };
+  struct Threads {
+    int in, out;
+  };
+
+  /// @param idle_after  seconds without a transfer after which `idle` is called, once
+  Engine(Sizes slot_bytes, Threads threads, const Hooks& hooks, double idle_after = 10);
+
+  std::size_t slot_bytes(Direction direction) const;
+
+  /// Starts all threads, once; they make their slots as they need them.  False if there is no thread to be had.
+  bool start();
+
+  struct Job {
+    EngineLane* lane;
+    Ticket ticket;
+    Transfer piece;
+  };
+  void push(Direction direction, std::vector<Job>&& jobs);
+
+  /// A slot for a lane's own use until it is given back; false if none can be had.
+  bool borrow(Slot& slot);
+  void give_back(const Slot& slot);
+
+ private:
+  struct Team {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Job> jobs;
+  };
+  void send_all(bool watches);
+  void receive_all();
+  void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches);
+  bool have(Slot& slot, Direction direction) {
+    return slot.memory || hooks_.make(hooks_.context, slot, slot_bytes(direction));
+  }
+
+  const Sizes slot_bytes_;
+  const Threads threads_;
+  const Hooks hooks_;
+  const std::chrono::duration<double> idle_after_;
+  std::atomic<bool> used_{false};  ///< since it was last idle
+  std::mutex starting_;
+  bool tried_ = false, started_ = false;
+  Team teams_[2];
+  std::mutex lending_;
+  std::vector<Slot> lent_before_;
+};
+
+/// A lane whose transfers go through the engine.  Operations are started by several threads, each only after everything
+/// it comes after has been started, so that a device with queues in order needs nothing but marks to wait for.
+class EngineLane : public Lane {
+ public:
+  /// @param bytes  what the call will move: waking threads for little takes longer than copying it
+  EngineLane(Engine& engine, std::size_t bytes) : engine_(engine) { serve_next(bytes); }
+
+  // No exception leaves these: the module has an unwinder of its own.
+  Status upload(const Transfer& transfer, After after) final;
+  Status gemm(const Gemm& product, After after) final;
+  Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
+  void abandon() final { fail(Status::lost); }
+  Status drain() final;
+
+ protected:
+  ~EngineLane() = default;
+  EngineLane(const EngineLane&) = delete;
+  EngineLane& operator=(const EngineLane&) = delete;
+
+  /// For a lane that is used again.
+  void serve_next(std::size_t bytes) {
+    // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
+    constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{1} << 10;
+    by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= least_slot;
+  }
+
+  enum class Queue : std::uint8_t { in, compute, out };
+
+  // What a backend says, each called by one thread at a time per queue.
+
+  /// What is started in `queue` from now on comes after `other`'s operation `ticket`, which was started before.
+  virtual Status wait(Queue queue, Ticket ticket) = 0;
+  /// The end of what was started in `queue` is the end of operation `ticket`.
+  virtual Status mark(Queue queue, Ticket ticket) = 0;
+  virtual Status multiply(const Gemm& product) = 0;
+  /// Starts the copy of a packed slot, or of the host's memory itself if direct, to the device and marks the slot; or
+  /// the other way round.
+  virtual Status send(Slot& slot, const Transfer& piece) = 0;
+  virtual Status receive(Slot& slot, const Transfer& piece) = 0;
+  /// Until the copy last started with this slot has ended.
+  virtual Status settle(Slot& slot) = 0;
+  /// Until nothing is under way in any queue, whatever has failed.
+  virtual Status idle() = 0;
+
+ private:
+  friend class Engine;
+
+  /// One operation.
+  struct Operation {
+    std::vector<Ticket> after;
+    std::atomic<bool>* landed = nullptr;
+    int pieces = 0;        ///< not yet started
+    bool ordered = false;  ///< its queue waits for what it comes after
+    bool started = false;
+  };
+
+  Ticket add(After after, int pieces, std::atomic<bool>* landed);
+  bool by_caller() { return by_caller_ && (own_.memory || engine_.borrow(own_)); }
+  std::vector<Engine::Job> cut(const Transfer& transfer) const;
+  template <class Ask>
+  Status unless_failed_ask(Ask ask);
+  Status ask_upload(const Transfer& transfer, After after);
+  Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
+  Status ask_gemm(const Gemm& product, After after);
+  Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
+  bool await_started(const std::vector<Ticket>& after);
+  void fail(Status status);
+  Status status();
+  /// One piece, from an engine's thread or the caller's: uploads in one step, downloads in two.
+  void send_piece(const Engine::Job& job, Slot& slot);
+  bool start_receiving(const Engine::Job& job, Slot& slot);
+  void end_receiving(const Engine::Job& job, Slot& slot, bool started);
+  template <class Step>
+  bool unless_failed(Step step);
+  void end_piece();
+  Status begin(Queue queue, Ticket ticket);
+  void piece_started(Queue queue, Ticket ticket);
+
+  Engine& engine_;
+  std::mutex mutex_, queues_[3];
+  std::condition_variable changed_;
+  std::deque<Operation> operations_;  ///< by ticket; grows while others read
+  int jobs_ = 0;                      ///< with the engine
+  bool by_caller_ = false;            ///< the caller's thread makes the transfers itself,
+  Slot own_;                          ///< with this
+  Status status_ = Status::done;
+};
+
+}  // namespace blaslift
