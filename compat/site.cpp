@@ -11,6 +11,7 @@
 #include <string>
 
 #include "compat/library.hpp"
+#include "compat/uncancelled.hpp"
 
 namespace blaslift {
 
@@ -147,6 +148,7 @@ const char* interned(const std::string& path) {
 }  // namespace
 
 const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback) {
+  const Uncancelled uncancelled;
   Target target;
   std::string looked;
   if (!find_target(symbol, caller, fallback, target, looked)) {

@@ -10,6 +10,8 @@
 #include <ctime>
 #include <new>
 
+#include "compat/uncancelled.hpp"
+
 namespace blaslift {
 
 thread_local constinit ThreadState thread_state = {};
@@ -91,6 +93,7 @@ bool counters_exist() { return current.load(std::memory_order_acquire) != nullpt
 Counters& counters() {
   Counters* c = current.load(std::memory_order_acquire);
   if (c) return *c;
+  const Uncancelled uncancelled;
   Counters* mine = create();
   if (current.compare_exchange_strong(c, mine, std::memory_order_acq_rel)) return *mine;
   if (mine != &last_resort) munmap(mine, sizeof(Counters));  // its file stays, empty: readers pass over it

@@ -121,7 +121,7 @@ Backend* open_module(const std::string& directory, const char* name, const OpenR
   return backend;
 }
 
-Device::Device(const Options& options, void (*idle)(void*), void* idle_context)
+Device::Device(const Options& options, Idle idle, void* idle_context)
     : options_(options), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
   profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options, warnings_);
@@ -135,7 +135,8 @@ Backend* Device::open() {
   if (state() == DeviceState::ready) return backend_;
   if (state() == DeviceState::absent) return nullptr;
   const LocalRank local = local_rank();
-  const OpenRequest request{options_.memory, local.rank, local.size, idle_, idle_context_};
+  const OpenRequest request{options_.memory, local.rank,    local.size,
+                            idle_,           idle_context_, [] { thread_state.inside = true; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
   {
@@ -143,7 +144,7 @@ Backend* Device::open() {
     backend_ = open_module({}, name, request, why);
   }
   if (!backend_) {
-    lose(why);
+    lose(why.c_str());
     return nullptr;
   }
   const DeviceFacts& facts = backend_->facts();
@@ -158,8 +159,8 @@ Backend* Device::open() {
   return backend_;
 }
 
-void Device::lose(const std::string& why) {
-  counters().detail.set(why.c_str());
+void Device::lose(const char* why) {
+  counters().detail.set(why);
   state_.store(DeviceState::absent, std::memory_order_release);
 }
 

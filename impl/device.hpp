@@ -12,8 +12,9 @@ namespace blaslift {
 
 class Device {
  public:
-  /// @param idle  called by a thread of the backend's once no transfer has been made for a while
-  Device(const Options& options, void (*idle)(void* context), void* idle_context);
+  /// @param idle  see OpenRequest
+  using Idle = void (*)(void* context, void (*trim)(void* backend), void* backend);
+  Device(const Options& options, Idle idle, void* idle_context);
 
   DeviceState state() const { return state_.load(std::memory_order_acquire); }
 
@@ -25,7 +26,7 @@ class Device {
   Backend& backend() const { return *backend_; }
 
   /// No further call uses the device.  `why` is kept for the summary.
-  void lose(const std::string& why);
+  void lose(const char* why);
 
   /// About the profile, for whoever made this.
   const std::string& warnings() const { return warnings_; }
@@ -38,7 +39,7 @@ class Device {
 
  private:
   const Options& options_;
-  void (*const idle_)(void* context);
+  const Idle idle_;
   void* const idle_context_;
   std::string warnings_;
   std::atomic<DeviceState> state_{DeviceState::unopened};

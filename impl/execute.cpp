@@ -198,6 +198,7 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
     asked = run.emplace(s, args, placement, lane).steps(keep_going);
   } catch (const std::exception&) {  // the host's memory; what was asked for still runs
   }
+  if (asked != Status::done) lane.abandon();  // what waits in line is not worth waiting for
   const Status drained = lane.drain();
   outcome.status = asked != Status::done ? asked : drained;
   if (run) run->account(outcome);

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdio>
 #include <exception>
 #include <utility>
 
 #include "compat/call.hpp"
+#include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
 #include "impl/runtime.hpp"
 
 namespace blaslift {
 namespace {
 
-/// While one of our own routes runs on this thread: what it calls underneath is not ours to count or route, and errno
-/// is the caller's again afterwards.
+/// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
+/// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which
+/// BLAS never was; and errno is the caller's again afterwards.
 class Inside {
  public:
   explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
@@ -32,6 +35,7 @@ class Inside {
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;
+  Uncancelled uncancelled_;
   ErrnoKept errno_kept_;
 };
 
@@ -44,10 +48,8 @@ void open_for_fixed(Runtime& r, const Product& product) {
       static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   if (r.options.fixed && r.options.on && !r.options.measure && volume >= small_product && !product.alpha_zero &&
       !product.overlaps && !r.forked.load(std::memory_order_relaxed) && !r.exiting.load(std::memory_order_relaxed) &&
-      r.device.state() == DeviceState::unopened) {
-    const Inside inside(r);
+      r.device.state() == DeviceState::unopened)
     open_device(r);
-  }
 }
 
 Facts facts_now(Runtime& r, const Product& product) {
@@ -233,6 +235,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   const std::size_t bytes = cut.bytes(sizeof(T));
   if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
   const double moved = product.bytes_in() + product.bytes_out() - x.spared();
+  // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, static_cast<std::size_t>(moved), status)) {
     t.outcome = execute(t.schedule, args, placement, *lane, not_exiting);
     backend.release(lane);
@@ -247,7 +250,6 @@ template <class T>
 bool on_device(Runtime& r, const Site& site, const Product& product, const GemmArgs<T>& args, Operands& operands,
                const Decision& decision, Reason& reason) {
   auto unable = [&reason](Reason why) { return reason = why, false; };
-  Inside inside(r);
   Backend* backend = open_device(r);
   if (!backend) return unable(Reason::no_device);
   const std::uint64_t start = now_ns();
@@ -275,8 +277,11 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   }
   const Outcome& outcome = done.outcome;
   const bool exiting = !not_exiting();
-  if (outcome.status == Status::lost && !exiting)
-    r.device.lose(std::string(backend->facts().name) + " was lost: a device operation failed");
+  if (outcome.status == Status::lost && !exiting) {
+    char why[160];
+    std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend->facts().name);
+    r.device.lose(why);
+  }
 
   RoutineCounters& c = counters().routines[site.counter];
   c.bytes_in.fetch_add(static_cast<std::uint64_t>(outcome.bytes_in), std::memory_order_relaxed);
@@ -313,7 +318,8 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   const Product product = product_of(info(site.symbol).routine, *args);
   Decision decision;
   {
-    Operands operands(r, *args, product);
+    const Inside inside(r);
+    Operands operands(r, *args, product);  // lets go of its copies while we are still inside
     decision = decide_now(r, product, operands);
     if (decision.route == Route::device && on_device(r, site, product, *args, operands, decision, decision.reason)) {
       (decision.reason == Reason::failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed)

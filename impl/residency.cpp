@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
+#include <exception>
 #include <utility>
 
 #include "impl/counters.hpp"
@@ -94,6 +94,18 @@ bool Residency::Copy::only_in(Range run, const Block& part) const {
   return std::all_of(blocks.begin(), blocks.end(), [&](const Block& b) { return intersection(b, part) == b; });
 }
 
+/// Runs a step under the lock.  One that throws may have lost evidence that a pass consumed: no copy is used after it.
+template <class F>
+void Residency::guarded(F step) noexcept {
+  std::lock_guard lock(mutex_);
+  try {
+    step();
+  } catch (const std::exception&) {
+    gave_up_ = true;
+    active_.store(false, std::memory_order_relaxed);
+  }
+}
+
 void Residency::open(Arena& arena, Backend& backend, Tracker* tracker, const std::string& why) {
   std::lock_guard lock(mutex_);
   arena_ = &arena;
@@ -106,15 +118,16 @@ void Residency::open(Arena& arena, Backend& backend, Tracker* tracker, const std
     why_off_ = why;
   else
     pages_ = std::make_unique<Pages>(*tracker);
+  active_.store(pages_ != nullptr, std::memory_order_relaxed);
 }
 
 std::string Residency::state() const {
   std::lock_guard lock(mutex_);
-  return pages_ ? "on" : arena_ ? "off: " + why_off_ : "";
+  return on() ? "on" : pages_ ? "off: out of memory" : arena_ ? "off: " + why_off_ : "";
 }
 
 bool Residency::cares(const Stored& x) const {
-  if (mode_ == ResidencyMode::off || x.rows == 0 || x.cols == 0) return false;
+  if (!active_.load(std::memory_order_relaxed) || x.rows == 0 || x.cols == 0) return false;
   // Pages between the columns would be protected, too.
   const bool mostly_gaps =
       x.cols > 1 && 2 * x.rows < x.ld && static_cast<std::size_t>(x.ld - x.rows) * x.element >= page_bytes;
@@ -160,41 +173,45 @@ Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
   });
 }
 
-Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Glance& glance) {
+Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
   Prospect prospect;
-  std::lock_guard lock(mutex_);
-  if (!pages_) return prospect;
-  Memory& m = recall(x);
-  if (m.refused > 0) --m.refused;
-  Block where;
-  const auto copy = find(x, where);
-  if (copy == copies_.end() && !reads) return prospect;
+  // Before the lock: touching the operand may run a handler of the program's.
+  const Sample contents = reads ? sample(x) : Sample{};
+  guarded([&] {
+    if (!on()) return;
+    Memory& m = recall(x);
+    if (m.refused > 0) --m.refused;
+    Block where;
+    const auto copy = find(x, where);
+    if (copy == copies_.end() && !reads) return;
 
-  if (!glance.call) glance.call = ++uses_;
-  const bool again = m.used >= glance.call;  // C := A * A is one use of A
-  const Sample before = std::exchange(m.contents, reads ? sample(x) : m.contents);
-  int changed = 0;
-  for (std::size_t i = 0; i < before.size(); ++i) changed += before[i] != m.contents[i];
-  const std::uint64_t last = std::exchange(m.used, ++uses_);
-  const bool seen = m.uses > 0;
-  if (reads && !again) {
-    ++m.uses;
-    const bool result = std::exchange(m.result, false), same = seen && changed == 0;
-    m.unchanged = same ? m.unchanged + 1 : 0;
-    m.chained = same ? m.chained + result : 0;
-  }
-  if (copy != copies_.end()) {
-    if (backend_->place(x.at, x.range().size(), true) != Place::pageable) return prospect;
-    if (mode_ == ResidencyMode::automatic && seen && changed >= rewritten_samples && copy->written < last) {
-      // No need to ask the kernel, which would protect everything again.
-      if (copy->users == 0) drop(copy);
-      ++m.rewritten;
-    } else if (!blind(glance)) {
-      prospect = take_hold(copy, where, x, writes, reads, m);
+    if (!glance.call) glance.call = ++uses_;
+    const bool again = m.used >= glance.call;  // C := A * A is one use of A
+    int changed = 0;
+    if (reads)
+      for (std::size_t i = 0; i < contents.size(); ++i)
+        changed += contents[i] != std::exchange(m.contents[i], contents[i]);
+    const std::uint64_t last = std::exchange(m.used, ++uses_);
+    const bool seen = m.uses > 0;
+    if (reads && !again) {
+      ++m.uses;
+      const bool result = std::exchange(m.result, false), same = seen && changed == 0;
+      m.unchanged = same ? m.unchanged + 1 : 0;
+      m.chained = same ? m.chained + result : 0;
     }
-  }
-  prospect.unchanged = m.unchanged > 0;
-  prospect.missed = m.missed;
+    if (copy != copies_.end()) {
+      if (backend_->place(x.at, x.range().size(), true) != Place::pageable) return;
+      if (mode_ == ResidencyMode::automatic && seen && changed >= rewritten_samples && copy->written < last) {
+        // No need to ask the kernel, which would protect everything again.
+        if (copy->users == 0) drop(copy);
+        ++m.rewritten;
+      } else if (!blind(glance)) {
+        prospect = take_hold(copy, where, x, writes, reads, m);
+      }
+    }
+    prospect.unchanged = m.unchanged > 0;
+    prospect.missed = m.missed;
+  });
   return prospect;
 }
 
@@ -273,111 +290,118 @@ bool Residency::make_room(std::size_t bytes) {
   return true;
 }
 
-Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance& glance) {
+Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
   Hold hold;
   const auto bytes = static_cast<std::size_t>(x.bytes());
-  {
-    std::lock_guard lock(mutex_);
-    if (!pages_) return hold;
+  const Range pages = pages_of(x.range());
+  Copies fresh;  // made before anything is taken for it
+  guarded([&] {
+    if (!on()) return;
     const Memory& m = recall(x);
-    if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return hold;
-    if (!deserves(m, x.bytes(), glance)) return hold;
-    if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return hold;  // in use
-    if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes))
-      return hold;
+    if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return;
+    if (!deserves(m, x.bytes(), glance)) return;
+    if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return;  // in use
+    if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes)) return;
+    if (reads) hold.missing.push_back({0, 0, x.rows, x.cols});
+    Copy& copy = fresh.emplace_back(Copy{x, pages, nullptr, bytes, std::vector<Stamp>(pages.size() / page_bytes)});
+    copy.users = 1;
+    copy.alone = true;
     kept_ += bytes;
-  }
+  });
+  if (fresh.empty()) return hold;
   void* device = nullptr;
   const bool room = arena_->take(bytes, false, device) == Status::done;
-
-  std::lock_guard lock(mutex_);
-  Memory& m = recall(x);
-  const Range pages = pages_of(x.range());
-  Stamp now = 0;
-  const bool covered = room && pages_->protect(pages, now).empty();
-  if (!covered) {
-    if (room) {
-      arena_->give_back(device, bytes);
+  bool covered = false;
+  guarded([&] {
+    if (!room || !on()) return;
+    Memory& m = recall(x);
+    Stamp now = 0;
+    covered = pages_->protect(pages, now).empty();
+    if (!covered) {
       m.refused = uses_until_retry;
+      return;
     }
-    kept_ -= bytes;
-    return hold;
-  }
-  Copy copy{x, pages, static_cast<char*>(device), bytes, std::vector<Stamp>(pages.size() / page_bytes, now)};
-  copy.users = 1;
-  copy.alone = true;
-  copy.used = ++uses_;
-  if (m.unchanged == 0) copy.price = x.bytes() / page_bytes * protect_seconds_per_page;
-  spent_ += copy.price;
-  m.missed = 0;
-  copies_.push_front(std::move(copy));
-  hold.copy = copies_.begin();
-  hold.fresh = true;
-  hold.alone = true;
-  hold.writes = writes;
-  hold.where = {0, 0, x.rows, x.cols};
-  hold.pages = pages;
-  hold.device = device;
-  hold.ld = x.rows;
-  hold.bytes = bytes;
-  if (reads) hold.missing.push_back({0, 0, x.rows, x.cols});
-  return hold;
-}
-
-void Residency::before_writing(const Stored& C) {
+    Copy& copy = fresh.front();
+    copy.device = static_cast<char*>(device);
+    std::fill(copy.since.begin(), copy.since.end(), now);
+    copy.used = ++uses_;
+    if (m.unchanged == 0) copy.price = x.bytes() / page_bytes * protect_seconds_per_page;
+    spent_ += copy.price;
+    m.missed = 0;
+    copies_.splice(copies_.begin(), fresh);
+    hold.copy = copies_.begin();
+    hold.fresh = true;
+    hold.alone = true;
+    hold.writes = writes;
+    hold.where = {0, 0, x.rows, x.cols};
+    hold.pages = pages;
+    hold.device = device;
+    hold.ld = x.rows;
+    hold.bytes = bytes;
+  });
+  if (hold) return hold;
+  if (room) arena_->give_back(device, bytes);
   std::lock_guard lock(mutex_);
-  if (!pages_) return;
-  const Range written = pages_of(C.range());
-  for (const Copy& c : copies_) {
-    const Range both{std::max(written.begin, c.pages.begin), std::min(written.end, c.pages.end)};
-    if (both.begin < both.end) pages_->uncover(both);
-  }
+  kept_ -= bytes;
+  return {};
 }
 
-void Residency::close(Hold& hold, bool good) {
+void Residency::before_writing(const Stored& C) noexcept {
+  guarded([&] {
+    if (!on()) return;
+    const Range written = pages_of(C.range());
+    for (const Copy& c : copies_) {
+      const Range both{std::max(written.begin, c.pages.begin), std::min(written.end, c.pages.end)};
+      if (both.begin < both.end) pages_->uncover(both);
+    }
+  });
+}
+
+void Residency::close(Hold& hold, bool good) noexcept {
   if (!hold) return;
   hold.device = nullptr;
-  {
-    std::lock_guard lock(mutex_);
+  guarded([&] {
     Copy& copy = *hold.copy;
     --copy.users;
-    if (hold.alone) {
-      copy.alone = false;
-      Stamp now = 0;
-      if (good && hold.writes) good = pages_->blind().empty() && pages_->protect_again(hold.pages, now);
-      if (!good) {
-        // What was to be sent again only still is; anything else on the device may be half written.
-        if (hold.fresh || hold.writes) drop(hold.copy);
-      } else if (hold.writes) {
-        copy.written = ++uses_;
-        const bool all = hold.where.rows == copy.of.rows && hold.where.cols == copy.of.cols;
-        for (Address page = hold.pages.begin; page < hold.pages.end; page += page_bytes)
-          if (all || copy.only_in({page, page + page_bytes}, hold.where))
-            copy.since[(page - copy.pages.begin) / page_bytes] = now;
-      } else {
-        for (const auto& [page, stamp] : hold.good_from) copy.since[page] = stamp;
-      }
+    if (!hold.alone) return;
+    copy.alone = false;
+    Stamp now = 0;
+    if (good && hold.writes) good = on() && pages_->blind().empty() && pages_->protect_again(hold.pages, now);
+    if (!good) {
+      // What was to be sent again only still is; anything else on the device may be half written.
+      if (hold.fresh || hold.writes) drop(hold.copy);
+    } else if (hold.writes) {
+      copy.written = ++uses_;
+      const bool all = hold.where.rows == copy.of.rows && hold.where.cols == copy.of.cols;
+      for (Address page = hold.pages.begin; page < hold.pages.end; page += page_bytes)
+        if (all || copy.only_in({page, page + page_bytes}, hold.where))
+          copy.since[(page - copy.pages.begin) / page_bytes] = now;
+    } else {
+      for (const auto& [page, stamp] : hold.good_from) copy.since[page] = stamp;
     }
-  }
+  });
   arena_->changed();
 }
 
-void Residency::note_result(const Stored& C) {
-  std::lock_guard lock(mutex_);
-  if (!pages_) return;
-  Memory& m = recall(C);
-  m.contents = sample(C);
-  m.used = ++uses_;
-  m.uses = std::max(m.uses, 1);
-  m.result = true;
+void Residency::note_result(const Stored& C) noexcept {
+  const Sample contents = sample(C);
+  guarded([&] {
+    if (!on()) return;
+    Memory& m = recall(C);
+    m.contents = contents;
+    m.used = ++uses_;
+    m.uses = std::max(m.uses, 1);
+    m.result = true;
+  });
 }
 
-void Residency::note_missed(const Stored& x, double seconds) {
-  std::lock_guard lock(mutex_);
-  if (pages_) recall(x).missed += seconds;
+void Residency::note_missed(const Stored& x, double seconds) noexcept {
+  guarded([&] {
+    if (on()) recall(x).missed += seconds;
+  });
 }
 
-bool Residency::evict_one() {
+bool Residency::evict_one() noexcept {
   std::lock_guard lock(mutex_);
   const auto oldest = oldest_unused();
   if (oldest == copies_.end()) return false;
@@ -385,8 +409,11 @@ bool Residency::evict_one() {
   return true;
 }
 
-void Residency::drop(Copies::iterator copy) {
-  pages_->release(copy->pages);
+void Residency::drop(Copies::iterator copy) noexcept {
+  try {
+    pages_->release(copy->pages);
+  } catch (const std::exception&) {  // the mapping stays registered
+  }
   arena_->give_back(copy->device, copy->bytes);
   kept_ -= copy->bytes;
   copies_.erase(copy);

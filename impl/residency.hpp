@@ -1,6 +1,7 @@
 // Residency: device copies of operands that stay valid between calls, and the decision which operands deserve one.
 #pragma once
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -83,39 +84,41 @@ class Residency {
 
   explicit Residency(ResidencyMode mode) : mode_(mode) {}
 
+  // None of these throws: where memory is short, copies are no longer used from then on.
+
   /// Once, when the device is open.  @param tracker  null: off, because of `why`
   void open(Arena& arena, Backend& backend, Tracker* tracker, const std::string& why);
 
   /// "on", or "off: " and why; empty before open().
   std::string state() const;
 
-  /// Whether operands of this size are worth a look.
+  /// Whether operands of this size are worth a look; only then may they be looked up, kept or noted.
   bool cares(const Stored& operand) const;
 
   /// Looks an operand of a call up, takes hold of its copy if that can be used, and remembers the use.
   /// @param writes  it is C
   /// @param reads   it is read: not C with beta = 0
-  Prospect look(const Stored& operand, bool writes, bool reads, Glance& glance);
+  Prospect look(const Stored& operand, bool writes, bool reads, Glance& glance) noexcept;
 
   /// A copy to be filled by this call, if the operand deserves one and there is room.
   /// @param writes  it is C
   /// @param reads   it must be uploaded first
-  Hold keep(const Stored& operand, bool writes, bool reads, Glance& glance);
+  Hold keep(const Stored& operand, bool writes, bool reads, Glance& glance) noexcept;
 
   /// The call is about to write its results to C in the host's memory.
-  void before_writing(const Stored& C);
+  void before_writing(const Stored& C) noexcept;
 
   /// The call is over; `good`: what was missing has been uploaded, and what was written is in the host's memory, too.
-  void close(Hold& hold, bool good);
+  void close(Hold& hold, bool good) noexcept;
 
   /// C has been written: its contents are remembered to see whether they are used again.
-  void note_result(const Stored& C);
+  void note_result(const Stored& C) noexcept;
 
   /// A copy of this operand would have saved so much.
-  void note_missed(const Stored& operand, double seconds);
+  void note_missed(const Stored& operand, double seconds) noexcept;
 
   /// Gives up the copy that has not been used for longest, among those not in use; false if there is none.
-  bool evict_one();
+  bool evict_one() noexcept;
 
  private:
   /// Some elements, to tell whether the matrix seems to have changed.
@@ -138,6 +141,9 @@ class Residency {
 
   using Copies = std::list<Copy>;
 
+  template <class F>
+  void guarded(F step) noexcept;
+  bool on() const { return pages_ && !gave_up_; }
   bool blind(Glance& glance);
   Memory& recall(const Stored& operand);
   bool deserves(const Memory& memory, double bytes, Glance& glance) const;
@@ -146,15 +152,17 @@ class Residency {
   Copies::iterator oldest_unused();
   Prospect take_hold(Copies::iterator copy, const Block& where, const Stored& operand, bool writes, bool reads,
                      Memory& memory);
-  void drop(Copies::iterator copy);
+  void drop(Copies::iterator copy) noexcept;
 
   const ResidencyMode mode_;
-  mutable std::mutex mutex_;  ///< never held while memory is asked for
+  std::atomic<bool> active_{false};  ///< so that nobody waits for the lock, or looks at operands, while it is off
+  mutable std::mutex mutex_;         ///< never held while memory is asked for
   Arena* arena_ = nullptr;
   Backend* backend_ = nullptr;
   Tracker* tracker_ = nullptr;
   std::unique_ptr<Pages> pages_;
   std::string why_off_;
+  bool gave_up_ = false;  ///< something threw: what the table of pages says may be incomplete
   std::size_t budget_ = 0, kept_ = 0;
   Copies copies_;
   std::list<Memory> memories_;  ///< last used first

@@ -9,9 +9,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <exception>
 #include <mutex>
 #include <utility>
 
+#include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
 #include "impl/tracker.hpp"
 
@@ -47,11 +49,12 @@ void at_exit() {
 }
 
 /// Nothing has moved for a while: the device's memory is for others.
-void give_up_copies(void* runtime) {
+void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
   auto* r = static_cast<Runtime*>(runtime);
   r->in_flight.fetch_add(1, std::memory_order_seq_cst);
   while (!r->exiting.load(std::memory_order_seq_cst) && r->residency.evict_one()) {
   }
+  if (!r->exiting.load(std::memory_order_seq_cst)) trim(backend);
   r->in_flight.fetch_sub(1, std::memory_order_seq_cst);
 }
 
@@ -102,6 +105,7 @@ Runtime& runtime() {
   // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.
   Runtime* made = the_runtime.load(std::memory_order_acquire);
   if (made) return *made;
+  const Uncancelled uncancelled;
   Runtime* mine = new Runtime;
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
@@ -116,7 +120,7 @@ Runtime& runtime() {
   return *mine;
 }
 
-Backend* open_device(Runtime& r) {
+Backend* open_device(Runtime& r) try {
   Backend* backend = r.device.open();
   if (!backend) return nullptr;
   static constinit std::mutex opening;
@@ -129,10 +133,15 @@ Backend* open_device(Runtime& r) {
                {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
   std::string why;
   Tracker* tracker = nullptr;
-  if (!r.options.fixed && r.options.residency != ResidencyMode::off) tracker = open_tracker(why);
+  if (*backend->facts().unseen_writes)
+    why = backend->facts().unseen_writes;
+  else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
+    tracker = open_tracker(why);
   r.residency.open(r.arena, *backend, tracker, why);
   counters().residency.set(r.residency.state().c_str());
   return backend;
+} catch (const std::exception&) {  // out of memory
+  return nullptr;
 }
 
 }  // namespace blaslift

@@ -31,6 +31,8 @@ struct DeviceFacts {
   char profile[16];         ///< which built-in rates fit: "sm_90", "host" ...
   std::size_t memory;       ///< bytes that this process may allocate there
   std::size_t piece_bytes;  ///< largest download in one operation
+  /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
+  char unseen_writes[96];
 };
 
 /// Where memory that a program names lies.
@@ -79,6 +81,9 @@ class Lane {
   /// Both must stay until drain().
   virtual Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) = 0;
 
+  /// What has not begun never will: as if something had failed with Status::lost.
+  virtual void abandon() = 0;
+
   /// Waits until every operation has ended or, after a failure, will never begin.  The first failure, if any.
   virtual Status drain() = 0;
 
@@ -114,9 +119,13 @@ class Backend {
 struct OpenRequest {
   std::size_t memory_limit;    ///< bytes of device memory at most; 0: a polite share
   int local_rank, local_size;  ///< this process among those of its job on this node
-  /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.
-  void (*idle)(void* context);
+  /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`,
+  /// which gives unused device memory back, unless the device may no longer be touched.
+  void (*idle)(void* context, void (*trim)(void* backend), void* backend);
   void* idle_context;
+  /// Called once by each thread of the backend's own; may be null.  The program's fault handlers may run there, and
+  /// what they call must not wait for that thread.
+  void (*adopt)();
 };
 
 /// Must be raised with every change of this header.

@@ -1,6 +1,7 @@
 // The one symbol that a backend's module exports.
 #pragma once
 #include <cstdio>
+#include <exception>
 
 #include "kernels/backend.hpp"
 
@@ -12,5 +13,10 @@
       std::snprintf(why, why_size, "the device module belongs to another version of blaslift"); \
       return nullptr;                                                                           \
     }                                                                                           \
-    return open(*request, why, why_size);                                                       \
+    try {                                                                                       \
+      return open(*request, why, why_size);                                                     \
+    } catch (const std::exception&) {                                                           \
+      std::snprintf(why, why_size, "out of memory");                                            \
+      return nullptr;                                                                           \
+    }                                                                                           \
   }

@@ -9,7 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
-#include <new>
+#include <optional>
 #include <thread>
 
 #include "kernels/copy.hpp"
@@ -33,13 +33,16 @@ cpu_set_t processors() {
   return all;
 }
 
-/// Everything that is not the program's business is blocked while threads are made: they inherit the mask.
+/// Signals are blocked while threads are made, which inherit the mask: the program's handlers run on the program's
+/// threads.  Not those that a thread's own instruction raises: a program may have a page repaired when it is touched,
+/// and ours touch its operands.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
+    sigset_t others;
+    sigfillset(&others);
+    for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&others, own);
+    pthread_sigmask(SIG_SETMASK, &others, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
   SignalsBlocked(const SignalsBlocked&) = delete;
@@ -112,7 +115,10 @@ bool Engine::borrow(Slot& slot) {
 
 void Engine::give_back(const Slot& slot) {
   std::lock_guard lock(lending_);
-  lent_before_.push_back(slot);
+  try {
+    lent_before_.push_back(slot);
+  } catch (const std::exception&) {  // one slot fewer
+  }
 }
 
 void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches) {
@@ -130,7 +136,7 @@ void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watc
 }
 
 void Engine::send_all(bool watches) {
-  const bool usable = hooks_.start(hooks_.context);
+  std::optional<bool> usable;  // nothing is touched before there is something to do
   Team& team = teams_[static_cast<int>(Direction::in)];
   Slot slots[slots_in];
   for (int next = 0;; next = (next + 1) % slots_in) {
@@ -139,7 +145,8 @@ void Engine::send_all(bool watches) {
     const Job job = team.jobs.front();
     team.jobs.pop_front();
     lock.unlock();
-    if (!usable) job.lane->fail(Status::lost);
+    if (!usable) usable = hooks_.start(hooks_.context);
+    if (!*usable) job.lane->fail(Status::lost);
     if (!have(slots[next], Direction::in)) job.lane->fail(Status::no_memory);
     job.lane->send_piece(job, slots[next]);
   }
@@ -147,7 +154,7 @@ void Engine::send_all(bool watches) {
 
 /// The device fills one slot while the thread empties another.
 void Engine::receive_all() {
-  const bool usable = hooks_.start(hooks_.context);
+  std::optional<bool> usable;
   Team& team = teams_[static_cast<int>(Direction::out)];
   struct Receiving {
     Job job{};
@@ -162,7 +169,8 @@ void Engine::receive_all() {
       next.job = team.jobs.front();
       team.jobs.pop_front();
       lock.unlock();
-      if (!usable) next.job.lane->fail(Status::lost);
+      if (!usable) usable = hooks_.start(hooks_.context);
+      if (!*usable) next.job.lane->fail(Status::lost);
       if (!have(next.slot, Direction::out)) next.job.lane->fail(Status::no_memory);
       next.started = next.job.lane->start_receiving(next.job, next.slot);
     } else {
@@ -246,20 +254,8 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
   changed_.notify_all();
 }
 
-bool EngineLane::by_caller(const Transfer& t) {
-  const std::size_t bytes = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
-  return by_caller_ && bytes <= engine_.slot_bytes(Direction::out) && (own_.memory || engine_.borrow(own_));
-}
-
-Status EngineLane::upload(const Transfer& t, After after) {
-  if (const Status failed = status(); failed != Status::done) return failed;
-  if (by_caller(t)) {
-    send_piece({this, add(after, 1, nullptr), t}, own_);
-    return status();
-  }
-  if (!engine_.start()) return Status::no_memory;
-  if (t.direct) return hand_over(Direction::in, {{this, 0, t}}, after, nullptr);
-  // Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
+/// Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
+std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
   const std::size_t piece = std::min(engine_.slot_bytes(Direction::in), std::max(least_piece, total / 8));
@@ -268,19 +264,29 @@ Status EngineLane::upload(const Transfer& t, After after) {
   std::vector<Engine::Job> jobs;
   for (index j = 0; j < t.cols; j += cols)
     for (index i = 0; i < t.rows; i += rows)
-      jobs.push_back({this, 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
-  return hand_over(Direction::in, std::move(jobs), after, nullptr);
+      jobs.push_back(
+          {const_cast<EngineLane*>(this), 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
+  return jobs;
 }
 
-Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
-  if (const Status failed = status(); failed != Status::done) return failed;
-  if (by_caller(t)) {
-    const Engine::Job job{this, add(after, 1, &landed), t};
-    end_receiving(job, own_, start_receiving(job, own_));
-    return status();
+Status EngineLane::ask_upload(const Transfer& t, After after) {
+  std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t);
+  if (!by_caller())
+    return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
+  const Ticket ticket = add(after, static_cast<int>(jobs.size()), nullptr);
+  for (Engine::Job& job : jobs) {
+    job.ticket = ticket;
+    send_piece(job, own_);
   }
-  if (!engine_.start()) return Status::no_memory;
-  return hand_over(Direction::out, {{this, 0, t}}, after, &landed);
+  return status();
+}
+
+Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool>& landed) {
+  if (!by_caller())
+    return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
+  const Engine::Job job{this, add(after, 1, &landed), t};
+  end_receiving(job, own_, start_receiving(job, own_));
+  return status();
 }
 
 Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after,
@@ -299,8 +305,7 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
   return Status::done;
 }
 
-Status EngineLane::gemm(const Gemm& product, After after) {
-  if (const Status failed = status(); failed != Status::done) return failed;
+Status EngineLane::ask_gemm(const Gemm& product, After after) {
   const Ticket ticket = add(after, 0, nullptr);
   Status status = begin(Queue::compute, ticket);
   if (status == Status::done) status = multiply(product);
@@ -310,6 +315,31 @@ Status EngineLane::gemm(const Gemm& product, After after) {
   operations_[static_cast<std::size_t>(ticket)].started = true;
   changed_.notify_all();
   return Status::done;
+}
+
+/// What the operations have in common: none after a failure, and a failure to ask fails the lane.
+template <class Ask>
+Status EngineLane::unless_failed_ask(Ask ask) {
+  if (const Status failed = status(); failed != Status::done) return failed;
+  Status asked = Status::no_memory;
+  try {
+    asked = ask();
+  } catch (const std::exception&) {
+  }
+  fail(asked);
+  return asked;
+}
+
+Status EngineLane::upload(const Transfer& t, After after) {
+  return unless_failed_ask([&] { return ask_upload(t, after); });
+}
+
+Status EngineLane::gemm(const Gemm& product, After after) {
+  return unless_failed_ask([&] { return ask_gemm(product, after); });
+}
+
+Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
+  return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }
 
 Status EngineLane::drain() {

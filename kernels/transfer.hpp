@@ -102,9 +102,11 @@ class EngineLane : public Lane {
   /// @param bytes  what the call will move: waking threads for little takes longer than copying it
   EngineLane(Engine& engine, std::size_t bytes) : engine_(engine) { serve_next(bytes); }
 
+  // No exception leaves these: the module has an unwinder of its own.
   Status upload(const Transfer& transfer, After after) final;
   Status gemm(const Gemm& product, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
+  void abandon() final { fail(Status::lost); }
   Status drain() final;
 
  protected:
@@ -115,7 +117,7 @@ class EngineLane : public Lane {
   /// For a lane that is used again.
   void serve_next(std::size_t bytes) {
     // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
-    constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{32} << 10;
+    constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{1} << 10;
     by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= least_slot;
   }
 
@@ -150,7 +152,13 @@ class EngineLane : public Lane {
   };
 
   Ticket add(After after, int pieces, std::atomic<bool>* landed);
-  bool by_caller(const Transfer& transfer);
+  bool by_caller() { return by_caller_ && (own_.memory || engine_.borrow(own_)); }
+  std::vector<Engine::Job> cut(const Transfer& transfer) const;
+  template <class Ask>
+  Status unless_failed_ask(Ask ask);
+  Status ask_upload(const Transfer& transfer, After after);
+  Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
+  Status ask_gemm(const Gemm& product, After after);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);

@@ -1,11 +1,14 @@
 // The cuda backend: products by cuBLAS, transfers by the engine through pinned memory, three streams a call.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
+#include <dlfcn.h>
+#include <link.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <string>
@@ -177,11 +180,19 @@ class CudaLane final : public EngineLane {
     return status;
   }
 
-  /// In one dimension where both sides allow: faster, and CUDA refuses pitches beyond 2 GiB, which one column has no
-  /// need of.
+  /// In one dimension where both sides allow: faster.  CUDA refuses pitches from 2 GiB on.
   cudaError_t copy(const Transfer& p, void* to, index ldt, const void* from, index lds, cudaMemcpyKind kind,
                    Queue queue) const {
     const std::size_t width = static_cast<std::size_t>(p.rows) * p.element, cols = static_cast<std::size_t>(p.cols);
+    constexpr std::size_t most_pitch = (std::size_t{1} << 31) - 1;
+    if (static_cast<std::size_t>(std::max(ldt, lds)) * p.element > most_pitch) {
+      cudaError_t error = cudaSuccess;
+      for (std::size_t j = 0; j < cols && error == cudaSuccess; ++j)
+        error = cudaMemcpyAsync(static_cast<char*>(to) + j * static_cast<std::size_t>(ldt) * p.element,
+                                static_cast<const char*>(from) + j * static_cast<std::size_t>(lds) * p.element, width,
+                                kind, stream(queue));
+      return error;
+    }
     if (cols == 1 || (ldt == p.rows && lds == p.rows))
       return cudaMemcpyAsync(to, from, width * cols, kind, stream(queue));
     return cudaMemcpy2DAsync(to, static_cast<std::size_t>(ldt) * p.element, from,
@@ -197,10 +208,17 @@ class CudaLane final : public EngineLane {
   std::vector<cudaEvent_t> marks_;  ///< by ticket
 };
 
+/// The driver's library was in the process before this module asked for it.
+bool driver_was_loaded = false;
+
 class CudaBackend final : public Backend {
  public:
   /// Returns an error sentence, or an empty string.
   std::string open(const OpenRequest& request) {
+    if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+      driver_was_loaded = true;
+      dlclose(driver);
+    }
     int count = 0;
     if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
       return std::string("no usable GPU: ") + (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
@@ -290,6 +308,13 @@ class CudaBackend final : public Backend {
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
     device_ = device;
     request_ = request;
+    idle_.reserve(most_lanes);  // giving a lane back must not fail
+    int reaches = 0, through_host_tables = 0;
+    (void)cudaDeviceGetAttribute(&reaches, cudaDevAttrPageableMemoryAccess, device);
+    (void)cudaDeviceGetAttribute(&through_host_tables, cudaDevAttrPageableMemoryAccessUsesHostPageTables, device);
+    if (reaches && !through_host_tables && program_used_cuda())
+      std::snprintf(facts_.unseen_writes, sizeof facts_.unseen_writes,
+                    "the program uses CUDA, and the GPU reaches all of its memory (HMM)");
     // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const unsigned cores = std::thread::hardware_concurrency();
@@ -317,7 +342,11 @@ class CudaBackend final : public Backend {
   }
 
   CudaLane* new_lane(Status& status) {
-    auto* lane = new (std::nothrow) CudaLane(*engine_);
+    CudaLane* lane = nullptr;
+    try {
+      lane = new CudaLane(*engine_);
+    } catch (const std::exception&) {
+    }
     status = lane ? lane->create() : Status::no_memory;
     if (status == Status::done) return ++lanes_, lane;
     if (lane) lane->destroy();
@@ -327,27 +356,52 @@ class CudaBackend final : public Backend {
 
   /// For the engine's threads: the primary context that the lanes live in, whatever the program captures elsewhere.
   static bool use_device(void* self) {
+    const auto* backend = static_cast<CudaBackend*>(self);
+    if (backend->request_.adopt) backend->request_.adopt();
     cudaStreamCaptureMode capture = cudaStreamCaptureModeRelaxed;
-    return cudaSetDevice(static_cast<CudaBackend*>(self)->device_) == cudaSuccess &&
+    return cudaSetDevice(backend->device_) == cudaSuccess &&
            cudaThreadExchangeStreamCaptureMode(&capture) == cudaSuccess;
   }
 
   static bool make_slot(void*, Slot& slot, std::size_t bytes) {
     cudaEvent_t mark = nullptr;
-    const bool made = cudaHostAlloc(&slot.memory, bytes, cudaHostAllocPortable) == cudaSuccess &&
-                      cudaEventCreateWithFlags(&mark, cudaEventDisableTiming) == cudaSuccess;
-    slot.mark = mark;
-    return made;
+    if (status_of(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming)) != Status::done) return false;
+    void* memory = nullptr;
+    if (status_of(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable)) != Status::done) {
+      (void)cudaEventDestroy(mark);
+      return false;
+    }
+    slot = {memory, mark};
+    return true;
   }
 
   /// What calls no longer use is for others: first what the process keeps for later, then the pool's own.
   static void be_idle(void* self) {
     auto* backend = static_cast<CudaBackend*>(self);
-    if (backend->request_.idle) backend->request_.idle(backend->request_.idle_context);
+    const OpenRequest& r = backend->request_;
+    r.idle ? r.idle(r.idle_context, trim, backend) : trim(backend);
+  }
+
+  static void trim(void* self) {
+    auto* backend = static_cast<CudaBackend*>(self);
     Visit visit;
     if (!visit.begin(backend->context_)) return;
-    (void)status_of(cudaMemPoolTrimTo(backend->pool_, 0));
+    (void)in_order([&] { return cudaStreamSynchronize(backend->allocations_); },
+                   [&] { return cudaMemPoolTrimTo(backend->pool_, 0); });
     visit.end(backend->context_);
+  }
+
+  /// Before us: then its kernels may write anywhere that they reach.
+  static bool program_used_cuda() {
+    bool found = false;
+    dl_iterate_phdr(
+        [](dl_phdr_info* object, std::size_t, void* result) {
+          if (std::strstr(object->dlpi_name, "libcudart") || std::strstr(object->dlpi_name, "libnvrtc"))
+            *static_cast<bool*>(result) = true;
+          return 0;
+        },
+        &found);
+    return found || driver_was_loaded;
   }
 
   Context context_;

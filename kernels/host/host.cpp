@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <exception>
 #include <new>
 #include <thread>
 
@@ -78,14 +79,21 @@ class HostBackend final : public Backend {
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
       : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), {some_threads(), some_threads()},
-                {this, [](void*) { return true; },
+                {this,
+                 [](void* self) {
+                   const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
+                   if (r.adopt) r.adopt();
+                   return true;
+                 },
                  [](void*, Slot& slot, std::size_t bytes) {
                    slot.memory = fresh(bytes);
                    return slot.memory != nullptr;
                  },
                  [](void* self) {
                    const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
-                   if (r.idle) r.idle(r.idle_context);
+                   if (r.idle)
+                     r.idle(
+                         r.idle_context, [](void*) {}, nullptr);
                  }}),
         request_(request),
         faults_(faults) {
@@ -99,9 +107,12 @@ class HostBackend final : public Backend {
 
   Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
     if (fails()) return status = faults_->status, nullptr;
-    Lane* lane = new (std::nothrow) HostLane(engine_, bytes, underlying, faults_);
-    status = lane ? Status::done : Status::no_memory;
-    return lane;
+    try {
+      Lane* lane = new HostLane(engine_, bytes, underlying, faults_);
+      return status = Status::done, lane;
+    } catch (const std::exception&) {
+      return status = Status::no_memory, nullptr;
+    }
   }
 
   void release(Lane* lane) override { delete static_cast<HostLane*>(lane); }

@@ -13,6 +13,7 @@ from threads import MODEST
 from setting import FORCED, HOST, SANITIZER_OPTIONS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
 
 NO_DEVICE = "no usable device"
+COPIES = FORCED | {"BLASLIFT_RESIDENCY": "always"}
 
 
 def dlclose(s: Setting) -> list[str]:
@@ -185,6 +186,7 @@ def errno_kept(s: Setting) -> list[str]:
         "natural": ({}, None, False),
         "cuda": ({"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all", "CUDA_VISIBLE_DEVICES": ""}, None, False),
         "forced": (FORCED, None, True),
+        "copies": (COPIES, None, True),
         "no counters": (FORCED | {"BLASLIFT_COUNTERS": "/nowhere"}, None, True),
         "no room": (FORCED | {"BLASLIFT_MEMORY": "100"}, None, False),
         "off": ({"BLASLIFT": "off"}, None, False),
@@ -196,8 +198,38 @@ def errno_kept(s: Setting) -> list[str]:
     return errors
 
 
+def fault_handlers(s: Setting) -> list[str]:
+    """Operands and results on pages that the program's own handler makes usable when they are touched, whoever does;
+    and the handler multiplies."""
+    if s.sanitizer:
+        raise harness.Skip("sanitizers have handlers of their own")
+    errors = []
+    for provider in s.providers:
+        for mode, settings in {"natural": HOST, "forced": FORCED, "copies": COPIES, "in blocks": SCARCE}.items():
+            run = s.run("surroundings", "repaired", settings=settings, provider=provider, timeout=60)
+            errors += labelled(f"{provider} {mode}", verdict_errors(run) + something_routed(run, mode != "natural"))
+    return errors
+
+
+def cancelled_threads(s: Setting) -> list[str]:
+    """pthread_cancel takes a thread after its product, not in the middle of one, as without us."""
+    if s.sanitizer:
+        raise harness.Skip("sanitizers do not unwind cancelled threads")
+    errors = []
+    for mode, settings in {"natural": HOST, "forced": FORCED, "copies": COPIES}.items():
+        run = s.run("surroundings", "cancelled", settings=settings, timeout=60)
+        errors += labelled(mode, verdict_errors(run) + something_routed(run, mode != "natural"))
+    return errors
+
+
+def something_routed(run: harness.Run, wanted: bool) -> list[str]:
+    routed = sum(account.routed for account in harness.accounts(run.reports).values())
+    return ["nothing was routed"] if wanted and not routed else []
+
+
 def signals(s: Setting) -> list[str]:
-    """Mask and handlers are the program's after every call; threads of ours block all signals."""
+    """Mask and handlers are the program's after every call; threads of ours block all signals but what
+    their own instructions raise."""
     errors = []
     for mode, settings in {"natural": {}, "forced": FORCED}.items():
         run = s.run("surroundings", "signals", settings=settings, OMP_NUM_THREADS="3")
@@ -219,5 +251,7 @@ PROMISES = (
     bad_environment,
     stdout_silent,
     errno_kept,
+    fault_handlers,
+    cancelled_threads,
     signals,
 )

@@ -20,7 +20,8 @@ struct Opened {
 Opened open_backend(const Options& options, const char* name) {
   Opened opened;
   const LocalRank local = local_rank();
-  opened.backend = open_module(library_directory(), name, {options.memory, local.rank, local.size, nullptr, nullptr}, opened.why);
+  opened.backend = open_module(library_directory(), name,
+                               {options.memory, local.rank, local.size, nullptr, nullptr, nullptr}, opened.why);
   return opened;
 }
 
