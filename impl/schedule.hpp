@@ -55,7 +55,7 @@ struct Residents {
 
 /// How a product is cut.
 struct Cut {
-  index mb, nb, kb;  ///< largest block of C and largest chunk of k
+  index mb = 0, nb = 0, kb = 0;  ///< largest block of C and largest chunk of k
   int operands = 1;  ///< buffers for A's blocks, as many for B's: with 2, the next unit's arrive during this one
   int results = 1;   ///< buffers for C's blocks
   /// Operands with device memory of their own need no buffers.
@@ -72,11 +72,11 @@ struct Cut {
 };
 
 struct GemmSchedule {
-  index m, n, k;
-  bool reads_c;
-  Cut cut;
-  Residents residents;
-  std::vector<Step> steps;
+  index m = 0, n = 0, k = 0;
+  bool reads_c = false;
+  Cut cut{};
+  Residents residents{};
+  std::vector<Step> steps{};
 };
 
 /// The cut with the largest blocks whose buffers fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on

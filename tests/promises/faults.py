@@ -90,7 +90,8 @@ def faults_with_copies(s: Setting) -> list[str]:
             spared += report["routines"][f"{precision}gemm"]["bytes_spared"] > 0
         if struck < len(faults) / 4:  # the others hit a copy, or a wait that was over
             found.append(f"only {struck} of {len(faults)} faults struck")
-        if run.reports and run.reports[0]["residency"] == "on" and not spared:
+        # These operands share their page with others of the heap, which a sanitizer writes all the time.
+        if run.reports and run.reports[0]["residency"] == "on" and not spared and not s.sanitizer:
             found.append("no child used a copy")
         print(f"{label}: {len(faults)} children, {struck} struck, {spared} used copies")
         errors += labelled(label, found)
