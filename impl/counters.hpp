@@ -73,7 +73,7 @@ struct Counters {
   Note<160> residency;  ///< "on", or "off: " and why, once a device is open
   Note<192> library;    ///< the first library underneath; with it:
   Note<48> library_found_by;
-  std::uint32_t library_wide;
+  std::atomic<std::uint32_t> library_wide;
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
   std::atomic<std::uint32_t> threads;      ///< slots given out, may exceed thread_slots

@@ -18,7 +18,7 @@ bool enter(const Site& site) {
     Counters& c = counters();
     if (c.library.claim()) {
       char* real = realpath(site.library, nullptr);
-      c.library_wide = site.wide;
+      c.library_wide.store(site.wide, std::memory_order_relaxed);
       c.library_found_by.set(site.found_by);
       c.library.publish(real ? real : site.library);
       std::free(real);

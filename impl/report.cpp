@@ -120,7 +120,7 @@ std::string to_json(const Summary& s, const Counters* one) {
   if (one)
     text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) +
             ", \"library\": " + quoted(one->library.get()) + ", \"found_by\": " + quoted(one->library_found_by.get()) +
-            format(", \"integers\": %d, ", one->library_wide ? 64 : 32);
+            format(", \"integers\": %d, ", one->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
   text +=
       format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);
   text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());

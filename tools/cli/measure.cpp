@@ -83,7 +83,7 @@ void print_measurement(const Finished& finished) {
   }
   if (!finished.processes.empty())
     std::fprintf(stderr, " over %s (%d-bit integers)", finished.processes.front()->library.get(),
-                 finished.processes.front()->library_wide ? 64 : 32);
+                 finished.processes.front()->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
   std::fprintf(stderr, "\n\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
                "Gflop/s", "GPU wins, s", "GPU's s");
   for (int r = 0; r < routine_count; ++r) {
