@@ -23,7 +23,8 @@ SANITIZER_OPTIONS = {
     "ASAN_OPTIONS": "detect_leaks=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     # A child forked by a threaded process may start threads of its own: C and Fortran programs do.
-    "TSAN_OPTIONS": "die_after_fork=0:halt_on_error=0:exitcode=66",
+    # At exit it would wait a second for other threads: ours never end, and there are hundreds of processes.
+    "TSAN_OPTIONS": "die_after_fork=0:halt_on_error=0:exitcode=66:atexit_sleep_ms=50",
 }
 
 
