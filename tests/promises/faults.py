@@ -88,7 +88,7 @@ def faults_with_copies(s: Setting) -> list[str]:
                 found.append(f"{fault}: stayed {dict(account.stayed)}")
             struck += bool(account.stayed)
             spared += report["routines"][f"{precision}gemm"]["bytes_spared"] > 0
-        if struck < len(faults) / 4:  # the others hit a copy, or a wait that was over
+        if struck < 0.4 * len(faults):  # the others hit a copy, or a wait that was over
             found.append(f"only {struck} of {len(faults)} faults struck")
         # These operands share their page with others of the heap, which a sanitizer writes all the time.
         if run.reports and run.reports[0]["residency"] == "on" and not spared and not s.sanitizer:
