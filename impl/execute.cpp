@@ -33,6 +33,8 @@ class OperandMemory {
     return reinterpret_cast<T*>(memory_ + static_cast<std::size_t>(number) * bytes_) +
            (plain_ ? row + col * ld_ : col + row * ld_);
   }
+  /// Of the element that is stored at (row, col).
+  T* stored_at(index row, index col) const { return reinterpret_cast<T*>(memory_) + row + col * ld_; }
   index ld() const { return ld_; }
   bool plain() const { return plain_; }
 
@@ -47,9 +49,28 @@ class OperandMemory {
 template <class T>
 struct DeviceMemory {
   DeviceMemory(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement)
-      : DeviceMemory(s.cut, args.transa == Op::none, args.transb == Op::none, placement) {}
+      : DeviceMemory(s.cut, args.transa == Op::none, args.transb == Op::none, placement) {
+    std::size_t offset = s.cut.bytes(sizeof(T));
+    for (const index edge : s.scratch) {
+      scratch_.push_back({reinterpret_cast<T*>(start(placement, offset)), edge});
+      offset += leased_bytes(edge, edge, sizeof(T));
+    }
+  }
 
   OperandMemory<T> a, b, c;
+
+  struct Place {
+    T* at;
+    index ld;
+  };
+  Place place(const Region& r) const {
+    if (r.area >= first_scratch) {
+      const Place& area = scratch_[static_cast<std::size_t>(r.area - first_scratch)];
+      return {area.at + r.block.row + r.block.col * area.ld, area.ld};
+    }
+    const OperandMemory<T>& x = r.area == area_a ? a : r.area == area_b ? b : c;
+    return {x.stored_at(r.block.row, r.block.col), x.ld()};
+  }
 
  private:
   DeviceMemory(const Cut& cut, bool a_plain, bool b_plain, const Placement& p)
@@ -64,6 +85,8 @@ struct DeviceMemory {
 
   static char* start(const Placement& p, std::size_t offset) { return static_cast<char*>(p.lease) + offset; }
   static std::size_t operands(const Cut& cut) { return static_cast<std::size_t>(cut.operands); }
+
+  std::vector<Place> scratch_;
 };
 
 /// Runs one schedule: asks for its steps in an order that keeps the bus busy.
@@ -150,10 +173,57 @@ class Run {
                              .ldc = on_device_.c.ld()},
                             after);
         break;
+      case StepKind::leaf: status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], after); break;
+      case StepKind::pass: status = pass(s_.passes[static_cast<std::size_t>(step.number)], after); break;
       case StepKind::download: status = lane_.download(of_c(step), after, landed_[i]); break;
     }
     if (status == Status::done) tickets_[i] = next_ticket_++;
     return status;
+  }
+
+  Status leaf(const Leaf& x, After after) {
+    const T alpha = x.negative ? -args_.alpha : args_.alpha;
+    const auto a = on_device_.place(x.x), b = on_device_.place(x.y), c = on_device_.place(x.target);
+    const auto e = x.adds ? on_device_.place(x.e) : typename DeviceMemory<T>::Place{nullptr, 0};
+    const index size = x.target.block.rows;
+    return lane_.gemm({.precision = precision_of<T>,
+                       .transa = args_.transa,
+                       .transb = args_.transb,
+                       .m = size,
+                       .n = size,
+                       .k = size,
+                       .alpha = &alpha,
+                       .A = a.at,
+                       .lda = a.ld,
+                       .B = b.at,
+                       .ldb = b.ld,
+                       .beta = !x.adds    ? &zero_
+                               : x.scaled ? &args_.beta
+                                          : &one_,
+                       .C = c.at,
+                       .ldc = c.ld,
+                       .E = e.at,
+                       .lde = e.ld},
+                      after);
+  }
+
+  Status pass(const Pass& x, After after) {
+    Combination p{.precision = precision_of<T>,
+                  .rows = x.targets.front().region.block.rows,
+                  .cols = x.targets.front().region.block.cols,
+                  .sources = static_cast<int>(x.sources.size()),
+                  .targets = static_cast<int>(x.targets.size()),
+                  .scale = &args_.beta};
+    for (std::size_t i = 0; i < x.sources.size(); ++i) {
+      const auto place = on_device_.place(x.sources[i].region);
+      p.source[i] = {place.at, place.ld, x.sources[i].scaled};
+    }
+    for (std::size_t i = 0; i < x.targets.size(); ++i) {
+      const auto place = on_device_.place(x.targets[i].region);
+      p.target[i] = {place.at, place.ld, {}};
+      std::copy(x.targets[i].sign.begin(), x.targets[i].sign.end(), p.target[i].sign);
+    }
+    return lane_.combine(p, after);
   }
 
   static Transfer transfer(const OperandMemory<T>& memory, int number, const T* host, index ldh, const Block& x,
@@ -178,7 +248,7 @@ class Run {
   const Placement& placement_;
   Lane& lane_;
   const DeviceMemory<T> on_device_;
-  const T one_{1};
+  const T one_{1}, zero_{0};
   const std::vector<std::vector<std::int32_t>> after_;
   std::vector<Ticket> tickets_;            ///< by step; -1: not asked for
   std::vector<std::atomic<bool>> landed_;  ///< by step

@@ -23,11 +23,6 @@ constexpr int uses_until_retry = 64;
 /// Changed samples that mean a matrix was rewritten: twice what worthwhile dirt would show.
 constexpr int rewritten_samples = 8;
 
-Block intersection(const Block& x, const Block& y) {
-  const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
-  return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
-}
-
 /// Fewer and longer runs: what lies between two of them is sent along.
 void merge(std::vector<Range>& runs) {
   for (std::size_t gap = page_bytes; runs.size() > most_runs; gap *= 2) {

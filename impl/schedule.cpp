@@ -5,10 +5,12 @@
 #include <map>
 #include <utility>
 
+#include "impl/blocks.hpp"
+
 namespace blaslift {
 namespace {
 
-constexpr const char* names[] = {"upload A", "upload B", "upload C", "multiply", "download"};
+constexpr const char* names[] = {"upload A", "upload B", "upload C", "multiply", "leaf", "pass", "download"};
 
 /// Half, rounded up to whole multiples of 64 where it is larger: cuBLAS is at its best on aligned blocks.
 index halve(index x) {
@@ -36,19 +38,6 @@ std::vector<index> panels(index size, index target) {
   return sizes;
 }
 
-bool overlap(const Block& x, const Block& y) {
-  return x.row < y.row + y.rows && y.row < x.row + x.rows && x.col < y.col + y.cols && y.col < x.col + x.cols;
-}
-
-Block intersection(const Block& x, const Block& y) {
-  const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
-  return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
-}
-
-bool inside(const Block& x, const Block& y) {
-  return x.row >= y.row && x.col >= y.col && x.row + x.rows <= y.row + y.rows && x.col + x.cols <= y.col + y.cols;
-}
-
 /// What an operand's buffers hold.
 struct Held {
   explicit Held(int buffers) : blocks(static_cast<std::size_t>(buffers)), newest(buffers - 1) {}
@@ -64,37 +53,6 @@ struct Held {
 
   std::vector<Block> blocks;
   int newest;
-};
-
-/// What of a resident operand is still to be uploaded.
-struct Missing {
-  std::vector<Block> blocks;
-
-  bool any_in(const Block& x) const {
-    return std::any_of(blocks.begin(), blocks.end(), [&](const Block& b) { return overlap(b, x); });
-  }
-
-  /// The parts that lie in x, which are missing no longer.
-  std::vector<Block> take(const Block& x) {
-    std::vector<Block> taken, left;
-    for (const Block& b : blocks) {
-      if (!overlap(b, x)) {
-        left.push_back(b);
-        continue;
-      }
-      const Block t = intersection(b, x);
-      taken.push_back(t);
-      auto leave = [&left](const Block& rest) {
-        if (rest.rows > 0 && rest.cols > 0) left.push_back(rest);
-      };
-      leave({b.row, b.col, b.rows, t.col - b.col});
-      leave({b.row, t.col + t.cols, b.rows, b.col + b.cols - t.col - t.cols});
-      leave({b.row, t.col, t.row - b.row, t.cols});
-      leave({t.row + t.rows, t.col, b.row + b.rows - t.row - t.rows, t.cols});
-    }
-    blocks = std::move(left);
-    return taken;
-  }
 };
 
 /// What shares a buffer at one time; everything, where an operand has memory of its own.
@@ -164,7 +122,7 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
                        std::size_t piece_bytes, index panel) {
   Missing missing_a{residents.a.missing}, missing_b{residents.b.missing}, missing_c{residents.c.missing};
   GemmSchedule s{m, n, k, reads_c, cut, std::move(residents), {}};
-  const index piece_elements = std::max<index>(1, static_cast<index>(piece_bytes / element));
+  const auto piece_elements = static_cast<index>(piece_bytes / element);
   Held held_a(cut.operands), held_b(cut.operands);
   int c = cut.results - 1;
   for (index j = 0; j < n; j += cut.nb)
@@ -198,13 +156,7 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
           s.steps.back().kb = kb;
           s.steps.back().first = first;
           if (!last) return;
-          // Whole columns where a piece holds one, else parts of a column.
-          const index piece_rows = std::min(x.rows, piece_elements),
-                      piece_cols = std::max<index>(1, piece_elements / x.rows);
-          for (index q = 0; q < x.cols; q += piece_cols)
-            for (index r = 0; r < x.rows; r += piece_rows)
-              step(StepKind::download,
-                   {x.row + r, x.col + q, std::min(piece_rows, x.rows - r), std::min(piece_cols, x.cols - q)});
+          for (const Block& piece : pieces(x, piece_elements)) step(StepKind::download, piece);
         };
         // The part multiplied so far grows from the corner: with each panel of one operand come its products with all
         // panels of the other that are there.  Operands that are there from before are taken as a whole.
@@ -230,6 +182,19 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
   return s;
 }
 
+void touched(const GemmSchedule& s, const Step& step, std::vector<Region>& read, std::vector<Region>& written) {
+  if (step.kind == StepKind::leaf) {
+    const Leaf& leaf = s.leaves[static_cast<std::size_t>(step.number)];
+    read.insert(read.end(), {leaf.x, leaf.y});
+    if (leaf.adds) read.push_back(leaf.e);
+    written.push_back(leaf.target);
+  } else if (step.kind == StepKind::pass) {
+    const Pass& pass = s.passes[static_cast<std::size_t>(step.number)];
+    for (const Pass::Source& source : pass.sources) read.push_back(source.region);
+    for (const Pass::Target& target : pass.targets) written.push_back(target.region);
+  }
+}
+
 std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
   struct Access {
     std::int32_t step;
@@ -242,11 +207,11 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
     Block unit{-1, -1, 0, 0};
     std::vector<Access> now, before;
   };
-  std::map<std::pair<char, int>, Buffer> buffers;
+  std::map<std::pair<Area, int>, Buffer> buffers;
   std::vector<std::vector<std::int32_t>> after(s.steps.size());
 
-  auto access = [&](std::size_t at, char operand, int number, const Block& block, UnitSize size, bool write) {
-    Buffer& buffer = buffers[{operand, number}];
+  auto access = [&](std::size_t at, Area area, int number, const Block& block, UnitSize size, bool write) {
+    Buffer& buffer = buffers[{area, number}];
     const Block unit{block.row / size.rows, block.col / size.cols, 0, 0};
     if (!(unit == buffer.unit)) {
       buffer.before = std::exchange(buffer.now, {});
@@ -255,24 +220,40 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
     for (const Access& x : buffer.before)
       if (x.write || write) after[at].push_back(x.step);
     for (const Access& x : buffer.now)
-      if ((x.write || write) && overlap(x.block, block)) after[at].push_back(x.step);
+      if ((x.write || write) && x.step != static_cast<std::int32_t>(at) && overlap(x.block, block))
+        after[at].push_back(x.step);
     if (write) std::erase_if(buffer.now, [&](const Access& x) { return inside(x.block, block); });
     buffer.now.push_back({static_cast<std::int32_t>(at), block, write});
   };
 
+  auto access_region = [&](std::size_t at, const Region& r, bool write) {
+    const UnitSize size = r.area == area_a   ? unit_a(s.cut)
+                          : r.area == area_b ? unit_b(s.cut)
+                          : r.area == area_c ? unit_c(s.cut)
+                                             : whole_operand;
+    access(at, r.area, 0, s.as_operand(r), size, write);
+  };
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
     switch (step.kind) {
-      case StepKind::upload_a: access(at, 'A', step.a, x, unit_a(s.cut), true); break;
-      case StepKind::upload_b: access(at, 'B', step.b, x, unit_b(s.cut), true); break;
-      case StepKind::upload_c: access(at, 'C', step.c, x, unit_c(s.cut), true); break;
+      case StepKind::upload_a: access(at, area_a, step.a, x, unit_a(s.cut), true); break;
+      case StepKind::upload_b: access(at, area_b, step.b, x, unit_b(s.cut), true); break;
+      case StepKind::upload_c: access(at, area_c, step.c, x, unit_c(s.cut), true); break;
       case StepKind::multiply:
-        access(at, 'A', step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
-        access(at, 'B', step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
-        access(at, 'C', step.c, x, unit_c(s.cut), true);
+        access(at, area_a, step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
+        access(at, area_b, step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
+        access(at, area_c, step.c, x, unit_c(s.cut), true);
         break;
-      case StepKind::download: access(at, 'C', step.c, x, unit_c(s.cut), false); break;
+      case StepKind::leaf:
+      case StepKind::pass: {
+        std::vector<Region> read, written;
+        touched(s, step, read, written);
+        for (const Region& r : read) access_region(at, r, false);
+        for (const Region& r : written) access_region(at, r, true);
+        break;
+      }
+      case StepKind::download: access(at, area_c, step.c, x, unit_c(s.cut), false); break;
     }
     std::sort(after[at].begin(), after[at].end());
     after[at].erase(std::unique(after[at].begin(), after[at].end()), after[at].end());
@@ -365,6 +346,7 @@ std::string check(const GemmSchedule& s) {
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
+    if (step.kind == StepKind::leaf || step.kind == StepKind::pass) return fault(at, "belongs to a level");
     const bool is_a = step.kind == StepKind::upload_a, is_b = step.kind == StepKind::upload_b;
     if (!good(x, is_b ? s.k : s.m, is_a ? s.k : s.n, is_b ? kb : mb, is_a ? kb : nb))
       return fault(at, "the block is out of bounds");
@@ -407,6 +389,8 @@ std::string check(const GemmSchedule& s) {
         if (!follows) return fault(at, "C's part is not there, or a chunk of k is missing or repeated");
         break;
       }
+      case StepKind::leaf:
+      case StepKind::pass: break;  // refused above
       case StepKind::download: {
         Buffer& from = C[step.c];
         if (!from.holds(x, unit_c(s.cut)) || !all_of(0, 1, x, [&](Cell y) {
@@ -437,7 +421,34 @@ std::string to_string(const GemmSchedule& s) {
     text +=
         std::string(", resident") + (cut.whole_a ? " A" : "") + (cut.whole_b ? " B" : "") + (cut.whole_c ? " C" : "");
   text += '\n';
+  auto name = [](const Region& r) {
+    constexpr const char* operands[] = {"A", "B", "C"};
+    const std::string area =
+        r.area < first_scratch ? operands[r.area] : "scratch " + std::to_string(r.area - first_scratch);
+    auto range = [](index at, index size) { return std::to_string(at) + ":" + std::to_string(at + size); };
+    return area + "[" + range(r.block.row, r.block.rows) + ", " + range(r.block.col, r.block.cols) + "]";
+  };
   for (const Step& step : s.steps) {
+    if (step.kind == StepKind::leaf) {
+      const Leaf& leaf = s.leaves[static_cast<std::size_t>(step.number)];
+      text += "  leaf     " + name(leaf.target) + " =";
+      if (leaf.adds) text += (leaf.scaled ? " beta " : " ") + name(leaf.e) + (leaf.negative ? "" : " +");
+      text += (leaf.negative ? " - " : " ") + name(leaf.x) + " * " + name(leaf.y) + '\n';
+      continue;
+    }
+    if (step.kind == StepKind::pass) {
+      const Pass& pass = s.passes[static_cast<std::size_t>(step.number)];
+      text += "  pass    ";
+      for (const Pass::Target& target : pass.targets) {
+        text += (&target == &pass.targets.front() ? " " : ", ") + name(target.region) + " =";
+        for (std::size_t i = 0; i < pass.sources.size(); ++i)
+          if (target.sign[i] != 0)
+            text += (target.sign[i] < 0 ? " - " : " + ") + std::string(pass.sources[i].scaled ? "beta " : "") +
+                    name(pass.sources[i].region);
+      }
+      text += '\n';
+      continue;
+    }
     const Block& b = step.block;
     std::snprintf(line, sizeof line, "  %-8s [%lld:%lld, %lld:%lld]", names[static_cast<int>(step.kind)],
                   static_cast<long long>(b.row), static_cast<long long>(b.row + b.rows), static_cast<long long>(b.col),
@@ -452,6 +463,8 @@ std::string to_string(const GemmSchedule& s) {
                       static_cast<long long>(step.k0 + step.kb), step.first ? " first" : "", step.a, step.b, step.c);
         text += line;
         break;
+      case StepKind::leaf:
+      case StepKind::pass: break;  // above
       case StepKind::download: text += " from c" + std::to_string(step.c); break;
     }
     text += '\n';

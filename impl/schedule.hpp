@@ -5,6 +5,9 @@
 // then.  After its last chunk a block is brought back in pieces, each committed as a whole: whatever fails later, the
 // library underneath computes only the pieces not committed.
 //
+// Strassen-like levels (impl/tiling.hpp plans them) add products and sums of square blocks anywhere in the device's
+// memory.
+//
 // The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
 // writes (depend), not from the order.
 #pragma once
@@ -12,29 +15,59 @@
 #include <vector>
 
 #include "impl/args.hpp"
+#include "impl/blocks.hpp"
 
 namespace blaslift {
-
-/// A rectangle of a matrix, in elements.
-struct Block {
-  index row, col, rows, cols;
-  friend bool operator==(const Block&, const Block&) = default;
-};
 
 enum class StepKind : std::uint8_t {
   upload_a,  ///< panel of op(A): rows of C x a chunk of k
   upload_b,  ///< panel of op(B): a chunk of k x columns of C
   upload_c,  ///< part of C, where beta needs it
   multiply,  ///< part of C by a whole chunk of k; `first` scales by beta, later chunks add
+  leaf,      ///< product of blocks that a level makes
+  pass,      ///< sums of blocks
   download   ///< piece of C, into the caller's
+};
+
+/// Device memory of a schedule: the operands', then its own.
+enum Area : std::int8_t { area_a, area_b, area_c, first_scratch };
+
+/// A block of device memory as it is stored: where op(X) is a transpose, rows are columns of op(X).
+struct Region {
+  Area area;
+  Block block;
+  friend bool operator==(const Region&, const Region&) = default;
+};
+
+/// target := +-alpha * op(x) * op(y), and as much of e; op() as A's and B's.
+struct Leaf {
+  Region target, x, y, e{};
+  bool negative = false;
+  bool adds = false;    ///< e
+  bool scaled = false;  ///< e by beta
+};
+
+/// Combination (kernels/types.hpp) of regions of one size.
+struct Pass {
+  struct Source {
+    Region region;
+    bool scaled;  ///< by beta
+  };
+  struct Target {
+    Region region;
+    std::vector<signed char> sign;  ///< by source
+  };
+  std::vector<Source> sources;
+  std::vector<Target> targets;
 };
 
 struct Step {
   StepKind kind;
-  Block block;                      ///< upload_*: of that operand; multiply, download: of C
+  Block block{};                    ///< upload_*: of that operand; multiply, download: of C
   index k0 = 0, kb = 0;             ///< multiply: the chunk of k
   bool first = false;               ///< multiply: first chunk
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
+  std::int32_t number = 0;          ///< leaf, pass: among the schedule's
 };
 
 /// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.
@@ -77,6 +110,26 @@ struct GemmSchedule {
   Cut cut{};
   Residents residents{};
   std::vector<Step> steps{};
+
+  // With levels only.
+  bool transposed_a = false, transposed_b = false;  ///< op(X) is not X
+  std::vector<Leaf> leaves{};
+  std::vector<Pass> passes{};
+  /// Edges of the squares that scratch areas are, in order.  Their memory follows the buffers'.
+  std::vector<index> scratch{};
+
+  /// A region of an operand's memory as a block of op(X); others as they are.
+  Block as_operand(const Region& r) const {
+    const bool swapped = (r.area == area_a && transposed_a) || (r.area == area_b && transposed_b);
+    return swapped ? Block{r.block.col, r.block.row, r.block.cols, r.block.rows} : r.block;
+  }
+
+  /// Device memory for all buffers and scratch areas.
+  std::size_t bytes(std::size_t element) const {
+    std::size_t sum = cut.bytes(element);
+    for (const index edge : scratch) sum += leased_bytes(edge, edge, element);
+    return sum;
+  }
 };
 
 /// The cut with the largest blocks whose buffers fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on
@@ -89,13 +142,16 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel = 1024);
 
+/// Appends what a leaf or a pass reads and writes; a region may be in both.
+void touched(const GemmSchedule& schedule, const Step& step, std::vector<Region>& read, std::vector<Region>& written);
+
 /// For each step the earlier steps that must have ended before it: those that write what it reads or writes, or read
 /// what it writes, on the device or in the caller's C.  Earlier ones that these themselves come after may be left out.
 std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& schedule);
 
 /// Proves that the schedule computes the product: every element of C gets every k exactly once, from operands that are
 /// there, scaled by beta exactly once, and is committed exactly once, when it is final.  Returns the first fault, or
-/// an empty string.
+/// an empty string.  For schedules without levels.
 std::string check(const GemmSchedule& schedule);
 
 /// One line a step.

@@ -66,15 +66,17 @@ struct After {
   int count;
 };
 
-/// Operations for one call, asked for by one thread.  upload and download return at once, gemm when what it comes after
-/// is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing follows from
-/// the order.  After one has returned something else than `done`, nothing may be asked for before drain().
+/// Operations for one call, asked for by one thread.  upload and download return at once, the others when what they
+/// come after is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing
+/// follows from the order.  After one has returned something else than `done`, nothing may be asked for before drain().
 class Lane {
  public:
   /// Copies host to device.  The source must not change before drain().
   virtual Status upload(const Transfer& transfer, After after) = 0;
 
   virtual Status gemm(const Gemm& product, After after) = 0;
+
+  virtual Status combine(const Combination& combination, After after) = 0;
 
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
   /// written only after the whole piece has safely left the device.  When all of it is there, `landed` becomes true.
@@ -129,7 +131,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 3;
+inline constexpr int backend_version = 4;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -199,11 +199,12 @@ void EngineLane::fail(Status status) {
   changed_.notify_all();
 }
 
-Ticket EngineLane::add(After after, int pieces, std::atomic<bool>* landed) {
+Ticket EngineLane::note(Queue queue, After after, int pieces, std::atomic<bool>* landed) {
   std::lock_guard lock(mutex_);
   operations_.emplace_back();
   Operation& operation = operations_.back();
   operation.after.assign(after.tickets, after.tickets + after.count);
+  operation.queue = queue;
   operation.pieces = pieces;
   operation.landed = landed;
   jobs_ += pieces;
@@ -224,14 +225,17 @@ bool EngineLane::await_started(const std::vector<Ticket>& after) {
 /// Orders the queue after what the operation comes after, once.
 Status EngineLane::begin(Queue queue, Ticket ticket) {
   Operation* operation;
+  std::vector<Ticket> elsewhere;  // what its own queue has begun before ends before, anyway
   {
     std::lock_guard lock(mutex_);
     operation = &operations_[static_cast<std::size_t>(ticket)];  // stays where it is while others are added
+    for (const Ticket t : operation->after)
+      if (operations_[static_cast<std::size_t>(t)].queue != queue) elsewhere.push_back(t);
   }
   if (!await_started(operation->after)) return status();
   std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
   if (operation->ordered) return Status::done;
-  for (const Ticket t : operation->after)
+  for (const Ticket t : elsewhere)
     if (const Status waited = wait(queue, t); waited != Status::done) return fail(waited), waited;
   operation->ordered = true;
   return Status::done;
@@ -273,7 +277,7 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
   std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t);
   if (!by_caller())
     return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
-  const Ticket ticket = add(after, static_cast<int>(jobs.size()), nullptr);
+  const Ticket ticket = note(Queue::in, after, static_cast<int>(jobs.size()), nullptr);
   for (Engine::Job& job : jobs) {
     job.ticket = ticket;
     send_piece(job, own_);
@@ -284,7 +288,7 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
 Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (!by_caller())
     return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
-  const Engine::Job job{this, add(after, 1, &landed), t};
+  const Engine::Job job{this, note(Queue::out, after, 1, &landed), t};
   end_receiving(job, own_, start_receiving(job, own_));
   return status();
 }
@@ -292,7 +296,8 @@ Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool
 Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after,
                              std::atomic<bool>* landed) {
   const int pieces = static_cast<int>(jobs.size());
-  const Ticket ticket = add(after, pieces, landed);
+  const Queue queue = direction == Direction::in ? Queue::in : Queue::out;
+  const Ticket ticket = note(queue, after, pieces, landed);
   for (Engine::Job& job : jobs) job.ticket = ticket;
   try {
     engine_.push(direction, std::move(jobs));
@@ -305,10 +310,11 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
   return Status::done;
 }
 
-Status EngineLane::ask_gemm(const Gemm& product, After after) {
-  const Ticket ticket = add(after, 0, nullptr);
+template <class Compute>
+Status EngineLane::ask_compute(After after, Compute compute) {
+  const Ticket ticket = note(Queue::compute, after, 0, nullptr);
   Status status = begin(Queue::compute, ticket);
-  if (status == Status::done) status = multiply(product);
+  if (status == Status::done) status = compute();
   if (status == Status::done) status = mark(Queue::compute, ticket);
   if (status != Status::done) return fail(status), status;
   std::lock_guard lock(mutex_);
@@ -335,7 +341,11 @@ Status EngineLane::upload(const Transfer& t, After after) {
 }
 
 Status EngineLane::gemm(const Gemm& product, After after) {
-  return unless_failed_ask([&] { return ask_gemm(product, after); });
+  return unless_failed_ask([&] { return ask_compute(after, [&] { return multiply(product); }); });
+}
+
+Status EngineLane::combine(const Combination& combination, After after) {
+  return unless_failed_ask([&] { return ask_compute(after, [&] { return sum(combination); }); });
 }
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {

@@ -105,6 +105,7 @@ class EngineLane : public Lane {
   // No exception leaves these: the module has an unwinder of its own.
   Status upload(const Transfer& transfer, After after) final;
   Status gemm(const Gemm& product, After after) final;
+  Status combine(const Combination& combination, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;
@@ -130,6 +131,7 @@ class EngineLane : public Lane {
   /// The end of what was started in `queue` is the end of operation `ticket`.
   virtual Status mark(Queue queue, Ticket ticket) = 0;
   virtual Status multiply(const Gemm& product) = 0;
+  virtual Status sum(const Combination& combination) = 0;
   /// Starts the copy of a packed slot, or of the host's memory itself if direct, to the device and marks the slot; or
   /// the other way round.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;
@@ -146,19 +148,21 @@ class EngineLane : public Lane {
   struct Operation {
     std::vector<Ticket> after;
     std::atomic<bool>* landed = nullptr;
+    Queue queue = Queue::in;
     int pieces = 0;        ///< not yet started
     bool ordered = false;  ///< its queue waits for what it comes after
     bool started = false;
   };
 
-  Ticket add(After after, int pieces, std::atomic<bool>* landed);
+  Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
   bool by_caller() { return by_caller_ && (own_.memory || engine_.borrow(own_)); }
   std::vector<Engine::Job> cut(const Transfer& transfer) const;
   template <class Ask>
   Status unless_failed_ask(Ask ask);
   Status ask_upload(const Transfer& transfer, After after);
   Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
-  Status ask_gemm(const Gemm& product, After after);
+  template <class Compute>
+  Status ask_compute(After after, Compute compute);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);

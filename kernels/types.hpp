@@ -32,7 +32,7 @@ constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
 /// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS
 /// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
-/// memory.
+/// memory.  With E: C := alpha * op(A) * op(B) + beta * E; E is m x n, only read, and shares nothing with C.
 struct Gemm {
   Precision precision;
   Op transa, transb;
@@ -45,6 +45,31 @@ struct Gemm {
   const void* beta;
   void* C;
   index ldc;
+  const void* E = nullptr;
+  index lde = 0;
+};
+
+/// One pass over memory: each target, a rows x cols matrix, becomes a sum of some of the sources, element by element,
+/// all of them from what the sources held before.  A target may be one of the sources; otherwise none of them overlap.
+/// All column-major.
+struct Combination {
+  static constexpr int most_sources = 8, most_targets = 4;
+  struct Source {
+    const void* at;
+    index ld;
+    bool scaled;  ///< multiplied by `scale`
+  };
+  struct Target {
+    void* at;
+    index ld;
+    signed char sign[most_sources];  ///< by source: 1, -1, or 0, which does not read it for this target
+  };
+  Precision precision;
+  index rows, cols;
+  int sources, targets;
+  Source source[most_sources];
+  Target target[most_targets];
+  const void* scale;  ///< a scalar in host memory; may be null where nothing is scaled
 };
 
 }  // namespace blaslift

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "kernels/copy.hpp"
+#include "kernels/host/combine.hpp"
 #include "kernels/transfer.hpp"
 
 namespace blaslift {
@@ -43,7 +44,15 @@ class HostLane final : public EngineLane {
   Status idle() override { return outcome(); }
   Status multiply(const Gemm& product) override {
     if (fails()) return faults_->status;
-    if (product.m > 0 && product.n > 0) underlying_.call(underlying_.context, product);
+    if (product.m == 0 || product.n == 0) return Status::done;
+    if (product.E)
+      copy_block(product.C, product.ldc, product.E, product.lde, product.m, product.n, element_size(product.precision));
+    underlying_.call(underlying_.context, product);
+    return Status::done;
+  }
+  Status sum(const Combination& combination) override {
+    if (fails()) return faults_->status;
+    blaslift::combine(combination);
     return Status::done;
   }
   Status send(Slot& slot, const Transfer& p) override {

@@ -217,6 +217,7 @@ void naive_gemm(const Gemm& g) {
   };
   for (index j = 0; j < g.n; ++j) {
     T* c = static_cast<T*>(g.C) + j * g.ldc;
+    if (g.E) std::memcpy(c, static_cast<const T*>(g.E) + j * g.lde, static_cast<std::size_t>(g.m) * sizeof(T));
     if (beta != T(1))
       for (index i = 0; i < g.m; ++i) c[i] = beta == T(0) ? T(0) : times(beta, c[i]);
     if (alpha == T(0)) continue;
@@ -234,6 +235,42 @@ inline void naive(const Gemm& g) {
     case Precision::c: return naive_gemm<std::complex<float>>(g);
     case Precision::z: return naive_gemm<std::complex<double>>(g);
   }
+}
+
+/// A combination of blocks, element by element.
+template <class T>
+void naive_combine(const Combination& p) {
+  for (index j = 0; j < p.cols; ++j)
+    for (index i = 0; i < p.rows; ++i) {
+      T results[Combination::most_targets] = {};
+      for (int t = 0; t < p.targets; ++t)
+        for (int s = 0; s < p.sources; ++s) {
+          if (p.target[t].sign[s] == 0) continue;
+          T x = static_cast<const T*>(p.source[s].at)[i + j * p.source[s].ld];
+          if (p.source[s].scaled) x *= *static_cast<const T*>(p.scale);
+          results[t] += static_cast<Real<T>>(p.target[t].sign[s]) * x;
+        }
+      for (int t = 0; t < p.targets; ++t) static_cast<T*>(p.target[t].at)[i + j * p.target[t].ld] = results[t];
+    }
+}
+
+inline void naive(const Combination& p) {
+  switch (p.precision) {
+    case Precision::s: return naive_combine<float>(p);
+    case Precision::d: return naive_combine<double>(p);
+    case Precision::c: return naive_combine<std::complex<float>>(p);
+    case Precision::z: return naive_combine<std::complex<double>>(p);
+  }
+}
+
+/// How far from the exact product (in any element) Strassen's with this many levels over classical leaves of edge
+/// `leaf` may be, in units of max|A| max|B|: Higham, Accuracy and Stability, theorem 23.3 (Winograd's form):
+///   |C - exact| <= ((n / leaf)^log2(18) (leaf^2 + 6 leaf) - 6 n) u max|A| max|B|
+/// Complex products are of |re| + |im|, made of four real ones and twice the sums: eight times that covers them.
+template <class T>
+double strassen_bound(int levels, double leaf) {
+  const double u = std::numeric_limits<Real<T>>::epsilon() / 2.0;
+  return std::pow(18.0, levels) * (leaf * leaf + 6 * leaf) * u * (complex_type<T> ? 8 : 1);
 }
 
 template <class T>

@@ -1,6 +1,5 @@
 // Schedules: that plans compute the product in every order that depend() allows, and that check() lets nothing else
-// pass.  What "computes the product" means is said here once more, by an interpreter of our own that runs a schedule
-// on numbers.
+// pass.  What "computes the product" means is said by an interpreter of the tests' own.
 #include "impl/schedule.hpp"
 
 #include <gtest/gtest.h>
@@ -12,178 +11,11 @@
 #include <random>
 #include <stdexcept>
 
+#include "tests/unit/interpreter.hpp"
 #include "tests/unit/random.hpp"
 
 namespace blaslift {
 namespace {
-
-using Order = std::vector<std::size_t>;
-using Lists = std::vector<std::vector<std::int32_t>>;
-
-/// Runs a schedule as impl/execute.cpp would, every access bounds-checked, with integers modulo 2^64 for elements:
-/// exact, so that only a schedule that computes the product gives the product (but for a chance of 2^-60).  Resident
-/// operands are there before, but for what is missing of them.
-class Interpreter {
- public:
-  Interpreter(const GemmSchedule& s, bool transposed)
-      : s_(s),
-        A_(room(s.m, s.k)),
-        B_(room(s.k, s.n)),
-        C_(room(s.m, s.n)),
-        a_(s.cut.whole_a, s.cut.operands, s.m, s.k, s.cut.mb, s.cut.kb, !transposed),
-        b_(s.cut.whole_b, s.cut.operands, s.k, s.n, s.cut.kb, s.cut.nb, !transposed),
-        c_(s.cut.whole_c, s.cut.results, s.m, s.n, s.cut.mb, s.cut.nb, true),
-        committed_(C_.size()) {
-    auto fill = [this](Numbers& numbers) {
-      for (auto& x : numbers) x = bits_();
-    };
-    for (Numbers* numbers : {&A_, &B_, &C_}) fill(*numbers);
-    for (OnDevice* operand : {&a_, &b_, &c_})  // what the device's memory held before
-      for (Numbers& numbers : operand->buffers) fill(numbers);
-    make_resident(a_, s.residents.a, A_, s.m, s.k);
-    make_resident(b_, s.residents.b, B_, s.k, s.n);
-    if (s.reads_c) make_resident(c_, s.residents.c, C_, s.m, s.n);
-    beta_ = s.reads_c ? bits_() : 0;
-    expected_ = C_;
-    for (index j = 0; j < s.n; ++j)
-      for (index i = 0; i < s.m; ++i) {
-        std::uint64_t& x = expected_[static_cast<std::size_t>(i + j * s.m)];
-        x *= beta_;
-        for (index p = 0; p < s.k; ++p)
-          x += A_[static_cast<std::size_t>(i + p * s.m)] * B_[static_cast<std::size_t>(p + j * s.k)];
-      }
-  }
-
-  /// Why the steps in this order do not compute the product; empty if they do.  An element counts as right only if it
-  /// is final when it is committed, and committed once: whatever fails later relies on that.
-  std::string run(const Order& order) {
-    try {
-      for (const std::size_t i : order) execute(s_.steps.at(i));
-    } catch (const std::string& fault) {
-      return fault;
-    } catch (const std::out_of_range&) {
-      return "out of bounds";
-    }
-    for (const bool done : committed_)
-      if (!done) return "not committed";
-    return {};
-  }
-
- private:
-  using Numbers = std::vector<std::uint64_t>;
-  using Buffers = std::vector<Numbers>;
-  static Numbers room(index rows, index cols) { return Numbers(static_cast<std::size_t>(rows * cols)); }
-  /// Negative ones become large, and are caught as those.
-  template <class T>
-  static auto& at(T& x, index i) {
-    return x.at(static_cast<std::size_t>(i));
-  }
-  /// An operand's memory on the device: buffers, or one memory for the whole of it, with a leading dimension of its
-  /// own.
-  struct OnDevice {
-    OnDevice(bool whole, int count, index rows, index cols, index block_rows, index block_cols, bool is_plain)
-        : plain(is_plain),
-          period_rows(whole ? rows + 1 : block_rows),
-          period_cols(whole ? cols + 1 : block_cols),
-          ld((plain   ? whole ? rows : block_rows
-              : whole ? cols
-                      : block_cols) +
-             (whole ? 3 : 0)),
-          buffers(whole ? std::size_t{1} : static_cast<std::size_t>(count), room(ld, plain   ? whole ? cols : block_cols
-                                                                                     : whole ? rows
-                                                                                             : block_rows)) {}
-
-    /// Element (i, j) after the one at (row, col), which alone is found by remainders; the others follow it in steps of
-    /// one and of ld, as a copy or a product takes them.
-    std::uint64_t& operator()(int number, index row, index col, index i, index j) {
-      row = row % period_rows + i;
-      col = col % period_cols + j;
-      return at(at(buffers, number), plain ? row + col * ld : col + row * ld);
-    }
-
-    bool plain;
-    index period_rows, period_cols, ld;
-    Buffers buffers;
-  };
-
-  static void make_resident(OnDevice& operand, const Resident& resident, const Numbers& from, index rows, index cols) {
-    if (!resident.whole) return;
-    for (index j = 0; j < cols; ++j)
-      for (index i = 0; i < rows; ++i) {
-        const auto holds = [i, j](const Block& b) {
-          return b.row <= i && i < b.row + b.rows && b.col <= j && j < b.col + b.cols;
-        };
-        if (std::none_of(resident.missing.begin(), resident.missing.end(), holds))
-          operand(0, 0, 0, i, j) = at(from, i + j * rows);
-      }
-  }
-
-  static void within(const Block& b, index rows, index cols) {
-    if (b.row < 0 || b.col < 0 || b.rows < 0 || b.cols < 0 || b.row + b.rows > rows || b.col + b.cols > cols)
-      throw std::string("block out of the matrix");
-  }
-
-  void execute(const Step& step) {
-    const Block& x = step.block;
-    auto each = [&x](auto visit) {
-      for (index j = 0; j < x.cols; ++j)
-        for (index i = 0; i < x.rows; ++i) visit(i, j);
-    };
-    switch (step.kind) {
-      case StepKind::upload_a:
-        within(x, s_.m, s_.k);
-        each([&](index i, index j) { a_(step.a, x.row, x.col, i, j) = at(A_, x.row + i + (x.col + j) * s_.m); });
-        break;
-      case StepKind::upload_b:
-        within(x, s_.k, s_.n);
-        each([&](index i, index j) { b_(step.b, x.row, x.col, i, j) = at(B_, x.row + i + (x.col + j) * s_.k); });
-        break;
-      case StepKind::upload_c:
-        within(x, s_.m, s_.n);
-        each([&](index i, index j) { c_(step.c, x.row, x.col, i, j) = at(C_, x.row + i + (x.col + j) * s_.m); });
-        break;
-      case StepKind::multiply:
-        if (x.row < 0 || x.col < 0 || step.k0 < 0 || x.rows < 0 || x.cols < 0 || step.kb < 0)
-          throw std::string("negative size");
-        each([&](index i, index j) {
-          std::uint64_t& sum = c_(step.c, x.row, x.col, i, j);
-          sum *= step.first ? beta_ : 1;
-          for (index p = 0; p < step.kb; ++p)
-            sum += a_(step.a, x.row, step.k0, i, p) * b_(step.b, step.k0, x.col, p, j);
-        });
-        break;
-      case StepKind::download:
-        within(x, s_.m, s_.n);
-        each([&](index i, index j) {
-          const index element = x.row + i + (x.col + j) * s_.m;
-          at(C_, element) = c_(step.c, x.row, x.col, i, j);
-          if (at(C_, element) != at(expected_, element)) throw std::string("wrong value committed");
-          if (committed_[static_cast<std::size_t>(element)]) throw std::string("committed twice");
-          committed_[static_cast<std::size_t>(element)] = true;
-        });
-        break;
-    }
-  }
-
-  const GemmSchedule& s_;
-  Numbers A_, B_, C_;
-  OnDevice a_, b_, c_;
-  Numbers expected_;
-  std::vector<bool> committed_;
-  std::uint64_t beta_ = 0;
-  std::mt19937_64 bits_{1};
-};
-
-std::string verdict(const GemmSchedule& s, const Order& order) {
-  const std::string plain = Interpreter(s, false).run(order);
-  return plain.empty() ? Interpreter(s, true).run(order) : plain;
-}
-
-std::string verdict(const GemmSchedule& s) {
-  Order order(s.steps.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  return verdict(s, order);
-}
 
 bool same(const Step& x, const Step& y) {
   return x.kind == y.kind && x.block == y.block && x.k0 == y.k0 && x.kb == y.kb && x.first == y.first && x.a == y.a &&
@@ -490,10 +322,8 @@ std::vector<std::int8_t Step::*> numbers_of(const Step& step) {
     case StepKind::upload_a: return {&Step::a};
     case StepKind::upload_b: return {&Step::b};
     case StepKind::multiply: return {&Step::a, &Step::b, &Step::c};
-    case StepKind::upload_c:
-    case StepKind::download: break;
+    default: return {&Step::c};
   }
-  return {&Step::c};
 }
 
 TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
@@ -608,38 +438,6 @@ TEST(Check, ARepeatedStepPassesOnlyIfItChangesNothing) {
 }
 
 // ---- depend()
-
-/// An order that keeps to the lists and is random otherwise.  One draw among all that could run next stays close to
-/// the list's own order, so others prefer the last of the list, or kinds of steps at random: uploads far ahead of the
-/// products, or downloads long after them.
-Order random_order(const GemmSchedule& s, const Lists& after, Random& random) {
-  std::vector<std::size_t> missing(after.size());
-  std::vector<Order> then(after.size());
-  Order ready, order;
-  for (std::size_t i = 0; i < after.size(); ++i) {
-    missing[i] = after[i].size();
-    for (const std::int32_t earlier : after[i]) then[static_cast<std::size_t>(earlier)].push_back(i);
-    if (missing[i] == 0) ready.push_back(i);
-  }
-  const auto preference = random.below(3);
-  std::uint32_t kinds[5];
-  for (auto& kind : kinds) kind = random.below(100);
-  while (!ready.empty()) {
-    auto next = ready.begin() + random.below(ready.size());
-    if (preference == 1 && random.below(4) > 0) next = std::max_element(ready.begin(), ready.end());
-    if (preference == 2)
-      for (int draw = 0; draw < 4; ++draw) {
-        const auto other = ready.begin() + random.below(ready.size());
-        if (kinds[static_cast<int>(s.steps[*other].kind)] > kinds[static_cast<int>(s.steps[*next].kind)]) next = other;
-      }
-    const std::size_t i = *next;
-    ready.erase(next);
-    order.push_back(i);
-    for (const std::size_t later : then[i])
-      if (--missing[later] == 0) ready.push_back(later);
-  }
-  return order;
-}
 
 GemmSchedule random_plan(Random& random, index most) {
   const index m = random.up_to(most), n = random.up_to(most), k = random.up_to(most);

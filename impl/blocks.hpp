@@ -1,0 +1,72 @@
+// Rectangles of matrices.
+#pragma once
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// A rectangle of a matrix, in elements.
+struct Block {
+  index row, col, rows, cols;
+  friend bool operator==(const Block&, const Block&) = default;
+};
+
+inline bool overlap(const Block& x, const Block& y) {
+  return x.row < y.row + y.rows && y.row < x.row + x.rows && x.col < y.col + y.cols && y.col < x.col + x.cols;
+}
+
+inline Block intersection(const Block& x, const Block& y) {
+  const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
+  return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
+}
+
+inline bool inside(const Block& x, const Block& y) {
+  return x.row >= y.row && x.col >= y.col && x.row + x.rows <= y.row + y.rows && x.col + x.cols <= y.col + y.cols;
+}
+
+/// Parts of a matrix, disjoint, that become fewer: what of an operand is still to be uploaded, say.
+struct Missing {
+  std::vector<Block> blocks;
+
+  bool any_in(const Block& x) const {
+    return std::any_of(blocks.begin(), blocks.end(), [&](const Block& b) { return overlap(b, x); });
+  }
+
+  /// The parts that lie in x, which are missing no longer.
+  std::vector<Block> take(const Block& x) {
+    std::vector<Block> taken, left;
+    for (const Block& b : blocks) {
+      if (!overlap(b, x)) {
+        left.push_back(b);
+        continue;
+      }
+      const Block t = intersection(b, x);
+      taken.push_back(t);
+      auto leave = [&left](const Block& rest) {
+        if (rest.rows > 0 && rest.cols > 0) left.push_back(rest);
+      };
+      leave({b.row, b.col, b.rows, t.col - b.col});
+      leave({b.row, t.col + t.cols, b.rows, b.col + b.cols - t.col - t.cols});
+      leave({b.row, t.col, t.row - b.row, t.cols});
+      leave({t.row + t.rows, t.col, b.row + b.rows - t.row - t.rows, t.cols});
+    }
+    blocks = std::move(left);
+    return taken;
+  }
+};
+
+/// The block in pieces of at most `elements` (or one): whole columns where a piece holds one, else parts of a column.
+inline std::vector<Block> pieces(const Block& x, index elements) {
+  elements = std::max<index>(1, elements);
+  const index rows = std::min(x.rows, elements), cols = std::max<index>(1, elements / x.rows);
+  std::vector<Block> all;
+  for (index q = 0; q < x.cols; q += cols)
+    for (index r = 0; r < x.rows; r += rows)
+      all.push_back({x.row + r, x.col + q, std::min(rows, x.rows - r), std::min(cols, x.cols - q)});
+  return all;
+}
+
+}  // namespace blaslift

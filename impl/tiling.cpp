@@ -1,0 +1,272 @@
+#include "impl/tiling.hpp"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace blaslift {
+namespace {
+
+using strassen::Level;
+
+static_assert(static_cast<int>(StepKind::upload_a) == area_a && static_cast<int>(StepKind::upload_b) == area_b &&
+              static_cast<int>(StepKind::upload_c) == area_c);
+
+constexpr Region nowhere{first_scratch, {0, 0, 0, 0}};
+bool is_somewhere(const Region& r) { return r.block.rows > 0; }
+
+/// Where the two halves of op(X) meet is where those of its storage do, the other way round if it is transposed.
+Region quarter(const Region& whole, int number, bool transposed) {
+  const index half = whole.block.rows / 2;
+  const index down = number / 2, right = number % 2;
+  return {whole.area,
+          {whole.block.row + half * (transposed ? right : down), whole.block.col + half * (transposed ? down : right),
+           half, half}};
+}
+
+/// Writes tile products down as steps on device memory.
+class Levels {
+ public:
+  Levels(GemmSchedule& schedule, const Tiling& tiling) : s_(schedule), levels_(tiling.levels) {
+    for (const Level* level : levels_) {
+      free_.emplace(level, strassen::free_blocks(*level));
+      if (level->with_e) free_.emplace(level->with_e, strassen::free_blocks(*level->with_e));
+    }
+  }
+
+  std::vector<Step> steps;
+
+  /// c := +-alpha * a * b + e, blocks of one size.
+  struct Product {
+    Region c, a, b;
+    Region support = nowhere;
+    Region e = nowhere;
+    bool scaled = false;  ///< e by beta
+    bool negative = false;
+    bool private_inputs = false;
+  };
+  void multiply(const Product& p, std::size_t depth = 0) {
+    const Level* level = depth < levels_.size() ? levels_[depth] : nullptr;
+    if (level && is_somewhere(p.e) && level->with_e) level = level->with_e;
+    if (!level || (level->destroys_inputs && !p.private_inputs)) return leaf(p);
+
+    const index half = p.c.block.rows / 2;
+    std::vector<Region> at(static_cast<std::size_t>(strassen::first_temporary) + level->temporaries.size(), nowhere);
+    auto quarters = [&](strassen::Block first, const Region& whole, bool transposed) {
+      for (int i = 0; i < 4; ++i) at[static_cast<std::size_t>(first + i)] = quarter(whole, i, transposed);
+    };
+    quarters(strassen::A11, p.a, s_.transposed_a);
+    quarters(strassen::B11, p.b, s_.transposed_b);
+    quarters(strassen::C11, p.c, false);
+    if (level->adds_e) quarters(strassen::E11, p.e, false);
+    if (level->needs_support()) {
+      if (is_somewhere(p.support) || !p.private_inputs)
+        quarters(strassen::S11, is_somewhere(p.support) ? p.support : scratch(depth, 0, 2 * half), false);
+      else
+        for (int i = 0; i < 4; ++i)
+          at[static_cast<std::size_t>(strassen::S11 + i)] = at[static_cast<std::size_t>(level->outermost[i])];
+    }
+    for (std::size_t i = 0; i < level->temporaries.size(); ++i)
+      at[static_cast<std::size_t>(strassen::first_temporary) + i] = scratch(depth, 1 + i, half);
+
+    const bool scales = p.scaled;
+    auto is_e = [](strassen::Block b) { return b >= strassen::E11 && b <= strassen::E22; };
+    auto region = [&](strassen::Block b) { return b == strassen::none ? nowhere : at[static_cast<std::size_t>(b)]; };
+    auto free = free_.at(level).begin();
+    for (const strassen::Step& step : level->steps) {
+      if (step.is_product()) {
+        const auto kept = [&](strassen::Block b) { return b <= strassen::B22 && !p.private_inputs; };
+        multiply({.c = region(step.target),
+                  .a = region(step.x),
+                  .b = region(step.y),
+                  .support = region(step.lend),
+                  .e = region(step.e),
+                  .scaled = is_e(step.e) && scales,
+                  .negative = p.negative != (step.sign < 0),
+                  .private_inputs = free->operands && !kept(step.x) && !kept(step.y)},
+                 depth + 1);
+        ++free;
+        continue;
+      }
+      std::vector<Sum> sums;
+      for (const strassen::Sum& sum : step.sums) {
+        Sum& result = sums.emplace_back(Sum{region(sum.target), {}});
+        for (const strassen::Term& t : sum.terms)
+          result.terms.push_back({region(t.block), t.sign, is_e(t.block) && scales});
+      }
+      pass(sums);
+    }
+    if (is_somewhere(p.e) && !level->adds_e) add_up(p.c, {p.c, 1, false}, {p.e, 1, p.scaled});
+  }
+
+  struct Term {
+    Region region;
+    signed char sign;
+    bool scaled;  ///< by beta
+  };
+  void add_up(const Region& c, const Term& x, const Term& y) { pass({{c, {x, y}}}); }
+
+  /// The same square every time it is asked for.
+  Region scratch(std::size_t depth, std::size_t which, index edge) {
+    const auto [there, is_new] =
+        scratch_.try_emplace({depth, which}, static_cast<Area>(first_scratch + s_.scratch.size()));
+    if (is_new) s_.scratch.push_back(edge);
+    return {there->second, {0, 0, edge, edge}};
+  }
+
+ private:
+  struct Sum {
+    Region target;
+    std::vector<Term> terms;
+  };
+
+  void leaf(const Product& p) {
+    steps.push_back({.kind = StepKind::leaf, .number = static_cast<std::int32_t>(s_.leaves.size())});
+    s_.leaves.push_back({p.c, p.a, p.b, p.e, p.negative, is_somewhere(p.e), p.scaled});
+  }
+
+  void pass(const std::vector<Sum>& sums) {
+    Pass pass;
+    for (const Sum& sum : sums) {
+      Pass::Target target{sum.target, std::vector<signed char>(Combination::most_sources)};
+      for (const Term& t : sum.terms) {
+        auto source = std::find_if(pass.sources.begin(), pass.sources.end(),
+                                   [&](const Pass::Source& x) { return x.region == t.region; });
+        if (source == pass.sources.end()) source = pass.sources.insert(source, {t.region, t.scaled});
+        target.sign[static_cast<std::size_t>(source - pass.sources.begin())] = t.sign;
+      }
+      pass.targets.push_back(std::move(target));
+    }
+    steps.push_back({.kind = StepKind::pass, .number = static_cast<std::int32_t>(s_.passes.size())});
+    s_.passes.push_back(std::move(pass));
+  }
+
+  GemmSchedule& s_;
+  const std::vector<const Level*>& levels_;
+  std::map<const Level*, std::vector<strassen::Free>> free_;
+  std::map<std::pair<std::size_t, std::size_t>, Area> scratch_;
+};
+
+constexpr std::size_t second_tile = ~std::size_t{0};  ///< a scratch area that no level has
+
+/// A tile of C: a chain of products, from C's own memory to the second tile and back, so that it ends in C.
+void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, index i, index j) {
+  const index t = tiling.tile;
+  auto square = [t](Area area, index row, index col) { return Region{area, {row, col, t, t}}; };
+  const Region c = square(area_c, i, j);
+  const index products = s.k / t;
+  // What the next product adds: C as it was, the product before, or nothing.
+  bool adds = s.reads_c, scaled = s.reads_c, in_c = true;
+  for (index p = 0; p < products; ++p) {
+    const index left = products - p;
+    const index at = p * t;
+    Levels::Product product{.a = s.transposed_a ? square(area_a, at, i) : square(area_a, i, at),
+                            .b = s.transposed_b ? square(area_b, j, at) : square(area_b, at, j),
+                            .private_inputs = tiling.overwrite};
+    const bool apart = adds && in_c && left % 2 != 0;  // and added to C afterwards
+    const bool to_c = !apart && (adds ? !in_c : left % 2 != 0);
+    product.c = to_c ? c : levels.scratch(second_tile, 0, t);
+    if (adds && !apart) {
+      product.e = in_c ? c : levels.scratch(second_tile, 0, t);
+      product.scaled = scaled;
+    }
+    levels.multiply(product);
+    if (apart) levels.add_up(c, {c, 1, scaled}, {product.c, 1, false});
+    adds = true;
+    scaled = false;
+    in_c = to_c || apart;
+  }
+}
+
+/// What a step reads or writes, as blocks of the operands; scratch areas left out.
+struct Touched {
+  std::vector<Block> of[3];
+};
+Touched touched_operands(const GemmSchedule& s, const Step& step) {
+  Touched t;
+  if (step.kind == StepKind::multiply) {
+    t.of[area_a] = {{step.block.row, step.k0, step.block.rows, step.kb}};
+    t.of[area_b] = {{step.k0, step.block.col, step.kb, step.block.cols}};
+    t.of[area_c] = {step.block};
+    return t;
+  }
+  std::vector<Region> read, written;
+  touched(s, step, read, written);
+  for (const auto* regions : {&read, &written})
+    for (const Region& r : *regions)
+      if (r.area < first_scratch) t.of[r.area].push_back(s.as_operand(r));
+  return t;
+}
+
+}  // namespace
+
+bool may_overwrite(index m, index n, index tile, const Residents& residents) {
+  return !residents.a.whole && !residents.b.whole && m / tile == 1 && n / tile == 1;
+}
+
+GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
+                         std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes) {
+  GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c};
+  s.cut = {.mb = m,
+           .nb = n,
+           .kb = k,
+           .whole_a = residents.a.whole,
+           .whole_b = residents.b.whole,
+           .whole_c = residents.c.whole};
+  s.residents = std::move(residents);
+  s.transposed_a = transposed_a;
+  s.transposed_b = transposed_b;
+  const index t = tiling.tile;
+  const index core_m = m / t * t, core_n = n / t * t, core_k = k / t * t;
+
+  auto strip = [](Block c, index k0, index kb, bool first) {
+    return Step{.kind = StepKind::multiply, .block = c, .k0 = k0, .kb = kb, .first = first};
+  };
+  std::vector<Step> strips;
+  if (core_m < m) strips.push_back(strip({core_m, 0, m - core_m, n}, 0, k, true));
+  if (core_n < n) strips.push_back(strip({0, core_n, core_m, n - core_n}, 0, k, true));
+  Levels levels(s, tiling);
+  if (tiling.overwrite) levels.steps = strips;
+  for (index j = 0; j < core_n; j += t)
+    for (index i = 0; i < core_m; i += t) tile_products(s, levels, tiling, i, j);
+  if (!tiling.overwrite) levels.steps.insert(levels.steps.end(), strips.begin(), strips.end());
+  const std::vector<Step>& steps = levels.steps;
+
+  // From the end: what of C nothing touches any more.
+  std::vector<Touched> touch;
+  for (const Step& step : steps) touch.push_back(touched_operands(s, step));
+  std::vector<std::vector<Block>> final_after(steps.size());
+  Missing changing{{{0, 0, m, n}}};
+  for (std::size_t i = steps.size(); i-- > 0 && !changing.blocks.empty();)
+    for (const Block& x : touch[i].of[area_c])
+      for (const Block& part : changing.take(x)) final_after[i].push_back(part);
+
+  Missing missing[3];
+  const Resident* resident[] = {&s.residents.a, &s.residents.b, &s.residents.c};
+  const Block whole[] = {{0, 0, m, k}, {0, 0, k, n}, {0, 0, m, n}};
+  for (int x = 0; x < 3; ++x)
+    missing[x].blocks = resident[x]->whole ? resident[x]->missing : std::vector<Block>{whole[x]};
+  if (!reads_c) missing[area_c].blocks.clear();
+  auto compute = [&](const Step& step, const Touched& x) {
+    for (const Area area : {area_a, area_b, area_c})
+      for (const Block& block : x.of[area])
+        for (const Block& part : missing[area].take(block))
+          s.steps.push_back({.kind = static_cast<StepKind>(area), .block = part});
+    s.steps.push_back(step);
+  };
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    compute(steps[i], touch[i]);
+    for (const Block& part : final_after[i]) {
+      const bool of_core = part.row < core_m && part.col < core_n;
+      if (of_core && core_k < k) {
+        const Step rest = strip(part, core_k, k - core_k, false);
+        compute(rest, touched_operands(s, rest));
+      }
+      for (const Block& piece : pieces(part, static_cast<index>(piece_bytes / element)))
+        s.steps.push_back({.kind = StepKind::download, .block = piece});
+    }
+  }
+  return s;
+}
+
+}  // namespace blaslift

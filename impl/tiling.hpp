@@ -1,0 +1,35 @@
+// Products by Strassen-like levels (impl/strassen.hpp), as schedules.
+//
+// A level halves all three sizes at once and keeps a block of one operand where one of another was, so it wants
+// squares: the product is cut, once for all levels, into square tiles and what is left over at the edges of m, n and k.
+// These strips are multiplied classically.  A tile of C is a chain of tile products, each adding to the one before.
+//
+// What is uploaded when, and what may be brought back when, follows from what the levels' steps touch first and write
+// last.
+#pragma once
+#include "impl/schedule.hpp"
+#include "impl/strassen.hpp"
+
+namespace blaslift {
+
+/// How a product is computed by levels.
+struct Tiling {
+  std::vector<const strassen::Level*> levels{};  ///< outermost first; none: not at all
+  index tile = 0;                                ///< edge of a tile, a multiple of 2 to the number of levels
+  /// A's and B's device memory holds private copies, read by one tile product each: the outermost level may overwrite
+  /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
+  bool overwrite = false;
+};
+
+/// Whether `overwrite` is possible: each operand is in buffers, which are private, and one tile of C is all there is.
+bool may_overwrite(index m, index n, index tile, const Residents& residents);
+
+/// The schedule for a product (m, n, k at least `tile`) by levels, all of it on the device at once.  Its scratch: a
+/// support matrix where the levels need one, a second tile of C where products are added up, and what temporaries the
+/// levels have.
+/// @param reads_c      beta is not 0
+/// @param piece_bytes  as in plan_gemm
+GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
+                         std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes);
+
+}  // namespace blaslift

@@ -1,0 +1,48 @@
+#include "kernels/host/combine.hpp"
+
+namespace blaslift {
+namespace {
+
+template <class T>
+T times(T x, T y) {
+  return x * y;
+}
+/// Without the repair of infinities that the library's operator makes: as the device does it.
+template <class R>
+std::complex<R> times(std::complex<R> x, std::complex<R> y) {
+  return {x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real()};
+}
+
+template <class T>
+void combine_as(const Combination& p) {
+  const T scale = p.scale ? *static_cast<const T*>(p.scale) : T(1);
+  T value[Combination::most_sources];
+  for (index j = 0; j < p.cols; ++j)
+    for (index i = 0; i < p.rows; ++i) {
+      for (int s = 0; s < p.sources; ++s) {
+        const Combination::Source& source = p.source[s];
+        const T x = static_cast<const T*>(source.at)[i + j * source.ld];
+        value[s] = source.scaled ? times(scale, x) : x;
+      }
+      for (int t = 0; t < p.targets; ++t) {
+        const Combination::Target& target = p.target[t];
+        T sum{};
+        for (int s = 0; s < p.sources; ++s)
+          if (target.sign[s] != 0) sum = target.sign[s] > 0 ? sum + value[s] : sum - value[s];
+        static_cast<T*>(target.at)[i + j * target.ld] = sum;
+      }
+    }
+}
+
+}  // namespace
+
+void combine(const Combination& p) {
+  switch (p.precision) {
+    case Precision::s: return combine_as<float>(p);
+    case Precision::d: return combine_as<double>(p);
+    case Precision::c: return combine_as<std::complex<float>>(p);
+    case Precision::z: return combine_as<std::complex<double>>(p);
+  }
+}
+
+}  // namespace blaslift

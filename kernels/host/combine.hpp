@@ -1,0 +1,10 @@
+// Combinations of blocks on the CPU.
+#pragma once
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// Carries the combination out; all blocks in host memory.
+void combine(const Combination& combination);
+
+}  // namespace blaslift
