@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <exception>
 #include <limits>
 #include <optional>
@@ -55,9 +56,11 @@ struct DeviceMemory {
       scratch_.push_back({reinterpret_cast<T*>(start(placement, offset)), edge});
       offset += leased_bytes(edge, edge, sizeof(T));
     }
+    findings = start(placement, offset);
   }
 
   OperandMemory<T> a, b, c;
+  char* findings;
 
   struct Place {
     T* at;
@@ -100,48 +103,77 @@ class Run {
         lane_(lane),
         on_device_(s, args, placement),
         after_(depend(s)),
-        tickets_(s.steps.size(), -1) {
+        tickets_(s.steps.size(), not_asked) {
     landed_ = std::vector<std::atomic<bool>>(s.steps.size());
+    found_.resize(static_cast<std::size_t>(s.findings()));
   }
 
   Status steps(bool (*keep_going)()) {
     std::size_t next_upload = 0;
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      if (i == s_.first_if_sound) {
+        if (const Status drained = drain(); drained != Status::done) return drained;
+        if (judge() != Verdict::sound) return Status::done;
+      }
       // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
       for (; next_upload < s_.steps.size(); ++next_upload) {
-        if (s_.steps[next_upload].kind > StepKind::upload_c) continue;
+        if (s_.steps[next_upload].kind > StepKind::upload_c || tickets_[next_upload] != not_asked) continue;
         if (!all_asked(next_upload)) break;
         if (!keep_going()) return Status::lost;
         if (const Status status = ask(next_upload); status != Status::done) return status;
       }
-      if (tickets_[i] >= 0) continue;
+      if (tickets_[i] != not_asked) continue;
       if (!keep_going()) return Status::lost;
       if (const Status status = ask(i); status != Status::done) return status;
     }
     return Status::done;
   }
 
+  /// What A and B are like, once the findings are here.
+  Verdict judge() const {
+    if (!s_.surveyed) return Verdict::sound;
+    const Real* a = found_.data();
+    const Findings<Real> findings{{a, static_cast<std::size_t>(s_.m)},
+                                  {a + s_.m, static_cast<std::size_t>(s_.k)},
+                                  {a + s_.m + s_.k, static_cast<std::size_t>(s_.k)},
+                                  {a + s_.m + 2 * s_.k, static_cast<std::size_t>(s_.n)}};
+    return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)));
+  }
+
   void account(Outcome& outcome) const {
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
       const double bytes = static_cast<double>(step.block.rows) * static_cast<double>(step.block.cols) * sizeof(T);
-      if (step.kind <= StepKind::upload_c && tickets_[i] >= 0) outcome.bytes_in += bytes;
-      outcome.committed[i] = landed_[i].load(std::memory_order_acquire);
+      if (step.kind <= StepKind::upload_c && tickets_[i] != not_asked) outcome.bytes_in += bytes;
+      outcome.committed[i] = step.kind == StepKind::download && landed_[i].load(std::memory_order_acquire);
       if (outcome.committed[i]) outcome.bytes_out += bytes;
     }
   }
 
  private:
+  using Real = decltype(std::abs(T{}));
+  static constexpr Ticket not_asked = -1, over = -2;
+
   bool all_asked(std::size_t step) const {
     return std::all_of(after_[step].begin(), after_[step].end(),
-                       [this](std::int32_t x) { return tickets_[static_cast<std::size_t>(x)] >= 0; });
+                       [this](std::int32_t x) { return tickets_[static_cast<std::size_t>(x)] != not_asked; });
+  }
+
+  /// In the middle: what has been asked for has ended, and nothing has to come after it any more.
+  Status drain() {
+    const Status status = lane_.drain();
+    for (Ticket& t : tickets_)
+      if (t != not_asked) t = over;
+    next_ticket_ = 0;
+    return status;
   }
 
   Status ask(std::size_t i) {
     const Step& step = s_.steps[i];
     const Block& x = step.block;
     std::vector<Ticket> tickets;
-    for (const std::int32_t earlier : after_[i]) tickets.push_back(tickets_[static_cast<std::size_t>(earlier)]);
+    for (const std::int32_t earlier : after_[i])
+      if (const Ticket t = tickets_[static_cast<std::size_t>(earlier)]; t != over) tickets.push_back(t);
     const After after{tickets.data(), static_cast<int>(tickets.size())};
     Status status = Status::done;
     switch (step.kind) {
@@ -175,6 +207,9 @@ class Run {
         break;
       case StepKind::leaf: status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], after); break;
       case StepKind::pass: status = pass(s_.passes[static_cast<std::size_t>(step.number)], after); break;
+      case StepKind::begin: status = lane_.upload(of_findings(x), after); break;
+      case StepKind::survey: status = survey(static_cast<Area>(step.number), x, after); break;
+      case StepKind::findings: status = lane_.download(of_findings(x), after, landed_[i]); break;
       case StepKind::download: status = lane_.download(of_c(step), after, landed_[i]); break;
     }
     if (status == Status::done) tickets_[i] = next_ticket_++;
@@ -226,6 +261,23 @@ class Run {
     return lane_.combine(p, after);
   }
 
+  Status survey(Area area, const Block& x, After after) {
+    const bool transposed = area == area_a ? s_.transposed_a : s_.transposed_b;
+    const Block block = s_.as_operand({area, x});
+    const auto place = on_device_.place({area, block});
+    // op(A)'s rows, op(A)'s columns, op(B)'s rows, op(B)'s columns.
+    Real* rows = reinterpret_cast<Real*>(on_device_.findings) + (area == area_a ? 0 : s_.m + s_.k) + x.row;
+    Real* cols = reinterpret_cast<Real*>(on_device_.findings) + (area == area_a ? s_.m : s_.m + 2 * s_.k) + x.col;
+    if (transposed) std::swap(rows, cols);
+    return lane_.survey({precision_of<T>, block.rows, block.cols, place.at, place.ld, rows, cols}, after);
+  }
+
+  Transfer of_findings(const Block& x) {
+    const index all = s_.findings();
+    return {
+        reinterpret_cast<Real*>(on_device_.findings) + x.row, all, found_.data() + x.row, all, x.rows, 1, sizeof(Real)};
+  }
+
   static Transfer transfer(const OperandMemory<T>& memory, int number, const T* host, index ldh, const Block& x,
                            bool direct) {
     const bool plain = memory.plain();
@@ -250,8 +302,9 @@ class Run {
   const DeviceMemory<T> on_device_;
   const T one_{1}, zero_{0};
   const std::vector<std::vector<std::int32_t>> after_;
-  std::vector<Ticket> tickets_;            ///< by step; -1: not asked for
+  std::vector<Ticket> tickets_;            ///< by step
   std::vector<std::atomic<bool>> landed_;  ///< by step
+  std::vector<Real> found_;                ///< by the surveys
   Ticket next_ticket_ = 0;
 };
 
@@ -272,6 +325,7 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
   const Status drained = lane.drain();
   outcome.status = asked != Status::done ? asked : drained;
   if (run) run->account(outcome);
+  if (run && outcome.status == Status::done) outcome.verdict = run->judge();
   return outcome;
 }
 

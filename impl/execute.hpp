@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "impl/guard.hpp"
 #include "impl/schedule.hpp"
 #include "kernels/backend.hpp"
 
@@ -22,6 +23,9 @@ struct Outcome {
   Status status = Status::done;   ///< the first failure, if any
   std::vector<bool> committed{};  ///< by step: a download whose piece is in the caller's C
   double bytes_in = 0, bytes_out = 0;
+  /// Of a surveyed schedule.  Unless sound, the result is not to be used: what depends on that has not been
+  /// overwritten.
+  Verdict verdict = Verdict::sound;
 
   bool untouched() const { return bytes_out == 0; }
 };

@@ -10,7 +10,8 @@
 namespace blaslift {
 namespace {
 
-constexpr const char* names[] = {"upload A", "upload B", "upload C", "multiply", "leaf", "pass", "download"};
+constexpr const char* names[] = {"upload A", "upload B", "upload C", "multiply", "leaf",
+                                 "pass",     "begin",    "survey",   "findings", "download"};
 
 /// Half, rounded up to whole multiples of 64 where it is larger: cuBLAS is at its best on aligned blocks.
 index halve(index x) {
@@ -155,7 +156,7 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
           s.steps.back().k0 = p;
           s.steps.back().kb = kb;
           s.steps.back().first = first;
-          if (!last) return;
+          if (!last || s.residents.c.in_place) return;
           for (const Block& piece : pieces(x, piece_elements)) step(StepKind::download, piece);
         };
         // The part multiplied so far grows from the corner: with each panel of one operand come its products with all
@@ -192,6 +193,14 @@ void touched(const GemmSchedule& s, const Step& step, std::vector<Region>& read,
     const Pass& pass = s.passes[static_cast<std::size_t>(step.number)];
     for (const Pass::Source& source : pass.sources) read.push_back(source.region);
     for (const Pass::Target& target : pass.targets) written.push_back(target.region);
+  } else if (step.kind == StepKind::survey) {
+    const auto area = static_cast<Area>(step.number);
+    read.push_back({area, s.as_operand({area, step.block})});
+    written.push_back({area_findings, {0, 0, s.findings(), 1}});
+  } else if (step.kind == StepKind::begin) {
+    written.push_back({area_findings, step.block});
+  } else if (step.kind == StepKind::findings) {
+    read.push_back({area_findings, step.block});
   }
 }
 
@@ -246,7 +255,10 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
         access(at, area_c, step.c, x, unit_c(s.cut), true);
         break;
       case StepKind::leaf:
-      case StepKind::pass: {
+      case StepKind::pass:
+      case StepKind::begin:
+      case StepKind::survey:
+      case StepKind::findings: {
         std::vector<Region> read, written;
         touched(s, step, read, written);
         for (const Region& r : read) access_region(at, r, false);
@@ -346,7 +358,7 @@ std::string check(const GemmSchedule& s) {
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
-    if (step.kind == StepKind::leaf || step.kind == StepKind::pass) return fault(at, "belongs to a level");
+    if (step.kind > StepKind::multiply && step.kind < StepKind::download) return fault(at, "belongs to a level");
     const bool is_a = step.kind == StepKind::upload_a, is_b = step.kind == StepKind::upload_b;
     if (!good(x, is_b ? s.k : s.m, is_a ? s.k : s.n, is_b ? kb : mb, is_a ? kb : nb))
       return fault(at, "the block is out of bounds");
@@ -389,8 +401,7 @@ std::string check(const GemmSchedule& s) {
         if (!follows) return fault(at, "C's part is not there, or a chunk of k is missing or repeated");
         break;
       }
-      case StepKind::leaf:
-      case StepKind::pass: break;  // refused above
+      default: break;  // refused above
       case StepKind::download: {
         Buffer& from = C[step.c];
         if (!from.holds(x, unit_c(s.cut)) || !all_of(0, 1, x, [&](Cell y) {
@@ -404,6 +415,13 @@ std::string check(const GemmSchedule& s) {
         break;
       }
     }
+  }
+  if (s.residents.c.in_place) {
+    const bool whole = all_of(0, 1, {0, 0, s.m, s.n}, [&](Cell y) {
+      const auto there = C[0].cells.find(y);
+      return there != C[0].cells.end() && there->second.k_done == s.k;
+    });
+    return whole && elements == 0 ? "" : "not all of C is computed, or it is brought back";
   }
   if (elements != static_cast<double>(s.m) * static_cast<double>(s.n)) return "not all of C is committed";
   return {};
@@ -463,8 +481,11 @@ std::string to_string(const GemmSchedule& s) {
                       static_cast<long long>(step.k0 + step.kb), step.first ? " first" : "", step.a, step.b, step.c);
         text += line;
         break;
+      case StepKind::survey: text += step.number == area_a ? " of A" : " of B"; break;
       case StepKind::leaf:
-      case StepKind::pass: break;  // above
+      case StepKind::pass:  // above
+      case StepKind::begin:
+      case StepKind::findings: break;
       case StepKind::download: text += " from c" + std::to_string(step.c); break;
     }
     text += '\n';

@@ -26,11 +26,14 @@ enum class StepKind : std::uint8_t {
   multiply,  ///< part of C by a whole chunk of k; `first` scales by beta, later chunks add
   leaf,      ///< product of blocks that a level makes
   pass,      ///< sums of blocks
+  begin,     ///< zeros where surveys note what they find
+  survey,    ///< largest magnitudes in a block of A or B, before anything overwrites it
+  findings,  ///< what surveys have found, in pieces, to the host
   download   ///< piece of C, into the caller's
 };
 
 /// Device memory of a schedule: the operands', then its own.
-enum Area : std::int8_t { area_a, area_b, area_c, first_scratch };
+enum Area : std::int8_t { area_a, area_b, area_c, area_findings, first_scratch };
 
 /// A block of device memory as it is stored: where op(X) is a transpose, rows are columns of op(X).
 struct Region {
@@ -63,11 +66,12 @@ struct Pass {
 
 struct Step {
   StepKind kind;
-  Block block{};                    ///< upload_*: of that operand; multiply, download: of C
+  /// upload_*, survey: of that operand; multiply, download: of C; begin, findings: a column of what surveys note
+  Block block{};
   index k0 = 0, kb = 0;             ///< multiply: the chunk of k
   bool first = false;               ///< multiply: first chunk
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
-  std::int32_t number = 0;          ///< leaf, pass: among the schedule's
+  std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
 };
 
 /// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.
@@ -80,6 +84,7 @@ constexpr std::size_t leased_bytes(index rows, index cols, std::size_t element) 
 struct Resident {
   bool whole = false;
   std::vector<Block> missing{};  ///< parts of op(X) to be uploaded, disjoint
+  bool in_place = false;         ///< the program's own memory: nothing moves
 };
 
 struct Residents {
@@ -117,8 +122,16 @@ struct GemmSchedule {
   std::vector<Pass> passes{};
   /// Edges of the squares that scratch areas are, in order.  Their memory follows the buffers'.
   std::vector<index> scratch{};
+  /// A and B are surveyed: see impl/guard.hpp.  What is found follows the scratch areas, a real number for each row and
+  /// each column of op(A), then of op(B).
+  bool surveyed = false;
+  int depth = 0;  ///< levels
+  /// The steps from here on may run only if the findings are sound: they overwrite what would be needed otherwise.
+  std::size_t first_if_sound = SIZE_MAX;
 
-  /// A region of an operand's memory as a block of op(X); others as they are.
+  index findings() const { return surveyed ? m + 2 * k + n : 0; }
+
+  /// A region of an operand's memory as a block of op(X), and the other way round; others as they are.
   Block as_operand(const Region& r) const {
     const bool swapped = (r.area == area_a && transposed_a) || (r.area == area_b && transposed_b);
     return swapped ? Block{r.block.col, r.block.row, r.block.cols, r.block.rows} : r.block;
@@ -128,7 +141,7 @@ struct GemmSchedule {
   std::size_t bytes(std::size_t element) const {
     std::size_t sum = cut.bytes(element);
     for (const index edge : scratch) sum += leased_bytes(edge, edge, element);
-    return sum;
+    return sum + leased_bytes(findings(), 1, element);
   }
 };
 

@@ -194,7 +194,7 @@ Touched touched_operands(const GemmSchedule& s, const Step& step) {
   touched(s, step, read, written);
   for (const auto* regions : {&read, &written})
     for (const Region& r : *regions)
-      if (r.area < first_scratch) t.of[r.area].push_back(s.as_operand(r));
+      if (r.area <= area_c) t.of[r.area].push_back(s.as_operand(r));
   return t;
 }
 
@@ -216,6 +216,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   s.residents = std::move(residents);
   s.transposed_a = transposed_a;
   s.transposed_b = transposed_b;
+  s.depth = static_cast<int>(tiling.levels.size());
   const index t = tiling.tile;
   const index core_m = m / t * t, core_n = n / t * t, core_k = k / t * t;
 
@@ -247,11 +248,34 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   for (int x = 0; x < 3; ++x)
     missing[x].blocks = resident[x]->whole ? resident[x]->missing : std::vector<Block>{whole[x]};
   if (!reads_c) missing[area_c].blocks.clear();
+  s.surveyed = tiling.surveyed;
+  Missing unseen[2];
+  if (s.surveyed)
+    for (const Area area : {area_a, area_b}) unseen[area].blocks = {whole[area]};
+  const auto piece = static_cast<index>(piece_bytes / element);
+  if (s.surveyed) s.steps.push_back({.kind = StepKind::begin, .block = {0, 0, s.findings(), 1}});
+  auto bring = [&](Area area, const Block& block) {
+    for (const Block& part : missing[area].take(block))
+      s.steps.push_back({.kind = static_cast<StepKind>(area), .block = part});
+    if (area == area_c) return;
+    for (const Block& part : unseen[area].take(block))
+      s.steps.push_back({.kind = StepKind::survey, .block = part, .number = area});
+  };
+  auto report = [&] {
+    for (const Block& part : pieces({0, 0, s.findings(), 1}, piece))
+      s.steps.push_back({.kind = StepKind::findings, .block = part});
+  };
+  // C in place, once overwritten, is lost; C as the program has it, too, once a piece of it has been brought back.
+  const bool findings_first = s.surveyed && reads_c && s.residents.c.in_place;
+  if (findings_first) {
+    for (const Area area : {area_a, area_b}) bring(area, whole[area]);
+    report();
+    s.first_if_sound = s.steps.size();
+  }
+  std::vector<Step> downloads;
   auto compute = [&](const Step& step, const Touched& x) {
     for (const Area area : {area_a, area_b, area_c})
-      for (const Block& block : x.of[area])
-        for (const Block& part : missing[area].take(block))
-          s.steps.push_back({.kind = static_cast<StepKind>(area), .block = part});
+      for (const Block& block : x.of[area]) bring(area, block);
     s.steps.push_back(step);
   };
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -262,10 +286,14 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
         const Step rest = strip(part, core_k, k - core_k, false);
         compute(rest, touched_operands(s, rest));
       }
-      for (const Block& piece : pieces(part, static_cast<index>(piece_bytes / element)))
-        s.steps.push_back({.kind = StepKind::download, .block = piece});
+      if (s.residents.c.in_place) continue;
+      for (const Block& x : pieces(part, piece))
+        (s.surveyed && reads_c ? downloads : s.steps).push_back({.kind = StepKind::download, .block = x});
     }
   }
+  if (s.surveyed && !findings_first) report();
+  if (!downloads.empty()) s.first_if_sound = s.steps.size();
+  s.steps.insert(s.steps.end(), downloads.begin(), downloads.end());
   return s;
 }
 

@@ -19,6 +19,7 @@ struct Tiling {
   /// A's and B's device memory holds private copies, read by one tile product each: the outermost level may overwrite
   /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
   bool overwrite = false;
+  bool surveyed = true;  ///< A and B are, for impl/guard.hpp
 };
 
 /// Whether `overwrite` is possible: each operand is in buffers, which are private, and one tile of C is all there is.
@@ -27,6 +28,8 @@ bool may_overwrite(index m, index n, index tile, const Residents& residents);
 /// The schedule for a product (m, n, k at least `tile`) by levels, all of it on the device at once.  Its scratch: a
 /// support matrix where the levels need one, a second tile of C where products are added up, and what temporaries the
 /// levels have.
+/// What is brought back before the findings are known can be computed once more from the program's own memory; where
+/// that would be lost with it, the findings come first.
 /// @param reads_c      beta is not 0
 /// @param piece_bytes  as in plan_gemm
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,

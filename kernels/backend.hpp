@@ -78,6 +78,8 @@ class Lane {
 
   virtual Status combine(const Combination& combination, After after) = 0;
 
+  virtual Status survey(const Survey& survey, After after) = 0;
+
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
   /// written only after the whole piece has safely left the device.  When all of it is there, `landed` becomes true.
   /// Both must stay until drain().

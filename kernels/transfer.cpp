@@ -348,6 +348,10 @@ Status EngineLane::combine(const Combination& combination, After after) {
   return unless_failed_ask([&] { return ask_compute(after, [&] { return sum(combination); }); });
 }
 
+Status EngineLane::survey(const Survey& survey, After after) {
+  return unless_failed_ask([&] { return ask_compute(after, [&] { return measure(survey); }); });
+}
+
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }

@@ -106,6 +106,7 @@ class EngineLane : public Lane {
   Status upload(const Transfer& transfer, After after) final;
   Status gemm(const Gemm& product, After after) final;
   Status combine(const Combination& combination, After after) final;
+  Status survey(const Survey& survey, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;
@@ -132,6 +133,7 @@ class EngineLane : public Lane {
   virtual Status mark(Queue queue, Ticket ticket) = 0;
   virtual Status multiply(const Gemm& product) = 0;
   virtual Status sum(const Combination& combination) = 0;
+  virtual Status measure(const Survey& survey) = 0;
   /// Starts the copy of a packed slot, or of the host's memory itself if direct, to the device and marks the slot; or
   /// the other way round.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;

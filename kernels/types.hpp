@@ -27,6 +27,11 @@ constexpr std::size_t element_size(Precision p) {
   constexpr std::size_t bytes[] = {4, 8, 8, 16};
   return bytes[static_cast<int>(p)];
 }
+/// Of the real numbers that an element is made of.
+constexpr std::size_t real_size(Precision p) {
+  constexpr std::size_t bytes[] = {4, 8, 4, 8};
+  return bytes[static_cast<int>(p)];
+}
 constexpr bool is_complex(Precision p) { return p == Precision::c || p == Precision::z; }
 constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
@@ -70,6 +75,17 @@ struct Combination {
   Source source[most_sources];
   Target target[most_targets];
   const void* scale;  ///< a scalar in host memory; may be null where nothing is scaled
+};
+
+/// The largest magnitudes in each row and column of a rows x cols block, column-major: what row_max[i] and col_max[j]
+/// hold becomes larger where an element of the row or column is.  They hold reals of the precision, none negative; NaN
+/// counts as larger than infinity.  A complex element counts as the larger one of its parts.
+struct Survey {
+  Precision precision;
+  index rows, cols;
+  const void* at;
+  index ld;
+  void *row_max, *col_max;
 };
 
 }  // namespace blaslift

@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "kernels/copy.hpp"
-#include "kernels/host/combine.hpp"
+#include "kernels/host/passes.hpp"
 #include "kernels/transfer.hpp"
 
 namespace blaslift {
@@ -53,6 +53,11 @@ class HostLane final : public EngineLane {
   Status sum(const Combination& combination) override {
     if (fails()) return faults_->status;
     blaslift::combine(combination);
+    return Status::done;
+  }
+  Status measure(const Survey& survey) override {
+    if (fails()) return faults_->status;
+    blaslift::survey(survey);
     return Status::done;
   }
   Status send(Slot& slot, const Transfer& p) override {

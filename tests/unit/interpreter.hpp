@@ -62,8 +62,11 @@ class Interpreter {
     } catch (const std::out_of_range&) {
       return "out of bounds";
     }
+    if (reported_ != s_.findings()) return "not all findings are reported";
+    for (index i = 0; s_.residents.c.in_place && i < s_.m * s_.n; ++i)
+      if (c_(0, 0, 0, i % s_.m, i / s_.m) != expected_[static_cast<std::size_t>(i)]) return "wrong in place";
     for (const bool done : committed_)
-      if (!done) return "not committed";
+      if (done == s_.residents.c.in_place) return done ? "committed" : "not committed";
     return {};
   }
 
@@ -152,6 +155,13 @@ class Interpreter {
         break;
       case StepKind::leaf: leaf(at(s_.leaves, step.number)); break;
       case StepKind::pass: pass(at(s_.passes, step.number)); break;
+      case StepKind::begin: began_ += x.rows; break;
+      case StepKind::survey: survey(step.number == area_a, x); break;
+      case StepKind::findings:
+        if (began_ != s_.findings() || surveyed_a_ != s_.m * s_.k || surveyed_b_ != s_.k * s_.n)
+          throw std::string("reports before everything is surveyed");
+        reported_ += x.rows;
+        break;
       case StepKind::download:
         within(x, s_.m, s_.n);
         each([&](index i, index j) {
@@ -229,7 +239,19 @@ class Interpreter {
       }
   }
 
+  /// Every element once, as it came from the host.
+  void survey(bool of_a, const Block& x) {
+    if (began_ != s_.findings()) throw std::string("surveys too early");
+    for (index j = x.col; j < x.col + x.cols; ++j)
+      for (index i = x.row; i < x.row + x.rows; ++i) {
+        const std::uint64_t is = of_a ? a_(0, 0, 0, i, j) : b_(0, 0, 0, i, j);
+        if (is != (of_a ? at(A_, i + j * s_.m) : at(B_, i + j * s_.k))) throw std::string("surveys something else");
+      }
+    (of_a ? surveyed_a_ : surveyed_b_) += x.rows * x.cols;
+  }
+
   const GemmSchedule& s_;
+  index began_ = 0, surveyed_a_ = 0, surveyed_b_ = 0, reported_ = 0;
   Numbers A_, B_, C_;
   OnDevice a_, b_, c_;
   std::vector<Numbers> scratch_;

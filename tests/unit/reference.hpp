@@ -263,6 +263,32 @@ inline void naive(const Combination& p) {
   }
 }
 
+/// The largest magnitudes by row and by column, NaN above all.
+template <class T>
+void naive_survey(const Survey& p) {
+  auto raise = [](void* to, index i, Real<T> x) {
+    Real<T>& most = static_cast<Real<T>*>(to)[i];
+    if (std::isnan(x) || x > most) most = x;
+  };
+  for (index j = 0; j < p.cols; ++j)
+    for (index i = 0; i < p.rows; ++i) {
+      const T x = static_cast<const T*>(p.at)[i + j * p.ld];
+      for (const Real<T> part : {std::real(x), std::imag(x)}) {
+        raise(p.row_max, i, std::fabs(part));
+        raise(p.col_max, j, std::fabs(part));
+      }
+    }
+}
+
+inline void naive(const Survey& p) {
+  switch (p.precision) {
+    case Precision::s: return naive_survey<float>(p);
+    case Precision::d: return naive_survey<double>(p);
+    case Precision::c: return naive_survey<std::complex<float>>(p);
+    case Precision::z: return naive_survey<std::complex<double>>(p);
+  }
+}
+
 /// How far from the exact product (in any element) Strassen's with this many levels over classical leaves of edge
 /// `leaf` may be, in units of max|A| max|B|: Higham, Accuracy and Stability, theorem 23.3 (Winograd's form):
 ///   |C - exact| <= ((n / leaf)^log2(18) (leaf^2 + 6 leaf) - 6 n) u max|A| max|B|

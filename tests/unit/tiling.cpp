@@ -58,6 +58,9 @@ Problem random_problem(Random& random, const Levels& levels, index leaf) {
     p.residents = {random_resident(p.m, p.k, random), random_resident(p.k, p.n, random),
                    random_resident(p.m, p.n, random)};
   p.tiling.overwrite = may_overwrite(p.m, p.n, p.tiling.tile, p.residents) && random.coin();
+  p.residents.c.in_place = p.residents.c.whole && random.coin();
+  if (p.residents.c.in_place) p.residents.c.missing.clear();
+  p.tiling.surveyed = random.coin();
   p.piece = static_cast<std::size_t>(random.up_to(3 * p.tiling.tile));
   return p;
 }
@@ -90,6 +93,17 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
       const auto after = depend(s);
       for (int draw = 0; draw < 3; ++draw) ASSERT_EQ(verdict(s, random_order(s, after, random)), "");
       times["overwrites"] += p.tiling.overwrite;
+      times["in place"] += p.residents.c.in_place;
+      times["C read, in place, surveyed"] += p.residents.c.in_place && p.reads_c && p.tiling.surveyed;
+      times["C read, brought back, surveyed"] += !p.residents.c.in_place && p.reads_c && p.tiling.surveyed;
+      ASSERT_EQ(s.first_if_sound < s.steps.size(), p.tiling.surveyed && p.reads_c);
+      if (s.first_if_sound < s.steps.size())  // nothing of the program's is written before
+        for (std::size_t i = 0; i < s.first_if_sound; ++i) {
+          ASSERT_NE(s.steps[i].kind, StepKind::download);
+          if (p.residents.c.in_place) {
+            ASSERT_TRUE(s.steps[i].kind <= StepKind::upload_b || s.steps[i].kind >= StepKind::begin);
+          }
+        }
       times["overwrites beside strips"] += p.tiling.overwrite && (p.m > p.tiling.tile || p.n > p.tiling.tile);
       times["chains of products"] += p.k >= 2 * p.tiling.tile;
       times["chains of products, C read"] += p.k >= 2 * p.tiling.tile && p.reads_c;
@@ -97,7 +111,7 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
       times["resident with parts missing"] += !p.residents.a.missing.empty() || !p.residents.b.missing.empty();
       times["strips of k"] += p.k % p.tiling.tile != 0;
     }
-  EXPECT_EQ(times.size(), 7u);
+  EXPECT_EQ(times.size(), 10u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 8) << what;
 }
 
@@ -211,7 +225,9 @@ TEST(Tiling, SaysHowMuchMemoryItNeeds) {
   const Problem p{.m = 20, .n = 17, .k = 18, .tiling = {{&strassen::fused()}, 16}};
   const GemmSchedule s = p.plan();
   ASSERT_EQ(s.scratch.size(), 1u);
-  EXPECT_EQ(s.bytes(element), s.cut.bytes(element) + leased_bytes(16, 16, element));
+  // The fourth: a number for each row and column of A and B.
+  EXPECT_EQ(s.bytes(element),
+            s.cut.bytes(element) + leased_bytes(16, 16, element) + leased_bytes(20 + 2 * 18 + 17, 1, element));
 }
 
 // ---- transfers
@@ -237,11 +253,12 @@ TEST(Tiling, UploadsWhatIsMissingOnceAndWhenItIsFirstNeeded) {
           if (static_cast<int>(step.kind) == x) each(step.block, [](int& d) { --d; });
         ASSERT_TRUE(std::all_of(due.begin(), due.end(), [](int d) { return d == 0; })) << "ABC"[x];
       }
+      if (p.residents.c.in_place && s.first_if_sound < s.steps.size()) continue;  // all of A and B is surveyed first
       const auto after = depend(s);
       for (std::size_t i = 0; i < s.steps.size(); ++i) {  // nothing that only later steps need
         if (s.steps[i].kind > StepKind::upload_c) continue;
         std::size_t next = i;
-        while (s.steps[next].kind <= StepKind::upload_c) ++next;
+        while (s.steps[next].kind <= StepKind::upload_c || s.steps[next].kind == StepKind::survey) ++next;
         const auto& needs = after[next];
         ASSERT_TRUE(std::find(needs.begin(), needs.end(), static_cast<std::int32_t>(i)) != needs.end()) << i;
       }
@@ -251,7 +268,8 @@ TEST(Tiling, UploadsWhatIsMissingOnceAndWhenItIsFirstNeeded) {
 TEST(Tiling, BeginsWithALeafAndBringsBackWhatIsDone) {
   // The first product waits for a leaf of A and a leaf of B; of the fused level's four quarters the first three leave
   // before the last is there.
-  const Problem p{.m = 16, .n = 16, .k = 16, .tiling = {{&strassen::fused(), &strassen::fused()}, 16}, .piece = 1000};
+  Problem p{.m = 16, .n = 16, .k = 16, .tiling = {{&strassen::fused(), &strassen::fused()}, 16}, .piece = 1000};
+  p.tiling.surveyed = false;
   const GemmSchedule s = p.plan();
   ASSERT_GT(s.steps.size(), 4u);
   EXPECT_EQ(s.steps[0].kind, StepKind::upload_a);

@@ -1,10 +1,10 @@
-// Combinations of blocks on the CPU.
+// Passes over blocks of host memory.
 #pragma once
 #include "kernels/types.hpp"
 
 namespace blaslift {
 
-/// Carries the combination out; all blocks in host memory.
 void combine(const Combination& combination);
+void survey(const Survey& survey);
 
 }  // namespace blaslift

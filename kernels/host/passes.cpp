@@ -1,4 +1,7 @@
-#include "kernels/host/combine.hpp"
+#include "kernels/host/passes.hpp"
+
+#include <algorithm>
+#include <cmath>
 
 namespace blaslift {
 namespace {
@@ -34,6 +37,31 @@ void combine_as(const Combination& p) {
     }
 }
 
+template <class R>
+R larger(R x, R y) {
+  return std::isnan(x) || x > y ? x : y;
+}
+template <class R>
+R magnitude(R x) {
+  return std::fabs(x);
+}
+template <class R>
+R magnitude(std::complex<R> x) {
+  return larger(std::fabs(x.real()), std::fabs(x.imag()));
+}
+
+template <class T>
+void survey_as(const Survey& p) {
+  using R = decltype(magnitude(T{}));
+  auto *by_row = static_cast<R*>(p.row_max), *by_col = static_cast<R*>(p.col_max);
+  for (index j = 0; j < p.cols; ++j)
+    for (index i = 0; i < p.rows; ++i) {
+      const R x = magnitude(static_cast<const T*>(p.at)[i + j * p.ld]);
+      by_row[i] = larger(by_row[i], x);
+      by_col[j] = larger(by_col[j], x);
+    }
+}
+
 }  // namespace
 
 void combine(const Combination& p) {
@@ -42,6 +70,15 @@ void combine(const Combination& p) {
     case Precision::d: return combine_as<double>(p);
     case Precision::c: return combine_as<std::complex<float>>(p);
     case Precision::z: return combine_as<std::complex<double>>(p);
+  }
+}
+
+void survey(const Survey& p) {
+  switch (p.precision) {
+    case Precision::s: return survey_as<float>(p);
+    case Precision::d: return survey_as<double>(p);
+    case Precision::c: return survey_as<std::complex<float>>(p);
+    case Precision::z: return survey_as<std::complex<double>>(p);
   }
 }
 

@@ -1,0 +1,53 @@
+#include "impl/guard.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace blaslift {
+namespace {
+
+template <class R>
+struct Range {
+  double largest = 0, smallest = std::numeric_limits<double>::infinity();
+  bool finite = true;
+
+  explicit Range(std::span<const R> values) {
+    for (const R x : values) {
+      finite = finite && std::isfinite(x);
+      largest = std::max(largest, static_cast<double>(x));
+      smallest = std::min(smallest, static_cast<double>(x));
+    }
+  }
+  /// Rows of zeros among others count: they have to stay zeros.
+  bool even() const { return smallest * scale_range >= largest; }
+};
+
+}  // namespace
+
+template <class R>
+Verdict judge(const Findings<R>& f, int levels, double alpha) {
+  const Range<R> a(f.a_rows), b(f.b_cols);
+  if (!a.finite || !b.finite || !std::isfinite(alpha)) return Verdict::not_finite;
+  if (a.largest == 0 || b.largest == 0) return Verdict::sound;  // whatever is added up is zero
+  // At each level, blocks of A and of B are sums of at most four; blocks of C, of at most seven products.  Logarithms:
+  // double is not wider than R.
+  const double k = static_cast<double>(f.a_cols.size());
+  const double sums = 2.0 * levels, margin = 8;
+  const double log_a = std::log2(a.largest) + sums, log_b = std::log2(b.largest) + sums;
+  const double log_products = log_a + log_b + std::log2(k) + 3.0 * levels + std::max(0.0, std::log2(alpha));
+  if (std::max({log_a, log_b, log_products}) + margin >= std::numeric_limits<R>::max_exponent)
+    return Verdict::may_overflow;
+  if (!a.even() || !b.even()) return Verdict::badly_scaled;
+  // Large columns of A that meet small rows of B: the largest terms are small beside max|A| max|B|.
+  double largest_term = 0;
+  for (std::size_t p = 0; p < f.a_cols.size(); ++p)
+    largest_term = std::max(
+        largest_term, static_cast<double>(f.a_cols[p]) / a.largest * (static_cast<double>(f.b_rows[p]) / b.largest));
+  return largest_term * scale_range >= 1 ? Verdict::sound : Verdict::badly_scaled;
+}
+
+template Verdict judge(const Findings<float>&, int, double);
+template Verdict judge(const Findings<double>&, int, double);
+
+}  // namespace blaslift

@@ -1,0 +1,35 @@
+// Guard: whether Strassen-like levels may be trusted with two operands, from the largest magnitude in each of their
+// rows and columns.
+//
+// A classical product's error in an element is bounded by that element's own sum, k u (|A| |B|)_ij.  A level's is not:
+// it mixes rows and columns, and is bounded by the largest elements, f u max|A| max|B| (Higham, Accuracy and Stability,
+// 23.2).  The guard lets pass what loses little by that, and what cannot overflow on the way.
+#pragma once
+#include <cstdint>
+#include <span>
+
+namespace blaslift {
+
+enum class Verdict : std::uint8_t {
+  sound,
+  not_finite,    ///< Inf or NaN in A or B: the classical product decides where it goes
+  may_overflow,  ///< sums on the way might, though the result does not
+  badly_scaled   ///< some rows, columns or terms are so small beside the others that they would lose their digits
+};
+inline constexpr int verdict_count = 4;
+
+/// Largest magnitudes, of each row and each column of op(A), m x k, and op(B), k x n; NaN where there is one.
+template <class R>
+struct Findings {
+  std::span<const R> a_rows, a_cols, b_rows, b_cols;
+};
+
+/// What is this many times smaller than the largest may be lost: of a single-precision number's seven digits four stay.
+inline constexpr double scale_range = 1024;
+
+/// @param levels  on top of each other
+/// @param alpha   its magnitude, not zero
+template <class R>
+Verdict judge(const Findings<R>& findings, int levels, double alpha);
+
+}  // namespace blaslift

@@ -1,0 +1,115 @@
+// When levels are trusted with two operands, and that the distrust is earned: where the guard says no for scale, levels
+// do lose the digits that it speaks of.
+#include "impl/guard.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+namespace blaslift {
+namespace {
+
+template <class R>
+struct Case {
+  std::vector<R> a_rows{1, 0.5, 0.7}, a_cols{1, 0.3}, b_rows{0.9, 1}, b_cols{1, 0.6, 0.2, 0.8};
+  int levels = 2;
+  double alpha = 1;
+
+  Verdict verdict() const { return judge<R>({a_rows, a_cols, b_rows, b_cols}, levels, alpha); }
+  Case scaled(double a, double b) const {
+    Case c = *this;
+    for (auto* v : {&c.a_rows, &c.a_cols})
+      for (R& x : *v) x = static_cast<R>(x * a);
+    for (auto* v : {&c.b_rows, &c.b_cols})
+      for (R& x : *v) x = static_cast<R>(x * b);
+    return c;
+  }
+};
+
+template <class R>
+class Guard : public testing::Test {};
+using Reals = testing::Types<float, double>;
+TYPED_TEST_SUITE(Guard, Reals);
+
+TYPED_TEST(Guard, OrdinaryOperandsAreSoundWhateverTheirScale) {
+  using R = TypeParam;
+  const Case<R> plain;
+  EXPECT_EQ(plain.verdict(), Verdict::sound);
+  const int most = std::numeric_limits<R>::max_exponent;
+  for (int e = -most / 2; e <= most / 2; e += most / 16)
+    EXPECT_EQ(plain.scaled(std::exp2(e), std::exp2(-e)).verdict(), Verdict::sound) << e;
+  EXPECT_EQ(plain.scaled(0, 1).verdict(), Verdict::sound);
+  EXPECT_EQ(plain.scaled(1, 0).verdict(), Verdict::sound);
+}
+
+TYPED_TEST(Guard, WhatIsNotFiniteIsNot) {
+  using R = TypeParam;
+  for (const R bad : {std::numeric_limits<R>::infinity(), std::numeric_limits<R>::quiet_NaN()}) {
+    // An element shows in its row and in its column.
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t j = 0; j < 2; ++j) {
+        Case<R> c;
+        c.a_rows[i] = c.a_cols[j] = bad;
+        EXPECT_EQ(c.verdict(), Verdict::not_finite);
+      }
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t j = 0; j < 4; ++j) {
+        Case<R> c;
+        c.b_rows[i] = c.b_cols[j] = bad;
+        EXPECT_EQ(c.verdict(), Verdict::not_finite);
+        c = c.scaled(0, 1);  // 0 * Inf is NaN, too
+        EXPECT_EQ(c.verdict(), Verdict::not_finite);
+      }
+    Case<R> c;
+    c.alpha = static_cast<double>(bad);
+    EXPECT_EQ(c.verdict(), Verdict::not_finite);
+  }
+}
+
+TYPED_TEST(Guard, SumsThatMightOverflowAreNot) {
+  using R = TypeParam;
+  const int most = std::numeric_limits<R>::max_exponent;
+  Case<R> c;
+  EXPECT_EQ(c.scaled(std::exp2(most - 6), std::exp2(-most + 6)).verdict(), Verdict::may_overflow);  // A's own sums
+  EXPECT_EQ(c.scaled(std::exp2(-most + 6), std::exp2(most - 6)).verdict(), Verdict::may_overflow);
+  EXPECT_EQ(c.scaled(std::exp2(most / 2), std::exp2(most / 2 - 6)).verdict(), Verdict::may_overflow);  // products
+  EXPECT_EQ(c.scaled(std::exp2(most / 2 - 16), std::exp2(most / 2 - 16)).verdict(), Verdict::sound);
+  c = c.scaled(std::exp2(most / 2 - 16), std::exp2(most / 2 - 16));
+  c.levels = 6;
+  EXPECT_EQ(c.verdict(), Verdict::may_overflow);
+  c.levels = 2;
+  c.alpha = std::exp2(30);
+  EXPECT_EQ(c.verdict(), Verdict::may_overflow);
+  c.alpha = std::exp2(-30);  // makes nothing safe: it comes after the sums of A and B
+  EXPECT_EQ(c.verdict(), Verdict::sound);
+}
+
+TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
+  using R = TypeParam;
+  const auto small = static_cast<R>(1 / (2 * scale_range)), fair = static_cast<R>(2 / scale_range);
+  for (std::size_t i = 0; i < 3; ++i) {
+    Case<R> c;
+    c.a_rows[i] = fair;
+    EXPECT_EQ(c.verdict(), Verdict::sound);
+    for (const R x : {small, R(0)}) {  // a row of zeros stays one only classically
+      c.a_rows[i] = x;
+      EXPECT_EQ(c.verdict(), Verdict::badly_scaled);
+    }
+  }
+  for (std::size_t j = 0; j < 4; ++j) {
+    Case<R> c;
+    c.b_cols[j] = small;
+    EXPECT_EQ(c.verdict(), Verdict::badly_scaled);
+  }
+  // Small columns of A and small rows of B alone do no harm: there are larger terms beside them.
+  Case<R> c;
+  c.a_cols[1] = c.b_rows[0] = small;
+  EXPECT_EQ(c.verdict(), Verdict::badly_scaled);  // but they are what the large ones meet
+  c.b_rows = {1, small};
+  EXPECT_EQ(c.verdict(), Verdict::sound);
+}
+
+}  // namespace
+}  // namespace blaslift
