@@ -9,6 +9,7 @@
 
 namespace blaslift {
 
+inline constexpr int most_levels = 6;
 inline constexpr int size_classes = 24;  ///< by powers of four of flops, from 4^2 on
 
 struct RoutineCounters {
@@ -17,6 +18,8 @@ struct RoutineCounters {
   std::atomic<std::uint64_t> cpu_ns, device_ns;     ///< time in timed calls that stayed, in routed calls
   std::atomic<std::uint64_t> bytes_in, bytes_out;   ///< moved to and from the device
   std::atomic<std::uint64_t> bytes_spared;          ///< not moved: a copy on the device was still good
+  std::atomic<std::uint64_t> levels[most_levels];   ///< routed calls computed by one level of Strassen's, two, ...
+  std::atomic<std::uint64_t> distrusted;            ///< routed calls that the guard has sent back to no level
 };
 
 /// Filled by `blaslift measure` only.
@@ -59,7 +62,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696602;  // "blaslif", layout 2
+  static constexpr std::uint64_t this_layout = 0x626c61736c696603;  // "blaslif", layout 3
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it

@@ -14,6 +14,34 @@ const char* text_of(Reason reason) {
   return texts[static_cast<int>(reason)];
 }
 
+namespace {
+
+/// How levels would compute the product; level 0: they would not.
+strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy) {
+  const strassen::Shape shape{p.m, p.n, p.k, p.beta_zero};
+  if (policy.levels < 0) return facts.estimator ? facts.estimator->estimate(shape) : strassen::Choice{};
+  // As many as asked for, of tiles as large as fit.
+  const index smallest = std::min({p.m, p.n, p.k});
+  int level = policy.levels;
+  while (smallest >> level == 0) --level;
+  const index tile = smallest >> level << level;
+  const double classical = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
+  return {level, level > 0 ? tile : 0, classical};
+}
+
+/// Seconds of a product by levels between its transfers: of the outermost level's seven products (strassen::fused) the
+/// first needs a quarter of the operands, the next two need three, the others all; the fifth leaves a quarter of C, the
+/// sixth two.
+double streamed(double computing, double in, double out) {
+  const double one = computing / 7;
+  const double first = in / 4 + one, third = std::max(first, in * 3 / 4) + 2 * one,
+               fifth = std::max(third, in) + 2 * one;
+  const double quarter_home = fifth + out / 4, most_home = std::max(quarter_home, fifth + one) + out / 2;
+  return std::max(most_home, fifth + 2 * one) + out / 4;
+}
+
+}  // namespace
+
 Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   auto stay = [](Reason reason) { return Decision{Route::cpu, reason}; };
   if (!policy.on) return stay(Reason::off);
@@ -26,12 +54,21 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   Decision d{Route::cpu, Reason::transfers};
   d.cpu_seconds = p.flops() / (policy.fixed ? facts.profile->cpu_rate[precision] : facts.cpu_rate);
   const auto on_device = [&](double spared) {
+    const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
+                 out = p.bytes_out() / facts.profile->out_rate;
     // Transfers and products overlap, but for the first panels in and the last pieces out.
-    const double moving = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate +
-                          p.bytes_out() / facts.profile->out_rate,
-                 computing = p.flops() / facts.profile->gemm_rate[precision];
-    return (facts.profile->latency_seconds + std::max(moving, computing) + std::min(moving, computing) / 8) *
-           (policy.fixed ? 1.0 : facts.slowdown);
+    const double moving = in + out, computing = p.flops() / facts.profile->gemm_rate[precision];
+    double seconds = std::max(moving, computing) + std::min(moving, computing) / 8;
+    const strassen::Choice choice = levels_for(p, facts, policy);
+    if (choice.level > 0) {
+      const double with_levels = streamed(choice.seconds, in, out);
+      if (policy.levels > 0 || with_levels < seconds) {
+        d.levels = choice.level;
+        d.tile = choice.tile;
+        seconds = with_levels;
+      }
+    }
+    return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
   };
   d.device_seconds = on_device(facts.spared);
   if (policy.measuring) return d.reason = Reason::measuring, d;
@@ -75,6 +112,8 @@ std::string to_string(const Product& product, const Decision& d) {
     std::snprintf(text, sizeof text, " (cpu %.3g ms, device %.3g ms)", d.cpu_seconds * 1e3, d.device_seconds * 1e3);
     line += text;
   }
+  if (d.route == Route::device && d.levels > 0)
+    line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
   return line;
 }
 

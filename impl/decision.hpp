@@ -4,6 +4,7 @@
 #include <string>
 
 #include "impl/args.hpp"
+#include "impl/estimator.hpp"
 #include "impl/profile.hpp"
 
 namespace blaslift {
@@ -58,6 +59,7 @@ struct Facts {
   double spared = 0;           ///< bytes in that need not move: valid copies are on the device
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
+  const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
 };
 
 struct Policy {
@@ -65,6 +67,7 @@ struct Policy {
   bool measuring;
   bool forced;
   bool fixed;
+  int levels = 0;  ///< Strassen-like ones: so many, as far as they fit; -1: as many as are estimated to be best
 };
 
 struct Decision {
@@ -72,6 +75,8 @@ struct Decision {
   Reason reason;
   double cpu_seconds = 0, device_seconds = 0;  ///< predictions; zero where none was needed
   double reuse_seconds = 0;                    ///< what copies of the reusable operands would have saved
+  int levels = 0;                              ///< on the device
+  index tile = 0;                              ///< their tiles' edge
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }

@@ -38,6 +38,16 @@ Profile profile_for(const char* device_class, const char* device_name, const Opt
   return profile;
 }
 
+void make_estimators(const Profile& profile, std::optional<strassen::Estimator> (&estimators)[precision_count]) {
+  for (int p = 0; p < precision_count; ++p) {
+    strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
+    for (const Profile::LeafRate* leaf = profile.leaf_rate[p]; leaf->size > 0; ++leaf)
+      rates.product.push_back({leaf->size, leaf->rate});
+    if (!rates.product.empty() && strassen::check(rates).empty())
+      estimators[p].emplace(strassen::Model::ours, static_cast<Precision>(p), strassen::Inputs{.rates = rates});
+  }
+}
+
 /// Blocks every signal for the calling thread.
 class SignalsBlocked {
  public:
@@ -125,6 +135,7 @@ Device::Device(const Options& options, Idle idle, void* idle_context)
     : options_(options), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
   profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options, warnings_);
+  for (int i = 0; i < 2; ++i) make_estimators(profile_[i], estimators_[i]);
   if (!options.on || options.measure) return;
   if (options.backend == BackendChoice::automatic && !gpu_visible()) lose("no GPU: no NVIDIA device node in /dev");
 }
@@ -150,6 +161,7 @@ Backend* Device::open() {
   const DeviceFacts& facts = backend_->facts();
   std::string warnings;
   profile_[1] = profile_for(facts.profile, facts.name, options_, warnings);
+  make_estimators(profile_[1], estimators_[1]);
   if (options_.profile.empty()) std::fputs(warnings.c_str(), stderr);  // a file that was named has been warned about
   Counters& c = counters();
   c.backend.set(name);

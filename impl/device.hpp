@@ -2,9 +2,11 @@
 #pragma once
 #include <atomic>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "impl/decision.hpp"
+#include "impl/estimator.hpp"
 #include "impl/options.hpp"
 #include "kernels/backend.hpp"
 
@@ -37,6 +39,12 @@ class Device {
   /// Rates for the device that is open or would be.
   const Profile& profile() const { return profile_[state() == DeviceState::ready]; }
 
+  /// Of levels on that device; null where the profile has no leaf rates.
+  const strassen::Estimator* estimator(Precision precision) const {
+    const auto& e = estimators_[state() == DeviceState::ready][static_cast<int>(precision)];
+    return e ? &*e : nullptr;
+  }
+
  private:
   const Options& options_;
   const Idle idle_;
@@ -47,6 +55,7 @@ class Device {
   std::mutex opening_;
   Backend* backend_ = nullptr;
   Profile profile_[2];  ///< guessed before opening, known after
+  std::optional<strassen::Estimator> estimators_[2][precision_count];
 };
 
 /// Opens the module `libblaslift_<name>.so` in `directory` (empty: where this library lies).

@@ -4,12 +4,15 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "compat/call.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
 #include "impl/runtime.hpp"
+#include "impl/tiling.hpp"
 
 namespace blaslift {
 namespace {
@@ -61,14 +64,16 @@ Facts facts_now(Runtime& r, const Product& product) {
       .slowdown = r.slowdown.load(std::memory_order_relaxed),
       .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
       .forked = r.forked.load(std::memory_order_relaxed),
-      .exiting = r.exiting.load(std::memory_order_relaxed)};
+      .exiting = r.exiting.load(std::memory_order_relaxed),
+      .estimator = r.device.estimator(product.precision)};
 }
 
 Policy policy_for(const Runtime& r, const Product& product) {
   return {.on = r.options.on,
           .measuring = r.options.measure,
           .forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0,
-          .fixed = r.options.fixed};
+          .fixed = r.options.fixed,
+          .levels = r.options.levels};
 }
 
 /// An operand of a call: where the program has it, and what of it is on the device.
@@ -80,12 +85,16 @@ struct Operand {
   Residency::Prospect known{};
 
   Resident resident() const {
+    if (place == Place::on_a_device) return {.whole = true, .in_place = true};
     Resident x{known.hold.device != nullptr, known.hold.missing};
     if (transposed)
       for (Block& b : x.missing) b = {b.col, b.row, b.cols, b.rows};
     return x;
   }
-  Placement::Operand placement(bool direct) const { return {known.hold.device, known.hold.ld, direct}; }
+  Placement::Operand placement(bool direct) const {
+    if (place == Place::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
+    return {known.hold.device, known.hold.ld, direct};
+  }
 };
 
 /// A call's operands; lets go of their copies at the end.
@@ -130,9 +139,22 @@ class Operands {
     for (Operand* x : all()) runtime_.residency.close(x->known.hold, good);
   }
 
+  /// C's copy holds something else now.
+  void spoil_result() {
+    if (c.known.hold) c.known.hold.missing = {{0, 0, c.stored.rows, c.stored.cols}};
+  }
+
   bool any_hold() const { return a.known.hold || b.known.hold || c.known.hold; }
   std::size_t held_bytes() const { return a.known.hold.bytes + b.known.hold.bytes + c.known.hold.bytes; }
   double spared() const { return a.known.spared + b.known.spared + c.known.spared; }
+  /// Bytes, there and back.
+  double moved() const {
+    double bytes = 0;
+    for (const Operand* x : {&a, &b, &c})
+      if (x->place != Place::on_a_device)
+        bytes += x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared;
+    return bytes;
+  }
   bool in_device_memory() const {
     return a.place == Place::on_a_device || b.place == Place::on_a_device || c.place == Place::on_a_device;
   }
@@ -211,30 +233,58 @@ struct Attempt {
   Outcome outcome;
 };
 
+/// The product by levels, if what they take fits into `room`.
+template <class T>
+std::optional<GemmSchedule> by_levels(const Product& product, const GemmArgs<T>& args, const Residents& residents,
+                                      const Decision& decision, std::size_t room, std::size_t piece) {
+  const index tile = decision.tile;
+  Tiling tiling{std::vector(static_cast<std::size_t>(decision.levels), &strassen::fused()), tile};
+  auto plan = [&] {
+    return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
+                       sizeof(T), tiling, residents, piece);
+  };
+  // Strips that have to come first wait for all of A and B: then rather in more memory.
+  const bool may = may_overwrite(args.m, args.n, tile, residents);
+  tiling.overwrite = may && args.m == tile && args.n == tile;
+  GemmSchedule schedule = plan();
+  if (schedule.bytes(sizeof(T)) > room && may && !tiling.overwrite) {
+    tiling.overwrite = true;
+    schedule = plan();
+  }
+  if (schedule.bytes(sizeof(T)) > room) return {};
+  return schedule;
+}
+
 /// Runs the product on the device, with the copies that the operands hold.
 /// @param wait  for room; otherwise the outcome is no_memory if there is none now
 template <class T>
 Attempt attempt(Runtime& r, Backend& backend, const Product& product, const GemmArgs<T>& args, const Operands& x,
-                const UnderlyingGemm& underlying, bool wait) {
+                const UnderlyingGemm& underlying, const Decision& decision, bool wait) {
   Attempt t;
   Status& status = t.outcome.status = Status::no_memory;
   const Residents residents{x.a.resident(), x.b.resident(), x.c.resident()};
   const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
-  Cut cut;
-  if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
   // Pieces of small results are small, so that several threads share them.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
-  t.schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents,
-                         std::min(piece, backend.facts().piece_bytes));
+  const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
+  std::optional<GemmSchedule> levels;
+  if (decision.levels > 0) levels = by_levels(product, args, residents, decision, room, piece_bytes);
+  if (levels) {
+    t.schedule = std::move(*levels);
+  } else {
+    Cut cut;
+    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
+    t.schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents, piece_bytes);
+  }
 
-  const auto direct = [](const Operand& o) { return o.place == Place::reachable || o.place == Place::on_a_device; };
+  const auto direct = [](const Operand& o) { return o.place == Place::reachable; };
   // A piece of C that a failure tears is computed again, so it may not be needed for that.
-  const bool c_direct = x.c.place == Place::on_a_device || (direct(x.c) && product.beta_zero);
+  const bool c_direct = direct(x.c) && product.beta_zero;
   Placement placement{.a = x.a.placement(direct(x.a)), .b = x.b.placement(direct(x.b)), .c = x.c.placement(c_direct)};
-  const std::size_t bytes = cut.bytes(sizeof(T));
+  const std::size_t bytes = t.schedule.bytes(sizeof(T));
   if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
-  const double moved = product.bytes_in() + product.bytes_out() - x.spared();
+  const double moved = x.moved();
   // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, static_cast<std::size_t>(moved), status)) {
     t.outcome = execute(t.schedule, args, placement, *lane, not_exiting);
@@ -265,12 +315,22 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
     r.residency.before_writing(operands.c.stored);
     spared = operands.spared();
     // Whoever holds copies may not wait for room: others may hold copies and wait, too.
-    done = attempt(r, *backend, product, args, operands, underlying, !operands.any_hold());
+    Decision how = decision;
+    done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
+    if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
+      // Nothing is lost: the operands are as they were, and so is C if it is read.
+      how.levels = 0;
+      counters().routines[site.counter].distrusted.fetch_add(1, std::memory_order_relaxed);
+      operands.spoil_result();
+      const double bytes_in = done.outcome.bytes_in;
+      done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
+      done.outcome.bytes_in += bytes_in;
+    }
     if (done.outcome.status == Status::no_memory && done.outcome.untouched() && operands.any_hold()) {
       operands.close(false);
       for (Operand* x : operands.all()) x->known = {};
       spared = 0;
-      done = attempt(r, *backend, product, args, operands, underlying, true);
+      done = attempt(r, *backend, product, args, operands, underlying, how, true);
     }
   } catch (const std::exception&) {  // no memory for the plan: nothing has happened yet
     return unable(Reason::no_room);
@@ -294,6 +354,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
     reason = Reason::failed;
   } else {
     c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
+    if (done.schedule.depth > 0) c.levels[done.schedule.depth - 1].fetch_add(1, std::memory_order_relaxed);
     operands.close(true);
     if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
   }

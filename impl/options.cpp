@@ -81,6 +81,16 @@ constexpr OptionInfo table[] = {
          if (v == names[i]) return o.residency = static_cast<ResidencyMode>(i), true;
        return false;
      }},
+    {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6", "auto",
+     "levels of Strassen's algorithm in a large product: auto: as many as are estimated to be fastest, none where the "
+     "profile has no leaf rates; a number: so many wherever they fit (for tests)",
+     [](Options& o, const char* v) {
+       const std::string_view word = v;
+       if (word == "auto") return o.levels = -1, true;
+       if (word == "off") return o.levels = 0, true;
+       if (word.size() != 1 || word < "1" || word > "6") return false;
+       return o.levels = word[0] - '0', true;
+     }},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",

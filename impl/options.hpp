@@ -17,6 +17,7 @@ struct Options {
   std::uint32_t forced = 0;  ///< bit per Routine: routed whatever the size
   bool fixed = false;        ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
+  int levels = -1;             ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   std::size_t memory = 0;      ///< bytes of device memory at most; 0: a polite share
   std::string report = "off";  ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string fallback;        ///< library for callers that bring none

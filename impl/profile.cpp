@@ -35,7 +35,11 @@ constexpr Key keys[] = {
     {"cpu_dgemm_rate", rate<&Profile::cpu_rate, 1>},
     {"cpu_cgemm_rate", rate<&Profile::cpu_rate, 2>},
     {"cpu_zgemm_rate", rate<&Profile::cpu_rate, 3>},
+    {"pass_rate", [](Profile& p) -> double& { return p.pass_rate; }},
+    {"step_seconds", [](Profile& p) -> double& { return p.step_seconds; }},
 };
+
+constexpr const char* leaf_keys[] = {"sgemm_leaf_rate", "dgemm_leaf_rate", "cgemm_leaf_rate", "zgemm_leaf_rate"};
 
 bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -54,16 +58,17 @@ std::string_view next_word(std::string_view& text) {
 Profile built_in_profile(const char* device_class) {
   struct Class {
     const char* name;
-    double in, out, latency, startup, s, d, c, z;
+    double in, out, latency, startup, s, d, c, z, pass, step;
   };
   // Transfer rates are those of the threads that copy through a pinned ring, on PCIe 5 and 4; product rates are large
   // cuBLAS products.
   constexpr Class classes[] = {
-      {"sm_90", 48e9, 48e9, 600e-6, 0.45, 50e12, 54e12, 50e12, 54e12},   // H100: docs/performance.md
-      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12},   // A100's data sheet, less a tenth
-      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12},  // B200's data sheet, less a tenth
-      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9},
-      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12},  // an unknown card may well have little FP64
+      {"sm_90", 48e9, 48e9, 600e-6, 0.45, 50e12, 54e12, 50e12, 54e12, 2.5e12, 6e-6},  // H100: docs/performance.md
+      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6},  // A100's data sheet, less a tenth
+      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6},   // B200's data sheet, likewise
+      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6},
+      // An unknown card may well have little FP64.
+      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6},
   };
   const Class* found = &classes[std::size(classes) - 1];
   for (const Class& c : classes)
@@ -76,7 +81,9 @@ Profile built_in_profile(const char* device_class) {
           .latency_seconds = found->latency,
           .startup_seconds = found->startup,
           .gemm_rate = {found->s, found->d, found->c, found->z},
-          .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores}};
+          .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores},
+          .pass_rate = found->pass,
+          .step_seconds = found->step};
 }
 
 bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
@@ -84,15 +91,31 @@ bool read_profile(const std::string& path, Profile& profile, std::string& proble
   if (!file) return false;
   char* line = nullptr;
   std::size_t room = 0;
+  int leaf_rates[precision_count] = {};
   for (ssize_t length; (length = getline(&line, &room, file)) >= 0;) {
     std::string_view rest(line, static_cast<std::size_t>(length));
     const std::string_view name = next_word(rest), word = next_word(rest);
     if (name.empty() || name.front() == '#') continue;
     double value = 0;
     bool known = false;
-    if (next_word(rest).empty() && read_number(word, value) && std::isfinite(value) && value > 0)
+    const std::string_view second = next_word(rest);
+    const auto positive = [](std::string_view text, double& number) {
+      return read_number(text, number) && std::isfinite(number) && number > 0;
+    };
+    if (second.empty() && positive(word, value))
       for (const Key& key : keys)
         if (name == key.name) key.field(profile) = value, known = true;
+    Profile::LeafRate leaf{};
+    if (next_word(rest).empty() && positive(word, leaf.size) && positive(second, leaf.rate))
+      for (int p = 0; p < precision_count; ++p) {
+        auto& rates = profile.leaf_rate[p];
+        int& count = leaf_rates[p];
+        if (name != leaf_keys[p] || count == Profile::most_leaf_rates) continue;
+        if (count > 0 && leaf.size <= rates[count - 1].size) continue;
+        rates[count++] = leaf;
+        rates[count] = {};
+        known = true;
+      }
     if (!known && problem.empty()) {
       problem.assign(line, static_cast<std::size_t>(length));
       while (!problem.empty() && space(problem.back())) problem.pop_back();
@@ -107,6 +130,9 @@ std::string to_text(const Profile& profile) {
   Profile copy = profile;
   std::string text;
   for (const Key& key : keys) text += std::string(key.name) + " " + number(key.field(copy), 6) + "\n";
+  for (int p = 0; p < precision_count; ++p)
+    for (const Profile::LeafRate* leaf = profile.leaf_rate[p]; leaf->size > 0; ++leaf)
+      text += std::string(leaf_keys[p]) + " " + number(leaf->size, 6) + " " + number(leaf->rate, 6) + "\n";
   return text;
 }
 

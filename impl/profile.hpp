@@ -1,5 +1,5 @@
 // Profile: the rates that a decision is made from.  Built in by device class, overridden by a readable file of
-// "key value" lines.
+// "key value" lines, and "dgemm_leaf_rate size value" ones.
 #pragma once
 #include <string>
 
@@ -14,12 +14,22 @@ struct Profile {
   double startup_seconds;             ///< opening the device
   double gemm_rate[precision_count];  ///< flop/s of a large product on the device
   double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
+  double pass_rate;                   ///< bytes/s that sums of blocks read and write on the device
+  double step_seconds;                ///< what any operation on the device takes besides
+  /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any, levels are not
+  /// considered.
+  struct LeafRate {
+    double size, rate;
+  };
+  static constexpr int most_leaf_rates = 24;
+  LeafRate leaf_rate[precision_count][most_leaf_rates + 1] = {};
 };
 
 /// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
 Profile built_in_profile(const char* device_class);
 
-/// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).
+/// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
+/// leaf rates of a precision has all of them.
 /// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
 

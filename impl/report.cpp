@@ -70,6 +70,8 @@ void Summary::add(const Counters& c) {
     to.bytes_in += static_cast<double>(get(from.bytes_in));
     to.bytes_out += static_cast<double>(get(from.bytes_out));
     to.bytes_spared += static_cast<double>(get(from.bytes_spared));
+    for (std::size_t i = 0; i < most_levels; ++i) to.levels[i] += get(from.levels[i]);
+    to.distrusted += get(from.distrusted);
   }
   if (calls() == before) return;  // made no call of ours
   ++processes;
@@ -99,6 +101,10 @@ std::string to_text(const Summary& s) {
                      s.backend == "host" ? "host backend" : "device", x.device_seconds, in_bytes(x.bytes_in).c_str(),
                      x.bytes_spared > 0 ? (" (" + in_bytes(x.bytes_spared) + " spared)").c_str() : "",
                      in_bytes(x.bytes_out).c_str());
+    for (std::size_t i = 0; i < most_levels; ++i)
+      if (x.levels[i])
+        text += format(", %llu by %zu level%s", static_cast<unsigned long long>(x.levels[i]), i + 1, i ? "s" : "");
+    if (x.distrusted) text += format(", %llu badly scaled for levels", static_cast<unsigned long long>(x.distrusted));
     if (x.stayed_calls()) {
       text += format("; %llu on the CPU: ", static_cast<unsigned long long>(x.stayed_calls()));
       if (x.cpu_seconds > 0) text += format("%.3f s, ", x.cpu_seconds);
@@ -134,8 +140,13 @@ std::string to_json(const Summary& s, const Counters* one) {
     text += std::string(first ? "" : ", ") + quoted(routine_names[r]) + ": {\"calls\": " + std::to_string(x.calls()) +
             ", \"routed\": " + std::to_string(x.routed) + ", \"cpu_seconds\": " + number(x.cpu_seconds, 9) +
             ", \"device_seconds\": " + number(x.device_seconds, 9) + ", \"bytes_in\": " + number(x.bytes_in) +
-            ", \"bytes_out\": " + number(x.bytes_out) + ", \"bytes_spared\": " + number(x.bytes_spared) +
-            ", \"stayed\": {";
+            ", \"bytes_out\": " + number(x.bytes_out) + ", \"bytes_spared\": " + number(x.bytes_spared);
+    std::string levels;
+    for (std::size_t i = 0; i < most_levels; ++i)
+      if (x.levels[i])
+        levels +=
+            format("%s\"%zu\": %llu", levels.empty() ? "" : ", ", i + 1, static_cast<unsigned long long>(x.levels[i]));
+    text += ", \"levels\": {" + levels + "}, \"distrusted\": " + std::to_string(x.distrusted) + ", \"stayed\": {";
     first = false;
     bool first_reason = true;
     for (int reason = 0; reason < reason_count; ++reason)

@@ -14,6 +14,8 @@ struct Summary {
     std::uint64_t routed = 0;
     std::array<std::uint64_t, reason_count> stayed{};
     double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+    std::array<std::uint64_t, most_levels> levels{};
+    std::uint64_t distrusted = 0;
 
     std::uint64_t stayed_calls() const;
     std::uint64_t calls() const { return routed + stayed_calls(); }

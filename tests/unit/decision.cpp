@@ -419,6 +419,65 @@ TEST(Decide, FixedDependsOnArgumentsAndProfileAlone) {
   EXPECT_EQ(call.decide().reason, Reason::transfers);
 }
 
+/// An estimator that has levels for squares from 2048 on.
+const strassen::Estimator& estimator() {
+  static const strassen::Estimator e(strassen::Model::ours, Precision::d,
+                                     {.rates = {{{64, 1e12}, {100000, 1e12}}, 2e12, 1e-6}});
+  return e;
+}
+
+TEST(Decide, LevelsAreForTheDeviceAsTheEstimatorSays) {
+  Call c{.product = cube(8192)};
+  c.facts.spared = c.product.bytes_in();
+  EXPECT_EQ(c.decide().levels, 0) << "not asked for";
+  c.policy.levels = -1;
+  EXPECT_EQ(c.decide().levels, 0) << "nothing known";
+  c.facts.estimator = &estimator();
+  const Decision d = c.decide();
+  const strassen::Choice choice = estimator().estimate({8192, 8192, 8192});
+  ASSERT_GT(choice.level, 0);
+  EXPECT_EQ(d.route, Route::device);
+  EXPECT_EQ(d.levels, choice.level);
+  EXPECT_EQ(d.tile, choice.tile);
+  Call without = c;
+  without.facts.estimator = nullptr;
+  EXPECT_LT(d.device_seconds, without.decide().device_seconds);
+  EXPECT_NE(to_string(c.product, d).find(", levels " + std::to_string(choice.level) + " in tiles of 8192"),
+            std::string::npos)
+      << to_string(c.product, d);
+  c.policy.levels = 0;
+  EXPECT_EQ(c.decide().levels, 0) << "off";
+  // Where moving the operands takes most of the time, levels would only delay it.
+  c.policy.levels = -1;
+  c.facts.spared = 0;
+  Profile slow_bus = profile;
+  slow_bus.in_rate = slow_bus.out_rate = 1e8;
+  c.facts.profile = &slow_bus;
+  EXPECT_EQ(c.decide().levels, 0);
+  // Too small for any.
+  c = {.product = cube(300)};
+  c.policy.levels = -1;
+  c.facts.estimator = &estimator();
+  EXPECT_EQ(c.decide().levels, 0);
+}
+
+TEST(Decide, AsManyLevelsAsAskedForWhereTheyFit) {
+  Call c;
+  c.policy.forced = true;
+  c.policy.levels = 3;
+  for (const auto& [m, n, k, levels, tile] : {std::array<index, 5>{1024, 1024, 1024, 3, 1024},
+                                              {1030, 2000, 1029, 3, 1024},
+                                              {8, 9, 100, 3, 8},
+                                              {7, 9, 100, 2, 4},
+                                              {3, 3, 3, 1, 2},
+                                              {100, 1, 100, 0, 0}}) {
+    c.product.m = m, c.product.n = n, c.product.k = k;
+    const Decision d = c.decide();
+    EXPECT_EQ(d.levels, levels) << m << " " << n << " " << k;
+    EXPECT_EQ(d.tile, tile) << m << " " << n << " " << k;
+  }
+}
+
 TEST(Decide, IsPrintable) {
   Call call;
   call.product = {Routine::dgemm, Precision::d, 1000, 2000, 3000, false, true, false};

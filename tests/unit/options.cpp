@@ -36,9 +36,9 @@ Read read(std::vector<std::string> settings) {
 std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
-       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " memory=" << o.memory
-       << " report='" << o.report << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='"
-       << o.counters << "' measure=" << o.measure;
+       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
+       << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback << "' profile='"
+       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
   return text.str();
 }
 
@@ -73,6 +73,10 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_RESIDENCY", "auto", [](Options&) {}},
     {"BLASLIFT_RESIDENCY", "off", [](Options& o) { o.residency = ResidencyMode::off; }},
     {"BLASLIFT_RESIDENCY", "always", [](Options& o) { o.residency = ResidencyMode::always; }},
+    {"BLASLIFT_STRASSEN", "auto", [](Options&) {}},
+    {"BLASLIFT_STRASSEN", "off", [](Options& o) { o.levels = 0; }},
+    {"BLASLIFT_STRASSEN", "1", [](Options& o) { o.levels = 1; }},
+    {"BLASLIFT_STRASSEN", "6", [](Options& o) { o.levels = 6; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -100,6 +104,7 @@ constexpr struct {
     {"BLASLIFT_FORCE", {"dgem", "dgemm;sgemm", "dgemm,nothing", "dgemm, sgemm", ",dgemm", "dgemm,,sgemm", "emm", "m"}},
     {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
     {"BLASLIFT_RESIDENCY", {"", "on", "Always", "automatic", "offf", "auto "}},
+    {"BLASLIFT_STRASSEN", {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},
@@ -123,7 +128,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 6);
+  EXPECT_EQ(spelled, 7);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

@@ -14,13 +14,15 @@ namespace {
 using namespace temporary;
 
 /// The rates in the order of their keys.
-std::array<double, 12> numbers(const Profile& p) {
-  return {p.in_rate,      p.out_rate,     p.latency_seconds, p.startup_seconds, p.gemm_rate[0], p.gemm_rate[1],
-          p.gemm_rate[2], p.gemm_rate[3], p.cpu_rate[0],     p.cpu_rate[1],     p.cpu_rate[2],  p.cpu_rate[3]};
+std::array<double, 14> numbers(const Profile& p) {
+  return {p.in_rate,      p.out_rate,     p.latency_seconds, p.startup_seconds, p.gemm_rate[0],
+          p.gemm_rate[1], p.gemm_rate[2], p.gemm_rate[3],    p.cpu_rate[0],     p.cpu_rate[1],
+          p.cpu_rate[2],  p.cpu_rate[3],  p.pass_rate,       p.step_seconds};
 }
 constexpr const char* keys[] = {"in_rate",        "out_rate",       "latency_seconds", "startup_seconds",
                                 "sgemm_rate",     "dgemm_rate",     "cgemm_rate",      "zgemm_rate",
-                                "cpu_sgemm_rate", "cpu_dgemm_rate", "cpu_cgemm_rate",  "cpu_zgemm_rate"};
+                                "cpu_sgemm_rate", "cpu_dgemm_rate", "cpu_cgemm_rate",  "cpu_zgemm_rate",
+                                "pass_rate",      "step_seconds"};
 
 struct Read {
   bool opened;
@@ -60,7 +62,7 @@ TEST(Profile, EveryKeySetsItsOwnRate) {
 
 TEST(Profile, WhatIsWrittenIsReadAgain) {
   Profile p{};
-  std::array<double, 12> values{};
+  std::array<double, 14> values{};
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = std::pow(10.0, static_cast<double>(i) * 1.5 - 5) * std::sqrt(2.0);
   p = {values[0],
@@ -68,12 +70,47 @@ TEST(Profile, WhatIsWrittenIsReadAgain) {
        values[2],
        values[3],
        {values[4], values[5], values[6], values[7]},
-       {values[8], values[9], values[10], values[11]}};
+       {values[8], values[9], values[10], values[11]},
+       values[12],
+       values[13]};
+  p.leaf_rate[1][0] = {512, 1.25e13};
+  p.leaf_rate[1][1] = {4096, 5.5e13};
+  p.leaf_rate[3][0] = {1000, 3e12};
   const Read r = read(to_text(p));
   EXPECT_EQ(r.problem, "");
   // Written with six significant digits: off by at most half of the last, relative to a leading digit of one.
   for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(numbers(r.profile)[i] / values[i], 1, 5e-6) << keys[i];
   EXPECT_EQ(to_text(r.profile), to_text(p)) << "a second round changes nothing";
+}
+
+TEST(Profile, LeafRatesAreListsByPrecision) {
+  const Read r = read("dgemm_leaf_rate 512 1e13\nsgemm_leaf_rate 300 2e12\ndgemm_leaf_rate 1024 3e13\n");
+  EXPECT_EQ(r.problem, "");
+  const auto& d = r.profile.leaf_rate[1];
+  EXPECT_EQ(d[0].size, 512);
+  EXPECT_EQ(d[0].rate, 1e13);
+  EXPECT_EQ(d[1].size, 1024);
+  EXPECT_EQ(d[1].rate, 3e13);
+  EXPECT_EQ(d[2].size, 0);
+  EXPECT_EQ(r.profile.leaf_rate[0][0].size, 300);
+  EXPECT_EQ(r.profile.leaf_rate[2][0].size, 0);
+  // A file's replace what was there.
+  Profile other = r.profile;
+  std::string problem;
+  const Directory directory;
+  EXPECT_TRUE(read_profile(directory.file("rates", "dgemm_leaf_rate 2048 4e13\n"), other, problem));
+  EXPECT_EQ(other.leaf_rate[1][0].size, 2048);
+  EXPECT_EQ(other.leaf_rate[1][1].size, 0);
+  EXPECT_EQ(other.leaf_rate[0][0].size, 300);
+  for (const char* line : {"dgemm_leaf_rate 512", "dgemm_leaf_rate 512 1e13 1", "dgemm_leaf_rate 0 1e13",
+                           "dgemm_leaf_rate 512 -1", "leaf_rate 512 1e13", "in_rate 512 1e13"})
+    EXPECT_EQ(read(std::string(line) + "\n").problem, line);
+  EXPECT_EQ(read("dgemm_leaf_rate 512 1e13\ndgemm_leaf_rate 512 2e13\n").problem, "dgemm_leaf_rate 512 2e13");
+  std::string many;
+  for (int i = 0; i <= Profile::most_leaf_rates; ++i) many += "zgemm_leaf_rate " + std::to_string(100 + i) + " 1e12\n";
+  const Read full = read(many);
+  EXPECT_EQ(full.problem, "zgemm_leaf_rate " + std::to_string(100 + Profile::most_leaf_rates) + " 1e12");
+  EXPECT_EQ(full.profile.leaf_rate[3][Profile::most_leaf_rates].size, 0);
 }
 
 TEST(Profile, CommentsBlanksAndSpacesAreFine) {

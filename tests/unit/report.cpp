@@ -39,6 +39,8 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   dgemm.bytes_in = 3000000000;
   dgemm.bytes_out = 999;
   dgemm.bytes_spared = 2500000;
+  dgemm.levels[1] = 1;
+  dgemm.distrusted = 1;
   stayed(*c, Routine::dgemm, Reason::transfers) = 5;
   stayed(*c, Routine::dgemm, Reason::failed) = 1;
   c->slots[3].forwarded[static_cast<int>(Routine::dgemm)] = 3;
@@ -70,6 +72,9 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_DOUBLE_EQ(dgemm.device_seconds, 0.5);
   EXPECT_EQ(dgemm.bytes_in, 6e9);
   EXPECT_EQ(dgemm.bytes_spared, 5e6);
+  EXPECT_EQ(dgemm.levels[1], 2u);
+  EXPECT_EQ(dgemm.levels[0], 0u);
+  EXPECT_EQ(dgemm.distrusted, 2u);
   EXPECT_EQ(s.residency, "on");
   EXPECT_EQ(s.routines[static_cast<int>(Routine::dsymv)].stayed[static_cast<int>(Reason::no_route)], 6u)
       << "forwarded calls of a routine without a route";
@@ -105,7 +110,8 @@ TEST(Text, SaysEverythingInAFewLines) {
             "blaslift: NVIDIA H100 80GB HBM3 (cuda)\n"
             "blaslift: it was lost\n"
             "blaslift: warning: a switch\n"
-            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in (2.50 MB spared), 999 B out; 10 on the "
+            "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in (2.50 MB spared), 999 B out, 1 by 2 "
+            "levels, 1 badly scaled for levels; 10 on the "
             "CPU: 1.500 s, too "
             "small 4, "
             "transfers cost more than they save 5, device failed, finished on the CPU 1\n"
@@ -179,10 +185,10 @@ TEST(Json, HoldsTheCountersNumbers) {
     "residency": "on", "warning": "switch",
     "routines": {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "bytes_in": 3000000000,
-                "bytes_out": 999, "bytes_spared": 2500000, "stayed": {"too small": 4, "transfers cost more than they save": 5,
+                "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
                                              "device failed, finished on the CPU": 1}},
       "dsymv": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
-                "bytes_spared": 0, "stayed": {"no route yet": 3}}}})"));
+                "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"no route yet": 3}}}})"));
 }
 
 TEST(Json, OfATreeNamesNoProcess) {
