@@ -1,5 +1,7 @@
 #include "impl/arena.hpp"
 
+#include <algorithm>
+
 namespace blaslift {
 
 void Arena::open(Backend& backend, Reclaim reclaim) {
@@ -16,6 +18,7 @@ Status Arena::take(std::size_t bytes, bool wait, void*& memory) {
       std::lock_guard lock(mutex_);
       if (taken_ + bytes <= limit_) {
         taken_ += bytes;
+        most_ = std::max(most_, taken_);
         break;
       }
       seen = changes_;
@@ -56,6 +59,16 @@ void Arena::changed() {
 std::size_t Arena::taken() const {
   std::lock_guard lock(mutex_);
   return taken_;
+}
+
+std::size_t Arena::most_taken() const {
+  std::lock_guard lock(mutex_);
+  return most_;
+}
+
+void Arena::forget_most() {
+  std::lock_guard lock(mutex_);
+  most_ = taken_;
 }
 
 }  // namespace blaslift

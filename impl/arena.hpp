@@ -32,13 +32,16 @@ class Arena {
 
   std::size_t limit() const { return limit_; }
   std::size_t taken() const;
+  /// The most that has been taken at one time, since it was last forgotten.
+  std::size_t most_taken() const;
+  void forget_most();
 
  private:
   Backend* backend_ = nullptr;
   Reclaim reclaim_{};
   mutable std::mutex mutex_;
   std::condition_variable freed_;
-  std::size_t limit_ = 0, taken_ = 0;
+  std::size_t limit_ = 0, taken_ = 0, most_ = 0;
   unsigned long changes_ = 0;
 };
 

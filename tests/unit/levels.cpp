@@ -1,0 +1,200 @@
+// Every list of steps as a product on the host backend: all precisions, transposes, scalars, awkward sizes and up to
+// four levels, against a product in higher precision, within the bound that theory gives for so many levels.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "impl/arena.hpp"
+#include "impl/execute.hpp"
+#include "impl/tiling.hpp"
+#include "kernels/host/host.hpp"
+#include "tests/unit/reference.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace reference;
+using strassen::Level;
+
+constexpr std::size_t much = std::size_t{2} << 20, memory = std::size_t{16} << 20;
+
+struct Device {
+  Backend& backend = *make_host_backend({.memory_limit = memory});
+  Arena arena;
+  Device() {
+    arena.open(backend, {[](void*) { return false; }, nullptr});
+  }
+};
+/// As long as the process, where a leak checker finds it.
+Device& device() {
+  static auto& made = *new Device;
+  return made;
+}
+
+const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
+
+/// Squares, odd, prime and thin ones, tiles and strips in every dimension.
+constexpr index sizes[][3] = {{16, 16, 16}, {31, 31, 31}, {37, 23, 41}, {48, 17, 33}, {5, 64, 20}, {2, 19, 50}};
+
+template <class T>
+struct Problem {
+  Op transa, transb;
+  index m, n, k;
+  T alpha = scalar<T>(-0.5, 0.25), beta;
+  Matrix<T> A, B, C;
+  std::vector<Element<T>> expected;
+
+  Problem(Op opa, Op opb, const index (&size)[3], bool beta_zero)
+      : transa(opa),
+        transb(opb),
+        m(size[0]),
+        n(size[1]),
+        k(size[2]),
+        beta(beta_zero ? T(0) : scalar<T>(0.7, -0.3)),
+        A(opa == Op::none ? m : k, opa == Op::none ? k : m, 3),
+        B(opb == Op::none ? k : n, opb == Op::none ? n : k, 2),
+        C(m, n, 5) {
+    A.random(1);
+    B.random(2);
+    if (beta_zero)
+      C.fill(scalar<T>(std::numeric_limits<double>::quiet_NaN(), 0));
+    else
+      C.random(3);
+    expected = product(args(C));
+  }
+
+  GemmArgs<T> args(Matrix<T>& c) {
+    return {transa, transb, m, n, k, alpha, A.data(), A.ld(), B.data(), B.ld(), beta, c.data(), c.ld()};
+  }
+
+  /// By so many levels (as far as they fit), in the largest tiles.
+  Tiling tiling(const Level& level, int levels, bool may_be_overwritten) const {
+    const index smallest = std::min({m, n, k});
+    while (smallest >> levels == 0) --levels;
+    const index tile = smallest >> levels << levels;
+    return {std::vector(static_cast<std::size_t>(levels), &level), tile,
+            may_be_overwritten && may_overwrite(m, n, tile, {})};
+  }
+
+  GemmSchedule plan(const Tiling& tiling) const {
+    return plan_levels(m, n, k, transa != Op::none, transb != Op::none, beta != T(0), sizeof(T), tiling, {}, much);
+  }
+
+  /// C, computed by this schedule in no more device memory than it says.
+  Matrix<T> compute(const GemmSchedule& schedule) {
+    Matrix<T> c = C;
+    Placement placement;
+    Status status = device().arena.take(schedule.bytes(sizeof(T)), true, placement.lease);
+    EXPECT_EQ(status, Status::done);
+    Lane* lane = device().backend.acquire(underlying, much, status);
+    const Outcome outcome = execute(schedule, args(c), placement, *lane, [] { return true; });
+    device().backend.release(lane);
+    device().arena.give_back(placement.lease, schedule.bytes(sizeof(T)));
+    EXPECT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.verdict, Verdict::sound);
+    EXPECT_TRUE(c.canaries_intact());
+    return c;
+  }
+
+  /// Largest error in units of the bound for these levels.
+  double worst(const Matrix<T>& c, const Tiling& tiling) const {
+    const auto levels = static_cast<int>(tiling.levels.size());
+    // Elements are at most 1, complex ones 2; alpha too; as many tile products as k holds are added up.
+    const double more = strassen_bound<T>(levels, static_cast<double>(tiling.tile >> levels)) *
+                        (complex_type<T> ? 4 : 1) * std::abs(alpha) * static_cast<double>(k / tiling.tile);
+    std::vector<Element<T>> allowed = expected;
+    if (levels > 0)
+      for (Element<T>& e : allowed) e.bound += static_cast<typename Element<T>::Wide>(more);
+    return worst_excess(allowed, c);
+  }
+};
+
+template <class T>
+class Levels : public testing::Test {};
+using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(Levels, Types);
+
+TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice) {
+  using T = TypeParam;
+  std::map<int, int> products;
+  for (const index(&size)[3] : sizes)
+    for (const Op opa : ops)
+      for (const Op opb : ops)
+        for (const bool beta_zero : {true, false}) {
+          Problem<T> x(opa, opb, size, beta_zero);
+          for (const Level* level : strassen::levels())
+            for (int levels = 0; levels <= 4; ++levels) {
+              const Tiling kept = x.tiling(*level, levels, false), overwritten = x.tiling(*level, levels, true);
+              SCOPED_TRACE(testing::Message()
+                           << describe(x.args(x.C)) << ", " << levels << " levels of " << level->name);
+              const Matrix<T> c = x.compute(x.plan(kept));
+              ASSERT_LE(x.worst(c, kept), 1.0);
+              // Where the inputs may be destroyed other lists run at once; the same otherwise.
+              if (overwritten.overwrite) {
+                const Matrix<T> d = x.compute(x.plan(overwritten));
+                ASSERT_LE(x.worst(d, overwritten), 1.0);
+                if (!level->destroys_inputs) {
+                  ASSERT_TRUE(c == d) << "where the support matrix lies makes no difference";
+                }
+              }
+              if (levels == 2) {
+                ASSERT_TRUE(x.compute(x.plan(kept)) == c) << "not the same bits twice";
+              }
+              ++products[static_cast<int>(kept.levels.size())];
+              if (this->HasFailure()) return;
+            }
+        }
+  for (int levels = 0; levels <= 4; ++levels) EXPECT_GT(products[levels], 500) << levels;
+}
+
+TYPED_TEST(Levels, TakeNoMemoryBesideAandBandC) {
+  // By the arena's own account, whatever the level.
+  using T = TypeParam;
+  constexpr index n = 64;
+  Problem<T> x(Op::none, Op::none, {n, n, n}, true);
+  const std::size_t operand = leased_bytes(n, n, sizeof(T));
+  for (const Level* level : {&strassen::rum(), &strassen::absorbed(), &strassen::fused()})
+    for (int levels = 1; levels <= 4; ++levels) {
+      Tiling tiling = x.tiling(*level, levels, true);
+      ASSERT_TRUE(tiling.overwrite);
+      const std::size_t notes = leased_bytes(4 * n, 1, sizeof(T));
+      device().arena.forget_most();
+      x.compute(x.plan(tiling));
+      EXPECT_EQ(device().arena.most_taken(), 3 * operand + notes) << level->name << levels;
+      tiling.overwrite = false;
+      x.compute(x.plan(tiling));
+      EXPECT_EQ(device().arena.most_taken(), 4 * operand + notes) << level->name << levels;
+    }
+}
+
+TYPED_TEST(Levels, WhatIsNotSoundIsNotBroughtBack) {
+  using T = TypeParam;
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (const double bad : {inf, nan, 1e-30})
+    for (const bool in_a : {true, false})
+      for (const bool beta_zero : {true, false}) {
+        Problem<T> x(Op::none, Op::transpose, {17, 16, 18}, beta_zero);
+        Matrix<T>& y = in_a ? x.A : x.B;
+        if (bad == 1e-30)  // a row of op(A), a column of op(B)
+          for (index j = 0; j < y.cols(); ++j) y(3, j) = scalar<T>(bad, 0);
+        else
+          y(5, 7) = scalar<T>(0.5, 0) + scalar<T>(complex_type<T> ? 0 : bad, bad);
+        const GemmSchedule schedule = x.plan(x.tiling(strassen::fused(), 2, false));
+        Matrix<T> c = x.C;
+        Placement placement;
+        Status status = device().arena.take(schedule.bytes(sizeof(T)), true, placement.lease);
+        Lane* lane = device().backend.acquire(underlying, much, status);
+        const Outcome outcome = execute(schedule, x.args(c), placement, *lane, [] { return true; });
+        device().backend.release(lane);
+        device().arena.give_back(placement.lease, schedule.bytes(sizeof(T)));
+        EXPECT_EQ(outcome.status, Status::done);
+        EXPECT_EQ(outcome.verdict, bad == 1e-30 ? Verdict::badly_scaled : Verdict::not_finite);
+        if (!beta_zero) {
+          EXPECT_TRUE(c == x.C) << "C is needed for the classical product";
+          EXPECT_TRUE(outcome.untouched());
+        }
+      }
+}
+
+}  // namespace
+}  // namespace blaslift
