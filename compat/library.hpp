@@ -20,7 +20,9 @@ struct Target {
 /// program's own and in its order); the objects after us in the global scope; the
 /// global scope; every loaded object; the library that `fallback` names (a path, may be null).  Functions of any copy
 /// of blaslift are passed over.  A 64-bit name that no library defines is looked for once more under its plain name, in
-/// libraries that probe as 64-bit. The library found stays loaded for the life of the process.
+/// libraries that probe as 64-bit.  Objects are looked at, not opened (compat/objects.hpp says why), so that a call may
+/// come at any time, also when the process's exit has finalised them.  The library found stays loaded for the life of
+/// the process, unless exit has begun.
 /// @param looked  receives, when nothing is found, the list of what was looked for.
 /// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
 bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);

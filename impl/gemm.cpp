@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compat/call.hpp"
+#include "compat/loading.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
 #include "impl/runtime.hpp"
@@ -44,13 +45,16 @@ class Inside {
 
 bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }
 
+/// Whether the process's exit lets no route start any more.
+bool too_late(const Runtime& r) { return exit_has_begun() || r.exiting.load(std::memory_order_relaxed); }
+
 /// Opens the device for a decision that may not depend on whether it is open yet.
 void open_for_fixed(Runtime& r, const Product& product) {
   // Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.
   const double volume =
       static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   if (r.options.fixed && r.options.on && !r.options.measure && volume >= small_product && !product.alpha_zero &&
-      !product.overlaps && !r.forked.load(std::memory_order_relaxed) && !r.exiting.load(std::memory_order_relaxed) &&
+      !product.overlaps && !r.forked.load(std::memory_order_relaxed) && !too_late(r) &&
       r.device.state() == DeviceState::unopened)
     open_device(r);
 }
@@ -64,7 +68,7 @@ Facts facts_now(Runtime& r, const Product& product) {
       .slowdown = r.slowdown.load(std::memory_order_relaxed),
       .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
       .forked = r.forked.load(std::memory_order_relaxed),
-      .exiting = r.exiting.load(std::memory_order_relaxed),
+      .exiting = too_late(r),
       .estimator = r.device.estimator(product.precision)};
 }
 
@@ -301,7 +305,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
                const Decision& decision, Reason& reason) {
   auto unable = [&reason](Reason why) { return reason = why, false; };
   Backend* backend = open_device(r);
-  if (!backend) return unable(Reason::no_device);
+  if (!backend) return unable(too_late(r) ? Reason::exiting : Reason::no_device);
   const std::uint64_t start = now_ns();
   const UnderlyingGemm underlying{
       [](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); }, &site};

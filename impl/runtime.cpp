@@ -13,6 +13,7 @@
 #include <mutex>
 #include <utility>
 
+#include "compat/loading.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
 #include "impl/tracker.hpp"
@@ -32,6 +33,7 @@ constinit std::atomic<Runtime*> the_runtime{nullptr};
 void in_forked_child() {
   if (Runtime* r = the_runtime.load(std::memory_order_acquire))
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
+  forget_loading();
   forget_counters();
 }
 
@@ -121,6 +123,8 @@ Runtime& runtime() {
 }
 
 Backend* open_device(Runtime& r) try {
+  const Loading loading;  // exit waits until it will wait for what the device does
+  if (!loading.allowed()) return nullptr;
   Backend* backend = r.device.open();
   if (!backend) return nullptr;
   static constinit std::mutex opening;

@@ -43,8 +43,8 @@ struct Runtime {
 /// The runtime, made by the first caller.
 Runtime& runtime();
 
-/// The device's backend, opened if need be, with its arena and residency; null if there is none.  Sees to it that the
-/// process's exit finds no route on the device.
+/// The device's backend, opened if need be, with its arena and residency; null if there is none or the process's exit
+/// has begun.  Sees to it that exit finds no route on the device.
 Backend* open_device(Runtime& runtime);
 
 /// Products below this take the forwarding path.  Minus infinity until the runtime is made, while measuring and where

@@ -13,6 +13,7 @@ from threads import MODEST
 from setting import FORCED, HOST, SANITIZER_OPTIONS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
 
 NO_DEVICE = "no usable device"
+EXITING = "process is exiting"
 COPIES = FORCED | {"BLASLIFT_RESIDENCY": "always"}
 
 
@@ -108,6 +109,27 @@ def killed(s: Setting) -> list[str]:
             counted_run = harness.Run(0, run.stdout, run.stderr, {}, counted)
             found += verdict_errors(counted_run) + report_errors(counted_run, routed=mode == "forced")
             errors += labelled(f"{mode}, {how}", found)
+    return errors
+
+
+def called_when_finalised(s: Setting) -> list[str]:
+    """A first call, or the first from its place, after the BLAS underneath has been finalised: a right result, nothing
+    is initialised again, and no device is opened."""
+    errors = []
+    ways = {"program": ("exiting", ()), "plugin": ("exiting_bare", (str(s.programs / "needs_blas.so"),))}
+    for mode, settings in {"natural": HOST, "forced": FORCED, "fixed": FORCED | {"BLASLIFT_DECISION": "fixed"}}.items():
+        for way, (program, plugin) in ways.items():
+            for when, calls in {"first": 1, "again": 2}.items():
+                with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
+                    counting = settings | {"BLASLIFT_COUNTERS": folder}
+                    run = s.run(program, when, *plugin, settings=counting)
+                    counted = forks.read_counters(s, Path(folder))
+                found = verdict_errors(run)
+                dgemm = harness.accounts(counted).get("dgemm", harness.Account())
+                routed = calls - 1 if mode != "natural" else 0
+                if (dgemm.calls, dgemm.routed) != (calls, routed) or dgemm.stayed[EXITING] != 1:
+                    found.append(f"{dgemm} of {calls} calls")
+                errors += labelled(f"{mode}, {way}, {when}", found)
     return errors
 
 
@@ -248,6 +270,7 @@ PROMISES = (
     untouched_process,
     no_device,
     killed,
+    called_when_finalised,
     bad_environment,
     stdout_silent,
     errno_kept,

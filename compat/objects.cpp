@@ -1,0 +1,210 @@
+#include "compat/objects.hpp"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+#include <string_view>
+#include <vector>
+
+namespace blaslift {
+namespace {
+
+std::string_view basename_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+template <class T>
+const T* pointer(std::uintptr_t address) {
+  return reinterpret_cast<const T*>(address);
+}
+
+Object object_of(const dl_phdr_info& info) {
+  static const char here = 0;
+  Object x{};
+  x.name = info.dlpi_name ? info.dlpi_name : "";
+  x.base = info.dlpi_addr;
+  x.segments = {info.dlpi_phdr, info.dlpi_phnum};
+  for (const ElfW(Phdr) & p : x.segments)
+    if (p.p_type == PT_DYNAMIC) x.dynamic = pointer<ElfW(Dyn)>(x.base + p.p_vaddr);
+  const ElfW(Dyn)* soname = nullptr;
+  for (const ElfW(Dyn)* d = x.dynamic; d && d->d_tag != DT_NULL; ++d) {
+    // The loader relocates these, but not the kernel's own object's (vdso).
+    const std::uintptr_t at = d->d_un.d_ptr < x.base ? d->d_un.d_ptr + x.base : d->d_un.d_ptr;
+    if (d->d_tag == DT_STRTAB) x.strings = pointer<char>(at);
+    if (d->d_tag == DT_SYMTAB) x.symbols = pointer<ElfW(Sym)>(at);
+    if (d->d_tag == DT_VERSYM) x.versions = pointer<ElfW(Half)>(at);
+    if (d->d_tag == DT_GNU_HASH) x.gnu_hash = pointer<std::uint32_t>(at);
+    if (d->d_tag == DT_HASH) x.hash = pointer<std::uint32_t>(at);
+    if (d->d_tag == DT_SONAME) soname = d;
+  }
+  if (soname && x.strings) x.soname = x.strings + soname->d_un.d_val;
+  x.ours = x.contains(&here) || named_as_ours(x.name);
+  return x;
+}
+
+/// The candidates for a name, one after the other.
+struct Choice {
+  const Object& object;
+  const char* name;
+  Definition chosen;
+
+  /// Whether no other can be better.
+  bool consider(std::size_t index) {
+    const ElfW(Sym)& s = object.symbols[index];
+    const int type = ELF64_ST_TYPE(s.st_info), binding = ELF64_ST_BIND(s.st_info);
+    const int visibility = ELF64_ST_VISIBILITY(s.st_other);
+    if (s.st_shndx == SHN_UNDEF || s.st_shndx == SHN_ABS || s.st_value == 0) return false;
+    if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) return false;
+    if (binding != STB_GLOBAL && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return false;
+    if (visibility == STV_HIDDEN || visibility == STV_INTERNAL) return false;
+    if (std::strcmp(object.strings + s.st_name, name) != 0) return false;
+    constexpr ElfW(Half) not_the_default = 0x8000;
+    const bool best = !object.versions || !(object.versions[index] & not_the_default);
+    if (best || !chosen) chosen = {reinterpret_cast<void*>(object.base + s.st_value), type == STT_GNU_IFUNC};
+    return best;
+  }
+};
+
+/// https://flapenguin.me/elf-dt-gnu-hash
+void look_up_gnu(Choice& choice) {
+  std::uint32_t hash = 5381;
+  for (const char* c = choice.name; *c; ++c) hash = hash * 33 + static_cast<unsigned char>(*c);
+  const std::uint32_t* table = choice.object.gnu_hash;
+  const std::uint32_t buckets = table[0], first = table[1], words = table[2], shift = table[3];
+  const auto* filter = reinterpret_cast<const ElfW(Addr)*>(table + 4);
+  const auto* bucket = reinterpret_cast<const std::uint32_t*>(filter + words);
+  constexpr std::uint32_t bits = 8 * sizeof(ElfW(Addr));
+  const ElfW(Addr) word = words ? filter[hash / bits % words] : 0;
+  if (!buckets || !(word >> hash % bits & word >> (hash >> shift) % bits & 1)) return;
+  const std::uint32_t* chain = bucket + buckets;
+  std::uint32_t index = bucket[hash % buckets];
+  if (index < first) return;  // empty
+  do {
+    if ((chain[index - first] | 1) == (hash | 1) && choice.consider(index)) return;
+  } while (!(chain[index++ - first] & 1));
+}
+
+/// System V ABI, "Hash Table".
+void look_up(Choice& choice) {
+  std::uint32_t hash = 0;
+  for (const char* c = choice.name; *c; ++c) {
+    hash = (hash << 4) + static_cast<unsigned char>(*c);
+    hash = (hash ^ (hash >> 24 & 0xf0)) & 0xfffffff;
+  }
+  const std::uint32_t* table = choice.object.hash;
+  const std::uint32_t buckets = table[0];
+  const std::uint32_t *bucket = table + 2, *chain = bucket + buckets;
+  if (!buckets) return;
+  for (std::uint32_t index = bucket[hash % buckets]; index != STN_UNDEF; index = chain[index])
+    if (choice.consider(index)) return;
+}
+
+/// What one walk through the objects finds, and whom to show it to.
+struct Walk {
+  std::vector<Object> objects;
+  std::vector<const Object*> tree;
+  std::size_t count;
+  void (*look)(Objects&, void*);
+  void* context;
+};
+
+int collect(dl_phdr_info* info, std::size_t, void* data) {
+  auto& walk = *static_cast<Walk*>(data);
+  if (walk.count < walk.objects.size()) walk.objects[walk.count] = object_of(*info);
+  ++walk.count;
+  return 0;
+}
+
+/// Called for the first object.  Whoever walks holds the lock; the walk inside this one takes it once more.
+int collect_and_look(dl_phdr_info*, std::size_t, void* data) {
+  auto& walk = *static_cast<Walk*>(data);
+  dl_iterate_phdr(collect, data);
+  if (walk.count <= walk.objects.size()) {
+    Objects objects({walk.objects.data(), walk.count}, walk.tree);
+    walk.look(objects, walk.context);
+  }
+  return 1;
+}
+
+}  // namespace
+
+// A second copy (one preloaded, one linked) must not be taken for a BLAS: the two would call each other forever.
+bool named_as_ours(const char* path) { return basename_of(path).starts_with("libblaslift"); }
+
+bool Object::contains(const void* address) const {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  return std::any_of(segments.begin(), segments.end(), [&](const ElfW(Phdr) & p) {
+    return p.p_type == PT_LOAD && at >= base + p.p_vaddr && at < base + p.p_vaddr + p.p_memsz;
+  });
+}
+
+void* Definition::function() const {
+  using Resolver = void* (*)();
+  return resolver ? reinterpret_cast<Resolver>(at)() : at;
+}
+
+Definition find_definition(const Object& object, const char* name) {
+  Choice choice{object, name, {}};
+  if (!object.strings || !object.symbols) return {};
+  if (object.gnu_hash)
+    look_up_gnu(choice);
+  else if (object.hash)
+    look_up(choice);
+  return choice.chosen;
+}
+
+const Object* Objects::around(const void* address) const {
+  const auto found = std::find_if(all_.begin(), all_.end(), [&](const Object& x) { return x.contains(address); });
+  return found == all_.end() ? nullptr : &*found;
+}
+
+const Object* Objects::named(const char* name) const {
+  for (const Object& x : all_)
+    if (!std::strcmp(name, x.name) || (x.soname && !std::strcmp(name, x.soname))) return &x;
+  // The loader also remembers by which names it was asked for an object.  Those are what a file or a link to it is
+  // called: libblas.so.3, whatever the SONAME of the library behind it.
+  const std::string_view base = basename_of(name);
+  for (const Object& x : all_)
+    if (base == basename_of(x.name)) return &x;
+  // Several links in one directory, libblas.so.3 and liblapack.so.3, may be one library, which has the first one's
+  // name.
+  for (const Object& x : all_) {
+    const std::string_view path = x.name, directory = path.substr(0, path.size() - basename_of(path).size());
+    char link[PATH_MAX];
+    struct stat wanted, there;
+    const int length = std::snprintf(link, sizeof link, "%.*s%.*s", static_cast<int>(directory.size()),
+                                     directory.data(), static_cast<int>(base.size()), base.data());
+    if (directory.empty() || length >= static_cast<int>(sizeof link) || stat(link, &wanted) != 0) continue;
+    if (stat(x.name, &there) == 0 && wanted.st_dev == there.st_dev && wanted.st_ino == there.st_ino) return &x;
+  }
+  return nullptr;
+}
+
+std::span<const Object* const> Objects::tree(const Object& root) {
+  room_[0] = &root;
+  std::size_t count = 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const Object& object = *room_[i];
+    for (const ElfW(Dyn)* d = object.dynamic; object.strings && d && d->d_tag != DT_NULL; ++d) {
+      if (d->d_tag != DT_NEEDED) continue;
+      const Object* next = named(object.strings + d->d_un.d_val);
+      const auto known = room_.first(count);
+      if (next && std::find(known.begin(), known.end(), next) == known.end()) room_[count++] = next;
+    }
+  }
+  return room_.first(count);
+}
+
+void look_at_objects(void (*look)(Objects&, void*), void* context) {
+  Walk walk{{}, {}, 128, look, context};
+  do {
+    const std::size_t room = walk.count + walk.count / 4;  // some may be loaded meanwhile
+    walk.objects.resize(room);
+    walk.tree.resize(room);
+    walk.count = 0;
+    dl_iterate_phdr(collect_and_look, &walk);
+  } while (walk.count > walk.objects.size());
+}
+
+}  // namespace blaslift

@@ -1,0 +1,77 @@
+// The loaded objects and what they define, looked at without the loader's help: its dlopen, even with RTLD_NOLOAD, runs
+// constructors a second time once the process's exit has run destructors.
+#pragma once
+#include <elf.h>
+#include <link.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace blaslift {
+
+/// A loaded object: the program, a library or a plugin.  Its tables are null where it has none.
+struct Object {
+  const char* name;     ///< path as the loader has it; empty for the program
+  std::uintptr_t base;  ///< what is added to the addresses in its file
+  std::span<const ElfW(Phdr)> segments;
+  const ElfW(Dyn) * dynamic;
+  const char* strings;
+  const char* soname;
+  const ElfW(Sym) * symbols;
+  const ElfW(Half) * versions;
+  const std::uint32_t *gnu_hash, *hash;
+  bool ours;  ///< this copy of blaslift, or another, or a module
+
+  bool contains(const void* address) const;
+};
+
+/// Whether an object of this path is a copy of blaslift or a module of it.
+bool named_as_ours(const char* path);
+
+/// A function as an object defines it.
+struct Definition {
+  void* at = nullptr;
+  bool resolver = false;  ///< what stands there says where the function is (STT_GNU_IFUNC)
+
+  explicit operator bool() const { return at != nullptr; }
+  /// The function's address, null if there is none.  Calls the resolver, so not while looking at objects.
+  void* function() const;
+};
+
+/// The function `name` of an object's own; of several versions the default one.
+Definition find_definition(const Object& object, const char* name);
+
+/// All loaded objects in load order, the program first.
+class Objects {
+ public:
+  /// @param room  for a tree of them all
+  Objects(std::span<const Object> all, std::span<const Object*> room) : all_(all), room_(room) {}
+
+  std::span<const Object> all() const { return all_; }
+  const Object& program() const { return all_.front(); }
+
+  /// The object around an address, or null.
+  const Object* around(const void* address) const;
+
+  /// The object that stands for this entry of DT_NEEDED or LD_PRELOAD; null if none is loaded.
+  const Object* named(const char* name) const;
+
+  /// An object and its dependencies, breadth first, as the loader orders them.  Good until asked for the next one.
+  std::span<const Object* const> tree(const Object& root);
+
+ private:
+  std::span<const Object> all_;
+  std::span<const Object*> room_;
+};
+
+/// Shows the loaded objects to `look`, under the lock that keeps them from being loaded and unloaded: `look` may
+/// neither allocate nor throw, nor call the loader or other code that is not ours.
+void look_at_objects(void (*look)(Objects& objects, void* context), void* context);
+
+template <class Look>
+void look_at_objects(Look look) {
+  look_at_objects([](Objects& objects, void* context) { (*static_cast<Look*>(context))(objects); }, &look);
+}
+
+}  // namespace blaslift

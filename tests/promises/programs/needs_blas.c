@@ -1,0 +1,3 @@
+// A plugin that is linked to a BLAS.
+extern void dgemm_(void);
+void (*const needed)(void) = dgemm_;
