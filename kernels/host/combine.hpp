@@ -4,7 +4,7 @@
 
 namespace blaslift {
 
-/// Carries the combination out; all blocks in host memory.
+/// Carries the combination out, sums in the order of the sources; all blocks in host memory.
 void combine(const Combination& combination);
 
 }  // namespace blaslift
