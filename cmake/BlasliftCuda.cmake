@@ -20,7 +20,7 @@ if(NOT BLASLIFT_CUDA STREQUAL "OFF")
     set(CMAKE_CUDA_STANDARD 20)
     set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
     find_package(CUDAToolkit)
-    if(TARGET CUDA::cublas AND TARGET CUDA::cudart_static)
+    if(TARGET CUDA::cublas AND TARGET CUDA::cublasLt AND TARGET CUDA::cudart_static)
       set(blaslift_cuda_found ON)
     endif()
   endif()
@@ -34,9 +34,9 @@ if(NOT blaslift_cuda_found)
   return()
 endif()
 
-blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/context.cpp kernels/cuda/scale.cu
-  kernels/transfer.cpp)
+blaslift_module(blaslift_cuda kernels/cuda/combine.cu kernels/cuda/context.cpp kernels/cuda/cuda.cpp
+  kernels/cuda/out_of_place.cpp kernels/cuda/scale.cu kernels/cuda/survey.cu kernels/transfer.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins.
   INSTALL_RPATH "$ORIGIN;${CUDAToolkit_LIBRARY_DIR}" BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-target_link_libraries(blaslift_cuda PRIVATE CUDA::cublas)
+target_link_libraries(blaslift_cuda PRIVATE CUDA::cublas CUDA::cublasLt)

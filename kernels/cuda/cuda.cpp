@@ -15,8 +15,11 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cuda/combine.hpp"
 #include "kernels/cuda/context.hpp"
+#include "kernels/cuda/out_of_place.hpp"
 #include "kernels/cuda/scale.hpp"
+#include "kernels/cuda/survey.hpp"
 #include "kernels/module.hpp"
 #include "kernels/transfer.hpp"
 
@@ -55,12 +58,12 @@ cublasOperation_t cublas_op(Op op) {
   return op == Op::none ? CUBLAS_OP_N : op == Op::transpose ? CUBLAS_OP_T : CUBLAS_OP_C;
 }
 
-bool is_zero(Precision precision, const void* scalar) {
+bool equals(Precision precision, const void* scalar, float x) {
   switch (precision) {
-    case Precision::s: return *static_cast<const float*>(scalar) == 0;
-    case Precision::d: return *static_cast<const double*>(scalar) == 0;
-    case Precision::c: return *static_cast<const std::complex<float>*>(scalar) == 0.0f;
-    case Precision::z: return *static_cast<const std::complex<double>*>(scalar) == 0.0;
+    case Precision::s: return *static_cast<const float*>(scalar) == x;
+    case Precision::d: return *static_cast<const double*>(scalar) == x;
+    case Precision::c: return *static_cast<const std::complex<float>*>(scalar) == x;
+    case Precision::z: return *static_cast<const std::complex<double>*>(scalar) == static_cast<double>(x);
   }
   return false;
 }
@@ -118,8 +121,42 @@ class CudaLane final : public EngineLane {
  private:
   Status multiply(const Gemm& p) override {
     if (p.m == 0 || p.n == 0) return Status::done;
-    if (p.k == 0 || is_zero(p.precision, p.alpha))
-      return status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(Queue::compute)));
+    const bool multiplies = p.k != 0 && !equals(p.precision, p.alpha, 0);
+    const bool adds_e = p.E && !equals(p.precision, p.beta, 0);
+    if (!multiplies)
+      return adds_e ? c_from_e(p, !equals(p.precision, p.beta, 1))  // not E * 1: that would touch NaN and Inf
+                    : status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(Queue::compute)));
+    if (!adds_e) return multiply_in_place(p);
+    // NVIDIA's documentation of cublasLtHandle_t: any valid cublasHandle_t may be used in its place with a cast.
+    const cublasStatus_t tried =
+        out_of_place_.multiply(reinterpret_cast<cublasLtHandle_t>(handle_), p,
+                               {.workspace = workspace_, .bytes = workspace_bytes, .stream = stream(Queue::compute)});
+    if (tried != CUBLAS_STATUS_NOT_SUPPORTED) return status_of(tried);
+    const Status copied = c_from_e(p, false);
+    return copied == Status::done ? multiply_in_place(p) : copied;
+  }
+
+  Status sum(const Combination& combination) override {
+    return status_of(blaslift::combine(combination, stream(Queue::compute)));
+  }
+
+  Status measure(const Survey& survey) override {
+    return status_of(blaslift::survey(survey, stream(Queue::compute)));
+  }
+
+  /// C := E or beta * E
+  Status c_from_e(const Gemm& p, bool scaled) {
+    return sum({.precision = p.precision,
+                .rows = p.m,
+                .cols = p.n,
+                .sources = 1,
+                .targets = 1,
+                .source = {{p.E, p.lde, scaled}},
+                .target = {{p.C, p.ldc, {1}}},
+                .scale = p.beta});
+  }
+
+  Status multiply_in_place(const Gemm& p) {
     const auto call = [&]<class T>(auto function, T) {
       T alpha, beta;  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
       std::memcpy(&alpha, p.alpha, sizeof alpha);
@@ -203,7 +240,8 @@ class CudaLane final : public EngineLane {
 
   cudaStream_t streams_[3] = {};
   cublasHandle_t handle_ = nullptr;
-  void* workspace_ = nullptr;
+  OutOfPlace out_of_place_;
+  void* workspace_ = nullptr;  ///< what comes after each other in the compute stream may share it
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
 };

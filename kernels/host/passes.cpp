@@ -30,8 +30,13 @@ void combine_as(const Combination& p) {
       for (int t = 0; t < p.targets; ++t) {
         const Combination::Target& target = p.target[t];
         T sum{};
-        for (int s = 0; s < p.sources; ++s)
-          if (target.sign[s] != 0) sum = target.sign[s] > 0 ? sum + value[s] : sum - value[s];
+        bool begun = false;  // not from zero, which would make -0 of a copy 0
+        for (int s = 0; s < p.sources; ++s) {
+          if (target.sign[s] == 0) continue;
+          const T term = target.sign[s] > 0 ? value[s] : -value[s];
+          sum = begun ? sum + term : term;
+          begun = true;
+        }
         static_cast<T*>(target.at)[i + j * target.ld] = sum;
       }
     }

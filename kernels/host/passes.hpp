@@ -4,7 +4,9 @@
 
 namespace blaslift {
 
+/// Sums in the order of the sources.
 void combine(const Combination& combination);
+
 void survey(const Survey& survey);
 
 }  // namespace blaslift

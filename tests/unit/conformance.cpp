@@ -14,6 +14,8 @@
 #include <cstdio>
 #include <deque>
 #include <functional>
+#include <optional>
+#include <random>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -27,6 +29,8 @@ namespace blaslift {
 namespace {
 
 using namespace reference;
+
+const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
 
 constexpr std::size_t memory_limit = std::size_t{64} << 20;
 constexpr int exit_skipped = 77;
@@ -107,6 +111,11 @@ class Call {
     return asked(lane_->gemm(product, as_after(earlier)));
   }
 
+  Ticket combine(const Combination& combination, const Tickets& after) {
+    const Tickets earlier = only_real(after);
+    return asked(lane_->combine(combination, as_after(earlier)));
+  }
+
   /// Asks for a copy to the host, piece by piece: whole columns where a piece holds one, else parts of a column.
   template <class T>
   Tickets download(T* to, index ldh, const T* from, index ldd, index rows, index cols, const Tickets& after = {},
@@ -139,10 +148,11 @@ class Call {
     if (missing > 0) throw std::runtime_error(std::to_string(missing) + " downloads have not landed");
   }
 
-  /// Puts a matrix on the device, the rows between its last and ld included.
+  /// Puts a matrix on the device, the rows between its last and ld included, `offset` elements from where addresses
+  /// are multiples of 256.
   template <class T>
-  Placed<T> put(const Matrix<T>& x) {
-    T* to = part<T>(x.ld() * x.cols());
+  Placed<T> put(const Matrix<T>& x, index offset = 0) {
+    T* to = part<T>(x.ld() * x.cols() + offset) + offset;
     return {to, upload(to, x.ld(), x.data(), x.ld(), x.ld(), x.cols())};
   }
 
@@ -182,9 +192,16 @@ class Call {
 };
 
 template <class T>
-std::size_t room(const Matrix<T>& x) {
-  return Call::part_size<T>(x.ld() * x.cols());
+std::size_t room(const Matrix<T>& x, index offset = 0) {
+  return Call::part_size<T>(x.ld() * x.cols() + offset);
 }
+
+/// A scalar where the element type's own alignment allows it, and no better.
+template <class T>
+struct alignas(16) Scalar {
+  char gap[alignof(T)];
+  T value;
+};
 
 /// One product on the device: operands up with their gaps, result back with its gaps.
 template <class T>
@@ -193,6 +210,8 @@ struct Problem {
   index m, n, k;
   T alpha, beta;
   Matrix<T> A, B, C;
+  std::optional<Matrix<T>> E{};
+  index offset = 0;  ///< of A on the device; twice that for B, and so on
 
   Problem(Op ta, Op tb, index m_, index n_, index k_, T a, T b, index gap = 3)
       : transa(ta),
@@ -213,25 +232,42 @@ struct Problem {
   GemmArgs<T> args() {
     return {transa, transb, m, n, k, alpha, A.data(), A.ld(), B.data(), B.ld(), beta, C.data(), C.ld()};
   }
+  /// C holds nothing that the product may read; E, with rows of its own between its last and ld, does instead.
+  void add_e(unsigned seed = 4) {
+    E.emplace(m, n, C.ld() - m + 1).random(seed);
+    C.fill(scalar<T>(nan, nan));
+  }
+  /// The same product by the classical definition.
+  GemmArgs<T> expected_args() {
+    GemmArgs<T> classical = args();
+    if (E) classical.C = E->data(), classical.ldc = E->ld();
+    return classical;
+  }
   T& op_a(index row, index col) { return transa == Op::none ? A(row, col) : A(col, row); }
   T& op_b(index row, index col) { return transb == Op::none ? B(row, col) : B(col, row); }
-  std::size_t bytes() const { return room(A) + room(B) + room(C) + 256; }
+  std::size_t bytes() const {
+    return room(A, offset) + room(B, 2 * offset) + room(C, 3 * offset) + (E ? room(*E, 4 * offset) : 0) + 256;
+  }
 
   Matrix<T> run(Call& call) {
     Gemm g = as_gemm(args());
-    struct alignas(16) {  // scalars where the element type's own alignment allows them, and no better
-      char gap[alignof(T)];
-      T alpha, beta;
-    } scalars{{}, alpha, beta};
-    g.alpha = &scalars.alpha;
-    g.beta = &scalars.beta;
-    const Placed<T> a = call.put(A), b = call.put(B), c = call.put(C);
+    const Scalar<T> for_alpha{{}, alpha}, for_beta{{}, beta};
+    g.alpha = &for_alpha.value;
+    g.beta = &for_beta.value;
+    const Placed<T> a = call.put(A, offset), b = call.put(B, 2 * offset), c = call.put(C, 3 * offset);
+    const Placed<T> e = E ? call.put(*E, 4 * offset) : Placed<T>{nullptr, nothing};
     g.A = a.at;
     g.B = b.at;
     g.C = c.at;
-    const Ticket product = call.gemm(g, {a.ready, b.ready, c.ready});
+    if (E) g.E = e.at, g.lde = E->ld();
+    const Ticket product = call.gemm(g, {a.ready, b.ready, c.ready, e.ready});
     Matrix<T> result = C;
     call.get(result, c.at, {product});
+    if (E) {
+      Matrix<T> e_after = *E;
+      call.get(e_after, e.at, {});
+      EXPECT_TRUE(e_after == *E) << "E written: " << describe(args());
+    }
     return result;
   }
   Matrix<T> run(std::size_t moves = much) {
@@ -241,14 +277,12 @@ struct Problem {
 
   /// Runs and compares; bound as in reference.hpp, gaps bit for bit.
   void expect_right(std::size_t moves = much) {
-    const auto expected = product(args());
+    const auto expected = product(expected_args());
     const Matrix<T> result = run(moves);
     EXPECT_LE(worst_excess(expected, result), 1.0) << describe(args());
     EXPECT_TRUE(result.canaries_intact()) << "rows between m and ldc written: " << describe(args());
   }
 };
-
-const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
 
 // ---- the module and its facts
 
@@ -837,6 +871,406 @@ TYPED_TEST(Products, RepeatBitForBit) {
     ASSERT_TRUE(p.run(call) == first) << "differs the " << time + 1 << "th time in one call";
 }
 
+// ---- products added to another matrix than the one they are written to
+
+template <class T>
+class ProductsPlusE : public Products<T> {};
+TYPED_TEST_SUITE(ProductsPlusE, Types, TypeNames);
+
+TYPED_TEST(ProductsPlusE, EveryTransposeScalarAndSize) {
+  using T = TypeParam;
+  constexpr index shapes[][3] = {{0, 4, 3}, {4, 0, 3},  {5, 4, 0},    {1, 1, 1},    {1, 7, 2},   {9, 1, 4},
+                                 {2, 3, 5}, {8, 16, 4}, {17, 13, 11}, {65, 33, 64}, {64, 64, 3}, {33, 2, 129}};
+  for (const Op ta : ops)
+    for (const Op tb : ops)
+      for (const T& alpha : {this->zero, this->one, this->some_alpha})
+        for (const T& beta : {this->zero, this->one, this->some_beta})
+          for (const auto& [m, n, k] : shapes) {
+            Problem<T> p(ta, tb, m, n, k, alpha, beta);
+            p.add_e();
+            if (alpha == T(0)) {  // not read
+              p.A.fill(scalar<T>(nan, nan));
+              p.B.fill(scalar<T>(inf, -inf));
+            }
+            if (beta == T(0)) p.E->fill(scalar<T>(nan, inf));  // not read
+            p.expect_right(little);
+            if (testing::Test::HasFailure()) return;
+          }
+}
+
+TYPED_TEST(ProductsPlusE, WhereverTheMatricesLie) {
+  using T = TypeParam;
+  for (const index offset : {index{1}, index{2}, index{3}})
+    for (const index gap : {index{0}, index{1}, index{4}})
+      for (const Op op : ops)
+        for (const index size : {index{32}, index{47}, index{64}}) {
+          Problem<T> p(op, Op::none, size, size, size, this->some_alpha, this->some_beta, gap);
+          p.add_e();
+          p.offset = offset;
+          p.expect_right();
+          if (testing::Test::HasFailure()) return;
+        }
+}
+
+TYPED_TEST(ProductsPlusE, LargerThanTiles) {
+  for (int op = 0; op < 3; ++op) {
+    Problem<TypeParam> p(ops[op], ops[(op + 1) % 3], 301, 67, 305, this->some_alpha, this->some_beta, 19);
+    p.add_e();
+    p.expect_right();
+  }
+}
+
+TYPED_TEST(ProductsPlusE, WithoutProductEIsCopiedExactly) {
+  // alpha = 0 or k = 0: beta = 1 copies every bit, infinities and NaN payloads too.
+  using T = TypeParam;
+  for (const bool no_k : {false, true}) {
+    Problem<T> p(Op::none, Op::none, 70, 41, no_k ? 0 : 6, no_k ? this->some_alpha : this->zero, this->one);
+    p.A.fill(scalar<T>(nan, inf));
+    p.B.fill(scalar<T>(inf, nan));
+    p.add_e();
+    (*p.E)(3, 3) = scalar<T>(inf, 0);
+    (*p.E)(69, 40) = scalar<T>(1, -inf);
+    (*p.E)(0, 7) = scalar<T>(nan, 1);
+    (*p.E)(1, 7) = scalar<T>(-0.0, -0.0);
+    std::memcpy(&(*p.E)(2, 7), p.C.data() + p.m, sizeof(T));  // a canary
+    const Matrix<T> result = p.run();
+    EXPECT_TRUE(result.canaries_intact());
+    for (index j = 0; j < p.n; ++j)
+      ASSERT_EQ(std::memcmp(&result(0, j), &(*p.E)(0, j), static_cast<std::size_t>(p.m) * sizeof(T)), 0) << j;
+  }
+}
+
+TYPED_TEST(ProductsPlusE, PoisonInEStaysInItsElement) {
+  using T = TypeParam;
+  for (const index offset : {index{0}, index{1}}) {
+    Problem<T> p(Op::transpose, Op::none, 66, 50, 70, this->some_alpha, this->some_beta);
+    p.add_e();
+    p.offset = offset;
+    const auto clean = product(p.expected_args());
+    (*p.E)(65, 7) = scalar<T>(inf, 0);
+    const Matrix<T> result = p.run();
+    for (index j = 0; j < p.n; ++j)
+      for (index i = 0; i < p.m; ++i)
+        if (i == 65 && j == 7)
+          ASSERT_FALSE(finite(result(i, j)));
+        else
+          ASSERT_LE(clean[static_cast<std::size_t>(i + j * p.m)].excess(result(i, j)), 1.0) << i << "," << j;
+  }
+}
+
+TYPED_TEST(ProductsPlusE, RepeatBitForBit) {
+  // Promise 5; the second shape invites to add up parts of k.
+  using T = TypeParam;
+  for (const auto& [m, n, k] : {std::array<index, 3>{256, 128, 200}, std::array<index, 3>{32, 32, 3000}}) {
+    Problem<T> p(Op::none, Op::transpose, m, n, k, this->some_alpha, this->some_beta, 0);
+    p.add_e();
+    const auto first = p.run();
+    for (int time = 1; time < 10; ++time) ASSERT_TRUE(p.run() == first) << "differs the " << time + 1 << "th time";
+    Call call(10 * p.bytes());
+    for (int time = 0; time < 10; ++time)
+      ASSERT_TRUE(p.run(call) == first) << "differs the " << time + 1 << "th time in one call";
+  }
+}
+
+// ---- combinations
+
+/// How a matrix lies on the device.
+struct Layout {
+  index gap, offset;
+};
+
+/// By turns.  Ways for a kernel that reads 16 bytes at a time to take: all of them, all but the last rows, none.
+const std::vector<Layout> all_layouts[] = {{{0, 0}}, {{4, 0}}, {{0, 4}, {8, 0}},
+                                           {{1, 0}}, {{0, 1}}, {{0, 0}, {5, 3}, {2, 2}}};
+
+/// A combination of matrices on the device and what it should make of them.
+template <class T>
+struct Sums {
+  index rows, cols;
+  std::vector<Matrix<T>> matrices;  ///< the sources, then targets of their own
+  std::vector<index> offsets;
+  Combination p{};
+  std::vector<std::size_t> target_of;  ///< which matrix is which target
+
+  /// @param shared  targets that are sources, as far as there are such: the last source is the first target
+  Sums(index rows_, index cols_, int sources, int targets, int shared, const std::vector<Layout>& layouts,
+       unsigned seed = 1)
+      : rows(rows_), cols(cols_) {
+    shared = std::min({shared, sources, targets});
+    for (int i = 0; i < sources + targets - shared; ++i) {
+      const Layout& layout = layouts[static_cast<std::size_t>(i) % layouts.size()];
+      matrices.emplace_back(rows, cols, layout.gap).random(seed + static_cast<unsigned>(i));
+      offsets.push_back(layout.offset);
+      if (i >= sources) matrices.back().fill(scalar<T>(nan, nan));
+    }
+    p.precision = precision_of<T>;
+    p.rows = rows;
+    p.cols = cols;
+    p.sources = sources;
+    p.targets = targets;
+    std::minstd_rand bits(seed);
+    for (int t = 0; t < targets; ++t) {
+      target_of.push_back(static_cast<std::size_t>(t < shared ? sources - 1 - t : sources + t - shared));
+      for (int s = 0; s < sources; ++s) p.target[t].sign[s] = static_cast<signed char>(bits() / 7 % 3) - 1;
+      p.target[t].sign[bits() / 7 % static_cast<unsigned>(sources)] = bits() / 7 % 2 ? 1 : -1;
+    }
+  }
+
+  void scale(int source, const T& by) {
+    p.source[source].scaled = true;
+    scalar_.value = by;
+  }
+
+  /// The matrices after the combination, gaps included.
+  std::vector<Matrix<T>> run(std::size_t moves = little) {
+    std::size_t bytes = 256;
+    for (std::size_t i = 0; i < matrices.size(); ++i) bytes += room(matrices[i], offsets[i]);
+    Call call(bytes, moves);
+    std::vector<T*> at;
+    Tickets ready;
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const Placed<T> there = call.put(matrices[i], offsets[i]);
+      at.push_back(there.at);
+      ready.push_back(there.ready);
+    }
+    const Ticket combined = call.combine(on(at), ready);
+    std::vector<Matrix<T>> after = matrices;
+    for (std::size_t i = 0; i < after.size(); ++i)
+      call.download(after[i].data(), after[i].ld(), at[i], after[i].ld(), after[i].ld(), cols, {combined});
+    call.drain();
+    return after;
+  }
+
+  /// The same in the working precision, in the order of the sources.
+  std::vector<Matrix<T>> expected() const {
+    std::vector<Matrix<T>> after = matrices;
+    std::vector<T*> at;
+    for (Matrix<T>& x : after) at.push_back(x.data());
+    naive(on(at));
+    return after;
+  }
+
+  /// An element of a target exactly.  The bound: at most `sources` terms, each rounded once where it is scaled (a
+  /// complex one thrice), then sources - 1 sums, is within gamma(sources + 2) of the terms' absolute values, and twice
+  /// that for |re| + |im|; (sources + 3) eps, and twice it for complex types, covers either.
+  Element<T> element(int target, index i, index j) const {
+    using Wide = typename Element<T>::Wide;
+    Element<T> e;
+    for (int s = 0; s < p.sources; ++s) {
+      const int sign = p.target[target].sign[s];
+      if (sign == 0) continue;
+      const T &x = matrices[static_cast<std::size_t>(s)](i, j), by = p.source[s].scaled ? scalar_.value : T(1);
+      const Wide re = std::real(x), im = std::imag(x), by_re = std::real(by), by_im = std::imag(by);
+      e.re += sign * (by_re * re - by_im * im);
+      e.im += sign * (by_re * im + by_im * re);
+      e.bound += (std::fabs(re) + std::fabs(im)) * (std::fabs(by_re) + std::fabs(by_im));
+    }
+    e.bound *= static_cast<Wide>(p.sources + 3) * static_cast<Wide>(std::numeric_limits<Real<T>>::epsilon()) *
+               (complex_type<T> ? 2 : 1);
+    return e;
+  }
+
+  /// Sums of unscaled sources are the same bits everywhere; what is no target stays as it was, as do gaps.
+  void expect_right(std::size_t moves = little) {
+    const auto result = run(moves), right = expected();
+    bool scales = false;
+    for (int s = 0; s < p.sources; ++s) scales = scales || p.source[s].scaled;
+    for (std::size_t i = 0; i < matrices.size(); ++i) {
+      const auto found = std::find(target_of.begin(), target_of.end(), i);
+      if (!scales || found == target_of.end()) {
+        EXPECT_TRUE(result[i] == right[i]) << (found == target_of.end() ? "no target: " : "target: ") << *this;
+        continue;
+      }
+      EXPECT_TRUE(result[i].canaries_intact()) << *this;
+      for (index col = 0; col < cols; ++col)
+        for (index row = 0; row < rows; ++row)
+          ASSERT_LE(element(static_cast<int>(found - target_of.begin()), row, col).excess(result[i](row, col)), 1.0)
+              << row << "," << col << " of " << *this;
+    }
+  }
+
+  friend std::ostream& operator<<(std::ostream& out, const Sums& x) {
+    out << x.rows << " x " << x.cols << ", " << x.p.sources << " sources,";
+    for (int t = 0; t < x.p.targets; ++t) {
+      out << " target " << x.target_of[static_cast<std::size_t>(t)] << ':';
+      for (int s = 0; s < x.p.sources; ++s) out << ' ' << static_cast<int>(x.p.target[t].sign[s]);
+    }
+    return out;
+  }
+
+ private:
+  /// The combination of matrices at these addresses.
+  Combination on(const std::vector<T*>& at) const {
+    Combination there = p;
+    for (std::size_t s = 0; s < static_cast<std::size_t>(p.sources); ++s) {
+      there.source[s].at = at[s];
+      there.source[s].ld = matrices[s].ld();
+    }
+    for (std::size_t t = 0; t < target_of.size(); ++t) {
+      there.target[t].at = at[target_of[t]];
+      there.target[t].ld = matrices[target_of[t]].ld();
+    }
+    there.scale = &scalar_.value;
+    return there;
+  }
+
+  Scalar<T> scalar_{};
+};
+
+template <class T>
+class Combinations : public testing::Test {
+ public:
+  const T some_scale = scalar<T>(-0.75, 0.4);
+};
+TYPED_TEST_SUITE(Combinations, Types, TypeNames);
+
+TYPED_TEST(Combinations, OfEveryNumberOfSourcesAndTargets) {
+  constexpr index shapes[][2] = {{1, 1}, {2, 3}, {5, 7}, {16, 4}, {67, 9}};
+  unsigned seed = 0;
+  for (int sources = 1; sources <= Combination::most_sources; ++sources)
+    for (int targets = 1; targets <= Combination::most_targets; ++targets)
+      for (const int shared : {0, 1, targets})
+        for (const auto& layouts : all_layouts) {
+          const auto& [rows, cols] = shapes[++seed % std::size(shapes)];
+          Sums<TypeParam>(rows, cols, sources, targets, shared, layouts, seed).expect_right();
+          if (testing::Test::HasFailure()) return;
+        }
+}
+
+TYPED_TEST(Combinations, OfEverySizeAndLayout) {
+  constexpr index shapes[][2] = {{1, 1}, {1, 300}, {2, 2}, {3, 5}, {4, 4}, {8, 33}, {31, 1}, {300, 3}, {257, 65}};
+  for (const auto& [rows, cols] : shapes)
+    for (const auto& layouts : all_layouts) {
+      Sums<TypeParam>(rows, cols, 3, 2, 1, layouts).expect_right();
+      Sums<TypeParam> scaled(rows, cols, 3, 2, 2, layouts);
+      scaled.scale(1, this->some_scale);
+      scaled.expect_right();
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
+TYPED_TEST(Combinations, OfLargeMatrices) {
+  for (const std::size_t way : {1, 3, 5}) {
+    Sums<TypeParam> sums(700, 513, 5, 3, 2, all_layouts[way]);
+    sums.expect_right(much);
+    sums.scale(0, this->some_scale);
+    sums.scale(3, this->some_scale);
+    sums.expect_right(much);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TYPED_TEST(Combinations, OfScaledSources) {
+  using T = TypeParam;
+  for (const T& by : {T(1), T(0), this->some_scale})
+    for (int scaled = 1; scaled < 1 << 4; ++scaled)
+      for (const auto& layouts : all_layouts) {
+        Sums<T> sums(13, 6, 4, 3, 2, layouts, static_cast<unsigned>(scaled));
+        for (int s = 0; s < 4; ++s)
+          if (scaled >> s & 1) sums.scale(s, by);
+        sums.expect_right();
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
+TYPED_TEST(Combinations, SourcesWithoutASignDoNotCount) {
+  using T = TypeParam;
+  for (const auto& layouts : all_layouts)
+    for (const bool scaled : {false, true}) {
+      Sums<T> sums(37, 11, 5, 3, 1, layouts);
+      const signed char signs[][5] = {{1, 0, 0, -1, 0}, {0, 1, 0, 0, 0}, {-1, 0, 0, 1, 0}};
+      for (int t = 0; t < 3; ++t) std::copy_n(signs[t], 5, sums.p.target[t].sign);
+      sums.matrices[1].fill(scalar<T>(nan, inf));  // in the second target alone
+      sums.matrices[2].fill(scalar<T>(nan, nan));  // in none
+      sums.matrices[4].fill(scalar<T>(inf, nan));  // overwritten by the first
+      if (scaled)
+        for (const int s : {1, 2, 3}) sums.scale(s, this->some_scale);
+      const auto result = sums.run();
+      for (index j = 0; j < sums.cols; ++j)
+        for (index i = 0; i < sums.rows; ++i) {
+          for (const int t : {0, 2})
+            ASSERT_LE(sums.element(t, i, j).excess(result[sums.target_of[static_cast<std::size_t>(t)]](i, j)), 1.0)
+                << "target " << t << " at " << i << "," << j;
+          ASSERT_FALSE(finite(result[sums.target_of[1]](i, j)));
+        }
+    }
+}
+
+TYPED_TEST(Combinations, OfOneSourceAreCopies) {
+  // Every bit, those of NaN and -0 too.
+  using T = TypeParam;
+  for (const auto& layouts : all_layouts) {
+    Sums<T> sums(37, 11, 1, 1, 0, layouts);
+    sums.p.target[0].sign[0] = 1;
+    Matrix<T>& x = sums.matrices[0];
+    x(0, 0) = scalar<T>(-0.0, -0.0);
+    x(36, 10) = scalar<T>(-inf, nan);
+    fill_with_canaries(&x(5, 5), 4 * sizeof(T));
+    const auto result = sums.run();
+    for (index j = 0; j < sums.cols; ++j)
+      for (index i = 0; i < sums.rows; ++i) ASSERT_TRUE(same_bits(result[1](i, j), x(i, j))) << i << "," << j;
+    EXPECT_TRUE(result[1].canaries_intact());
+    EXPECT_TRUE(result[0] == x);
+  }
+}
+
+TEST(Combination, OfMoreThanAGridHolds) {
+  // On their own places: -x of one column, then of very many.
+  for (const auto& [rows, cols, offset] : {std::array<index, 3>{5000000, 1, 1}, std::array<index, 3>{257, 16500, 1}})
+    for (const index gap : {0, 4}) {
+      Sums<float> sums(rows, cols, 1, 1, 1, {{gap, offset}});
+      sums.p.target[0].sign[0] = -1;
+      sums.expect_right(much);
+    }
+}
+
+/// Blocks of doubles without gaps.
+Combination of_two(index n, const double* x, const double* y, double* target, signed char sign_y) {
+  return {.precision = Precision::d,
+          .rows = n,
+          .cols = n,
+          .sources = 2,
+          .targets = 1,
+          .source = {{x, n, false}, {y, n, false}},
+          .target = {{target, n, {1, sign_y}}},
+          .scale = nullptr};
+}
+
+TEST(Order, CombinationsComeAfterUploadsAndProductsAndBeforeDownloads) {
+  // Each round: s := a + b of a new a, c := s * identity, d := c - b, which is brought back.  In small integers: exact.
+  constexpr int rounds = 12;
+  const Load load;
+  const index n = load.n;
+  const auto integers = [n](unsigned seed) {
+    Matrix<double> x(n, n);
+    x.random(seed);
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i) x(i, j) = std::round(100 * x(i, j));
+    return x;
+  };
+  const Matrix<double> unit = identity(n), b = integers(60);
+  const Matrix<double> sources[] = {integers(61), integers(62)};
+  std::vector<Matrix<double>> results(rounds, Matrix<double>(n, n));
+  Call call(7 * room(unit));
+  const auto i = call.put(unit), there_b = call.put(b);
+  double *a = call.part<double>(n * n), *s = call.part<double>(n * n), *c = call.part<double>(n * n),
+         *d = call.part<double>(n * n), *idle = call.part<double>(n * n);
+  Ticket first = nothing, last = i.ready;
+  Tickets down;
+  for (int round = 0; round < rounds; ++round) {
+    // Now the upload is in a hurry, now the sum.
+    Tickets after{call.upload(a, n, sources[round % 2].data(), n, n, n, {first}), there_b.ready, last};
+    if (round % 2) after.push_back(load.put_on(call, i.at, idle, {i.ready, last}));
+    first = call.combine(of_two(n, a, there_b.at, s, 1), after);
+    down.push_back(call.gemm(plain(n, n, n, &one, s, i.at, &zero, c), {first, i.ready}));
+    last = call.combine(of_two(n, c, there_b.at, d, -1), down);
+    down = call.download(results[static_cast<std::size_t>(round)].data(), n, d, n, n, n, {last});
+  }
+  call.drain();
+  for (int round = 0; round < rounds; ++round)
+    EXPECT_TRUE(results[static_cast<std::size_t>(round)] == sources[round % 2]) << "round " << round;
+}
+
 // ---- memory and many lanes
 
 /// Whether these bytes of the device hold what they are given.
@@ -967,6 +1401,13 @@ TEST(Lanes, EightThreadsAtOnce) {
       if (!(mine.run() == alone[static_cast<std::size_t>(t)])) ++wrong;  // the same bits as alone
   });
   EXPECT_EQ(wrong.load(), 0);
+}
+
+TEST(Lanes, CombinationsOfEightThreadsAtOnce) {
+  on_threads([](int t) {
+    for (unsigned time = 0; time < 20; ++time)
+      Sums<double>(40 + 7 * t, 30, 1 + t, 1 + t % 4, 1, {{t, t % 3}}, time).expect_right(t % 2 ? much : little);
+  });
 }
 
 TEST(Lanes, EightChainsAtOnce) {
