@@ -210,11 +210,20 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
     Block block;
     bool write;
   };
-  // A buffer's accesses: those of the unit that has it, and of the one that had it before.  Units lay out their storage
-  // differently, so all of one conflicts with all of another; older ones are waited for by those that are kept.
+  // Levels have thousands of steps on blocks of a leaf's size and multiples of it: a grid keeps apart what is apart.
+  constexpr index most_cells = 32;
+  const index edge =
+      s.leaves.empty()
+          ? unbounded
+          : std::max({s.leaves.front().target.block.rows, s.m / most_cells, s.n / most_cells, s.k / most_cells});
+  auto cell = [edge](index at) { return std::min(at / edge, most_cells - 1); };
+  // A buffer's accesses: those of the unit that has it, by cell, and of the one that had it before.  Units lay out
+  // their storage differently, so all of one conflicts with all of another; older ones are waited for by those that are
+  // kept.
   struct Buffer {
     Block unit{-1, -1, 0, 0};
-    std::vector<Access> now, before;
+    std::map<std::pair<index, index>, std::vector<Access>> now;
+    std::vector<Access> before;
   };
   std::map<std::pair<Area, int>, Buffer> buffers;
   std::vector<std::vector<std::int32_t>> after(s.steps.size());
@@ -223,16 +232,23 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
     Buffer& buffer = buffers[{area, number}];
     const Block unit{block.row / size.rows, block.col / size.cols, 0, 0};
     if (!(unit == buffer.unit)) {
-      buffer.before = std::exchange(buffer.now, {});
+      buffer.before.clear();
+      for (const auto& [where, accesses] : buffer.now)
+        buffer.before.insert(buffer.before.end(), accesses.begin(), accesses.end());
+      buffer.now.clear();
       buffer.unit = unit;
     }
     for (const Access& x : buffer.before)
       if (x.write || write) after[at].push_back(x.step);
-    for (const Access& x : buffer.now)
-      if ((x.write || write) && x.step != static_cast<std::int32_t>(at) && overlap(x.block, block))
-        after[at].push_back(x.step);
-    if (write) std::erase_if(buffer.now, [&](const Access& x) { return inside(x.block, block); });
-    buffer.now.push_back({static_cast<std::int32_t>(at), block, write});
+    for (index col = cell(block.col); col <= cell(block.col + block.cols - 1); ++col)
+      for (index row = cell(block.row); row <= cell(block.row + block.rows - 1); ++row) {
+        std::vector<Access>& now = buffer.now[{row, col}];
+        for (const Access& x : now)
+          if ((x.write || write) && x.step != static_cast<std::int32_t>(at) && overlap(x.block, block))
+            after[at].push_back(x.step);
+        if (write) std::erase_if(now, [&](const Access& x) { return inside(x.block, block); });
+        now.push_back({static_cast<std::int32_t>(at), block, write});
+      }
   };
 
   auto access_region = [&](std::size_t at, const Region& r, bool write) {

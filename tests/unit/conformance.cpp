@@ -111,6 +111,11 @@ class Call {
     return asked(lane_->gemm(product, as_after(earlier)));
   }
 
+  Ticket survey(const Survey& survey, const Tickets& after) {
+    const Tickets earlier = only_real(after);
+    return asked(lane_->survey(survey, as_after(earlier)));
+  }
+
   Ticket combine(const Combination& combination, const Tickets& after) {
     const Tickets earlier = only_real(after);
     return asked(lane_->combine(combination, as_after(earlier)));
@@ -1222,6 +1227,88 @@ TEST(Combination, OfMoreThanAGridHolds) {
       sums.p.target[0].sign[0] = -1;
       sums.expect_right(much);
     }
+}
+
+template <class T>
+class Surveys : public testing::Test {};
+TYPED_TEST_SUITE(Surveys, Types, TypeNames);
+
+/// What surveys of these blocks of x note, in reals for each row and then for each column.  NaN equals NaN.
+template <class T>
+void expect_surveyed(const Matrix<T>& x, const std::vector<Block>& blocks, index offset, std::size_t moves = little) {
+  using R = Real<T>;
+  const index notes = x.rows() + x.cols();
+  std::vector<R> begun(static_cast<std::size_t>(notes)), found(begun.size()), expected;
+  begun[0] = R(0.25);  // noted before
+  expected = begun;
+  Call call(Call::part_size<T>(x.ld() * x.cols() + offset) + Call::part_size<R>(notes), moves);
+  const Placed<T> there = call.put(x, offset);
+  R* at = call.part<R>(notes);
+  const Ticket ready = call.upload(at, notes, begun.data(), notes, notes, 1);
+  Tickets surveys;
+  for (const Block& b : blocks) {
+    const Survey on_device{precision_of<T>,      b.rows, b.cols, there.at + b.row + b.col * x.ld(), x.ld(), at + b.row,
+                           at + x.rows() + b.col};
+    surveys.push_back(call.survey(on_device, {there.ready, ready}));
+    naive(Survey{precision_of<T>, b.rows, b.cols, x.data() + b.row + b.col * x.ld(), x.ld(), expected.data() + b.row,
+                 expected.data() + x.rows() + b.col});
+  }
+  call.download(found.data(), notes, at, notes, notes, 1, surveys);
+  call.drain();
+  for (std::size_t i = 0; i < found.size(); ++i)
+    ASSERT_TRUE(found[i] == expected[i] || (std::isnan(found[i]) && std::isnan(expected[i])))
+        << "note " << i << " of " << x.rows() << " + " << x.cols() << ": " << found[i] << ", not " << expected[i];
+}
+
+TYPED_TEST(Surveys, FindTheLargestOfEachRowAndColumn) {
+  using T = TypeParam;
+  constexpr index shapes[][2] = {{1, 1}, {1, 200}, {200, 1}, {5, 7}, {32, 32}, {33, 65}, {257, 31}, {2051, 3}};
+  for (const auto& [rows, cols] : shapes)
+    for (const index offset : {0, 1}) {
+      Matrix<T> x(rows, cols, offset * 3);  // NaN in the gaps
+      expect_surveyed(x.random(static_cast<unsigned>(rows)), {{0, 0, rows, cols}}, offset);
+      if (testing::Test::HasFailure()) return;
+    }
+  Matrix<T> x(4099, 611, 2);
+  expect_surveyed(x.random(1), {{0, 0, 4099, 611}}, 0, much);
+}
+
+TYPED_TEST(Surveys, OfSeveralBlocksNoteIntoTheSamePlaces) {
+  using T = TypeParam;
+  Matrix<T> x(90, 70, 1);
+  expect_surveyed(x.random(2), {{0, 0, 40, 70}, {40, 0, 50, 30}, {40, 30, 50, 40}}, 0);
+  expect_surveyed(x, {{3, 5, 40, 30}, {10, 5, 40, 30}}, 1);  // what is in none stays as it was
+}
+
+TYPED_TEST(Surveys, OfPoisonAndExtremes) {
+  using T = TypeParam;
+  using R = Real<T>;
+  const R values[] = {R(inf),
+                      R(-inf),
+                      R(nan),
+                      R(-0.0),
+                      std::numeric_limits<R>::denorm_min(),
+                      std::numeric_limits<R>::max(),
+                      -std::numeric_limits<R>::max()};
+  for (const R value : values)
+    for (const bool imaginary : {false, true}) {
+      if (imaginary && !complex_type<T>) continue;
+      Matrix<T> x(45, 37, 2);
+      x.random(3);
+      x(40, 20) = x(7, 36) =
+          imaginary ? scalar<T>(0.5, static_cast<double>(value)) : scalar<T>(static_cast<double>(value), 0.5);
+      expect_surveyed(x, {{0, 0, 45, 37}}, 0);
+      x.fill(scalar<T>(0, 0));
+      x(3, 4) = imaginary ? scalar<T>(0, static_cast<double>(value)) : scalar<T>(static_cast<double>(value), 0);
+      expect_surveyed(x, {{0, 0, 45, 37}}, 0);
+      if (testing::Test::HasFailure()) return;
+    }
+  // NaN stays, whatever comes later.
+  Matrix<T> x(3, 3);
+  x.random(4);
+  x(1, 0) = scalar<T>(nan, 0);
+  x(1, 2) = scalar<T>(inf, 0);
+  expect_surveyed(x, {{0, 0, 3, 3}, {0, 0, 3, 3}}, 0);
 }
 
 /// Blocks of doubles without gaps.
