@@ -140,9 +140,7 @@ class CudaLane final : public EngineLane {
     return status_of(blaslift::combine(combination, stream(Queue::compute)));
   }
 
-  Status measure(const Survey& survey) override {
-    return status_of(blaslift::survey(survey, stream(Queue::compute)));
-  }
+  Status measure(const Survey& survey) override { return status_of(blaslift::survey(survey, stream(Queue::compute))); }
 
   /// C := E or beta * E
   Status c_from_e(const Gemm& p, bool scaled) {
