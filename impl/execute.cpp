@@ -205,8 +205,8 @@ class Run {
                              .ldc = on_device_.c.ld()},
                             after);
         break;
-      case StepKind::leaf: status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], after); break;
-      case StepKind::pass: status = pass(s_.passes[static_cast<std::size_t>(step.number)], after); break;
+      case StepKind::leaf: status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], step.stream, after); break;
+      case StepKind::pass: status = pass(s_.passes[static_cast<std::size_t>(step.number)], step.stream, after); break;
       case StepKind::begin: status = lane_.upload(of_findings(x), after); break;
       case StepKind::survey: status = survey(static_cast<Area>(step.number), x, after); break;
       case StepKind::findings: status = lane_.download(of_findings(x), after, landed_[i]); break;
@@ -216,7 +216,7 @@ class Run {
     return status;
   }
 
-  Status leaf(const Leaf& x, After after) {
+  Status leaf(const Leaf& x, std::int8_t stream, After after) {
     const T alpha = x.negative ? -args_.alpha : args_.alpha;
     const auto a = on_device_.place(x.x), b = on_device_.place(x.y), c = on_device_.place(x.target);
     const auto e = x.adds ? on_device_.place(x.e) : typename DeviceMemory<T>::Place{nullptr, 0};
@@ -238,17 +238,19 @@ class Run {
                        .C = c.at,
                        .ldc = c.ld,
                        .E = e.at,
-                       .lde = e.ld},
+                       .lde = e.ld,
+                       .stream = stream},
                       after);
   }
 
-  Status pass(const Pass& x, After after) {
+  Status pass(const Pass& x, std::int8_t stream, After after) {
     Combination p{.precision = precision_of<T>,
                   .rows = x.targets.front().region.block.rows,
                   .cols = x.targets.front().region.block.cols,
                   .sources = static_cast<int>(x.sources.size()),
                   .targets = static_cast<int>(x.targets.size()),
-                  .scale = &args_.beta};
+                  .scale = &args_.beta,
+                  .stream = stream};
     for (std::size_t i = 0; i < x.sources.size(); ++i) {
       const auto place = on_device_.place(x.sources[i].region);
       p.source[i] = {place.at, place.ld, x.sources[i].scaled};

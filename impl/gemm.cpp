@@ -240,9 +240,12 @@ struct Attempt {
 /// The product by levels, if what they take fits into `room`.
 template <class T>
 std::optional<GemmSchedule> by_levels(const Product& product, const GemmArgs<T>& args, const Residents& residents,
-                                      const Decision& decision, std::size_t room, std::size_t piece) {
+                                      const Decision& decision, const Options& options, std::size_t room,
+                                      std::size_t piece) {
   const index tile = decision.tile;
-  Tiling tiling{std::vector(static_cast<std::size_t>(decision.levels), &strassen::fused()), tile};
+  const strassen::Level* list = options.level_list ? options.level_list : &strassen::fused();
+  Tiling tiling{std::vector(static_cast<std::size_t>(decision.levels), list), tile};
+  tiling.two_streams = options.two_streams;
   auto plan = [&] {
     return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
                        sizeof(T), tiling, residents, piece);
@@ -273,7 +276,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
   std::optional<GemmSchedule> levels;
-  if (decision.levels > 0) levels = by_levels(product, args, residents, decision, room, piece_bytes);
+  if (decision.levels > 0) levels = by_levels(product, args, residents, decision, r.options, room, piece_bytes);
   if (levels) {
     t.schedule = std::move(*levels);
   } else {

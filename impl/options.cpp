@@ -1,5 +1,6 @@
 #include "impl/options.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -55,6 +56,39 @@ bool parse_bytes(std::size_t& target, const char* value) {
   return true;
 }
 
+/// "auto", "off", "2", "2:rum", "2:rum:2"
+bool parse_levels(Options& o, const char* value) {
+  std::string_view rest = value;
+  auto next = [&rest] {
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return word;
+  };
+  if (rest == "auto") return o.levels = -1, true;
+  if (rest == "off") return o.levels = 0, true;
+  if (rest.ends_with(':')) return false;
+  const std::string_view count = next();
+  if (count.size() != 1 || count < "1" || count > "6") return false;
+  const strassen::Level* list = nullptr;
+  if (!rest.empty()) {
+    const auto& lists = strassen::levels();
+    const auto found = std::find_if(lists.begin(), lists.end(),
+                                    [name = next()](const strassen::Level* level) { return name == level->name; });
+    if (found == lists.end()) return false;
+    list = *found;
+  }
+  bool two_streams = false;
+  if (!rest.empty()) {
+    const std::string_view streams = next();
+    if ((streams != "1" && streams != "2") || !rest.empty()) return false;
+    two_streams = streams == "2";
+  }
+  o.levels = count[0] - '0';
+  o.level_list = list;
+  o.two_streams = two_streams;
+  return true;
+}
+
 constexpr OptionInfo table[] = {
     {"BLASLIFT", "on, off", "on", "off passes every call through",
      [](Options& o, const char* v) { return parse_switch(o.on, v, "on", "off"); }},
@@ -81,16 +115,11 @@ constexpr OptionInfo table[] = {
          if (v == names[i]) return o.residency = static_cast<ResidencyMode>(i), true;
        return false;
      }},
-    {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6", "auto",
+    {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6[:list[:streams]]", "auto",
      "levels of Strassen's algorithm in a large product: auto: as many as are estimated to be fastest, none where the "
-     "profile has no leaf rates; a number: so many wherever they fit (for tests)",
-     [](Options& o, const char* v) {
-       const std::string_view word = v;
-       if (word == "auto") return o.levels = -1, true;
-       if (word == "off") return o.levels = 0, true;
-       if (word.size() != 1 || word < "1" || word > "6") return false;
-       return o.levels = word[0] - '0', true;
-     }},
+     "profile has no leaf rates; a number: so many wherever they fit, by a list of steps (fused) in one or two streams "
+     "(for tests)",
+     parse_levels},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",

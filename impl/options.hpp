@@ -5,6 +5,8 @@
 #include <span>
 #include <string>
 
+#include "impl/strassen.hpp"
+
 namespace blaslift {
 
 enum class BackendChoice : std::uint8_t { automatic, cuda, host };
@@ -17,13 +19,15 @@ struct Options {
   std::uint32_t forced = 0;  ///< bit per Routine: routed whatever the size
   bool fixed = false;        ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
-  int levels = -1;             ///< Strassen-like ones: so many; -1: as many as are estimated to be best
-  std::size_t memory = 0;      ///< bytes of device memory at most; 0: a polite share
-  std::string report = "off";  ///< "off", "stderr" or a path that gets a line of JSON per process
-  std::string fallback;        ///< library for callers that bring none
-  std::string profile;         ///< rates file; empty: the one of this device under the XDG cache, if there is one
-  std::string counters;        ///< directory for counter files, set by `blaslift run`; empty: counters stay private
-  bool measure = false;        ///< time every call, set by `blaslift measure`
+  int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
+  const strassen::Level* level_list = nullptr;  ///< null: fused
+  bool two_streams = false;                     ///< for lists that say what overlaps
+  std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share
+  std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
+  std::string fallback;                         ///< library for callers that bring none
+  std::string profile;   ///< rates file; empty: the one of this device under the XDG cache, if there is one
+  std::string counters;  ///< directory for counter files, set by `blaslift run`; empty: counters stay private
+  bool measure = false;  ///< time every call, set by `blaslift measure`
 };
 
 struct OptionInfo {

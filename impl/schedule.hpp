@@ -72,6 +72,7 @@ struct Step {
   bool first = false;               ///< multiply: first chunk
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
   std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
+  std::int8_t stream = 0;           ///< leaf, pass: of two
 };
 
 /// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.

@@ -140,7 +140,7 @@ const Level& classical() {
 }
 
 const Level& rum() {
-  static const Level& level = *new Level{.name = "RUM", .steps = {
+  static const Level& level = *new Level{.name = "rum", .steps = {
     on(1, step(C11, A11 - A21)),
     on(2, step(C12, B22 - B12)),
     on(2, step(C21, C11 * C12, C22)),
@@ -216,7 +216,7 @@ const Level& fused() {
 
 const Level& lai() {
   constexpr Block T1 = temporary(0), T2 = temporary(1);
-  static const Level& level = *new Level{.name = "Lai", .steps = {
+  static const Level& level = *new Level{.name = "lai", .steps = {
     step(T1, A11 - A21),
     step(T2, B22 - B12),
     step(C21, T1 * T2),
@@ -244,7 +244,7 @@ const Level& lai() {
 }
 
 const Level& low_level() {
-  static const Level& level = *new Level{.name = "Otsuka LowLevel", .steps = {
+  static const Level& level = *new Level{.name = "low_level", .steps = {
     step(C22, A11 - A21),
     step(C11, B22 - B12),
     step(C21, C22 * C11, C12),
@@ -274,7 +274,7 @@ const Level& low_level() {
 const Level& high_level() {
   constexpr Block S1 = temporary(0), S2 = temporary(1), S3 = temporary(2), W1 = temporary(3), W2 = temporary(4),
                   M1 = temporary(5), M2 = temporary(6);
-  static const Level& level = *new Level{.name = "Otsuka HighLevel", .steps = {
+  static const Level& level = *new Level{.name = "high_level", .steps = {
     step(S1, A11),
     step(S2, A21),
     step(S3, B12),
@@ -306,7 +306,7 @@ const Level& high_level() {
 
 const Level& parallel() {
   // Of the pairs of products that are to overlap only the last can: the others' second writes what the first reads.
-  static const Level& level = *new Level{.name = "Otsuka parallel", .steps = {
+  static const Level& level = *new Level{.name = "parallel", .steps = {
     step(C22, A11 - A21),
     step(C11, B22 - B12),
     step(A21, A21 + A22),         // printed: A21 * A22

@@ -27,7 +27,8 @@ Region quarter(const Region& whole, int number, bool transposed) {
 /// Writes tile products down as steps on device memory.
 class Levels {
  public:
-  Levels(GemmSchedule& schedule, const Tiling& tiling) : s_(schedule), levels_(tiling.levels) {
+  Levels(GemmSchedule& schedule, const Tiling& tiling)
+      : s_(schedule), levels_(tiling.levels), two_streams_(tiling.two_streams) {
     for (const Level* level : levels_) {
       free_.emplace(level, strassen::free_blocks(*level));
       if (level->with_e) free_.emplace(level->with_e, strassen::free_blocks(*level->with_e));
@@ -74,6 +75,7 @@ class Levels {
     auto region = [&](strassen::Block b) { return b == strassen::none ? nowhere : at[static_cast<std::size_t>(b)]; };
     auto free = free_.at(level).begin();
     for (const strassen::Step& step : level->steps) {
+      if (depth == 0) stream_ = two_streams_ && step.stream == 2;
       if (step.is_product()) {
         const auto kept = [&](strassen::Block b) { return b <= strassen::B22 && !p.private_inputs; };
         multiply({.c = region(step.target),
@@ -96,6 +98,7 @@ class Levels {
       }
       pass(sums);
     }
+    if (depth == 0) stream_ = 0;
     if (is_somewhere(p.e) && !level->adds_e) add_up(p.c, {p.c, 1, false}, {p.e, 1, p.scaled});
   }
 
@@ -121,7 +124,7 @@ class Levels {
   };
 
   void leaf(const Product& p) {
-    steps.push_back({.kind = StepKind::leaf, .number = static_cast<std::int32_t>(s_.leaves.size())});
+    steps.push_back({.kind = StepKind::leaf, .number = static_cast<std::int32_t>(s_.leaves.size()), .stream = stream_});
     s_.leaves.push_back({p.c, p.a, p.b, p.e, p.negative, is_somewhere(p.e), p.scaled});
   }
 
@@ -137,12 +140,14 @@ class Levels {
       }
       pass.targets.push_back(std::move(target));
     }
-    steps.push_back({.kind = StepKind::pass, .number = static_cast<std::int32_t>(s_.passes.size())});
+    steps.push_back({.kind = StepKind::pass, .number = static_cast<std::int32_t>(s_.passes.size()), .stream = stream_});
     s_.passes.push_back(std::move(pass));
   }
 
   GemmSchedule& s_;
   const std::vector<const Level*>& levels_;
+  const bool two_streams_;
+  std::int8_t stream_ = 0;
   std::map<const Level*, std::vector<strassen::Free>> free_;
   std::map<std::pair<std::size_t, std::size_t>, Area> scratch_;
 };

@@ -20,6 +20,8 @@ struct Tiling {
   /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
   bool overwrite = false;
   bool surveyed = true;  ///< A and B are, for impl/guard.hpp
+  /// Steps of the outermost level overlap where their list says so (Step::stream), with all that is below them.
+  bool two_streams = false;
 };
 
 /// Whether `overwrite` is possible: each operand is in buffers, which are private, and one tile of C is all there is.

@@ -311,11 +311,12 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
 }
 
 template <class Compute>
-Status EngineLane::ask_compute(After after, Compute compute) {
-  const Ticket ticket = note(Queue::compute, after, 0, nullptr);
-  Status status = begin(Queue::compute, ticket);
-  if (status == Status::done) status = compute();
-  if (status == Status::done) status = mark(Queue::compute, ticket);
+Status EngineLane::ask_compute(int stream, After after, Compute compute) {
+  const Queue queue = stream == 0 ? Queue::compute : Queue::second;
+  const Ticket ticket = note(queue, after, 0, nullptr);
+  Status status = begin(queue, ticket);
+  if (status == Status::done) status = compute(queue);
+  if (status == Status::done) status = mark(queue, ticket);
   if (status != Status::done) return fail(status), status;
   std::lock_guard lock(mutex_);
   operations_[static_cast<std::size_t>(ticket)].started = true;
@@ -341,15 +342,17 @@ Status EngineLane::upload(const Transfer& t, After after) {
 }
 
 Status EngineLane::gemm(const Gemm& product, After after) {
-  return unless_failed_ask([&] { return ask_compute(after, [&] { return multiply(product); }); });
+  return unless_failed_ask(
+      [&] { return ask_compute(product.stream, after, [&](Queue queue) { return multiply(queue, product); }); });
 }
 
 Status EngineLane::combine(const Combination& combination, After after) {
-  return unless_failed_ask([&] { return ask_compute(after, [&] { return sum(combination); }); });
+  return unless_failed_ask(
+      [&] { return ask_compute(combination.stream, after, [&](Queue queue) { return sum(queue, combination); }); });
 }
 
 Status EngineLane::survey(const Survey& survey, After after) {
-  return unless_failed_ask([&] { return ask_compute(after, [&] { return measure(survey); }); });
+  return unless_failed_ask([&] { return ask_compute(0, after, [&](Queue queue) { return measure(queue, survey); }); });
 }
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {

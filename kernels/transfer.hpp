@@ -123,7 +123,8 @@ class EngineLane : public Lane {
     by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= least_slot;
   }
 
-  enum class Queue : std::uint8_t { in, compute, out };
+  enum class Queue : std::uint8_t { in, out, compute, second };
+  static constexpr int queues = 4;
 
   // What a backend says, each called by one thread at a time per queue.
 
@@ -131,9 +132,9 @@ class EngineLane : public Lane {
   virtual Status wait(Queue queue, Ticket ticket) = 0;
   /// The end of what was started in `queue` is the end of operation `ticket`.
   virtual Status mark(Queue queue, Ticket ticket) = 0;
-  virtual Status multiply(const Gemm& product) = 0;
-  virtual Status sum(const Combination& combination) = 0;
-  virtual Status measure(const Survey& survey) = 0;
+  virtual Status multiply(Queue queue, const Gemm& product) = 0;
+  virtual Status sum(Queue queue, const Combination& combination) = 0;
+  virtual Status measure(Queue queue, const Survey& survey) = 0;
   /// Starts the copy of a packed slot, or of the host's memory itself if direct, to the device and marks the slot; or
   /// the other way round.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;
@@ -164,7 +165,7 @@ class EngineLane : public Lane {
   Status ask_upload(const Transfer& transfer, After after);
   Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
   template <class Compute>
-  Status ask_compute(After after, Compute compute);
+  Status ask_compute(int stream, After after, Compute compute);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
@@ -180,7 +181,7 @@ class EngineLane : public Lane {
   void piece_started(Queue queue, Ticket ticket);
 
   Engine& engine_;
-  std::mutex mutex_, queues_[3];
+  std::mutex mutex_, queues_[queues];
   std::condition_variable changed_;
   std::deque<Operation> operations_;  ///< by ticket; grows while others read
   int jobs_ = 0;                      ///< with the engine

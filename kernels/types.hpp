@@ -52,6 +52,7 @@ struct Gemm {
   index ldc;
   const void* E = nullptr;
   index lde = 0;
+  std::int8_t stream = 0;  ///< of the device's two for products and combinations, 0 or 1
 };
 
 /// One pass over memory: each target, a rows x cols matrix, becomes a sum of some of the sources, element by element,
@@ -75,6 +76,7 @@ struct Combination {
   Source source[most_sources];
   Target target[most_targets];
   const void* scale;  ///< a scalar in host memory; may be null where nothing is scaled
+  std::int8_t stream = 0;
 };
 
 /// The largest magnitudes in each row and column of a rows x cols block, column-major: what row_max[i] and col_max[j]

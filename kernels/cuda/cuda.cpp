@@ -97,18 +97,12 @@ class CudaLane final : public EngineLane {
       if (const Status made = status_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
           made != Status::done)
         return made;
-    return in_order([&] { return cudaMalloc(&workspace_, workspace_bytes); }, [&] { return cublasCreate(&handle_); },
-                    [&] { return cublasSetStream(handle_, stream(Queue::compute)); },
-                    [&] { return cublasSetWorkspace(handle_, workspace_, workspace_bytes); },
-                    [&] { return cublasSetPointerMode(handle_, CUBLAS_POINTER_MODE_HOST); },
-                    [&] { return cublasSetAtomicsMode(handle_, CUBLAS_ATOMICS_NOT_ALLOWED); },
-                    [&] { return cublasSetMathMode(handle_, CUBLAS_DEFAULT_MATH); });
+    return products(Queue::compute).create(stream(Queue::compute));
   }
 
   /// For a lane whose creation failed half way.
   void destroy() {
-    if (handle_) cublasDestroy(handle_);
-    cudaFree(workspace_);
+    for (Products& products : products_) products.destroy();
     for (cudaStream_t stream : streams_)
       if (stream) cudaStreamDestroy(stream);
     (void)cudaGetLastError();
@@ -119,47 +113,77 @@ class CudaLane final : public EngineLane {
   Visit visit;  ///< during a call
 
  private:
-  Status multiply(const Gemm& p) override {
+  /// What products in one stream have to themselves.
+  struct Products {
+    cublasHandle_t handle = nullptr;
+    void* workspace = nullptr;
+    OutOfPlace out_of_place;
+    bool ready = false;
+
+    Status create(cudaStream_t stream) {
+      const Status status = in_order([&] { return workspace ? cudaSuccess : cudaMalloc(&workspace, workspace_bytes); },
+                                     [&] { return handle ? CUBLAS_STATUS_SUCCESS : cublasCreate(&handle); },
+                                     [&] { return cublasSetStream(handle, stream); },
+                                     [&] { return cublasSetWorkspace(handle, workspace, workspace_bytes); },
+                                     [&] { return cublasSetPointerMode(handle, CUBLAS_POINTER_MODE_HOST); },
+                                     [&] { return cublasSetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED); },
+                                     [&] { return cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH); });
+      ready = status == Status::done;
+      return status;
+    }
+    void destroy() {
+      if (handle) cublasDestroy(handle);
+      cudaFree(workspace);
+    }
+  };
+  Products& products(Queue queue) { return products_[queue == Queue::second]; }
+
+  Status multiply(Queue queue, const Gemm& p) override {
     if (p.m == 0 || p.n == 0) return Status::done;
     const bool multiplies = p.k != 0 && !equals(p.precision, p.alpha, 0);
     const bool adds_e = p.E && !equals(p.precision, p.beta, 0);
     if (!multiplies)
-      return adds_e ? c_from_e(p, !equals(p.precision, p.beta, 1))  // not E * 1: that would touch NaN and Inf
-                    : status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(Queue::compute)));
-    if (!adds_e) return multiply_in_place(p);
+      return adds_e ? c_from_e(queue, p, !equals(p.precision, p.beta, 1))  // not E * 1: that would touch NaN and Inf
+                    : status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(queue)));
+    Products& own = products(queue);  // the second ones are seldom needed: made when they are
+    if (!own.ready)
+      if (const Status made = own.create(stream(queue)); made != Status::done) return made;
+    if (!adds_e) return multiply_in_place(own.handle, p);
     // NVIDIA's documentation of cublasLtHandle_t: any valid cublasHandle_t may be used in its place with a cast.
     const cublasStatus_t tried =
-        out_of_place_.multiply(reinterpret_cast<cublasLtHandle_t>(handle_), p,
-                               {.workspace = workspace_, .bytes = workspace_bytes, .stream = stream(Queue::compute)});
+        own.out_of_place.multiply(reinterpret_cast<cublasLtHandle_t>(own.handle), p,
+                                  {.workspace = own.workspace, .bytes = workspace_bytes, .stream = stream(queue)});
     if (tried != CUBLAS_STATUS_NOT_SUPPORTED) return status_of(tried);
-    const Status copied = c_from_e(p, false);
-    return copied == Status::done ? multiply_in_place(p) : copied;
+    const Status copied = c_from_e(queue, p, false);
+    return copied == Status::done ? multiply_in_place(own.handle, p) : copied;
   }
 
-  Status sum(const Combination& combination) override {
-    return status_of(blaslift::combine(combination, stream(Queue::compute)));
+  Status sum(Queue queue, const Combination& combination) override {
+    return status_of(blaslift::combine(combination, stream(queue)));
   }
 
-  Status measure(const Survey& survey) override { return status_of(blaslift::survey(survey, stream(Queue::compute))); }
+  Status measure(Queue queue, const Survey& survey) override {
+    return status_of(blaslift::survey(survey, stream(queue)));
+  }
 
   /// C := E or beta * E
-  Status c_from_e(const Gemm& p, bool scaled) {
-    return sum({.precision = p.precision,
-                .rows = p.m,
-                .cols = p.n,
-                .sources = 1,
-                .targets = 1,
-                .source = {{p.E, p.lde, scaled}},
-                .target = {{p.C, p.ldc, {1}}},
-                .scale = p.beta});
+  Status c_from_e(Queue queue, const Gemm& p, bool scaled) {
+    return sum(queue, {.precision = p.precision,
+                       .rows = p.m,
+                       .cols = p.n,
+                       .sources = 1,
+                       .targets = 1,
+                       .source = {{p.E, p.lde, scaled}},
+                       .target = {{p.C, p.ldc, {1}}},
+                       .scale = p.beta});
   }
 
-  Status multiply_in_place(const Gemm& p) {
+  static Status multiply_in_place(cublasHandle_t handle, const Gemm& p) {
     const auto call = [&]<class T>(auto function, T) {
       T alpha, beta;  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
       std::memcpy(&alpha, p.alpha, sizeof alpha);
       std::memcpy(&beta, p.beta, sizeof beta);
-      return status_of(function(handle_, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k, &alpha,
+      return status_of(function(handle, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k, &alpha,
                                 static_cast<const T*>(p.A), p.lda, static_cast<const T*>(p.B), p.ldb, &beta,
                                 static_cast<T*>(p.C), p.ldc));
     };
@@ -236,10 +260,8 @@ class CudaLane final : public EngineLane {
 
   cudaStream_t stream(Queue queue) const { return streams_[static_cast<int>(queue)]; }
 
-  cudaStream_t streams_[3] = {};
-  cublasHandle_t handle_ = nullptr;
-  OutOfPlace out_of_place_;
-  void* workspace_ = nullptr;  ///< what comes after each other in the compute stream may share it
+  cudaStream_t streams_[queues] = {};
+  Products products_[2];
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
 };

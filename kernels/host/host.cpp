@@ -42,7 +42,7 @@ class HostLane final : public EngineLane {
   Status wait(Queue, Ticket) override { return outcome(); }
   Status mark(Queue, Ticket) override { return outcome(); }
   Status idle() override { return outcome(); }
-  Status multiply(const Gemm& product) override {
+  Status multiply(Queue, const Gemm& product) override {
     if (fails()) return faults_->status;
     if (product.m == 0 || product.n == 0) return Status::done;
     if (product.E)
@@ -50,12 +50,12 @@ class HostLane final : public EngineLane {
     underlying_.call(underlying_.context, product);
     return Status::done;
   }
-  Status sum(const Combination& combination) override {
+  Status sum(Queue, const Combination& combination) override {
     if (fails()) return faults_->status;
     blaslift::combine(combination);
     return Status::done;
   }
-  Status measure(const Survey& survey) override {
+  Status measure(Queue, const Survey& survey) override {
     if (fails()) return faults_->status;
     blaslift::survey(survey);
     return Status::done;

@@ -1311,6 +1311,64 @@ TYPED_TEST(Surveys, OfPoisonAndExtremes) {
   expect_surveyed(x, {{0, 0, 3, 3}, {0, 0, 3, 3}}, 0);
 }
 
+TEST(Order, OperationsOfTwoStreamsFollowEachOtherWhereTheySaySo) {
+  // Twice the sum of ones, again and again, in one stream and in the other; a product with one in between.
+  constexpr index n = 200;
+  Matrix<double> x(n, n), identity(n, n), result(n, n);
+  x.fill(1);
+  identity.fill(0);
+  for (index i = 0; i < n; ++i) identity(i, i) = 1;
+  Call call(4 * Call::part_size<double>(n * n), much);
+  const auto ones = call.put(x), unit = call.put(identity);
+  double* sum = call.part<double>(n * n);
+  double* product = call.part<double>(n * n);
+  const double alpha = 1, beta = 0;
+  Ticket last = call.combine({.precision = Precision::d,
+                              .rows = n,
+                              .cols = n,
+                              .sources = 1,
+                              .targets = 1,
+                              .source = {{ones.at, n, false}},
+                              .target = {{sum, n, {1}}},
+                              .scale = nullptr,
+                              .stream = 1},
+                             {ones.ready});
+  double expected = 1;
+  for (std::int8_t round = 0; round < 40; ++round, expected *= 2) {
+    const auto stream = static_cast<std::int8_t>(round / 2 % 2), other = static_cast<std::int8_t>(1 - stream);
+    last = call.gemm({.precision = Precision::d,
+                      .transa = Op::none,
+                      .transb = Op::none,
+                      .m = n,
+                      .n = n,
+                      .k = n,
+                      .alpha = &alpha,
+                      .A = sum,
+                      .lda = n,
+                      .B = unit.at,
+                      .ldb = n,
+                      .beta = &beta,
+                      .C = product,
+                      .ldc = n,
+                      .stream = stream},
+                     {last, unit.ready});
+    last = call.combine({.precision = Precision::d,
+                         .rows = n,
+                         .cols = n,
+                         .sources = 2,
+                         .targets = 1,
+                         .source = {{sum, n, false}, {product, n, false}},
+                         .target = {{sum, n, {1, 1}}},
+                         .scale = nullptr,
+                         .stream = other},
+                        {last});
+  }
+  call.download(result.data(), n, sum, n, n, n, {last});
+  call.drain();
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < n; ++i) ASSERT_EQ(result(i, j), expected) << i << "," << j;
+}
+
 /// Blocks of doubles without gaps.
 Combination of_two(index n, const double* x, const double* y, double* target, signed char sign_y) {
   return {.precision = Precision::d,

@@ -22,9 +22,9 @@ class Immediate final : public EngineLane {
  private:
   Status wait(Queue, Ticket) override { return Status::done; }
   Status mark(Queue, Ticket) override { return Status::done; }
-  Status multiply(const Gemm&) override { return Status::done; }
-  Status sum(const Combination&) override { return Status::done; }
-  Status measure(const Survey&) override { return Status::done; }
+  Status multiply(Queue, const Gemm&) override { return Status::done; }
+  Status sum(Queue, const Combination&) override { return Status::done; }
+  Status measure(Queue, const Survey&) override { return Status::done; }
   Status send(Slot& slot, const Transfer& p) override {
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
     return Status::done;

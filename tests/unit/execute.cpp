@@ -166,7 +166,9 @@ struct Case {
     if (shape.level) {
       const std::vector<const strassen::Level*> levels(static_cast<std::size_t>(shape.levels), &shape.level());
       return plan_levels(shape.m, shape.n, shape.k, shape.transa != Op::none, shape.transb != Op::none,
-                         !shape.beta_zero, sizeof(T), {levels, shape.tile, shape.overwrite}, residents, piece_bytes);
+                         !shape.beta_zero, sizeof(T),
+                         {.levels = levels, .tile = shape.tile, .overwrite = shape.overwrite, .two_streams = true},
+                         residents, piece_bytes);
     }
     return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, residents, piece_bytes, panel);
   }
@@ -699,29 +701,29 @@ class Late final : public EngineLane {
     marks_[static_cast<std::size_t>(ticket)] = {number_, queue, line(queue).actions.size()};
     return Status::done;
   }
-  Status multiply(const Gemm& product) override {
+  Status multiply(Queue queue, const Gemm& product) override {
     std::array<unsigned char, 16> alpha{}, beta{};
     std::memcpy(alpha.data(), product.alpha, element_size(product.precision));
     std::memcpy(beta.data(), product.beta, element_size(product.precision));
     const std::lock_guard lock(mutex_);
-    return add(Queue::compute, [g = Gemm(product), alpha, beta]() mutable {
+    return add(queue, [g = Gemm(product), alpha, beta]() mutable {
       g.alpha = alpha.data();
       g.beta = beta.data();
       naive(g);
     });
   }
-  Status sum(const Combination& combination) override {
+  Status sum(Queue queue, const Combination& combination) override {
     std::array<unsigned char, 16> scale{};
     if (combination.scale) std::memcpy(scale.data(), combination.scale, element_size(combination.precision));
     const std::lock_guard lock(mutex_);
-    return add(Queue::compute, [p = Combination(combination), scale]() mutable {
+    return add(queue, [p = Combination(combination), scale]() mutable {
       p.scale = scale.data();
       naive(p);
     });
   }
-  Status measure(const Survey& survey) override {
+  Status measure(Queue queue, const Survey& survey) override {
     const std::lock_guard lock(mutex_);
-    return add(Queue::compute, [survey] { naive(survey); });
+    return add(queue, [survey] { naive(survey); });
   }
   Status send(Slot& slot, const Transfer& p) override {
     return move(Queue::in, slot, [p, memory = slot.memory] {
@@ -742,7 +744,7 @@ class Late final : public EngineLane {
   }
   Status idle() override {
     const std::lock_guard lock(mutex_);
-    for (const Queue queue : {Queue::out, Queue::compute, Queue::in})
+    for (const Queue queue : {Queue::out, Queue::second, Queue::compute, Queue::in})
       catch_up({number_, queue, line(queue).actions.size()});
     return Status::done;
   }
@@ -765,7 +767,7 @@ class Late final : public EngineLane {
   static inline int lanes_ = 0;
   const int number_ = ++lanes_;
   std::recursive_mutex mutex_;
-  Line lines_[3];
+  Line lines_[queues];
   std::vector<Mark> marks_;
 };
 

@@ -140,7 +140,9 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
                 }
               }
               if (levels == 2) {
-                ASSERT_TRUE(x.compute(x.plan(kept)) == c) << "not the same bits twice";
+                Tiling two_streams = kept;
+                two_streams.two_streams = true;
+                ASSERT_TRUE(x.compute(x.plan(two_streams)) == c) << "not the same bits twice, or in two streams";
               }
               ++products[static_cast<int>(kept.levels.size())];
               if (this->HasFailure()) return;

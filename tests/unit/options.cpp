@@ -37,8 +37,9 @@ std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
        << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
-       << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback << "' profile='"
-       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
+       << (o.level_list ? o.level_list->name : "") << o.two_streams << " memory=" << o.memory << " report='" << o.report
+       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
+       << "' measure=" << o.measure;
   return text.str();
 }
 
@@ -77,6 +78,11 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_STRASSEN", "off", [](Options& o) { o.levels = 0; }},
     {"BLASLIFT_STRASSEN", "1", [](Options& o) { o.levels = 1; }},
     {"BLASLIFT_STRASSEN", "6", [](Options& o) { o.levels = 6; }},
+    {"BLASLIFT_STRASSEN", "3:fused", [](Options& o) { o.levels = 3, o.level_list = &strassen::fused(); }},
+    {"BLASLIFT_STRASSEN", "2:rum", [](Options& o) { o.levels = 2, o.level_list = &strassen::rum(); }},
+    {"BLASLIFT_STRASSEN", "1:high_level:1", [](Options& o) { o.levels = 1, o.level_list = &strassen::high_level(); }},
+    {"BLASLIFT_STRASSEN", "4:rum:2",
+     [](Options& o) { o.levels = 4, o.level_list = &strassen::rum(), o.two_streams = true; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -104,7 +110,9 @@ constexpr struct {
     {"BLASLIFT_FORCE", {"dgem", "dgemm;sgemm", "dgemm,nothing", "dgemm, sgemm", ",dgemm", "dgemm,,sgemm", "emm", "m"}},
     {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
     {"BLASLIFT_RESIDENCY", {"", "on", "Always", "automatic", "offf", "auto "}},
-    {"BLASLIFT_STRASSEN", {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto"}},
+    {"BLASLIFT_STRASSEN",
+     {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
+      ":rum", "auto:rum", "off:rum", "1::2"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},

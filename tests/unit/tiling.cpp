@@ -61,6 +61,7 @@ Problem random_problem(Random& random, const Levels& levels, index leaf) {
   p.residents.c.in_place = p.residents.c.whole && random.coin();
   if (p.residents.c.in_place) p.residents.c.missing.clear();
   p.tiling.surveyed = random.coin();
+  p.tiling.two_streams = random.coin();
   p.piece = static_cast<std::size_t>(random.up_to(3 * p.tiling.tile));
   return p;
 }
@@ -93,6 +94,8 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
       const auto after = depend(s);
       for (int draw = 0; draw < 3; ++draw) ASSERT_EQ(verdict(s, random_order(s, after, random)), "");
       times["overwrites"] += p.tiling.overwrite;
+      times["two streams"] +=
+          std::any_of(s.steps.begin(), s.steps.end(), [](const Step& step) { return step.stream != 0; });
       times["in place"] += p.residents.c.in_place;
       times["C read, in place, surveyed"] += p.residents.c.in_place && p.reads_c && p.tiling.surveyed;
       times["C read, brought back, surveyed"] += !p.residents.c.in_place && p.reads_c && p.tiling.surveyed;
@@ -111,7 +114,7 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
       times["resident with parts missing"] += !p.residents.a.missing.empty() || !p.residents.b.missing.empty();
       times["strips of k"] += p.k % p.tiling.tile != 0;
     }
-  EXPECT_EQ(times.size(), 10u);
+  EXPECT_EQ(times.size(), 11u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 8) << what;
 }
 
