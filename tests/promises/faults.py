@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import harness
-from setting import FORCED, SCARCE, Setting, labelled, report_errors, verdict_errors
+from setting import FORCED, LEVELS, SCARCE, Setting, labelled, report_errors, verdict_errors
 
 FAILED = "device failed, finished on the CPU"
 NO_ROOM = "no room on the device"
@@ -16,6 +16,11 @@ CASES = [
     for ops, sizes, memory in (("NT", ("23", "17", "31"), 4096), ("CN", ("9", "14", "6"), 2048))
 ] + [("d", "TN", ("23", "17", "31"), "1", 0), ("z", "NC", ("1", "40", "50"), "1", 3000)]
 """Precision, ops, m n k, beta, BLASLIFT_MEMORY (0: unlimited): one block and many, with pieces smaller than a block."""
+
+BY_LEVELS = -1
+"""As BLASLIFT_MEMORY: unlimited, and the product by levels."""
+
+CASES += [("d", "NT", ("5", "4", "6"), "-0.5", BY_LEVELS), ("c", "CN", ("4", "6", "5"), "0", BY_LEVELS)]
 
 FEW_CASES = [CASES[index] for index in (0, 5, 11, 14)]
 """One per precision, for sanitizers, under which each of the hundreds of processes takes long."""
@@ -47,7 +52,7 @@ def faults_at_every_k(s: Setting) -> list[str]:
     cases = CASES if not s.sanitizer else FEW_CASES[1:2] if "thread" in s.sanitizer else FEW_CASES
     for precision, ops, sizes, beta, memory in cases:
         label = f"{precision}gemm {ops} {'x'.join(sizes)} beta {beta} memory {memory}"
-        settings = SCARCE | {"BLASLIFT_MEMORY": str(memory)} if memory else FORCED
+        settings = SCARCE | {"BLASLIFT_MEMORY": str(memory)} if memory > 0 else LEVELS if memory else FORCED
         run = s.run("faults", precision, ops, *sizes, beta, settings=settings, library=s.fault_library, timeout=200)
         faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
         found = verdict_errors(run)
@@ -60,7 +65,9 @@ def faults_at_every_k(s: Setting) -> list[str]:
             found += labelled(fault, child_errors(fault, report, f"{precision}gemm", wanted_bytes))
             out = report["routines"][f"{precision}gemm"]["bytes_out"]
             partly += 0 < out < wanted_bytes and out != wanted_bytes / 2
-        if memory and not partly:
+        if memory == BY_LEVELS and not run.reports[0]["routines"][f"{precision}gemm"]["levels"]:
+            found.append("no product was computed by levels")
+        if memory > 0 and not partly:
             found.append("no fault struck between two commits: the products were not cut into pieces")
         print(f"{label}: {len(faults)} children, {partly} of them failed with a part of C committed")
         errors += labelled(label, found)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import harness
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
-from setting import FORCED, HOST, SCARCE, Setting, labelled, report_errors, told, verdict_errors
+from setting import FORCED, HOST, LEVELS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
 
-MODES = {"natural": {}, "forced": FORCED, "in blocks": SCARCE}
+MODES = {"natural": {}, "forced": FORCED, "in blocks": SCARCE, "by levels": LEVELS}
 
 
 def modes(s: Setting) -> dict[str, dict[str, str]]:
@@ -36,6 +36,8 @@ def semantics(s: Setting, name: str, *, routed: bool = True, stayed: set[str] | 
                 found += report_errors(run, routed=False)
             else:
                 found += report_errors(run, routed=routed, stayed=stayed or set())
+            if mode == "by levels" and routed and not any(r["levels"] for r in run.reports[0]["routines"].values()):
+                found.append("nothing was computed by levels")
             errors += labelled(f"{provider} {mode}", found)
             print(f"{provider} {mode}: {told(run)}")
     return errors

@@ -15,6 +15,8 @@ HOST = {"BLASLIFT_BACKEND": "host"}
 FORCED = HOST | {"BLASLIFT_FORCE": "all"}
 SCARCE = FORCED | {"BLASLIFT_MEMORY": "4096"}
 """Device memory for blocks of C of about a dozen rows and columns in double precision."""
+LEVELS = FORCED | {"BLASLIFT_STRASSEN": "2"}
+"""Products by two levels of Strassen's algorithm, as far as they fit."""
 
 PROVIDERS = tuple(name for name in ("reference", "openblas") if name in harness.PROVIDERS)
 
