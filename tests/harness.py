@@ -95,6 +95,8 @@ class Preload:
 
     library: Path
     settings: dict[str, str] = field(default_factory=dict)
+    in_front: tuple[Path, ...] = ()
+    """Libraries of a test's own that stand before it."""
 
     @classmethod
     def natural(cls, library: Path) -> Preload:
@@ -121,11 +123,11 @@ class Run:
     reports: list[dict]
 
 
-def preloads(library: Path) -> str:
-    """LD_PRELOAD for `library`; a sanitizer that it was built with has to come first."""
+def preloads(library: Path, in_front: tuple[Path, ...] = ()) -> str:
+    """LD_PRELOAD for `library` behind those `in_front`; a sanitizer that it was built with has to come first."""
     needed = loaded_libraries(library, {})
     runtimes = [str(path) for soname, path in needed.items() if soname.startswith(("libasan", "libtsan"))]
-    return ":".join([*runtimes, str(library)])
+    return ":".join([*runtimes, *map(str, in_front), str(library)])
 
 
 def clean_environment(additions: dict[str, str]) -> dict[str, str]:
@@ -162,7 +164,8 @@ def run(
         report = Path(scratch, "report.jsonl")
         variables = clean_environment(environment or {})
         if preload is not None:
-            variables |= {"LD_PRELOAD": preloads(preload.library), "BLASLIFT_REPORT": str(report)} | preload.settings
+            variables |= {"LD_PRELOAD": preloads(preload.library, preload.in_front), "BLASLIFT_REPORT": str(report)}
+            variables |= preload.settings
         process = subprocess.Popen(
             list(map(str, command)),
             cwd=work,
@@ -201,6 +204,10 @@ class Account:
     bytes_in: int = 0
     bytes_out: int = 0
     stayed: Counter = field(default_factory=Counter)
+    levels: Counter = field(default_factory=Counter)
+    """Products by Strassen-like levels, by the number of levels."""
+    distrusted: int = 0
+    """Products meant for levels that the guard sent back to the classical product."""
 
 
 def read_reports(path: Path) -> list[dict]:
@@ -221,6 +228,8 @@ def accounts(reports: list[dict]) -> dict[str, Account]:
             account.bytes_in += counters["bytes_in"]
             account.bytes_out += counters["bytes_out"]
             account.stayed.update(counters["stayed"])
+            account.levels.update({int(level): calls for level, calls in counters["levels"].items()})
+            account.distrusted += counters["distrusted"]
     return total
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The netlib testers of BLAS and LAPACK, unmodified, must say the same with blaslift in front as without.
 
-Three modes, each compared with the same run without blaslift:
+Four modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
@@ -11,6 +11,14 @@ forced   Every gemm with something to multiply goes to the backend. The verdict 
          The counters must prove that the forced route ran.
 blocks   As forced, with so little device memory that the larger products are cut into several blocks; only the
          large inputs run.
+levels   As forced, by one, then two levels of Strassen's algorithm (see --levels) wherever these fit. Strassen's
+         is accurate normwise, not element by element as some testers ask; so in the cases that cases.py lists
+         (NORMWISE, with reasons), and only there, the verdicts on the listed routines must differ. They are not
+         just waved through: levels_check.cpp stands in front and compares every product with one in higher
+         precision, and none, listed or not, may be farther from it than the theory's bound. A textbook Strassen,
+         which shares no code with the library, must exceed the BLAS testers' threshold in the same run; and a
+         tester that is given the textbook's results instead of the library's must find fault with the same
+         routines. The testers of level 3 BLAS run, and those of LAPACK that take seconds, not minutes.
 
 What the counters must say, besides the bookkeeping rules in harness.py: a BLAS tester's own count of its valid gemm
 calls, its input's count of calls with work, and the bytes that these move, are all met exactly. For LAPACK testers,
@@ -21,19 +29,31 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import json
 import re
 import sys
-from dataclasses import dataclass
+import tempfile
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness
-from cases import Case, blas_cases, lapack_cases
+from cases import Case, blas_cases, lapack_cases, normwise
 from harness import INVALID_ARGUMENTS, NO_ROUTE, NOTHING_TO_MULTIPLY, Account, Preload, Run
-from transcript import calls_told, in_short, transcript, verdicts
+from transcript import by_subject, calls_told, in_short, ratio_told, transcript, verdicts
 
 SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
+
+
+MODES = ("natural", "forced", "blocks", "levels")
+
+LEVELS_MEMORY = 4 << 20
+"""Device memory for `levels`, which take more than the operands: enough for every product."""
+
+THRESHOLD = 16.0
+"""The ratio at which the level 3 BLAS testers call a result suspect, in every input."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +62,7 @@ class Finding:
 
     row: tuple
     errors: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 class Baseline:
@@ -90,7 +111,7 @@ def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account
         if told is not None and counted < told:
             errors.append(f"{routine}: the tester called it {told} times, we counted {counted}")
     if case.suite == "blas" and case.gemm and calls_told(lines, case.gemm) is None:
-        errors.append(f"{case.gemm}: the tester does not say that it passed")
+        errors.append(f"{case.gemm}: the tester does not say how often it called it")
     return errors
 
 
@@ -98,7 +119,7 @@ def natural_errors(total: dict[str, Account]) -> list[str]:
     return [f"{name}: {a.routed} calls of this size were routed" for name, a in total.items() if a.routed]
 
 
-def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool) -> list[str]:
+def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False, levels: int = 0) -> list[str]:
     """The forced route ran: for exactly the calls with work where these are known, else at all."""
     if case.gemm is None:
         return []
@@ -112,7 +133,10 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool) -> lis
         ("calls with nothing to multiply", gemm.stayed[NOTHING_TO_MULTIPLY], work.calls - work.calls_with_work),
         ("bytes out", gemm.bytes_out, work.bytes_out),
     ]
-    if not blocks:
+    if levels:
+        by_levels = sum(gemm.levels.values()) + gemm.distrusted
+        checks.append(("calls by levels, distrusted ones included", by_levels, work.calls_with_levels))
+    if not blocks and not gemm.distrusted:  # which are moved twice
         checks.append(("bytes in", gemm.bytes_in, work.bytes_in))
     errors = [f"{case.gemm}: {what}: {got}, not {wanted}" for what, got, wanted in checks if got != wanted]
     # A product cut into several blocks of C reads a block of A or B more than once.
@@ -133,6 +157,13 @@ def no_route_errors(total: dict[str, Account]) -> list[str]:
 def starts(lines: list[str]) -> bool:
     """Whether the tester starts at all: over Debian's OpenBLAS some CBLAS testers lack a symbol (RowMajorStrg)."""
     return not any("symbol lookup error" in line for line in lines)
+
+
+def counts(total: dict[str, Account]) -> tuple[int, int, int]:
+    """For the table: calls of gemm, those routed, and calls of anything else."""
+    gemm = [total[name] for name in harness.GEMMS if name in total]
+    others = sum(account.calls for name, account in total.items() if name not in harness.GEMMS)
+    return sum(a.calls for a in gemm), sum(a.routed for a in gemm), others
 
 
 def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str], arguments) -> Finding:
@@ -157,15 +188,127 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
             errors += harness.backend_errors(run.reports, arguments.backend)
         else:
             errors += natural_errors(total)
-    gemm = [total[name] for name in harness.GEMMS if name in total]
-    others = sum(account.calls for name, account in total.items() if name not in harness.GEMMS)
-    counts = (sum(a.calls for a in gemm), sum(a.routed for a in gemm), others)
-    row = (case.name, mode, in_short(baseline[0]), in_short(ours), *counts, "DIFFERS" if errors else "same")
+    row = (case.name, mode, in_short(baseline[0]), in_short(ours), *counts(total), "DIFFERS" if errors else "same")
     return Finding(row, errors)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What levels_check says of a run, by routine, and what of the tester differs from the baseline."""
+
+    lines: list[str]
+    reports: list[dict[str, Any]]
+    routines: dict[str, dict[str, Any]]
+    differing: set[str]
+
+
+def judged(
+    case: Case,
+    levels: int,
+    baseline: Baseline,
+    environment: dict[str, str],
+    arguments: argparse.Namespace,
+    *,
+    textbook: bool = False,
+) -> Judged:
+    """Run `case` by levels behind levels_check; the tester is given the library's results, or the textbook's."""
+    with tempfile.TemporaryDirectory(prefix="blaslift-levels-") as scratch:
+        path = Path(scratch, "check.jsonl")
+        settings = {"BLASLIFT_STRASSEN": str(levels), "LEVELS_CHECK_REPORT": str(path)}
+        if textbook:
+            settings["LEVELS_CHECK_ANSWER"] = "textbook"
+        forced = Preload.forced(arguments.lib, arguments.backend, LEVELS_MEMORY)
+        preload = Preload(arguments.lib, forced.settings | settings, in_front=(arguments.levels_check,))
+        run = execute(case, environment, preload)
+        routines: dict[str, dict[str, Any]] = {}
+        for line in path.read_text().splitlines() if path.exists() else []:
+            routines |= json.loads(line)
+    lines = transcript(run)
+    ours, theirs = by_subject(lines), by_subject(baseline[0])
+    differing = {subject for subject in ours | theirs if ours.get(subject) != theirs.get(subject)}
+    return Judged(lines, run.reports, routines, differing)
+
+
+def bound_errors(checked: Judged) -> list[str]:
+    """Every product lies within the bound of theory; so do the textbook's, or the bound would be a wrong one."""
+    errors = []
+    if not sum(routine["with_levels"] for routine in checked.routines.values()):
+        errors.append(f"no product large enough for a level was checked: {checked.routines}")
+    for name, routine in checked.routines.items():
+        if routine["violations"]:
+            worst = f"at worst {routine['bound']} times, first {routine['first']}"
+            errors.append(f"{name}: {routine['violations']} products outside the normwise bound, {worst}")
+        if routine["textbook_violations"]:
+            errors.append(f"{name}: the textbook exceeds the bound {routine['textbook_bound']} times")
+    return errors
+
+
+def listed_errors(
+    case: Case,
+    levels: int,
+    checked: Judged,
+    baseline: Baseline,
+    environment: dict[str, str],
+    arguments: argparse.Namespace,
+) -> list[str]:
+    """The verdicts that differ are those listed, and the textbook's differ as well."""
+    listed = normwise(case, levels, arguments.provider)
+    errors = [f"{subject!r} differs and is not listed" for subject in sorted(checked.differing - listed)]
+    errors += [f"{subject!r} is listed and does not differ" for subject in sorted(listed - checked.differing)]
+    if errors:
+        errors += baseline.difference(checked.lines, verdicts)
+    for name, routine in checked.routines.items():
+        if case.suite == "blas" and name in listed and routine["checked"] and routine["textbook_ratio"] < THRESHOLD:
+            errors.append(f"{name}: listed, but the textbook's largest ratio is {routine['textbook_ratio']}")
+        told = ratio_told(checked.lines, name)
+        # The tester compares with a result in the working precision, which has errors of its own.
+        if told is not None and abs(told - routine["ratio"]) > THRESHOLD:
+            errors.append(f"{name}: the tester's ratio is {told}, ours {routine['ratio']}")
+    if listed:
+        textbook = judged(case, levels, baseline, environment, arguments, textbook=True)
+        errors += [
+            f"{subject!r}: the tester finds no fault with the textbook's results"
+            for subject in sorted(listed - textbook.differing)
+        ]
+    return errors
+
+
+def check_levels(
+    case: Case, levels: int, baseline: Baseline, environment: dict[str, str], arguments: argparse.Namespace
+) -> Finding:
+    """Run `case` by `levels` levels and compare."""
+    errors: list[str] = []
+    total: dict[str, Account] = {}
+    checked = Judged(baseline[0], [], {}, set())
+    if starts(baseline[0]):
+        checked = judged(case, levels, baseline, environment, arguments)
+        total = harness.accounts(checked.reports)
+        gemm = total.get(case.gemm or "", Account())
+        errors += bound_errors(checked)
+        errors += listed_errors(case, levels, checked, baseline, environment, arguments)
+        errors += harness.bookkeeping_errors(total, forced=True)
+        errors += harness.backend_errors(checked.reports, arguments.backend)
+        if not any("abandoned" in said for said in by_subject(checked.lines).values()):
+            errors += expected_calls_errors(case, checked.lines, total)
+            errors += forced_errors(case, total, levels=levels)
+        if not gemm.levels[levels] or set(gemm.levels) - set(range(1, levels + 1)):
+            errors.append(f"{case.gemm}: levels {dict(gemm.levels)}, {levels} were asked for")
+    verdict = "DIFFERS" if errors else "as listed" if checked.differing else "same"
+    row = (case.name, f"levels {levels}", in_short(baseline[0]), in_short(checked.lines), *counts(total), verdict)
+    notes = [
+        f"{case.name}, levels {levels}, {name}: ratio {r['ratio']:.3g} (anywhere {r['ratio_anywhere']:.3g}), "
+        f"textbook {r['textbook_ratio']:.3g} ({r['textbook_ratio_anywhere']:.3g}); "
+        f"{r['bound']:.2g} of the bound, textbook {r['textbook_bound']:.2g}; "
+        f"{r['with_levels']} of {r['checked']} products with levels"
+        for name, r in checked.routines.items()
+    ]
+    return Finding(row, errors, notes)
 
 
 def runs_in(case: Case, mode: str) -> bool:
     """Blocks need the large inputs. LAPACK's large ones take long, and run in this mode only."""
+    if mode == "levels":
+        return case.by_levels
     if mode == "blocks":
         return case.large and case.gemm is not None
     return not (case.large and case.suite == "lapack")
@@ -186,6 +329,8 @@ def report(findings: list[Finding]) -> None:
             print("\n".join(f"  {line}" for line in shown))
             if len(shown) < len(finding.errors):
                 print(f"  ... and {len(finding.errors) - len(shown)} lines more")
+    if notes := [note for finding in findings for note in finding.notes]:
+        print("\n" + "\n".join(notes))
     wrong = sum(bool(finding.errors) for finding in findings)
     print(f"\n{len(findings)} runs, {wrong} with differences")
 
@@ -193,18 +338,25 @@ def report(findings: list[Finding]) -> None:
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--lib", type=Path, required=True, help="libblaslift.so")
-    parser.add_argument("--mode", nargs="+", choices=("natural", "forced", "blocks"), default=["natural", "forced"])
+    parser.add_argument("--mode", nargs="+", choices=MODES, default=["natural", "forced"])
+    parser.add_argument("--levels", nargs="+", type=int, choices=(1, 2), default=[1, 2], help="in the mode `levels`")
+    parser.add_argument("--levels-check", type=Path, help="libblaslift_levels_check.so, for the mode `levels`")
     parser.add_argument("--provider", choices=sorted(harness.PROVIDERS), default="reference")
     parser.add_argument("--suite", choices=("blas", "lapack"), default="blas")
     parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
     parser.add_argument("--precisions", default="sdcz", help='some of "sdcz"')
     parser.add_argument("--only", metavar="REGEX", help='cases whose name ("xblat3d < dblat3.in") matches')
-    return parser.parse_args(arguments)
+    parsed = parser.parse_args(arguments)
+    if "levels" in parsed.mode and parsed.levels_check is None:
+        parser.error("the mode levels needs --levels-check")
+    return parsed
 
 
 def body() -> bool:
     arguments = parse()
     arguments.lib = arguments.lib.resolve(strict=True)
+    if arguments.levels_check:
+        arguments.levels_check = arguments.levels_check.resolve(strict=True)
     environment = harness.provider_environment(arguments.provider)
     cases = select_cases(arguments.suite, arguments.precisions, arguments.only)
     harness.check_provider(cases[0].program, arguments.provider)
@@ -212,7 +364,11 @@ def body() -> bool:
     for case in cases:
         baseline = Baseline(case, environment)
         for mode in arguments.mode:
-            if runs_in(case, mode):
+            if not runs_in(case, mode):
+                continue
+            if mode == "levels":
+                findings += [check_levels(case, n, baseline, environment, arguments) for n in arguments.levels]
+            else:
                 findings.append(check(case, mode, baseline, environment, arguments))
     report(findings)
     return bool(findings) and not any(finding.errors for finding in findings)

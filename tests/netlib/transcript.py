@@ -23,7 +23,9 @@ LARGEST_ERROR = re.compile(r"largest test error\s+=\s+(\S+)")
 LARGEST_GOOD_ERROR = 30.0
 """The threshold of the linear equation testers, for want of one of their own."""
 
-CBLAS_OR_FORTRAN = r"^\s*(?:cblas_)?{routine}\s+PASSED THE (?:\S+-MAJOR\s+)?COMPUTATIONAL TESTS \(\s*(\d+) CALLS\)"
+CBLAS_OR_FORTRAN = (
+    r"^\s*(?:cblas_)?{routine}\s+(?:PASSED|COMPLETED) THE (?:\S+-MAJOR\s+)?COMPUTATIONAL TESTS \(\s*(\d+) CALLS\)"
+)
 
 
 def transcript(run: Run) -> list[str]:
@@ -51,6 +53,67 @@ def _judged(line: str) -> str:
         return line
     good = float(found[1].replace("D", "e")) < LARGEST_GOOD_ERROR
     return line[: found.start(1)] + ("passed" if good else "FAILED")
+
+
+RATIO = re.compile(r"BUT WITH MAXIMUM TEST RATIO\s+(\S+) - SUSPECT")
+"""Of a level 3 BLAS tester, after a line that says COMPLETED instead of PASSED."""
+
+HALF_ACCURATE = re.compile(r"FATAL ERROR - COMPUTED RESULT IS LESS THAN HALF ACCURATE")
+ABANDONED = re.compile(r"^ \*+ (\w+)\s+FAILED ON CALL NUMBER")
+"""What a level 3 BLAS tester says when it has found less than half of the digits; the call's arguments follow."""
+
+SUBJECTS = (
+    re.compile(r"^\s*(\w+)\s+(?:PASSED|COMPLETED) THE (?:(\w+-MAJOR)\s+)?COMPUTATIONAL TESTS"),
+    re.compile(r"^\s*(\w+)\s+(?:PASSED|FAILED) THE TESTS OF ERROR-EXITS()"),
+    re.compile(r"^\s*(\w+)\s+WAS NOT TESTED()"),
+    re.compile(r"All tests for (\w+)()"),
+    re.compile(r"^\s*(\w+)\b.*?\d+ out of ()"),
+    re.compile(r"(?:Failure in|while testing) (\w+)()"),
+    re.compile(r"(largest test error)()"),
+)
+"""Whom a line is about: a routine and, with CBLAS, the layout."""
+
+
+def by_subject(lines: list[str]) -> dict[str, list[str]]:
+    """What is said of whom, in the lines that judge: routines named as in "sgemm" or "cblas_sgemm ROW-MAJOR"; ""
+    is the run as a whole.  Ratios and the numbers of failures are left out: they depend on the last bits."""
+    said: dict[str, list[str]] = {}
+    subject = ""
+    for line, after in zip(lines, [*lines[1:], ""], strict=True):
+        if (ratio := RATIO.search(line)) is not None:
+            said[subject].append(line.replace(ratio[1], "..."))
+            continue
+        if (found := ABANDONED.search(line)) is not None:
+            layout = " ROW-MAJOR" if "CblasRowMajor" in after else " COLUMN-MAJOR" if "Cblas" in after else ""
+            said.setdefault(_subject(found[1]) + layout, []).append("abandoned")
+            continue
+        if HALF_ACCURATE.search(line):
+            continue  # of whom follows
+        about = next(filter(None, (pattern.search(line) for pattern in SUBJECTS)), None)
+        if about is None and not VERDICT.search(line):
+            continue
+        subject = _subject(about[1]) + (f" {about[2]}" if about[2] else "") if about else ""
+        text = re.sub(r"\d+ out of", "... out of", _judged(line))
+        if "Failure in" not in text and text not in said.setdefault(subject, []):
+            said[subject].append(text)
+    return said
+
+
+def _subject(name: str) -> str:
+    """`name`, in small letters where only the Fortran testers write large ones."""
+    return name.lower() if re.fullmatch(r"[SDCZ][A-Z0-9]+", name) else name
+
+
+def ratio_told(lines: list[str], subject: str) -> float | None:
+    """The ratio for which a BLAS tester calls `subject` suspect; None if it does not."""
+    last = None
+    for line in lines:
+        if (ratio := RATIO.search(line)) is not None:
+            if last == subject:
+                return float(ratio[1])
+        elif (about := SUBJECTS[0].search(line)) is not None:
+            last = _subject(about[1]) + (f" {about[2]}" if about[2] else "")
+    return None
 
 
 def calls_told(lines: list[str], routine: str) -> int | None:
