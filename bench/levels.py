@@ -1,0 +1,590 @@
+#!/usr/bin/env python3
+"""Measures products by Strassen-like levels beside cuBLAS, on a machine with a GPU.
+
+    cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu
+    bench/levels.py --build build/gpu --results DIR --commit ID [--precisions d] [--only PART[,PART...]]
+                    [--budget SECONDS]
+
+Parts, in this order:
+  leaf     cuBLAS's rates by size and the rate of passes: DIR/levels.profile; what the estimator predicts from them
+  fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
+  auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile
+  methods  the published lists, and two streams, at fewer sizes
+  shapes   odd and rectangular products, transposed operands, beta: automatic levels
+  memory   device memory by list and level, double precision
+  host     host to host through the preload, with and without levels
+
+Every process times cuBLAS, called directly, in turns with blaslift; its report has to say that all calls ran by the
+levels asked for.  Each run goes on with what DIR/levels.jsonl has for the commit ID, and starts nothing that would end
+after --budget seconds: repeat the same command until it says "complete" (status 0).  DIR/levels.md is the summary so
+far; bench/plot_levels.py draws it.
+
+--backend host tries the logic out on a machine without a GPU, with small sizes: its times mean nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common import (
+    FILL_RATE,
+    START_SECONDS,
+    WARM_SECONDS,
+    Failed,
+    Measurement,
+    Shape,
+    Store,
+    candidates,
+    list_measurements,
+    measure_all,
+    run,
+)
+
+PARTS = ["leaf", "fused", "auto", "methods", "shapes", "memory", "host"]
+LEVELS = ["off", "1", "2", "3", "4"]
+METHODS = ["absorbed", "rum", "rum:2", "lai", "high_level", "fused:2"]
+PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level"]
+"""Lists whose memory is compared."""
+
+LEAST_REPETITIONS = 3  # as in levels_time.cu
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Sizes and times for one kind of machine."""
+
+    program: str
+    backend: str
+    rate: float
+    """Operations a second, roughly, for the estimates of how long things take."""
+    leaf: list[int]
+    large: list[int]
+    """Squares that matter most."""
+    small: list[int]
+    most_complex: int
+    """No larger complex squares."""
+    methods: dict[int, list[int]]
+    """Sizes by the number of levels."""
+    shapes: list[str]
+    variant_size: int
+    memory: list[int]
+    memory_levels: list[int]
+    host: dict[str, list[int]]
+    warming: int
+    leaf_seconds: float = 0.2
+    seconds: float = 1.0
+    """For the repetitions of one size, though three are made at least."""
+    repetitions: int = 9
+    overhead: float = 0.5
+    """Seconds that a size takes besides."""
+
+
+GPU = Plan(
+    program="levels_time", backend="cuda", rate=48e12,
+    leaf=[256, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384],
+    large=[8192, 16384, 24576, 32768, 40960],
+    small=[1024, 2048, 3072, 4096, 5120, 6144, 7168, 10240, 12288, 20480],
+    most_complex=24576,
+    methods={1: [2048, 4096, 8192], 2: [8192, 16384], 3: [16384, 32768]},
+    shapes=["10007", "8192x8192x4096", "16384x4096x16384", "12345x9876x11111", "4096x16384x8192", "20000x3000x20000",
+            "32768x8192x2048", "8191"],
+    variant_size=16384,
+    memory=[8192, 32768], memory_levels=[1, 2, 3, 4],
+    host={"d": [16384, 32768], "s": [16384, 32768]},
+    warming=2048,
+)
+
+HOST = Plan(
+    program="levels_time_host", backend="host", rate=1e9,
+    leaf=[32, 64, 128], large=[256], small=[64, 128], most_complex=128,
+    methods={1: [64], 2: [128]}, shapes=["101", "96x64x128"], variant_size=64,
+    memory=[128], memory_levels=[1, 2], host={"d": [256]},
+    warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, overhead=0.1,
+)
+
+PLANS = {"cuda": GPU, "host": HOST}
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sizes that one process measures, or each a process of its own."""
+
+    part: str
+    setting: str
+    """BLASLIFT_STRASSEN."""
+    shapes: list[Shape]
+    beta: float = 0
+    trans: str = "NN"
+    alone: bool = False
+    memory: bool = False
+
+    @property
+    def precision(self) -> str:
+        return self.shapes[0].precision
+
+    def key(self, shape: Shape) -> str:
+        variant = (f" {self.trans}" if self.trans != "NN" else "") + (f" beta {self.beta:g}" if self.beta else "")
+        return f"{self.part}/{shape.precision}/{self.setting}/{shape}{variant}"
+
+
+@dataclass
+class Launch:
+    """What a process of levels_time left behind."""
+
+    lines: list[dict] = field(default_factory=list)
+    report: dict | None = None
+    problem: str = ""
+    refused: str = ""
+    """The library's words, if it does not know the setting."""
+
+
+def squares(precision: str, sizes: Iterable[int], plan: Plan) -> list[Shape]:
+    most = plan.most_complex if precision in "cz" else max(plan.large + plan.small)
+    return [Shape(precision, n, n, n) for n in sizes if n <= most]
+
+
+def batches_of(part: str, precision: str, plan: Plan) -> list[Batch]:
+    """The batches of a part, the most important first."""
+    def of(setting: str, sizes: Iterable[int], **more) -> Batch:
+        return Batch(part, setting, squares(precision, sizes, plan), **more)
+
+    if part == "fused":
+        order = ["3", "2", "off", "1", "4"]
+        made = [of(setting, sizes) for sizes in (plan.large, plan.small) for setting in order]
+    elif part == "auto":
+        made = [of("auto", plan.large + plan.small, alone=True)]
+    elif part == "methods":
+        made = [of(f"{level}:{method}", sizes) for level, sizes in plan.methods.items() for method in METHODS]
+    elif part == "shapes":
+        shapes = [Shape.of(precision, size) for size in plan.shapes]
+        square = squares(precision, [plan.variant_size], plan)
+        transposed = ["TN", "NT", "TT"] + (["CN"] if precision in "cz" else [])
+        made = [Batch(part, "auto", shapes, alone=True), Batch(part, "auto", square, beta=1, alone=True)]
+        made += [Batch(part, "auto", square, trans=trans, alone=True) for trans in transposed]
+    elif part == "memory" and precision == "d":
+        made = [of("off", plan.memory, alone=True, memory=True)]
+        made += [of(f"{level}:{name}" if name != "fused" else f"{level}", plan.memory, alone=True, memory=True)
+                 for level in reversed(plan.memory_levels) for name in PUBLISHED]
+    else:
+        made = []
+    return [batch for batch in made if batch.shapes]
+
+
+def fault_in(report: dict | None, batch: Batch, backend: str) -> str:
+    """Why the report does not prove that every call ran as it was asked to; empty if it does."""
+    if report is None:
+        return "no report"
+    routine = report["routines"].get(batch.precision + "gemm")
+    if not routine:
+        return "no call was counted"
+    levels, calls = routine["levels"], routine["calls"]
+    if report["backend"] != backend or routine["routed"] != calls:
+        return f"{routine['routed']} of {calls} calls were routed, to {report['backend'] or 'nothing'}"
+    if routine["distrusted"]:
+        return f"{routine['distrusted']} calls were not trusted with levels"
+    if batch.setting == "auto":
+        return ""
+    wanted = {} if batch.setting == "off" else {batch.setting.split(":")[0]: calls}
+    return "" if levels == wanted else f"of {calls} calls by level {levels}, not {wanted}: no room"
+
+
+class Driver:
+    """Makes the measurements of levels_time that are missing."""
+
+    def __init__(self, arguments: argparse.Namespace, plan: Plan, environment: dict[str, str], store: Store) -> None:
+        self.plan, self.store = plan, store
+        self.program = str(arguments.build / "bin" / plan.program)
+        self.environment = environment | {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend}
+        self.profile = arguments.results / "levels.profile"
+        self.began, self.budget = time.monotonic(), arguments.budget
+        self.late = self.failed = 0
+
+    def left(self) -> float:
+        return self.budget - (time.monotonic() - self.began)
+
+    def estimate(self, batch: Batch, shape: Shape) -> float:
+        """Seconds, roughly, that a size takes."""
+        pair = 2 * shape.flops / self.plan.rate
+        if batch.memory:
+            return self.plan.overhead + 1.5 * pair
+        times = min(self.plan.repetitions, max(LEAST_REPETITIONS, self.plan.seconds / pair))
+        return self.plan.overhead + (times + (pair <= self.plan.seconds)) * pair
+
+    def missing(self, batch: Batch) -> list[Shape]:
+        return [shape for shape in batch.shapes if not self.store.get(batch.key(shape))]
+
+    def measure(self, batch: Batch) -> None:
+        """Starts processes for what is missing, as far as the budget goes."""
+        missing = self.missing(batch)
+        if missing and batch.setting == "auto" and not self.profile.exists():
+            print(f"{batch.part}/{batch.precision}: needs levels.profile: part leaf first", flush=True)
+            self.failed += 1
+            return
+        for group in [[shape] for shape in missing] if batch.alone else [missing]:
+            fits: list[Shape] = []
+            seconds = START_SECONDS
+            for shape in group:
+                if seconds + self.estimate(batch, shape) <= self.left():
+                    fits.append(shape)
+                    seconds += self.estimate(batch, shape)
+            self.late += len(group) - len(fits)
+            if fits:
+                self.measure_together(batch, fits, seconds)
+
+    def measure_together(self, batch: Batch, shapes: list[Shape], seconds: float) -> None:
+        start = time.monotonic()
+        launch = self.launch(batch, shapes, min(4 * seconds + 30, max(self.left(), 0) + 20))
+        fault = launch.refused or fault_in(launch.report, batch, self.plan.backend)
+        if fault and not launch.refused and len(shapes) > 1:
+            # The report is of the whole process: it cannot say which of the sizes it was.
+            print(f"{batch.part}/{batch.precision}/{batch.setting}: {launch.problem or fault}: one by one", flush=True)
+            for shape in shapes:
+                seconds = START_SECONDS + self.estimate(batch, shape)
+                if seconds <= self.left():
+                    self.measure_together(batch, [shape], seconds)
+                else:
+                    self.late += 1
+            return
+        took = round((time.monotonic() - start) / len(shapes), 1)
+        lines = {(line["m"], line["n"], line["k"]): line for line in launch.lines}
+        for shape in shapes:
+            line = lines.get((shape.m, shape.n, shape.k))
+            self.add(batch.key(shape), self.record(batch, line, launch, fault) | {"took": took})
+
+    def record(self, batch: Batch, line: dict | None, launch: Launch, fault: str) -> dict:
+        if line is None:
+            unfit = "out of memory" in launch.problem
+            return {"unfit" if unfit else "failed": launch.problem or "not measured"}
+        if fault:
+            return {"unfit" if "no room" in fault else "failed": f"{launch.problem} {fault}".strip()}
+        if not line.get("right", True):
+            return line | {"failed": "the result is wrong"}
+        assert launch.report
+        if batch.setting == "auto":  # a process of one size; what warmed it is too small for levels
+            levels = launch.report["routines"][batch.precision + "gemm"]["levels"]
+            return line | {"level": max((int(level) for level in levels), default=0)}
+        return line | {"level": int(batch.setting.split(":")[0]) if batch.setting != "off" else 0}
+
+    def add(self, key: str, record: dict) -> None:
+        self.failed += "failed" in record
+        self.store.add(key, record)
+        shown = ("failed", "unfit", "speedup", "level", "error", "cublas_error", "peak", "took")
+        print(f"{key}: {json.dumps({k: record[k] for k in shown if k in record})}", flush=True)
+
+    def launch(self, batch: Batch, shapes: list[Shape], seconds: float) -> Launch:
+        """One process; what it printed before it failed, if it did, is kept."""
+        plan = self.plan
+        command = [self.program, "--precision", batch.precision, "--sizes", ",".join(map(str, shapes)),
+                   "--beta", f"{batch.beta:g}", "--trans", batch.trans, "--seconds", f"{plan.seconds:g}",
+                   "--repetitions", str(plan.repetitions), "--warming", str(plan.warming)]
+        if batch.setting == "auto":
+            command += ["--warming", str(min(plan.warming, 256))]
+        if batch.memory:
+            command += ["--repetitions", "1", "--warm", "0", "--check", "off", "--memory", "on"]
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT") and k != "LD_PRELOAD"}
+        environment = inherited | self.environment | {"BLASLIFT_STRASSEN": batch.setting}
+        if self.profile.exists():
+            environment["BLASLIFT_PROFILE"] = str(self.profile)
+        result = Launch()
+        with tempfile.TemporaryDirectory() as folder:
+            report = Path(folder, "report.json")
+            try:
+                done = subprocess.run(command, check=False, env=environment | {"BLASLIFT_REPORT": str(report)},
+                                      capture_output=True, text=True, timeout=seconds)
+                printed = done.stdout
+                if done.returncode:
+                    result.problem = f"status {done.returncode}: {done.stderr[-300:].strip()}"
+                if "BLASLIFT_STRASSEN" in done.stderr:
+                    result.refused = done.stderr.strip().splitlines()[0]
+            except subprocess.TimeoutExpired as late:
+                printed = late.stdout.decode() if isinstance(late.stdout, bytes) else late.stdout or ""
+                result.problem = f"not ended after {seconds:.0f} s"
+            except OSError as problem:
+                printed, result.problem = "", str(problem)
+            result.lines = [json.loads(line) for line in printed.splitlines() if line.endswith("}")]
+            if report.exists():
+                result.report = json.loads(report.read_text().splitlines()[-1])
+        return result
+
+
+# ---- the profile, and what is predicted from it
+
+
+def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: dict[str, str]) -> list[Measurement]:
+    program, predictor = (str(arguments.build / "bin" / name) for name in (plan.program, "predicted_levels"))
+    profile = arguments.results / "levels.profile"
+
+    def rates(precision: str, seconds: float) -> dict:
+        lines = run([program, "--rates", "--precision", precision, "--sizes", ",".join(map(str, plan.leaf)),
+                     "--seconds", f"{plan.leaf_seconds:g}"], environment, seconds)
+        passes = next(line for line in lines if line["what"] == "passes")
+        return {"rates": [[line["size"], line["rate"]] for line in lines if line["what"] == "leaf"],
+                "pass_rate": passes["rate"], "step_seconds": passes["step_seconds"]}
+
+    def predicted(precision: str, seconds: float) -> dict:
+        # Not before the rates are there: the profile is written between the two.
+        if not profile.exists():
+            raise Failed("no levels.profile: run the part again")
+        sizes = sorted({*plan.small, *plan.large, *plan.memory} | {n for some in plan.methods.values() for n in some})
+        lines = run([predictor, str(profile), precision, *map(str, sizes), *plan.shapes], {}, seconds)
+        crossover = next(line["size"] for line in lines if line["what"] == "crossover")
+        return {"crossover": crossover, "sizes": [line for line in lines if line["what"] == "predicted"]}
+
+    largest = 8 * float(plan.leaf[-1])**3 / plan.rate
+    made = []
+    for p in arguments.precisions:
+        seconds = START_SECONDS + 2 + len(plan.leaf) * plan.leaf_seconds + 8 * largest * (4 if p in "cz" else 1) / 4
+        made.append(Measurement(f"leaf/{p}", seconds, functools.partial(rates, p)))
+    return made + [Measurement(f"predicted/{p}", 1, functools.partial(predicted, p)) for p in arguments.precisions]
+
+
+def write_profile(store: Store, path: Path) -> None:
+    """What the library reads as BLASLIFT_PROFILE."""
+    records = {p: r for p in "sdcz" if (r := store.get(f"leaf/{p}"))}
+    if not records:
+        return
+    lines = [f"# {store.head()}: bench/levels.py",
+             f"pass_rate {statistics.median(r['pass_rate'] for r in records.values()):.6g}",
+             f"step_seconds {statistics.median(r['step_seconds'] for r in records.values()):.6g}"]
+    lines += [f"{p}gemm_leaf_rate {size} {rate:.6g}" for p, r in records.items() for size, rate in r["rates"]]
+    path.write_text("\n".join(lines) + "\n")
+
+
+# ---- host to host
+
+
+def host_settings(plan: Plan) -> list[str]:
+    return ["off", "auto", *map(str, plan.memory_levels[:3])]
+
+
+def host_measurements(arguments: argparse.Namespace, plan: Plan, environment: dict[str, str]) -> list[Measurement]:
+    """gemm_time through the preload, all operands sent in every call; settings side by side at each size."""
+    profile = arguments.results / "levels.profile"
+
+    def measure(shape: Shape, setting: str, seconds: float) -> dict:
+        said = {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend, "BLASLIFT_STRASSEN": setting}
+        if profile.exists():
+            said["BLASLIFT_PROFILE"] = str(profile)
+        # Far larger than any cache, so one set of operands is enough.
+        command = [str(arguments.build / "bin/gemm_time"), "--sets", "1", shape.precision, "5", str(shape)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "report.json")
+            line = run(command, environment | said | {"BLASLIFT_REPORT": str(path)}, seconds)[0]
+            report = json.loads(path.read_text().splitlines()[-1]) if path.exists() else None
+        batch = Batch("host", setting, [shape])
+        if fault := fault_in(report, batch, plan.backend):
+            raise Failed(fault)
+        assert report
+        levels = report["routines"][shape.precision + "gemm"]["levels"]
+        return line | {"level": max((int(level) for level in levels), default=0)}
+
+    made = []
+    for p in arguments.precisions:
+        for n in plan.host.get(p, []):
+            shape = Shape(p, n, n, n)
+            call = shape.flops / plan.rate + shape.bytes_in() / 40e9
+            seconds = START_SECONDS + shape.bytes_in(1) / FILL_RATE + max(call, WARM_SECONDS) + 6 * call + 200 * n * 4e-7
+            made += [Measurement(f"host/{p}/{setting}/{shape}", seconds, functools.partial(measure, shape, setting))
+                     for setting in host_settings(plan)]
+    return made
+
+
+# ---- tables
+
+
+class Tables:
+    """Markdown of what the store has."""
+
+    def __init__(self, store: Store, plan: Plan) -> None:
+        self.store, self.plan = store, plan
+
+    def good(self, key: str) -> dict | None:
+        record = self.store.get(key)
+        return record if record and "unfit" not in record else None
+
+    def speedup(self, key: str) -> str:
+        if record := self.good(key):
+            return f"{record['speedup']:.3f}"
+        return "no room" if self.store.get(key) else ""
+
+    def of(self, part: str, precision: str) -> list[str]:
+        return getattr(self, part)(precision)
+
+    def leaf(self, p: str) -> list[str]:
+        record = self.good(f"leaf/{p}")
+        if not record:
+            return []
+        rates = ", ".join(f"{size}: {1e-12 * rate:.1f}" for size, rate in record["rates"])
+        lines = [f"cuBLAS, TFLOP/s by size: {rates}.", "",
+                 f"Passes {1e-12 * record['pass_rate']:.2f} TB/s, {1e6 * record['step_seconds']:.1f} us a step."]
+        if predicted := self.good(f"predicted/{p}"):
+            lines += ["", f"Predicted: levels from {predicted['crossover']:.0f} on."]
+        return lines
+
+    def squares_table(self, part: str, p: str, sizes: list[int]) -> list[str]:
+        """The rows that there are."""
+        predicted = {x["n"]: x["level"] for x in (self.good(f"predicted/{p}") or {"sizes": []})["sizes"]
+                     if x["m"] == x["n"] == x["k"]}
+        lines = []
+        for n in sorted(sizes):
+            cells = [self.speedup(f"fused/{p}/{setting}/{n}") for setting in LEVELS]
+            records = [r for s in LEVELS if (r := self.good(f"fused/{p}/{s}/{n}"))]
+            auto = self.good(f"auto/{p}/auto/{n}")
+            both = records + ([auto] if auto else [])
+            if not both:
+                continue
+            cublas = statistics.median(r["cublas"]["seconds"] for r in both)
+            tflops = statistics.median(r["cublas"]["tflops"] for r in both)
+            worst = max((r["error"] for r in both if "error" in r), default=0)
+            least = max((r["cublas_error"] for r in both if "error" in r), default=0)
+            chosen = f"{auto['speedup']:.3f} | {auto['level']}" if auto else " | "
+            lines.append(f"| {n} | {1e3 * cublas:.2f} | {tflops:.1f} | {' | '.join(cells)} | {chosen} | "
+                         f"{predicted.get(n, '')} | {worst:.1e} | {least:.1e} |")
+        return lines
+
+    def fused(self, p: str) -> list[str]:
+        rows = self.squares_table("fused", p, self.plan.large + self.plan.small)
+        if not rows:
+            return []
+        head = ["n", "cuBLAS ms", "TFLOP/s", "no level", *LEVELS[1:], "automatic", "its level", "predicted level",
+                "worst error", "cuBLAS's"]
+        return ["Times faster than cuBLAS in the same process; errors relative to the largest entry sampled.", "",
+                f"| {' | '.join(head)} |", "|---:" * len(head) + "|", *rows]
+
+    def auto(self, p: str) -> list[str]:
+        return []  # with fused
+
+    def methods(self, p: str) -> list[str]:
+        lines = []
+        for level, sizes in self.plan.methods.items():
+            for n in sizes:
+                cells = [self.speedup(f"methods/{p}/{level}:{method}/{n}") for method in METHODS]
+                if any(cells):
+                    lines.append(f"| {n} | {level} | {self.speedup(f'fused/{p}/{level}/{n}')} | {' | '.join(cells)} |")
+        head = ["fused", *METHODS]
+        return ["Times faster than cuBLAS; `:2`: two streams.", "", f"| n | levels | {' | '.join(head)} |",
+                "|---:" * (len(head) + 2) + "|", *lines] if lines else []
+
+    def shapes(self, p: str) -> list[str]:
+        lines = []
+        for batch in batches_of("shapes", p, self.plan):
+            for shape in batch.shapes:
+                if r := self.good(key := batch.key(shape)):
+                    lines.append(f"| {key.split('/')[-1]} | {1e3 * r['cublas']['seconds']:.2f} | "
+                                 f"{1e3 * r['ours']['seconds']:.2f} | {r['speedup']:.3f} | {r['level']} | "
+                                 f"{r['error']:.1e} | {r['cublas_error']:.1e} |")
+        return ["| product | cuBLAS ms | automatic ms | times faster | level | error | cuBLAS's |",
+                "|---|" + "---:|" * 6, *lines] if lines else []
+
+    def memory(self, p: str) -> list[str]:
+        lines = []
+        for n in self.plan.memory:
+            base = self.good(f"memory/{p}/off/{n}")
+            if not base:
+                continue
+            operands = 3 * Shape(p, n, n, n).bytes_out()
+            for level in self.plan.memory_levels:
+                cells = []
+                for name in PUBLISHED:
+                    r = self.good(f"memory/{p}/{level if name == 'fused' else f'{level}:{name}'}/{n}")
+                    cells.append(f"{(max(0, r['peak'] - base['peak']) + operands) / 2**30:.2f}" if r else "")
+                if any(cells):
+                    lines.append(f"| {n} | {level} | {operands / 2**30:.2f} | {' | '.join(cells)} |")
+        return ["GiB with A, B and C, which are the program's and stay: a support matrix is separate.", "",
+                f"| n | levels | without | {' | '.join(PUBLISHED)} |", "|---:" * (len(PUBLISHED) + 3) + "|",
+                *lines] if lines else []
+
+    def host(self, p: str) -> list[str]:
+        lines = []
+        settings = host_settings(self.plan)
+        for n in self.plan.host.get(p, []):
+            records = [self.good(f"host/{p}/{setting}/{n}") for setting in settings]
+            if any(records):
+                cells = [f"{1e3 * r['seconds']:.1f}" if r else "" for r in records]
+                lines.append(f"| {p}gemm {n} | {' | '.join(cells)} |")
+        return ["Median milliseconds a call, operands and result in pageable host memory.", "",
+                f"| product | {' | '.join(settings)} |", "|---|" + "---:|" * len(settings), *lines] if lines else []
+
+
+def summary(store: Store, plan: Plan) -> list[str]:
+    tables = Tables(store, plan)
+    lines = [store.head()]
+    for part in PARTS:
+        for p in "dszc":
+            if table := tables.of(part, p):
+                lines += ["", f"## {part}, {p}gemm", "", *table]
+    wrong = [key for key, r in store.records.items() if r.get("same_bits") is False]
+    lines += ["", f"Other bits from equal operands: {', '.join(wrong) or 'never'}."]
+    for what in ("failed", "unfit"):
+        if kept := [f"- {key}: {r[what]}" for key, r in store.records.items() if what in r]:
+            lines += ["", f"## {what}", "", *kept]
+    return lines
+
+
+# ---- the program
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=Path, help="build folder")
+    parser.add_argument("--results", required=True, type=Path, help="folder for levels.jsonl, .md and .profile")
+    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
+    parser.add_argument("--precisions", default="dszc", help='some of "sdcz", in this order')
+    parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
+    parser.add_argument("--backend", choices=PLANS, default="cuda")
+    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
+    arguments = parser.parse_args()
+    chosen = arguments.only.split(",")
+    if unknown := set(chosen) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    if set(arguments.precisions) - set("sdcz"):
+        parser.error(f"no such precisions: {arguments.precisions}")
+    plan = PLANS[arguments.backend]
+    arguments.build = arguments.build.resolve()
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    arguments.results = arguments.results.resolve()
+    store = Store(arguments.results / "levels.jsonl", arguments.commit)
+    profile = arguments.results / "levels.profile"
+    with candidates(arguments.build) as found:
+        environment = found["blaslift"]
+        driver = Driver(arguments, plan, environment, store)
+        leaf = leaf_measurements(arguments, plan, found["CPU"]) if "leaf" in chosen else []
+        batches = [batch for part in PARTS if part in chosen for p in arguments.precisions
+                   for batch in batches_of(part, p, plan)]
+        host = host_measurements(arguments, plan, environment) if "host" in chosen else []
+        if arguments.dry_run:
+            rough = [Measurement(batch.key(shape), driver.estimate(batch, shape) +
+                                 START_SECONDS / (1 if batch.alone else len(batch.shapes)), lambda _: {})
+                     for batch in batches for shape in batch.shapes]
+            list_measurements(leaf + rough + host, store)
+            return
+        complete = True
+        for some in ([m for m in leaf if m.key.startswith("leaf/")], [m for m in leaf if m.key.startswith("pred")]):
+            complete = measure_all(some, store, driver.left()) and complete
+            write_profile(store, profile)
+        for batch in batches:
+            driver.measure(batch)
+        if driver.late:
+            print(f"{driver.late} measurements are left for another run: the budget of {arguments.budget:.0f} s is spent")
+        complete = measure_all(host, store, driver.left()) and complete and not driver.late and not driver.failed
+    lines = summary(store, plan)
+    (arguments.results / "levels.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    print("\ncomplete" if complete else "\nnot complete: run the same command again")
+    sys.exit(0 if complete else 1)
+
+
+if __name__ == "__main__":
+    main()

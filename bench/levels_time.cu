@@ -1,0 +1,723 @@
+// Times gemm on operands that lie on the device: through the entry that is shipped, with cuBLAS called directly beside
+// it, in turns.  Links the ordinary BLAS; blaslift has to be preloaded and computes as its environment says.
+//
+//   levels_time [--precision s|d|c|z] [--sizes N|MxNxK,...] [--repetitions R] [--warm W] [--seconds S] [--beta BETA]
+//               [--trans XY] [--check on|off] [--memory on|off] [--warming N]
+//   levels_time --rates [--precision s|d|c|z] [--sizes N,...] [--seconds S]
+//
+// Prints a line of JSON a size.  Of both: median, least and most seconds of up to R repetitions, as many as S seconds
+// allow, yet three at least; A and B, uniform in [-1, 1], are made anew before each, and C, all NaN where it is not
+// read.  W more go before, where S seconds allow, and products of size N once at the start.
+//
+// The check: of the last repetition, eight rows and columns of C beside sums in twice the precision, errors relative to
+// the largest entry seen; that C is finite, that A and B are as they were, and that the last two repetitions, with the
+// same operands, gave the same bits.  Exit status 1 if something is wrong.
+//
+// "held": bytes of device memory that were taken beside the operands, after the last repetition; "peak" with --memory:
+// the most during one more call, seen by a thread that asks all the time.  What the library keeps between calls, its
+// handles and code are in both: compare with a run without levels.
+//
+// --rates, for a profile: flop/s of products by size, one after the other without a pause, bytes/s of a sum of two
+// large blocks, and seconds that an operation takes of itself.  No blaslift needed.
+//
+// Compiled for the host (levels_time_host) everything lies there, and cuBLAS is the BLAS underneath.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "bench/on_device.hpp"
+
+// By the names alone: what they take is given as memory.
+#define BENCH_GEMM(name)                                                                                       \
+  extern "C" void name(const char*, const char*, const int*, const int*, const int*, const void*, const void*, \
+                       const int*, const void*, const int*, const void*, void*, const int*, std::size_t, std::size_t);
+BENCH_GEMM(sgemm_)
+BENCH_GEMM(dgemm_)
+BENCH_GEMM(cgemm_)
+BENCH_GEMM(zgemm_)
+
+namespace bench {
+namespace {
+
+struct Arguments {
+  char precision = 'd', transa = 'N', transb = 'N';
+  std::string sizes = "1024";
+  int repetitions = 9, warm = 1, warming = 2048;
+  double seconds = 1, beta = 0;
+  bool check = true, memory = false, rates = false;
+};
+
+// ---- through the entry
+
+template <class T>
+void gemm(const Call<T>& x) {
+  using R = typename Real<T>::type;
+  const R one[2] = {1, 0}, beta[2] = {static_cast<R>(x.beta), 0};
+  const auto function = std::is_same_v<T, float>            ? sgemm_
+                        : std::is_same_v<T, double>         ? dgemm_
+                        : std::is_same_v<T, Complex<float>> ? cgemm_
+                                                            : zgemm_;
+  function(&x.transa, &x.transb, &x.m, &x.n, &x.k, one, x.A, &x.lda, x.B, &x.ldb, beta, x.C, &x.m, 1, 1);
+}
+
+/// Whoever else computes would take the addresses for its own.
+void require_blaslift() {
+  Dl_info found{};
+  void* entry = dlsym(RTLD_DEFAULT, "dgemm_");
+  if (!entry || !dladdr(entry, &found) || !std::strstr(found.dli_fname, "libblaslift"))
+    throw std::runtime_error("libblaslift.so is not preloaded");
+}
+
+// ---- numbers
+
+BENCH_BOTH inline std::uint64_t mixed(std::uint64_t z) {  // splitmix64
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return z ^ (z >> 31);
+}
+
+/// Makes reals, a function of their place and the seed.
+template <class R>
+struct FillUniform {
+  R* to;
+  std::uint64_t seed;
+  BENCH_BOTH void operator()(index i) const {
+    const std::uint64_t bits = mixed((seed << 40) + (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15u);
+    to[i] = static_cast<R>(static_cast<double>(bits >> 11) * 0x1p-52 - 1);
+  }
+};
+
+template <class R>
+struct Fill {
+  R *to, value;
+  BENCH_BOTH void operator()(index i) const { to[i] = value; }
+};
+
+/// A matrix's elements by two coordinates.
+template <class T>
+struct View {
+  const T* at;
+  index x_step, y_step;
+  bool conjugated;
+  BENCH_BOTH T operator()(index x, index y) const {
+    T value = at[x * x_step + y * y_step];
+    if constexpr (is_complex<T>)
+      if (conjugated) value.im = -value.im;
+    return value;
+  }
+  View swapped() const { return {at, y_step, x_step, conjugated}; }
+};
+
+/// op(X) by row and column, X with `ld`.
+template <class T>
+View<T> view(const T* X, int ld, char op) {
+  if (op == 'N') return {X, 1, ld, false};
+  return {X, ld, 1, op == 'C'};
+}
+
+// ---- sums in higher precision
+
+template <class R>
+struct Sum;
+
+/// Products of singles are exact in double.
+template <>
+struct Sum<float> {
+  double s = 0;
+  BENCH_BOTH void add(float a, float b) { s += static_cast<double>(a) * static_cast<double>(b); }
+  BENCH_BOTH double minus(float x) const { return s - static_cast<double>(x); }
+};
+
+/// Double-double: Dekker's and Knuth's exact products and sums.
+template <>
+struct Sum<double> {
+  double high = 0, low = 0;
+  BENCH_BOTH void add(double a, double b) {
+    const double product = rounded_product(a, b), product_low = fused(a, b, -product);
+    const double sum = high + product, part = sum - high;
+    const double sum_low = (high - (sum - part)) + (product - part);
+    const double rest = low + (sum_low + product_low);
+    high = sum + rest;
+    low = rest - (high - sum);
+  }
+  BENCH_BOTH double minus(double x) const { return (high - x) + low; }
+};
+
+template <class T>
+struct WideSum {
+  Sum<T> s;
+  BENCH_BOTH void add(T a, T b) { s.add(a, b); }
+  BENCH_BOTH double distance(T x) const { return fabs(s.minus(x)); }
+};
+template <class R>
+struct WideSum<Complex<R>> {
+  Sum<R> re, im;
+  BENCH_BOTH void add(Complex<R> a, Complex<R> b) {
+    re.add(a.re, b.re);
+    re.add(-a.im, b.im);
+    im.add(a.re, b.im);
+    im.add(a.im, b.re);
+  }
+  BENCH_BOTH double distance(Complex<R> x) const { return hypot(re.minus(x.re), im.minus(x.im)); }
+};
+
+// ---- samples
+
+constexpr int sampled = 8;
+constexpr double no_number = 1e99;  // JSON has no infinity
+
+/// The first, the last, and some between: where blocks meet is anywhere.
+struct Places {
+  index at[sampled];
+};
+Places places(index count, std::uint64_t seed) {
+  Places p{{0, count - 1}};
+  for (int s = 2; s < sampled; ++s)
+    p.at[s] = static_cast<index>(mixed(seed * 64 + static_cast<std::uint64_t>(s)) % static_cast<std::uint64_t>(count));
+  return p;
+}
+
+/// Copies the sampled rows of `from`, one entry of each after the other.
+template <class T>
+struct Gather {
+  View<T> from;
+  Places rows;
+  T* to;
+  BENCH_BOTH void operator()(index y) const {
+    for (int s = 0; s < sampled; ++s) to[s + y * sampled] = from(rows.at[s], y);
+  }
+};
+
+struct Finding {
+  double ours, others, size;  ///< largest errors, largest entry
+};
+
+BENCH_BOTH inline void take_larger(double& most, double x) {
+  if (!(x < no_number)) x = no_number;
+  if (x > most) most = x;
+}
+
+/// Entry y of each sampled row of C: sum over l of fixed(row, l) * moving(l, y), plus what there was.  A column of C is
+/// a row of its transpose, with A and B in each other's place.
+template <class T>
+struct Compare {
+  View<T> moving;
+  index k;
+  const T *fixed, *before;
+  typename Real<T>::type beta;
+  const T *ours, *others;
+  Finding* found;
+  BENCH_BOTH void operator()(index y) const {
+    WideSum<T> sums[sampled];
+    for (index l = 0; l < k; ++l) {
+      const T b = moving(l, y);
+      for (int s = 0; s < sampled; ++s) sums[s].add(fixed[s + l * sampled], b);
+    }
+    Finding finding{};
+    for (int s = 0; s < sampled; ++s) {
+      const index i = s + y * sampled;
+      if (beta != 0) {
+        sums[s].add(T{beta}, before[i]);
+      }
+      take_larger(finding.ours, sums[s].distance(ours[i]));
+      take_larger(finding.others, sums[s].distance(others[i]));
+      take_larger(finding.size, sums[s].distance(T{}));
+    }
+    found[y] = finding;
+  }
+};
+
+/// The rows or the columns of C that are looked at.
+template <class T>
+class Samples {
+ public:
+  /// @param C        k and all places as in Compare; a view of C, transposed for columns
+  Samples(const View<T>& fixed, const View<T>& moving, const View<T>& C, index rows, index cols, index k,
+          std::uint64_t seed)
+      : fixed_from_(fixed),
+        moving_(moving),
+        c_(C),
+        rows_(places(rows, seed)),
+        cols_(cols),
+        k_(k),
+        fixed_(sampled * k),
+        before_(sampled * cols),
+        ours_(sampled * cols),
+        others_(sampled * cols),
+        found_(cols) {}
+
+  void take_before() { take(before_); }
+  void take_ours() { take(ours_); }
+  void take_others() { take(others_); }
+
+  Finding compare(double beta) {
+    for_each(k_, Gather<T>{fixed_from_, rows_, fixed_.get()});
+    for_each(cols_, Compare<T>{moving_, k_, fixed_.get(), before_.get(), static_cast<typename Real<T>::type>(beta),
+                               ours_.get(), others_.get(), found_.get()});
+    finish();
+    std::vector<Finding> found(static_cast<std::size_t>(cols_));
+    bring(found.data(), found_.get(), found_.bytes());
+    Finding worst{};
+    for (const Finding& f : found)
+      take_larger(worst.ours, f.ours), take_larger(worst.others, f.others), take_larger(worst.size, f.size);
+    return worst;
+  }
+
+ private:
+  void take(const Array<T>& to) {
+    for_each(cols_, Gather<T>{c_, rows_, to.get()});
+    finish();
+  }
+
+  View<T> fixed_from_, moving_, c_;
+  Places rows_;
+  index cols_, k_;
+  Array<T> fixed_, before_, ours_, others_;
+  Array<Finding> found_;
+};
+
+// ---- all bits
+
+struct Digest {
+  std::uint64_t bits, not_finite;
+};
+
+/// One of `parts` parts of it; sums do not depend on the order.
+template <class R>
+struct DigestPart {
+  const R* from;
+  index count, parts;
+  Digest* to;
+  BENCH_BOTH void operator()(index part) const {
+    using Bits = std::conditional_t<sizeof(R) == 4, std::uint32_t, std::uint64_t>;
+    Digest d{};
+    for (index i = part; i < count; i += parts) {
+      const R x = from[i];
+      Bits bits = 0;
+      memcpy(&bits, &x, sizeof bits);
+      d.bits += mixed(bits + (static_cast<std::uint64_t>(i) + 1) * 0x9e3779b97f4a7c15u);
+      if (!(x - x == 0)) ++d.not_finite;
+    }
+    to[part] = d;
+  }
+};
+
+template <class T>
+Digest digest(const Array<T>& x) {
+  using R = typename Real<T>::type;
+  constexpr index parts = 1 << 17;
+  const Array<Digest> on_device(parts);
+  for_each(parts, DigestPart<R>{reinterpret_cast<const R*>(x.get()),
+                                x.count() * static_cast<index>(sizeof(T) / sizeof(R)), parts, on_device.get()});
+  finish();
+  std::vector<Digest> all(parts);
+  bring(all.data(), on_device.get(), on_device.bytes());
+  Digest sum{};
+  for (const Digest& d : all) sum.bits += d.bits, sum.not_finite += d.not_finite;
+  return sum;
+}
+
+// ---- times
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+struct Times {
+  std::vector<double> seconds;
+  Digest bits[2]{};  ///< of C after the last two
+  double middle() const { return median(seconds); }
+  double least() const { return *std::min_element(seconds.begin(), seconds.end()); }
+  double most() const { return *std::max_element(seconds.begin(), seconds.end()); }
+  bool repeats() const { return bits[0].bits == bits[1].bits; }
+};
+
+std::string in_json(const char* name, const Times& t, double flops) {
+  char text[256];
+  std::snprintf(text, sizeof text,
+                "\"%s\": {\"seconds\": %.7f, \"least\": %.7f, \"most\": %.7f, \"spread\": %.4f, \"tflops\": %.3f}",
+                name, t.middle(), t.least(), t.most(), (t.most() - t.least()) / t.middle(), 1e-12 * flops / t.middle());
+  return text;
+}
+
+/// The least free memory while it lives.
+class Watch {
+ public:
+  Watch()
+      : thread_([this] {
+          while (!ended_.load(std::memory_order_relaxed)) {
+            look();
+            std::this_thread::sleep_for(std::chrono::microseconds(500));
+          }
+        }) {}
+  std::size_t end() {
+    ended_ = true;
+    thread_.join();
+    look();
+    return least_;
+  }
+
+ private:
+  void look() { least_ = std::min(least_, bytes_free()); }
+  std::size_t least_ = std::numeric_limits<std::size_t>::max();
+  std::atomic<bool> ended_{false};
+  std::thread thread_;
+};
+
+// ---- one size
+
+/// What stays the same from size to size.
+struct Session {
+  Other other;
+  std::size_t free_at_start = 0;  ///< with nothing of ours or of blaslift's there
+  double rate = 1e9;              ///< flop/s, roughly: how many repetitions fit into the time
+};
+
+template <class T>
+class Problem {
+  using R = typename Real<T>::type;
+  static constexpr index reals = sizeof(T) / sizeof(R);
+
+ public:
+  Problem(Session& session, const Arguments& arguments, int m, int n, int k)
+      : session_(session),
+        arguments_(arguments),
+        free_before_(bytes_free()),
+        A_(static_cast<index>(m) * k),
+        B_(static_cast<index>(k) * n),
+        C_(static_cast<index>(m) * n),
+        call_{arguments.transa,
+              arguments.transb,
+              m,
+              n,
+              k,
+              A_.get(),
+              arguments.transa == 'N' ? m : k,
+              B_.get(),
+              arguments.transb == 'N' ? k : n,
+              arguments.beta,
+              C_.get()} {
+    if (!arguments.check) return;
+    const View<T> a = view(call_.A, call_.lda, call_.transa), b = view(call_.B, call_.ldb, call_.transb),
+                  c = view<T>(call_.C, m, 'N');
+    rows_ = std::make_unique<Samples<T>>(a, b, c, m, n, k, 1);
+    cols_ = std::make_unique<Samples<T>>(b.swapped(), a.swapped(), c.swapped(), n, m, k, 2);
+  }
+
+  /// The time of it is not told, only what else is learnt.
+  void warm(int times) {
+    for (int i = 0; i < times; ++i) session_.rate = flops() / (0.5 * (run_ours(2) + run_other(2)));
+  }
+
+  /// Prints a line; false if something is wrong.
+  bool measure() {
+    const std::size_t operands = free_before_ - bytes_free();
+    const double pair = 2 * flops() / session_.rate;
+    if (arguments_.warm * pair <= arguments_.seconds) warm(arguments_.warm);
+    const double fit = arguments_.seconds * session_.rate / (2 * flops());
+    const int least = std::min(3, arguments_.repetitions),
+              count = std::clamp(static_cast<int>(std::min(fit, 1e6)), least, arguments_.repetitions);
+    Times ours, others;
+    bool kept = true;
+    for (int r = 0; r < count; ++r) {
+      const bool last = r == count - 1, compared = arguments_.check && r >= count - 2;
+      const std::uint64_t seed = r >= count - 2 ? 1 : static_cast<std::uint64_t>(r) + 2;
+      ours.seconds.push_back(run_ours(seed));
+      if (compared) ours.bits[r - (count - 2)] = digest(C_);
+      if (compared && last) {
+        rows_->take_ours(), cols_->take_ours();
+        const Digest a = digest(A_), b = digest(B_);
+        fill_inputs(seed);
+        kept = a.bits == digest(A_).bits && b.bits == digest(B_).bits;
+      }
+      others.seconds.push_back(run_other(seed));
+      if (compared) others.bits[r - (count - 2)] = digest(C_);
+      if (compared && last) rows_->take_others(), cols_->take_others();
+    }
+    session_.rate = flops() / others.middle();
+    const std::size_t held = beside(operands, bytes_free());
+    std::size_t peak = 0;
+    int calls = calls_;
+    if (arguments_.memory) {
+      fill(1);
+      Watch watch;
+      gemm(call_);
+      peak = beside(operands, watch.end());
+      ++calls;
+    }
+
+    std::string line = "{\"precision\": \"" + std::string(1, arguments_.precision) + "\"";
+    char text[512];
+    std::snprintf(text, sizeof text,
+                  ", \"m\": %d, \"n\": %d, \"k\": %d, \"beta\": %g, \"trans\": \"%c%c\", \"repetitions\": %d, "
+                  "\"calls\": %d, ",
+                  call_.m, call_.n, call_.k, call_.beta, call_.transa, call_.transb, count, calls);
+    line += text + in_json("ours", ours, flops()) + ", " + in_json("cublas", others, flops());
+    std::snprintf(text, sizeof text, ", \"speedup\": %.4f, \"held\": %zu", others.middle() / ours.middle(), held);
+    line += text;
+    if (arguments_.memory) line += ", \"peak\": " + std::to_string(peak);
+    const bool right = !arguments_.check || add_check(line, ours, others, kept, count);
+    std::printf("%s}\n", line.c_str());
+    std::fflush(stdout);
+    return right;
+  }
+
+ private:
+  double flops() const { return (is_complex<T> ? 8.0 : 2.0) * call_.m * call_.n * call_.k; }
+
+  static void fill_uniform(const Array<T>& x, std::uint64_t seed) {
+    for_each(x.count() * reals, FillUniform<R>{reinterpret_cast<R*>(x.get()), seed});
+  }
+  void fill_inputs(std::uint64_t seed) {
+    fill_uniform(A_, 3 * seed);
+    fill_uniform(B_, 3 * seed + 1);
+    finish();
+  }
+  void fill(std::uint64_t seed) {
+    if (arguments_.beta == 0)
+      for_each(C_.count() * reals, Fill<R>{reinterpret_cast<R*>(C_.get()), std::numeric_limits<R>::quiet_NaN()});
+    else
+      fill_uniform(C_, 3 * seed + 2);
+    fill_inputs(seed);
+    if (arguments_.check && arguments_.beta != 0) rows_->take_before(), cols_->take_before();
+  }
+
+  double run_ours(std::uint64_t seed) {
+    fill(seed);
+    ++calls_;
+    const double start = now();
+    gemm(call_);
+    const double seconds = now() - start;
+    finish();
+    return seconds;
+  }
+  double run_other(std::uint64_t seed) {
+    fill(seed);
+    const double start = now();
+    session_.other.gemm(call_);
+    session_.other.wait();
+    return now() - start;
+  }
+
+  std::size_t beside(std::size_t operands, std::size_t free) const {
+    const std::size_t taken = session_.free_at_start - std::min(session_.free_at_start, free);
+    return taken - std::min(taken, operands);
+  }
+
+  /// A wrong block is off by about the largest entry.  The bound is far below that and far above what was ever seen.
+  bool add_check(std::string& line, const Times& ours, const Times& others, bool kept, int count) {
+    const Finding rows = rows_->compare(arguments_.beta), cols = cols_->compare(arguments_.beta);
+    const double size = std::max(rows.size, cols.size), error = std::max(rows.ours, cols.ours) / size,
+                 other_error = std::max(rows.others, cols.others) / size;
+    const double bound = 8.0 * std::numeric_limits<R>::epsilon() * std::max(call_.k, 64);
+    const std::uint64_t not_finite = ours.bits[1].not_finite;
+    const bool repeats = count < 2 || ours.repeats();
+    const bool right = error <= bound && not_finite == 0 && kept && repeats;
+    const auto truth = [](bool x) { return x ? "true" : "false"; };
+    char text[512];
+    std::snprintf(
+        text, sizeof text,
+        ", \"error\": %.3g, \"cublas_error\": %.3g, \"bound\": %.3g, \"largest\": %.4g, \"not_finite\": %llu, "
+        "\"inputs_kept\": %s, \"same_bits\": %s, \"cublas_same_bits\": %s, \"bits\": \"%016llx\", \"right\": %s",
+        std::min(error, no_number), std::min(other_error, no_number), bound, size,
+        static_cast<unsigned long long>(not_finite), truth(kept), truth(repeats), truth(count < 2 || others.repeats()),
+        static_cast<unsigned long long>(ours.bits[1].bits), truth(right));
+    line += text;
+    return right;
+  }
+
+  Session& session_;
+  const Arguments& arguments_;
+  std::size_t free_before_;
+  Array<T> A_, B_, C_;
+  Call<T> call_;
+  std::unique_ptr<Samples<T>> rows_, cols_;
+  int calls_ = 0;
+};
+
+// ---- rates
+
+/// z := x + y, sixteen bytes at a time.
+struct Add {
+  const Complex<double>*x, *y;
+  Complex<double>* z;
+  BENCH_BOTH void operator()(index i) const { z[i] = {x[i].re + y[i].re, x[i].im + y[i].im}; }
+};
+
+/// Seconds of one of them, started one after the other without waiting: the median of a few rounds.
+template <class Start, class Wait>
+double seconds_each(double budget, const Start& start, const Wait& wait) {
+  constexpr double round_seconds = 0.02;
+  const auto round = [&](int count) {
+    const double begin = now();
+    for (int i = 0; i < count; ++i) start();
+    wait();
+    return (now() - begin) / count;
+  };
+  round(1);
+  const int count = std::clamp(static_cast<int>(round_seconds / round(3)), 1, 1000);
+  std::vector<double> times;
+  const double begin = now();
+  while (times.size() < 3 || (times.size() < 15 && now() - begin < budget)) times.push_back(round(count));
+  return median(times);
+}
+
+template <class T>
+void leaf_rate(Session& session, const Arguments& arguments, int n) {
+  using R = typename Real<T>::type;
+  const index count = static_cast<index>(n) * n;
+  const Array<T> A(count), B(count), C(count);
+  for (const Array<T>* x : {&A, &B, &C})
+    for_each(count * static_cast<index>(sizeof(T) / sizeof(R)), FillUniform<R>{reinterpret_cast<R*>(x->get()), 1});
+  finish();
+  const Call<T> call{'N', 'N', n, n, n, A.get(), n, B.get(), n, 0, C.get()};
+  const double seconds = seconds_each(
+      arguments.seconds, [&] { session.other.gemm(call); }, [&] { session.other.wait(); });
+  const double flops = (is_complex<T> ? 8.0 : 2.0) * n * n * n;
+  std::printf("{\"what\": \"leaf\", \"precision\": \"%c\", \"size\": %d, \"seconds\": %.4g, \"rate\": %.5g}\n",
+              arguments.precision, n, seconds, flops / seconds);
+  std::fflush(stdout);
+}
+
+void pass_rate(const Arguments& arguments, std::size_t bytes) {
+  const auto count = static_cast<index>(bytes / sizeof(Complex<double>));
+  const Array<Complex<double>> x(count), y(count), z(count);
+  for (const auto* block : {&x, &y, &z})
+    for_each(2 * count, FillUniform<double>{reinterpret_cast<double*>(block->get()), 1});
+  finish();
+  const auto seconds = [&](index some) {
+    return seconds_each(
+        arguments.seconds,
+        [&] {
+          for_each(some, Add{x.get(), y.get(), z.get()});
+        },
+        [] { finish(); });
+  };
+  const double large = seconds(count), small = seconds(256);
+  std::printf("{\"what\": \"passes\", \"rate\": %.5g, \"step_seconds\": %.4g}\n",
+              3.0 * static_cast<double>(bytes) / large, small);
+  std::fflush(stdout);
+}
+
+// ---- the program
+
+template <class T>
+bool run(const Arguments& arguments) {
+  struct Size {
+    int m, n, k;
+  };
+  std::vector<Size> sizes;
+  for (std::string rest = arguments.sizes; !rest.empty();) {
+    const std::string word = rest.substr(0, rest.find(','));
+    rest.erase(0, word.size() + 1);
+    Size s{};
+    if (std::sscanf(word.c_str(), "%dx%dx%d", &s.m, &s.n, &s.k) != 3) s.m = s.n = s.k = std::atoi(word.c_str());
+    if (std::min({s.m, s.n, s.k}) < 1) throw std::runtime_error(word + " is neither N nor MxNxK");
+    sizes.push_back(s);
+  }
+
+  if (!arguments.rates) require_blaslift();
+  Session session;
+  if (arguments.rates) {
+#ifdef __CUDACC__
+    pass_rate(arguments, std::size_t{1} << 30);
+#else
+    pass_rate(arguments, std::size_t{32} << 20);
+#endif
+    for (const Size& s : sizes) leaf_rate<T>(session, arguments, s.n);
+    return true;
+  }
+
+  Arguments warming = arguments;
+  warming.check = false;
+  const int n = arguments.warming;
+  {  // cuBLAS takes what it takes before memory is looked at
+    const Array<T> x(3 * static_cast<index>(n) * n);
+    const Call<T> call{'N', 'N', n, n, n, x.get(), n, x.get() + x.count() / 3, n, 0, x.get() + x.count() / 3 * 2};
+    session.other.gemm(call);
+    session.other.wait();
+  }
+  session.free_at_start = bytes_free();
+  Problem<T>(session, warming, n, n, n).warm(2);
+  bool right = true;
+  for (const Size& s : sizes) right = Problem<T>(session, arguments, s.m, s.n, s.k).measure() && right;
+  return right;
+}
+
+Arguments parse(char** words) {
+  Arguments a;
+  for (++words; *words; ++words) {
+    const std::string option = *words;
+    if (option == "--rates") {
+      a.rates = true;
+      continue;
+    }
+    if (!*++words) throw std::runtime_error(option + " has no value");
+    const std::string value = *words;
+    const auto one_of = [&](const char* letters, std::size_t at) {
+      if (value.size() <= at || !std::strchr(letters, value[at])) throw std::runtime_error(option + " " + value);
+      return value[at];
+    };
+    const auto number = [&](double least) {
+      const double x = std::atof(value.c_str());
+      if (!(x >= least)) throw std::runtime_error(option + " " + value);
+      return x;
+    };
+    const auto on = [&] {
+      if (value != "on" && value != "off") throw std::runtime_error(option + " " + value);
+      return value == "on";
+    };
+    if (option == "--precision")
+      a.precision = one_of("sdcz", 0);
+    else if (option == "--sizes")
+      a.sizes = value;
+    else if (option == "--repetitions")
+      a.repetitions = static_cast<int>(number(1));
+    else if (option == "--warm")
+      a.warm = static_cast<int>(number(0));
+    else if (option == "--warming")
+      a.warming = static_cast<int>(number(1));
+    else if (option == "--seconds")
+      a.seconds = number(0);
+    else if (option == "--beta")
+      a.beta = std::atof(value.c_str());
+    else if (option == "--trans")
+      a.transa = one_of("NTC", 0), a.transb = one_of("NTC", 1);
+    else if (option == "--check")
+      a.check = on();
+    else if (option == "--memory")
+      a.memory = on();
+    else
+      throw std::runtime_error("no such option: " + option);
+  }
+  return a;
+}
+
+}  // namespace
+}  // namespace bench
+
+int main(int, char** argv) {
+  using namespace bench;
+  try {
+    const Arguments a = parse(argv);
+    const bool right = a.precision == 's'   ? run<float>(a)
+                       : a.precision == 'd' ? run<double>(a)
+                       : a.precision == 'c' ? run<Complex<float>>(a)
+                                            : run<Complex<double>>(a);
+    if (!right) std::fprintf(stderr, "levels_time: a result is wrong: see \"right\"\n");
+    return right ? 0 : 1;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "levels_time: %s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,65 @@
+// What the estimator makes of a profile, for comparison with what is measured; needs no device.
+//
+//   predicted_levels PROFILE s|d|c|z N|MxNxK ...
+//
+// Prints a line of JSON a size: predicted seconds without levels and with 1 to 4 of them (null: the size has no tile
+// for so many), of tiles as large as fit, and what the estimator would do; then the size from which on squares get
+// levels.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include "impl/estimator.hpp"
+#include "impl/profile.hpp"
+
+int main(int argc, char** argv) {
+  using namespace blaslift;
+  const char* letters = "sdcz";
+  const char* letter = argc > 3 && *argv[2] ? std::strchr(letters, *argv[2]) : nullptr;
+  if (!letter) {
+    std::fprintf(stderr, "usage: predicted_levels PROFILE s|d|c|z N|MxNxK ...\n");
+    return 2;
+  }
+  const auto precision = static_cast<Precision>(letter - letters);
+  Profile profile = built_in_profile("");
+  std::string problem;
+  if (!read_profile(argv[1], profile, problem) || !problem.empty()) {
+    std::fprintf(stderr, "predicted_levels: %s: %s\n", argv[1], problem.empty() ? "cannot be read" : problem.c_str());
+    return 1;
+  }
+  strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
+  for (const Profile::LeafRate* leaf = profile.leaf_rate[letter - letters]; leaf->size > 0; ++leaf)
+    rates.product.push_back({leaf->size, leaf->rate});
+  if (const std::string fault = strassen::check(rates); rates.product.empty() || !fault.empty()) {
+    std::fprintf(stderr, "predicted_levels: %s: no leaf rates of use. %s\n", argv[1], fault.c_str());
+    return 1;
+  }
+  const strassen::Tuning tuning;
+  const strassen::Estimator estimator(strassen::Model::ours, precision, {.rates = rates}, tuning);
+  for (int i = 3; i < argc; ++i) {
+    long long m = 0, n = 0, k = 0;
+    if (std::sscanf(argv[i], "%lldx%lldx%lld", &m, &n, &k) != 3) m = n = k = std::atoll(argv[i]);
+    if (std::min({m, n, k}) < 1) {
+      std::fprintf(stderr, "predicted_levels: %s is neither N nor MxNxK\n", argv[i]);
+      return 2;
+    }
+    const strassen::Shape shape{m, n, k};
+    std::printf(
+        "{\"what\": \"predicted\", \"precision\": \"%c\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"seconds\": [",
+        *letter, m, n, k);
+    for (int level = 0; level <= tuning.max_level; ++level) {
+      const long long unit = tuning.alignment << level, tile = level ? std::min({m, n, k}) / unit * unit : 0;
+      if (level && !tile)
+        std::printf(", null");
+      else
+        std::printf("%s%.6g", level ? ", " : "", estimator.seconds(shape, level, tile));
+    }
+    const strassen::Choice choice = estimator.estimate(shape);
+    std::printf("], \"level\": %d, \"tile\": %lld, \"chosen\": %.6g}\n", choice.level,
+                static_cast<long long>(choice.tile), choice.seconds);
+  }
+  const auto crossover = estimator.crossover();
+  std::printf("{\"what\": \"crossover\", \"precision\": \"%c\", \"size\": %.6g}\n", *letter, crossover.value_or(0));
+}

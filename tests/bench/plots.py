@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""bench/plot_levels.py makes its pictures from a results file, and finds where curves cross.
+
+The results are made up: levels lose below a size and win above it, each a little later than the one before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+BENCH = Path(__file__).resolve().parent.parent.parent / "bench"
+SIZES = [1024, 2048, 4096, 8192, 16384]
+CROSSING = 6144
+"""Between 4,096 and 8,192, where one level is made to be as fast as none."""
+
+
+def speedup(n: int, level: int) -> float:
+    """A straight line in n through 1 at the crossing of that level."""
+    return 1 + 0.1 * (n - CROSSING * level) / 16384 if level else 0.99
+
+
+def records(commit: str) -> list[dict]:
+    made = []
+
+    def add(key: str, **values) -> None:
+        made.append({"key": key, "commit": commit, "date": "2026-01-01", "machine": "none"} | values)
+
+    for n in SIZES:
+        for setting in ("off", "1", "2", "3", "4"):
+            add(f"fused/d/{setting}/{n}", speedup=speedup(n, int(setting) if setting != "off" else 0))
+        add(f"auto/d/auto/{n}", speedup=max(0.99, speedup(n, 1)), level=1)
+        for method in ("absorbed", "rum", "rum:2", "lai", "high_level", "fused:2"):
+            add(f"methods/d/1:{method}/{n}", speedup=speedup(n, 1) - 0.05)
+    add("fused/d/1/32768", unfit="no room")
+    add("fused/d/2/32768", failed="wrong")
+    add("shapes/d/auto/100x200x300", speedup=5.0)
+    add("predicted/d", crossover=CROSSING + 100,
+        sizes=[{"m": n, "n": n, "k": n, "level": 1, "seconds": [1, *(1 / speedup(n, i) for i in range(1, 4)), None]}
+               for n in SIZES])
+    return made
+
+
+def crossovers_hold() -> None:
+    crossover = importlib.import_module("plot_levels").crossover
+    assert abs(crossover([(n, speedup(n, 1)) for n in SIZES]) - CROSSING) < 1e-6
+    assert crossover([(1, 0.5), (2, 0.9)]) is None
+    assert crossover([(1, 1.5), (2, 1.9)]) == 1
+    assert crossover([(1, 1.5), (2, 0.75), (3, 1.25)]) == 2.5  # the last one
+    assert crossover([(1, 0.5), (2, 1.5), (3, 0.9)]) is None
+    assert crossover([]) is None
+
+
+def pictures_are_made(gnuplot: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        results, out = Path(folder, "levels.jsonl"), Path(folder, "docs")
+        older = [r | {"speedup": 9.0} for r in records("older") if "speedup" in r]
+        results.write_text("".join(json.dumps(r) + "\n" for r in older + records("newer")))
+        done = subprocess.run([sys.executable, BENCH / "plot_levels.py", results, "--out", out, "--gnuplot", gnuplot],
+                              capture_output=True, text=True, check=False)
+        print(done.stdout + done.stderr)
+        assert done.returncode == 0, done.returncode
+        assert not done.stderr, "gnuplot complained"
+        assert f"from about {CROSSING} on, measured" in done.stdout
+        assert f"from about {CROSSING + 100} on, predicted" in done.stdout
+        legends = {
+            "levels-d": ["no level", "1 level", "4 levels", "automatic"],
+            "levels-methods-d": ["absorbed", "rum, two streams", "fused"],
+            "levels-predicted-d": ["1 level", "3 levels"],
+        }
+        assert {path.stem for path in out.iterdir()} == set(legends), "other pictures than expected"
+        for name, words in legends.items():
+            text = (out / f"{name}.svg").read_text()
+            shown = " ".join(ElementTree.fromstring(text).itertext())
+            for word in [*words, "times faster than cuBLAS", "16,384"]:
+                assert word in shown, f"{name}.svg does not say {word}"
+            assert "32,768" not in shown, f"{name}.svg shows what has failed"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--gnuplot", default="gnuplot")
+    arguments = parser.parse_args()
+    sys.path.insert(0, str(BENCH))
+    crossovers_hold()
+    if not shutil.which(arguments.gnuplot):
+        print("SKIPPED: no gnuplot; only the crossovers were tested")
+        sys.exit(77)
+    pictures_are_made(arguments.gnuplot)
+
+
+if __name__ == "__main__":
+    main()
