@@ -1,6 +1,7 @@
 #include "impl/decision.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 
 namespace blaslift {
@@ -19,14 +20,21 @@ namespace {
 /// How levels would compute the product; level 0: they would not.
 strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy) {
   const strassen::Shape shape{p.m, p.n, p.k, p.beta_zero};
-  if (policy.levels < 0) return facts.estimator ? facts.estimator->estimate(shape) : strassen::Choice{};
-  // As many as asked for, of tiles as large as fit.
-  const index smallest = std::min({p.m, p.n, p.k});
-  int level = policy.levels;
-  while (smallest >> level == 0) --level;
-  const index tile = smallest >> level << level;
-  const double classical = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
-  return {level, level > 0 ? tile : 0, classical};
+  strassen::Choice choice{};
+  if (policy.levels < 0) {
+    if (facts.estimator) choice = facts.estimator->estimate(shape);
+  } else {
+    // As many as asked for, of tiles as large as fit.
+    const index smallest = std::min({p.m, p.n, p.k});
+    choice.level = policy.levels;
+    while (smallest >> choice.level == 0) --choice.level;
+    choice.tile = smallest >> choice.level << choice.level;
+    choice.seconds = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
+  }
+  if (choice.level == 0) return {};
+  const auto tiles = [&](index size) { return static_cast<double>(size / choice.tile); };
+  const double leaves = tiles(p.m) * tiles(p.n) * tiles(p.k) * std::pow(7.0, choice.level);
+  return leaves <= most_leaves ? choice : strassen::Choice{};
 }
 
 /// Seconds of a product by levels between its transfers: of the outermost level's seven products (strassen::fused) the
@@ -55,11 +63,15 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   d.cpu_seconds = p.flops() / (policy.fixed ? facts.profile->cpu_rate[precision] : facts.cpu_rate);
   const auto on_device = [&](double spared) {
     const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
-                 out = p.bytes_out() / facts.profile->out_rate;
+                 out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
     // Transfers and products overlap, but for the first panels in and the last pieces out.
-    const double moving = in + out, computing = p.flops() / facts.profile->gemm_rate[precision];
+    const double moving = in + out, computing = facts.estimator && policy.levels < 0
+                                                    ? facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
+                                                    : p.flops() / facts.profile->gemm_rate[precision];
     double seconds = std::max(moving, computing) + std::min(moving, computing) / 8;
     const strassen::Choice choice = levels_for(p, facts, policy);
+    d.levels = 0;
+    d.tile = 0;
     if (choice.level > 0) {
       const double with_levels = streamed(choice.seconds, in, out);
       if (policy.levels > 0 || with_levels < seconds) {

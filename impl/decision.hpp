@@ -56,7 +56,8 @@ struct Facts {
   double missed_seconds;  ///< what staying on the CPU has cost so far, by prediction
   bool forked, exiting;
   bool device_memory = false;  ///< the CPU cannot read the operands
-  double spared = 0;           ///< bytes in that need not move: valid copies are on the device
+  double spared = 0;           ///< bytes in that need not move: they, or valid copies, are on the device
+  bool result_stays = false;   ///< C is the program's own device memory: nothing moves out
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
@@ -81,6 +82,9 @@ struct Decision {
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }
 };
+
+/// Steps of a schedule by levels, about: beyond, planning would take longer than it could save.
+inline constexpr double most_leaves = 50000;
 
 /// Products of m * n * k below this stay on the CPU unseen: even a CPU of 2 Tflop/s needs no longer for them than a
 /// device call's latency.  Power of two: n = 256.

@@ -159,6 +159,13 @@ class Operands {
         bytes += x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared;
     return bytes;
   }
+  /// Bytes that are read where they are, in device memory of the program's.
+  double in_place() const {
+    double bytes = 0;
+    for (const Operand* x : {&a, &b, &c})
+      if (x->reads && x->place == Place::on_a_device) bytes += x->stored.bytes();
+    return bytes;
+  }
   bool in_device_memory() const {
     return a.place == Place::on_a_device || b.place == Place::on_a_device || c.place == Place::on_a_device;
   }
@@ -184,7 +191,11 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   if (facts.device != DeviceState::ready || settled) return decision;
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
-  if (facts.device_memory) return decide(product, facts, policy);
+  if (facts.device_memory) {
+    facts.spared = operands.in_place();
+    facts.result_stays = operands.c.place == Place::on_a_device;
+    return decide(product, facts, policy);
+  }
   if (!copies_matter(product, facts, policy, decision)) return decision;
   operands.look();
   facts.spared = operands.spared();
@@ -332,6 +343,12 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
       const double bytes_in = done.outcome.bytes_in;
       done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
       done.outcome.bytes_in += bytes_in;
+    }
+    // Without levels less memory will do: none, where all operands are in device memory.
+    if (done.outcome.status == Status::no_memory && done.outcome.untouched() && done.schedule.depth > 0) {
+      how.levels = 0;
+      operands.spoil_result();
+      done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
     }
     if (done.outcome.status == Status::no_memory && done.outcome.untouched() && operands.any_hold()) {
       operands.close(false);
