@@ -19,8 +19,6 @@ struct Range {
       smallest = std::min(smallest, static_cast<double>(x));
     }
   }
-  /// Rows of zeros among others count: they have to stay zeros.
-  bool even() const { return smallest * scale_range >= largest; }
 };
 
 }  // namespace
@@ -38,7 +36,8 @@ Verdict judge(const Findings<R>& f, int levels, double alpha) {
   const double log_products = log_a + log_b + std::log2(k) + 3.0 * levels + std::max(0.0, std::log2(alpha));
   if (std::max({log_a, log_b, log_products}) + margin >= std::numeric_limits<R>::max_exponent)
     return Verdict::may_overflow;
-  if (!a.even() || !b.even()) return Verdict::badly_scaled;
+  // The smallest row meets the smallest column.  One of zeros counts: it has to stay one.
+  if (a.smallest / a.largest * (b.smallest / b.largest) * scale_range < 1) return Verdict::badly_scaled;
   // Large columns of A that meet small rows of B: the largest terms are small beside max|A| max|B|.
   double largest_term = 0;
   for (std::size_t p = 0; p < f.a_cols.size(); ++p)

@@ -24,8 +24,9 @@ struct Findings {
   std::span<const R> a_rows, a_cols, b_rows, b_cols;
 };
 
-/// What is this many times smaller than the largest may be lost: of a single-precision number's seven digits four stay.
-inline constexpr double scale_range = 1024;
+/// How many times smaller than max|A| max|B| the scale of a row times that of a column may be.  Elements there lose as
+/// much of their accuracy: at four levels, of a single-precision number's seven digits three stay.
+inline constexpr double scale_range = 256;
 
 /// @param levels  on top of each other
 /// @param alpha   its magnitude, not zero

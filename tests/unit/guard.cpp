@@ -88,9 +88,12 @@ TYPED_TEST(Guard, SumsThatMightOverflowAreNot) {
 
 TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
   using R = TypeParam;
-  const auto small = static_cast<R>(1 / (2 * scale_range)), fair = static_cast<R>(2 / scale_range);
+  const auto small = static_cast<R>(0.5 / scale_range), fair = static_cast<R>(2 / scale_range);
+  Case<R> even;
+  even.a_rows = {1, 1, 1};
+  even.b_cols = {1, 1, 1, 1};
   for (std::size_t i = 0; i < 3; ++i) {
-    Case<R> c;
+    Case<R> c = even;
     c.a_rows[i] = fair;
     EXPECT_EQ(c.verdict(), Verdict::sound);
     for (const R x : {small, R(0)}) {  // a row of zeros stays one only classically
@@ -99,9 +102,18 @@ TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
     }
   }
   for (std::size_t j = 0; j < 4; ++j) {
-    Case<R> c;
+    Case<R> c = even;
+    c.b_cols[j] = fair;
+    EXPECT_EQ(c.verdict(), Verdict::sound);
     c.b_cols[j] = small;
     EXPECT_EQ(c.verdict(), Verdict::badly_scaled);
+  }
+  {  // each would do, but they meet
+    Case<R> c = even;
+    c.a_rows[1] = c.b_cols[2] = fair;
+    EXPECT_EQ(c.verdict(), Verdict::badly_scaled);
+    c.a_rows[1] = c.b_cols[2] = static_cast<R>(1.01 / std::sqrt(scale_range));
+    EXPECT_EQ(c.verdict(), Verdict::sound);
   }
   // Small columns of A and small rows of B alone do no harm: there are larger terms beside them.
   Case<R> c;
