@@ -28,7 +28,10 @@ Resident random_resident(index rows, index cols, Random& random) {
 }
 
 Residents random_residents(index m, index n, index k, Random& random) {
-  return {random_resident(m, k, random), random_resident(k, n, random), random_resident(m, n, random)};
+  Residents r{random_resident(m, k, random), random_resident(k, n, random), random_resident(m, n, random)};
+  r.c.in_place = r.c.whole && random.coin();
+  if (r.c.in_place) r.c.missing.clear();
+  return r;
 }
 
 Cut with(Cut cut, const Residents& residents) {
@@ -75,7 +78,7 @@ std::string superfluous(const GemmSchedule& s) {
 TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
   Random random(6);
   std::map<std::string, int> times;
-  for (int time = 0; time < 1200; ++time) {
+  for (int time = 0; time < 1500; ++time) {
     const index most = time % 4 == 0 ? 150 : 30;
     const index m = random.up_to(most), n = random.up_to(most), k = random.up_to(most);
     const std::size_t element = std::size_t{4} << random.below(3);
@@ -135,6 +138,7 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
       times["resident with parts missing, in panels"] +=
           panels && s.residents.a.missing.size() + s.residents.b.missing.size() > 1;
       times["nothing but resident"] += c.whole_a && c.whole_b && c.whole_c;
+      times["in place"] += s.residents.c.in_place;
       if (most == 30) {
         ASSERT_EQ(verdict(s), "") << to_string(s);
       }
@@ -148,7 +152,7 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
           << "not the same plan twice";
     }
   }
-  EXPECT_EQ(times.size(), 12u);
+  EXPECT_EQ(times.size(), 13u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 20) << what;  // every kind of cut occurred
 }
 
