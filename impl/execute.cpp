@@ -137,7 +137,7 @@ class Run {
                                   {a + s_.m, static_cast<std::size_t>(s_.k)},
                                   {a + s_.m + s_.k, static_cast<std::size_t>(s_.k)},
                                   {a + s_.m + 2 * s_.k, static_cast<std::size_t>(s_.n)}};
-    return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)));
+    return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
   }
 
   void account(Outcome& outcome) const {
@@ -328,6 +328,11 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
   outcome.status = asked != Status::done ? asked : drained;
   if (run) run->account(outcome);
   if (run && outcome.status == Status::done) outcome.verdict = run->judge();
+  // What was brought back before the findings were known has not been judged, and will not be.
+  if (outcome.status != Status::done && s.surveyed && s.first_if_sound == SIZE_MAX) {
+    outcome.committed.assign(outcome.committed.size(), false);
+    outcome.bytes_out = 0;
+  }
   return outcome;
 }
 

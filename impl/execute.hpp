@@ -20,8 +20,9 @@ struct Placement {
 };
 
 struct Outcome {
-  Status status = Status::done;   ///< the first failure, if any
-  std::vector<bool> committed{};  ///< by step: a download whose piece is in the caller's C
+  Status status = Status::done;  ///< the first failure, if any
+  /// By step: a download whose piece is in the caller's C, and final.  Empty: nothing has been asked of the device.
+  std::vector<bool> committed{};
   double bytes_in = 0, bytes_out = 0;
   /// Of a surveyed schedule.  Unless sound, the result is not to be used: what depends on that has not been
   /// overwritten.

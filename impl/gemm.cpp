@@ -53,9 +53,10 @@ void open_for_fixed(Runtime& r, const Product& product) {
   // Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.
   const double volume =
       static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
-  if (r.options.fixed && r.options.on && !r.options.measure && volume >= small_product && !product.alpha_zero &&
-      !product.overlaps && !r.forked.load(std::memory_order_relaxed) && !too_late(r) &&
-      r.device.state() == DeviceState::unopened)
+  const bool forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0;
+  const bool routable = volume >= small_product || forced;
+  if (r.options.fixed && r.options.on && !r.options.measure && routable && !product.alpha_zero && !product.overlaps &&
+      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && r.device.state() == DeviceState::unopened)
     open_device(r);
 }
 
@@ -334,23 +335,36 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
     spared = operands.spared();
     // Whoever holds copies may not wait for room: others may hold copies and wait, too.
     Decision how = decision;
+    // Who has been refused again and again is asked only now and then.
+    constexpr int patience = 4, seldom = 16;
+    const bool choosy = r.options.levels < 0 && !r.options.fixed;
+    if (choosy && r.refusals.load(std::memory_order_relaxed) >= patience &&
+        r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
+      how.levels = 0;
     done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
     if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
       // Nothing is lost: the operands are as they were, and so is C if it is read.
       how.levels = 0;
+      r.refusals.fetch_add(1, std::memory_order_relaxed);
       counters().routines[site.counter].distrusted.fetch_add(1, std::memory_order_relaxed);
       operands.spoil_result();
       const double bytes_in = done.outcome.bytes_in;
       done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
       done.outcome.bytes_in += bytes_in;
     }
+    // Another try begins with C as it was: in the program's device memory a first one may have changed it.
+    const auto may_try_again = [&] {
+      const bool kept = operands.c.place != Place::on_a_device || product.beta_zero;
+      return done.outcome.status == Status::no_memory && done.outcome.untouched() &&
+             (kept || done.outcome.committed.empty());
+    };
     // Without levels less memory will do: none, where all operands are in device memory.
-    if (done.outcome.status == Status::no_memory && done.outcome.untouched() && done.schedule.depth > 0) {
+    if (done.schedule.depth > 0 && may_try_again()) {
       how.levels = 0;
       operands.spoil_result();
       done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
     }
-    if (done.outcome.status == Status::no_memory && done.outcome.untouched() && operands.any_hold()) {
+    if (operands.any_hold() && may_try_again()) {
       operands.close(false);
       for (Operand* x : operands.all()) x->known = {};
       spared = 0;
@@ -378,6 +392,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
     reason = Reason::failed;
   } else {
     c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
+    if (done.schedule.depth > 0) r.refusals.store(0, std::memory_order_relaxed);
     if (done.schedule.depth > 0) c.levels[done.schedule.depth - 1].fetch_add(1, std::memory_order_relaxed);
     operands.close(true);
     if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
@@ -385,7 +400,9 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   const std::uint64_t elapsed = now_ns() - start;
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
-  if (outcome.status == Status::done) learn_device(r, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
+  // Nothing is learned where something else was done than predicted.
+  if (outcome.status == Status::done && done.schedule.depth == decision.levels)
+    learn_device(r, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
   return true;
 }
 

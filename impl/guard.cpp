@@ -24,18 +24,20 @@ struct Range {
 }  // namespace
 
 template <class R>
-Verdict judge(const Findings<R>& f, int levels, double alpha) {
+Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
   const Range<R> a(f.a_rows), b(f.b_cols);
   if (!a.finite || !b.finite || !std::isfinite(alpha)) return Verdict::not_finite;
-  if (a.largest == 0 || b.largest == 0) return Verdict::sound;  // whatever is added up is zero
   // At each level, blocks of A and of B are sums of at most four; blocks of C, of at most seven products.  Logarithms:
   // double is not wider than R.
   const double k = static_cast<double>(f.a_cols.size());
   const double sums = 2.0 * levels, margin = 8;
   const double log_a = std::log2(a.largest) + sums, log_b = std::log2(b.largest) + sums;
   const double log_products = log_a + log_b + std::log2(k) + 3.0 * levels + std::max(0.0, std::log2(alpha));
-  if (std::max({log_a, log_b, log_products}) + margin >= std::numeric_limits<R>::max_exponent)
+  // What is so much smaller than the largest number that it is rounded away beside it makes no sum with it overflow.
+  const double room = adds ? std::numeric_limits<R>::digits + 1 : 0;
+  if (std::max({log_a, log_b, log_products + room}) + margin >= std::numeric_limits<R>::max_exponent)
     return Verdict::may_overflow;
+  if (a.largest == 0 || b.largest == 0) return Verdict::sound;  // whatever is added up is zero
   // The smallest row meets the smallest column.  One of zeros counts: it has to stay one.
   if (a.smallest / a.largest * (b.smallest / b.largest) * scale_range < 1) return Verdict::badly_scaled;
   // Large columns of A that meet small rows of B: the largest terms are small beside max|A| max|B|.
@@ -46,7 +48,7 @@ Verdict judge(const Findings<R>& f, int levels, double alpha) {
   return largest_term * scale_range >= 1 ? Verdict::sound : Verdict::badly_scaled;
 }
 
-template Verdict judge(const Findings<float>&, int, double);
-template Verdict judge(const Findings<double>&, int, double);
+template Verdict judge(const Findings<float>&, int, double, bool);
+template Verdict judge(const Findings<double>&, int, double, bool);
 
 }  // namespace blaslift

@@ -30,7 +30,9 @@ inline constexpr double scale_range = 256;
 
 /// @param levels  on top of each other
 /// @param alpha   its magnitude, not zero
+/// @param adds    something is added to the product, of which nothing is known but that the result is meant to be
+/// finite
 template <class R>
-Verdict judge(const Findings<R>& findings, int levels, double alpha);
+Verdict judge(const Findings<R>& findings, int levels, double alpha, bool adds);
 
 }  // namespace blaslift

@@ -35,6 +35,7 @@ struct Runtime {
   CpuRates cpu;
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
   std::atomic<double> slowdown{1};        ///< measured over predicted time of recent device calls
+  std::atomic<int> refusals{0};           ///< of levels by the guard, since it last let some pass
   std::atomic<int> warm_calls{0};         ///< device calls so far; the first ones load code and are not learned from
   std::atomic<int> in_flight{0};          ///< routes using the device now
   std::atomic<bool> forked{false}, exiting{false};

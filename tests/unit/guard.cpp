@@ -16,8 +16,9 @@ struct Case {
   std::vector<R> a_rows{1, 0.5, 0.7}, a_cols{1, 0.3}, b_rows{0.9, 1}, b_cols{1, 0.6, 0.2, 0.8};
   int levels = 2;
   double alpha = 1;
+  bool adds = false;
 
-  Verdict verdict() const { return judge<R>({a_rows, a_cols, b_rows, b_cols}, levels, alpha); }
+  Verdict verdict() const { return judge<R>({a_rows, a_cols, b_rows, b_cols}, levels, alpha, adds); }
   Case scaled(double a, double b) const {
     Case c = *this;
     for (auto* v : {&c.a_rows, &c.a_cols})
@@ -84,6 +85,12 @@ TYPED_TEST(Guard, SumsThatMightOverflowAreNot) {
   EXPECT_EQ(c.verdict(), Verdict::may_overflow);
   c.alpha = std::exp2(-30);  // makes nothing safe: it comes after the sums of A and B
   EXPECT_EQ(c.verdict(), Verdict::sound);
+  c.adds = true;  // to what may be near the largest number
+  EXPECT_EQ(c.verdict(), Verdict::may_overflow);
+  // Zeros times sums that overflow are NaN.
+  const Case<R> plain;
+  EXPECT_EQ(plain.scaled(0, std::exp2(most - 2)).verdict(), Verdict::may_overflow);
+  EXPECT_EQ(plain.scaled(std::exp2(most - 2), 0).verdict(), Verdict::may_overflow);
 }
 
 TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
