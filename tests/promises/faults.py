@@ -64,7 +64,8 @@ def faults_at_every_k(s: Setting) -> list[str]:
         wanted_bytes = 2.0 * int(sizes[0]) * int(sizes[1]) * size
         partly = 0
         for fault, report in zip(faults, run.reports):
-            found += labelled(fault, child_errors(fault, report, f"{precision}gemm", wanted_bytes, by_levels=memory == BY_LEVELS))
+            wrong = child_errors(fault, report, f"{precision}gemm", wanted_bytes, by_levels=memory == BY_LEVELS)
+            found += labelled(fault, wrong)
             out = report["routines"][f"{precision}gemm"]["bytes_out"]
             partly += 0 < out < wanted_bytes and out != wanted_bytes / 2
         if memory == BY_LEVELS and not run.reports[0]["routines"][f"{precision}gemm"]["levels"]:
