@@ -61,7 +61,7 @@ Profile built_in_profile(const char* device_class) {
     double in, out, latency, startup, s, d, c, z, pass, step;
   };
   // Transfer rates are those of the threads that copy through a pinned ring, on PCIe 5 and 4; product rates are large
-  // cuBLAS products.
+  // cuBLAS products.  What passes and steps take is guessed from data sheets: without leaf rates nobody asks for it.
   constexpr Class classes[] = {
       {"sm_90", 48e9, 48e9, 600e-6, 0.45, 50e12, 54e12, 50e12, 54e12, 2.5e12, 6e-6},  // H100: docs/performance.md
       {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6},  // A100's data sheet, less a tenth
