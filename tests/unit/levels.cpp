@@ -180,6 +180,46 @@ TYPED_TEST(Levels, TakeNoMemoryBesideAandBandC) {
     }
 }
 
+TYPED_TEST(Levels, AndNoLevelsInPlaceMoveNothingAndLeaveAWrongProductUndone) {
+  // Operands where the device computes: here that is the same memory.
+  using T = TypeParam;
+  for (const bool beta_zero : {true, false})
+    for (const bool poison : {false, true})
+      for (const index k : {16, 19, 33})
+        for (const int levels : {0, 1, 2}) {
+          Problem<T> x(Op::transpose, Op::none, {17, 16, k}, beta_zero);
+          if (poison) x.A(1, 2) = scalar<T>(std::numeric_limits<double>::infinity(), 0);
+          const Matrix<T> A = x.A, B = x.B;
+          Matrix<T> c = x.C;
+          const Resident in_place{.whole = true, .in_place = true};
+          const Residents residents{in_place, in_place, in_place};
+          const Tiling tiling = x.tiling(strassen::fused(), levels, false);
+          Cut cut;
+          ASSERT_TRUE(cut_to_fit(x.m, x.n, k, sizeof(T), memory, residents, cut));
+          const GemmSchedule schedule =
+              levels > 0 ? plan_levels(x.m, x.n, k, true, false, !beta_zero, sizeof(T), tiling, residents, 4096)
+                         : plan_gemm(x.m, x.n, k, !beta_zero, sizeof(T), cut, residents, 4096);
+          Placement placement{.a = {x.A.data(), x.A.ld()}, .b = {x.B.data(), x.B.ld()}, .c = {c.data(), c.ld()}};
+          const std::size_t bytes = schedule.bytes(sizeof(T));
+          Status status = bytes ? device().arena.take(bytes, true, placement.lease) : Status::done;
+          ASSERT_EQ(status, Status::done);
+          Lane* lane = device().backend.acquire(underlying, little, status);
+          const Outcome outcome = execute(schedule, x.args(c), placement, *lane, [] { return true; });
+          device().backend.release(lane);
+          if (bytes) device().arena.give_back(placement.lease, bytes);
+          SCOPED_TRACE(testing::Message() << describe(x.args(c)) << ", levels " << levels << ", poison " << poison);
+          ASSERT_EQ(outcome.status, Status::done);
+          ASSERT_EQ(outcome.bytes_in + outcome.bytes_out, 0);
+          ASSERT_TRUE(x.A == A && x.B == B && c.canaries_intact());
+          ASSERT_EQ(outcome.verdict, poison && levels > 0 ? Verdict::not_finite : Verdict::sound);
+          if (!poison) {
+            ASSERT_LE(x.worst(c, tiling), 1.0);
+          } else if (levels > 0 && !beta_zero) {
+            ASSERT_TRUE(c == x.C) << "the classical product needs it";
+          }
+        }
+}
+
 TYPED_TEST(Levels, WhatIsNotSoundIsNotBroughtBack) {
   using T = TypeParam;
   const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
