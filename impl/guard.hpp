@@ -16,7 +16,6 @@ enum class Verdict : std::uint8_t {
   may_overflow,  ///< sums on the way might, though the result does not
   badly_scaled   ///< some rows, columns or terms are so small beside the others that they would lose their digits
 };
-inline constexpr int verdict_count = 4;
 
 /// Largest magnitudes, of each row and each column of op(A), m x k, and op(B), k x n; NaN where there is one.
 template <class R>

@@ -27,11 +27,6 @@ constexpr std::size_t element_size(Precision p) {
   constexpr std::size_t bytes[] = {4, 8, 8, 16};
   return bytes[static_cast<int>(p)];
 }
-/// Of the real numbers that an element is made of.
-constexpr std::size_t real_size(Precision p) {
-  constexpr std::size_t bytes[] = {4, 8, 4, 8};
-  return bytes[static_cast<int>(p)];
-}
 constexpr bool is_complex(Precision p) { return p == Precision::c || p == Precision::z; }
 constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
