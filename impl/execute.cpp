@@ -92,6 +92,28 @@ struct DeviceMemory {
   std::vector<Place> scratch_;
 };
 
+/// Which of the device's queues a step runs in: one of two streams, or one of the transfers'.
+int queue_of(const Step& step) {
+  if (step.kind <= StepKind::upload_c || step.kind == StepKind::begin) return 2;
+  if (step.kind == StepKind::findings || step.kind == StepKind::download) return 3;
+  return step.stream;
+}
+
+/// By step: whether a later one in another queue comes after it, and not after a later one of its own queue as well.
+std::vector<bool> awaited_elsewhere(const GemmSchedule& s) {
+  std::vector<bool> awaited(s.steps.size());
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    std::int32_t last[4] = {-1, -1, -1, -1};
+    for (const std::int32_t earlier : s.after[i]) {  // in ascending order
+      const int queue = queue_of(s.steps[static_cast<std::size_t>(earlier)]);
+      if (queue != queue_of(s.steps[i])) last[queue] = earlier;
+    }
+    for (const std::int32_t earlier : last)
+      if (earlier >= 0) awaited[static_cast<std::size_t>(earlier)] = true;
+  }
+  return awaited;
+}
+
 /// Runs one schedule: asks for its steps in an order that keeps the bus busy.
 template <class T>
 class Run {
@@ -102,7 +124,7 @@ class Run {
         placement_(placement),
         lane_(lane),
         on_device_(s, args, placement),
-        after_(depend(s)),
+        awaited_(awaited_elsewhere(s)),
         tickets_(s.steps.size(), not_asked) {
     landed_ = std::vector<std::atomic<bool>>(s.steps.size());
     found_.resize(static_cast<std::size_t>(s.findings()));
@@ -113,7 +135,7 @@ class Run {
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       if (i == s_.first_if_sound) {
         if (const Status drained = drain(); drained != Status::done) return drained;
-        if (judge() != Verdict::sound) return Status::done;
+        if (verdict() != Verdict::sound) return Status::done;
       }
       // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
       for (; next_upload < s_.steps.size(); ++next_upload) {
@@ -130,14 +152,16 @@ class Run {
   }
 
   /// What A and B are like, once the findings are here.
-  Verdict judge() const {
-    if (!s_.surveyed) return Verdict::sound;
-    const Real* a = found_.data();
-    const Findings<Real> findings{{a, static_cast<std::size_t>(s_.m)},
-                                  {a + s_.m, static_cast<std::size_t>(s_.k)},
-                                  {a + s_.m + s_.k, static_cast<std::size_t>(s_.k)},
-                                  {a + s_.m + 2 * s_.k, static_cast<std::size_t>(s_.n)}};
-    return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
+  Verdict verdict() {
+    if (!verdict_) verdict_ = judge();
+    return *verdict_;
+  }
+
+  /// The same if they are here already, while the device still computes.
+  void try_verdict() {
+    for (std::size_t i = 0; i < s_.steps.size(); ++i)
+      if (s_.steps[i].kind == StepKind::findings && !landed_[i].load(std::memory_order_acquire)) return;
+    (void)verdict();
   }
 
   void account(Outcome& outcome) const {
@@ -154,8 +178,18 @@ class Run {
   using Real = decltype(std::abs(T{}));
   static constexpr Ticket not_asked = -1, over = -2;
 
+  Verdict judge() const {
+    if (!s_.surveyed) return Verdict::sound;
+    const Real* a = found_.data();
+    const Findings<Real> findings{{a, static_cast<std::size_t>(s_.m)},
+                                  {a + s_.m, static_cast<std::size_t>(s_.k)},
+                                  {a + s_.m + s_.k, static_cast<std::size_t>(s_.k)},
+                                  {a + s_.m + 2 * s_.k, static_cast<std::size_t>(s_.n)}};
+    return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
+  }
+
   bool all_asked(std::size_t step) const {
-    return std::all_of(after_[step].begin(), after_[step].end(),
+    return std::all_of(s_.after[step].begin(), s_.after[step].end(),
                        [this](std::int32_t x) { return tickets_[static_cast<std::size_t>(x)] != not_asked; });
   }
 
@@ -172,7 +206,7 @@ class Run {
     const Step& step = s_.steps[i];
     const Block& x = step.block;
     std::vector<Ticket> tickets;
-    for (const std::int32_t earlier : after_[i])
+    for (const std::int32_t earlier : s_.after[i])
       if (const Ticket t = tickets_[static_cast<std::size_t>(earlier)]; t != over) tickets.push_back(t);
     const After after{tickets.data(), static_cast<int>(tickets.size())};
     Status status = Status::done;
@@ -202,13 +236,19 @@ class Run {
                              .ldb = on_device_.b.ld(),
                              .beta = step.first ? &args_.beta : &one_,
                              .C = on_device_.c.at(step.c, x.row, x.col),
-                             .ldc = on_device_.c.ld()},
+                             .ldc = on_device_.c.ld(),
+                             .stream = step.stream,
+                             .awaited = awaited_[i]},
                             after);
         break;
-      case StepKind::leaf: status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], step.stream, after); break;
-      case StepKind::pass: status = pass(s_.passes[static_cast<std::size_t>(step.number)], step.stream, after); break;
+      case StepKind::leaf:
+        status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], step.stream, awaited_[i], after);
+        break;
+      case StepKind::pass:
+        status = pass(s_.passes[static_cast<std::size_t>(step.number)], step.stream, awaited_[i], after);
+        break;
       case StepKind::begin: status = lane_.upload(of_findings(x), after); break;
-      case StepKind::survey: status = survey(static_cast<Area>(step.number), x, after); break;
+      case StepKind::survey: status = survey(static_cast<Area>(step.number), x, step.stream, awaited_[i], after); break;
       case StepKind::findings: status = lane_.download(of_findings(x), after, landed_[i]); break;
       case StepKind::download: status = lane_.download(of_c(step), after, landed_[i]); break;
     }
@@ -216,7 +256,7 @@ class Run {
     return status;
   }
 
-  Status leaf(const Leaf& x, std::int8_t stream, After after) {
+  Status leaf(const Leaf& x, std::int8_t stream, bool awaited, After after) {
     const T alpha = x.negative ? -args_.alpha : args_.alpha;
     const auto a = on_device_.place(x.x), b = on_device_.place(x.y), c = on_device_.place(x.target);
     const auto e = x.adds ? on_device_.place(x.e) : typename DeviceMemory<T>::Place{nullptr, 0};
@@ -239,18 +279,20 @@ class Run {
                        .ldc = c.ld,
                        .E = e.at,
                        .lde = e.ld,
-                       .stream = stream},
+                       .stream = stream,
+                       .awaited = awaited},
                       after);
   }
 
-  Status pass(const Pass& x, std::int8_t stream, After after) {
+  Status pass(const Pass& x, std::int8_t stream, bool awaited, After after) {
     Combination p{.precision = precision_of<T>,
                   .rows = x.targets.front().region.block.rows,
                   .cols = x.targets.front().region.block.cols,
                   .sources = static_cast<int>(x.sources.size()),
                   .targets = static_cast<int>(x.targets.size()),
                   .scale = &args_.beta,
-                  .stream = stream};
+                  .stream = stream,
+                  .awaited = awaited};
     for (std::size_t i = 0; i < x.sources.size(); ++i) {
       const auto place = on_device_.place(x.sources[i].region);
       p.source[i] = {place.at, place.ld, x.sources[i].scaled};
@@ -263,7 +305,7 @@ class Run {
     return lane_.combine(p, after);
   }
 
-  Status survey(Area area, const Block& x, After after) {
+  Status survey(Area area, const Block& x, std::int8_t stream, bool awaited, After after) {
     const bool transposed = area == area_a ? s_.transposed_a : s_.transposed_b;
     const Block block = s_.as_operand({area, x});
     const auto place = on_device_.place({area, block});
@@ -271,7 +313,8 @@ class Run {
     Real* rows = reinterpret_cast<Real*>(on_device_.findings) + (area == area_a ? 0 : s_.m + s_.k) + x.row;
     Real* cols = reinterpret_cast<Real*>(on_device_.findings) + (area == area_a ? s_.m : s_.m + 2 * s_.k) + x.col;
     if (transposed) std::swap(rows, cols);
-    return lane_.survey({precision_of<T>, block.rows, block.cols, place.at, place.ld, rows, cols}, after);
+    return lane_.survey({precision_of<T>, block.rows, block.cols, place.at, place.ld, rows, cols, stream, awaited},
+                        after);
   }
 
   Transfer of_findings(const Block& x) {
@@ -303,10 +346,11 @@ class Run {
   Lane& lane_;
   const DeviceMemory<T> on_device_;
   const T one_{1}, zero_{0};
-  const std::vector<std::vector<std::int32_t>> after_;
+  const std::vector<bool> awaited_;        ///< by step
   std::vector<Ticket> tickets_;            ///< by step
   std::vector<std::atomic<bool>> landed_;  ///< by step
   std::vector<Real> found_;                ///< by the surveys
+  std::optional<Verdict> verdict_;
   Ticket next_ticket_ = 0;
 };
 
@@ -323,11 +367,14 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
     asked = run.emplace(s, args, placement, lane).steps(keep_going);
   } catch (const std::exception&) {  // the host's memory; what was asked for still runs
   }
-  if (asked != Status::done) lane.abandon();  // what waits in line is not worth waiting for
+  if (asked == Status::done)
+    run->try_verdict();
+  else
+    lane.abandon();  // what waits in line is not worth waiting for
   const Status drained = lane.drain();
   outcome.status = asked != Status::done ? asked : drained;
   if (run) run->account(outcome);
-  if (run && outcome.status == Status::done) outcome.verdict = run->judge();
+  if (run && outcome.status == Status::done) outcome.verdict = run->verdict();
   // What was brought back before the findings were known has not been judged, and will not be.
   if (outcome.status != Status::done && s.surveyed && s.first_if_sound == SIZE_MAX) {
     outcome.committed.assign(outcome.committed.size(), false);

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
-#include <optional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -13,6 +13,7 @@
 #include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
 #include "impl/runtime.hpp"
+#include "impl/spread.hpp"
 #include "impl/tiling.hpp"
 
 namespace blaslift {
@@ -245,19 +246,20 @@ void note_offloadable(const Site& site, const Product& product, const Decision& 
 
 /// What one try on the device came to.
 struct Attempt {
-  GemmSchedule schedule;
+  Plans::Plan schedule;  ///< null: none fits
   Outcome outcome;
+  int levels() const { return schedule ? schedule->depth : 0; }
 };
 
-/// The product by levels, if what they take fits into `room`.
+/// The product by levels; null if what they take does not fit into `room`.
 template <class T>
-std::optional<GemmSchedule> by_levels(const Product& product, const GemmArgs<T>& args, const Residents& residents,
-                                      const Decision& decision, const Options& options, std::size_t room,
-                                      std::size_t piece) {
+Plans::Plan plan_by_levels(const Product& product, const GemmArgs<T>& args, const Residents& residents,
+                           const Decision& decision, const Options& options, const Profile& profile, std::size_t room,
+                           std::size_t piece) {
   const index tile = decision.tile;
   const strassen::Level* list = options.level_list ? options.level_list : &strassen::fused();
   Tiling tiling{std::vector(static_cast<std::size_t>(decision.levels), list), tile};
-  tiling.two_streams = options.two_streams;
+  tiling.two_streams = options.two_streams && strassen::says_streams(*list);
   auto plan = [&] {
     return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
                        sizeof(T), tiling, residents, piece);
@@ -270,8 +272,43 @@ std::optional<GemmSchedule> by_levels(const Product& product, const GemmArgs<T>&
     tiling.overwrite = true;
     schedule = plan();
   }
-  if (schedule.bytes(sizeof(T)) > room) return {};
-  return schedule;
+  if (schedule.bytes(sizeof(T)) > room) return nullptr;
+  if (options.two_streams && !tiling.two_streams) {
+    constexpr double change_of_stream = 3e-6;
+    spread(schedule, sizeof(T), is_complex(precision_of<T>),
+           {profile.gemm_rate[static_cast<int>(precision_of<T>)], profile.pass_rate, profile.in_rate,
+            profile.step_seconds, change_of_stream});
+  }
+  return std::make_shared<const GemmSchedule>(std::move(schedule));
+}
+
+template <class T>
+Plans::Plan by_levels(Runtime& r, const Product& product, const GemmArgs<T>& args, const Residents& residents,
+                      const Decision& decision, std::size_t room, std::size_t piece) {
+  const auto make = [&] {
+    return plan_by_levels(product, args, residents, decision, r.options, r.device.profile(), room, piece);
+  };
+  PlanKey key{.precision = precision_of<T>,
+              .m = args.m,
+              .n = args.n,
+              .k = args.k,
+              .transposed_a = args.transa != Op::none,
+              .transposed_b = args.transb != Op::none,
+              .reads_c = !product.beta_zero,
+              .whole = {},
+              .in_place = {},
+              .list = r.options.level_list,
+              .levels = decision.levels,
+              .tile = decision.tile,
+              .room = room,
+              .piece = piece};
+  const Resident* operands[] = {&residents.a, &residents.b, &residents.c};
+  for (int x = 0; x < 3; ++x) {
+    if (!operands[x]->missing.empty()) return make();
+    key.whole[x] = operands[x]->whole;
+    key.in_place[x] = operands[x]->in_place;
+  }
+  return r.plans.get(key, make);
 }
 
 /// Runs the product on the device, with the copies that the operands hold.
@@ -287,26 +324,24 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
-  std::optional<GemmSchedule> levels;
-  if (decision.levels > 0) levels = by_levels(product, args, residents, decision, r.options, room, piece_bytes);
-  if (levels) {
-    t.schedule = std::move(*levels);
-  } else {
+  if (decision.levels > 0) t.schedule = by_levels(r, product, args, residents, decision, room, piece_bytes);
+  if (!t.schedule) {
     Cut cut;
     if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
-    t.schedule = plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents, piece_bytes);
+    t.schedule = std::make_shared<const GemmSchedule>(
+        plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents, piece_bytes));
   }
 
   const auto direct = [](const Operand& o) { return o.place == Place::reachable; };
   // A piece of C that a failure tears is computed again, so it may not be needed for that.
   const bool c_direct = direct(x.c) && product.beta_zero;
   Placement placement{.a = x.a.placement(direct(x.a)), .b = x.b.placement(direct(x.b)), .c = x.c.placement(c_direct)};
-  const std::size_t bytes = t.schedule.bytes(sizeof(T));
+  const std::size_t bytes = t.schedule->bytes(sizeof(T));
   if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
   const double moved = x.moved();
   // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, static_cast<std::size_t>(moved), status)) {
-    t.outcome = execute(t.schedule, args, placement, *lane, not_exiting);
+    t.outcome = execute(*t.schedule, args, placement, *lane, not_exiting);
     backend.release(lane);
   }
   if (bytes) r.arena.give_back(placement.lease, bytes);
@@ -359,7 +394,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
              (kept || done.outcome.committed.empty());
     };
     // Without levels less memory will do: none, where all operands are in device memory.
-    if (done.schedule.depth > 0 && may_try_again()) {
+    if (done.levels() > 0 && may_try_again()) {
       how.levels = 0;
       operands.spoil_result();
       done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
@@ -388,12 +423,12 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
     return unable(exiting ? Reason::exiting : outcome.status == Status::no_memory ? Reason::no_room : Reason::failed);
   if (outcome.status != Status::done) {
     operands.close(false);
-    finish(done.schedule, outcome, args, underlying);
+    finish(*done.schedule, outcome, args, underlying);
     reason = Reason::failed;
   } else {
     c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
-    if (done.schedule.depth > 0) r.refusals.store(0, std::memory_order_relaxed);
-    if (done.schedule.depth > 0) c.levels[done.schedule.depth - 1].fetch_add(1, std::memory_order_relaxed);
+    if (done.levels() > 0) r.refusals.store(0, std::memory_order_relaxed);
+    if (done.levels() > 0) c.levels[done.levels() - 1].fetch_add(1, std::memory_order_relaxed);
     operands.close(true);
     if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
   }
@@ -401,7 +436,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
   // Nothing is learned where something else was done than predicted.
-  if (outcome.status == Status::done && done.schedule.depth == decision.levels)
+  if (outcome.status == Status::done && done.levels() == decision.levels)
     learn_device(r, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
   return true;
 }

@@ -1,25 +1,44 @@
 #include "impl/guard.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 namespace blaslift {
 namespace {
 
+constexpr std::size_t lanes = 8;  ///< so many numbers side by side, for the compiler to make vectors of
+
+/// Of magnitudes.
 template <class R>
 struct Range {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   bool finite = true;
 
   explicit Range(std::span<const R> values) {
-    for (const R x : values) {
-      finite = finite && std::isfinite(x);
-      largest = std::max(largest, static_cast<double>(x));
-      smallest = std::min(smallest, static_cast<double>(x));
+    constexpr R most = std::numeric_limits<R>::max();
+    std::array<R, lanes> high{}, low, not_finite{};
+    low.fill(std::numeric_limits<R>::infinity());
+    const auto note = [&](std::size_t lane, R x) {
+      high[lane] = x > high[lane] ? x : high[lane];
+      low[lane] = x < low[lane] ? x : low[lane];
+      not_finite[lane] = x <= most ? not_finite[lane] : R{1};
+    };
+    std::size_t i = 0;
+    for (; i + lanes <= values.size(); i += lanes)
+      for (std::size_t lane = 0; lane < lanes; ++lane) note(lane, values[i + lane]);
+    for (; i < values.size(); ++i) note(0, values[i]);
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      largest = std::max(largest, static_cast<double>(high[lane]));
+      smallest = std::min(smallest, static_cast<double>(low[lane]));
+      finite = finite && not_finite[lane] == 0;
     }
   }
 };
+
+/// A power of two that brings x near one; above zero.
+double unit(double x) { return std::ldexp(1.0, std::clamp(-std::ilogb(x), -1022, 1023)); }
 
 }  // namespace
 
@@ -41,11 +60,14 @@ Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
   // The smallest row meets the smallest column.  One of zeros counts: it has to stay one.
   if (a.smallest / a.largest * (b.smallest / b.largest) * scale_range < 1) return Verdict::badly_scaled;
   // Large columns of A that meet small rows of B: the largest terms are small beside max|A| max|B|.
+  const double to_a = unit(a.largest), to_b = unit(b.largest);
   double largest_term = 0;
-  for (std::size_t p = 0; p < f.a_cols.size(); ++p)
-    largest_term = std::max(
-        largest_term, static_cast<double>(f.a_cols[p]) / a.largest * (static_cast<double>(f.b_rows[p]) / b.largest));
-  return largest_term * scale_range >= 1 ? Verdict::sound : Verdict::badly_scaled;
+  for (std::size_t p = 0; p < f.a_cols.size(); ++p) {
+    const double term = static_cast<double>(f.a_cols[p]) * to_a * (static_cast<double>(f.b_rows[p]) * to_b);
+    largest_term = term > largest_term ? term : largest_term;
+  }
+  const bool sound = largest_term * scale_range >= a.largest * to_a * (b.largest * to_b);
+  return sound ? Verdict::sound : Verdict::badly_scaled;
 }
 
 template Verdict judge(const Findings<float>&, int, double, bool);

@@ -21,7 +21,7 @@ struct Options {
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   const strassen::Level* level_list = nullptr;  ///< null: fused
-  bool two_streams = false;                     ///< for lists that say what overlaps
+  bool two_streams = true;                      ///< steps overlap: as their list says, or else wherever they may
   std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string fallback;                         ///< library for callers that bring none

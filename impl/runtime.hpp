@@ -8,6 +8,7 @@
 #include "impl/counters.hpp"
 #include "impl/device.hpp"
 #include "impl/options.hpp"
+#include "impl/plans.hpp"
 #include "impl/residency.hpp"
 
 namespace blaslift {
@@ -32,6 +33,7 @@ struct Runtime {
   Device device;
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
+  Plans plans;
   CpuRates cpu;
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
   std::atomic<double> slowdown{1};        ///< measured over predicted time of recent device calls

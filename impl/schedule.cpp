@@ -122,7 +122,7 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel) {
   Missing missing_a{residents.a.missing}, missing_b{residents.b.missing}, missing_c{residents.c.missing};
-  GemmSchedule s{m, n, k, reads_c, cut, std::move(residents), {}};
+  GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
   const auto piece_elements = static_cast<index>(piece_bytes / element);
   Held held_a(cut.operands), held_b(cut.operands);
   int c = cut.results - 1;
@@ -163,7 +163,9 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
         // panels of the other that are there.  Operands that are there from before are taken as a whole.
         index have_rows = need_a ? 0 : whole.rows, have_cols = need_b ? 0 : whole.cols;
         auto rows = row_panels.begin(), cols = col_panels.begin();
-        if (!need_a && !need_b)
+        if (!need_a && !need_b && s.residents.c.in_place)
+          multiply(whole);  // nothing moves meanwhile
+        else if (!need_a && !need_b)
           for (index q = 0; q < whole.cols; q += *cols++) multiply({i, j + q, whole.rows, *cols});
         while (have_rows < whole.rows || have_cols < whole.cols) {
           if (have_cols == whole.cols || (have_rows < whole.rows && have_rows * whole.cols <= have_cols * whole.rows)) {
@@ -180,6 +182,7 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
         }
       }
     }
+  s.after = depend(s);
   return s;
 }
 

@@ -72,7 +72,7 @@ struct Step {
   bool first = false;               ///< multiply: first chunk
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
   std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
-  std::int8_t stream = 0;           ///< leaf, pass: of two
+  std::int8_t stream = 0;           ///< what computes: of two
 };
 
 /// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.
@@ -116,6 +116,7 @@ struct GemmSchedule {
   Cut cut{};
   Residents residents{};
   std::vector<Step> steps{};
+  std::vector<std::vector<std::int32_t>> after{};  ///< by step: depend() of this, for execute()
 
   // With levels only.
   bool transposed_a = false, transposed_b = false;  ///< op(X) is not X

@@ -472,6 +472,10 @@ std::vector<Free> free_blocks(const Level& level) {
   return all;
 }
 
+bool says_streams(const Level& level) {
+  return std::any_of(level.steps.begin(), level.steps.end(), [](const Step& step) { return step.stream == 2; });
+}
+
 int passes(const Level& level) {
   std::size_t count = 0;
   for (const Step& s : level.steps) {

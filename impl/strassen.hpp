@@ -101,6 +101,9 @@ struct Free {
 };
 std::vector<Free> free_blocks(const Level& level);
 
+/// Whether some of its steps are meant for a second stream.
+bool says_streams(const Level& level);
+
 /// Quarter blocks that the passes of one level read or write.
 int passes(const Level& level);
 

@@ -259,12 +259,21 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     for (const Area area : {area_a, area_b}) unseen[area].blocks = {whole[area]};
   const auto piece = static_cast<index>(piece_bytes / element);
   if (s.surveyed) s.steps.push_back({.kind = StepKind::begin, .block = {0, 0, s.findings(), 1}});
+  auto survey = [&](Area area, const Block& block) {
+    for (const Block& part : unseen[area].take(block))
+      s.steps.push_back({.kind = StepKind::survey, .block = part, .number = area});
+  };
+  // What was there before, and stays, is surveyed as a whole; not first of all, for products can begin at once.
+  auto is_there = [&](Area area) { return resident[area]->whole && resident[area]->missing.empty(); };
+  auto survey_what_is_there = [&] {
+    for (const Area area : {area_a, area_b})
+      if (is_there(area)) survey(area, whole[area]);
+  };
   auto bring = [&](Area area, const Block& block) {
     for (const Block& part : missing[area].take(block))
       s.steps.push_back({.kind = static_cast<StepKind>(area), .block = part});
-    if (area == area_c) return;
-    for (const Block& part : unseen[area].take(block))
-      s.steps.push_back({.kind = StepKind::survey, .block = part, .number = area});
+    if (area == area_c || is_there(area)) return;
+    survey(area, block);
   };
   auto report = [&] {
     for (const Block& part : pieces({0, 0, s.findings(), 1}, piece))
@@ -274,6 +283,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   const bool findings_first = s.surveyed && reads_c && s.residents.c.in_place;
   if (findings_first) {
     for (const Area area : {area_a, area_b}) bring(area, whole[area]);
+    survey_what_is_there();
     report();
     s.first_if_sound = s.steps.size();
   }
@@ -282,6 +292,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     for (const Area area : {area_a, area_b, area_c})
       for (const Block& block : x.of[area]) bring(area, block);
     s.steps.push_back(step);
+    survey_what_is_there();
   };
   for (std::size_t i = 0; i < steps.size(); ++i) {
     compute(steps[i], touch[i]);
@@ -299,6 +310,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   if (s.surveyed && !findings_first) report();
   if (!downloads.empty()) s.first_if_sound = s.steps.size();
   s.steps.insert(s.steps.end(), downloads.begin(), downloads.end());
+  s.after = depend(s);
   return s;
 }
 

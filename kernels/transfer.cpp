@@ -205,6 +205,7 @@ Ticket EngineLane::note(Queue queue, After after, int pieces, std::atomic<bool>*
   Operation& operation = operations_.back();
   operation.after.assign(after.tickets, after.tickets + after.count);
   operation.queue = queue;
+  used_[static_cast<int>(queue)] = true;
   operation.pieces = pieces;
   operation.landed = landed;
   jobs_ += pieces;
@@ -229,16 +230,39 @@ Status EngineLane::begin(Queue queue, Ticket ticket) {
   {
     std::lock_guard lock(mutex_);
     operation = &operations_[static_cast<std::size_t>(ticket)];  // stays where it is while others are added
-    for (const Ticket t : operation->after)
-      if (operations_[static_cast<std::size_t>(t)].queue != queue) elsewhere.push_back(t);
+    Ticket last[queues] = {-1, -1, -1, -1};
+    for (const Ticket t : operation->after) {
+      const Queue other = operations_[static_cast<std::size_t>(t)].queue;
+      if (other == queue) continue;
+      if (other == Queue::compute || other == Queue::second)
+        last[static_cast<int>(other)] = std::max(last[static_cast<int>(other)], t);  // these end one after the other
+      else
+        elsewhere.push_back(t);
+    }
+    for (const Ticket t : last)
+      if (t >= 0) elsewhere.push_back(t);
   }
   if (!await_started(operation->after)) return status();
+  for (const Ticket t : elsewhere)
+    if (const Status marked = mark_once(t); marked != Status::done) return fail(marked), marked;
   std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
   if (operation->ordered) return Status::done;
   for (const Ticket t : elsewhere)
     if (const Status waited = wait(queue, t); waited != Status::done) return fail(waited), waited;
   operation->ordered = true;
   return Status::done;
+}
+
+/// Of one that was said not to be awaited, the end is whatever its queue has been asked for by now.
+Status EngineLane::mark_once(Ticket ticket) {
+  Queue queue;
+  {
+    std::lock_guard lock(mutex_);
+    Operation& operation = operations_[static_cast<std::size_t>(ticket)];
+    if (std::exchange(operation.marked, true)) return Status::done;
+    queue = operation.queue;
+  }
+  return mark(queue, ticket);
 }
 
 /// The last piece's start is the operation's.
@@ -249,7 +273,7 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
   }
   {
     std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
-    fail(mark(queue, ticket));
+    fail(mark_once(ticket));
   }
   {
     std::lock_guard lock(mutex_);
@@ -311,12 +335,12 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
 }
 
 template <class Compute>
-Status EngineLane::ask_compute(int stream, After after, Compute compute) {
+Status EngineLane::ask_compute(int stream, bool awaited, After after, Compute compute) {
   const Queue queue = stream == 0 ? Queue::compute : Queue::second;
   const Ticket ticket = note(queue, after, 0, nullptr);
   Status status = begin(queue, ticket);
   if (status == Status::done) status = compute(queue);
-  if (status == Status::done) status = mark(queue, ticket);
+  if (status == Status::done && awaited) status = mark_once(ticket);
   if (status != Status::done) return fail(status), status;
   std::lock_guard lock(mutex_);
   operations_[static_cast<std::size_t>(ticket)].started = true;
@@ -342,17 +366,22 @@ Status EngineLane::upload(const Transfer& t, After after) {
 }
 
 Status EngineLane::gemm(const Gemm& product, After after) {
-  return unless_failed_ask(
-      [&] { return ask_compute(product.stream, after, [&](Queue queue) { return multiply(queue, product); }); });
+  return unless_failed_ask([&] {
+    return ask_compute(product.stream, product.awaited, after, [&](Queue queue) { return multiply(queue, product); });
+  });
 }
 
 Status EngineLane::combine(const Combination& combination, After after) {
-  return unless_failed_ask(
-      [&] { return ask_compute(combination.stream, after, [&](Queue queue) { return sum(queue, combination); }); });
+  return unless_failed_ask([&] {
+    return ask_compute(combination.stream, combination.awaited, after,
+                       [&](Queue queue) { return sum(queue, combination); });
+  });
 }
 
 Status EngineLane::survey(const Survey& survey, After after) {
-  return unless_failed_ask([&] { return ask_compute(0, after, [&](Queue queue) { return measure(queue, survey); }); });
+  return unless_failed_ask([&] {
+    return ask_compute(survey.stream, survey.awaited, after, [&](Queue queue) { return measure(queue, survey); });
+  });
 }
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
@@ -364,7 +393,8 @@ Status EngineLane::drain() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return jobs_ == 0; });
   }
-  if (!operations_.empty()) fail(idle());
+  for (int queue = 0; queue < queues; ++queue)
+    if (std::exchange(used_[queue], false)) fail(idle(static_cast<Queue>(queue)));
   std::lock_guard lock(mutex_);
   operations_.clear();
   if (own_.memory) engine_.give_back(std::exchange(own_, Slot{}));

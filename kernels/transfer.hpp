@@ -141,8 +141,8 @@ class EngineLane : public Lane {
   virtual Status receive(Slot& slot, const Transfer& piece) = 0;
   /// Until the copy last started with this slot has ended.
   virtual Status settle(Slot& slot) = 0;
-  /// Until nothing is under way in any queue, whatever has failed.
-  virtual Status idle() = 0;
+  /// Until nothing is under way in the queue, whatever has failed.
+  virtual Status idle(Queue queue) = 0;
 
  private:
   friend class Engine;
@@ -155,6 +155,7 @@ class EngineLane : public Lane {
     int pieces = 0;        ///< not yet started
     bool ordered = false;  ///< its queue waits for what it comes after
     bool started = false;
+    bool marked = false;  ///< others can wait for its end
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
@@ -165,7 +166,7 @@ class EngineLane : public Lane {
   Status ask_upload(const Transfer& transfer, After after);
   Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
   template <class Compute>
-  Status ask_compute(int stream, After after, Compute compute);
+  Status ask_compute(int stream, bool awaited, After after, Compute compute);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
@@ -178,12 +179,14 @@ class EngineLane : public Lane {
   bool unless_failed(Step step);
   void end_piece();
   Status begin(Queue queue, Ticket ticket);
+  Status mark_once(Ticket ticket);
   void piece_started(Queue queue, Ticket ticket);
 
   Engine& engine_;
   std::mutex mutex_, queues_[queues];
   std::condition_variable changed_;
   std::deque<Operation> operations_;  ///< by ticket; grows while others read
+  bool used_[queues] = {};            ///< since the last drain
   int jobs_ = 0;                      ///< with the engine
   bool by_caller_ = false;            ///< the caller's thread makes the transfers itself,
   Slot own_;                          ///< with this

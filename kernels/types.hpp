@@ -48,6 +48,7 @@ struct Gemm {
   const void* E = nullptr;
   index lde = 0;
   std::int8_t stream = 0;  ///< of the device's two for products and combinations, 0 or 1
+  bool awaited = true;     ///< false: only what follows in its own stream comes after it, which spares a mark
 };
 
 /// One pass over memory: each target, a rows x cols matrix, becomes a sum of some of the sources, element by element,
@@ -72,6 +73,7 @@ struct Combination {
   Target target[most_targets];
   const void* scale;  ///< a scalar in host memory; may be null where nothing is scaled
   std::int8_t stream = 0;
+  bool awaited = true;
 };
 
 /// The largest magnitudes in each row and column of a rows x cols block, column-major: what row_max[i] and col_max[j]
@@ -83,6 +85,8 @@ struct Survey {
   const void* at;
   index ld;
   void *row_max, *col_max;
+  std::int8_t stream = 0;
+  bool awaited = true;
 };
 
 }  // namespace blaslift

@@ -232,12 +232,7 @@ class CudaLane final : public EngineLane {
 
   Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }
 
-  Status idle() override {
-    Status status = Status::done;
-    for (cudaStream_t stream : streams_)
-      if (const Status ended = status_of(cudaStreamSynchronize(stream)); status == Status::done) status = ended;
-    return status;
-  }
+  Status idle(Queue queue) override { return status_of(cudaStreamSynchronize(stream(queue))); }
 
   /// In one dimension where both sides allow: faster.  CUDA refuses pitches from 2 GiB on.
   cudaError_t copy(const Transfer& p, void* to, index ldt, const void* from, index lds, cudaMemcpyKind kind,

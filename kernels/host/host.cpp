@@ -41,7 +41,7 @@ class HostLane final : public EngineLane {
  private:
   Status wait(Queue, Ticket) override { return outcome(); }
   Status mark(Queue, Ticket) override { return outcome(); }
-  Status idle() override { return outcome(); }
+  Status idle(Queue) override { return outcome(); }
   Status multiply(Queue, const Gemm& product) override {
     if (fails()) return faults_->status;
     if (product.m == 0 || product.n == 0) return Status::done;

@@ -1311,7 +1311,8 @@ TYPED_TEST(Surveys, OfPoisonAndExtremes) {
   expect_surveyed(x, {{0, 0, 3, 3}, {0, 0, 3, 3}}, 0);
 }
 
-TEST(Order, OperationsOfTwoStreamsFollowEachOtherWhereTheySaySo) {
+/// @param all_awaited  or every other one is said not to be, though another stream's operation comes after it
+void follow_each_other_in_two_streams(bool all_awaited) {
   // Twice the sum of ones, again and again, in one stream and in the other; a product with one in between.
   constexpr index n = 200;
   Matrix<double> x(n, n), identity(n, n), result(n, n);
@@ -1350,7 +1351,8 @@ TEST(Order, OperationsOfTwoStreamsFollowEachOtherWhereTheySaySo) {
                       .beta = &beta,
                       .C = product,
                       .ldc = n,
-                      .stream = stream},
+                      .stream = stream,
+                      .awaited = all_awaited || round % 3 == 0},
                      {last, unit.ready});
     last = call.combine({.precision = Precision::d,
                          .rows = n,
@@ -1360,7 +1362,8 @@ TEST(Order, OperationsOfTwoStreamsFollowEachOtherWhereTheySaySo) {
                          .source = {{sum, n, false}, {product, n, false}},
                          .target = {{sum, n, {1, 1}}},
                          .scale = nullptr,
-                         .stream = other},
+                         .stream = other,
+                         .awaited = all_awaited || round % 2 == 0},
                         {last});
   }
   call.download(result.data(), n, sum, n, n, n, {last});
@@ -1368,6 +1371,10 @@ TEST(Order, OperationsOfTwoStreamsFollowEachOtherWhereTheySaySo) {
   for (index j = 0; j < n; ++j)
     for (index i = 0; i < n; ++i) ASSERT_EQ(result(i, j), expected) << i << "," << j;
 }
+
+TEST(Order, OperationsOfTwoStreamsFollowEachOtherWhereTheySaySo) { follow_each_other_in_two_streams(true); }
+
+TEST(Order, WhatIsAwaitedAgainstExpectationIsStillWaitedFor) { follow_each_other_in_two_streams(false); }
 
 /// Blocks of doubles without gaps.
 Combination of_two(index n, const double* x, const double* y, double* target, signed char sign_y) {

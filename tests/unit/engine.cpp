@@ -34,7 +34,7 @@ class Immediate final : public EngineLane {
     return Status::done;
   }
   Status settle(Slot&) override { return Status::done; }
-  Status idle() override { return Status::done; }
+  Status idle(Queue) override { return Status::done; }
 };
 
 constexpr std::size_t slot_bytes = std::size_t{64} << 10, much = std::size_t{1} << 30;

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "impl/arena.hpp"
+#include "impl/spread.hpp"
 #include "impl/tiling.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/host/host.hpp"
@@ -174,10 +175,12 @@ struct Case {
   GemmSchedule plan(std::size_t piece_bytes) const {
     if (shape.level) {
       const std::vector<const strassen::Level*> levels(static_cast<std::size_t>(shape.levels), &shape.level());
-      return plan_levels(shape.m, shape.n, shape.k, shape.transa != Op::none, shape.transb != Op::none,
-                         !shape.beta_zero, sizeof(T),
-                         {.levels = levels, .tile = shape.tile, .overwrite = shape.overwrite, .two_streams = true},
-                         residents, piece_bytes);
+      GemmSchedule s = plan_levels(
+          shape.m, shape.n, shape.k, shape.transa != Op::none, shape.transb != Op::none, !shape.beta_zero, sizeof(T),
+          {.levels = levels, .tile = shape.tile, .overwrite = shape.overwrite, .two_streams = true}, residents,
+          piece_bytes);
+      if (!strassen::says_streams(shape.level())) spread(s, sizeof(T), complex_type<T>, {1e9, 1e8, 1e8, 1e-6, 1e-7});
+      return s;
     }
     return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, residents, piece_bytes, panel);
   }
@@ -696,6 +699,7 @@ TYPED_TEST(Execute, WhateverCheckPassesIsRight) {
     for (index row = 0; row < 11; row += 4)
       tiled.steps.push_back(
           {.kind = StepKind::download, .block = {row, col, std::min<index>(4, 11 - row), std::min<index>(3, 7 - col)}});
+  tiled.after = depend(tiled);
   ASSERT_EQ(check(tiled), "");
   Library library;
   Status status = Status::lost;
@@ -787,7 +791,7 @@ class Late final : public EngineLane {
     if (const Mark& last = *static_cast<Mark*>(slot.mark); last.lane == number_) catch_up(last);
     return Status::done;
   }
-  Status idle() override {
+  Status idle(Queue) override {
     const std::lock_guard lock(mutex_);
     for (const Queue queue : {Queue::out, Queue::second, Queue::compute, Queue::in})
       catch_up({number_, queue, line(queue).actions.size()});

@@ -1,0 +1,43 @@
+// Plans: schedules by levels that were made lately, for programs that repeat a product.
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "impl/schedule.hpp"
+#include "impl/strassen.hpp"
+
+namespace blaslift {
+
+/// All that such a schedule follows from, where nothing of an operand that is on the device is missing there.
+struct PlanKey {
+  Precision precision;
+  index m, n, k;
+  bool transposed_a, transposed_b, reads_c;
+  bool whole[3], in_place[3];  ///< A, B, C
+  const strassen::Level* list;
+  int levels;
+  index tile;
+  std::size_t room, piece;
+  friend bool operator==(const PlanKey&, const PlanKey&) = default;
+};
+
+/// The last few.  By any thread.
+class Plans {
+ public:
+  using Plan = std::shared_ptr<const GemmSchedule>;
+
+  /// The plan for the key: one made before, or what `make` returns.
+  Plan get(const PlanKey& key, const std::function<Plan()>& make);
+
+ private:
+  struct Entry {
+    PlanKey key;
+    Plan plan;
+  };
+  std::mutex mutex_;
+  std::vector<Entry> entries_;  ///< the last used one last
+};
+
+}  // namespace blaslift
