@@ -39,13 +39,7 @@ Profile profile_for(const char* device_class, const char* device_name, const Opt
 }
 
 void make_estimators(const Profile& profile, std::optional<strassen::Estimator> (&estimators)[precision_count]) {
-  for (int p = 0; p < precision_count; ++p) {
-    strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
-    for (const Profile::LeafRate* leaf = profile.leaf_rate[p]; leaf->size > 0; ++leaf)
-      rates.product.push_back({leaf->size, leaf->rate});
-    if (!rates.product.empty() && strassen::check(rates).empty())
-      estimators[p].emplace(strassen::Model::ours, static_cast<Precision>(p), strassen::Inputs{.rates = rates});
-  }
+  for (int p = 0; p < precision_count; ++p) estimators[p] = make_estimator(profile, static_cast<Precision>(p));
 }
 
 /// Blocks every signal for the calling thread.
@@ -65,6 +59,14 @@ class SignalsBlocked {
 };
 
 }  // namespace
+
+std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision) {
+  strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
+  for (const Profile::LeafRate* leaf = profile.leaf_rate[static_cast<int>(precision)]; leaf->size > 0; ++leaf)
+    rates.product.push_back({leaf->size, leaf->rate});
+  if (rates.product.empty() || !strassen::check(rates).empty()) return std::nullopt;
+  return strassen::Estimator(strassen::Model::ours, precision, strassen::Inputs{.rates = rates});
+}
 
 bool gpu_visible() {
   for (const char* node : {"/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl"})

@@ -12,6 +12,9 @@
 
 namespace blaslift {
 
+/// Of levels on a device with this profile; none without leaf rates of the precision.
+std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision);
+
 class Device {
  public:
   /// @param idle  see OpenRequest

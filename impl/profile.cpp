@@ -1,11 +1,16 @@
 #include "impl/profile.hpp"
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
+#include <map>
+#include <optional>
 #include <string_view>
 #include <thread>
+#include <utility>
 
 #include "impl/text.hpp"
 
@@ -53,6 +58,44 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
+/// Takes the first line off `text`, without its end.
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+bool is_rate(std::string_view line) {
+  const std::string_view name = next_word(line);
+  return !name.empty() && name.front() != '#';
+}
+
+/// Where a name stands in the file: `keys`, then `leaf_keys`; -1 if it is none of them.
+constexpr int key_count = std::size(keys);
+int place_of(std::string_view name) {
+  for (int i = 0; i < key_count; ++i)
+    if (name == keys[i].name) return i;
+  for (int p = 0; p < precision_count; ++p)
+    if (name == leaf_keys[p]) return key_count + p;
+  return -1;
+}
+
+/// A line's name, by its place, its size or 0, and its value.
+struct Rate {
+  int place;
+  double size, value;
+};
+
+std::optional<Rate> read_rate(std::string_view line) {
+  const auto positive = [](std::string_view word, double& number) {
+    return read_number(word, number) && std::isfinite(number) && number > 0;
+  };
+  Rate rate{.place = place_of(next_word(line)), .size = 0, .value = 0};
+  const bool understood = rate.place >= 0 && (rate.place < key_count || positive(next_word(line), rate.size)) &&
+                          positive(next_word(line), rate.value) && next_word(line).empty();
+  return understood ? std::optional(rate) : std::nullopt;
+}
+
 }  // namespace
 
 Profile built_in_profile(const char* device_class) {
@@ -89,41 +132,37 @@ Profile built_in_profile(const char* device_class) {
 bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
   std::FILE* file = std::fopen(path.c_str(), "re");
   if (!file) return false;
-  char* line = nullptr;
-  std::size_t room = 0;
-  int leaf_rates[precision_count] = {};
-  for (ssize_t length; (length = getline(&line, &room, file)) >= 0;) {
-    std::string_view rest(line, static_cast<std::size_t>(length));
-    const std::string_view name = next_word(rest), word = next_word(rest);
-    if (name.empty() || name.front() == '#') continue;
-    double value = 0;
-    bool known = false;
-    const std::string_view second = next_word(rest);
-    const auto positive = [](std::string_view text, double& number) {
-      return read_number(text, number) && std::isfinite(number) && number > 0;
-    };
-    if (second.empty() && positive(word, value))
-      for (const Key& key : keys)
-        if (name == key.name) key.field(profile) = value, known = true;
-    Profile::LeafRate leaf{};
-    if (next_word(rest).empty() && positive(word, leaf.size) && positive(second, leaf.rate))
-      for (int p = 0; p < precision_count; ++p) {
-        auto& rates = profile.leaf_rate[p];
-        int& count = leaf_rates[p];
-        if (name != leaf_keys[p] || count == Profile::most_leaf_rates) continue;
-        if (count > 0 && leaf.size <= rates[count - 1].size) continue;
-        rates[count++] = leaf;
-        rates[count] = {};
-        known = true;
-      }
-    if (!known && problem.empty()) {
-      problem.assign(line, static_cast<std::size_t>(length));
-      while (!problem.empty() && space(problem.back())) problem.pop_back();
-    }
-  }
-  std::free(line);
+  std::string text;
+  char part[4096];
+  for (std::size_t length; (length = std::fread(part, 1, sizeof part, file)) > 0;) text.append(part, length);
+  const bool whole = !std::ferror(file);
   std::fclose(file);
-  return true;
+  if (whole) read_profile_text(text, profile, problem);
+  return whole;
+}
+
+void read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
+  int leaf_rates[precision_count] = {};
+  const auto take = [&](const Rate& rate) {
+    if (rate.place < key_count) {
+      keys[rate.place].field(profile) = rate.value;
+      return true;
+    }
+    auto& rates = profile.leaf_rate[rate.place - key_count];
+    int& count = leaf_rates[rate.place - key_count];
+    if (count == Profile::most_leaf_rates || (count > 0 && rate.size <= rates[count - 1].size)) return false;
+    rates[count++] = {rate.size, rate.value};
+    rates[count] = {};
+    return true;
+  };
+  while (!text.empty()) {
+    std::string_view line = next_line(text);
+    if (!is_rate(line)) continue;
+    const std::optional<Rate> rate = read_rate(line);
+    if ((rate && take(*rate)) || !problem.empty()) continue;
+    while (!line.empty() && space(line.back())) line.remove_suffix(1);
+    problem = line;
+  }
 }
 
 std::string to_text(const Profile& profile) {
@@ -134,6 +173,23 @@ std::string to_text(const Profile& profile) {
     for (const Profile::LeafRate* leaf = profile.leaf_rate[p]; leaf->size > 0; ++leaf)
       text += std::string(leaf_keys[p]) + " " + number(leaf->size, 6) + " " + number(leaf->rate, 6) + "\n";
   return text;
+}
+
+std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines) {
+  std::string merged;
+  std::map<std::pair<int, double>, std::string> rates;  // in the file's order, leaf rates ascending
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (const std::optional<Rate> rate = read_rate(line))
+      rates[{rate->place, rate->size}] = line;
+    else if (!is_rate(line))
+      merged += std::string(line) + "\n";
+  }
+  for (const ProfileLine& line : lines)
+    rates[{place_of(line.name), line.size}] =
+        line.name + (line.size > 0 ? " " + number(line.size, 6) : "") + " " + number(line.value, 6);
+  for (const auto& [at, line] : rates) merged += line + "\n";
+  return merged;
 }
 
 std::string default_profile_path(const char* device_name) {

@@ -2,6 +2,8 @@
 // "key value" lines, and "dgemm_leaf_rate size value" ones.
 #pragma once
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "kernels/types.hpp"
 
@@ -33,8 +35,22 @@ Profile built_in_profile(const char* device_class);
 /// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
 
+/// The same from a file's text.
+void read_profile_text(std::string_view text, Profile& profile, std::string& problem);
+
 /// The profile in the file's own format.
 std::string to_text(const Profile& profile);
+
+/// A line of a file: "in_rate", or "dgemm_leaf_rate" with a size.
+struct ProfileLine {
+  std::string name;
+  double size;  ///< 0: the name has none
+  double value;
+};
+
+/// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
+/// order.  Lines that are not understood are left out.
+std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines);
 
 /// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.profile, or under ~/.cache.  Empty without a home.
 std::string default_profile_path(const char* device_name);

@@ -194,6 +194,155 @@ def profile_file(t):
     assert "not understood and ignored: nonsense" in done.stderr, done.stderr
 
 
+QUICK = ["--backend", "host", "--seconds", "0.001"]
+
+
+def cache(t):
+    """A folder for profiles, and the host backend's in it."""
+    os.environ["XDG_CACHE_HOME"] = t.path("cache")
+    return os.path.join(t.path("cache"), "blaslift"), t.path("cache/blaslift/host-backend--the-schedules-on-the-CPU.profile")
+
+
+def lines_of(path):
+    with open(path) as f:
+        return [line for line in f.read().splitlines() if not line.startswith("#")]
+
+
+def tune(t):
+    """Writes a profile of which every line is understood, where the library looks for it."""
+    folder, profile = cache(t)
+    done = t.run("tune", *QUICK)
+    equal((done.returncode, os.listdir(folder)), (0, [os.path.basename(profile)]))
+    assert re.search(r"^dgemm 128: [\d.]+ [GT]FLOP/s$", done.stderr, re.M), done.stderr
+    for p in "sdcz":
+        assert re.search(rf"^  {p}gemm +[\d.]+ [GT]FLOP/s +(from \d+ on|none: never faster)$", done.stdout, re.M), done.stdout
+    assert f"written to {profile}, where the library looks for it" in done.stdout, done.stdout
+    names = [line.split()[0] for line in lines_of(profile)]
+    for name in ["in_rate", "out_rate", "latency_seconds", "step_seconds", "pass_rate"] + [p + "gemm_rate" for p in "sdcz"]:
+        equal(names.count(name), 1)
+    for p in "sdcz":
+        sizes = [int(line.split()[1]) for line in lines_of(profile) if line.startswith(p + "gemm_leaf_rate ")]
+        equal(sizes, [32, 48, 64, 96, 128, 192, 256])
+
+    shown = t.run("info", "--backend", "host")
+    assert f"profile (from {profile})" in shown.stdout and not shown.stderr, shown
+    for line in lines_of(profile):
+        assert f"\n{line}\n" in shown.stdout, (line, shown.stdout)
+    # The library reads it, too: it says what it does not understand of it.
+    run = t.run("run", "-q", *HOST, t.program, "exit", "0")
+    equal((run.returncode, run.stderr), (0, ""))
+    with open(profile, "a") as f:
+        f.write("nonsense\n")
+    run = t.run("run", "-q", *HOST, t.program, "exit", "0")
+    equal(run.stderr, f"blaslift: {profile}: not understood and ignored: nonsense\n")
+    again = t.run("tune", *QUICK, "--precisions", "s", "--sizes", "32", "-q")
+    equal((again.stdout, again.stderr), ("", f"blaslift: {profile}: not understood and left out: nonsense\n"))
+    equal(t.run("info", "--backend", "host").stderr, "")
+
+
+def tune_again(t):
+    """What is not measured again stays, to the letter; sizes are added to those that there are, up to as many as a profile holds."""
+    folder, profile = cache(t)
+    os.makedirs(folder)
+    before = ["in_rate 1", "cpu_dgemm_rate 1.50e9", "sgemm_leaf_rate 100 1.0e9", "sgemm_leaf_rate 200 2e9",
+              "dgemm_leaf_rate 40 1.0", "dgemm_leaf_rate 64 1.0"]
+    with open(profile, "w") as f:
+        f.write("# mine\n" + "\n".join(before))
+    for _ in range(2):
+        done = t.run("tune", *QUICK, "--precisions", "d", "--sizes", "64,32", "-q")
+        equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        after = lines_of(profile)
+        for line in ("cpu_dgemm_rate 1.50e9", "sgemm_leaf_rate 100 1.0e9", "sgemm_leaf_rate 200 2e9", "dgemm_leaf_rate 40 1.0"):
+            equal(after.count(line), 1)
+        for line in ("in_rate 1", "dgemm_leaf_rate 64 1.0"):
+            assert line not in after, after
+        equal([line.split()[1] for line in after if line.startswith("dgemm_leaf")], ["32", "40", "64"])
+        # The rate of large products is not that of the small ones that were asked for.
+        equal(len([line for line in after if line.startswith("dgemm_rate ")]), 1)
+        with open(profile) as f:
+            text = f.read()
+        equal((text.count("# mine\n"), text.count("# blaslift tune: ")), (1, 1))
+    equal(t.run("info", "--backend", "host").stderr, "")
+    many = ",".join(map(str, range(1, 24)))
+    done = t.run("tune", *QUICK, "--precisions", "d", "--sizes", many)
+    equal(done.returncode, 125)
+    assert "more than 24" in done.stderr, done.stderr
+    with open(profile) as f:
+        equal(f.read(), text)
+
+
+def tune_no_room(t):
+    """What does not fit into the device's share is left out, and said."""
+    _, profile = cache(t)
+    done = t.run("tune", *QUICK, "--precisions", "sz", "--memory", "1M")
+    equal(done.returncode, 0)
+    assert "  skipped: zgemm 256: takes more device memory" in done.stdout, done
+    names = [" ".join(line.split()[:2]) for line in lines_of(profile) if "leaf" in line]
+    assert "sgemm_leaf_rate 256" in names and "zgemm_leaf_rate 128" in names and "zgemm_leaf_rate 192" not in names, names
+    assert not any(line.startswith("in_rate") for line in lines_of(profile))
+
+
+def tune_fails(t):
+    """Without a device, or with nowhere to write, it says so before it measures."""
+    folder, profile = cache(t)
+    for arguments in (["--backend", "vulkan"], ["--nonsense"], ["--precisions", "sx"], ["--precisions", ""], ["--sizes", "0"],
+                      ["--sizes", ",".join(map(str, range(1, 26)))], ["--seconds", "-1"], ["--force", "all"]):
+        done = t.run("tune", *arguments)
+        assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done
+    no_gpu = t.run("tune", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
+    assert no_gpu.stderr.startswith("blaslift: no device: "), no_gpu.stderr
+    assert not os.path.exists(t.path("cache"))
+
+    with open(t.path("file"), "w") as f:
+        f.write("kept")
+    for output in (t.path("file/profile"), "/proc/nowhere/profile", "/dev/null", t.scratch):
+        done = t.run("tune", *QUICK, "--output", output)
+        equal((done.returncode, done.stdout), (125, ""))
+        equal((done.stderr.count("\n"), output in done.stderr), (1, True))
+    os.environ["XDG_CACHE_HOME"] = t.path("file")
+    equal(t.run("tune", *QUICK).returncode, 125)
+    os.makedirs(folder)
+    os.chmod(folder, 0o500)
+    os.environ["XDG_CACHE_HOME"] = t.path("cache")
+    if os.geteuid() != 0:  # who may write everywhere
+        assert "Permission denied" in t.run("tune", *QUICK).stderr
+    os.chmod(folder, 0o700)
+    del os.environ["XDG_CACHE_HOME"]
+    nowhere = t.run("tune", *QUICK, env={k: v for k, v in os.environ.items() if k != "HOME"})
+    assert nowhere.returncode == 125 and "--output" in nowhere.stderr, nowhere
+    with open(t.path("file")) as f:
+        equal(f.read(), "kept")
+    equal(os.listdir(folder), [])
+
+
+def tune_dry_run(t):
+    _, profile = cache(t)
+    done = t.run("tune", *QUICK, "--dry-run", "--precisions", "c", "--sizes", "16,512", "--memory", "2M")
+    equal((done.returncode, done.stderr), (0, ""))
+    for line in ("  cgemm 16", "  cgemm 512: does not fit", "  transfers in: does not fit", f"would be written to {profile}"):
+        assert line + "\n" in done.stdout, (line, done.stdout)
+    assert not os.path.exists(t.path("cache"))
+
+
+def tune_interrupted(t):
+    """Ctrl-C at a terminal, where a bar shows what is under way: the profile stays as it was."""
+    folder, profile = cache(t)
+    os.makedirs(folder)
+    with open(profile, "w") as f:
+        f.write("in_rate 1\n")
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(t.blaslift, [t.blaslift, "tune", "--backend", "host", "--seconds", "1000"])
+    shown = b""
+    while b"] 0/" not in shown:
+        shown += os.read(terminal, 4096)
+    os.write(terminal, b"\x03")
+    _, status = os.waitpid(pid, 0)
+    equal((os.WIFSIGNALED(status), os.WTERMSIG(status)), (True, signal.SIGINT))
+    equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], ["in_rate 1"]))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blaslift", required=True)

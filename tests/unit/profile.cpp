@@ -146,10 +146,37 @@ TEST(Profile, LongLinesAreOneLine) {
   EXPECT_EQ(r.profile.out_rate, 3e9);
 }
 
+TEST(Profile, LinesAreReplacedByNameAndSize) {
+  const std::string before =
+      "# of mine\n"
+      "dgemm_leaf_rate 512 1.0e13\n"
+      "\n"
+      "in_rate  2.0e9 \r\n"
+      "nonsense\n"
+      "dgemm_leaf_rate 256 5e12\n"
+      "latency_seconds 1\n"
+      "latency_seconds 2";
+  EXPECT_EQ(
+      with_lines(before, {{"dgemm_leaf_rate", 384, 1.25e13}, {"dgemm_leaf_rate", 512, 2e13}, {"pass_rate", 0, 3e12}}),
+      "# of mine\n"
+      "\n"
+      "in_rate  2.0e9 \r\n"
+      "latency_seconds 2\n"
+      "pass_rate 3e+12\n"
+      "dgemm_leaf_rate 256 5e12\n"
+      "dgemm_leaf_rate 384 1.25e+13\n"
+      "dgemm_leaf_rate 512 2e+13\n");
+  EXPECT_EQ(with_lines("", {}), "");
+  EXPECT_EQ(with_lines("", {{"sgemm_leaf_rate", 64, 1}}), "sgemm_leaf_rate 64 1\n");
+  const std::string all = to_text(built_in_profile("sm_90"));
+  EXPECT_EQ(with_lines(all, {}), all);
+}
+
 TEST(Profile, AMissingFileChangesNothing) {
   Profile p = built_in_profile("sm_90");
   std::string problem;
   EXPECT_FALSE(read_profile("/nowhere/rates", p, problem));
+  EXPECT_FALSE(read_profile("/", p, problem));
   EXPECT_EQ(problem, "");
   EXPECT_EQ(numbers(p), numbers(built_in_profile("sm_90")));
 }

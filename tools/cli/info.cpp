@@ -7,23 +7,11 @@
 #include "compat/library.hpp"
 #include "impl/device.hpp"
 #include "impl/tracker.hpp"
+#include "tools/cli/backend.hpp"
 #include "tools/cli/launch.hpp"
 
 namespace blaslift::cli {
 namespace {
-
-struct Opened {
-  Backend* backend = nullptr;
-  std::string why;
-};
-
-Opened open_backend(const Options& options, const char* name) {
-  Opened opened;
-  const LocalRank local = local_rank();
-  opened.backend = open_module(library_directory(), name,
-                               {options.memory, local.rank, local.size, nullptr, nullptr, nullptr}, opened.why);
-  return opened;
-}
 
 void print_library(const char* soname, Symbol symbol, const Options& options) {
   // What a program linked with this name would get.
@@ -47,12 +35,7 @@ void print_library(const char* soname, Symbol symbol, const Options& options) {
 }  // namespace
 
 void print_info(const Options& options, bool profile_only) {
-  const bool host = options.backend == BackendChoice::host;
-  Opened opened;
-  if (host || options.backend == BackendChoice::cuda || gpu_visible())
-    opened = open_backend(options, host ? "host" : "cuda");
-  else
-    opened.why = "no NVIDIA device node in /dev";
+  const Opened opened = open_backend(options);
   const DeviceFacts* facts = opened.backend ? &opened.backend->facts() : nullptr;
   Profile profile = built_in_profile(facts ? facts->profile : "sm_90");
   const std::string path = !options.profile.empty() ? options.profile

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
+#include <set>
+#include <span>
 #include <string_view>
 
 #include "impl/options.hpp"
+#include "impl/profile.hpp"
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
+#include "tools/cli/tune.hpp"
 
 namespace {
 
@@ -34,11 +38,20 @@ std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::s
   return command;
 }
 
+constexpr std::string_view of_runs[] = {"BLASLIFT", "BLASLIFT_COUNTERS", "BLASLIFT_MEASURE"},
+                           of_devices[] = {"BLASLIFT_BACKEND", "BLASLIFT_MEMORY", "BLASLIFT_FALLBACK"};
+
+bool is_one(std::string_view variable, std::span<const std::string_view> variables) {
+  return std::find(variables.begin(), variables.end(), variable) != variables.end();
+}
+
 /// The library's variables as options: BLASLIFT_BACKEND as --backend, checked by the variable's own parser.
-void add_variables(CLI::App& app, std::map<std::string, std::string>& variables) {
+/// @param only  empty: all but those that `blaslift run` and `measure` set themselves
+void add_variables(CLI::App& app, std::map<std::string, std::string>& variables,
+                   std::span<const std::string_view> only = {}) {
   for (const OptionInfo& option : option_table()) {
     const std::string variable = option.variable;
-    if (variable == "BLASLIFT" || variable == "BLASLIFT_COUNTERS" || variable == "BLASLIFT_MEASURE") continue;
+    if (only.empty() ? is_one(variable, of_runs) : !is_one(variable, only)) continue;
     std::string name = "--" + variable.substr(std::string("BLASLIFT_").size());
     for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     app.add_option_function<std::string>(
@@ -76,6 +89,34 @@ int measure(const std::vector<std::string>& command, std::map<std::string, std::
   cli::end_like(finished.wait_status);
 }
 
+void add_tuning(CLI::App& app, cli::Tuning& tuning) {
+  tuning.precisions = "sdcz";
+  app.add_option("--precisions", tuning.precisions, "of which products: some of sdcz (default all)")
+      ->check([](const std::string& letters) {
+        const std::set<char> different(letters.begin(), letters.end());
+        const bool fine = letters.find_first_not_of("sdcz") == std::string::npos && !letters.empty();
+        return fine && different.size() == letters.size() ? std::string() : "'" + letters + "' is not some of sdcz";
+      });
+  constexpr index largest = 1 << 17;  // 256 GiB a matrix
+  app.add_option("--sizes", tuning.sizes, "of square products, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(index{1}, largest));
+  app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
+      ->check(CLI::Range(1e-3, 3600.0));
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
+  app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
+  app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
+}
+
+void tune(cli::Tuning tuning, const std::map<std::string, std::string>& variables) {
+  std::sort(tuning.sizes.begin(), tuning.sizes.end());
+  tuning.sizes.erase(std::unique(tuning.sizes.begin(), tuning.sizes.end()), tuning.sizes.end());
+  if (tuning.sizes.size() > Profile::most_leaf_rates)
+    throw CLI::ValidationError("--sizes", "at most " + std::to_string(Profile::most_leaf_rates) + " sizes");
+  tuning.options = options_with(variables);
+  cli::tune(tuning);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -100,6 +141,11 @@ int main(int argc, char** argv) {
   info_app->add_flag("--profile-only", profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
   add_variables(*info_app, variables);
 
+  CLI::App* tune_app = app.add_subcommand("tune", "measure this machine's device and write the profile it is used by");
+  cli::Tuning tuning{};
+  add_tuning(*tune_app, tuning);
+  add_variables(*tune_app, variables, of_devices);
+
   // CLI11 would read what follows "--" as its own positionals.
   char** const end = std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
   const std::vector<std::string> command(end == argv + argc ? end : end + 1, argv + argc);
@@ -108,6 +154,7 @@ int main(int argc, char** argv) {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
+    if (*tune_app) return tune(tuning, variables), 0;
     cli::print_info(options_with(variables), profile_only);
     return 0;
   } catch (const CLI::ParseError& error) {

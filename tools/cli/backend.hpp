@@ -1,0 +1,32 @@
+// The device, opened by the command itself.
+#pragma once
+#include <string>
+
+#include "compat/site.hpp"
+#include "impl/options.hpp"
+#include "kernels/backend.hpp"
+
+namespace blaslift::cli {
+
+struct Opened {
+  Backend* backend = nullptr;
+  std::string why;  ///< if there is none
+};
+
+/// The backend that the library would use with these options.
+Opened open_backend(const Options& options);
+
+/// What the host backend computes with: the gemms that a program linked with libblas.so.3 would reach.
+class BlasUnderneath {
+ public:
+  /// Throws std::runtime_error if there are none.
+  explicit BlasUnderneath(const Options& options);
+
+  /// As long as this lives.
+  UnderlyingGemm gemm() const;
+
+ private:
+  Site sites_[precision_count] = {};
+};
+
+}  // namespace blaslift::cli

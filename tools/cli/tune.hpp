@@ -1,0 +1,25 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/options.hpp"
+#include "kernels/types.hpp"
+
+namespace blaslift::cli {
+
+struct Tuning {
+  Options options;         ///< which device, and how much of its memory
+  std::string precisions;  ///< some of "sdcz"
+  std::vector<index>
+      sizes;  ///< of leaf products, ascending, at most Profile::most_leaf_rates; empty: the backend's own
+  std::optional<double> seconds;  ///< that a rate should take; none: the backend's own
+  std::string output;             ///< empty: where the library looks for this device's profile
+  bool dry_run, quiet;
+};
+
+/// Measures the device's rates and writes them to its profile, in which lines that were not measured again stay.  The
+/// file is replaced as a whole, at the end.  Throws std::runtime_error, with the file as it was.
+void tune(const Tuning& tuning);
+
+}  // namespace blaslift::cli
