@@ -183,7 +183,8 @@ double Meter::product_rate(Precision precision, index n) {
                      .ldb = n,
                      .beta = zero.of(precision),
                      .C = memory.at() + 2 * bytes,
-                     .ldc = n};
+                     .ldc = n,
+                     .awaited = false};
   Lease lease(*this);
   const double seconds = seconds_each(lease, [&](Lane& lane, After after) { require(lane.gemm(product, after)); });
   return (is_complex(precision) ? 8.0 : 2.0) * std::pow(static_cast<double>(n), 3) / seconds;
@@ -211,7 +212,8 @@ double Meter::pass_rate(Precision precision, index n) {
                                                      .targets = pass.targets,
                                                      .source = {},
                                                      .target = {},
-                                                     .scale = nullptr});
+                                                     .scale = nullptr,
+                                                     .awaited = false});
     for (int s = 0; s < pass.sources; ++s) x.source[s] = {block(s), n, false};
     for (int t = 0; t < pass.targets; ++t) {
       x.target[t] = {block(most_sources + t), n, {}};
@@ -245,7 +247,8 @@ double Meter::step_seconds() {
                         .targets = 1,
                         .source = {{memory.at(), n, false}},
                         .target = {{memory.at() + bytes, n, {1}}},
-                        .scale = nullptr};
+                        .scale = nullptr,
+                        .awaited = false};
   Lease lease(*this);
   return seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(sum, after)); });
 }
