@@ -9,7 +9,7 @@ Parts, in this order:
   leaf     cuBLAS's rates by size and the rate of passes: DIR/levels.profile; what the estimator predicts from them
   fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
   auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile
-  methods  the published lists, and two streams, at fewer sizes
+  methods  the published lists, in one stream and in two, at fewer sizes
   shapes   odd and rectangular products, transposed operands, beta: automatic levels
   memory   device memory by list and level, double precision
   host     host to host through the preload, with and without levels
@@ -53,7 +53,7 @@ from common import (
 
 PARTS = ["leaf", "fused", "auto", "methods", "shapes", "memory", "host"]
 LEVELS = ["off", "1", "2", "3", "4"]
-METHODS = ["absorbed", "rum", "rum:2", "lai", "high_level", "fused:2"]
+METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level"]
 PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level"]
 """Lists whose memory is compared."""
 
@@ -83,9 +83,9 @@ class Plan:
     host: dict[str, list[int]]
     warming: int
     leaf_seconds: float = 0.2
-    seconds: float = 1.0
+    seconds: float = 0.5
     """For the repetitions of one size, though three are made at least."""
-    repetitions: int = 9
+    repetitions: int = 7
     overhead: float = 0.5
     """Seconds that a size takes besides."""
 
@@ -160,8 +160,8 @@ def batches_of(part: str, precision: str, plan: Plan) -> list[Batch]:
         return Batch(part, setting, squares(precision, sizes, plan), **more)
 
     if part == "fused":
-        order = ["3", "2", "off", "1", "4"]
-        made = [of(setting, sizes) for sizes in (plan.large, plan.small) for setting in order]
+        made = [of(setting, plan.large) for setting in ("3", "4", "off", "2", "1")]
+        made += [of(setting, plan.small) for setting in ("1", "off", "2", "3", "4")]
     elif part == "auto":
         made = [of("auto", plan.large + plan.small, alone=True)]
     elif part == "methods":

@@ -252,7 +252,9 @@ double Estimator::seconds(const Shape& s, int level, index tile) const noexcept 
   // Along k, all tile products but the first add to what is there, and the first where C does.
   const double columns_of_tiles = volume({s.m / tile, s.n / tile, 1}), along_k = static_cast<double>(s.k / tile),
                plain = s.beta_zero ? 1 : 0;
-  double sum = 0;
+  // A and B are surveyed once (impl/guard.hpp), which takes a few more steps there and back.
+  constexpr double survey_steps = 12;
+  double sum = tuning_.surveyed ? survey_steps * step_seconds_ + element_ * (m * k + k * n) / pass_rate_ : 0;
   if (plain > 0) sum += columns_of_tiles * tile_seconds(level, t, false);
   if (along_k > plain) sum += columns_of_tiles * (along_k - plain) * tile_seconds(level, t, true);
   const auto rest_m = static_cast<double>(s.m % tile), rest_n = static_cast<double>(s.n % tile),

@@ -103,7 +103,8 @@ struct Tuning {
   /// fill the blocks that cuBLAS's kernels compute, 64 to 256 wide.  At least 1.  The default is not measured.
   index alignment = 64;
   int max_level = 4;     ///< 0 to deepest
-  double margin = 0.01;  ///< ours: levels have to be predicted faster by more than this fraction
+  bool surveyed = true;  ///< ours: A and B are, once, before or beside the levels (impl/guard.hpp)
+  double margin = 0.02;  ///< ours: levels have to be predicted faster by more than this fraction
 };
 inline constexpr int deepest = 6;
 
