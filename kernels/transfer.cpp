@@ -1,6 +1,7 @@
 #include "kernels/transfer.hpp"
 
 #include <dirent.h>
+#include <emmintrin.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -61,16 +62,22 @@ Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
   return p;
 }
 
+Parts parts(const Transfer& t, std::size_t bytes) {
+  const auto elements = static_cast<index>(std::max(std::size_t{1}, bytes / t.element));
+  Parts p;
+  p.rows = std::min(t.rows, elements);
+  p.cols = std::clamp<index>(elements / t.rows, 1, t.cols);
+  p.down = (t.rows + p.rows - 1) / p.rows;
+  p.across = (t.cols + p.cols - 1) / p.cols;
+  return p;
+}
+
 }  // namespace
 
 // ---- engine
 
-Engine::Engine(Sizes slot_bytes, Threads threads, const Hooks& hooks, double idle_after)
-    : slot_bytes_(slot_bytes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
-
-std::size_t Engine::slot_bytes(Direction direction) const {
-  return direction == Direction::in ? slot_bytes_.in : slot_bytes_.out;
-}
+Engine::Engine(const Sizes& sizes, Threads threads, const Hooks& hooks, double idle_after)
+    : sizes_(sizes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
 
 bool Engine::start() {
   std::lock_guard lock(starting_);
@@ -97,11 +104,20 @@ bool Engine::start() {
 void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   used_.store(true, std::memory_order_relaxed);
   Team& team = teams_[static_cast<int>(direction)];
+  const Transfer& piece = jobs.front().piece;
+  const bool for_one =
+      jobs.size() == 1 && (direction == Direction::out || piece.direct || parts(piece, sizes_.share).count() == 1);
   {
     std::lock_guard lock(team.mutex);
     team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
   }
-  jobs.size() == 1 ? team.changed.notify_one() : team.changed.notify_all();
+  for_one ? team.changed.notify_one() : team.changed.notify_all();
+}
+
+bool Engine::quiet() {
+  Team& team = teams_[static_cast<int>(Direction::in)];
+  std::lock_guard lock(team.mutex);
+  return team.jobs.empty() && ring_[newest_].sent;
 }
 
 bool Engine::borrow(Slot& slot) {
@@ -110,7 +126,7 @@ bool Engine::borrow(Slot& slot) {
     std::lock_guard lock(lending_);
     if (!lent_before_.empty()) return slot = lent_before_.back(), lent_before_.pop_back(), true;
   }
-  return hooks_.make(hooks_.context, slot, std::max(slot_bytes_.in, slot_bytes_.out));
+  return hooks_.make(hooks_.context, slot, sizes_.out);
 }
 
 void Engine::give_back(const Slot& slot) {
@@ -121,8 +137,8 @@ void Engine::give_back(const Slot& slot) {
   }
 }
 
-void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches) {
-  const auto there = [&team] { return !team.jobs.empty(); };
+template <class There>
+void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches, There there) {
   if (!watches) return team.changed.wait(lock, there);
   while (!team.changed.wait_for(lock, idle_after_, there)) {
     if (!used_.exchange(false, std::memory_order_relaxed)) continue;
@@ -135,20 +151,73 @@ void Engine::await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watc
   }
 }
 
+void Engine::Filling::begin(const Job& next, std::size_t share) {
+  job = next;
+  shares = parts(job.piece, share);
+  taken = 0;
+  sent = false;
+  unfilled.store(shares.count(), std::memory_order_relaxed);
+  settled.store(false, std::memory_order_relaxed);
+}
+
+/// For a while without giving up the processor: as a rule only until the bus has moved one slot.
+void Engine::Filling::await_settled() const {
+  constexpr int most_pauses = 4096;
+  for (int i = 0; i < most_pauses && !settled.load(std::memory_order_acquire); ++i) _mm_pause();
+  settled.wait(false, std::memory_order_acquire);
+}
+
+bool Engine::can_send() const {
+  const Filling& newest = ring_[newest_];
+  if (newest.taken < newest.shares.count()) return true;
+  const std::deque<Job>& jobs = teams_[static_cast<int>(Direction::in)].jobs;
+  return !jobs.empty() && (jobs.front().piece.direct || ring_[(newest_ + 1) % sizes_.slots_in].sent);
+}
+
 void Engine::send_all(bool watches) {
   std::optional<bool> usable;  // nothing is touched before there is something to do
-  Team& team = teams_[static_cast<int>(Direction::in)];
-  Slot slots[slots_in];
-  for (int next = 0;; next = (next + 1) % slots_in) {
-    std::unique_lock lock(team.mutex);
-    await_job(team, lock, watches);
-    const Job job = team.jobs.front();
-    team.jobs.pop_front();
-    lock.unlock();
+  const auto use_for = [&](EngineLane& lane) {
     if (!usable) usable = hooks_.start(hooks_.context);
-    if (!*usable) job.lane->fail(Status::lost);
-    if (!have(slots[next], Direction::in)) job.lane->fail(Status::no_memory);
-    job.lane->send_piece(job, slots[next]);
+    if (!*usable) lane.fail(Status::lost);
+  };
+  Team& team = teams_[static_cast<int>(Direction::in)];
+  for (;;) {
+    std::unique_lock lock(team.mutex);
+    await_job(team, lock, watches, [this] { return can_send(); });
+    if (ring_[newest_].taken == ring_[newest_].shares.count()) {
+      const Job job = team.jobs.front();
+      team.jobs.pop_front();
+      if (job.piece.direct) {  // a copy of any size: it must not hold up the ring
+        lock.unlock();
+        use_for(*job.lane);
+        Slot none;
+        job.lane->send_piece(job, none);
+        continue;
+      }
+      newest_ = (newest_ + 1) % sizes_.slots_in;
+      ring_[newest_].begin(job, sizes_.share);
+    }
+    Filling& filling = ring_[newest_];
+    const index share = filling.taken++;
+    lock.unlock();
+    EngineLane& lane = *filling.job.lane;
+    use_for(lane);
+    if (share == 0) {
+      if (!have(filling.slot, sizes_.in)) lane.fail(Status::no_memory);
+      lane.await_slot(filling.slot);
+      filling.settled.store(true, std::memory_order_release);
+      filling.settled.notify_all();
+    } else {
+      filling.await_settled();
+    }
+    lane.fill(filling.slot, filling.job.piece, filling.shares, share);
+    if (filling.unfilled.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
+    lane.send_piece(filling.job, filling.slot);
+    lock.lock();
+    filling.sent = true;
+    const bool more = !team.jobs.empty();
+    lock.unlock();
+    if (more) team.changed.notify_all();  // they may have waited for the slot
   }
 }
 
@@ -163,7 +232,7 @@ void Engine::receive_all() {
   } ring[slots_out];
   for (int first = 0, count = 0;;) {
     std::unique_lock lock(team.mutex);
-    if (count == 0) await_job(team, lock, false);
+    if (count == 0) await_job(team, lock, false, [&team] { return !team.jobs.empty(); });
     if (count < slots_out && !team.jobs.empty()) {
       Receiving& next = ring[(first + count++) % slots_out];
       next.job = team.jobs.front();
@@ -171,7 +240,7 @@ void Engine::receive_all() {
       lock.unlock();
       if (!usable) usable = hooks_.start(hooks_.context);
       if (!*usable) next.job.lane->fail(Status::lost);
-      if (!have(next.slot, Direction::out)) next.job.lane->fail(Status::no_memory);
+      if (!have(next.slot, sizes_.out)) next.job.lane->fail(Status::no_memory);
       next.started = next.job.lane->start_receiving(next.job, next.slot);
     } else {
       lock.unlock();
@@ -282,18 +351,25 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
   changed_.notify_all();
 }
 
-/// Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.
+/// Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.  Where the
+/// bus has nothing to do, the first ones are small, so that it need not wait until a whole slot has been filled.
 std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   constexpr std::size_t least_piece = std::size_t{256} << 10;
+  const Engine::Sizes& sizes = engine_.sizes();
   const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
-  const std::size_t piece = std::min(engine_.slot_bytes(Direction::in), std::max(least_piece, total / 8));
-  const index elements = static_cast<index>(piece / t.element);
-  const index rows = std::min(t.rows, elements), cols = std::max<index>(1, elements / std::max<index>(1, t.rows));
+  const std::size_t most =
+      std::min(by_caller_ ? std::min(sizes.in, sizes.out) : sizes.in, std::max(least_piece, total / 8));
+  std::size_t bytes = engine_.quiet() ? std::min(most, sizes.first) : most;
   std::vector<Engine::Job> jobs;
-  for (index j = 0; j < t.cols; j += cols)
-    for (index i = 0; i < t.rows; i += rows)
-      jobs.push_back(
-          {const_cast<EngineLane*>(this), 0, part(t, i, j, std::min(rows, t.rows - i), std::min(cols, t.cols - j))});
+  for (index i = 0, j = 0; j < t.cols;) {
+    const auto elements = static_cast<index>(bytes / t.element);
+    const index rows = std::min(t.rows - i, elements),
+                cols = rows < t.rows ? 1 : std::min(t.cols - j, elements / t.rows);
+    jobs.push_back({const_cast<EngineLane*>(this), 0, part(t, i, j, rows, cols)});
+    i = (i + rows) % t.rows;
+    if (i == 0) j += cols;
+    bytes = std::min(most, 2 * bytes);
+  }
   return jobs;
 }
 
@@ -304,6 +380,8 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
   const Ticket ticket = note(Queue::in, after, static_cast<int>(jobs.size()), nullptr);
   for (Engine::Job& job : jobs) {
     job.ticket = ticket;
+    await_slot(own_);
+    if (!job.piece.direct) fill(own_, job.piece, parts(job.piece, engine_.sizes().out), 0);
     send_piece(job, own_);
   }
   return status();
@@ -421,11 +499,24 @@ void EngineLane::end_piece() {
   changed_.notify_all();  // under the lock: the lane may be gone as soon as it is free
 }
 
+void EngineLane::await_slot(Slot& slot) {
+  unless_failed([&] { return settle(slot); });
+}
+
+void EngineLane::fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share) {
+  unless_failed([&] {
+    const index row = share % shares.down * shares.rows, col = share / shares.down * shares.cols;
+    const Transfer p =
+        part(piece, row, col, std::min(shares.rows, piece.rows - row), std::min(shares.cols, piece.cols - col));
+    char* to = static_cast<char*>(slot.memory) + static_cast<std::size_t>(row + col * piece.rows) * p.element;
+    copy_block(to, piece.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+    return Status::done;
+  });
+}
+
 void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
   unless_failed([&] {
-    if (const Status settled = settle(slot); settled != Status::done) return settled;
-    if (!p.direct) copy_block(slot.memory, p.rows, p.host, p.ldh, p.rows, p.cols, p.element);
     if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
     {
       std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);

@@ -25,16 +25,28 @@ struct Slot {
 
 class EngineLane;
 
-/// Two teams of threads, one a direction, started by the first transfer.  Each thread owns some slots and takes pieces
-/// in the order in which they were asked for, over all lanes.  Never destroyed: its threads may be waiting when the
-/// process exits.
+/// A block cut into parts of about the same size: of whole columns, or each within one column.
+struct Parts {
+  index rows = 0, cols = 0;    ///< of all but the last ones
+  index down = 0, across = 0;  ///< how many
+  index count() const { return down * across; }
+};
+
+/// Two teams of threads, one a direction, started by the first transfer, which take pieces in the order in which they
+/// were asked for, over all lanes.  Never destroyed: its threads may be waiting when the process exits.
 ///
-/// Why it cannot hang: a piece waits only for its thread's own earlier copies and for operations asked for before it;
-/// these are all taken before it, by teams that never wait for later ones.
+/// On the way in all threads fill the same slot, each a share at a time, and then the next of one ring: a copy costs
+/// the bus some microseconds beside its bytes, so copies must be large, while all slots together must fit into the
+/// processor's caches, or the bus would read what has gone to memory and come back.  On the way out each thread owns
+/// some slots.
+///
+/// Why it cannot hang: a piece waits only for those before it in the ring, or for its thread's own earlier copies, and
+/// for operations asked for before it; these are all taken before it, by teams that never wait for later ones.
 class Engine {
  public:
-  /// While the processor fills or empties one, the device moves the others.
-  static constexpr int slots_in = 3, slots_out = 2;
+  /// While the processor empties one, the device fills the other.
+  static constexpr int slots_out = 2;
+  static constexpr int most_slots_in = 32;
 
   /// What the backend does for the engine's threads.
   struct Hooks {
@@ -45,16 +57,19 @@ class Engine {
   };
 
   struct Sizes {
-    std::size_t in, out;
+    std::size_t in, out;                         ///< of a slot
+    int slots_in = 4;                            ///< in the ring; at least 1, at most most_slots_in
+    std::size_t share = std::size_t{512} << 10;  ///< of a slot, filled by one thread
+    std::size_t first = std::size_t{256} << 10;  ///< piece, where the bus waits for it; then twice that, and so on
   };
   struct Threads {
     int in, out;
   };
 
   /// @param idle_after  seconds without a transfer after which `idle` is called, once
-  Engine(Sizes slot_bytes, Threads threads, const Hooks& hooks, double idle_after = 10);
+  Engine(const Sizes& sizes, Threads threads, const Hooks& hooks, double idle_after = 10);
 
-  std::size_t slot_bytes(Direction direction) const;
+  const Sizes& sizes() const { return sizes_; }
 
   /// Starts all threads, once; they make their slots as they need them.  False if there is no thread to be had.
   bool start();
@@ -66,7 +81,11 @@ class Engine {
   };
   void push(Direction direction, std::vector<Job>&& jobs);
 
-  /// A slot for a lane's own use until it is given back; false if none can be had.
+  /// No piece is waiting to be sent.
+  bool quiet();
+
+  /// A slot, of the size of those on the way out, for a lane's own use until it is given back; false if none can be
+  /// had.
   bool borrow(Slot& slot);
   void give_back(const Slot& slot);
 
@@ -76,14 +95,27 @@ class Engine {
     std::condition_variable changed;
     std::deque<Job> jobs;
   };
-  void send_all(bool watches);
-  void receive_all();
-  void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches);
-  bool have(Slot& slot, Direction direction) {
-    return slot.memory || hooks_.make(hooks_.context, slot, slot_bytes(direction));
-  }
+  /// A slot of the ring on the way in, and the piece that goes through it.
+  struct Filling {
+    Slot slot;
+    Job job{};
+    Parts shares;
+    index taken = 0;  ///< of the shares; under the team's mutex
+    bool sent = true;
+    std::atomic<index> unfilled{0};    ///< shares
+    std::atomic<bool> settled{false};  ///< the device has read what was in it before
 
-  const Sizes slot_bytes_;
+    void begin(const Job& next, std::size_t share);
+    void await_settled() const;
+  };
+  void send_all(bool watches);
+  bool can_send() const;
+  void receive_all();
+  template <class There>
+  void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches, There there);
+  bool have(Slot& slot, std::size_t bytes) { return slot.memory || hooks_.make(hooks_.context, slot, bytes); }
+
+  const Sizes sizes_;
   const Threads threads_;
   const Hooks hooks_;
   const std::chrono::duration<double> idle_after_;
@@ -91,6 +123,8 @@ class Engine {
   std::mutex starting_;
   bool tried_ = false, started_ = false;
   Team teams_[2];
+  Filling ring_[most_slots_in];
+  int newest_ = 0;  ///< in the ring; under the mutex of the team that sends
   std::mutex lending_;
   std::vector<Slot> lent_before_;
 };
@@ -120,7 +154,7 @@ class EngineLane : public Lane {
   void serve_next(std::size_t bytes) {
     // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
     constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{1} << 10;
-    by_caller_ = bytes <= little && engine_.slot_bytes(Direction::out) >= least_slot;
+    by_caller_ = bytes <= little && engine_.sizes().out >= least_slot;
   }
 
   enum class Queue : std::uint8_t { in, out, compute, second };
@@ -135,8 +169,8 @@ class EngineLane : public Lane {
   virtual Status multiply(Queue queue, const Gemm& product) = 0;
   virtual Status sum(Queue queue, const Combination& combination) = 0;
   virtual Status measure(Queue queue, const Survey& survey) = 0;
-  /// Starts the copy of a packed slot, or of the host's memory itself if direct, to the device and marks the slot; or
-  /// the other way round.
+  /// Starts the copy of a packed slot to the device and marks the slot, or the copy of the host's memory itself if
+  /// direct, where there may be no slot; or the other way round, where there always is one.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;
   virtual Status receive(Slot& slot, const Transfer& piece) = 0;
   /// Until the copy last started with this slot has ended.
@@ -171,7 +205,10 @@ class EngineLane : public Lane {
   bool await_started(const std::vector<Ticket>& after);
   void fail(Status status);
   Status status();
-  /// One piece, from an engine's thread or the caller's: uploads in one step, downloads in two.
+  /// One piece, from an engine's thread or the caller's: uploads in three steps, the second once or once a share,
+  /// downloads in two.
+  void await_slot(Slot& slot);
+  void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share);
   void send_piece(const Engine::Job& job, Slot& slot);
   bool start_receiving(const Engine::Job& job, Slot& slot);
   void end_receiving(const Engine::Job& job, Slot& slot, bool started);

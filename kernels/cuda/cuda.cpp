@@ -26,8 +26,9 @@
 namespace blaslift {
 namespace {
 
-// Smaller copies leave the bus waiting between them; larger slots to fill fall out of the cache before they are sent.
-constexpr std::size_t most_slot_in = std::size_t{2} << 20, most_slot_out = std::size_t{4} << 20;
+// Smaller copies leave the bus waiting between them; a larger ring falls out of the caches before it is sent.
+constexpr std::size_t most_slot_in = std::size_t{4} << 20, most_slot_out = std::size_t{4} << 20;
+constexpr int slots_in = 6;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
@@ -213,12 +214,9 @@ class CudaLane final : public EngineLane {
   }
 
   Status send(Slot& slot, const Transfer& p) override {
-    return in_order(
-        [&] {
-          return p.direct ? copy(p, p.device, p.ldd, p.host, p.ldh, cudaMemcpyDefault, Queue::in)
-                          : copy(p, p.device, p.ldd, slot.memory, p.rows, cudaMemcpyHostToDevice, Queue::in);
-        },
-        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
+    if (p.direct) return status_of(copy(p, p.device, p.ldd, p.host, p.ldh, cudaMemcpyDefault, Queue::in));
+    return in_order([&] { return copy(p, p.device, p.ldd, slot.memory, p.rows, cudaMemcpyHostToDevice, Queue::in); },
+                    [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
   }
 
   Status receive(Slot& slot, const Transfer& p) override {
@@ -370,10 +368,11 @@ class CudaBackend final : public Backend {
                     "the program uses CUDA, and the GPU reaches all of its memory (HMM)");
     // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
+    const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     const unsigned cores = std::thread::hardware_concurrency();
     const Engine::Threads threads{static_cast<int>(std::clamp(cores * 5 / 8, 1u, most_threads_in)),
                                   static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
-    engine_ = new (std::nothrow) Engine({std::min(facts_.piece_bytes, most_slot_in), facts_.piece_bytes}, threads,
+    engine_ = new (std::nothrow) Engine({.in = slot_in, .out = facts_.piece_bytes, .slots_in = slots_in}, threads,
                                         {this, use_device, make_slot, be_idle});
     if (!engine_) return "out of memory";
 

@@ -32,10 +32,7 @@ void* fresh(std::size_t bytes) {
 class HostLane final : public EngineLane {
  public:
   HostLane(Engine& engine, std::size_t bytes, const UnderlyingGemm& underlying, FaultPlan* faults)
-      : EngineLane(engine, bytes),
-        underlying_(underlying),
-        slot_bytes_(engine.slot_bytes(Direction::out)),
-        faults_(faults) {}
+      : EngineLane(engine, bytes), underlying_(underlying), slot_bytes_(engine.sizes().out), faults_(faults) {}
   ~HostLane() { (void)drain(); }
 
  private:
@@ -112,7 +109,7 @@ class HostBackend final : public Backend {
         request_(request),
         faults_(faults) {
     facts_.memory = memory;
-    facts_.piece_bytes = engine_.slot_bytes(Direction::out);
+    facts_.piece_bytes = engine_.sizes().out;
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

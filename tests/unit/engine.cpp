@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <numeric>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "kernels/copy.hpp"
@@ -19,6 +21,9 @@ class Immediate final : public EngineLane {
  public:
   using EngineLane::EngineLane;
 
+  /// In the order in which they were sent; only once everything has been.
+  std::vector<std::size_t> sent;
+
  private:
   Status wait(Queue, Ticket) override { return Status::done; }
   Status mark(Queue, Ticket) override { return Status::done; }
@@ -26,7 +31,9 @@ class Immediate final : public EngineLane {
   Status sum(Queue, const Combination&) override { return Status::done; }
   Status measure(Queue, const Survey&) override { return Status::done; }
   Status send(Slot& slot, const Transfer& p) override {
-    copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
+    sent.push_back(static_cast<std::size_t>(p.rows * p.cols) * p.element);
+    p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
+             : copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
     return Status::done;
   }
   Status receive(Slot& slot, const Transfer& p) override {
@@ -108,9 +115,73 @@ TEST(Engine, FailsWhatFindsNoSlotsAndGoesOn) {
   EXPECT_EQ(move(engine), Status::no_memory);
   seen.no_slots = false;
   EXPECT_EQ(move(engine), Status::done);
-  const int most = 2 * (Engine::slots_in + Engine::slots_out);
+  const int most = Engine::Sizes{}.slots_in + 2 * Engine::slots_out;
   for (int i = 0; i < 20; ++i) ASSERT_EQ(move(engine), Status::done);
   EXPECT_LE(seen.slots.load(), most);
+}
+
+/// A block of numbers that all differ, uploaded and compared with what came; what lies between the columns stays.
+void upload_and_compare(Engine& engine, index rows, index cols, index ldh, index ldd, int times, bool direct = false) {
+  SCOPED_TRACE(testing::Message() << rows << " x " << cols << ", ld " << ldh << " to " << ldd << ", direct " << direct);
+  const auto size = [cols](index ld) { return static_cast<std::size_t>(ld * cols); };
+  std::vector<float> from(size(ldh));
+  std::iota(from.begin(), from.end(), 1.0f);
+  Immediate lane(engine, much);
+  for (int i = 0; i < times; ++i) {
+    std::vector<float> device(size(ldd), -1);
+    ASSERT_EQ(lane.upload({device.data(), ldd, from.data(), ldh, rows, cols, sizeof(float), direct}, {nullptr, 0}),
+              Status::done);
+    ASSERT_EQ(lane.drain(), Status::done);
+    std::vector<float> expected(device.size(), -1);
+    copy_block(expected.data(), ldd, from.data(), ldh, rows, cols, sizeof(float));
+    ASSERT_EQ(device, expected);
+  }
+}
+
+TEST(Engine, BringsEveryByteWhoeverFillsWhichShare) {
+  for (const int slots_in : {1, 2, Engine::most_slots_in}) {
+    Seen& seen = *new Seen;
+    Engine& engine =
+        *new Engine({.in = slot_bytes, .out = slot_bytes, .slots_in = slots_in, .share = 1000, .first = 3000}, {4, 1},
+                    seen.hooks());
+    const index slot = slot_bytes / sizeof(float);
+    for (const index rows : {index{1}, index{7}, slot / 3, slot, slot + 1, 5 * slot / 2})
+      for (const index cols : {1, 5, 64}) {
+        upload_and_compare(engine, rows, cols, rows, rows, 5);
+        upload_and_compare(engine, rows, cols, rows + 3, rows + 1, 5);
+      }
+    EXPECT_LE(seen.slots.load(), slots_in);
+  }
+}
+
+TEST(Engine, BeginsWithSmallPieces) {
+  Seen& seen = *new Seen;
+  constexpr std::size_t kib = std::size_t{1} << 10;
+  // By one thread, which sends in order.
+  Engine& engine = *new Engine({.in = 64 * kib, .out = 64 * kib, .first = 8 * kib}, {1, 1}, seen.hooks());
+  Immediate lane(engine, much);
+  std::vector<char> from(256 * kib), device(from.size());
+  ASSERT_EQ(lane.upload({device.data(), 1, from.data(), 1, 1, static_cast<index>(from.size()), 1}, {nullptr, 0}),
+            Status::done);
+  ASSERT_EQ(lane.drain(), Status::done);
+  EXPECT_EQ(lane.sent, (std::vector<std::size_t>{8 * kib, 16 * kib, 32 * kib, 64 * kib, 64 * kib, 64 * kib, 8 * kib}));
+}
+
+TEST(Engine, CopiesDirectlyWithoutSlots) {
+  Seen& seen = *new Seen;
+  seen.no_slots = true;
+  Engine& engine = *new Engine({slot_bytes, slot_bytes}, {2, 1}, seen.hooks());
+  upload_and_compare(engine, 1000, 100, 1100, 1000, 3, true);
+}
+
+TEST(Engine, ManyLanesShareTheRing) {
+  Seen& seen = *new Seen;
+  Engine& engine =
+      *new Engine({.in = slot_bytes, .out = slot_bytes, .slots_in = 2, .share = slot_bytes / 8}, {4, 1}, seen.hooks());
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 6; ++i)
+    callers.emplace_back([&engine, i] { upload_and_compare(engine, 300 + i, 500, 301 + i, 300 + i, 20, i % 3 == 0); });
+  for (std::thread& caller : callers) caller.join();
 }
 
 }  // namespace

@@ -806,7 +806,7 @@ class Late final : public EngineLane {
   Status move(Queue queue, Slot& slot, std::function<void()> action) {
     const std::lock_guard lock(mutex_);
     const Status added = add(queue, std::move(action));
-    *static_cast<Mark*>(slot.mark) = {number_, queue, line(queue).actions.size()};
+    if (slot.mark) *static_cast<Mark*>(slot.mark) = {number_, queue, line(queue).actions.size()};
     return added;
   }
   void catch_up(const Mark& mark) {
