@@ -33,7 +33,7 @@ constexpr int slots_in = 6;
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 constexpr int most_lanes = 4;
-constexpr unsigned most_threads_in = 10, most_threads_out = 8;
+constexpr unsigned most_threads_in = 12, most_threads_out = 8;
 
 Status status_of(cudaError_t error) {
   if (error == cudaSuccess) return Status::done;
@@ -370,7 +370,7 @@ class CudaBackend final : public Backend {
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     const unsigned cores = std::thread::hardware_concurrency();
-    const Engine::Threads threads{static_cast<int>(std::clamp(cores * 5 / 8, 1u, most_threads_in)),
+    const Engine::Threads threads{static_cast<int>(std::clamp(cores * 3 / 4, 1u, most_threads_in)),
                                   static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
     engine_ = new (std::nothrow) Engine({.in = slot_in, .out = facts_.piece_bytes, .slots_in = slots_in}, threads,
                                         {this, use_device, make_slot, be_idle});

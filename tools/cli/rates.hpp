@@ -23,7 +23,7 @@ class Meter {
   Meter(Backend& backend, const UnderlyingGemm& underlying, double seconds)
       : backend_(backend), underlying_(underlying), seconds_(seconds) {}
 
-  /// Flop/s of C := A * B, all n x n, on the device; complex: 8 flops a multiply-add.
+  /// Flop/s of C := A * B, all n x n, on the device, between passes; complex: 8 flops a multiply-add.
   double product_rate(Precision precision, index n);
 
   /// Bytes/s that the passes of strassen::fused() read and write, in blocks of n x n.
