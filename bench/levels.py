@@ -6,7 +6,7 @@
                     [--budget SECONDS]
 
 Parts, in this order:
-  leaf     cuBLAS's rates by size and the rate of passes: DIR/levels.profile; what the estimator predicts from them
+  leaf     rates by `blaslift tune`: DIR/levels.profile; what the estimators predict from them
   fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
   auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile
   methods  the published lists, in one stream and in two, at fewer sizes
@@ -321,44 +321,40 @@ class Driver:
 # ---- the profile, and what is predicted from it
 
 
+def rates_of(profile: Path, precision: str) -> dict:
+    """What `blaslift tune` has written of a precision."""
+    words = [line.split() for line in profile.read_text().splitlines() if line and not line.startswith("#")]
+    one = {word[0]: float(word[1]) for word in words if len(word) == 2}
+    return {"rates": [[int(word[1]), float(word[2])] for word in words if word[0] == f"{precision}gemm_leaf_rate"],
+            "pass_rate": one["pass_rate"], "step_seconds": one["step_seconds"]}
+
+
 def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: dict[str, str]) -> list[Measurement]:
-    program, predictor = (str(arguments.build / "bin" / name) for name in (plan.program, "predicted_levels"))
+    blaslift, predictor = (str(arguments.build / "bin" / name) for name in ("blaslift", "predicted_levels"))
     profile = arguments.results / "levels.profile"
 
     def rates(precision: str, seconds: float) -> dict:
-        lines = run([program, "--rates", "--precision", precision, "--sizes", ",".join(map(str, plan.leaf)),
-                     "--seconds", f"{plan.leaf_seconds:g}"], environment, seconds)
-        passes = next(line for line in lines if line["what"] == "passes")
-        return {"rates": [[line["size"], line["rate"]] for line in lines if line["what"] == "leaf"],
-                "pass_rate": passes["rate"], "step_seconds": passes["step_seconds"]}
+        run([blaslift, "tune", "-q", "--backend", plan.backend, "--precisions", precision, "--sizes",
+             ",".join(map(str, plan.leaf)), "--seconds", f"{plan.leaf_seconds:g}", "--output", str(profile)],
+            environment, seconds)
+        return rates_of(profile, precision)
 
     def predicted(precision: str, seconds: float) -> dict:
-        # Not before the rates are there: the profile is written between the two.
+        # Not before the rates are there.
         if not profile.exists():
             raise Failed("no levels.profile: run the part again")
         sizes = sorted({*plan.small, *plan.large, *plan.memory} | {n for some in plan.methods.values() for n in some})
         lines = run([predictor, str(profile), precision, *map(str, sizes), *plan.shapes], {}, seconds)
-        crossover = next(line["size"] for line in lines if line["what"] == "crossover")
-        return {"crossover": crossover, "sizes": [line for line in lines if line["what"] == "predicted"]}
+        crossovers = {line["model"]: line["size"] for line in lines if line["what"] == "crossover"}
+        return {"crossover": crossovers["ours"], "crossovers": crossovers,
+                "sizes": [line for line in lines if line["what"] == "predicted"]}
 
     largest = 8 * float(plan.leaf[-1])**3 / plan.rate
     made = []
     for p in arguments.precisions:
-        seconds = START_SECONDS + 2 + len(plan.leaf) * plan.leaf_seconds + 8 * largest * (4 if p in "cz" else 1) / 4
+        seconds = START_SECONDS + 2 + 3 * len(plan.leaf) * plan.leaf_seconds + 16 * largest * (4 if p in "cz" else 1) / 4
         made.append(Measurement(f"leaf/{p}", seconds, functools.partial(rates, p)))
     return made + [Measurement(f"predicted/{p}", 1, functools.partial(predicted, p)) for p in arguments.precisions]
-
-
-def write_profile(store: Store, path: Path) -> None:
-    """What the library reads as BLASLIFT_PROFILE."""
-    records = {p: r for p in "sdcz" if (r := store.get(f"leaf/{p}"))}
-    if not records:
-        return
-    lines = [f"# {store.head()}: bench/levels.py",
-             f"pass_rate {statistics.median(r['pass_rate'] for r in records.values()):.6g}",
-             f"step_seconds {statistics.median(r['step_seconds'] for r in records.values()):.6g}"]
-    lines += [f"{p}gemm_leaf_rate {size} {rate:.6g}" for p, r in records.items() for size, rate in r["rates"]]
-    path.write_text("\n".join(lines) + "\n")
 
 
 # ---- host to host
@@ -429,7 +425,8 @@ class Tables:
         lines = [f"cuBLAS, TFLOP/s by size: {rates}.", "",
                  f"Passes {1e-12 * record['pass_rate']:.2f} TB/s, {1e6 * record['step_seconds']:.1f} us a step."]
         if predicted := self.good(f"predicted/{p}"):
-            lines += ["", f"Predicted: levels from {predicted['crossover']:.0f} on."]
+            named = ", ".join(f"{model} {size:.0f}" for model, size in predicted["crossovers"].items())
+            lines += ["", f"Predicted: levels from these sizes on: {named}."]
         return lines
 
     def squares_table(self, part: str, p: str, sizes: list[int]) -> list[str]:
@@ -571,9 +568,7 @@ def main() -> None:
             list_measurements(leaf + rough + host, store)
             return
         complete = True
-        for some in ([m for m in leaf if m.key.startswith("leaf/")], [m for m in leaf if m.key.startswith("pred")]):
-            complete = measure_all(some, store, driver.left()) and complete
-            write_profile(store, profile)
+        complete = measure_all(leaf, store, driver.left()) and complete
         for batch in batches:
             driver.measure(batch)
         if driver.late:

@@ -3,7 +3,6 @@
 //
 //   levels_time [--precision s|d|c|z] [--sizes N|MxNxK,...] [--repetitions R] [--warm W] [--seconds S] [--beta BETA]
 //               [--trans XY] [--check on|off] [--memory on|off] [--warming N]
-//   levels_time --rates [--precision s|d|c|z] [--sizes N,...] [--seconds S]
 //
 // Prints a line of JSON a size.  Of both: median, least and most seconds of up to R repetitions, as many as S seconds
 // allow, yet three at least; A and B, uniform in [-1, 1], are made anew before each, and C, all NaN where it is not
@@ -16,9 +15,6 @@
 // "held": bytes of device memory that were taken beside the operands, after the last repetition; "peak" with --memory:
 // the most during one more call, seen by a thread that asks all the time.  What the library keeps between calls, its
 // handles and code are in both: compare with a run without levels.
-//
-// --rates, for a profile: flop/s of products by size, one after the other without a pause, bytes/s of a sum of two
-// large blocks, and seconds that an operation takes of itself.  No blaslift needed.
 //
 // Compiled for the host (levels_time_host) everything lies there, and cuBLAS is the BLAS underneath.
 #include <dlfcn.h>
@@ -52,7 +48,7 @@ struct Arguments {
   std::string sizes = "1024";
   int repetitions = 9, warm = 1, warming = 2048;
   double seconds = 1, beta = 0;
-  bool check = true, memory = false, rates = false;
+  bool check = true, memory = false;
 };
 
 // ---- through the entry
@@ -545,70 +541,6 @@ class Problem {
   int calls_ = 0;
 };
 
-// ---- rates
-
-/// z := x + y, sixteen bytes at a time.
-struct Add {
-  const Complex<double>*x, *y;
-  Complex<double>* z;
-  BENCH_BOTH void operator()(index i) const { z[i] = {x[i].re + y[i].re, x[i].im + y[i].im}; }
-};
-
-/// Seconds of one of them, started one after the other without waiting: the median of a few rounds.
-template <class Start, class Wait>
-double seconds_each(double budget, const Start& start, const Wait& wait) {
-  constexpr double round_seconds = 0.02;
-  const auto round = [&](int count) {
-    const double begin = now();
-    for (int i = 0; i < count; ++i) start();
-    wait();
-    return (now() - begin) / count;
-  };
-  round(1);
-  const int count = std::clamp(static_cast<int>(round_seconds / round(3)), 1, 1000);
-  std::vector<double> times;
-  const double begin = now();
-  while (times.size() < 3 || (times.size() < 15 && now() - begin < budget)) times.push_back(round(count));
-  return median(times);
-}
-
-template <class T>
-void leaf_rate(Session& session, const Arguments& arguments, int n) {
-  using R = typename Real<T>::type;
-  const index count = static_cast<index>(n) * n;
-  const Array<T> A(count), B(count), C(count);
-  for (const Array<T>* x : {&A, &B, &C})
-    for_each(count * static_cast<index>(sizeof(T) / sizeof(R)), FillUniform<R>{reinterpret_cast<R*>(x->get()), 1});
-  finish();
-  const Call<T> call{'N', 'N', n, n, n, A.get(), n, B.get(), n, 0, C.get()};
-  const double seconds = seconds_each(
-      arguments.seconds, [&] { session.other.gemm(call); }, [&] { session.other.wait(); });
-  const double flops = (is_complex<T> ? 8.0 : 2.0) * n * n * n;
-  std::printf("{\"what\": \"leaf\", \"precision\": \"%c\", \"size\": %d, \"seconds\": %.4g, \"rate\": %.5g}\n",
-              arguments.precision, n, seconds, flops / seconds);
-  std::fflush(stdout);
-}
-
-void pass_rate(const Arguments& arguments, std::size_t bytes) {
-  const auto count = static_cast<index>(bytes / sizeof(Complex<double>));
-  const Array<Complex<double>> x(count), y(count), z(count);
-  for (const auto* block : {&x, &y, &z})
-    for_each(2 * count, FillUniform<double>{reinterpret_cast<double*>(block->get()), 1});
-  finish();
-  const auto seconds = [&](index some) {
-    return seconds_each(
-        arguments.seconds,
-        [&] {
-          for_each(some, Add{x.get(), y.get(), z.get()});
-        },
-        [] { finish(); });
-  };
-  const double large = seconds(count), small = seconds(256);
-  std::printf("{\"what\": \"passes\", \"rate\": %.5g, \"step_seconds\": %.4g}\n",
-              3.0 * static_cast<double>(bytes) / large, small);
-  std::fflush(stdout);
-}
-
 // ---- the program
 
 template <class T>
@@ -626,18 +558,8 @@ bool run(const Arguments& arguments) {
     sizes.push_back(s);
   }
 
-  if (!arguments.rates) require_blaslift();
+  require_blaslift();
   Session session;
-  if (arguments.rates) {
-#ifdef __CUDACC__
-    pass_rate(arguments, std::size_t{1} << 30);
-#else
-    pass_rate(arguments, std::size_t{32} << 20);
-#endif
-    for (const Size& s : sizes) leaf_rate<T>(session, arguments, s.n);
-    return true;
-  }
-
   Arguments warming = arguments;
   warming.check = false;
   const int n = arguments.warming;
@@ -658,10 +580,6 @@ Arguments parse(char** words) {
   Arguments a;
   for (++words; *words; ++words) {
     const std::string option = *words;
-    if (option == "--rates") {
-      a.rates = true;
-      continue;
-    }
     if (!*++words) throw std::runtime_error(option + " has no value");
     const std::string value = *words;
     const auto one_of = [&](const char* letters, std::size_t at) {

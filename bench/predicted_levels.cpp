@@ -4,14 +4,15 @@
 //
 // Prints a line of JSON a size: predicted seconds without levels and with 1 to 4 of them (null: the size has no tile
 // for so many), of tiles as large as fit, and what the estimator would do; then the size from which on squares get
-// levels.
+// levels, by each of the models.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <utility>
 
-#include "impl/estimator.hpp"
+#include "impl/device.hpp"
 #include "impl/profile.hpp"
 
 int main(int argc, char** argv) {
@@ -29,15 +30,13 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "predicted_levels: %s: %s\n", argv[1], problem.empty() ? "cannot be read" : problem.c_str());
     return 1;
   }
-  strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
-  for (const Profile::LeafRate* leaf = profile.leaf_rate[letter - letters]; leaf->size > 0; ++leaf)
-    rates.product.push_back({leaf->size, leaf->rate});
-  if (const std::string fault = strassen::check(rates); rates.product.empty() || !fault.empty()) {
-    std::fprintf(stderr, "predicted_levels: %s: no leaf rates of use. %s\n", argv[1], fault.c_str());
+  const std::optional<strassen::Estimator> ours = make_estimator(profile, precision);
+  if (!ours) {
+    std::fprintf(stderr, "predicted_levels: %s: no leaf rates of use\n", argv[1]);
     return 1;
   }
+  const strassen::Estimator& estimator = *ours;
   const strassen::Tuning tuning;
-  const strassen::Estimator estimator(strassen::Model::ours, precision, {.rates = rates}, tuning);
   for (int i = 3; i < argc; ++i) {
     long long m = 0, n = 0, k = 0;
     if (std::sscanf(argv[i], "%lldx%lldx%lld", &m, &n, &k) != 3) m = n = k = std::atoll(argv[i]);
@@ -60,6 +59,12 @@ int main(int argc, char** argv) {
     std::printf("], \"level\": %d, \"tile\": %lld, \"chosen\": %.6g}\n", choice.level,
                 static_cast<long long>(choice.tile), choice.seconds);
   }
-  const auto crossover = estimator.crossover();
-  std::printf("{\"what\": \"crossover\", \"precision\": \"%c\", \"size\": %.6g}\n", *letter, crossover.value_or(0));
+  for (const auto& [name, model] :
+       {std::pair{"ours", strassen::Model::ours}, std::pair{"thesis", strassen::Model::thesis},
+        std::pair{"otsuka", strassen::Model::otsuka}}) {
+    const auto other = make_estimator(profile, precision, model);
+    const auto crossover = other ? other->crossover() : std::nullopt;
+    std::printf("{\"what\": \"crossover\", \"precision\": \"%c\", \"model\": \"%s\", \"size\": %.6g}\n", *letter, name,
+                crossover.value_or(0));
+  }
 }

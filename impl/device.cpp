@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -38,8 +39,24 @@ Profile profile_for(const char* device_class, const char* device_name, const Opt
   return profile;
 }
 
-void make_estimators(const Profile& profile, std::optional<strassen::Estimator> (&estimators)[precision_count]) {
-  for (int p = 0; p < precision_count; ++p) estimators[p] = make_estimator(profile, static_cast<Precision>(p));
+using Estimators = std::optional<strassen::Estimator>[precision_count];
+
+void make_estimators(const Profile& profile, strassen::Model model, Estimators& estimators) {
+  for (int p = 0; p < precision_count; ++p) estimators[p] = make_estimator(profile, static_cast<Precision>(p), model);
+}
+
+/// Times of squares, as the thesis fits them: a cubic through products, a quadratic through sums of two.
+std::optional<strassen::Times> times_of(const strassen::Rates& rates, Precision precision) {
+  std::vector<strassen::Point> products, sums;
+  const double flops = is_complex(precision) ? 8 : 2, element = static_cast<double>(element_size(precision));
+  for (const auto& [size, rate] : rates.product) {
+    products.push_back({size, flops * size * size * size / rate});
+    sums.push_back({size, rates.step_seconds + 3 * size * size * element / rates.pass_bytes_per_second});
+  }
+  std::string problem;
+  const auto gemm = strassen::fit(products, 3, problem), geam = strassen::fit(sums, 2, problem);
+  if (!gemm || !geam) return std::nullopt;
+  return strassen::Times{gemm->polynomial, geam->polynomial};
 }
 
 /// Blocks every signal for the calling thread.
@@ -60,12 +77,21 @@ class SignalsBlocked {
 
 }  // namespace
 
-std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision) {
+std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision, strassen::Model model) {
   strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
   for (const Profile::LeafRate* leaf = profile.leaf_rate[static_cast<int>(precision)]; leaf->size > 0; ++leaf)
     rates.product.push_back({leaf->size, leaf->rate});
   if (rates.product.empty() || !strassen::check(rates).empty()) return std::nullopt;
-  return strassen::Estimator(strassen::Model::ours, precision, strassen::Inputs{.rates = rates});
+  strassen::Inputs inputs{.rates = rates, .times = {}, .peaks = {}};
+  if (model == strassen::Model::thesis) {
+    const std::optional<strassen::Times> times = times_of(rates, precision);
+    if (!times) return std::nullopt;
+    inputs.times = *times;
+  }
+  inputs.peaks.bytes_per_second = rates.pass_bytes_per_second;
+  for (const strassen::Point& point : rates.product)
+    inputs.peaks.flops_per_second = std::max(inputs.peaks.flops_per_second, point.value);
+  return strassen::Estimator(model, precision, inputs);
 }
 
 bool gpu_visible() {
@@ -137,7 +163,7 @@ Device::Device(const Options& options, Idle idle, void* idle_context)
     : options_(options), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
   profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options, warnings_);
-  for (int i = 0; i < 2; ++i) make_estimators(profile_[i], estimators_[i]);
+  for (int i = 0; i < 2; ++i) make_estimators(profile_[i], options.estimator, estimators_[i]);
   if (!options.on || options.measure) return;
   if (options.backend == BackendChoice::automatic && !gpu_visible()) lose("no GPU: no NVIDIA device node in /dev");
 }
@@ -163,7 +189,7 @@ Backend* Device::open() {
   const DeviceFacts& facts = backend_->facts();
   std::string warnings;
   profile_[1] = profile_for(facts.profile, facts.name, options_, warnings);
-  make_estimators(profile_[1], estimators_[1]);
+  make_estimators(profile_[1], options_.estimator, estimators_[1]);
   if (options_.profile.empty()) std::fputs(warnings.c_str(), stderr);  // a file that was named has been warned about
   Counters& c = counters();
   c.backend.set(name);

@@ -12,8 +12,10 @@
 
 namespace blaslift {
 
-/// Of levels on a device with this profile; none without leaf rates of the precision.
-std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision);
+/// Of levels on a device with this profile; none without leaf rates of the precision, or with fewer than a model needs.
+/// The thesis's polynomials are fitted to the times that follow from the rates, Otsuka's peaks are the largest of them.
+std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision,
+                                                  strassen::Model model = strassen::Model::ours);
 
 class Device {
  public:

@@ -188,6 +188,10 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   Facts facts = facts_now(r, product);
   const Policy policy = policy_for(r, product);
   Decision decision = decide(product, facts, policy);
+  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+    facts = facts_now(r, product);  // by the device's own profile
+    decision = decide(product, facts, policy);
+  }
   const bool settled =
       decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
   if (facts.device != DeviceState::ready || settled) return decision;

@@ -120,6 +120,14 @@ constexpr OptionInfo table[] = {
      "profile has no leaf rates; a number: so many wherever they fit, by a list of steps (fused) in one or two streams "
      "(for tests)",
      parse_levels},
+    {"BLASLIFT_ESTIMATOR", "ours, thesis, otsuka", "ours",
+     "what estimates the number of levels (the others are for comparison, and know squares only)",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"ours", "thesis", "otsuka"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
+       return false;
+     }},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",

@@ -5,7 +5,7 @@
 #include <span>
 #include <string>
 
-#include "impl/strassen.hpp"
+#include "impl/estimator.hpp"
 
 namespace blaslift {
 
@@ -20,6 +20,7 @@ struct Options {
   bool fixed = false;        ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
+  strassen::Model estimator = strassen::Model::ours;
   const strassen::Level* level_list = nullptr;  ///< null: fused
   bool two_streams = true;                      ///< steps overlap: as their list says, or else wherever they may
   std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share

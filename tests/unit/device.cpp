@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <vector>
 
@@ -92,6 +94,42 @@ TEST(OpenModule, SaysWhyItCannot) {
   directory.file("libblaslift_host.so", "not a library");
   EXPECT_EQ(open_module(directory.path(), "host", {}, why), nullptr);
   EXPECT_NE(why.find("libblaslift_host.so"), std::string::npos) << "no library: " << why;
+}
+
+Profile with_rates(std::initializer_list<Profile::LeafRate> rates) {
+  Profile profile = built_in_profile("");
+  std::fill(std::begin(profile.leaf_rate[1]), std::end(profile.leaf_rate[1]), Profile::LeafRate{});
+  std::copy(rates.begin(), rates.end(), profile.leaf_rate[1]);
+  profile.pass_rate = 3e12;
+  profile.step_seconds = 5e-6;
+  return profile;
+}
+
+TEST(Estimators, OfEveryModelComeFromOneProfile) {
+  using strassen::Model;
+  const Profile profile = with_rates({{512, 20e12}, {1024, 40e12}, {2048, 50e12}, {4096, 52e12}, {8192, 53e12}});
+  const auto ours = make_estimator(profile, Precision::d),
+             thesis = make_estimator(profile, Precision::d, Model::thesis),
+             otsuka = make_estimator(profile, Precision::d, Model::otsuka);
+  ASSERT_TRUE(ours && thesis && otsuka);
+  // Otsuka's closed form for FP64: 360 F / G - 3, with the largest rate.
+  ASSERT_TRUE(otsuka->crossover());
+  EXPECT_NEAR(*otsuka->crossover(), 360 * 53e12 / 3e12 - 3, 1);
+  // A cubic through five points, nearly.
+  ASSERT_TRUE(thesis->crossover());
+  EXPECT_GT(*thesis->crossover(), 1000);
+  EXPECT_LT(*thesis->crossover(), 20000);
+  EXPECT_NEAR(thesis->seconds({8192, 8192, 8192}, 0, 0), 2 * std::pow(8192., 3) / 53e12, 1e-4);
+  EXPECT_TRUE(ours->crossover());
+  EXPECT_NE(*ours->crossover(), *thesis->crossover());
+}
+
+TEST(Estimators, ThereAreNoneWithoutEnoughRates) {
+  EXPECT_FALSE(make_estimator(with_rates({}), Precision::d));
+  EXPECT_FALSE(make_estimator(with_rates({}), Precision::d, strassen::Model::otsuka));
+  const Profile two = with_rates({{512, 20e12}, {1024, 40e12}});
+  EXPECT_TRUE(make_estimator(two, Precision::d));
+  EXPECT_FALSE(make_estimator(two, Precision::d, strassen::Model::thesis)) << "no cubic through two points";
 }
 
 }  // namespace

@@ -37,9 +37,9 @@ std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
        << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
-       << (o.level_list ? o.level_list->name : "") << o.two_streams << " memory=" << o.memory << " report='" << o.report
-       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
-       << "' measure=" << o.measure;
+       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
+       << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback << "' profile='"
+       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
   return text.str();
 }
 
@@ -86,6 +86,9 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_STRASSEN", "4:rum:2", [](Options& o) { o.levels = 4, o.level_list = &strassen::rum(); }},
     {"BLASLIFT_STRASSEN", "4:fused:1",
      [](Options& o) { o.levels = 4, o.level_list = &strassen::fused(), o.two_streams = false; }},
+    {"BLASLIFT_ESTIMATOR", "ours", [](Options&) {}},
+    {"BLASLIFT_ESTIMATOR", "thesis", [](Options& o) { o.estimator = strassen::Model::thesis; }},
+    {"BLASLIFT_ESTIMATOR", "otsuka", [](Options& o) { o.estimator = strassen::Model::otsuka; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -116,6 +119,7 @@ constexpr struct {
     {"BLASLIFT_STRASSEN",
      {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
       ":rum", "auto:rum", "off:rum", "1::2"}},
+    {"BLASLIFT_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},
@@ -139,7 +143,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 7);
+  EXPECT_EQ(spelled, 8);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {
