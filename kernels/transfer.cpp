@@ -322,16 +322,21 @@ Status EngineLane::begin(Queue queue, Ticket ticket) {
   return Status::done;
 }
 
-/// Of one that was said not to be awaited, the end is whatever its queue has been asked for by now.
+/// Of one that was said not to be awaited, the end is whatever its queue has been asked for by now.  Several pieces may
+/// come after it: whoever returns from here can wait for it.
 Status EngineLane::mark_once(Ticket ticket) {
+  std::lock_guard one_at_a_time(marking_);
+  Operation* operation;
   Queue queue;
   {
     std::lock_guard lock(mutex_);
-    Operation& operation = operations_[static_cast<std::size_t>(ticket)];
-    if (std::exchange(operation.marked, true)) return Status::done;
-    queue = operation.queue;
+    operation = &operations_[static_cast<std::size_t>(ticket)];
+    queue = operation->queue;
   }
-  return mark(queue, ticket);
+  if (operation->marked) return Status::done;
+  const Status status = mark(queue, ticket);
+  operation->marked = status == Status::done;
+  return status;
 }
 
 /// The last piece's start is the operation's.
@@ -359,7 +364,7 @@ std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
   const std::size_t most =
       std::min(by_caller_ ? std::min(sizes.in, sizes.out) : sizes.in, std::max(least_piece, total / 8));
-  std::size_t bytes = engine_.quiet() ? std::min(most, sizes.first) : most;
+  std::size_t bytes = !by_caller_ && engine_.quiet() ? std::min(most, sizes.first) : most;
   std::vector<Engine::Job> jobs;
   for (index i = 0, j = 0; j < t.cols;) {
     const auto elements = static_cast<index>(bytes / t.element);

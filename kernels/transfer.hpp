@@ -189,7 +189,7 @@ class EngineLane : public Lane {
     int pieces = 0;        ///< not yet started
     bool ordered = false;  ///< its queue waits for what it comes after
     bool started = false;
-    bool marked = false;  ///< others can wait for its end
+    bool marked = false;  ///< others can wait for its end; under marking_
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
@@ -220,7 +220,7 @@ class EngineLane : public Lane {
   void piece_started(Queue queue, Ticket ticket);
 
   Engine& engine_;
-  std::mutex mutex_, queues_[queues];
+  std::mutex mutex_, queues_[queues], marking_;
   std::condition_variable changed_;
   std::deque<Operation> operations_;  ///< by ticket; grows while others read
   bool used_[queues] = {};            ///< since the last drain

@@ -4,9 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <climits>
+#include <condition_variable>
 #include <cstdlib>
+#include <deque>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <numeric>
+#include <random>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -181,6 +187,367 @@ TEST(Engine, ManyLanesShareTheRing) {
   std::vector<std::thread> callers;
   for (int i = 0; i < 6; ++i)
     callers.emplace_back([&engine, i] { upload_and_compare(engine, 300 + i, 500, 301 + i, 300 + i, 20, i % 3 == 0); });
+  for (std::thread& caller : callers) caller.join();
+}
+
+/// A device whose queues run on threads of their own, now and then late, and read a slot only then; any one of its
+/// operations may fail.  A product is a sum here: C := A + B + beta * C, without gaps.
+class Busy final : public EngineLane {
+ public:
+  Busy(Engine& engine, std::size_t moves, unsigned seed, long fails_at)
+      : EngineLane(engine, moves), fails_at_(fails_at) {
+    for (int q = 0; q < queues; ++q) lines_[q].thread = std::thread([this, q, seed] { run(lines_[q], 4 * seed + q); });
+  }
+  ~Busy() {
+    (void)drain();
+    for (Line& line : lines_) {
+      add(line, nullptr);
+      line.thread.join();
+    }
+  }
+  long operations() const { return seen_.load(); }
+
+  static bool make_slot(void*, Slot& slot, std::size_t bytes) {
+    slot = {std::malloc(bytes), new Marked};
+    return true;
+  }
+
+ private:
+  struct Event {
+    std::atomic<bool> happened{false};
+  };
+  using Mark = std::shared_ptr<Event>;
+  struct Marked {
+    std::mutex mutex;
+    Mark last;
+  };
+  struct Line {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<std::function<void()>> actions;
+    std::size_t done = 0, asked = 0;
+    std::thread thread;
+  };
+
+  static void run(Line& line, unsigned seed) {
+    std::mt19937 random(seed);
+    for (;;) {
+      std::unique_lock lock(line.mutex);
+      line.changed.wait(lock, [&line] { return !line.actions.empty(); });
+      const auto action = std::move(line.actions.front());
+      line.actions.pop_front();
+      lock.unlock();
+      if (!action) return;
+      if (random() % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(random() % 100));
+      action();
+      lock.lock();
+      ++line.done;
+      line.changed.notify_all();
+    }
+  }
+  static void add(Line& line, std::function<void()> action) {
+    const std::lock_guard lock(line.mutex);
+    line.actions.push_back(std::move(action));
+    ++line.asked;
+    line.changed.notify_all();
+  }
+  Line& line(Queue queue) { return lines_[static_cast<int>(queue)]; }
+  bool fails() { return seen_.fetch_add(1) + 1 == fails_at_; }
+  Mark event_in(Queue queue) {
+    Mark event = std::make_shared<Event>();
+    add(line(queue), [event] {
+      event->happened = true;
+      event->happened.notify_all();
+    });
+    return event;
+  }
+
+  Status wait(Queue queue, Ticket ticket) override {
+    if (fails()) return Status::no_memory;
+    const std::lock_guard lock(marks_mutex_);
+    add(line(queue), [event = marks_.at(static_cast<std::size_t>(ticket))] { event->happened.wait(false); });
+    return Status::done;
+  }
+  Status mark(Queue queue, Ticket ticket) override {
+    if (fails()) return Status::no_memory;
+    std::this_thread::yield();
+    const std::lock_guard lock(marks_mutex_);
+    if (marks_.size() <= static_cast<std::size_t>(ticket)) marks_.resize(static_cast<std::size_t>(ticket) + 1);
+    marks_[static_cast<std::size_t>(ticket)] = event_in(queue);
+    return Status::done;
+  }
+  Status multiply(Queue queue, const Gemm& g) override {
+    if (fails()) return Status::no_memory;
+    add(line(queue), [g] {
+      const auto *a = static_cast<const double*>(g.A), *b = static_cast<const double*>(g.B);
+      auto* c = static_cast<double*>(g.C);
+      for (index i = 0; i < g.m * g.n; ++i) c[i] += a[i] + b[i];
+    });
+    return Status::done;
+  }
+  Status sum(Queue, const Combination&) override { return Status::done; }
+  Status measure(Queue, const Survey&) override { return Status::done; }
+  Status send(Slot& slot, const Transfer& p) override {
+    if (fails()) return Status::no_memory;
+    add(line(Queue::in), [p, memory = slot.memory] {
+      p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
+               : copy_block(p.device, p.ldd, memory, p.rows, p.rows, p.cols, p.element);
+    });
+    return p.direct ? Status::done : mark_slot(slot, Queue::in);
+  }
+  Status receive(Slot& slot, const Transfer& p) override {
+    if (fails()) return Status::no_memory;
+    add(line(Queue::out),
+        [p, memory = slot.memory] { copy_block(memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element); });
+    return mark_slot(slot, Queue::out);
+  }
+  Status mark_slot(Slot& slot, Queue queue) {
+    auto& marked = *static_cast<Marked*>(slot.mark);
+    const Mark event = event_in(queue);
+    const std::lock_guard lock(marked.mutex);
+    marked.last = event;
+    return Status::done;
+  }
+  Status settle(Slot& slot) override {
+    if (fails()) return Status::no_memory;
+    auto& marked = *static_cast<Marked*>(slot.mark);
+    Mark last;
+    {
+      const std::lock_guard lock(marked.mutex);
+      last = marked.last;
+    }
+    if (last) last->happened.wait(false);
+    return Status::done;
+  }
+  Status idle(Queue queue) override {
+    Line& x = line(queue);
+    std::unique_lock lock(x.mutex);
+    x.changed.wait(lock, [&x] { return x.done == x.asked; });
+    return fails() ? Status::no_memory : Status::done;
+  }
+
+  const long fails_at_;
+  std::atomic<long> seen_{0};
+  Line lines_[queues];
+  std::mutex marks_mutex_;
+  std::vector<Mark> marks_;
+};
+
+struct Work {
+  index rows, cols;
+  std::size_t moves = much;
+  bool direct = false;         ///< every third upload
+  long fails_at = 0;           ///< which of the device's operations
+  int abandoned_at = INT_MAX;  ///< before which step
+  unsigned seed = 0;
+};
+
+/// Streams sums of three matrices a step through two sets of buffers, as products are streamed whose operands do not
+/// fit: uploads come after the sums and downloads that used their buffers last.  What landed is right, the rest
+/// untouched.
+Status stream(Engine& engine, const Work& w, long* operations = nullptr) {
+  constexpr int steps = 6, sets = 2, pieces = 3;
+  const index ldh = w.rows + 3, device_size = w.rows * w.cols;
+  std::vector<double> host[3], result(static_cast<std::size_t>(steps * ldh * w.cols), -1);
+  for (int x = 0; x < 3; ++x) {
+    host[x].resize(result.size());
+    for (std::size_t i = 0; i < result.size(); ++i) host[x][i] = static_cast<double>((x + 1) * i + w.seed);
+  }
+  std::vector<double> device[3];
+  for (auto& x : device) x.resize(static_cast<std::size_t>(sets * device_size), -2);
+  std::atomic<bool> landed[steps * pieces] = {};
+  Status drained;
+  {
+    Busy lane(engine, w.moves, w.seed, w.fails_at);
+    Status status = Status::done;
+    Ticket next = 0, summed[steps], brought[steps][pieces];
+    const auto ask = [&](Status asked) { return status = asked, next++; };
+    const auto at = [&](std::vector<double>& x, int step, index col) {
+      return &x[static_cast<std::size_t>(step % sets * device_size + col * w.rows)];
+    };
+    const auto host_at = [&](std::vector<double>& x, int step, index col) {
+      return &x[static_cast<std::size_t>((step * w.cols + col) * ldh)];
+    };
+    Ticket ready[steps][3];
+    for (int step = 0; step < steps + 1 && status == Status::done; ++step) {
+      if (step >= w.abandoned_at) {
+        lane.abandon();
+        break;
+      }
+      for (int x = 0; x < 3 && step < steps && status == Status::done; ++x) {
+        std::vector<Ticket> after;
+        if (step >= sets) after.push_back(summed[step - sets]);
+        if (step >= sets && x == 2) after.insert(after.end(), brought[step - sets], brought[step - sets] + pieces);
+        ready[step][x] = ask(lane.upload({at(device[x], step, 0), w.rows, host_at(host[x], step, 0), ldh, w.rows,
+                                          w.cols, 8, w.direct && (step + x) % 3 == 0},
+                                         {after.data(), static_cast<int>(after.size())}));
+      }
+      if (step == 0 || status != Status::done) continue;
+      const int now = step - 1;
+      summed[now] = ask(lane.gemm({.precision = Precision::d,
+                                   .transa = Op::none,
+                                   .transb = Op::none,
+                                   .m = w.rows,
+                                   .n = w.cols,
+                                   .k = 1,
+                                   .alpha = nullptr,
+                                   .A = at(device[0], now, 0),
+                                   .lda = w.rows,
+                                   .B = at(device[1], now, 0),
+                                   .ldb = w.rows,
+                                   .beta = nullptr,
+                                   .C = at(device[2], now, 0),
+                                   .ldc = w.rows,
+                                   .stream = static_cast<std::int8_t>(now % 2)},
+                                  {ready[now], 3}));
+      for (int p = 0; p < pieces && status == Status::done; ++p) {
+        const index col = w.cols * p / pieces, end = w.cols * (p + 1) / pieces;
+        brought[now][p] =
+            ask(lane.download({at(device[2], now, col), w.rows, host_at(result, now, col), ldh, w.rows, end - col, 8},
+                              {&summed[now], 1}, landed[now * pieces + p]));
+      }
+    }
+    if (status != Status::done) lane.abandon();
+    drained = lane.drain();
+    if (operations) *operations = lane.operations();
+  }
+  int wrong = 0;
+  for (int step = 0; step < steps; ++step)
+    for (int p = 0; p < pieces; ++p)
+      for (index col = w.cols * p / pieces; col < w.cols * (p + 1) / pieces; ++col)
+        for (index row = 0; row < ldh; ++row) {
+          const auto i = static_cast<std::size_t>((step * w.cols + col) * ldh + row);
+          if (row < w.rows && drained == Status::done && !landed[step * pieces + p]) ++wrong;
+          const double sum = host[0][i] + host[1][i] + host[2][i];
+          wrong += result[i] != (row < w.rows && landed[step * pieces + p] ? sum : -1);
+        }
+  EXPECT_EQ(wrong, 0) << w.rows << " x " << w.cols << ", seed " << w.seed;
+  return drained;
+}
+
+Engine& busy_engine(const Engine::Sizes& sizes, Engine::Threads threads) {
+  return *new Engine(sizes, threads, {nullptr, [](void*) { return true; }, Busy::make_slot, [](void*) {}}, 0.1);
+}
+
+TEST(Engine, StreamsThroughAnyRing) {
+  for (const int slots_in : {1, 2, 3, 6})
+    for (const std::size_t slot : {std::size_t{64}, std::size_t{2048}, std::size_t{16384}})
+      for (const Engine::Threads threads : {Engine::Threads{1, 1}, {2, 2}, {5, 2}}) {
+        SCOPED_TRACE(testing::Message() << slots_in << " slots of " << slot << ", threads " << threads.in);
+        Engine& engine = busy_engine(
+            {.in = slot, .out = 65536, .slots_in = slots_in, .share = slot / 8, .first = slot / 2}, threads);
+        std::vector<std::thread> callers;
+        for (unsigned i = 0; i < 4; ++i)
+          callers.emplace_back([&engine, slot, i] {
+            const Work work{.rows = slot == 64 ? 5 : 61 + index{i},
+                            .cols = slot == 64 ? 6 : 25,
+                            .moves = i == 3 ? 1 : much,
+                            .direct = i == 2,
+                            .seed = i};
+            for (int round = 0; round < 3; ++round) EXPECT_EQ(stream(engine, work), Status::done);
+          });
+        for (std::thread& caller : callers) caller.join();
+        if (testing::Test::HasFailure()) return;
+      }
+}
+
+TEST(Engine, OneLanesFailureLeavesTheOthersWhole) {
+  for (const int slots_in : {1, 3}) {
+    Engine& engine = busy_engine({.in = 2048, .out = 65536, .slots_in = slots_in, .share = 256, .first = 512}, {4, 2});
+    std::atomic<bool> over{false};
+    std::vector<std::thread> others;
+    for (unsigned i = 0; i < 3; ++i)
+      others.emplace_back([&, i] {
+        for (unsigned round = 0; !over; ++round)
+          EXPECT_EQ(stream(engine, {.rows = 40 + index{i}, .cols = 20, .direct = i == 1, .seed = 3 * round + i}),
+                    Status::done);
+      });
+    long operations = 0;
+    const Work work{.rows = 37, .cols = 20, .direct = true};
+    EXPECT_EQ(stream(engine, work, &operations), Status::done);
+    for (long at = 1; at <= operations; at += 1 + at / 40) {
+      Work failing = work;
+      failing.fails_at = at;
+      failing.seed = static_cast<unsigned>(at);
+      long seen = 0;  // how many pieces there are depends on what the others do
+      const Status status = stream(engine, failing, &seen);
+      EXPECT_EQ(status, seen < at ? Status::done : Status::no_memory) << "operation " << at << " of " << operations;
+    }
+    for (int at = 0; at < 7; ++at) {
+      Work abandoned = work;
+      abandoned.abandoned_at = at;
+      EXPECT_EQ(stream(engine, abandoned), Status::lost);
+    }
+    over = true;
+    for (std::thread& other : others) other.join();
+  }
+}
+
+TEST(Engine, ManyPiecesComeAfterWhatWasNotToBeAwaited) {
+  Engine& engine = busy_engine({.in = 64, .out = 65536, .share = 64, .first = 64}, {6, 1});
+  for (unsigned round = 0; round < 300; ++round) {
+    std::vector<double> a(64, 1), b(64, 2), c(64, 3), host(64, 4);
+    Busy lane(engine, much, round, 0);
+    Status status = lane.gemm({.precision = Precision::d,
+                               .transa = Op::none,
+                               .transb = Op::none,
+                               .m = 64,
+                               .n = 1,
+                               .k = 1,
+                               .alpha = nullptr,
+                               .A = a.data(),
+                               .lda = 64,
+                               .B = b.data(),
+                               .ldb = 64,
+                               .beta = nullptr,
+                               .C = c.data(),
+                               .ldc = 64,
+                               .awaited = false},
+                              {nullptr, 0});
+    ASSERT_EQ(status, Status::done);
+    const Ticket summed = 0;
+    ASSERT_EQ(lane.upload({a.data(), 64, host.data(), 64, 64, 1, 8}, {&summed, 1}), Status::done);
+    ASSERT_EQ(lane.drain(), Status::done);
+    ASSERT_EQ(c, std::vector<double>(64, 6));
+    ASSERT_EQ(a, host);
+  }
+}
+
+TEST(Engine, ThreadsAndSlotsThatAreNotToBeHadNowAndThenFailWhatTheyServeAndNoMore) {
+  static std::atomic<unsigned> tried;
+  const Engine::Hooks hooks{nullptr, [](void*) { return true; },
+                            [](void* self, Slot& slot, std::size_t bytes) {
+                              return tried.fetch_add(1) % 16 == 15 && Busy::make_slot(self, slot, bytes);
+                            },
+                            [](void*) {}};
+  for (int round = 0; round < 5; ++round) {
+    Engine& engine = *new Engine({.in = 2048, .out = 65536, .slots_in = 3, .share = 256, .first = 512}, {4, 2}, hooks);
+    std::atomic<int> failures{0};
+    std::vector<std::thread> callers;
+    for (unsigned i = 0; i < 4; ++i)
+      callers.emplace_back([&, i] {
+        Status status = Status::lost;
+        for (int tries = 0; tries < 200 && status != Status::done; ++tries) {
+          status = stream(engine, {.rows = 40, .cols = 20, .direct = i == 1, .seed = i});
+          failures += status != Status::done;
+        }
+        EXPECT_EQ(status, Status::done);
+      });
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_GT(failures.load(), 0);
+  }
+  // Two of the threads never get to the device; no lane hangs, whether they served it or not.
+  static std::atomic<int> started;
+  started = 0;
+  Engine& engine =
+      *new Engine({.in = 2048, .out = 65536, .slots_in = 3, .share = 256, .first = 512}, {4, 2},
+                  {nullptr, [](void*) { return started.fetch_add(1) % 3 != 1; }, Busy::make_slot, [](void*) {}});
+  std::vector<std::thread> callers;
+  for (unsigned i = 0; i < 4; ++i)
+    callers.emplace_back([&, i] {
+      for (int round = 0; round < 20; ++round)
+        EXPECT_NE(stream(engine, {.rows = 40, .cols = 20, .seed = i}), Status::no_memory);
+    });
   for (std::thread& caller : callers) caller.join();
 }
 
