@@ -50,6 +50,24 @@ def every_form_is_right(build: Path) -> None:
             assert all(0 < line["error"] < line["bound"] and line["cublas_error"] > 0 for line in lines), lines
 
 
+def the_devices_own_profile_decides_the_first_call(build: Path) -> None:
+    """A profile by which levels always pay: every call uses them, the one that opens the device, too."""
+    with tempfile.TemporaryDirectory() as folder:
+        profile = Path(folder, "blaslift", "host-backend--the-schedules-on-the-CPU.profile")
+        profile.parent.mkdir()
+        profile.write_text("pass_rate 1e18\nstep_seconds 1e-15\ndgemm_leaf_rate 64 1e9\ndgemm_leaf_rate 512 1e9\n")
+        report = Path(folder, "report.json")
+        options = ["--precision", "d", "--sizes", "256", "--warming", "256", "--warm", "0", "--repetitions", "1"]
+        for estimator, by_levels in (("ours", True), ("otsuka", True), ("thesis", False)):  # no cubic through two points
+            status, lines = levels_time(build, build / "lib/libblaslift.so", *options, BLASLIFT_BACKEND="host",
+                                        BLASLIFT_FORCE="all", BLASLIFT_ESTIMATOR=estimator, XDG_CACHE_HOME=folder,
+                                        BLASLIFT_REPORT=str(report))
+            assert status == 0 and lines[-1]["right"], lines
+            routine = json.loads(report.read_text().splitlines()[-1])["routines"]["dgemm"]
+            assert routine["routed"] == routine["calls"] > 1, routine
+            assert sum(routine["levels"].values()) == (routine["calls"] if by_levels else 0), (estimator, routine)
+
+
 def reports_are_judged() -> None:
     levels = importlib.import_module("levels")
     shape = levels.Shape.of("d", "64")
@@ -122,6 +140,7 @@ def main() -> None:
     reports_are_judged()
     wrong_results_are_seen(arguments.build, arguments.wrong)
     every_form_is_right(arguments.build)
+    the_devices_own_profile_decides_the_first_call(arguments.build)
     what_does_not_fit_is_told_apart(arguments.build)
     driver_goes_on(arguments.build)
 
