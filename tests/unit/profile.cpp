@@ -31,7 +31,7 @@ struct Read {
 };
 Read read(const std::string& text) {
   const Directory directory;
-  Read r{false, built_in_profile("sm_90"), ""};
+  Read r{false, built_in_profile("sm_80"), ""};
   r.opened = read_profile(directory.file("rates", text), r.profile, r.problem);
   return r;
 }
@@ -49,7 +49,7 @@ TEST(Profile, BuiltInsAreUsable) {
 }
 
 TEST(Profile, EveryKeySetsItsOwnRate) {
-  const auto before = numbers(built_in_profile("sm_90"));
+  const auto before = numbers(built_in_profile("sm_80"));
   for (std::size_t i = 0; i < before.size(); ++i) {
     const Read r = read(std::string(keys[i]) + " 1.25e7\n");
     EXPECT_TRUE(r.opened);
@@ -57,6 +57,26 @@ TEST(Profile, EveryKeySetsItsOwnRate) {
     auto expected = before;
     expected[i] = 1.25e7;
     EXPECT_EQ(numbers(r.profile), expected) << keys[i];
+  }
+}
+
+TEST(Profile, BuiltInLeafRatesAscendAndEnd) {
+  for (const char* name : {"sm_80", "sm_90", "sm_100", "host", ""}) {
+    const Profile profile = built_in_profile(name);
+    for (int p = 0; p < precision_count; ++p) {
+      const auto& rates = profile.leaf_rate[p];
+      const bool measured = std::string_view(name) == "sm_90";
+      EXPECT_EQ(rates[0].size > 0, measured) << name;
+      int count = 0;
+      for (; rates[count].size > 0; ++count) {
+        EXPECT_GT(rates[count].rate, 1e12) << name;
+        EXPECT_LT(rates[count].rate, 70e12) << name;
+        if (count > 0) {
+          EXPECT_GT(rates[count].size, rates[count - 1].size) << name;
+        }
+      }
+      EXPECT_LE(count, Profile::most_leaf_rates);
+    }
   }
 }
 
@@ -122,7 +142,7 @@ TEST(Profile, CommentsBlanksAndSpacesAreFine) {
 }
 
 TEST(Profile, LinesNotUnderstoodAreNamedAndIgnored) {
-  const auto before = numbers(built_in_profile("sm_90"));
+  const auto before = numbers(built_in_profile("sm_80"));
   for (const char* line :
        {"in_rate", "in_rate fast", "in_rate 0", "in_rate -1e9", "in_rate nan", "in_rate inf", "in_rate 1e999",
         "in_rate 1e9 2e9", "in_rate 1e9GB", "in_rat 1e9", "IN_RATE 1e9", "1e9 in_rate", "in_rate=1e9"}) {
@@ -142,7 +162,7 @@ TEST(Profile, LongLinesAreOneLine) {
   // The end of a long comment must not be taken for a line of its own.
   const Read r = read("#" + std::string(254, 'x') + "in_rate 1\nout_rate 3e9\n");
   EXPECT_EQ(r.problem, "");
-  EXPECT_EQ(r.profile.in_rate, built_in_profile("sm_90").in_rate);
+  EXPECT_EQ(r.profile.in_rate, built_in_profile("sm_80").in_rate);
   EXPECT_EQ(r.profile.out_rate, 3e9);
 }
 
