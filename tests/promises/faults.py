@@ -9,11 +9,14 @@ FAILED = "device failed, finished on the CPU"
 NO_ROOM = "no room on the device"
 NO_DEVICE = "no usable device"
 
+ELEMENT = {"s": 4, "d": 8, "c": 8, "z": 16}
+"""Bytes."""
+
 CASES = [
-    (precision, ops, sizes, beta, memory)
+    (precision, ops, sizes, beta, elements * ELEMENT[precision])
     for precision in "sdcz"
     for beta in ("0", "-0.5")
-    for ops, sizes, memory in (("NT", ("23", "17", "31"), 4096), ("CN", ("9", "14", "6"), 2048))
+    for ops, sizes, elements in (("NT", ("23", "17", "31"), 1024), ("CN", ("9", "14", "6"), 512))
 ] + [("d", "TN", ("23", "17", "31"), "1", 0), ("z", "NC", ("1", "40", "50"), "1", 3000)]
 """Precision, ops, m n k, beta, BLASLIFT_MEMORY (0: unlimited): one block and many, with pieces smaller than a block."""
 
@@ -60,8 +63,7 @@ def faults_at_every_k(s: Setting) -> list[str]:
         found = verdict_errors(run)
         if len(run.reports) != len(faults):
             found.append(f"{len(run.reports)} reports from {len(faults)} children")
-        size = {"s": 4, "d": 8, "c": 8, "z": 16}[precision]
-        wanted_bytes = 2.0 * int(sizes[0]) * int(sizes[1]) * size
+        wanted_bytes = 2.0 * int(sizes[0]) * int(sizes[1]) * ELEMENT[precision]
         partly = 0
         for fault, report in zip(faults, run.reports):
             wrong = child_errors(fault, report, f"{precision}gemm", wanted_bytes, by_levels=memory == BY_LEVELS)
