@@ -96,10 +96,6 @@ std::optional<Rate> read_rate(std::string_view line) {
   return understood ? std::optional(rate) : std::nullopt;
 }
 
-}  // namespace
-
-namespace {
-
 /// An H100's, by blaslift tune: docs/performance.md.  FP32's were measured one after the other without passes between.
 // clang-format off
 constexpr Profile::LeafRate h100_leaf_rates[precision_count][Profile::most_leaf_rates + 1] = {
