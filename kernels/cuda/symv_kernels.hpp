@@ -113,6 +113,11 @@ __device__ inline void await(unsigned* ticket, unsigned turn) {
 __device__ inline void pass_on(unsigned* ticket, unsigned turn) {
   Counter(*ticket).store(turn, cuda::std::memory_order_release);
 }
+/// What the launch adds to a block's shared memory.
+__device__ inline void* dynamic_shared() {
+  extern __shared__ double2 at[];
+  return at;
+}
 #endif
 
 /// One tile by one block of Tx x Ty threads.
@@ -128,9 +133,8 @@ __global__ void __launch_bounds__(Tx* Ty, 512 / (Tx * Ty)) sum_tiles(const Job<T
   constexpr int V = Unit<T>::size, C = U / Ty, R = Tx * V, threads = Tx * Ty;
   static_assert(Tx % 32 == 0 && U % Ty == 0 && C <= 32 && 32 % C == 0 && U <= threads);
   __shared__ T x_panel[U], column[Tx / 32][U];
-  __shared__ alignas(16) T partial[2][Ty][R];
-  extern __shared__ double2 dynamic[];
-  [[maybe_unused]] T* const row_sums = reinterpret_cast<T*>(dynamic);  // with tickets: of the whole tile
+  alignas(16) __shared__ T partial[2][Ty][R];
+  [[maybe_unused]] T* const row_sums = static_cast<T*>(dynamic_shared());  // with tickets: of the whole tile
 
   const Order& order = job.order;
   const int tx = threadIdx.x, ty = threadIdx.y, thread = tx + Tx * ty;
