@@ -156,9 +156,9 @@ __global__ void __launch_bounds__(Tx* Ty, 512 / (Tx * Ty)) sum_tiles(const Job<T
   for (int row = tile.begin, buffer = 0; row < tile.end; row += R, buffer ^= 1) {
     const int i = row + tx * V;
     Unit<T> by_row{};
-    // Everything that is loaded at a time before the first is waited for: more would not fit into the registers.
+    // All of a whole step is on its way before the first of it is waited for.
     const auto add_step = [&]<bool whole>(std::bool_constant<whole>) {
-      constexpr int most = whole ? 8 : 2, group = C < most ? C : most;
+      constexpr int group = whole || C < 2 ? C : 2;
       const auto counts = [&](int c, int e) {
         return whole || (i + e < tile.end && j1 + c < order.n && order.is_stored(i + e, j1 + c));
       };
