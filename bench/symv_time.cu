@@ -32,7 +32,9 @@
 
 namespace {
 
-using blaslift::index, blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvWay, blaslift::Uplo;
+using blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvWay, blaslift::Uplo;
+
+using Index = blaslift::index;
 
 void check(cudaError_t error) {
   if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
@@ -45,7 +47,7 @@ struct Arguments {
   std::string precisions = "d", sizes = "1024,4096,16384", blocking = "auto";
   Uplo uplo = Uplo::lower;
   bool hermitian = true;
-  index gap = 0, inc = 1;
+  Index gap = 0, inc = 1;
   double seconds = 0.3;
   int repeat = 0;
 };
@@ -98,8 +100,8 @@ struct Cublas {
 
 /// Numbers in [-0.5, 0.5), different all over: equal ones draw less power.
 template <class R>
-__global__ void fill(R* to, index count, unsigned long long seed) {
-  for (index i = blockIdx.x * index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * index{blockDim.x}) {
+__global__ void fill(R* to, Index count, unsigned long long seed) {
+  for (Index i = blockIdx.x * Index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * Index{blockDim.x}) {
     unsigned long long z = (seed << 40) + (static_cast<unsigned long long>(i) + 1) * 0x9e3779b97f4a7c15u;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
@@ -108,31 +110,31 @@ __global__ void fill(R* to, index count, unsigned long long seed) {
 }
 
 /// What disturbs: long or short, as it comes.
-__global__ void write(unsigned* to, index count, unsigned value) {
-  for (index i = blockIdx.x * index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * index{blockDim.x})
+__global__ void write(unsigned* to, Index count, unsigned value) {
+  for (Index i = blockIdx.x * Index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * Index{blockDim.x})
     to[i] = value;
 }
 
-cublasStatus_t cublas(cublasHandle_t h, bool, cublasFillMode_t u, index n, const float* a, const float* A, index lda,
-                      const float* x, index incx, const float* b, float* y, index incy) {
+cublasStatus_t cublas(cublasHandle_t h, bool, cublasFillMode_t u, Index n, const float* a, const float* A, Index lda,
+                      const float* x, Index incx, const float* b, float* y, Index incy) {
   return cublasSsymv_64(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
-cublasStatus_t cublas(cublasHandle_t h, bool, cublasFillMode_t u, index n, const double* a, const double* A, index lda,
-                      const double* x, index incx, const double* b, double* y, index incy) {
+cublasStatus_t cublas(cublasHandle_t h, bool, cublasFillMode_t u, Index n, const double* a, const double* A, Index lda,
+                      const double* x, Index incx, const double* b, double* y, Index incy) {
   return cublasDsymv_64(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
-cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, index n, const cuComplex* a,
-                      const cuComplex* A, index lda, const cuComplex* x, index incx, const cuComplex* b, cuComplex* y,
-                      index incy) {
+cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Index n, const cuComplex* a,
+                      const cuComplex* A, Index lda, const cuComplex* x, Index incx, const cuComplex* b, cuComplex* y,
+                      Index incy) {
   return (hermitian ? cublasChemv_64 : cublasCsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
-cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, index n, const cuDoubleComplex* a,
-                      const cuDoubleComplex* A, index lda, const cuDoubleComplex* x, index incx,
-                      const cuDoubleComplex* b, cuDoubleComplex* y, index incy) {
+cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Index n, const cuDoubleComplex* a,
+                      const cuDoubleComplex* A, Index lda, const cuDoubleComplex* x, Index incx,
+                      const cuDoubleComplex* b, cuDoubleComplex* y, Index incy) {
   return (hermitian ? cublasZhemv_64 : cublasZsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
 
-SymvBlocking blocking_of(const Arguments& arguments, blaslift::Precision precision, index n) {
+SymvBlocking blocking_of(const Arguments& arguments, blaslift::Precision precision, Index n) {
   if (arguments.blocking == "auto") return blaslift::symv_blocking(precision, arguments.uplo, n);
   SymvBlocking b;
   if (std::sscanf(arguments.blocking.c_str(), "%dx%dx%dx%d", &b.U, &b.Tx, &b.Ty, &b.H) != 4 ||
@@ -149,7 +151,7 @@ class Problem {
   static constexpr bool complex = sizeof(T) > sizeof(R);
 
  public:
-  Problem(const Arguments& arguments, index n)
+  Problem(const Arguments& arguments, Index n)
       : arguments_(arguments),
         n_(n),
         lda_(n + arguments.gap),
@@ -194,8 +196,8 @@ class Problem {
   }
   double triangle_bytes() const { return 0.5 * static_cast<double>(n_) * static_cast<double>(n_ + 1) * sizeof(T); }
   std::size_t vector_bytes() const { return static_cast<std::size_t>(n_ * arguments_.inc) * sizeof(T); }
-  void reset(const Memory& memory, index elements, unsigned long long seed) {
-    fill<<<2048, 256, 0, stream_.get>>>(memory.as<R>(), elements * static_cast<index>(sizeof(T) / sizeof(R)), seed);
+  void reset(const Memory& memory, Index elements, unsigned long long seed) {
+    fill<<<2048, 256, 0, stream_.get>>>(memory.as<R>(), elements * static_cast<Index>(sizeof(T) / sizeof(R)), seed);
     check(cudaGetLastError());
   }
   T* y(int way) const { return y_.as<T>() + way * n_ * arguments_.inc; }
@@ -297,7 +299,7 @@ class Problem {
   }
 
   bool repeat(const char* const (&names)[ways]) {
-    constexpr index disturbed = index{64} << 20;
+    constexpr Index disturbed = Index{64} << 20;
     const Memory other(disturbed * sizeof(unsigned));
     const Stream disturbing;
     bool same = true;
@@ -324,7 +326,7 @@ class Problem {
   }
 
   const Arguments& arguments_;
-  const index n_, lda_;
+  const Index n_, lda_;
   const SymvBlocking blocking_;
   const int sets_;
   Stream stream_;
@@ -341,7 +343,7 @@ class Problem {
   }
 };
 
-bool run_one(const Arguments& arguments, char precision, index n) {
+bool run_one(const Arguments& arguments, char precision, Index n) {
   using blaslift::Precision;
   switch (precision) {
     case 's': return Problem<float, Precision::s>(arguments, n).run();
@@ -389,7 +391,7 @@ int main(int argc, char** argv) {
     for (const char precision : arguments.precisions)
       for (const char* at = arguments.sizes.c_str(); *at;) {
         char* end = nullptr;
-        const index n = std::strtol(at, &end, 10);
+        const Index n = std::strtol(at, &end, 10);
         if (end == at || n < 1) throw std::runtime_error("no such sizes: " + arguments.sizes);
         right = run_one(arguments, precision, n) && right;
         at = *end ? end + 1 : end;

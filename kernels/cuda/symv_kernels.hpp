@@ -138,14 +138,14 @@ __global__ void __launch_bounds__(Tx* Ty, 512 / (Tx * Ty)) sum_tiles(const Job<T
 
   const Order& order = job.order;
   const int tx = threadIdx.x, ty = threadIdx.y, thread = tx + Tx * ty;
-  int number = static_cast<int>(blockIdx.x);
-  if constexpr (by_tickets) {
-    __shared__ unsigned taken;
-    if (thread == 0) taken = take(job.counter);
-    __syncthreads();
-    number = static_cast<int>(taken);
+  __shared__ Tile tile;  // not in every thread's registers: there is none to spare
+  if (thread == 0) {
+    if constexpr (by_tickets)
+      tile = order.tile(static_cast<int>(take(job.counter)));
+    else
+      tile = order.tile(static_cast<int>(blockIdx.x));
   }
-  const Tile tile = order.tile(number);
+  __syncthreads();
   const int j0 = tile.panel * U;
   if (thread < U) x_panel[thread] = j0 + thread < order.n ? load(job.x + (j0 + thread) * job.incx) : T{};
   __syncthreads();
