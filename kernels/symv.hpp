@@ -13,11 +13,11 @@
 // Within a tile Tx x Ty threads walk down in steps of R = Tx V rows, V = 16 bytes' worth, and the order is:
 //  - row part of row i: thread ty adds its U / Ty columns one after the other; then the Ty sums, ty ascending;
 //  - column part of column j: thread tx adds its V rows of each step one after the other; then the sums of 32 threads
-//    by halves (tx and tx + 16, then tx + 8, ...); then those of the Tx / 32 groups.  Conjugating a once for all: where
-//    Hermitian, a conj(x(i)) is added, and the conjugate of the sum is the part.
+//    by halves (tx and tx + 16, then tx + 8, ...); then those of the Tx / 32 groups.  Where Hermitian, a conj(x(i)) is
+//    added, and the part is the conjugate of the sum: cheaper than to conjugate each a.
 // Each product is fused with its addition, and every sum begins with +0.  For y(i), chain g = 0 ... 7 adds the row
 // parts of ranks g, g + 8, ..., then the column parts of chunks first + g, first + g + 8, ...; then the chains, g
-// ascending. That is what leaves the second kernel, or the tickets, something to do at the same time.
+// ascending.  That is what leaves the second kernel, or the tickets, something to do at the same time.
 //
 // Without panels (small n): row i of the whole matrix, element by element from whichever triangle; columns in blocks of
 // 16, of which warp w adds blocks w, w + W, ... one element after the other; then the warps' sums, w ascending.
