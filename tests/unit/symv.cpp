@@ -12,7 +12,6 @@
 #include "tests/unit/cuda_on_host.hpp"
 #include "tests/unit/symv_reference.hpp"
 // After what it runs on.
-#pragma GCC diagnostic ignored "-Wunknown-pragmas"  // #pragma unroll
 #include "kernels/cuda/symv_kernels.hpp"
 
 namespace blaslift {
