@@ -80,6 +80,9 @@ class Lane {
 
   virtual Status survey(const Survey& survey, After after) = 0;
 
+  /// The same bits, run after run and on every backend, for the same blocking.
+  virtual Status symv(const Symv& product, After after) = 0;
+
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
   /// written only after the whole piece has safely left the device.  When all of it is there, `landed` becomes true.
   /// Both must stay until drain().
@@ -133,7 +136,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 5;
+inline constexpr int backend_version = 6;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

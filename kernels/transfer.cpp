@@ -467,6 +467,13 @@ Status EngineLane::survey(const Survey& survey, After after) {
   });
 }
 
+Status EngineLane::symv(const Symv& product, After after) {
+  return unless_failed_ask([&] {
+    return ask_compute(product.stream, product.awaited, after,
+                       [&](Queue queue) { return multiply_vector(queue, product); });
+  });
+}
+
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }

@@ -141,6 +141,7 @@ class EngineLane : public Lane {
   Status gemm(const Gemm& product, After after) final;
   Status combine(const Combination& combination, After after) final;
   Status survey(const Survey& survey, After after) final;
+  Status symv(const Symv& product, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;
@@ -169,6 +170,7 @@ class EngineLane : public Lane {
   virtual Status multiply(Queue queue, const Gemm& product) = 0;
   virtual Status sum(Queue queue, const Combination& combination) = 0;
   virtual Status measure(Queue queue, const Survey& survey) = 0;
+  virtual Status multiply_vector(Queue queue, const Symv& product) = 0;
   /// Starts the copy of a packed slot to the device and marks the slot, or the copy of the host's memory itself if
   /// direct, where there may be no slot; or the other way round, where there always is one.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;

@@ -11,6 +11,9 @@ using index = std::int64_t;
 /// op(X): as it is, transposed, conjugate-transposed.
 enum class Op : char { none = 'N', transpose = 'T', conjugate = 'C' };
 
+/// Which triangle of a symmetric or Hermitian matrix is stored.
+enum class Uplo : char { upper = 'U', lower = 'L' };
+
 enum class Precision : std::uint8_t { s, d, c, z };
 inline constexpr int precision_count = 4;
 
@@ -85,6 +88,44 @@ struct Survey {
   const void* at;
   index ld;
   void *row_max, *col_max;
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
+/// How a SYMV is cut up: what its result's last bits, and its speed, depend on.  kernels/symv.hpp says how.
+struct SymvBlocking {
+  int U = 0;   ///< columns of a panel; 0: no panels, but strips of whole rows, in one kernel
+  int Tx = 0;  ///< threads down a panel, each with 16 bytes of a column at a time
+  int Ty = 0;  ///< threads across a panel, each with U / Ty columns
+  int H = 0;   ///< rows of a chunk
+};
+
+/// How the row parts of different panels come together.  The bits are the same.
+enum class SymvWay : std::uint8_t {
+  parts,   ///< each is written to the workspace, and added by a second kernel
+  tickets  ///< each is added when its turn comes (Imamura et al., CUDA-xSYMV, 2014): less memory, some waiting
+};
+
+/// y := alpha * A * x + beta * y with a symmetric or Hermitian n x n matrix A of which one triangle is read, each
+/// element once but for small n; BLAS semantics to the letter (alpha = 0 reads neither A nor x, beta = 0 never reads y,
+/// a negative increment starts at the far end, the imaginary parts of a Hermitian diagonal are not read as such).  The
+/// scalars are in host memory.  A, x and y are aligned to their element's size and share nothing.
+struct Symv {
+  Precision precision;
+  bool hermitian;  ///< of c and z, as in xHEMV; otherwise symmetric, as in xSYMV
+  Uplo uplo;
+  index n;  ///< below 2^31
+  const void* alpha;
+  const void* A;
+  index lda;
+  const void* x;
+  index incx;  ///< not 0, nor incy
+  const void* beta;
+  void* y;
+  index incy;
+  SymvBlocking blocking;      ///< one of those that kernels/symv.hpp lists
+  void* workspace = nullptr;  ///< symv_workspace() bytes on the device, aligned to 256, whatever they hold; clobbered
+  SymvWay way = SymvWay::parts;
   std::int8_t stream = 0;
   bool awaited = true;
 };

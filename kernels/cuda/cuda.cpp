@@ -20,6 +20,7 @@
 #include "kernels/cuda/out_of_place.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/cuda/survey.hpp"
+#include "kernels/cuda/symv.hpp"
 #include "kernels/module.hpp"
 #include "kernels/transfer.hpp"
 
@@ -165,6 +166,10 @@ class CudaLane final : public EngineLane {
 
   Status measure(Queue queue, const Survey& survey) override {
     return status_of(blaslift::survey(survey, stream(queue)));
+  }
+
+  Status multiply_vector(Queue queue, const Symv& product) override {
+    return status_of(blaslift::symv(product, stream(queue)));
   }
 
   /// C := E or beta * E

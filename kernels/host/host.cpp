@@ -13,6 +13,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/host/passes.hpp"
+#include "kernels/host/symv.hpp"
 #include "kernels/transfer.hpp"
 
 namespace blaslift {
@@ -55,6 +56,11 @@ class HostLane final : public EngineLane {
   Status measure(Queue, const Survey& survey) override {
     if (fails()) return faults_->status;
     blaslift::survey(survey);
+    return Status::done;
+  }
+  Status multiply_vector(Queue, const Symv& product) override {
+    if (fails()) return faults_->status;
+    blaslift::symv(product);
     return Status::done;
   }
   Status send(Slot& slot, const Transfer& p) override {

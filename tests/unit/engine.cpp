@@ -36,6 +36,7 @@ class Immediate final : public EngineLane {
   Status multiply(Queue, const Gemm&) override { return Status::done; }
   Status sum(Queue, const Combination&) override { return Status::done; }
   Status measure(Queue, const Survey&) override { return Status::done; }
+  Status multiply_vector(Queue, const Symv&) override { return Status::done; }
   Status send(Slot& slot, const Transfer& p) override {
     sent.push_back(static_cast<std::size_t>(p.rows * p.cols) * p.element);
     p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)

@@ -544,6 +544,7 @@ class Shuffled final : public Lane {
   Status survey(const Survey& survey, After after) override {
     return add(after, {.kind = Kind::survey, .survey_of = survey});
   }
+  Status symv(const Symv&, After) override { return Status::lost; }  // no schedule has one
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     too_large |= static_cast<std::size_t>(t.rows * t.cols) * t.element > piece_bytes;
     return add(after, {.kind = Kind::download, .transfer = t, .landed = &landed});
@@ -774,6 +775,7 @@ class Late final : public EngineLane {
     const std::lock_guard lock(mutex_);
     return add(queue, [survey] { naive(survey); });
   }
+  Status multiply_vector(Queue, const Symv&) override { return Status::lost; }  // no schedule has one
   Status send(Slot& slot, const Transfer& p) override {
     return move(Queue::in, slot, [p, memory = slot.memory] {
       p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
@@ -898,6 +900,7 @@ class Surveyor final : public Lane {
   }
   Status combine(const Combination&, After) override { return Status::done; }
   Status survey(const Survey&, After) override { return Status::done; }
+  Status symv(const Symv&, After) override { return Status::done; }
   Status download(const Transfer& t, After, std::atomic<bool>& landed) override {
     landed = true;
     ++(t.direct ? direct_downloads : staged_downloads);

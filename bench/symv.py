@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""SYMV and HEMV with everything on the device: our kernels beside cuBLAS, by symv_time.
+
+    bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszc] [--budget SECONDS]
+
+Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (matrices whose columns are not
+aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Run again, it goes on where it
+stopped; symv.jsonl has the records, symv.md the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from common import ELEMENT, Measurement, Store, list_measurements, measure_all, run
+
+PARTS = ("curve", "bits", "lda", "blockings")
+CENTRES = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384, 20480, 24576,
+           32768, 40000)
+SIZES = [n + d for n in CENTRES for d in (-1, 0, 1)]
+WAYS = ("strips", "parts", "tickets", "cublas", "cublas_atomics")
+CACHE_BYTES, SLOW_RATE, START_SECONDS = 150e6, 5e11, 1.5
+
+
+def blockings(precision: str) -> list[str]:
+    """U x Tx x Ty x H: the kernels that there are (kernels/symv.hpp), with low and high chunks."""
+    kernels = ["64x32x8", "32x64x4"] if precision == "z" else ["128x32x8", "64x32x8", "32x64x2"]
+    return [f"{kernel}x{H}" for kernel in kernels for H in (256, 512, 1024)]
+
+
+def measurement(program: Path, key: str, precision: str, uplo: str, n: int, *options: str) -> Measurement:
+    """One size in a process of its own."""
+    command = [str(program), "--precision", precision, "--uplo", uplo, "--sizes", str(n), "--seconds", "0.1", *options]
+    filled = max(CACHE_BYTES * 2.5 * 2, n * n * ELEMENT[precision])
+    seconds = START_SECONDS + filled / 1e12 + 0.7
+    if "--repeat" in options:
+        seconds += int(options[options.index("--repeat") + 1]) * 2 * (1.5e-3 + n * n * ELEMENT[precision] / 2 / SLOW_RATE)
+    return Measurement(key, seconds, lambda limit: run(command, {}, limit)[0])
+
+
+def measurements(arguments: argparse.Namespace) -> list[Measurement]:
+    program = arguments.build.resolve() / "bin/symv_time"
+    chosen, found = arguments.only.split(","), []
+
+    def add(part: str, precision: str, uplo: str, n: int, *options: str) -> None:
+        if part in chosen:
+            key = "/".join([part, precision, uplo, str(n), *options[1::2]])
+            found.append(measurement(program, key, precision, uplo, n, *options))
+
+    for p in arguments.precisions:
+        for uplo in "LU":
+            for n in SIZES:
+                add("curve", p, uplo, n)
+            for n in (1000, 4097):
+                add("bits", p, uplo, n, "--repeat", "10000")
+            for n in (2048, 8192, 16384):
+                for gap in (1, 2, 3):
+                    add("lda", p, uplo, n, "--gap", str(gap))
+            for n in (1536, 2048, 4096, 8192, 16384, 32768):
+                for blocking in blockings(p):
+                    add("blockings", p, uplo, n, "--blocking", blocking)
+    return found
+
+
+def summary(store: Store, wanted: list[Measurement]) -> list[str]:
+    """GB/s of the triangle, a table for each part, precision and triangle."""
+    lines, before = [store.head()], ""
+    for m in wanted:
+        if not (record := store.get(m.key)):
+            continue
+        part, p, uplo, *which = m.key.split("/")
+        if before != (before := f"## {part}, {p}, {uplo}"):
+            head = ["n", "blocking", *WAYS, "right"] if part != "bits" else ["n", *WAYS[:3], "right"]
+            lines += ["", before, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+        if part == "bits":
+            cells = [str(record[way]["other_bits"]) if way in record else "" for way in WAYS[:3]]
+        else:
+            rates = [f"{record[way]['GB/s']:.0f}" if way in record else "" for way in WAYS]
+            cells = [record["blocking"], *rates]
+        lines.append("| " + " | ".join([" ".join(which), *cells, "yes" if record["right"] else "NO"]) + " |")
+    wrong = [key for key, record in store.records.items() if "failed" in record]
+    return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=Path, help="build folder")
+    parser.add_argument("--results", required=True, type=Path, help="folder for symv.jsonl and symv.md")
+    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
+    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
+    parser.add_argument("--precisions", default="dszc", help='some of "sdcz", in this order')
+    parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
+    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.only.split(",")) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    store = Store(arguments.results / "symv.jsonl", arguments.commit)
+    wanted = measurements(arguments)
+    if arguments.dry_run:
+        list_measurements(wanted, store)
+        return
+    complete = measure_all(wanted, store, arguments.budget)
+    lines = summary(store, wanted)
+    (arguments.results / "symv.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    sys.exit(0 if complete else 1)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,404 @@
+// y := alpha * A * x + beta * y with everything on the device: the kernels of kernels/cuda/symv.cu beside cuBLAS as it
+// is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
+//
+//   symv_time [--precision sdcz] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS] [--inc INC]
+//             [--blocking UxTxTyxH|auto] [--seconds SECONDS] [--repeat RUNS]
+//
+// For each size a line of JSON: "ours" (the blocking that the rules or --blocking give; strips, parts, tickets) and
+// cuBLAS's, each the median seconds of one call and bytes a second, the triangle counted once.  Operands change from
+// call to call and are together larger than the second-level cache.  "error": the largest difference from cuBLAS's
+// result relative to the largest element of it.
+//
+// With --repeat every way is run so many times beside a stream that keeps writing memory; "other_bits" counts the
+// results that differ from the first.  Status 1: some do, or parts and tickets, or an error is too large.
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "bench/product.hpp"
+#include "kernels/cuda/symv.hpp"
+#include "kernels/symv.hpp"
+
+namespace {
+
+using blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvWay, blaslift::Uplo;
+
+using Index = blaslift::index;
+
+void check(cudaError_t error) {
+  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
+}
+void check(cublasStatus_t status) {
+  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
+}
+
+struct Arguments {
+  std::string precisions = "d", sizes = "1024,4096,16384", blocking = "auto";
+  Uplo uplo = Uplo::lower;
+  bool hermitian = true;
+  Index gap = 0, inc = 1;
+  double seconds = 0.3;
+  int repeat = 0;
+};
+
+class Memory {
+ public:
+  explicit Memory(std::size_t bytes) { check(cudaMalloc(&at_, std::max<std::size_t>(bytes, 1))); }
+  ~Memory() { cudaFree(at_); }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+  template <class T>
+  T* as() const {
+    return static_cast<T*>(at_);
+  }
+
+ private:
+  void* at_ = nullptr;
+};
+
+struct Stream {
+  cudaStream_t get = nullptr;
+  Stream() { check(cudaStreamCreateWithFlags(&get, cudaStreamNonBlocking)); }
+  ~Stream() { cudaStreamDestroy(get); }
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+};
+
+struct Event {
+  cudaEvent_t get = nullptr;
+  Event() { check(cudaEventCreate(&get)); }
+  ~Event() { cudaEventDestroy(get); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+struct Cublas {
+  cublasHandle_t get = nullptr;
+  Memory workspace{workspace_bytes};
+  Cublas(cudaStream_t stream, cublasAtomicsMode_t atomics) {
+    check(cublasCreate(&get));
+    check(cublasSetStream(get, stream));
+    check(cublasSetWorkspace(get, workspace.as<void>(), workspace_bytes));
+    check(cublasSetAtomicsMode(get, atomics));
+  }
+  ~Cublas() { cublasDestroy(get); }
+  Cublas(const Cublas&) = delete;
+  Cublas& operator=(const Cublas&) = delete;
+  static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
+};
+
+/// Numbers in [-0.5, 0.5), different all over: equal ones draw less power.
+template <class R>
+__global__ void fill(R* to, Index count, unsigned long long seed) {
+  for (Index i = blockIdx.x * Index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * Index{blockDim.x}) {
+    unsigned long long z = (seed << 40) + (static_cast<unsigned long long>(i) + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    to[i] = static_cast<R>(static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53 - 0.5);
+  }
+}
+
+/// What disturbs: long or short, as it comes.
+__global__ void write(unsigned* to, Index count, unsigned value) {
+  for (Index i = blockIdx.x * Index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * Index{blockDim.x})
+    to[i] = value;
+}
+
+cublasStatus_t cublas(cublasHandle_t h, bool, cublasFillMode_t u, Index n, const float* a, const float* A, Index lda,
+                      const float* x, Index incx, const float* b, float* y, Index incy) {
+  return cublasSsymv_64(h, u, n, a, A, lda, x, incx, b, y, incy);
+}
+cublasStatus_t cublas(cublasHandle_t h, bool, cublasFillMode_t u, Index n, const double* a, const double* A, Index lda,
+                      const double* x, Index incx, const double* b, double* y, Index incy) {
+  return cublasDsymv_64(h, u, n, a, A, lda, x, incx, b, y, incy);
+}
+cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Index n, const cuComplex* a,
+                      const cuComplex* A, Index lda, const cuComplex* x, Index incx, const cuComplex* b, cuComplex* y,
+                      Index incy) {
+  return (hermitian ? cublasChemv_64 : cublasCsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
+}
+cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Index n, const cuDoubleComplex* a,
+                      const cuDoubleComplex* A, Index lda, const cuDoubleComplex* x, Index incx,
+                      const cuDoubleComplex* b, cuDoubleComplex* y, Index incy) {
+  return (hermitian ? cublasZhemv_64 : cublasZsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
+}
+
+SymvBlocking blocking_of(const Arguments& arguments, blaslift::Precision precision, Index n) {
+  if (arguments.blocking == "auto") return blaslift::symv_blocking(precision, arguments.uplo, n);
+  SymvBlocking b;
+  if (std::sscanf(arguments.blocking.c_str(), "%dx%dx%dx%d", &b.U, &b.Tx, &b.Ty, &b.H) != 4 ||
+      !blaslift::symv_fits(b, precision))
+    throw std::runtime_error("no such blocking: " + arguments.blocking);
+  return b;
+}
+
+/// T as cuBLAS has it, P as we do.
+template <class T, blaslift::Precision precision>
+class Problem {
+  using R =
+      std::conditional_t<precision == blaslift::Precision::s || precision == blaslift::Precision::c, float, double>;
+  static constexpr bool complex = sizeof(T) > sizeof(R);
+
+ public:
+  Problem(const Arguments& arguments, Index n)
+      : arguments_(arguments),
+        n_(n),
+        lda_(n + arguments.gap),
+        blocking_(blocking_of(arguments, precision, n)),
+        sets_(static_cast<int>(std::clamp<double>(std::ceil(cache_bytes() * 2.5 / triangle_bytes()), 1, 256))),
+        A_(static_cast<std::size_t>(sets_ * lda_ * n) * sizeof(T)),
+        x_(vector_bytes()),
+        y_(vector_bytes() * ways),
+        workspace_(std::max(blaslift::symv_workspace(ours(0, SymvWay::parts)),
+                            blaslift::symv_workspace(ours(0, SymvWay::tickets)))) {
+    reset(A_, sets_ * lda_ * n, 1);
+    reset(x_, n * arguments.inc, 2);
+  }
+
+  bool run() {
+    const bool strips = blocking_.U == 0;
+    const char* const names[ways] = {strips ? "strips" : "parts", "tickets", "cublas", "cublas_atomics"};
+    std::printf(
+        "{\"precision\": \"%c\", \"uplo\": \"%c\", \"hermitian\": %s, \"n\": %lld, \"lda\": %lld, "
+        "\"inc\": %lld, \"sets\": %d, \"blocking\": \"%dx%dx%dx%d\"",
+        letter(precision), static_cast<char>(arguments_.uplo), complex && arguments_.hermitian ? "true" : "false",
+        static_cast<long long>(n_), static_cast<long long>(lda_), static_cast<long long>(arguments_.inc), sets_,
+        blocking_.U, blocking_.Tx, blocking_.Ty, blocking_.H);
+    bool right = compare();
+    if (arguments_.repeat > 0)
+      right = repeat(names) && right;
+    else
+      time(names);
+    std::printf(", \"right\": %s}\n", right ? "true" : "false");
+    std::fflush(stdout);
+    return right;
+  }
+
+ private:
+  static constexpr int ways = 4;  // parts or strips, tickets, cuBLAS, cuBLAS with atomics
+
+  static double cache_bytes() {
+    int device = 0, bytes = 0;
+    check(cudaGetDevice(&device));
+    check(cudaDeviceGetAttribute(&bytes, cudaDevAttrL2CacheSize, device));
+    return bytes;
+  }
+  double triangle_bytes() const { return 0.5 * static_cast<double>(n_) * static_cast<double>(n_ + 1) * sizeof(T); }
+  std::size_t vector_bytes() const { return static_cast<std::size_t>(n_ * arguments_.inc) * sizeof(T); }
+  void reset(const Memory& memory, Index elements, unsigned long long seed) {
+    fill<<<2048, 256, 0, stream_.get>>>(memory.as<R>(), elements * static_cast<Index>(sizeof(T) / sizeof(R)), seed);
+    check(cudaGetLastError());
+  }
+  T* y(int way) const { return y_.as<T>() + way * n_ * arguments_.inc; }
+  bool is_there(int way) const { return way != 1 || blocking_.U != 0; }
+
+  Symv ours(int set, SymvWay way) const {
+    return {.precision = precision,
+            .hermitian = complex && arguments_.hermitian,
+            .uplo = arguments_.uplo,
+            .n = n_,
+            .alpha = &alpha_,
+            .A = A_.as<T>() + set * lda_ * n_,
+            .lda = lda_,
+            .x = x_.as<T>(),
+            .incx = arguments_.inc,
+            .beta = &beta_,
+            .y = y(way == SymvWay::parts ? 0 : 1),
+            .incy = arguments_.inc,
+            .blocking = blocking_,
+            .way = way};
+  }
+
+  void start(int way, int set) {
+    if (way < 2) {
+      Symv p = ours(set, way == 0 ? SymvWay::parts : SymvWay::tickets);
+      p.workspace = workspace_.as<void>();
+      check(blaslift::symv(p, stream_.get));
+    } else {
+      check(cublas((way == 2 ? plain_ : atomics_).get, complex && arguments_.hermitian,
+                   arguments_.uplo == Uplo::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER, n_, &alpha_,
+                   A_.as<T>() + set * lda_ * n_, lda_, x_.as<T>(), arguments_.inc, &beta_, y(way), arguments_.inc));
+    }
+  }
+
+  std::vector<R> result(int way) {
+    std::vector<R> y_there(vector_bytes() / sizeof(R));
+    check(cudaMemcpyAsync(y_there.data(), y(way), vector_bytes(), cudaMemcpyDeviceToHost, stream_.get));
+    check(cudaStreamSynchronize(stream_.get));
+    return y_there;
+  }
+
+  /// Both of ours with each other, to the bit, and with cuBLAS's.  Sums of n products of numbers below 1/2 in
+  /// magnitude: n u of sqrt(n) is far above what either loses, and far below any mistake.
+  bool compare() {
+    std::vector<R> results[ways];
+    for (int way = 0; way < ways; ++way) {
+      if (!is_there(way)) continue;
+      reset_y();
+      start(way, 0);
+      results[way] = result(way);
+    }
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < results[2].size(); ++i) {
+      largest = std::max(largest, std::fabs(static_cast<double>(results[2][i])));
+      const double d = std::fabs(static_cast<double>(results[2][i]) - static_cast<double>(results[0][i]));
+      if (!(d <= difference)) difference = d;
+    }
+    const double error = difference / largest;
+    std::printf(", \"error\": %.3g", std::isfinite(error) ? error : 1e99);
+    const bool same = !is_there(1) || std::memcmp(results[0].data(), results[1].data(), vector_bytes()) == 0;
+    return same && error <= static_cast<double>(n_) * std::numeric_limits<R>::epsilon();
+  }
+
+  void reset_y() {
+    reset(y_, ways * n_ * arguments_.inc, 3);
+    // The same for each.
+    for (int way = 1; way < ways; ++way)
+      check(cudaMemcpyAsync(y(way), y(0), vector_bytes(), cudaMemcpyDeviceToDevice, stream_.get));
+  }
+
+  void time(const char* const (&names)[ways]) {
+    std::vector<double> times[ways];
+    const Event begin, end;
+    int set = 0;
+    const auto seconds = [&](int way, int calls) {
+      check(cudaEventRecord(begin.get, stream_.get));
+      for (int c = 0; c < calls; ++c) start(way, set = (set + 1) % sets_);
+      check(cudaEventRecord(end.get, stream_.get));
+      check(cudaEventSynchronize(end.get));
+      float ms = 0;
+      check(cudaEventElapsedTime(&ms, begin.get, end.get));
+      return ms * 1e-3 / calls;
+    };
+    // Several calls at a time where one is short: what starting costs hides behind the one before, as in a program.
+    const int calls = std::clamp(static_cast<int>(2e-4 / (triangle_bytes() / 2e12)), 1, 50);
+    double all = 0;
+    for (int round = -2; round < 9 || (round < 200 && all < arguments_.seconds * ways); ++round)
+      for (int way = 0; way < ways; ++way) {
+        if (!is_there(way)) continue;
+        const double each = seconds(way, calls);
+        all += each * calls;
+        if (round >= 0) times[way].push_back(each);
+      }
+    for (int way = 0; way < ways; ++way) {
+      if (!is_there(way)) continue;
+      const double median = bench::median(times[way]);
+      std::printf(", \"%s\": {\"seconds\": %.4g, \"GB/s\": %.5g}", names[way], median, triangle_bytes() / median / 1e9);
+    }
+  }
+
+  bool repeat(const char* const (&names)[ways]) {
+    constexpr Index disturbed = Index{64} << 20;
+    const Memory other(disturbed * sizeof(unsigned));
+    const Stream disturbing;
+    bool same = true;
+    for (int way = 0; way < 2; ++way) {
+      if (!is_there(way)) continue;
+      std::vector<R> first;
+      int different = 0;
+      for (int run = 0; run < arguments_.repeat; ++run) {
+        const auto chance = static_cast<unsigned>(run) * 2654435761u >> 16;
+        if (chance % 3)
+          write<<<1 + chance % 300, 256, 0, disturbing.get>>>(other.as<unsigned>(), disturbed >> chance % 12, chance);
+        check(cudaGetLastError());
+        reset_y();
+        start(way, 0);
+        const std::vector<R> now = result(way);
+        if (run == 0) first = now;
+        different += std::memcmp(first.data(), now.data(), vector_bytes()) != 0;
+      }
+      check(cudaDeviceSynchronize());
+      std::printf(", \"%s\": {\"runs\": %d, \"other_bits\": %d}", names[way], arguments_.repeat, different);
+      same = same && different == 0;
+    }
+    return same;
+  }
+
+  const Arguments& arguments_;
+  const Index n_, lda_;
+  const SymvBlocking blocking_;
+  const int sets_;
+  Stream stream_;
+  const Memory A_, x_, y_;
+  const Cublas plain_{stream_.get, CUBLAS_ATOMICS_NOT_ALLOWED}, atomics_{stream_.get, CUBLAS_ATOMICS_ALLOWED};
+  const T alpha_ = real(1.25), beta_ = real(-0.5);
+  const Memory workspace_;
+
+  static T real(double value) {
+    if constexpr (complex)
+      return {static_cast<R>(value), 0};
+    else
+      return static_cast<T>(value);
+  }
+};
+
+bool run_one(const Arguments& arguments, char precision, Index n) {
+  using blaslift::Precision;
+  switch (precision) {
+    case 's': return Problem<float, Precision::s>(arguments, n).run();
+    case 'd': return Problem<double, Precision::d>(arguments, n).run();
+    case 'c': return Problem<cuComplex, Precision::c>(arguments, n).run();
+    case 'z': return Problem<cuDoubleComplex, Precision::z>(arguments, n).run();
+  }
+  throw std::runtime_error("no such precision");
+}
+
+Arguments parse(int argc, char** argv) {
+  Arguments a;
+  for (int i = 1; i + 1 < argc; i += 2) {
+    const std::string option = argv[i], value = argv[i + 1];
+    if (option == "--precision")
+      a.precisions = value;
+    else if (option == "--uplo")
+      a.uplo = value == "U" ? Uplo::upper : Uplo::lower;
+    else if (option == "--sizes")
+      a.sizes = value;
+    else if (option == "--hermitian")
+      a.hermitian = value != "off";
+    else if (option == "--gap")
+      a.gap = std::atol(argv[i + 1]);
+    else if (option == "--inc")
+      a.inc = std::max(1l, std::atol(argv[i + 1]));
+    else if (option == "--blocking")
+      a.blocking = value;
+    else if (option == "--seconds")
+      a.seconds = std::atof(argv[i + 1]);
+    else if (option == "--repeat")
+      a.repeat = std::atoi(argv[i + 1]);
+    else
+      throw std::runtime_error("no such option: " + option);
+  }
+  return a;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  bool right = true;
+  try {
+    const Arguments arguments = parse(argc, argv);
+    for (const char precision : arguments.precisions)
+      for (const char* at = arguments.sizes.c_str(); *at;) {
+        char* end = nullptr;
+        const Index n = std::strtol(at, &end, 10);
+        if (end == at || n < 1) throw std::runtime_error("no such sizes: " + arguments.sizes);
+        right = run_one(arguments, precision, n) && right;
+        at = *end ? end + 1 : end;
+      }
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "symv_time: %s\n", error.what());
+    return 2;
+  }
+  return right ? 0 : 1;
+}

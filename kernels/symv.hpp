@@ -1,0 +1,264 @@
+// SYMV's order of additions, which every backend follows to the bit, and what it takes to cut the work up.
+//
+// The stored triangle is cut into panels of U columns and chunks of H rows, H a multiple of U; a tile is where they
+// meet.  Here for the upper triangle, U = 1, H = 2; a digit is the panel's rank, the order in which panels are begun
+// and in which what they say about a row is added: long ones first, for either triangle.
+//
+//        chunk 0  | 4 3 2 1 0       Each stored element serves twice: a(i,j) x(j) belongs to y(i), the row part, which
+//                 |   3 2 1 0       the panels share; a(i,j) x(i), its conjugate if Hermitian, to y(j), the column
+//        chunk 1  |     2 1 0       part, which the chunks share.
+//                 |       1 0
+//        chunk 2  |         0       The ranks that have something to say about a row are 0, 1, ... to some last one.
+//
+// Within a tile Tx x Ty threads walk down in steps of R = Tx V rows, V = 16 bytes' worth, and the order is:
+//  - row part of row i: thread ty adds its U / Ty columns one after the other; then the Ty sums, ty ascending;
+//  - column part of column j: thread tx adds its V rows of each step one after the other; then the sums of 32 threads
+//    by halves (tx and tx + 16, then tx + 8, ...); then those of the Tx / 32 groups.  Where Hermitian, a conj(x(i)) is
+//    added, and the part is the conjugate of the sum: cheaper than to conjugate each a.
+// Each product is fused with its addition, and every sum begins with +0.  For y(i), chain g = 0 ... 7 adds the row
+// parts of ranks g, g + 8, ..., then the column parts of chunks first + g, first + g + 8, ...; then the chains, g
+// ascending.  That is what leaves the second kernel, or the tickets, something to do at the same time.
+//
+// Without panels (small n): row i of the whole matrix, element by element from whichever triangle; columns in blocks of
+// 16, of which warp w adds blocks w, w + W, ... one element after the other; then the warps' sums, w ascending.
+#pragma once
+#include <cmath>
+
+#include "kernels/types.hpp"
+
+#ifdef __CUDACC__
+#define BLASLIFT_BOTH __host__ __device__
+#else
+#define BLASLIFT_BOTH
+#endif
+
+namespace blaslift {
+
+// ---- the blockings
+
+/// Those that the device has kernels for, H apart: that may be any multiple of U and of R that symv_fits() accepts.
+inline constexpr SymvBlocking symv_blockings[] = {{128, 32, 8}, {64, 32, 8}, {32, 64, 2}};
+inline constexpr SymvBlocking symv_blockings_z[] = {{64, 32, 8}, {32, 64, 4}};  ///< of 16-byte elements
+
+constexpr int symv_rows_a_step(const SymvBlocking& b, std::size_t element) {
+  return b.Tx * static_cast<int>(16 / element);
+}
+
+/// Whether the device can do it; what has no panels always can be.
+constexpr bool symv_fits(const SymvBlocking& b, Precision precision) {
+  if (b.U == 0) return true;
+  constexpr std::size_t most_chunk_bytes = std::size_t{16} << 10;  // the tickets keep a chunk's row parts on the chip
+  const std::size_t element = element_size(precision);
+  const auto is_this = [&b](const SymvBlocking& x) { return x.U == b.U && x.Tx == b.Tx && x.Ty == b.Ty; };
+  bool listed = false;
+  if (precision == Precision::z)
+    for (const SymvBlocking& x : symv_blockings_z) listed = listed || is_this(x);
+  else
+    for (const SymvBlocking& x : symv_blockings) listed = listed || is_this(x);
+  return listed && b.H > 0 && b.H % b.U == 0 && b.H % symv_rows_a_step(b, element) == 0 &&
+         static_cast<std::size_t>(b.H) * element <= most_chunk_bytes;
+}
+
+/// Rules of thumb: enough tiles to fill every multiprocessor several times, and panels as wide as that allows, since
+/// row parts cost 2 / U of the matrix's traffic.
+constexpr SymvBlocking symv_blocking(Precision precision, Uplo, index n) {
+  if (n <= 1024) return {};
+  const bool z = precision == Precision::z;
+  SymvBlocking b = n < 3072         ? (z ? symv_blockings_z[1] : symv_blockings[2])
+                   : n < 12288 || z ? (z ? symv_blockings_z[0] : symv_blockings[1])
+                                    : symv_blockings[0];
+  b.H = n < 8192 ? 256 : n < 24576 ? 512 : 1024;
+  return b;
+}
+
+// ---- arithmetic, the same on either side
+
+namespace symv_order {
+
+/// As std::complex lies in memory.
+template <class R>
+struct alignas(2 * sizeof(R)) Complex {
+  R re, im;
+};
+
+BLASLIFT_BOTH inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
+BLASLIFT_BOTH inline double fused(double a, double b, double c) { return fma(a, b, c); }
+
+/// Never fused with what surrounds it.
+BLASLIFT_BOTH inline float times(float a, float b) {
+#ifdef __CUDA_ARCH__
+  return __fmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+BLASLIFT_BOTH inline double times(double a, double b) {
+#ifdef __CUDA_ARCH__
+  return __dmul_rn(a, b);
+#else
+  return a * b;
+#endif
+}
+template <class R>
+BLASLIFT_BOTH Complex<R> times(Complex<R> a, Complex<R> b) {
+  return {fused(-a.im, b.im, times(a.re, b.re)), fused(a.re, b.im, times(a.im, b.re))};
+}
+
+template <class R>
+BLASLIFT_BOTH R plus(R a, R b) {
+  return a + b;
+}
+template <class R>
+BLASLIFT_BOTH Complex<R> plus(Complex<R> a, Complex<R> b) {
+  return {a.re + b.re, a.im + b.im};
+}
+
+/// a x + sum
+template <class R>
+BLASLIFT_BOTH R add_product(R a, R x, R sum) {
+  return fused(a, x, sum);
+}
+template <class R>
+BLASLIFT_BOTH Complex<R> add_product(Complex<R> a, Complex<R> x, Complex<R> sum) {
+  return {fused(-a.im, x.im, fused(a.re, x.re, sum.re)), fused(a.im, x.re, fused(a.re, x.im, sum.im))};
+}
+
+/// The same for an element of the diagonal: only its real part counts if Hermitian, and not as one with +0 i, which
+/// would make NaN of infinite x.
+template <class R>
+BLASLIFT_BOTH R add_diagonal(R a, R x, R sum, bool) {
+  return fused(a, x, sum);
+}
+template <class R>
+BLASLIFT_BOTH Complex<R> add_diagonal(Complex<R> a, Complex<R> x, Complex<R> sum, bool hermitian) {
+  return hermitian ? Complex<R>{fused(a.re, x.re, sum.re), fused(a.re, x.im, sum.im)} : add_product(a, x, sum);
+}
+
+template <class R>
+BLASLIFT_BOTH R conjugate_if(bool, R x) {
+  return x;
+}
+template <class R>
+BLASLIFT_BOTH Complex<R> conjugate_if(bool yes, Complex<R> x) {
+  return {x.re, yes ? -x.im : x.im};
+}
+
+BLASLIFT_BOTH inline bool equals(float x, int value) { return x == static_cast<float>(value); }
+BLASLIFT_BOTH inline bool equals(double x, int value) { return x == value; }
+template <class R>
+BLASLIFT_BOTH bool equals(Complex<R> x, int value) {
+  return equals(x.re, value) && equals(x.im, 0);
+}
+
+/// What becomes of y.  `sum` is not looked at where alpha is zero, nor is y where beta is.
+template <class T>
+BLASLIFT_BOTH T updated(T alpha, T sum, T beta, const T* y) {
+  if (equals(alpha, 0)) return equals(beta, 0) ? T{} : times(beta, *y);
+  const T product = times(alpha, sum);
+  // Not 1 * y: with complex numbers that would spread infinities.
+  return equals(beta, 0) ? product : equals(beta, 1) ? plus(*y, product) : add_product(beta, *y, product);
+}
+
+// ---- the order
+
+inline constexpr int chains = 8;
+
+inline constexpr int strip = 32, block = 16;  ///< small n: rows, and columns that a warp takes at a time
+BLASLIFT_BOTH constexpr int warps(std::size_t element) { return element > 8 ? 4 : 8; }
+
+struct Tile {
+  int rank, panel, chunk;
+  int begin, end;  ///< its rows: from the first to behind the last that may hold a stored element
+};
+
+/// Whose turn it is to add to a chain of a chunk's row parts: turn t is rank g + 8 t's of chain g.
+struct Turn {
+  int chain, turn;
+};
+
+/// The cut of one problem with n >= 1.  Without panels only n and upper mean something.
+struct Order {
+  int n, U, H, R;
+  bool upper;
+  int panels, chunks;
+
+  Order(const Symv& p)
+      : n(static_cast<int>(p.n)),
+        U(p.blocking.U),
+        H(p.blocking.H),
+        R(symv_rows_a_step(p.blocking, element_size(p.precision))),
+        upper(p.uplo == Uplo::upper),
+        panels(U == 0 ? 0 : n / U + (n % U != 0)),
+        chunks(U == 0 ? 0 : n / H + (n % H != 0)) {}
+
+  /// Panels whose diagonal is in the chunk that is the g-th by rank.
+  BLASLIFT_BOTH int panels_of(int g) const {
+    const int most = H / U;
+    return g == (upper ? 0 : chunks - 1) ? panels - (chunks - 1) * most : most;
+  }
+  BLASLIFT_BOTH int panel_of(int rank) const { return upper ? panels - 1 - rank : rank; }
+
+  int tiles() const {
+    int count = 0;
+    for (int g = 0; g < chunks; ++g) count += panels_of(g) * (chunks - g);
+    return count;
+  }
+
+  /// Tiles are numbered by rank, so that what one of them waits for has a lower number.
+  BLASLIFT_BOTH Tile tile(int number) const {
+    int first = 0;  // rank
+    for (int g = 0;; ++g) {
+      const int across = panels_of(g), down = chunks - g;
+      if (number < across * down) {
+        Tile x{};
+        x.rank = first + number / down;
+        x.panel = panel_of(x.rank);
+        x.chunk = (upper ? 0 : g) + number % down;
+        const int top = x.chunk * H, diagonal = x.panel * U;
+        x.begin = upper || top > diagonal ? top : diagonal;
+        x.end = n - top < H ? n : top + H;
+        if (upper && x.end - diagonal > U) x.end = diagonal + U;
+        return x;
+      }
+      number -= across * down;
+      first += across;
+    }
+  }
+
+  /// Whether all of the step that begins with this row is stored: R rows of the tile by U columns.
+  BLASLIFT_BOTH bool is_whole(const Tile& x, int row) const {
+    const int diagonal = x.panel * U;
+    return n - diagonal >= U && x.end - row >= R && (upper ? row + R <= diagonal : row >= diagonal + U);
+  }
+  BLASLIFT_BOTH bool is_stored(int i, int j) const { return upper ? i <= j : i >= j; }
+
+  /// How many ranks have a part of row i, from 0 on.
+  BLASLIFT_BOTH int ranks_of_row(int i) const { return upper ? panels - i / U : i / U + 1; }
+
+  /// The chunks that have a part of column j.
+  BLASLIFT_BOTH int first_chunk(int j) const { return upper ? 0 : j / H; }
+  BLASLIFT_BOTH int last_chunk(int j) const { return upper ? j / H : chunks - 1; }
+
+  /// Ranks that have a tile in a chunk are those from 0 to some last one, too: so the turns of each chain begin with 0
+  /// and leave none out, for either triangle.
+  BLASLIFT_BOTH Turn turn_of(int rank) const { return {rank % chains, rank / chains}; }
+
+  // The workspace: row parts (by panel, or by chain with tickets), then column parts by chunk, each n elements, ld
+  // apart; then, with tickets, the counter and the chunks' tickets by chain.
+  BLASLIFT_BOTH index ld() const { return (static_cast<index>(n) + 31) / 32 * 32; }
+  index row_parts(SymvWay way) const { return ld() * (way == SymvWay::parts ? panels : chains); }
+  index column_parts() const { return ld() * chunks; }
+  index counters(SymvWay way) const { return way == SymvWay::parts ? 0 : 1 + index{chunks} * chains; }
+};
+
+}  // namespace symv_order
+
+/// Bytes of workspace; 0 where none is needed.
+inline std::size_t symv_workspace(const Symv& p) {
+  if (p.n == 0) return 0;
+  const symv_order::Order order(p);
+  return static_cast<std::size_t>(order.row_parts(p.way) + order.column_parts()) * element_size(p.precision) +
+         static_cast<std::size_t>(order.counters(p.way)) * sizeof(unsigned);
+}
+
+}  // namespace blaslift

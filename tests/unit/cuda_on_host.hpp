@@ -1,0 +1,169 @@
+// Enough of CUDA to run kernels on the CPU: one block after the other, a block's threads as fibers of one thread, which
+// take turns at barriers in an order that chance decides.  To be included before the kernels.
+#pragma once
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <stdexcept>
+#include <vector>
+
+#define __global__
+#define __device__
+#define __shared__ static
+#define __launch_bounds__(...)
+
+struct float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+struct alignas(16) double2 {
+  double x, y;
+};
+
+namespace cuda_on_host {
+
+struct Index {
+  unsigned x = 0, y = 0;
+};
+
+/// One block's threads.
+class Block {
+ public:
+  static constexpr std::size_t most_threads = 256, stack_bytes = std::size_t{64} << 10;
+
+  /// Runs `kernel` by x * y threads.  Throws what a thread throws, and if all of them wait for something.
+  void run(unsigned x, unsigned y, const std::function<void()>& kernel) {
+    kernel_ = &kernel;
+    threads_.assign(std::size_t{x} * y, {});
+    for (std::size_t t = 0; t < threads_.size(); ++t) {
+      Thread& thread = threads_[t];
+      thread.index = {static_cast<unsigned>(t) % x, static_cast<unsigned>(t) / x};
+      getcontext(&thread.context);
+      thread.context.uc_stack.ss_sp = stacks_.data() + t * stack_bytes;
+      thread.context.uc_stack.ss_size = stack_bytes;
+      thread.context.uc_link = &scheduler_;
+      makecontext(&thread.context, begin, 0);
+    }
+    while (turn()) {
+    }
+    if (!problem_.empty()) throw std::runtime_error(std::exchange(problem_, {}));
+  }
+
+  enum class State { ready, at_barrier, at_warp, ended };
+  void wait(State state) {
+    threads_[current_].state = state;
+    swapcontext(&threads_[current_].context, &scheduler_);
+  }
+  Index thread() const { return threads_[current_].index; }
+
+  template <class T>
+  T shuffle_xor(T x, int distance) {
+    std::memcpy(threads_[current_].handed, &x, sizeof x);
+    wait(State::at_warp);
+    std::memcpy(&x, threads_[current_ ^ static_cast<std::size_t>(distance)].handed, sizeof x);
+    wait(State::at_warp);
+    return x;
+  }
+
+  unsigned number = 0;  ///< of the block
+  alignas(16) unsigned char dynamic[std::size_t{16} << 10];
+
+ private:
+  struct Thread {
+    ucontext_t context;
+    Index index;
+    State state = State::ready;
+    unsigned char handed[16];
+  };
+
+  static void begin();
+
+  /// Lets every thread that can run do so until it waits.  False: all have ended, or cannot go on.
+  bool turn() {
+    std::vector<std::size_t> ready;
+    for (std::size_t t = 0; t < threads_.size(); ++t)
+      if (threads_[t].state == State::ready) ready.push_back(t);
+    std::shuffle(ready.begin(), ready.end(), chance_);
+    for (const std::size_t t : ready) {
+      current_ = t;
+      swapcontext(&scheduler_, &threads_[t].context);
+    }
+    bool released = release(0, threads_.size(), State::at_barrier);
+    for (std::size_t warp = 0; warp < threads_.size(); warp += 32)
+      released = release(warp, warp + 32, State::at_warp) || released;
+    const auto ended =
+        std::count_if(threads_.begin(), threads_.end(), [](const Thread& x) { return x.state == State::ended; });
+    if (!released && static_cast<std::size_t>(ended) < threads_.size()) problem_ = "threads wait for ever";
+    return released;
+  }
+
+  /// If all of these threads that have not ended have arrived.
+  bool release(std::size_t from, std::size_t to, State at) {
+    bool any = false;
+    for (std::size_t t = from; t < to; ++t) {
+      any = any || threads_[t].state == at;
+      if (threads_[t].state != at && threads_[t].state != State::ended) return false;
+    }
+    for (std::size_t t = from; t < to; ++t)
+      if (threads_[t].state == at) threads_[t].state = State::ready;
+    return any;
+  }
+
+  std::vector<unsigned char> stacks_ = std::vector<unsigned char>(most_threads * stack_bytes);
+  std::vector<Thread> threads_;
+  std::size_t current_ = 0;
+  ucontext_t scheduler_;
+  const std::function<void()>* kernel_ = nullptr;
+  std::string problem_;
+  std::minstd_rand chance_{1};
+};
+
+inline Block block;
+
+inline void Block::begin() {
+  try {
+    (*block.kernel_)();
+  } catch (const std::exception& e) {
+    block.problem_ = e.what();
+  }
+  block.threads_[block.current_].state = State::ended;
+}
+
+}  // namespace cuda_on_host
+
+#define threadIdx (cuda_on_host::block.thread())
+#define blockIdx (cuda_on_host::Index{cuda_on_host::block.number, 0})
+
+inline void __syncthreads() { cuda_on_host::block.wait(cuda_on_host::Block::State::at_barrier); }
+inline void __syncwarp() { cuda_on_host::block.wait(cuda_on_host::Block::State::at_warp); }
+template <class T>
+T __shfl_xor_sync(unsigned, T x, int distance) {
+  return cuda_on_host::block.shuffle_xor(x, distance);
+}
+template <class T>
+T __ldg(const T* at) {
+  if (reinterpret_cast<std::uintptr_t>(at) % alignof(T) != 0) throw std::runtime_error("misaligned load");
+  return *at;
+}
+template <class T>
+T __ldcg(const T* at) {
+  return *at;
+}
+
+namespace blaslift::symv_order {
+
+// Blocks run one after the other: a turn that has not come never will.
+inline unsigned take(unsigned* counter) { return (*counter)++; }
+inline void await(unsigned* ticket, unsigned turn) {
+  if (*ticket != turn) throw std::runtime_error("a turn that never comes");
+}
+inline void pass_on(unsigned* ticket, unsigned turn) { *ticket = turn; }
+inline void* dynamic_shared() { return cuda_on_host::block.dynamic; }
+
+}  // namespace blaslift::symv_order
