@@ -288,6 +288,7 @@ class Busy final : public EngineLane {
   }
   Status sum(Queue, const Combination&) override { return Status::done; }
   Status measure(Queue, const Survey&) override { return Status::done; }
+  Status multiply_vector(Queue, const Symv&) override { return Status::done; }
   Status send(Slot& slot, const Transfer& p) override {
     if (fails()) return Status::no_memory;
     add(line(Queue::in), [p, memory = slot.memory] {
