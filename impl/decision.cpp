@@ -38,14 +38,15 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
 }
 
 /// Seconds of a product by levels between its transfers: of the outermost level's seven products (strassen::fused) the
-/// first needs a quarter of the operands, the next two need three, the others all; the fifth leaves a quarter of C, the
-/// sixth two.
-double streamed(double computing, double in, double out) {
+/// first needs a quarter of A and B, the next two need three, the others all; the fifth leaves a quarter of C, the
+/// sixth two.  Where C is read, its quarters arrive after A and B, and each is needed when it is left.
+double streamed(double computing, double in_ab, double in_c, double out) {
   const double one = computing / 7;
-  const double first = in / 4 + one, third = std::max(first, in * 3 / 4) + 2 * one,
-               fifth = std::max(third, in) + 2 * one;
-  const double quarter_home = fifth + out / 4, most_home = std::max(quarter_home, fifth + one) + out / 2;
-  return std::max(most_home, fifth + 2 * one) + out / 4;
+  const double first = in_ab / 4 + one, third = std::max(first, in_ab * 3 / 4) + 2 * one,
+               fifth = std::max(third, in_ab) + 2 * one;
+  const double quarter_home = std::max(fifth, in_ab + in_c / 4) + out / 4,
+               most_home = std::max({quarter_home, fifth + one, in_ab + in_c * 3 / 4}) + out / 2;
+  return std::max({most_home, fifth + 2 * one, in_ab + in_c}) + out / 4;
 }
 
 }  // namespace
@@ -73,7 +74,8 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     d.levels = 0;
     d.tile = 0;
     if (choice.level > 0) {
-      const double with_levels = streamed(choice.seconds, in, out);
+      const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
+      const double with_levels = streamed(choice.seconds, in - in_c, in_c, out);
       if (policy.levels > 0 || with_levels < seconds) {
         d.levels = choice.level;
         d.tile = choice.tile;

@@ -134,7 +134,7 @@ class Run {
     std::size_t next_upload = 0;
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       if (i == s_.first_if_sound) {
-        if (const Status drained = drain(); drained != Status::done) return drained;
+        if (const Status status = await_findings(); status != Status::done) return status;
         if (verdict() != Verdict::sound) return Status::done;
       }
       // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
@@ -176,7 +176,7 @@ class Run {
 
  private:
   using Real = decltype(std::abs(T{}));
-  static constexpr Ticket not_asked = -1, over = -2;
+  static constexpr Ticket not_asked = -1;
 
   Verdict judge() const {
     if (!s_.surveyed) return Verdict::sound;
@@ -193,21 +193,19 @@ class Run {
                        [this](std::int32_t x) { return tickets_[static_cast<std::size_t>(x)] != not_asked; });
   }
 
-  /// In the middle: what has been asked for has ended, and nothing has to come after it any more.
-  Status drain() {
-    const Status status = lane_.drain();
-    for (Ticket& t : tickets_)
-      if (t != not_asked) t = over;
-    next_ticket_ = 0;
-    return status;
+  /// While the device goes on with what it has been asked for.
+  Status await_findings() {
+    for (std::size_t i = 0; i < s_.steps.size(); ++i)
+      if (s_.steps[i].kind == StepKind::findings)
+        if (const Status status = lane_.await(landed_[i]); status != Status::done) return status;
+    return Status::done;
   }
 
   Status ask(std::size_t i) {
     const Step& step = s_.steps[i];
     const Block& x = step.block;
     std::vector<Ticket> tickets;
-    for (const std::int32_t earlier : s_.after[i])
-      if (const Ticket t = tickets_[static_cast<std::size_t>(earlier)]; t != over) tickets.push_back(t);
+    for (const std::int32_t earlier : s_.after[i]) tickets.push_back(tickets_[static_cast<std::size_t>(earlier)]);
     const After after{tickets.data(), static_cast<int>(tickets.size())};
     Status status = Status::done;
     switch (step.kind) {

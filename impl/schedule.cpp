@@ -30,7 +30,7 @@ index panel_size(index size, index target) {
 /// the last ones leave less to bring back.
 std::vector<index> panels(index size, index target) {
   std::vector<index> sizes;
-  const index small = (target / 4 + 63) / 64 * 64, medium = 2 * small;
+  const index small = (target / 4 + 63) / 64 * 64, medium = target - small;  // the others are whole
   const bool graded = size >= 6 * target && small > 0 && small < target;
   if (graded) sizes = {small, medium};
   const index middle = graded ? size - 2 * (small + medium) : size, panel = panel_size(middle, target);

@@ -109,6 +109,32 @@ class Levels {
   };
   void add_up(const Region& c, const Term& x, const Term& y) { pass({{c, {x, y}}}); }
 
+  /// c := (beta *) c + product, a quarter at a time, each as soon as none of the steps from `first` on still writes it
+  /// in `product`: so c is needed late, and done early.
+  void add_quarters(std::size_t first, const Region& c, bool scaled, const Region& product) {
+    std::vector<std::size_t> last(4, first);
+    std::vector<Region> read, written;
+    for (std::size_t i = first; i < steps.size(); ++i) {
+      read.clear();
+      written.clear();
+      touched(s_, steps[i], read, written);
+      for (int q = 0; q < 4; ++q)
+        for (const Region& r : written)
+          if (r.area == product.area && overlap(r.block, quarter(product, q, false).block))
+            last[static_cast<std::size_t>(q)] = i;
+    }
+    const std::vector<Step> all(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end());
+    steps.resize(first);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      steps.push_back(all[i]);
+      for (int q = 0; q < 4; ++q)
+        if (last[static_cast<std::size_t>(q)] == first + i) {
+          const Region to = quarter(c, q, false);
+          add_up(to, {to, 1, scaled}, {quarter(product, q, false), 1, false});
+        }
+    }
+  }
+
   /// The same square every time it is asked for.
   Region scratch(std::size_t depth, std::size_t which, index edge) {
     const auto [there, is_new] =
@@ -175,8 +201,12 @@ void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, 
       product.e = in_c ? c : levels.scratch(second_tile, 0, t);
       product.scaled = scaled;
     }
+    const std::size_t before = levels.steps.size();
     levels.multiply(product);
-    if (apart) levels.add_up(c, {c, 1, scaled}, {product.c, 1, false});
+    if (apart && (tiling.levels.empty() || s.residents.c.in_place))
+      levels.add_up(c, {c, 1, scaled}, {product.c, 1, false});
+    else if (apart)
+      levels.add_quarters(before, c, scaled, product.c);
     adds = true;
     scaled = false;
     in_c = to_c || apart;
@@ -287,13 +317,16 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     report();
     s.first_if_sound = s.steps.size();
   }
-  std::vector<Step> downloads;
+  const auto all_seen = [&] { return unseen[area_a].blocks.empty() && unseen[area_b].blocks.empty(); };
+  bool reported = findings_first || !s.surveyed;
   auto compute = [&](const Step& step, const Touched& x) {
     for (const Area area : {area_a, area_b, area_c})
       for (const Block& block : x.of[area]) bring(area, block);
     s.steps.push_back(step);
     survey_what_is_there();
+    if (!reported && all_seen()) reported = true, report();
   };
+  std::vector<Step> downloads;  // not before the findings are known, if they overwrite what would be needed
   for (std::size_t i = 0; i < steps.size(); ++i) {
     compute(steps[i], touch[i]);
     for (const Block& part : final_after[i]) {
@@ -303,13 +336,13 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
         compute(rest, touched_operands(s, rest));
       }
       if (s.residents.c.in_place) continue;
-      for (const Block& x : pieces(part, piece))
-        (s.surveyed && reads_c ? downloads : s.steps).push_back({.kind = StepKind::download, .block = x});
+      for (const Block& x : pieces(part, piece)) downloads.push_back({.kind = StepKind::download, .block = x});
     }
+    if ((reads_c && !reported) || downloads.empty()) continue;
+    if (s.surveyed && reads_c) s.first_if_sound = std::min(s.first_if_sound, s.steps.size());
+    s.steps.insert(s.steps.end(), downloads.begin(), downloads.end());
+    downloads.clear();
   }
-  if (s.surveyed && !findings_first) report();
-  if (!downloads.empty()) s.first_if_sound = s.steps.size();
-  s.steps.insert(s.steps.end(), downloads.begin(), downloads.end());
   s.after = depend(s);
   return s;
 }

@@ -88,6 +88,9 @@ class Lane {
   /// Both must stay until drain().
   virtual Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) = 0;
 
+  /// Waits until the download that `landed` was given to has landed, or something has failed: the first failure.
+  virtual Status await(const std::atomic<bool>& landed) = 0;
+
   /// What has not begun never will: as if something had failed with Status::lost.
   virtual void abandon() = 0;
 
@@ -136,7 +139,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 6;
+inline constexpr int backend_version = 7;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -88,10 +88,11 @@ bool Engine::start() {
   try {
     for (int i = 0; i < threads_.in + threads_.out; ++i) {
       const Direction direction = i < threads_.in ? Direction::in : Direction::out;
-      std::thread thread([this, direction, watches = i == 0, allowed] {
+      const bool spare = i >= threads_.in + threads_.out - threads_.spare;
+      std::thread thread([this, direction, watches = i == 0, spare, allowed] {
         pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
         (void)sched_setaffinity(0, sizeof allowed, &allowed);
-        direction == Direction::in ? send_all(watches) : receive_all();
+        direction == Direction::in ? send_all(watches) : receive_all(spare);
       });
       thread.detach();
     }
@@ -110,8 +111,18 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   {
     std::lock_guard lock(team.mutex);
     team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
+    if (direction == Direction::in) unsent_.fetch_add(static_cast<std::ptrdiff_t>(jobs.size()));
   }
   for_one ? team.changed.notify_one() : team.changed.notify_all();
+  if (direction == Direction::out && unsent_.load() == 0) team.changed_for_spare.notify_one();
+}
+
+/// One piece fewer on the way in.
+void Engine::end_sending() {
+  if (unsent_.fetch_sub(1) > 1) return;
+  Team& out = teams_[static_cast<int>(Direction::out)];
+  { std::lock_guard lock(out.mutex); }  // whoever has looked before waits by now
+  out.changed_for_spare.notify_all();
 }
 
 bool Engine::quiet() {
@@ -192,6 +203,7 @@ void Engine::send_all(bool watches) {
         use_for(*job.lane);
         Slot none;
         job.lane->send_piece(job, none);
+        end_sending();
         continue;
       }
       newest_ = (newest_ + 1) % sizes_.slots_in;
@@ -213,6 +225,7 @@ void Engine::send_all(bool watches) {
     lane.fill(filling.slot, filling.job.piece, filling.shares, share);
     if (filling.unfilled.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
     lane.send_piece(filling.job, filling.slot);
+    end_sending();
     lock.lock();
     filling.sent = true;
     const bool more = !team.jobs.empty();
@@ -222,7 +235,7 @@ void Engine::send_all(bool watches) {
 }
 
 /// The device fills one slot while the thread empties another.
-void Engine::receive_all() {
+void Engine::receive_all(bool spare) {
   std::optional<bool> usable;
   Team& team = teams_[static_cast<int>(Direction::out)];
   struct Receiving {
@@ -232,8 +245,9 @@ void Engine::receive_all() {
   } ring[slots_out];
   for (int first = 0, count = 0;;) {
     std::unique_lock lock(team.mutex);
-    if (count == 0) await_job(team, lock, false, [&team] { return !team.jobs.empty(); });
-    if (count < slots_out && !team.jobs.empty()) {
+    const auto may_take = [&] { return !team.jobs.empty() && !(spare && unsent_.load() > 0); };
+    if (count == 0) (spare ? team.changed_for_spare : team.changed).wait(lock, may_take);
+    if (count < slots_out && may_take()) {
       Receiving& next = ring[(first + count++) % slots_out];
       next.job = team.jobs.front();
       team.jobs.pop_front();
@@ -476,6 +490,13 @@ Status EngineLane::symv(const Symv& product, After after) {
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
+}
+
+Status EngineLane::await(const std::atomic<bool>& landed) {
+  std::unique_lock lock(mutex_);
+  // Whatever lands ends a piece afterwards, which tells everyone who waits.
+  changed_.wait(lock, [&] { return status_ != Status::done || landed.load(std::memory_order_acquire); });
+  return status_;
 }
 
 Status EngineLane::drain() {

@@ -62,8 +62,10 @@ class Engine {
     std::size_t share = std::size_t{512} << 10;  ///< of a slot, filled by one thread
     std::size_t first = std::size_t{256} << 10;  ///< piece, where the bus waits for it; then twice that, and so on
   };
+  /// As many as there are cores for: one that has to wait for a core holds up a slot, and with it the bus.
   struct Threads {
     int in, out;
+    int spare = 0;  ///< of those on the way out: rest while something is on the way in
   };
 
   /// @param idle_after  seconds without a transfer after which `idle` is called, once
@@ -92,7 +94,7 @@ class Engine {
  private:
   struct Team {
     std::mutex mutex;
-    std::condition_variable changed;
+    std::condition_variable changed, changed_for_spare;
     std::deque<Job> jobs;
   };
   /// A slot of the ring on the way in, and the piece that goes through it.
@@ -110,7 +112,8 @@ class Engine {
   };
   void send_all(bool watches);
   bool can_send() const;
-  void receive_all();
+  void end_sending();
+  void receive_all(bool spare);
   template <class There>
   void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches, There there);
   bool have(Slot& slot, std::size_t bytes) { return slot.memory || hooks_.make(hooks_.context, slot, bytes); }
@@ -125,6 +128,7 @@ class Engine {
   Team teams_[2];
   Filling ring_[most_slots_in];
   int newest_ = 0;  ///< in the ring; under the mutex of the team that sends
+  std::atomic<std::ptrdiff_t> unsent_{0};  ///< pieces on the way in
   std::mutex lending_;
   std::vector<Slot> lent_before_;
 };
@@ -143,6 +147,7 @@ class EngineLane : public Lane {
   Status survey(const Survey& survey, After after) final;
   Status symv(const Symv& product, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
+  Status await(const std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;
 

@@ -29,12 +29,13 @@ namespace {
 
 // Smaller copies leave the bus waiting between them; a larger ring falls out of the caches before it is sent.
 constexpr std::size_t most_slot_in = std::size_t{4} << 20, most_slot_out = std::size_t{4} << 20;
-constexpr int slots_in = 6;
+constexpr int slots_in = 8;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 constexpr int most_lanes = 4;
-constexpr unsigned most_threads_in = 12, most_threads_out = 8;
+// On 16 cores, both ways at once, these leave one to the caller; five are enough for one way out.
+constexpr unsigned most_threads_in = 11, most_threads_beside = 4, most_threads_out = 6;
 
 Status status_of(cudaError_t error) {
   if (error == cudaSuccess) return Status::done;
@@ -375,8 +376,11 @@ class CudaBackend final : public Backend {
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     const unsigned cores = std::thread::hardware_concurrency();
-    const Engine::Threads threads{static_cast<int>(std::clamp(cores * 3 / 4, 1u, most_threads_in)),
-                                  static_cast<int>(std::clamp(cores / 2, 1u, most_threads_out))};
+    const unsigned out = std::clamp(cores * 3 / 8, 1u, most_threads_out),
+                   beside = std::clamp(cores / 4, 1u, most_threads_beside);
+    const Engine::Threads threads{.in = static_cast<int>(std::clamp(cores * 11 / 16, 1u, most_threads_in)),
+                                  .out = static_cast<int>(out),
+                                  .spare = static_cast<int>(out - beside)};
     engine_ = new (std::nothrow) Engine({.in = slot_in, .out = facts_.piece_bytes, .slots_in = slots_in}, threads,
                                         {this, use_device, make_slot, be_idle});
     if (!engine_) return "out of memory";

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <numeric>
 #include <random>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,14 +24,14 @@ namespace blaslift {
 namespace {
 
 /// A device whose queues have run as soon as something is started in them.
-class Immediate final : public EngineLane {
+class Immediate : public EngineLane {
  public:
   using EngineLane::EngineLane;
 
   /// In the order in which they were sent; only once everything has been.
   std::vector<std::size_t> sent;
 
- private:
+ protected:
   Status wait(Queue, Ticket) override { return Status::done; }
   Status mark(Queue, Ticket) override { return Status::done; }
   Status multiply(Queue, const Gemm&) override { return Status::done; }
@@ -189,6 +190,51 @@ TEST(Engine, ManyLanesShareTheRing) {
   for (int i = 0; i < 6; ++i)
     callers.emplace_back([&engine, i] { upload_and_compare(engine, 300 + i, 500, 301 + i, 300 + i, 20, i % 3 == 0); });
   for (std::thread& caller : callers) caller.join();
+}
+
+/// Sends nothing before it is told to, and notes which threads receive.
+class Gated final : public Immediate {
+ public:
+  using Immediate::Immediate;
+  std::atomic<bool> open{false};
+  std::set<std::thread::id> receivers;  // one receives at a time
+
+ private:
+  Status send(Slot& slot, const Transfer& p) override {
+    open.wait(false);
+    return Immediate::send(slot, p);
+  }
+  Status receive(Slot& slot, const Transfer& p) override {
+    receivers.insert(std::this_thread::get_id());
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return Immediate::receive(slot, p);
+  }
+};
+
+TEST(Engine, SpareThreadsRestWhileSomethingIsOnTheWayIn) {
+  Seen& seen = *new Seen;
+  Engine& engine = *new Engine({slot_bytes, slot_bytes}, {.in = 2, .out = 3, .spare = 2}, seen.hooks());
+  const index rows = 1000;
+  std::vector<double> from(rows, 1.0), device(rows), to(rows);
+  std::size_t most = 0;
+  for (int round = 0; round < 20; ++round) {
+    Gated lane(engine, much);
+    ASSERT_EQ(lane.upload({device.data(), rows, from.data(), rows, rows, 1, 8}, {nullptr, 0}), Status::done);
+    const auto receive = [&] {
+      lane.receivers.clear();
+      std::vector<std::atomic<bool>> landed(12);
+      for (std::atomic<bool>& x : landed)
+        EXPECT_EQ(lane.download({device.data(), rows, to.data(), rows, rows, 1, 8}, {nullptr, 0}, x), Status::done);
+      for (const std::atomic<bool>& x : landed) EXPECT_EQ(lane.await(x), Status::done);
+      return lane.receivers.size();
+    };
+    EXPECT_EQ(receive(), 1u);
+    lane.open = true;
+    lane.open.notify_all();
+    most = std::max(most, receive());
+    ASSERT_EQ(lane.drain(), Status::done);
+  }
+  EXPECT_GT(most, 1u) << "spare threads never help";
 }
 
 /// A device whose queues run on threads of their own, now and then late, and read a slot only then; any one of its
@@ -434,7 +480,7 @@ Engine& busy_engine(const Engine::Sizes& sizes, Engine::Threads threads) {
 TEST(Engine, StreamsThroughAnyRing) {
   for (const int slots_in : {1, 2, 3, 6})
     for (const std::size_t slot : {std::size_t{64}, std::size_t{2048}, std::size_t{16384}})
-      for (const Engine::Threads threads : {Engine::Threads{1, 1}, {2, 2}, {5, 2}}) {
+      for (const Engine::Threads threads : {Engine::Threads{1, 1}, {2, 2}, {5, 3, 2}}) {
         SCOPED_TRACE(testing::Message() << slots_in << " slots of " << slot << ", threads " << threads.in);
         Engine& engine = busy_engine(
             {.in = slot, .out = 65536, .slots_in = slots_in, .share = slot / 8, .first = slot / 2}, threads);
