@@ -37,6 +37,27 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
   return leaves <= most_leaves ? choice : strassen::Choice{};
 }
 
+/// Seconds of a product without levels between its transfers.  With a part f of A and B, a part f^2 of C can be
+/// computed, and has to be there if it is read: the last wait for an operand comes where f * in_ab + f^2 * in_c +
+/// (1 - f^2) * computing is largest.  One panel overlaps with nothing.
+double overlapped(const Product& p, double computing, double in_ab, double in_c, double out) {
+  const double left = computing - in_c, f = 2 * left > in_ab ? in_ab / (2 * left) : 1;
+  const double in = in_ab + in_c, computed = computing + f * in_ab - f * f * left;
+  constexpr double both_ways = 1.0 / 10;  // the bus is slower both ways at once
+  const double together = std::max(computed + both_ways * f * std::min(in, out), out);
+  constexpr double panel = 256;  // the last one
+  const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / panel, 1.0, 32.0);
+  return (1 - alone) * together + alone * (in + computing + out);
+}
+
+/// Seconds of computing a product without levels in the panels that its transfers make of it, about eight ways.
+double panels_seconds(const strassen::Estimator& estimator, const Product& p) {
+  constexpr index parts = 8, least = 4096;
+  const double whole = estimator.seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0);
+  if (std::min(p.m, p.n) < least) return whole;
+  return std::max(whole, 2 * parts * estimator.seconds({p.m / parts, p.n / 2, p.k, p.beta_zero}, 0, 0));
+}
+
 /// Seconds of a product by levels between its transfers: of the outermost level's seven products (strassen::fused) the
 /// first needs a quarter of A and B, the next two need three, the others all; the fifth leaves a quarter of C, the
 /// sixth two.  Where C is read, its quarters arrive after A and B, and each is needed when it is left.
@@ -65,16 +86,16 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   const auto on_device = [&](double spared) {
     const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
                  out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
-    // Transfers and products overlap, but for the first panels in and the last pieces out.
-    const double moving = in + out, computing = facts.estimator && policy.levels < 0
-                                                    ? facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
-                                                    : p.flops() / facts.profile->gemm_rate[precision];
-    double seconds = std::max(moving, computing) + std::min(moving, computing) / 8;
+    const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
+    const double computing = facts.estimator && policy.levels < 0
+                                 ? in + out > 0 ? panels_seconds(*facts.estimator, p)
+                                                : facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
+                                 : p.flops() / facts.profile->gemm_rate[precision];
+    double seconds = overlapped(p, computing, in - in_c, in_c, out);
     const strassen::Choice choice = levels_for(p, facts, policy);
     d.levels = 0;
     d.tile = 0;
     if (choice.level > 0) {
-      const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
       const double with_levels = streamed(choice.seconds, in - in_c, in_c, out);
       if (policy.levels > 0 || with_levels < seconds) {
         d.levels = choice.level;

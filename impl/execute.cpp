@@ -92,9 +92,12 @@ struct DeviceMemory {
   std::vector<Place> scratch_;
 };
 
+/// Goes to the device by the queue on the way in.
+bool goes_in(const Step& step) { return step.kind <= StepKind::upload_c || step.kind == StepKind::begin; }
+
 /// Which of the device's queues a step runs in: one of two streams, or one of the transfers'.
 int queue_of(const Step& step) {
-  if (step.kind <= StepKind::upload_c || step.kind == StepKind::begin) return 2;
+  if (goes_in(step)) return 2;
   if (step.kind == StepKind::findings || step.kind == StepKind::download) return 3;
   return step.stream;
 }
@@ -139,7 +142,7 @@ class Run {
       }
       // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
       for (; next_upload < s_.steps.size(); ++next_upload) {
-        if (s_.steps[next_upload].kind > StepKind::upload_c || tickets_[next_upload] != not_asked) continue;
+        if (!goes_in(s_.steps[next_upload]) || tickets_[next_upload] != not_asked) continue;
         if (!all_asked(next_upload)) break;
         if (!keep_going()) return Status::lost;
         if (const Status status = ask(next_upload); status != Status::done) return status;

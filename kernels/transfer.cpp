@@ -77,7 +77,9 @@ Parts parts(const Transfer& t, std::size_t bytes) {
 // ---- engine
 
 Engine::Engine(const Sizes& sizes, Threads threads, const Hooks& hooks, double idle_after)
-    : sizes_(sizes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {}
+    : sizes_(sizes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {
+  for (; sent_count_ < sizes_.slots_in; ++sent_count_) sent_[sent_count_] = &slots_in_[sent_count_];
+}
 
 bool Engine::start() {
   std::lock_guard lock(starting_);
@@ -125,11 +127,7 @@ void Engine::end_sending() {
   out.changed_for_spare.notify_all();
 }
 
-bool Engine::quiet() {
-  Team& team = teams_[static_cast<int>(Direction::in)];
-  std::lock_guard lock(team.mutex);
-  return team.jobs.empty() && ring_[newest_].sent;
-}
+bool Engine::quiet() { return unsent_.load() == 0; }
 
 bool Engine::borrow(Slot& slot) {
   used_.store(true, std::memory_order_relaxed);
@@ -166,7 +164,6 @@ void Engine::Filling::begin(const Job& next, std::size_t share) {
   job = next;
   shares = parts(job.piece, share);
   taken = 0;
-  sent = false;
   unfilled.store(shares.count(), std::memory_order_relaxed);
   settled.store(false, std::memory_order_relaxed);
 }
@@ -179,10 +176,9 @@ void Engine::Filling::await_settled() const {
 }
 
 bool Engine::can_send() const {
-  const Filling& newest = ring_[newest_];
-  if (newest.taken < newest.shares.count()) return true;
+  if (filling_ && filling_->taken < filling_->shares.count()) return true;
   const std::deque<Job>& jobs = teams_[static_cast<int>(Direction::in)].jobs;
-  return !jobs.empty() && (jobs.front().piece.direct || ring_[(newest_ + 1) % sizes_.slots_in].sent);
+  return !jobs.empty() && (jobs.front().piece.direct || sent_count_ > 0);
 }
 
 void Engine::send_all(bool watches) {
@@ -195,10 +191,10 @@ void Engine::send_all(bool watches) {
   for (;;) {
     std::unique_lock lock(team.mutex);
     await_job(team, lock, watches, [this] { return can_send(); });
-    if (ring_[newest_].taken == ring_[newest_].shares.count()) {
+    if (!filling_ || filling_->taken == filling_->shares.count()) {
       const Job job = team.jobs.front();
       team.jobs.pop_front();
-      if (job.piece.direct) {  // a copy of any size: it must not hold up the ring
+      if (job.piece.direct) {  // a copy of any size, which needs no slot
         lock.unlock();
         use_for(*job.lane);
         Slot none;
@@ -206,10 +202,12 @@ void Engine::send_all(bool watches) {
         end_sending();
         continue;
       }
-      newest_ = (newest_ + 1) % sizes_.slots_in;
-      ring_[newest_].begin(job, sizes_.share);
+      filling_ = sent_[oldest_sent_];
+      oldest_sent_ = (oldest_sent_ + 1) % sizes_.slots_in;
+      --sent_count_;
+      filling_->begin(job, sizes_.share);
     }
-    Filling& filling = ring_[newest_];
+    Filling& filling = *filling_;
     const index share = filling.taken++;
     lock.unlock();
     EngineLane& lane = *filling.job.lane;
@@ -227,7 +225,7 @@ void Engine::send_all(bool watches) {
     lane.send_piece(filling.job, filling.slot);
     end_sending();
     lock.lock();
-    filling.sent = true;
+    sent_[(oldest_sent_ + sent_count_++) % sizes_.slots_in] = &filling;
     const bool more = !team.jobs.empty();
     lock.unlock();
     if (more) team.changed.notify_all();  // they may have waited for the slot

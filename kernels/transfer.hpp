@@ -35,13 +35,13 @@ struct Parts {
 /// Two teams of threads, one a direction, started by the first transfer, which take pieces in the order in which they
 /// were asked for, over all lanes.  Never destroyed: its threads may be waiting when the process exits.
 ///
-/// On the way in all threads fill the same slot, each a share at a time, and then the next of one ring: a copy costs
-/// the bus some microseconds beside its bytes, so copies must be large, while all slots together must fit into the
-/// processor's caches, or the bus would read what has gone to memory and come back.  On the way out each thread owns
-/// some slots.
+/// On the way in all threads fill the same slot, each a share at a time, and then the one that was sent longest ago: a
+/// copy costs the bus some microseconds beside its bytes, so copies must be large, while all slots together must fit
+/// into the processor's caches, or the bus would read what has gone to memory and come back.  A thread that loses its
+/// processor holds up the slot it fills, and no other.  On the way out each thread owns some slots.
 ///
-/// Why it cannot hang: a piece waits only for those before it in the ring, or for its thread's own earlier copies, and
-/// for operations asked for before it; these are all taken before it, by teams that never wait for later ones.
+/// Why it cannot hang: a piece waits only for slots that earlier pieces have, or for its thread's own earlier copies,
+/// and for operations asked for before it; these are all taken before it, by teams that never wait for later ones.
 class Engine {
  public:
   /// While the processor empties one, the device fills the other.
@@ -58,7 +58,7 @@ class Engine {
 
   struct Sizes {
     std::size_t in, out;                         ///< of a slot
-    int slots_in = 4;                            ///< in the ring; at least 1, at most most_slots_in
+    int slots_in = 4;                            ///< at least 1, at most most_slots_in
     std::size_t share = std::size_t{512} << 10;  ///< of a slot, filled by one thread
     std::size_t first = std::size_t{256} << 10;  ///< piece, where the bus waits for it; then twice that, and so on
   };
@@ -97,13 +97,12 @@ class Engine {
     std::condition_variable changed, changed_for_spare;
     std::deque<Job> jobs;
   };
-  /// A slot of the ring on the way in, and the piece that goes through it.
+  /// A slot on the way in, and the piece that goes through it.
   struct Filling {
     Slot slot;
     Job job{};
     Parts shares;
-    index taken = 0;  ///< of the shares; under the team's mutex
-    bool sent = true;
+    index taken = 0;                   ///< of the shares; under the team's mutex
     std::atomic<index> unfilled{0};    ///< shares
     std::atomic<bool> settled{false};  ///< the device has read what was in it before
 
@@ -126,8 +125,11 @@ class Engine {
   std::mutex starting_;
   bool tried_ = false, started_ = false;
   Team teams_[2];
-  Filling ring_[most_slots_in];
-  int newest_ = 0;  ///< in the ring; under the mutex of the team that sends
+  // Under the mutex of the team that sends.
+  Filling slots_in_[most_slots_in];
+  Filling* filling_ = nullptr;    ///< by all threads, as long as there are shares to take
+  Filling* sent_[most_slots_in];  ///< in the order in which they were sent, a ring
+  int oldest_sent_ = 0, sent_count_ = 0;
   std::atomic<std::ptrdiff_t> unsent_{0};  ///< pieces on the way in
   std::mutex lending_;
   std::vector<Slot> lent_before_;

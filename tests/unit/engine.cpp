@@ -237,6 +237,20 @@ TEST(Engine, SpareThreadsRestWhileSomethingIsOnTheWayIn) {
   EXPECT_GT(most, 1u) << "spare threads never help";
 }
 
+TEST(Engine, ASlotThatIsHeldUpHoldsUpNoOther) {
+  Seen& seen = *new Seen;
+  Engine& engine = *new Engine({.in = slot_bytes, .out = slot_bytes, .slots_in = 2}, {3, 1}, seen.hooks());
+  const index rows = 1000;
+  std::vector<double> from(rows, 1.0), device(rows);
+  Gated lane(engine, much);
+  ASSERT_EQ(lane.upload({device.data(), rows, from.data(), rows, rows, 1, 8}, {nullptr, 0}), Status::done);
+  EXPECT_EQ(move(engine), Status::done);  // by the other slot, sixteen times and more
+  lane.open = true;
+  lane.open.notify_all();
+  ASSERT_EQ(lane.drain(), Status::done);
+  EXPECT_EQ(device, from);
+}
+
 /// A device whose queues run on threads of their own, now and then late, and read a slot only then; any one of its
 /// operations may fail.  A product is a sum here: C := A + B + beta * C, without gaps.
 class Busy final : public EngineLane {

@@ -562,6 +562,7 @@ class Shuffled final : public Lane {
   bool unknown_ticket = false;  ///< was asked to come after something not asked for before
   bool asked_on = false;        ///< was asked for something after a refusal
   bool too_large = false;       ///< a piece was
+  Ticket first_waits_for = -1;  ///< the last one that the first operation on the device comes after
 
  private:
   Status run_all() {
@@ -577,8 +578,9 @@ class Shuffled final : public Lane {
         }
       if (missing[i] == 0 && !operations_[i].ended) ready.push_back(i);
     }
-    for (std::size_t turn = static_cast<std::size_t>(std::count_if(
-             operations_.begin(), operations_.end(), [](const Operation& x) { return x.ended; })); !ready.empty();) {
+    for (std::size_t turn = static_cast<std::size_t>(
+             std::count_if(operations_.begin(), operations_.end(), [](const Operation& x) { return x.ended; }));
+         !ready.empty();) {
       if (done == failing_) return Status::lost;
       const auto chosen = seed_ == newest_first ? std::max_element(ready.begin(), ready.end())
                                                 : ready.begin() + static_cast<std::ptrdiff_t>(random_() % ready.size());
@@ -618,6 +620,9 @@ class Shuffled final : public Lane {
       else
         unknown_ticket = true;
     }
+    const bool computes = operation.kind != Kind::upload && operation.kind != Kind::download;
+    if (computes && first_waits_for < 0)
+      for (const Ticket t : operation.after) first_waits_for = std::max(first_waits_for, t);
     operations_.push_back(std::move(operation));
     return Status::done;
   }
@@ -671,6 +676,24 @@ TYPED_TEST(Execute, AnyOrderThatTheDependenciesAllowIsRight) {
       expect_result_never_lost(x, a);
       if (this->HasFatalFailure()) return;
     }
+  }
+}
+
+TYPED_TEST(Execute, WhatIsComputedFirstDoesNotWaitForTheLastUpload) {
+  for (const Shape& shape : shapes) {
+    Case<TypeParam> x(shape);
+    const GemmSchedule schedule = x.plan(Shuffled::piece_bytes);
+    Shuffled lane(1);
+    (void)attempt(x, schedule, lane);
+    // Uploads move one after the other: what the first operation on the device comes after is asked for before others.
+    Ticket needed = 0;
+    for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+      if (schedule.steps[i].kind <= StepKind::upload_c || schedule.steps[i].kind == StepKind::begin) continue;
+      needed = static_cast<Ticket>(i);
+      break;
+    }
+    ASSERT_GE(lane.first_waits_for, 0);
+    ASSERT_LT(lane.first_waits_for, needed) << describe(x.args(x.C));
   }
 }
 
