@@ -214,17 +214,19 @@ class Gated final : public Immediate {
 TEST(Engine, SpareThreadsRestWhileSomethingIsOnTheWayIn) {
   Seen& seen = *new Seen;
   Engine& engine = *new Engine({slot_bytes, slot_bytes}, {.in = 2, .out = 3, .spare = 2}, seen.hooks());
+  constexpr std::size_t pieces = 12;
   const index rows = 1000;
-  std::vector<double> from(rows, 1.0), device(rows), to(rows);
+  std::vector<double> from(rows, 1.0), device(rows), there(rows, 2.0), to(pieces * rows);
   std::size_t most = 0;
   for (int round = 0; round < 20; ++round) {
     Gated lane(engine, much);
     ASSERT_EQ(lane.upload({device.data(), rows, from.data(), rows, rows, 1, 8}, {nullptr, 0}), Status::done);
     const auto receive = [&] {
       lane.receivers.clear();
-      std::vector<std::atomic<bool>> landed(12);
-      for (std::atomic<bool>& x : landed)
-        EXPECT_EQ(lane.download({device.data(), rows, to.data(), rows, rows, 1, 8}, {nullptr, 0}, x), Status::done);
+      std::vector<std::atomic<bool>> landed(pieces);
+      for (std::size_t i = 0; i < pieces; ++i)
+        EXPECT_EQ(lane.download({there.data(), rows, &to[i * rows], rows, rows, 1, 8}, {nullptr, 0}, landed[i]),
+                  Status::done);
       for (const std::atomic<bool>& x : landed) EXPECT_EQ(lane.await(x), Status::done);
       return lane.receivers.size();
     };
