@@ -17,12 +17,12 @@ const char* text_of(Reason reason) {
 
 namespace {
 
-/// How levels would compute the product; level 0: they would not.
-strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy) {
+/// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
+strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy, index most_tile) {
   const strassen::Shape shape{p.m, p.n, p.k, p.beta_zero};
   strassen::Choice choice{};
   if (policy.levels < 0) {
-    if (facts.estimator) choice = facts.estimator->estimate(shape);
+    if (facts.estimator) choice = facts.estimator->estimate(shape, most_tile);
   } else {
     // As many as asked for, of tiles as large as fit.
     const index smallest = std::min({p.m, p.n, p.k});
@@ -37,16 +37,21 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
   return leaves <= most_leaves ? choice : strassen::Choice{};
 }
 
-/// Seconds of a product without levels between its transfers.  With a part f of A and B, a part f^2 of C can be
+/// Seconds of transfers.
+struct Moving {
+  double in_ab, in_c, out;
+};
+
+/// Seconds of a product between its transfers, in panels or tiles.  With a part f of A and B, a part f^2 of C can be
 /// computed, and has to be there if it is read: the last wait for an operand comes where f * in_ab + f^2 * in_c +
-/// (1 - f^2) * computing is largest.  One panel overlaps with nothing.
-double overlapped(const Product& p, double computing, double in_ab, double in_c, double out) {
+/// (1 - f^2) * computing is largest.
+/// @param alone  the part that overlaps with nothing
+double overlapped(double computing, const Moving& moving, double alone) {
+  const auto [in_ab, in_c, out] = moving;
   const double left = computing - in_c, f = 2 * left > in_ab ? in_ab / (2 * left) : 1;
   const double in = in_ab + in_c, computed = computing + f * in_ab - f * f * left;
   constexpr double both_ways = 1.0 / 10;  // the bus is slower both ways at once
   const double together = std::max(computed + both_ways * f * std::min(in, out), out);
-  constexpr double panel = 256;  // the last one
-  const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / panel, 1.0, 32.0);
   return (1 - alone) * together + alone * (in + computing + out);
 }
 
@@ -58,16 +63,28 @@ double panels_seconds(const strassen::Estimator& estimator, const Product& p) {
   return std::max(whole, 2 * parts * estimator.seconds({p.m / parts, p.n / 2, p.k, p.beta_zero}, 0, 0));
 }
 
-/// Seconds of a product by levels between its transfers: of the outermost level's seven products (strassen::fused) the
+/// Seconds of one tile by levels between its transfers: of the outermost level's seven products (strassen::fused) the
 /// first needs a quarter of A and B, the next two need three, the others all; the fifth leaves a quarter of C, the
 /// sixth two.  Where C is read, its quarters arrive after A and B, and each is needed when it is left.
-double streamed(double computing, double in_ab, double in_c, double out) {
+double streamed(double computing, const Moving& moving) {
+  const auto [in_ab, in_c, out] = moving;
   const double one = computing / 7;
   const double first = in_ab / 4 + one, third = std::max(first, in_ab * 3 / 4) + 2 * one,
                fifth = std::max(third, in_ab) + 2 * one;
   const double quarter_home = std::max(fifth, in_ab + in_c / 4) + out / 4,
                most_home = std::max({quarter_home, fifth + one, in_ab + in_c * 3 / 4}) + out / 2;
   return std::max({most_home, fifth + 2 * one, in_ab + in_c}) + out / 4;
+}
+
+double seconds_without_levels(const Product& p, double computing, const Moving& moving) {
+  constexpr double last_panel = 256;
+  return overlapped(computing, moving, 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0));
+}
+
+double seconds_by_levels(const Product& p, const strassen::Choice& choice, const Moving& moving) {
+  const index across = std::min(p.m, p.n) / choice.tile;
+  if (across < 2) return streamed(choice.seconds, moving);
+  return overlapped(choice.seconds, moving, 1 / std::min(6.0 * static_cast<double>(across), 32.0));
 }
 
 }  // namespace
@@ -87,22 +104,28 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
                  out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
     const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
-    const double computing = facts.estimator && policy.levels < 0
-                                 ? in + out > 0 ? panels_seconds(*facts.estimator, p)
-                                                : facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
-                                 : p.flops() / facts.profile->gemm_rate[precision];
-    double seconds = overlapped(p, computing, in - in_c, in_c, out);
-    const strassen::Choice choice = levels_for(p, facts, policy);
+    const Moving moving{in - in_c, in_c, out};
+    const bool moves = in + out > 0;
+    const double computing =
+        facts.estimator && policy.levels < 0
+            ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
+            : p.flops() / facts.profile->gemm_rate[precision];
+    double seconds = seconds_without_levels(p, computing, moving);
     d.levels = 0;
     d.tile = 0;
-    if (choice.level > 0) {
-      const double with_levels = streamed(choice.seconds, in - in_c, in_c, out);
-      if (policy.levels > 0 || with_levels < seconds) {
-        d.levels = choice.level;
-        d.tile = choice.tile;
-        seconds = with_levels;
-      }
-    }
+    const auto consider = [&](index most_tile) {
+      const strassen::Choice choice = levels_for(p, facts, policy, most_tile);
+      if (choice.level == 0) return;
+      const double with_levels = seconds_by_levels(p, choice, moving);
+      if (policy.levels <= 0 && with_levels >= seconds) return;
+      d.levels = choice.level;
+      d.tile = choice.tile;
+      seconds = with_levels;
+    };
+    const index smallest = std::min({p.m, p.n, p.k});
+    consider(smallest);
+    // Two tiles each way gain less, and begin and end sooner.
+    if (moves && policy.levels < 0) consider(std::min(smallest, std::min(p.m, p.n) / 2));
     return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
   };
   d.device_seconds = on_device(facts.spared);

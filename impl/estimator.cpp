@@ -265,9 +265,9 @@ double Estimator::seconds(const Shape& s, int level, index tile) const noexcept 
   return sum;
 }
 
-Choice Estimator::best_tiling(const Shape& s) const noexcept {
+Choice Estimator::best_tiling(const Shape& s, index most_tile) const noexcept {
   const index dimensions[] = {s.m, s.n, s.k};
-  const index smallest = std::min({s.m, s.n, s.k});
+  const index smallest = std::min({s.m, s.n, s.k, most_tile});
   const Choice classical{0, 0, seconds(s, 0, 0)};
   Choice best = classical;
   double to_beat = classical.seconds * (1 - tuning_.margin);
@@ -292,16 +292,16 @@ Choice Estimator::best_tiling(const Shape& s) const noexcept {
   return best;
 }
 
-Choice Estimator::by_smallest(const Shape& s) const noexcept {
-  const index smallest = std::min({s.m, s.n, s.k});
+Choice Estimator::by_smallest(const Shape& s, index most_tile) const noexcept {
+  const index smallest = std::min({s.m, s.n, s.k, most_tile});
   int level = crossover_ ? level_by_doubling(static_cast<double>(smallest), *crossover_, tuning_.max_level) : 0;
   while (level > 0 && smallest < tuning_.alignment << level) --level;
   const index unit = tuning_.alignment << level, tile = level > 0 ? smallest / unit * unit : 0;
   return {level, tile, seconds(s, level, tile)};
 }
 
-Choice Estimator::estimate(const Shape& shape) const noexcept {
-  return model_ == Model::ours ? best_tiling(shape) : by_smallest(shape);
+Choice Estimator::estimate(const Shape& shape, index most_tile) const noexcept {
+  return model_ == Model::ours ? best_tiling(shape, most_tile) : by_smallest(shape, most_tile);
 }
 
 std::optional<double> Estimator::crossover(double limit) const {

@@ -127,14 +127,16 @@ class Estimator {
  public:
   Estimator(Model model, Precision precision, const Inputs& inputs, const Tuning& tuning = {});
 
-  /// The level and tile to compute a product with (alpha not zero).  Takes microseconds, allocates nothing.
+  /// The level and tile, of at most `most_tile`, to compute a product with (alpha not zero).  Takes microseconds,
+  /// allocates nothing.
   ///
   /// ours: the least predicted time, of all levels with all tiles that divide one of m, n, k into few equal parts.
   ///
   /// thesis, otsuka: know squares only.  The level is that of the smallest of m, n, k, since no larger square tile
   /// fits, and the tile the largest that does.  (A cube root would find levels for a cube that is not there: in
   /// 64 x 64 x 10^7, one of 3,447.)
-  Choice estimate(const Shape& shape) const noexcept;
+  Choice estimate(const Shape& shape, index most_tile = any_tile) const noexcept;
+  static constexpr index any_tile = index{1} << 62;
 
   /// Predicted seconds of the product computed like this.  The tile fits, and is a multiple of 2^level * alignment.
   ///
@@ -157,8 +159,8 @@ class Estimator {
   double rate(double log_size) const noexcept;
   double classical_seconds(double m, double n, double k, bool reads_c) const noexcept;
   double tile_seconds(int level, double tile, bool adds) const noexcept;
-  Choice best_tiling(const Shape& shape) const noexcept;
-  Choice by_smallest(const Shape& shape) const noexcept;
+  Choice best_tiling(const Shape& shape, index most_tile) const noexcept;
+  Choice by_smallest(const Shape& shape, index most_tile) const noexcept;
 
   Model model_;
   Tuning tuning_;

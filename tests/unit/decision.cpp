@@ -444,6 +444,25 @@ const strassen::Estimator& estimator() {
   return e;
 }
 
+TEST(Decide, TilesAreSmallerWhereTransfersTakeAboutAsLongAsProducts) {
+  Profile rates = profile;
+  Call c{.product = cube(8192)};
+  c.product.beta_zero = true;
+  c.facts.profile = &rates;
+  c.facts.estimator = &estimator();
+  c.policy.levels = -1;
+  const auto tile = [&](double bus) {
+    rates.in_rate = rates.out_rate = bus;
+    return c.decide().tile;
+  };
+  EXPECT_EQ(tile(1e12), 8192);
+  EXPECT_EQ(tile(2e9), 4096);  // 0.5 s in, 0.3 s out, about 1 s of products
+  EXPECT_EQ(tile(2e8), 0);     // the bus is all that counts
+  c.facts.spared = c.product.bytes_in();
+  c.facts.result_stays = true;
+  EXPECT_EQ(tile(2e9), 8192);  // nothing moves
+}
+
 TEST(Decide, LevelsAreForTheDeviceAsTheEstimatorSays) {
   Call c{.product = cube(8192)};
   c.facts.spared = c.product.bytes_in();
