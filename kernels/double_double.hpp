@@ -1,10 +1,10 @@
 // Double-double arithmetic: a number as the unevaluated sum of two doubles, some 106 bits, at the price of 20
-// operations for a sum, 7 for a product and 24 for a product that is added.
+// operations for a sum, 7 for a product and 15 for a product that is added.
 //
 // Error-free transformations give the rounding error of a sum (Knuth; Dekker, 1971, where magnitudes allow less) or of
 // a product (a fused multiply-add) as a double of its own.  What is made of them follows Joldes, Muller and Popescu,
-// Tight and rigorous error bounds for basic building blocks of double-word arithmetic, 2017: their AccurateDWPlusDW,
-// and a product like DWTimesDW2.  Bounds are to first order in u = 2^-53 beyond what is stated.
+// Tight and rigorous error bounds for basic building blocks of double-word arithmetic, 2017: their AccurateDWPlusDW, a
+// product like DWTimesDW2, and SloppyDWPlusDW for what is added to it.  Bounds leave out what is u = 2^-53 times them.
 //
 // They hold for finite operands without overflow, and with products that are 0 or above 2^-960 in magnitude.  Where an
 // operand or the exact result is not finite, nor is the result: mostly NaN, as the error of an infinity is one.  Host
@@ -90,8 +90,8 @@ BLASLIFT_BOTH inline DoubleDouble add(DoubleDouble a, DoubleDouble b) {
   return quick_two_sum(sum.hi, add(sum.lo, low.lo));
 }
 
-/// a b within 6 u^2 |a b|, as two doubles of which the second may be 3 u of the first.  The operations round what is at
-/// most u (not at all), 2 u and 3 u of |a b|; a.lo b.lo, u^2 of it, is left out.
+/// a b within 6 u^2 |a b|, as two doubles of which the second may be 3 u of the first.  Its parts are at most u (not
+/// rounded), 2 u and 3 u of |a b|; a.lo b.lo, u^2 of it, is left out.
 BLASLIFT_BOTH inline DoubleDouble multiply_unnormalised(DoubleDouble a, DoubleDouble b) {
   const DoubleDouble p = two_product(a.hi, b.hi);
   return {p.hi, multiply_add(a.lo, b.hi, multiply_add(a.hi, b.lo, p.lo))};
@@ -103,19 +103,16 @@ BLASLIFT_BOTH inline DoubleDouble multiply(DoubleDouble a, DoubleDouble b) {
   return quick_two_sum(p.hi, p.lo);
 }
 
-/// a b + c, within 6 u^2 |a b| + 9 u^2 |a b + c|.
+/// a b + c, within u^2 (13 |a b| + 3 |c|): what a sum of products can promise anyway, since it has rounded c before. To
+/// promise as much in terms of |a b + c|, like add(), would take another 9 operations.
 ///
-/// Why the product p need not be normalised: add() rounds twice, v = high.lo + low.hi and w = sum.lo + low.lo, and
-/// |low.hi| <= u |c.hi| + 3 u |p.hi|.  Let s = high.hi.
-///  - p.hi and c.hi of different signs, within a factor of two of each other: s is exact, so v = low.hi is not rounded.
-///    s is a multiple of ulp(p.hi) or ulp(c.hi), and v a few u of these numbers: a multiple of ulp(v).  So is sum.hi:
-///    it is exact, and then w = low.lo is not rounded, or more than |v|, and w rounded by 2 u^2 |sum.hi| at most.
-///  - Otherwise |v| <= 8 u |s| (same signs: 4; |c.hi| >= 2 |p.hi|: 1 + 2 + 3; |p.hi| >= 2 |c.hi|: 1 + 1 + 6), and |w|
-///  is
-///    u |s|.  They are rounded by 9 u^2 |s| together.
-/// Each time quick_two_sum() is asked for what it can do.
+/// Why: with p the unnormalised product, the second parts' sum is at most u (|c| + 3 |p|) and the error of the first
+/// parts' u (|c| + |p|), so that these and their sum are rounded by u^2 (|c| + 3 |p|) and u^2 (2 |c| + 4 |p|).  Both
+/// sums' sum is smaller than sum.hi; or p.hi and c.hi are of different signs and so close that sum.hi is exact, a
+/// multiple of the last bit of one of them, which is far above that of a few u of them: quick_two_sum() may be used.
 BLASLIFT_BOTH inline DoubleDouble multiply_add(DoubleDouble a, DoubleDouble b, DoubleDouble c) {
-  return add(c, multiply_unnormalised(a, b));
+  const DoubleDouble p = multiply_unnormalised(a, b), sum = two_sum(c.hi, p.hi);
+  return quick_two_sum(sum.hi, add(sum.lo, add(c.lo, p.lo)));
 }
 
 }  // namespace double_double

@@ -109,8 +109,7 @@ TEST_F(DoubleDoubles, ProductsThatAreAddedAreWithinTheirBound) {
     const DoubleDouble c = run % 2 ? pair(40) : run % 4 ? nearly_minus(p) : dd::multiply(p, DoubleDouble(real(2)));
     const DoubleDouble d = dd::multiply_add(a, b, c);
     const qd_real product = value(a) * value(b), exact = product + value(c), error = abs(value(d) - exact);
-    // The last term: what 212 bits lose.
-    const qd_real bound = (abs(product) * 6.0 + abs(exact) * 9.0) * (u2 * first_order) + abs(product) * 0x1p-200;
+    const qd_real bound = (abs(product) * 13.0 + abs(value(c)) * 3.0) * (u2 * first_order);
     ASSERT_TRUE(is_normalised(d) && error <= bound) << value(a) << " * " << value(b) << " + " << value(c);
     worst = std::max(worst, to_double(error / bound));
   }

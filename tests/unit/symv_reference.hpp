@@ -113,8 +113,8 @@ struct SymvProblem {
   /// Element i of the result, and how far from it any order of additions may be: with products fused with their
   /// additions or rounded first, n terms, alpha and beta make (n + 2) u (|alpha| |A| |x| + |beta y|) (Higham, Accuracy
   /// and Stability, 3.1).  A part of a complex result has 2 n terms and twice the roundings for alpha and beta; the
-  /// errors of both are added in terms of |re| + |im|.  Double-double's operations have 9 u^2 in place of u, and 6 u^2
-  /// more for a product (kernels/double_double.hpp), of which a term has two, one with alpha: (n + 4) 9 u^2 covers it.
+  /// errors of both are added in terms of |re| + |im|.  In double-double a sum has at most 3 u^2 of what it adds, and a
+  /// product 13 u^2 or, alone, 6 u^2 (kernels/double_double.hpp): n terms, alpha and beta make 3 n + 13 + 6 + 3.
   Element<T> expected(index i) const {
     using Wide = typename Element<T>::Wide;
     struct Number {
@@ -155,7 +155,7 @@ struct SymvProblem {
     e.re = result.re;
     e.im = result.im;
     if constexpr (std::is_same_v<T, DoubleDouble>)
-      e.bound *= static_cast<Wide>(n + 4) * 9 * 0x1p-106;
+      e.bound *= static_cast<Wide>(3 * n + 22) * 0x1p-106;
     else
       e.bound *= static_cast<Wide>(complex_type<T> ? 2 * n + 5 : n + 2) *
                  (static_cast<Wide>(std::numeric_limits<Real<T>>::epsilon()) / 2);
