@@ -4,9 +4,9 @@
     bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszcw] [--budget SECONDS]
 
 Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (matrices whose columns are not
-aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are compared
-with d: by elements a second they move twice the bytes, and are to reach 45 % of its rate.  Run again, it goes on where it
-stopped; symv.jsonl has the records, symv.md the tables.
+aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are beside
+d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run again, it goes on
+where it stopped; symv.jsonl has the records, symv.md the tables.
 """
 
 from __future__ import annotations

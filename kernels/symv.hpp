@@ -15,10 +15,10 @@
 //  - column part of column j: thread tx adds its V rows of each step one after the other; then the sums of 32 threads
 //    by halves (tx and tx + 16, then tx + 8, ...); then those of the Tx / 32 groups.  Where Hermitian, a conj(x(i)) is
 //    added, and the part is the conjugate of the sum: cheaper than to conjugate each a.
-// Each product is fused with its addition (double-double: not normalised in between), and every sum begins with +0. For
-// y(i), chain g = 0 ... 7 adds the row parts of ranks g, g + 8, ..., then the column parts of chunks first + g, first +
-// g + 8, ...; then the chains, g ascending.  That is what leaves the second kernel, or the tickets, something to do at
-// the same time.
+// Each product is fused with its addition (of pairs of doubles: added before it is normalised), and every sum begins
+// with +0.  For y(i), chain g = 0 ... 7 adds the row parts of ranks g, g + 8, ..., then the column parts of chunks
+// first + g, first + g + 8, ...; then the chains, g ascending.  That is what leaves the second kernel, or the tickets,
+// something to do at the same time.
 //
 // Without panels (small n): row i of the whole matrix, element by element from whichever triangle; columns in blocks of
 // 16, of which warp w adds blocks w, w + W, ... one element after the other; then the warps' sums, w ascending.
@@ -79,7 +79,6 @@ struct alignas(2 * sizeof(R)) Complex {
 
 BLASLIFT_BOTH inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 BLASLIFT_BOTH inline double fused(double a, double b, double c) { return fma(a, b, c); }
-
 BLASLIFT_BOTH inline DoubleDouble fused(DoubleDouble a, DoubleDouble b, DoubleDouble c) {
   return double_double::multiply_add(a, b, c);
 }

@@ -33,8 +33,8 @@ constexpr std::size_t element_size(Precision p) {
 constexpr bool is_complex(Precision p) { return p == Precision::c || p == Precision::z; }
 constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
-/// What SYMV's elements are: of one of the precisions, or pairs of doubles (kernels/double_double.hpp), which nothing
-/// else takes.
+/// What SYMV's elements are: of one of the precisions or, w, pairs of doubles (kernels/double_double.hpp), which
+/// nothing else takes.
 struct SymvPrecision {
   enum Name : std::uint8_t { s, d, c, z, w } name;
 

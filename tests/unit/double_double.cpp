@@ -4,6 +4,10 @@
 #include <gtest/gtest.h>
 #include <qd/qd_real.h>
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
 #include <random>
 
 namespace blaslift {
@@ -35,7 +39,7 @@ class DoubleDoubles : public testing::Test {
   double real(int range) {
     auto bits = static_cast<double>((std::uint64_t{1} << 52) + (chance_() >> 12));
     if (below(4) == 0) bits = std::trunc(std::ldexp(bits, -static_cast<int>(below(53)))) + 1;
-    const int exponent = static_cast<int>(below(static_cast<std::size_t>(2 * range + 1))) - range;
+    const int exponent = static_cast<int>(below(2 * static_cast<std::size_t>(range) + 1)) - range;
     return std::ldexp(below(2) ? bits : -bits, exponent - 52);
   }
 
