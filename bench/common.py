@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, Iterator, Optional
 
-ELEMENT = {"s": 4, "d": 8, "c": 8, "z": 16}
+ELEMENT = {"s": 4, "d": 8, "c": 8, "z": 16, "w": 16}
 OPERATIONS = {"s": 2, "d": 2, "c": 8, "z": 8}
 """Real operations for each product of two elements and its addition."""
 

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """SYMV and HEMV with everything on the device: our kernels beside cuBLAS, by symv_time.
 
-    bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszc] [--budget SECONDS]
+    bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszcw] [--budget SECONDS]
 
 Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (matrices whose columns are not
-aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Run again, it goes on where it
-stopped; symv.jsonl has the records, symv.md the tables.
+aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are beside
+d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run again, it goes on
+where it stopped; symv.jsonl has the records, symv.md the tables.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ from common import ELEMENT, Measurement, Store, list_measurements, measure_all, 
 PARTS = ("curve", "bits", "lda", "blockings")
 CENTRES = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384, 20480, 24576,
            32768, 40000)
+W_SHARE = 0.45
+"""Of D's elements a second, what W has to reach."""
 SIZES = [n + d for n in CENTRES for d in (-1, 0, 1)]
 WAYS = ("strips", "parts", "tickets", "cublas", "cublas_atomics")
 CACHE_BYTES, SLOW_RATE, START_SECONDS = 150e6, 5e11, 1.5
@@ -26,7 +29,7 @@ CACHE_BYTES, SLOW_RATE, START_SECONDS = 150e6, 5e11, 1.5
 
 def blockings(precision: str) -> list[str]:
     """U x Tx x Ty x H: the kernels that there are (kernels/symv.hpp), with low and high chunks."""
-    kernels = ["64x32x8", "32x64x4"] if precision == "z" else ["128x32x8", "64x32x8", "32x64x2"]
+    kernels = ["64x32x8", "32x64x4"] if precision in "zw" else ["128x32x8", "64x32x8", "32x64x2"]
     return [f"{kernel}x{H}" for kernel in kernels for H in (256, 512, 1024)]
 
 
@@ -80,8 +83,30 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
             rates = [f"{record[way]['GB/s']:.0f}" if way in record else "" for way in WAYS]
             cells = [record["blocking"], *rates]
         lines.append("| " + " | ".join([" ".join(which), *cells, "yes" if record["right"] else "NO"]) + " |")
+    lines += beside_d(store)
     wrong = [key for key, record in store.records.items() if "failed" in record]
     return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
+
+
+def beside_d(store: Store) -> list[str]:
+    """W's elements a second beside D's where both have been measured, each by the faster of our ways."""
+
+    def rate(p: str, uplo: str, n: int) -> float:
+        record = store.get(f"curve/{p}/{uplo}/{n}") or {}
+        return max((record[way]["elements/s"] for way in WAYS[:3] if way in record), default=0.0)
+
+    lines: list[str] = []
+    for uplo in "LU":
+        for n in SIZES:
+            w, d = rate("w", uplo, n), rate("d", uplo, n)
+            if w and d:
+                enough = "yes" if w >= W_SHARE * d else "NO"
+                lines.append(f"| {uplo} | {n} | {w / 1e9:.1f} | {d / 1e9:.1f} | {w / d:.0%} | {enough} |")
+    if lines:
+        head = ["", "## w beside d, 10^9 elements a second", ""]
+        head += [f"| uplo | n | w | d | w / d | {W_SHARE:.0%} |", "|---" * 6 + "|"]
+        lines = head + lines
+    return lines
 
 
 def main() -> None:
@@ -90,7 +115,7 @@ def main() -> None:
     parser.add_argument("--results", required=True, type=Path, help="folder for symv.jsonl and symv.md")
     parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--precisions", default="dszc", help='some of "sdcz", in this order')
+    parser.add_argument("--precisions", default="dszcw", help='some of "sdczw", in this order')
     parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
     parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
     arguments = parser.parse_args()

@@ -1,13 +1,14 @@
 // y := alpha * A * x + beta * y with everything on the device: the kernels of kernels/cuda/symv.cu beside cuBLAS as it
 // is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
 //
-//   symv_time [--precision sdcz] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS] [--inc INC]
+//   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS] [--inc INC]
 //             [--blocking UxTxTyxH|auto] [--seconds SECONDS] [--repeat RUNS]
 //
 // For each size a line of JSON: "ours" (the blocking that the rules or --blocking give; strips, parts, tickets) and
-// cuBLAS's, each the median seconds of one call and bytes a second, the triangle counted once.  Operands change from
-// call to call and are together larger than the second-level cache.  "error": the largest difference from cuBLAS's
-// result relative to the largest element of it.
+// cuBLAS's, each the median seconds of one call, bytes and elements a second, the triangle counted once.  Operands
+// change from call to call and are together larger than the second-level cache.  "error": the largest difference from
+// cuBLAS's result relative to the largest element of it.  Pairs of doubles, w, cuBLAS does not know: there "error" is
+// of some rows, compared with sums on the host.
 //
 // With --repeat every way is run so many times beside a stream that keeps writing memory; "other_bits" counts the
 // results that differ from the first.  Status 1: some do, or parts and tickets, or an error is too large.
@@ -32,7 +33,8 @@
 
 namespace {
 
-using blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvWay, blaslift::Uplo;
+using blaslift::DoubleDouble, blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvPrecision, blaslift::SymvWay,
+    blaslift::Uplo;
 
 using Index = blaslift::index;
 
@@ -98,14 +100,22 @@ struct Cublas {
   static constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
 };
 
+__device__ double uniform(unsigned long long seed, Index i) {
+  unsigned long long z = (seed << 40) + (static_cast<unsigned long long>(i) + 1) * 0x9e3779b97f4a7c15u;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53 - 0.5;
+}
+
 /// Numbers in [-0.5, 0.5), different all over: equal ones draw less power.
 template <class R>
 __global__ void fill(R* to, Index count, unsigned long long seed) {
   for (Index i = blockIdx.x * Index{blockDim.x} + threadIdx.x; i < count; i += gridDim.x * Index{blockDim.x}) {
-    unsigned long long z = (seed << 40) + (static_cast<unsigned long long>(i) + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    to[i] = static_cast<R>(static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53 - 0.5);
+    const double x = uniform(seed, i);
+    if constexpr (std::is_same_v<R, DoubleDouble>)
+      to[i] = {x, x * uniform(seed + 100, i) * 0x1p-53};
+    else
+      to[i] = static_cast<R>(x);
   }
 }
 
@@ -134,7 +144,7 @@ cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Inde
   return (hermitian ? cublasZhemv_64 : cublasZsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
 
-SymvBlocking blocking_of(const Arguments& arguments, blaslift::Precision precision, Index n) {
+SymvBlocking blocking_of(const Arguments& arguments, SymvPrecision precision, Index n) {
   if (arguments.blocking == "auto") return blaslift::symv_blocking(precision, arguments.uplo, n);
   SymvBlocking b;
   if (std::sscanf(arguments.blocking.c_str(), "%dx%dx%dx%d", &b.U, &b.Tx, &b.Ty, &b.H) != 4 ||
@@ -143,11 +153,12 @@ SymvBlocking blocking_of(const Arguments& arguments, blaslift::Precision precisi
   return b;
 }
 
-/// T as cuBLAS has it, P as we do.
-template <class T, blaslift::Precision precision>
+/// T as cuBLAS has it, where it does.
+template <class T, SymvPrecision::Name precision>
 class Problem {
-  using R =
-      std::conditional_t<precision == blaslift::Precision::s || precision == blaslift::Precision::c, float, double>;
+  static constexpr bool pairs = precision == SymvPrecision::w,
+                        is_single = precision == SymvPrecision::s || precision == SymvPrecision::c;
+  using R = std::conditional_t<pairs, DoubleDouble, std::conditional_t<is_single, float, double>>;
   static constexpr bool complex = sizeof(T) > sizeof(R);
 
  public:
@@ -201,7 +212,7 @@ class Problem {
     check(cudaGetLastError());
   }
   T* y(int way) const { return y_.as<T>() + way * n_ * arguments_.inc; }
-  bool is_there(int way) const { return way != 1 || blocking_.U != 0; }
+  bool is_there(int way) const { return way < 2 ? way == 0 || blocking_.U != 0 : !pairs; }
 
   Symv ours(int set, SymvWay way) const {
     return {.precision = precision,
@@ -225,7 +236,7 @@ class Problem {
       Symv p = ours(set, way == 0 ? SymvWay::parts : SymvWay::tickets);
       p.workspace = workspace_.as<void>();
       check(blaslift::symv(p, stream_.get));
-    } else {
+    } else if constexpr (!pairs) {
       check(cublas((way == 2 ? plain_ : atomics_).get, complex && arguments_.hermitian,
                    arguments_.uplo == Uplo::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER, n_, &alpha_,
                    A_.as<T>() + set * lda_ * n_, lda_, x_.as<T>(), arguments_.inc, &beta_, y(way), arguments_.inc));
@@ -239,8 +250,8 @@ class Problem {
     return y_there;
   }
 
-  /// Both of ours with each other, to the bit, and with cuBLAS's.  Sums of n products of numbers below 1/2 in
-  /// magnitude: n u of sqrt(n) is far above what either loses, and far below any mistake.
+  /// Both of ours with each other, to the bit, and with cuBLAS's or the host's.  Sums of n products of numbers below
+  /// 1/2 in magnitude: n u of sqrt(n) is far above what either loses, and far below any mistake; with pairs, 16 n u^2.
   bool compare() {
     std::vector<R> results[ways];
     for (int way = 0; way < ways; ++way) {
@@ -249,16 +260,56 @@ class Problem {
       start(way, 0);
       results[way] = result(way);
     }
-    double largest = 0, difference = 0;
-    for (std::size_t i = 0; i < results[2].size(); ++i) {
-      largest = std::max(largest, std::fabs(static_cast<double>(results[2][i])));
-      const double d = std::fabs(static_cast<double>(results[2][i]) - static_cast<double>(results[0][i]));
-      if (!(d <= difference)) difference = d;
+    double error = 0, most = 0;
+    if constexpr (pairs) {
+      error = error_of_rows(results[0]);
+      most = static_cast<double>(n_) * 0x1p-102;
+    } else {
+      error = largest_difference(results[2], results[0]);
+      most = static_cast<double>(n_) * std::numeric_limits<R>::epsilon();
     }
-    const double error = difference / largest;
     std::printf(", \"error\": %.3g", std::isfinite(error) ? error : 1e99);
     const bool same = !is_there(1) || std::memcmp(results[0].data(), results[1].data(), vector_bytes()) == 0;
-    return same && error <= static_cast<double>(n_) * std::numeric_limits<R>::epsilon();
+    return same && error <= most;
+  }
+
+  static double largest_difference(const std::vector<R>& expected, const std::vector<R>& found) {
+    double largest = 0, difference = 0;
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      largest = std::max(largest, std::fabs(static_cast<double>(expected[i])));
+      const double d = std::fabs(static_cast<double>(expected[i]) - static_cast<double>(found[i]));
+      if (!(d <= difference)) difference = d;
+    }
+    return difference / largest;
+  }
+
+  /// Of pairs: 16 rows, the first and the last among them, summed from left to right.
+  double error_of_rows(const std::vector<R>& found) {
+    namespace dd = blaslift::double_double;
+    reset_y();
+    const std::vector<R> before = result(0);
+    std::vector<R> x(before.size()), row(static_cast<std::size_t>(n_));
+    check(cudaMemcpy(x.data(), x_.as<R>(), vector_bytes(), cudaMemcpyDeviceToHost));
+    double largest = 0, difference = 0;
+    for (int sample = 0; sample < 16; ++sample) {
+      const Index i = (n_ - 1) * sample / 15;
+      const Index from_row = arguments_.uplo == Uplo::lower ? 0 : i,
+                  row_end = arguments_.uplo == Uplo::lower ? i + 1 : n_;
+      check(cudaMemcpy(row.data(), A_.as<R>() + i * lda_, static_cast<std::size_t>(n_) * sizeof(R),
+                       cudaMemcpyDeviceToHost));
+      check(cudaMemcpy2D(row.data() + from_row, sizeof(R), A_.as<R>() + i + from_row * lda_,
+                         static_cast<std::size_t>(lda_) * sizeof(R), sizeof(R),
+                         static_cast<std::size_t>(row_end - from_row), cudaMemcpyDeviceToHost));
+      R sum{};
+      for (Index j = 0; j < n_; ++j)
+        sum = dd::multiply_add(row[static_cast<std::size_t>(j)], x[static_cast<std::size_t>(j * arguments_.inc)], sum);
+      const auto at = static_cast<std::size_t>(i * arguments_.inc);
+      const R expected = dd::multiply_add(beta_, before[at], dd::multiply(alpha_, sum));
+      largest = std::max(largest, std::fabs(expected.hi));
+      const double d = std::fabs(dd::add(expected, {-found[at].hi, -found[at].lo}).hi);
+      if (!(d <= difference)) difference = d;
+    }
+    return difference / largest;
   }
 
   void reset_y() {
@@ -294,7 +345,9 @@ class Problem {
     for (int way = 0; way < ways; ++way) {
       if (!is_there(way)) continue;
       const double median = bench::median(times[way]);
-      std::printf(", \"%s\": {\"seconds\": %.4g, \"GB/s\": %.5g}", names[way], median, triangle_bytes() / median / 1e9);
+      const double rate = triangle_bytes() / median;
+      std::printf(", \"%s\": {\"seconds\": %.4g, \"GB/s\": %.5g, \"elements/s\": %.5g}", names[way], median, rate / 1e9,
+                  rate / sizeof(T));
     }
   }
 
@@ -344,12 +397,12 @@ class Problem {
 };
 
 bool run_one(const Arguments& arguments, char precision, Index n) {
-  using blaslift::Precision;
   switch (precision) {
-    case 's': return Problem<float, Precision::s>(arguments, n).run();
-    case 'd': return Problem<double, Precision::d>(arguments, n).run();
-    case 'c': return Problem<cuComplex, Precision::c>(arguments, n).run();
-    case 'z': return Problem<cuDoubleComplex, Precision::z>(arguments, n).run();
+    case 's': return Problem<float, SymvPrecision::s>(arguments, n).run();
+    case 'd': return Problem<double, SymvPrecision::d>(arguments, n).run();
+    case 'c': return Problem<cuComplex, SymvPrecision::c>(arguments, n).run();
+    case 'z': return Problem<cuDoubleComplex, SymvPrecision::z>(arguments, n).run();
+    case 'w': return Problem<DoubleDouble, SymvPrecision::w>(arguments, n).run();
   }
   throw std::runtime_error("no such precision");
 }

@@ -15,22 +15,18 @@
 //  - column part of column j: thread tx adds its V rows of each step one after the other; then the sums of 32 threads
 //    by halves (tx and tx + 16, then tx + 8, ...); then those of the Tx / 32 groups.  Where Hermitian, a conj(x(i)) is
 //    added, and the part is the conjugate of the sum: cheaper than to conjugate each a.
-// Each product is fused with its addition, and every sum begins with +0.  For y(i), chain g = 0 ... 7 adds the row
-// parts of ranks g, g + 8, ..., then the column parts of chunks first + g, first + g + 8, ...; then the chains, g
-// ascending.  That is what leaves the second kernel, or the tickets, something to do at the same time.
+// Each product is fused with its addition (of pairs of doubles: added before it is normalised), and every sum begins
+// with +0.  For y(i), chain g = 0 ... 7 adds the row parts of ranks g, g + 8, ..., then the column parts of chunks
+// first + g, first + g + 8, ...; then the chains, g ascending.  That is what leaves the second kernel, or the tickets,
+// something to do at the same time.
 //
 // Without panels (small n): row i of the whole matrix, element by element from whichever triangle; columns in blocks of
 // 16, of which warp w adds blocks w, w + W, ... one element after the other; then the warps' sums, w ascending.
 #pragma once
 #include <cmath>
 
+#include "kernels/double_double.hpp"
 #include "kernels/types.hpp"
-
-#ifdef __CUDACC__
-#define BLASLIFT_BOTH __host__ __device__
-#else
-#define BLASLIFT_BOTH
-#endif
 
 namespace blaslift {
 
@@ -38,21 +34,21 @@ namespace blaslift {
 
 /// Those that the device has kernels for, H apart: that may be any multiple of U and of R that symv_fits() accepts.
 inline constexpr SymvBlocking symv_blockings[] = {{128, 32, 8}, {64, 32, 8}, {32, 64, 2}};
-inline constexpr SymvBlocking symv_blockings_z[] = {{64, 32, 8}, {32, 64, 4}};  ///< of 16-byte elements
+inline constexpr SymvBlocking symv_blockings_16[] = {{64, 32, 8}, {32, 64, 4}};  ///< of z and w: 16-byte elements
 
 constexpr int symv_rows_a_step(const SymvBlocking& b, std::size_t element) {
   return b.Tx * static_cast<int>(16 / element);
 }
 
 /// Whether the device can do it; what has no panels always can be.
-constexpr bool symv_fits(const SymvBlocking& b, Precision precision) {
+constexpr bool symv_fits(const SymvBlocking& b, SymvPrecision precision) {
   if (b.U == 0) return true;
   constexpr std::size_t most_chunk_bytes = std::size_t{16} << 10;  // the tickets keep a chunk's row parts on the chip
   const std::size_t element = element_size(precision);
   const auto is_this = [&b](const SymvBlocking& x) { return x.U == b.U && x.Tx == b.Tx && x.Ty == b.Ty; };
   bool listed = false;
-  if (precision == Precision::z)
-    for (const SymvBlocking& x : symv_blockings_z) listed = listed || is_this(x);
+  if (element == 16)
+    for (const SymvBlocking& x : symv_blockings_16) listed = listed || is_this(x);
   else
     for (const SymvBlocking& x : symv_blockings) listed = listed || is_this(x);
   return listed && b.H > 0 && b.H % b.U == 0 && b.H % symv_rows_a_step(b, element) == 0 &&
@@ -61,12 +57,12 @@ constexpr bool symv_fits(const SymvBlocking& b, Precision precision) {
 
 /// Rules of thumb: enough tiles to fill every multiprocessor several times, and panels as wide as that allows, since
 /// row parts cost 2 / U of the matrix's traffic.
-constexpr SymvBlocking symv_blocking(Precision precision, Uplo, index n) {
+constexpr SymvBlocking symv_blocking(SymvPrecision precision, Uplo, index n) {
   if (n <= 1024) return {};
-  const bool z = precision == Precision::z;
-  SymvBlocking b = n < 3072         ? (z ? symv_blockings_z[1] : symv_blockings[2])
-                   : n < 12288 || z ? (z ? symv_blockings_z[0] : symv_blockings[1])
-                                    : symv_blockings[0];
+  const bool wide = element_size(precision) == 16;
+  SymvBlocking b = n < 3072            ? (wide ? symv_blockings_16[1] : symv_blockings[2])
+                   : n < 12288 || wide ? (wide ? symv_blockings_16[0] : symv_blockings[1])
+                                       : symv_blockings[0];
   b.H = n < 8192 ? 256 : n < 24576 ? 512 : 1024;
   return b;
 }
@@ -83,6 +79,9 @@ struct alignas(2 * sizeof(R)) Complex {
 
 BLASLIFT_BOTH inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
 BLASLIFT_BOTH inline double fused(double a, double b, double c) { return fma(a, b, c); }
+BLASLIFT_BOTH inline DoubleDouble fused(DoubleDouble a, DoubleDouble b, DoubleDouble c) {
+  return double_double::multiply_add(a, b, c);
+}
 
 /// Never fused with what surrounds it.
 BLASLIFT_BOTH inline float times(float a, float b) {
@@ -99,6 +98,7 @@ BLASLIFT_BOTH inline double times(double a, double b) {
   return a * b;
 #endif
 }
+BLASLIFT_BOTH inline DoubleDouble times(DoubleDouble a, DoubleDouble b) { return double_double::multiply(a, b); }
 template <class R>
 BLASLIFT_BOTH Complex<R> times(Complex<R> a, Complex<R> b) {
   return {fused(-a.im, b.im, times(a.re, b.re)), fused(a.re, b.im, times(a.im, b.re))};
@@ -112,6 +112,7 @@ template <class R>
 BLASLIFT_BOTH Complex<R> plus(Complex<R> a, Complex<R> b) {
   return {a.re + b.re, a.im + b.im};
 }
+BLASLIFT_BOTH inline DoubleDouble plus(DoubleDouble a, DoubleDouble b) { return double_double::add(a, b); }
 
 /// a x + sum
 template <class R>
@@ -145,6 +146,7 @@ BLASLIFT_BOTH Complex<R> conjugate_if(bool yes, Complex<R> x) {
 
 BLASLIFT_BOTH inline bool equals(float x, int value) { return x == static_cast<float>(value); }
 BLASLIFT_BOTH inline bool equals(double x, int value) { return x == value; }
+BLASLIFT_BOTH inline bool equals(DoubleDouble x, int value) { return x == DoubleDouble(value); }
 template <class R>
 BLASLIFT_BOTH bool equals(Complex<R> x, int value) {
   return equals(x.re, value) && equals(x.im, 0);

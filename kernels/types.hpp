@@ -33,6 +33,21 @@ constexpr std::size_t element_size(Precision p) {
 constexpr bool is_complex(Precision p) { return p == Precision::c || p == Precision::z; }
 constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
+/// What SYMV's elements are: of one of the precisions or, w, pairs of doubles (kernels/double_double.hpp), which
+/// nothing else takes.
+struct SymvPrecision {
+  enum Name : std::uint8_t { s, d, c, z, w } name;
+
+  SymvPrecision() = default;
+  constexpr SymvPrecision(Name n) : name(n) {}
+  constexpr SymvPrecision(Precision p) : name(static_cast<Name>(p)) {}
+  constexpr operator Name() const { return name; }
+};
+constexpr std::size_t element_size(SymvPrecision p) {
+  return p == SymvPrecision::w ? 16 : element_size(static_cast<Precision>(p.name));
+}
+constexpr char letter(SymvPrecision p) { return "sdczw"[p]; }
+
 /// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS
 /// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
 /// memory.  With E: C := alpha * op(A) * op(B) + beta * E; E is m x n, only read, and shares nothing with C.
@@ -111,7 +126,7 @@ enum class SymvWay : std::uint8_t {
 /// a negative increment starts at the far end, the imaginary parts of a Hermitian diagonal are not read as such).  The
 /// scalars are in host memory.  A, x and y are aligned to their element's size and share nothing.
 struct Symv {
-  Precision precision;
+  SymvPrecision precision;
   bool hermitian;  ///< of c and z, as in xHEMV; otherwise symmetric, as in xSYMV
   Uplo uplo;
   index n;  ///< below 2^31

@@ -77,7 +77,7 @@ cudaError_t symv_as(const Symv& p, cudaStream_t stream) {
   if constexpr (sizeof(T) < 16)
     error = start_tiles<T, symv_blockings>(p, job, stream);
   else
-    error = start_tiles<T, symv_blockings_z>(p, job, stream);
+    error = start_tiles<T, symv_blockings_16>(p, job, stream);
   if (error != cudaSuccess) return error;
   add_parts<T><<<static_cast<unsigned>((p.n + 31) / 32), dim3(32, chains), 0, stream>>>(job);
   return cudaGetLastError();
@@ -89,10 +89,11 @@ cudaError_t symv(const Symv& p, cudaStream_t stream) {
   if (p.n == 0) return cudaSuccess;
   if (p.n > INT32_MAX || !symv_fits(p.blocking, p.precision)) return cudaErrorInvalidValue;
   switch (p.precision) {
-    case Precision::s: return symv_as<float>(p, stream);
-    case Precision::d: return symv_as<double>(p, stream);
-    case Precision::c: return symv_as<Complex<float>>(p, stream);
-    case Precision::z: return symv_as<Complex<double>>(p, stream);
+    case SymvPrecision::s: return symv_as<float>(p, stream);
+    case SymvPrecision::d: return symv_as<double>(p, stream);
+    case SymvPrecision::c: return symv_as<Complex<float>>(p, stream);
+    case SymvPrecision::z: return symv_as<Complex<double>>(p, stream);
+    case SymvPrecision::w: return symv_as<DoubleDouble>(p, stream);
   }
   return cudaErrorInvalidValue;
 }

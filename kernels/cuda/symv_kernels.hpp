@@ -44,6 +44,10 @@ __device__ inline Complex<double> load(const Complex<double>* at) {
   const double2 x = __ldg(reinterpret_cast<const double2*>(at));
   return {x.x, x.y};
 }
+__device__ inline DoubleDouble load(const DoubleDouble* at) {
+  const double2 x = __ldg(reinterpret_cast<const double2*>(at));
+  return {x.x, x.y};
+}
 
 /// At once where the address allows it; otherwise one element after the other, and the second finds in the cache what
 /// the first has fetched.
@@ -74,6 +78,9 @@ template <class R>
 __device__ inline Complex<R> from_lane_xor(Complex<R> x, int distance) {
   return {from_lane_xor(x.re, distance), from_lane_xor(x.im, distance)};
 }
+__device__ inline DoubleDouble from_lane_xor(DoubleDouble x, int distance) {
+  return {from_lane_xor(x.hi, distance), from_lane_xor(x.lo, distance)};
+}
 
 /// The sums over a warp of `count` values by halves of the warp, first the two of 16 threads.  At each distance a
 /// thread hands on the half of its values that its partner keeps, so the sum of value k ends in the threads from 32 /
@@ -101,6 +108,7 @@ template <class R>
 __device__ inline Complex<R> load_shared_by_all(const Complex<R>* at) {
   return {__ldcg(&at->re), __ldcg(&at->im)};
 }
+__device__ inline DoubleDouble load_shared_by_all(const DoubleDouble* at) { return {__ldcg(&at->hi), __ldcg(&at->lo)}; }
 
 #ifdef __CUDACC__
 using Counter = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;

@@ -153,10 +153,11 @@ class Problem {
 void symv(const Symv& p) {
   if (p.n == 0) return;
   switch (p.precision) {
-    case Precision::s: return Problem<float>(p).run();
-    case Precision::d: return Problem<double>(p).run();
-    case Precision::c: return Problem<Complex<float>>(p).run();
-    case Precision::z: return Problem<Complex<double>>(p).run();
+    case SymvPrecision::s: return Problem<float>(p).run();
+    case SymvPrecision::d: return Problem<double>(p).run();
+    case SymvPrecision::c: return Problem<Complex<float>>(p).run();
+    case SymvPrecision::z: return Problem<Complex<double>>(p).run();
+    case SymvPrecision::w: return Problem<DoubleDouble>(p).run();
   }
 }
 

@@ -69,7 +69,7 @@ class Matrix {
     for (index j = 0; j < cols_; ++j)
       for (index i = 0; i < rows_; ++i) {
         const double re = next();
-        (*this)(i, j) = scalar<T>(re, complex_type<T> ? next() : 0.0);
+        (*this)(i, j) = scalar<T>(re, std::is_floating_point_v<T> ? 0.0 : next());
       }
     return *this;
   }

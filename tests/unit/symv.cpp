@@ -19,11 +19,13 @@ namespace {
 
 using namespace symv_order;
 using reference::all_blockings, reference::Matrix, reference::scalar, reference::SymvProblem;
+using reference::symv_precision_of;
 
-constexpr Precision precisions[] = {Precision::s, Precision::d, Precision::c, Precision::z};
+constexpr SymvPrecision precisions[] = {SymvPrecision::s, SymvPrecision::d, SymvPrecision::c, SymvPrecision::z,
+                                        SymvPrecision::w};
 constexpr Uplo triangles[] = {Uplo::upper, Uplo::lower};
 
-Order order_of(Precision precision, Uplo uplo, index n, const SymvBlocking& blocking) {
+Order order_of(SymvPrecision precision, Uplo uplo, index n, const SymvBlocking& blocking) {
   Symv p{};
   p.precision = precision;
   p.uplo = uplo;
@@ -35,7 +37,7 @@ Order order_of(Precision precision, Uplo uplo, index n, const SymvBlocking& bloc
 /// Calls `check` with orders of all precisions, triangles and blockings with panels.
 template <class Check>
 void for_all_orders(std::initializer_list<index> sizes, Check check) {
-  for (const Precision precision : precisions)
+  for (const SymvPrecision precision : precisions)
     for (const Uplo uplo : triangles)
       for (const index n : sizes)
         for (const SymvBlocking& b : all_blockings(precision)) {
@@ -92,7 +94,7 @@ TEST(SymvOrder, WhatARowAndAColumnAddIsWhatTilesWrite) {
 }
 
 TEST(SymvOrder, RulesAlwaysGiveWhatTheDeviceCanDo) {
-  for (const Precision precision : precisions)
+  for (const SymvPrecision precision : precisions)
     for (const Uplo uplo : triangles)
       for (index n = 1; n < 60000; n += 1 + n / 17) {
         EXPECT_TRUE(symv_fits(symv_blocking(precision, uplo, n), precision)) << letter(precision) << n;
@@ -241,8 +243,10 @@ class Kernels {
 
  private:
   static constexpr D poison = [] {
-    if constexpr (std::is_same_v<D, T>)
+    if constexpr (std::is_floating_point_v<T>)
       return std::numeric_limits<T>::quiet_NaN();
+    else if constexpr (std::is_same_v<T, DoubleDouble>)
+      return D(reference::not_a_number);
     else
       return D{std::numeric_limits<decltype(D::re)>::quiet_NaN(), 0};
   }();
@@ -301,11 +305,11 @@ class SymvKernels : public testing::Test {
       }
   }
 };
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+using Types = testing::Types<float, double, std::complex<float>, std::complex<double>, DoubleDouble>;
 struct TypeNames {
   template <class T>
   static std::string GetName(int) {
-    return std::string(1, letter(precision_of<T>));
+    return std::string(1, letter(symv_precision_of<T>));
   }
 };
 TYPED_TEST_SUITE(SymvKernels, Types, TypeNames);
@@ -316,7 +320,7 @@ TYPED_TEST(SymvKernels, GiveTheHostsBits) {
     for (const bool hermitian : {false, true}) {
       if (hermitian && !reference::complex_type<T>) continue;
       unsigned seed = 0, turn = uplo == Uplo::upper;
-      for (const SymvBlocking& b : all_blockings(precision_of<T>))
+      for (const SymvBlocking& b : all_blockings(symv_precision_of<T>))
         for (const index n : {33, 130, 257}) {
           if (b.U != 0 && ++turn % 2) continue;  // they take long
           const index increments[] = {1, -2, 3, -1};
