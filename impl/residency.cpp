@@ -275,6 +275,7 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   hold.where = where;
   hold.pages = pages;
   hold.ld = copy->of.rows;
+  hold.part = copy->of.part;
   hold.bytes = copy->bytes;
   hold.device = copy->device + static_cast<std::size_t>(where.row + where.col * hold.ld) * x.element;
   return p;
@@ -345,6 +346,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     hold.pages = pages;
     hold.device = device;
     hold.ld = x.rows;
+    hold.part = x.part;
     hold.bytes = bytes;
   });
   if (hold) return hold;

@@ -78,6 +78,7 @@ class Residency {
     index ld = 0;                ///< there
     std::size_t bytes = 0;       ///< of device memory that stay taken meanwhile
     std::vector<Block> missing;  ///< of the stored operand: what the call must upload before it reads it
+    Part part = Part::whole;     ///< what the copy holds: of what is missing, all in this part must be uploaded
     explicit operator bool() const { return device != nullptr; }
 
    private:

@@ -9,6 +9,7 @@
 #include "impl/device.hpp"
 #include "impl/options.hpp"
 #include "impl/plans.hpp"
+#include "impl/replay.hpp"
 #include "impl/residency.hpp"
 
 namespace blaslift {
@@ -46,7 +47,7 @@ struct Runtime {
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
   Plans plans;
-  Learned gemm{}, symv{.cpu = CpuRates(1e6)};
+  Learned gemm{}, symv{.cpu = CpuRates(timed_vector_flops)};
   Recurring recurring;                    ///< matrices of products with vectors, until the device is open
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
   std::atomic<int> refusals{0};           ///< of levels by the guard, since it last let some pass

@@ -76,7 +76,8 @@ class Operands {
   std::vector<Block> missing() const {
     if (a.place == Place::on_a_device) return {};
     const index n = a.stored.rows;
-    return in_triangle(uplo, n, a.known.hold ? a.known.hold.missing : std::vector<Block>{{0, 0, n, n}});
+    if (!a.known.hold) return in_triangle(uplo, n, {{0, 0, n, n}});
+    return a.known.hold.part == Part::whole ? a.known.hold.missing : in_triangle(uplo, n, a.known.hold.missing);
   }
 
   Operand a, x, y;
@@ -165,8 +166,7 @@ class Run {
         y_here_(operands.y.place != Place::on_a_device) {
     if (x_here_) pack(args.x, args.incx, x_);
     if (y_here_ && !beta_zero) pack(args.y, args.incy, y_);
-    reads_y_ = !y_.empty();
-    if (y_here_) y_.resize(static_cast<std::size_t>(args.n));
+    if (y_here_) result_.resize(static_cast<std::size_t>(args.n));
   }
 
   /// With the copy that the matrix has now, or one in a lease.  Nothing is under way afterwards.
@@ -226,7 +226,7 @@ class Run {
     if (y_here_) {
       p.y = take(vector);
       p.incy = 1;
-      if (reads_y_) uploads.push_back({p.y, n, y_.data(), n, n, 1, sizeof(T)});
+      if (!y_.empty()) uploads.push_back({p.y, n, y_.data(), n, n, 1, sizeof(T)});
     }
     p.workspace = next;
 
@@ -248,8 +248,8 @@ class Run {
   void commit() const {
     if (!y_here_) return;
     T* y = first_of(args_.y, args_.n, args_.incy);
-    for (std::size_t i = 0; i < y_.size(); ++i)
-      y[static_cast<index>(i) * args_.incy] = conjugate_if(args_.conjugated, y_[i]);
+    for (std::size_t i = 0; i < result_.size(); ++i)
+      y[static_cast<index>(i) * args_.incy] = conjugate_if(args_.conjugated, result_[i]);
   }
 
   double bytes_in() const { return bytes_in_; }                ///< of all attempts
@@ -277,7 +277,7 @@ class Run {
     const After product{tickets_.data() + sent, 1};
     for (std::size_t i = 0; i < landed.size(); ++i) {
       const index first = static_cast<index>(i) * piece, count = std::min(piece, args_.n - first);
-      const Transfer download{static_cast<T*>(p.y) + first, count, y_.data() + first, count, count, 1, sizeof(T)};
+      const Transfer download{static_cast<T*>(p.y) + first, count, result_.data() + first, count, count, 1, sizeof(T)};
       if (const Status status = lane.download(download, product, landed[i]); status != Status::done) return status;
       bytes_out_ += static_cast<double>(count) * sizeof(T);
     }
@@ -287,9 +287,8 @@ class Run {
   const SymvArgs<T>& args_;
   const Operands& operands_;
   const T alpha_, beta_;
-  const bool x_here_, y_here_;  ///< in the host's memory
-  bool reads_y_ = false;
-  std::vector<T> x_{}, y_{};
+  const bool x_here_, y_here_;           ///< in the host's memory
+  std::vector<T> x_{}, y_{}, result_{};  ///< y_: what is read of it, for another try as well
   std::vector<Ticket> tickets_{};
   double bytes_in_ = 0, bytes_out_ = 0, bytes_of_matrix_ = 0;
 };
@@ -329,7 +328,8 @@ bool on_device(Runtime& r, const Site& site, const SymmetricProduct& product, co
       run.commit();
       c.bytes_out.fetch_add(static_cast<std::uint64_t>(run.bytes_out()), std::memory_order_relaxed);
       if (a.known.hold)
-        spared = bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T)) - run.bytes_of_matrix();
+        spared = std::max(
+            0.0, bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T)) - run.bytes_of_matrix());
     }
   } catch (const std::exception&) {  // no memory on the host: y is not touched yet
     return unable(Reason::no_room);
@@ -375,7 +375,7 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
     }
   }
   decision.route = Route::cpu;
-  const double seconds = stay(site, decision.reason, product.flops(), replay);
+  const double seconds = stay(site, decision.reason, product.flops(), replay, timed_vector_flops);
   learn_cpu(r, r.symv, product.precision, product.flops(), decision, seconds);
   if (r.options.measure) note_offloadable(site, product.flops(), decision, seconds);
 }

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import harness
 from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
-from setting import FORCED, Setting, labelled, report_errors, told, verdict_errors
+from setting import FORCED, HOST, Setting, labelled, report_errors, told, verdict_errors
+
+TRANSFERS = "transfers cost more than they save"
+STARTUP = "device start-up not yet earned"
 
 
 def symv_modes(s: Setting) -> dict[str, dict[str, str]]:
@@ -33,7 +39,7 @@ def symv_stays(s: Setting) -> list[str]:
     for provider in s.providers:
         for what, stayed in cases.items():
             plain = s.run("symv", what, provider=provider, preload=False)
-            if what == "invalid" and " refused 0 " in plain.stdout:
+            if what == "invalid" and "refused 0 of" in plain.stdout:
                 errors.append(f"{provider}: the library refuses nothing")
             for mode, settings in symv_modes(s).items():
                 run = s.run("symv", what, provider=provider, settings=settings)
@@ -98,13 +104,39 @@ def symv_copies(s: Setting) -> list[str]:
         }
         found += [f"{name} {counters[name]}, not {bytes}" for name, bytes in expected.items() if counters[name] != bytes]
         errors += labelled(f"{calls} calls, {writes} after writes", found)
+        print(f"{calls} calls, {writes} after writes: {counters}")
     for copies in ("auto", "always"):
         run = s.run("symv", "triangles", settings=FORCED | {"BLASLIFT_RESIDENCY": copies})
         found = verdict_errors(run) + report_errors(run, routed=True)
         if not run.reports[0]["routines"]["dsymv"]["bytes_spared"]:
             found.append("no copy was used")
         errors += labelled(f"triangles, copies {copies}", found)
-    return errors
+    return errors + symv_rents(s, triangle, edge * element)
+
+
+# A bus so slow that a copy has to save many calls' time.
+RELUCTANT = "latency_seconds 1e-9\nstartup_seconds 1e-3\npass_rate 1e15\nin_rate 5e8\nout_rate 1e15\n"
+
+
+def symv_rents(s: Setting, triangle: int, vector: int) -> list[str]:
+    """Not forced: the CPU computes until a copy would have saved what it costs, then the triangle moves once."""
+    with tempfile.TemporaryDirectory(prefix="blaslift-profiles-") as folder:
+        profile = Path(folder, "reluctant.profile")
+        profile.write_text(RELUCTANT)
+        settings = HOST | {"BLASLIFT_PROFILE": str(profile)}
+        few = s.run("symv", "reuse", "2", "0", settings=settings)
+        run = s.run("symv", "reuse", "600", "0", settings=settings)
+        off = s.run("symv", "reuse", "600", "0", settings=settings | {"BLASLIFT_RESIDENCY": "off"})
+    errors = labelled("few calls", verdict_errors(few) + report_errors(few, routed=False))
+    errors += labelled("without copies", verdict_errors(off) + report_errors(off, routed=False))
+    found = verdict_errors(run) + report_errors(run, routed=None)
+    counters = run.reports[0]["routines"]["dsymv"]
+    print(f"rented: {counters}")
+    if not counters["routed"] or not counters["stayed"].get(TRANSFERS) or not counters["stayed"].get(STARTUP):
+        found.append(f"{counters}")
+    if counters["bytes_in"] != triangle + counters["routed"] * vector:
+        found.append(f"{counters['bytes_in']} bytes in: not the triangle once and x in every call")
+    return errors + labelled("many calls", found)
 
 
 PROMISES = (symv_semantics, symv_stays, symv_faults_at_every_k, symv_copies)
