@@ -161,7 +161,8 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
 }
 
 double cpu_rate_until_measured(const SymmetricProduct& p) {
-  return p.flops() / p.bytes_of_triangle() * cpu_reading_rate;
+  const double flops_a_byte = (is_complex(p.precision) ? 16.0 : 4.0) / static_cast<double>(element_size(p.precision));
+  return flops_a_byte * cpu_reading_rate;
 }
 
 Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& policy) {

@@ -370,7 +370,7 @@ TEST(Recurring, IsWhatHasBeenSeenWithTheSameContents) {
   EXPECT_TRUE(recurring.again(x));
   EXPECT_FALSE(recurring.again(y));
   EXPECT_TRUE(recurring.again(x));
-  std::memset(memory.at(0), 1, 60 * page_bytes);
+  std::memset(memory.at(0), 0x33, 60 * page_bytes);
   EXPECT_FALSE(recurring.again(x));
   EXPECT_TRUE(recurring.again(x));
   // Sixteen others later it is forgotten.
@@ -385,7 +385,7 @@ TEST(Recurring, OfATriangleTheOtherOneMayChange) {
   recurring.again(upper);
   recurring.again(lower);
   for (std::size_t col = 0; col < 60; ++col)
-    std::memset(memory.at(col) + (col + 1) * 8, 1, (60 - col) * 8);  // below the diagonal
+    std::memset(memory.at(col) + (col + 1) * 8, 0x33, (60 - col) * 8);  // below the diagonal
   EXPECT_TRUE(recurring.again(upper));
   EXPECT_FALSE(recurring.again(lower));
 }
