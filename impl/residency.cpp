@@ -59,7 +59,9 @@ Sample sample(const Stored& x) {
 
 bool Recurring::again(const Stored& x) {
   const Sample contents = sample(x);
-  std::lock_guard lock(mutex_);
+  // A child forked meanwhile must not wait for a thread that it does not have.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
   const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.of == x; });
   if (known != uses_.end()) return std::exchange(known->contents, contents) == contents;
   uses_[next_] = {x, contents};

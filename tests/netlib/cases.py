@@ -32,10 +32,10 @@ class Case:
     input: Path | None
     gemm: str | None = None
     """The gemm that this tester gives real work, by either provider."""
-    symv: str | None = None
-    """The symv or hemv that this tester calls, among others."""
     passes_through: str | None = None
     """The routine without a route that this tester is about."""
+    symv: str | None = None
+    """The symv or hemv that this tester calls, among others."""
     large: bool = False
 
     @property
