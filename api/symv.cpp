@@ -1,16 +1,34 @@
-// [sd]symv and [cz]hemv in every family.  No route yet: every call is forwarded.
+// [sd]symv and [cz]hemv in every family: from the ABI to SymvArgs.
+#include "impl/symv.hpp"
+
 #include "api/entry.hpp"
-#include "kernels/types.hpp"
 
 namespace blaslift {
 namespace {
 
-template <class T>
-double flops(std::int64_t n) {
-  return (is_complex(precision_of<T>) ? 8.0 : 2.0) * static_cast<double>(n) * static_cast<double>(n);
+bool parse_uplo(char c, Uplo& uplo) {
+  switch (c) {
+    case 'U':
+    case 'u': return uplo = Uplo::upper, true;
+    case 'L':
+    case 'l': return uplo = Uplo::lower, true;
+    default: return false;
+  }
 }
 
-constexpr auto no_size = [] { return 0.0; };
+bool parse_uplo(int code, Uplo& uplo) {
+  switch (code) {
+    case 121: return uplo = Uplo::upper, true;
+    case 122: return uplo = Uplo::lower, true;
+    default: return false;
+  }
+}
+
+/// What the gate compares, from n's address or value, once the site says how wide it is.
+template <Symbol symbol, class Integer>
+[[gnu::always_inline]] inline auto volume(const Site* site, Integer n) {
+  return [=] { return symmetric_volume(static_cast<double>(integer<symbol>(site, n))); };
+}
 
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_fortran(const char* uplo, const void* n, const T* alpha, const T* A,
@@ -22,7 +40,10 @@ template <class T, Symbol symbol>
                               const T*, T*, const void*, std::size_t);
     reinterpret_cast<Function>(site.function)(uplo, n, alpha, A, lda, x, incx, beta, y, incy, 1);
   };
-  pass_through(site, flops<T>(integer<symbol>(&site, n)), replay_of(original));
+  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
+  SymvArgs<T> args{Uplo::upper, at(n), *alpha, A, at(lda), x, at(incx), *beta, y, at(incy)};
+  const bool valid = parse_uplo(*uplo, args.uplo) && args.valid();
+  symv<T>(site, valid ? &args : nullptr, replay_of(original));
 }
 
 template <class T, Symbol symbol>
@@ -35,7 +56,29 @@ template <class T, Symbol symbol>
                               Scalar<T>, T*, std::int64_t);
     reinterpret_cast<Function>(site.function)(layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   };
-  pass_through(site, flops<T>(integer<symbol>(&site, n)), replay_of(original));
+  const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
+  constexpr int row_major = 101, column_major = 102;
+  Uplo stored{};
+  bool valid = (layout == row_major || layout == column_major) && parse_uplo(uplo, stored);
+  SymvArgs<T> args{};
+  if (valid) {
+    // Row-major storage is the transposed matrix's in column-major: the same if symmetric, conjugated if Hermitian.
+    const bool transposed = layout == row_major;
+    if (transposed) stored = stored == Uplo::upper ? Uplo::lower : Uplo::upper;
+    args = {stored,
+            at(n),
+            ByValue<T>::get(alpha),
+            A,
+            at(lda),
+            x,
+            at(incx),
+            ByValue<T>::get(beta),
+            y,
+            at(incy),
+            transposed && is_complex(precision_of<T>)};
+    valid = args.valid();
+  }
+  symv<T>(site, valid ? &args : nullptr, replay_of(original));
 }
 
 }  // namespace
@@ -44,20 +87,21 @@ template <class T, Symbol symbol>
 using namespace blaslift;
 
 // On the stack: incx, beta, y, incy.
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                        \
-  BLASLIFT_EXPORT void symbol(const char* uplo, const void* n, const void* alpha, const void* A, const void* lda, \
-                              const void* x) {                                                                    \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                   \
-    return next_function(site, long_way_fortran<T, Symbol::symbol>, no_size, uplo, n, alpha, A, lda, x);          \
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                           \
+  BLASLIFT_EXPORT void symbol(const char* uplo, const void* n, const void* alpha, const void* A, const void* lda,    \
+                              const void* x) {                                                                       \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                      \
+    return next_function(site, long_way_fortran<T, Symbol::symbol>, volume<Symbol::symbol>(site, n), uplo, n, alpha, \
+                         A, lda, x);                                                                                 \
   }
 // In registers: layout, uplo, n and the next three integers or addresses; real scalars.  A float's register passes as a
 // double's: nothing looks at its value here.
-#define CBLAS(symbol, name, T, interface, width, prefix)                                                          \
-  BLASLIFT_EXPORT void symbol(int layout, int uplo, std::int64_t n, std::int64_t fourth, std::int64_t fifth,      \
-                              std::int64_t sixth, double alpha, double beta) {                                    \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                   \
-    return next_function(site, long_way_cblas<T, Symbol::symbol>, no_size, layout, uplo, n, fourth, fifth, sixth, \
-                         alpha, beta);                                                                            \
+#define CBLAS(symbol, name, T, interface, width, prefix)                                                            \
+  BLASLIFT_EXPORT void symbol(int layout, int uplo, std::int64_t n, std::int64_t fourth, std::int64_t fifth,        \
+                              std::int64_t sixth, double alpha, double beta) {                                      \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
+    return next_function(site, long_way_cblas<T, Symbol::symbol>, volume<Symbol::symbol>(site, n), layout, uplo, n, \
+                         fourth, fifth, sixth, alpha, beta);                                                        \
   }
 #define SYMBOLS(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS, name, type)
 #define SYMV(name, type) SYMBOLS(name, type)

@@ -22,4 +22,9 @@ std::string to_string(const Product& p) {
          " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") + (p.beta_zero ? " beta=0" : "");
 }
 
+std::string to_string(const SymmetricProduct& p) {
+  return std::string(name_of(p.routine)) + " n=" + std::to_string(p.n) + (p.alpha_zero ? " alpha=0" : "") +
+         (p.beta_zero ? " beta=0" : "");
+}
+
 }  // namespace blaslift

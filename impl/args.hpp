@@ -34,6 +34,28 @@ struct GemmArgs {
   }
 };
 
+/// y := alpha * A * x + beta * y with a symmetric or, where T is complex, Hermitian n x n matrix A of which one
+/// triangle is stored, column-major; BLAS increments.
+template <class T>
+struct SymvArgs {
+  Uplo uplo;
+  index n;
+  T alpha;
+  const T* A;
+  index lda;
+  const T* x;
+  index incx;
+  T beta;
+  T* y;
+  index incy;
+  /// conj(y) := alpha * A * conj(x) + beta * conj(y) instead.  So is xHEMV in row-major: A's other triangle in
+  /// column-major, conjugated.
+  bool conjugated = false;
+
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return n >= 0 && lda >= (n > 1 ? n : 1) && incx != 0 && incy != 0; }
+};
+
 /// A product as the decision sees it: sizes without pointers.
 struct Product {
   Routine routine;
@@ -58,6 +80,36 @@ struct Product {
   }
 };
 
+/// The same for a product of a symmetric or Hermitian matrix with a vector.
+struct SymmetricProduct {
+  Routine routine;
+  Precision precision;
+  index n;
+  bool alpha_zero;  ///< neither A nor x is read
+  bool beta_zero;   ///< y is not read
+  bool overlaps;    ///< y shares bytes with A or x
+
+  double flops() const { return (is_complex(precision) ? 8.0 : 2.0) * static_cast<double>(n) * static_cast<double>(n); }
+  double bytes_of_triangle() const {
+    return static_cast<double>(n) * static_cast<double>(n + 1) / 2 * static_cast<double>(element_size(precision));
+  }
+  double bytes_in() const { return bytes_of_triangle() + (beta_zero ? 1 : 2) * bytes_out(); }
+  double bytes_out() const { return static_cast<double>(n) * static_cast<double>(element_size(precision)); }
+};
+
+/// BLAS's vector of n elements (at least one) as a matrix of one row, or one column where its elements are adjacent.
+struct StoredVector {
+  const void* at;  ///< the lowest address
+  index rows, cols, ld;
+};
+
+/// @param ld  of a single column; at least n
+template <class T>
+StoredVector stored_vector(const T* at, index n, index inc, index ld) {
+  if (inc == 1 || inc == -1) return {at, n, 1, ld};
+  return {at, 1, n, inc < 0 ? -inc : inc};
+}
+
 /// Whether two column-major matrices share a byte.  Exact for blocks of one array (equal leading dimensions), LAPACK's
 /// normal pattern, where the address ranges interleave; elsewhere interleaving ranges count as shared.
 bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y, index rows_y, index cols_y, index ldy,
@@ -76,7 +128,23 @@ Product product_of(Routine routine, const GemmArgs<T>& a) {
                       overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T))};
 }
 
+template <class T>
+SymmetricProduct product_of(Routine routine, const SymvArgs<T>& a) {
+  const auto in_y = [&a, y = stored_vector(a.y, a.n, a.incy, a.lda)](const void* at, index rows, index cols, index ld) {
+    return overlap(y.at, y.rows, y.cols, y.ld, at, rows, cols, ld, sizeof(T));
+  };
+  const StoredVector x = stored_vector(a.x, a.n, a.incx, a.lda);
+  return {.routine = routine,
+          .precision = precision_of<T>,
+          .n = a.n,
+          .alpha_zero = a.alpha == T(0),
+          .beta_zero = a.beta == T(0),
+          .overlaps = in_y(a.A, a.n, a.n, a.lda) || in_y(x.at, x.rows, x.cols, x.ld)};
+}
+
 /// "dgemm m=.. n=.. k=.."
 std::string to_string(const Product& product);
+/// "dsymv n=.."
+std::string to_string(const SymmetricProduct& product);
 
 }  // namespace blaslift

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdio>
 
 namespace blaslift {
@@ -87,15 +88,42 @@ double seconds_by_levels(const Product& p, const strassen::Choice& choice, const
   return overlapped(choice.seconds, moving, 1 / std::min(6.0 * static_cast<double>(across), 32.0));
 }
 
+/// What settles a call before anything is predicted.
+template <class P>
+bool settled(const P& p, bool empty, const Facts& facts, const Policy& policy, Reason& reason) {
+  if (!policy.on) return reason = Reason::off, true;
+  if (facts.forked) return reason = Reason::forked, true;
+  if (facts.exiting) return reason = Reason::exiting, true;
+  if (empty || p.alpha_zero) return reason = Reason::nothing, true;
+  if (p.overlaps) return reason = Reason::overlap, true;
+  return false;
+}
+
+template <class P>
+bool do_copies_matter(const P& product, Facts facts, const Policy& policy, const Decision& decision) {
+  if (policy.fixed || decision.route == Route::device) return !policy.fixed;
+  if (decision.reason != Reason::transfers) return false;
+  facts.spared = product.bytes_in();
+  return decide(product, facts, policy).route == Route::device;
+}
+
+template <class P>
+std::string line_of(const P& product, const Decision& d) {
+  char text[160];
+  std::snprintf(text, sizeof text, " -> %s: %s", d.route == Route::cpu ? "cpu" : "device", text_of(d.reason));
+  std::string line = to_string(product) + text;
+  if (d.cpu_seconds > 0) {
+    std::snprintf(text, sizeof text, " (cpu %.3g ms, device %.3g ms)", d.cpu_seconds * 1e3, d.device_seconds * 1e3);
+    line += text;
+  }
+  return line;
+}
+
 }  // namespace
 
 Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
-  auto stay = [](Reason reason) { return Decision{Route::cpu, reason}; };
-  if (!policy.on) return stay(Reason::off);
-  if (facts.forked) return stay(Reason::forked);
-  if (facts.exiting) return stay(Reason::exiting);
-  if (p.m == 0 || p.n == 0 || p.k == 0 || p.alpha_zero) return stay(Reason::nothing);
-  if (p.overlaps) return stay(Reason::overlap);
+  Reason reason{};
+  if (settled(p, p.m == 0 || p.n == 0 || p.k == 0, facts, policy, reason)) return {Route::cpu, reason};
 
   const int precision = static_cast<int>(p.precision);
   Decision d{Route::cpu, Reason::transfers};
@@ -155,24 +183,58 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   return d;
 }
 
+double cpu_rate_until_measured(const SymmetricProduct& p) {
+  const double flops_a_byte = (is_complex(p.precision) ? 16.0 : 4.0) / static_cast<double>(element_size(p.precision));
+  return flops_a_byte * cpu_reading_rate;
+}
+
+Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& policy) {
+  Reason reason{};
+  if (settled(p, p.n == 0, facts, policy, reason)) return {Route::cpu, reason};
+  if (p.n > INT32_MAX) return {Route::cpu, Reason::no_room};
+
+  Decision d{Route::cpu, Reason::transfers};
+  d.cpu_seconds = p.flops() / (policy.fixed ? cpu_rate_until_measured(p) : facts.cpu_rate);
+  const auto on_device = [&](double spared) {
+    const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
+                 out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
+    return (facts.profile->latency_seconds + in + p.bytes_of_triangle() / facts.profile->pass_rate + out) *
+           (policy.fixed ? 1.0 : facts.slowdown);
+  };
+  d.device_seconds = on_device(facts.spared);
+  if (policy.measuring) return d.reason = Reason::measuring, d;
+  if (facts.device_memory && facts.device == DeviceState::ready)
+    return d.route = Route::device, d.reason = Reason::device_memory, d;
+  if (!policy.forced && symmetric_volume(static_cast<double>(p.n)) < small_product) return d.reason = Reason::small, d;
+  if (facts.device == DeviceState::absent) return d.reason = Reason::no_device, d;
+  if (policy.forced) return d.route = Route::device, d.reason = Reason::forced, d;
+  const bool unopened = facts.device == DeviceState::unopened;
+  double gain = d.saving();
+  if (gain <= 0) {
+    if (policy.fixed || facts.reusable <= 0) return d;
+    gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
+    if (gain <= 0 || (!unopened && facts.missed_reuse + gain < -d.saving())) return d;
+  }
+  if (unopened && !policy.fixed && facts.missed_seconds + gain < facts.profile->startup_seconds)
+    return d.reason = Reason::startup, d;
+  d.route = Route::device;
+  d.reason = d.reuse_seconds > 0 ? Reason::reuse : Reason::faster;
+  return d;
+}
+
 bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision) {
-  if (policy.fixed || decision.route == Route::device) return !policy.fixed;
-  if (decision.reason != Reason::transfers) return false;
-  facts.spared = product.bytes_in();
-  return decide(product, facts, policy).route == Route::device;
+  return do_copies_matter(product, facts, policy, decision);
+}
+bool copies_matter(const SymmetricProduct& product, Facts facts, const Policy& policy, const Decision& decision) {
+  return do_copies_matter(product, facts, policy, decision);
 }
 
 std::string to_string(const Product& product, const Decision& d) {
-  char text[160];
-  std::snprintf(text, sizeof text, " -> %s: %s", d.route == Route::cpu ? "cpu" : "device", text_of(d.reason));
-  std::string line = to_string(product) + text;
-  if (d.cpu_seconds > 0) {
-    std::snprintf(text, sizeof text, " (cpu %.3g ms, device %.3g ms)", d.cpu_seconds * 1e3, d.device_seconds * 1e3);
-    line += text;
-  }
+  std::string line = line_of(product, d);
   if (d.route == Route::device && d.levels > 0)
     line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
   return line;
 }
+std::string to_string(const SymmetricProduct& product, const Decision& d) { return line_of(product, d); }
 
 }  // namespace blaslift

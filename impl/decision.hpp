@@ -90,12 +90,28 @@ inline constexpr double most_leaves = 50000;
 /// device call's latency.  Power of two: n = 256.
 inline constexpr double small_product = 16777216.0;
 
+/// Matrices below n = 512 stay on the CPU unseen, whose caches hold them: here this is below small_product, with which
+/// the gate compares.
+constexpr double symmetric_volume(double n) { return 64 * n * n; }
+
+/// Bytes/s that products with vectors read on the CPU, until measured.
+inline constexpr double cpu_reading_rate = 5e10;
+
 Decision decide(const Product& product, const Facts& facts, const Policy& policy);
+
+/// The matrix moves for a product that reads it once, so the device gains only with a copy, or in device memory.  While
+/// no device is open, `facts.reusable` are the bytes of a matrix that earlier calls have used, too.
+Decision decide(const SymmetricProduct& product, const Facts& facts, const Policy& policy);
+
+/// flop/s of the CPU that follow from cpu_reading_rate.
+double cpu_rate_until_measured(const SymmetricProduct& product);
 
 /// Whether copies on the device could change what becomes of a call that was decided without a look at them.
 bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision);
+bool copies_matter(const SymmetricProduct& product, Facts facts, const Policy& policy, const Decision& decision);
 
 /// "dgemm m=.. n=.. k=.. -> cpu: too small (cpu 0.1 ms, device 0.2 ms)"
 std::string to_string(const Product& product, const Decision& decision);
+std::string to_string(const SymmetricProduct& product, const Decision& decision);
 
 }  // namespace blaslift

@@ -9,99 +9,27 @@
 #include <vector>
 
 #include "compat/call.hpp"
-#include "compat/loading.hpp"
-#include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
-#include "impl/runtime.hpp"
+#include "impl/route.hpp"
 #include "impl/spread.hpp"
 #include "impl/tiling.hpp"
 
 namespace blaslift {
 namespace {
 
-/// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
-/// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which
-/// BLAS never was; and errno is the caller's again afterwards.
-class Inside {
- public:
-  explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
-    thread_state.slot = nullptr;
-    thread_state.inside = true;
-    runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
-  }
-  ~Inside() {
-    runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
-    thread_state.inside = false;
-    thread_state.slot = slot_;
-  }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-
- private:
-  Runtime& runtime_;
-  ThreadCounters* slot_;
-  Uncancelled uncancelled_;
-  ErrnoKept errno_kept_;
-};
-
-bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }
-
-/// Whether the process's exit lets no route start any more.
-bool too_late(const Runtime& r) { return exit_has_begun() || r.exiting.load(std::memory_order_relaxed); }
-
-/// Opens the device for a decision that may not depend on whether it is open yet.
 void open_for_fixed(Runtime& r, const Product& product) {
-  // Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.
   const double volume =
       static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
-  const bool forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0;
-  const bool routable = volume >= small_product || forced;
-  if (r.options.fixed && r.options.on && !r.options.measure && routable && !product.alpha_zero && !product.overlaps &&
-      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && r.device.state() == DeviceState::unopened)
-    open_device(r);
+  if (!product.alpha_zero && !product.overlaps)
+    open_for_fixed(r, policy_for(r, product.routine), volume >= small_product);
 }
 
 Facts facts_now(Runtime& r, const Product& product) {
-  const Profile& profile = r.device.profile();
-  return {
-      .device = r.device.state(),
-      .profile = &profile,
-      .cpu_rate = r.cpu.rate(product.precision, product.flops(), profile.cpu_rate[static_cast<int>(product.precision)]),
-      .slowdown = r.slowdown.load(std::memory_order_relaxed),
-      .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
-      .forked = r.forked.load(std::memory_order_relaxed),
-      .exiting = too_late(r),
-      .estimator = r.device.estimator(product.precision)};
+  const double until_measured = r.device.profile().cpu_rate[static_cast<int>(product.precision)];
+  Facts facts = facts_now(r, r.gemm, product.precision, product.flops(), until_measured);
+  facts.estimator = r.device.estimator(product.precision);
+  return facts;
 }
-
-Policy policy_for(const Runtime& r, const Product& product) {
-  return {.on = r.options.on,
-          .measuring = r.options.measure,
-          .forced = (r.options.forced >> static_cast<int>(product.routine) & 1) != 0,
-          .fixed = r.options.fixed,
-          .levels = r.options.levels};
-}
-
-/// An operand of a call: where the program has it, and what of it is on the device.
-struct Operand {
-  Stored stored;
-  bool transposed, writes, reads;
-  Place place = Place::pageable;
-  bool cared_for = false;  ///< may have a copy that outlives the call
-  Residency::Prospect known{};
-
-  Resident resident() const {
-    if (place == Place::on_a_device) return {.whole = true, .in_place = true};
-    Resident x{known.hold.device != nullptr, known.hold.missing};
-    if (transposed)
-      for (Block& b : x.missing) b = {b.col, b.row, b.cols, b.rows};
-    return x;
-  }
-  Placement::Operand placement(bool direct) const {
-    if (place == Place::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
-    return {known.hold.device, known.hold.ld, direct};
-  }
-};
 
 /// A call's operands; lets go of their copies at the end.
 class Operands {
@@ -119,25 +47,20 @@ class Operands {
   /// Once, as soon as the device is open.
   void locate(Backend& backend) {
     if (std::exchange(located_, true)) return;
-    for (Operand* x : all()) x->place = backend.place(x->stored.at, x->stored.range().size(), false);
+    for (Operand* x : all()) x->locate(backend);
   }
 
   /// Once, after locate: takes hold of the copies that there are.
   void look() {
     if (std::exchange(looked_, true)) return;
-    for (Operand* x : all()) {
-      x->cared_for = x->place == Place::pageable && runtime_.residency.cares(x->stored);
-      if (x->cared_for) x->known = runtime_.residency.look(x->stored, x->writes, x->reads, glance_);
-    }
+    for (Operand* x : all()) x->look(runtime_.residency, glance_);
   }
 
   /// After look: makes copies to be filled by this call, of what deserves one; the larger input first.
   void keep() {
     auto order = all();
     if (b.stored.bytes() > a.stored.bytes()) std::swap(order[0], order[1]);
-    for (Operand* x : order)
-      if (x->cared_for && !x->known.hold)
-        x->known.hold = runtime_.residency.keep(x->stored, x->writes, x->reads, glance_);
+    for (Operand* x : order) x->keep(runtime_.residency, glance_);
   }
 
   /// `good`: what was uploaded and computed is there.
@@ -186,7 +109,7 @@ class Operands {
 Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   open_for_fixed(r, product);
   Facts facts = facts_now(r, product);
-  const Policy policy = policy_for(r, product);
+  const Policy policy = policy_for(r, product.routine);
   Decision decision = decide(product, facts, policy);
   if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
     facts = facts_now(r, product);  // by the device's own profile
@@ -215,37 +138,6 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
     for (const Operand* x : operands.all())
       if (x->reads && !x->known.hold && x->known.unchanged) r.residency.note_missed(x->stored, decision.reuse_seconds);
   return decision;
-}
-
-/// Contention makes the device slower than predicted; a call that stays because of it lets the memory of it fade.
-void learn_device(Runtime& r, double predicted, double measured) {
-  constexpr int calls_that_load_code = 4;
-  if (r.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code || !(predicted > 0)) return;
-  const double before = r.slowdown.load(std::memory_order_relaxed);
-  const double now = std::clamp(before * measured / predicted, 0.2, 50.0);
-  r.slowdown.store(before + 0.25 * (now - before), std::memory_order_relaxed);
-}
-
-void learn_cpu(Runtime& r, const Product& product, const Decision& decision, double seconds) {
-  if (seconds <= 0) return;
-  r.cpu.learn(product.precision, product.flops(), seconds);
-  if (decision.reason == Reason::startup) {
-    double missed = r.missed_seconds.load(std::memory_order_relaxed);
-    const double more = std::max(0.0, seconds - decision.device_seconds);
-    while (!r.missed_seconds.compare_exchange_weak(missed, missed + more, std::memory_order_relaxed)) {
-    }
-  }
-  if (decision.reason == Reason::transfers) {
-    const double slowdown = r.slowdown.load(std::memory_order_relaxed);
-    if (slowdown > 1) r.slowdown.store(1 + 0.98 * (slowdown - 1), std::memory_order_relaxed);
-  }
-}
-
-void note_offloadable(const Site& site, const Product& product, const Decision& decision, double seconds) {
-  if (decision.device_seconds <= 0 || seconds <= decision.device_seconds) return;
-  SizeCounters& size = counters().sizes[site.counter][size_class(product.flops())];
-  size.offloadable_ns.fetch_add(static_cast<std::uint64_t>(seconds * 1e9), std::memory_order_relaxed);
-  size.device_ns.fetch_add(static_cast<std::uint64_t>(decision.device_seconds * 1e9), std::memory_order_relaxed);
 }
 
 /// What one try on the device came to.
@@ -441,7 +333,7 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
   // Nothing is learned where something else was done than predicted.
   if (outcome.status == Status::done && done.levels() == decision.levels)
-    learn_device(r, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
+    learn_device(r.gemm, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
   return true;
 }
 
@@ -470,8 +362,8 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   }
   decision.route = Route::cpu;
   const double seconds = stay(site, decision.reason, product.flops(), replay);
-  learn_cpu(r, product, decision, seconds);
-  if (r.options.measure) note_offloadable(site, product, decision, seconds);
+  learn_cpu(r, r.gemm, product.precision, product.flops(), decision, seconds);
+  if (r.options.measure) note_offloadable(site, product.flops(), decision, seconds);
 }
 
 #define GEMM(name, type) template void gemm(const Site&, const GemmArgs<type>*, Replay);

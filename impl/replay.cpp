@@ -27,11 +27,11 @@ bool enter(const Site& site) {
   return !site.twin;
 }
 
-double stay(const Site& site, Reason reason, double flops, Replay replay) {
+double stay(const Site& site, Reason reason, double flops, Replay replay, double timed) {
   RoutineCounters& c = counters().routines[site.counter];
   c.stayed[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
   const bool measuring = runtime().options.measure;
-  if (flops < timed_flops && !measuring) return replay(), 0.0;
+  if (flops < timed && !measuring) return replay(), 0.0;
 
   const std::uint64_t nested_before = thread_state.nested_ns, start = now_ns();
   thread_state.nested_ns = 0;

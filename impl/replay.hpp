@@ -30,13 +30,15 @@ class ErrnoKept {
 /// from inside a route of ours, and Fortran twins of CBLAS calls.
 bool enter(const Site& site);
 
-/// Replays a call that stays on the CPU and counts it with its reason.  From `timed_flops` on it is timed, and the time
+inline constexpr double timed_flops = 1e6;  ///< below, reading the clock costs a noticeable part of the call
+/// The same for products with vectors, which wait for memory.
+inline constexpr double timed_vector_flops = 1e5;
+
+/// Replays a call that stays on the CPU and counts it with its reason.  From `timed` flops on its time is taken, and
 /// returned in seconds (else 0).
-double stay(const Site& site, Reason reason, double flops, Replay replay);
+double stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);
 
 /// A call of a routine that has no route yet: counted, timed only while measuring.
 void pass_through(const Site& site, double flops, Replay replay);
-
-inline constexpr double timed_flops = 1e6;  ///< below, reading the clock costs a noticeable part of the call
 
 }  // namespace blaslift

@@ -34,6 +34,8 @@ void add_once(std::vector<std::string>& list, const char* text) {
 bool has_route(int routine) {
   switch (static_cast<Routine>(routine)) {
 #define GEMM(name, type) case Routine::name:
+#define SYMV(name, type) case Routine::name:
+#define HEMV(name, type) case Routine::name:
 #include "api/routines.def"
     return true;
     default: return false;

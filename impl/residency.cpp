@@ -39,7 +39,7 @@ void merge(std::vector<Range>& runs) {
 
 }  // namespace
 
-Residency::Sample Residency::sample(const Stored& x) {
+Sample sample(const Stored& x) {
   Sample words{};
   std::uint64_t state = 1;
   auto random = [&state](index below) {
@@ -47,13 +47,26 @@ Residency::Sample Residency::sample(const Stored& x) {
     return static_cast<index>((state >> 33) % static_cast<std::uint64_t>(below));
   };
   for (std::uint64_t& word : words) {
-    const index row = random(x.rows), col = random(x.cols);
+    index row = random(x.rows), col = random(x.cols);
+    if ((x.part == Part::upper && row > col) || (x.part == Part::lower && row < col)) std::swap(row, col);
     std::uint64_t element[2] = {};
     std::memcpy(element, static_cast<const char*>(x.at) + static_cast<std::size_t>(row + col * x.ld) * x.element,
                 x.element);
     word = element[0] * 0x9e3779b97f4a7c15u + element[1];
   }
   return words;
+}
+
+bool Recurring::again(const Stored& x) {
+  const Sample contents = sample(x);
+  // A child forked meanwhile must not wait for a thread that it does not have.
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock) return false;
+  const auto known = std::find_if(uses_.begin(), uses_.end(), [&](const Use& use) { return use.of == x; });
+  if (known != uses_.end()) return std::exchange(known->contents, contents) == contents;
+  uses_[next_] = {x, contents};
+  next_ = (next_ + 1) % uses_.size();
+  return false;
 }
 
 Range Stored::range() const {
@@ -164,6 +177,8 @@ Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
     if (c.of.element != x.element || c.of.ld != x.ld || at < base || (at - base) % x.element != 0) return false;
     const auto offset = static_cast<index>((at - base) / x.element);
     where = {offset % x.ld, offset / x.ld, x.rows, x.cols};
+    // A triangle's copy serves those of blocks on its diagonal.
+    if (c.of.part != Part::whole && (c.of.part != x.part || where.row != where.col)) return false;
     return where.row + x.rows <= c.of.rows && where.col + x.cols <= c.of.cols;
   });
 }
@@ -262,6 +277,7 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   hold.where = where;
   hold.pages = pages;
   hold.ld = copy->of.rows;
+  hold.part = copy->of.part;
   hold.bytes = copy->bytes;
   hold.device = copy->device + static_cast<std::size_t>(where.row + where.col * hold.ld) * x.element;
   return p;
@@ -332,6 +348,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     hold.pages = pages;
     hold.device = device;
     hold.ld = x.rows;
+    hold.part = x.part;
     hold.bytes = bytes;
   });
   if (hold) return hold;

@@ -16,16 +16,40 @@
 
 namespace blaslift {
 
+/// What of a square matrix counts: where it is a triangle, a copy may hold anything in the other one.
+enum class Part : std::uint8_t { whole, upper, lower };
+
 /// A matrix as it lies in the program's memory, column-major.
 struct Stored {
   const void* at;
   index rows, cols, ld;
   std::size_t element;
+  Part part = Part::whole;
 
   double bytes() const { return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(element); }
   /// From its first byte to its last, with the gaps between columns.
   Range range() const;
   friend bool operator==(const Stored&, const Stored&) = default;
+};
+
+/// Some elements of a matrix, to tell whether it seems to have changed.
+using Sample = std::array<std::uint64_t, 64>;
+Sample sample(const Stored& matrix);
+
+/// Matrices that calls use again and again, as far as that can be told without a device to keep them on.
+class Recurring {
+ public:
+  /// Remembers a use; whether one of the same contents was among the last ones.
+  bool again(const Stored& matrix);
+
+ private:
+  struct Use {
+    Stored of{};
+    Sample contents{};
+  };
+  std::mutex mutex_;
+  std::array<Use, 16> uses_{};
+  std::size_t next_ = 0;  ///< makes way
 };
 
 class Residency {
@@ -54,6 +78,7 @@ class Residency {
     index ld = 0;                ///< there
     std::size_t bytes = 0;       ///< of device memory that stay taken meanwhile
     std::vector<Block> missing;  ///< of the stored operand: what the call must upload before it reads it
+    Part part = Part::whole;     ///< what the copy holds: of what is missing, all in this part must be uploaded
     explicit operator bool() const { return device != nullptr; }
 
    private:
@@ -121,10 +146,6 @@ class Residency {
   bool evict_one() noexcept;
 
  private:
-  /// Some elements, to tell whether the matrix seems to have changed.
-  using Sample = std::array<std::uint64_t, 64>;
-  static Sample sample(const Stored& matrix);
-
   /// What is remembered of an operand, with or without a copy.
   struct Memory {
     Stored of{};

@@ -84,7 +84,7 @@ double CpuRates::rate(Precision precision, double flops, double otherwise) const
 }
 
 void CpuRates::learn(Precision precision, double flops, double seconds) {
-  if (!(flops >= 1e7) || !(seconds > 0)) return;  // below, overheads drown the rate
+  if (!(flops >= least_flops_) || !(seconds > 0)) return;
   auto& rate = rates_[static_cast<int>(precision)][size_class(flops)];
   const double before = rate.load(std::memory_order_relaxed), now = flops / seconds;
   rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);

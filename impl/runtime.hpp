@@ -9,6 +9,7 @@
 #include "impl/device.hpp"
 #include "impl/options.hpp"
 #include "impl/plans.hpp"
+#include "impl/replay.hpp"
 #include "impl/residency.hpp"
 
 namespace blaslift {
@@ -16,13 +17,25 @@ namespace blaslift {
 /// What the CPU has been measured to do, by precision and size.
 class CpuRates {
  public:
+  /// @param least_flops  below, overheads drown the rate and nothing is learned
+  explicit CpuRates(double least_flops) : least_flops_(least_flops) {}
+  CpuRates() = default;
+
   /// flop/s expected for a product of `flops`: measured at this size, else at the nearest smaller, else larger, else
   /// `otherwise`.
   double rate(Precision precision, double flops, double otherwise) const;
   void learn(Precision precision, double flops, double seconds);
 
  private:
+  const double least_flops_ = 1e7;
   std::atomic<double> rates_[precision_count][size_classes] = {};
+};
+
+/// What calls of one kind of routine have taught.
+struct Learned {
+  CpuRates cpu;
+  std::atomic<double> slowdown{1};  ///< measured over predicted time of recent device calls
+  std::atomic<int> warm_calls{0};   ///< device calls so far; the first ones load code and are not learned from
 };
 
 struct Runtime {
@@ -34,11 +47,10 @@ struct Runtime {
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
   Plans plans;
-  CpuRates cpu;
+  Learned gemm{}, symv{.cpu = CpuRates(timed_vector_flops)};
+  Recurring recurring;                    ///< matrices of products with vectors, until the device is open
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
-  std::atomic<double> slowdown{1};        ///< measured over predicted time of recent device calls
   std::atomic<int> refusals{0};           ///< of levels by the guard, since it last let some pass
-  std::atomic<int> warm_calls{0};         ///< device calls so far; the first ones load code and are not learned from
   std::atomic<int> in_flight{0};          ///< routes using the device now
   std::atomic<bool> forked{false}, exiting{false};
 };

@@ -34,6 +34,8 @@ class Case:
     """The gemm that this tester gives real work, by either provider."""
     passes_through: str | None = None
     """The routine without a route that this tester is about."""
+    symv: str | None = None
+    """The symv or hemv that this tester calls, among others."""
     large: bool = False
 
     @property
@@ -146,7 +148,7 @@ def blas_cases(precisions: str) -> list[Case]:
         cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
         for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
             large = folder == LARGE
-            for level, calls in ((2, {"passes_through": symv}), (3, {"gemm": gemm})):
+            for level, calls in ((2, {"symv": symv}), (3, {"gemm": gemm})):
                 inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
                 cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]
     return cases

@@ -5,9 +5,9 @@ Four modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm with something to multiply goes to the backend. The verdict lines must be identical: what
+forced   Every gemm, symv and hemv with something to multiply goes to the backend. The verdict lines must be identical: what
          passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some testers
-         fail by themselves; then they must fail alike.) Testers without such a gemm must print the same throughout.
+         fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
          The counters must prove that the forced route ran.
 blocks   As forced, with so little device memory that the larger products are cut into several blocks; only the
          large inputs run.
@@ -103,9 +103,10 @@ def identity(lines: list[str]) -> list[str]:
 def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account]) -> list[str]:
     """The tester called what it is about, and a BLAS tester at least as often as it says itself."""
     errors = []
-    if case.gemm is None and case.passes_through is None and case.suite == "blas" and total:
+    routines = [routine for routine in (case.gemm, case.symv, case.passes_through) if routine]
+    if not routines and case.suite == "blas" and total:
         errors.append(f"calls no routine of ours, and yet there are counters: {total}")
-    for routine in filter(None, (case.gemm, case.passes_through)):
+    for routine in routines:
         told = calls_told(lines, routine) if case.suite == "blas" else 1
         counted = total.get(routine, Account()).calls
         if told is not None and counted < told:
@@ -121,6 +122,8 @@ def natural_errors(total: dict[str, Account]) -> list[str]:
 
 def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False, levels: int = 0) -> list[str]:
     """The forced route ran: for exactly the calls with work where these are known, else at all."""
+    if case.symv is not None:
+        return symv_errors(total.get(case.symv, Account()), case)
     if case.gemm is None:
         return []
     gemm = total.get(case.gemm, Account())
@@ -145,12 +148,23 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
     return errors
 
 
+def symv_errors(symv: Account, case: Case) -> list[str]:
+    """All valid calls with something to multiply were routed, and these are a good part."""
+    errors = []
+    if set(symv.stayed) - {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY}:
+        errors.append(f"{case.symv}: stayed for {dict(symv.stayed)}")
+    # Of three alphas one is zero, and of six sizes or so one.
+    if symv.routed < 0.4 * symv.calls or not symv.bytes_out:
+        errors.append(f"{case.symv}: only {symv.routed} of {symv.calls} calls routed")
+    return errors
+
+
 def no_route_errors(total: dict[str, Account]) -> list[str]:
     """A routine without a route says just that, whatever its arguments."""
     return [
         f"{name}: stayed for {dict(account.stayed)}, not only for {NO_ROUTE!r}"
         for name, account in total.items()
-        if name not in harness.GEMMS and set(account.stayed) != {NO_ROUTE}
+        if name not in harness.ROUTED and set(account.stayed) != {NO_ROUTE}
     ]
 
 
@@ -160,10 +174,10 @@ def starts(lines: list[str]) -> bool:
 
 
 def counts(total: dict[str, Account]) -> tuple[int, int, int]:
-    """For the table: calls of gemm, those routed, and calls of anything else."""
-    gemm = [total[name] for name in harness.GEMMS if name in total]
-    others = sum(account.calls for name, account in total.items() if name not in harness.GEMMS)
-    return sum(a.calls for a in gemm), sum(a.routed for a in gemm), others
+    """For the table: calls of what has a route, those routed, and calls of anything else."""
+    routed = [total[name] for name in harness.ROUTED if name in total]
+    others = sum(account.calls for name, account in total.items() if name not in harness.ROUTED)
+    return sum(a.calls for a in routed), sum(a.routed for a in routed), others
 
 
 def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str], arguments) -> Finding:
@@ -320,7 +334,7 @@ def select_cases(suite: str, precisions: str, only: str | None) -> list[Case]:
 
 
 def report(findings: list[Finding]) -> None:
-    head = ("tester", "mode", "without blaslift", "with", "gemm calls", "routed", "other calls", "verdict")
+    head = ("tester", "mode", "without blaslift", "with", "calls", "routed", "other calls", "verdict")
     harness.print_table(head, [finding.row for finding in findings])
     for finding in findings:
         if finding.errors:

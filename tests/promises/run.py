@@ -19,9 +19,10 @@ import harness
 import semantics
 import surroundings
 import threads
+import vectors
 from setting import Setting
 
-MODULES = (faults, semantics, threads, forks, surroundings)
+MODULES = (faults, semantics, vectors, threads, forks, surroundings)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 
 

@@ -188,13 +188,13 @@ def session_errors(distribution: Distribution, baseline: Baseline, ours: Session
 
 
 def counter_errors(package: str, total: dict[str, Account], *, forced: bool) -> list[str]:
-    """Every call is accounted for, everything known to be called was, and forced gemms were routed."""
+    """Every call is accounted for, everything known to be called was, and what is forced was routed."""
     errors = harness.bookkeeping_errors(total, forced=forced)
     for name in CALLED[package]:
         account = total.get(name, Account())
         if not account.calls:
             errors.append(f"{name}: never called")
-        elif forced and name in harness.GEMMS and not account.routed:
+        elif forced and name in harness.ROUTED and not account.routed:
             errors.append(f"{name}: forced, and yet nothing was routed")
     return errors
 
@@ -230,9 +230,9 @@ def check(distribution: Distribution, baselines: list[Baseline], mode: str, argu
         errors += harness.backend_errors(reports, arguments.backend)
     if arguments.package == "numpy":
         errors += xerbla_errors(outcomes, arguments.python)
-    gemm = [total[name] for name in harness.GEMMS if name in total]
-    others = sum(account.calls for name, account in total.items() if name not in harness.GEMMS)
-    counts = (sum(a.calls for a in gemm), sum(a.routed for a in gemm), others)
+    routed = [total[name] for name in harness.ROUTED if name in total]
+    others = sum(account.calls for name, account in total.items() if name not in harness.ROUTED)
+    counts = (sum(a.calls for a in routed), sum(a.routed for a in routed), others)
     return (mode, summary(before), summary(outcomes), *counts, "DIFFERS" if errors else "same"), errors
 
 
@@ -272,7 +272,7 @@ def body() -> bool:
     results = [check(distribution, baselines, mode, arguments) for mode in arguments.mode]
     libraries = sorted({str(path) for baseline in baselines for path in baseline[0].libraries})
     print(f"{arguments.package} of {distribution.site_packages} over\n  " + "\n  ".join(libraries))
-    head = ("mode", "without blaslift", "with", "gemm calls", "routed", "other calls", "verdict")
+    head = ("mode", "without blaslift", "with", "calls", "routed", "other calls", "verdict")
     harness.print_table(head, [row for row, _ in results])
     for row, errors in results:
         for error in errors:

@@ -104,7 +104,7 @@ def report_errors(run: Run, told: dict[str, int], *, library: Path, bits: int, f
         counted = total[name].calls if name in total else 0
         if counted != told.get(name, 0):
             errors.append(f"{name}: {told.get(name, 0)} calls, {counted} counted")
-        routed = told.get(name, 0) if forced and name in harness.GEMMS else 0
+        routed = told.get(name, 0) if forced and name in harness.ROUTED else 0
         if name in total and total[name].routed != routed:
             errors.append(f"{name}: {total[name].routed} routed, not {routed}")
     errors += harness.bookkeeping_errors(total, forced=forced)

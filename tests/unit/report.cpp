@@ -20,7 +20,7 @@ std::atomic<std::uint64_t>& stayed(Counters& c, Routine r, Reason reason) {
   return c.routines[static_cast<int>(r)].stayed[static_cast<int>(reason)];
 }
 
-/// A process that called dgemm 12 times (2 routed, 10 for three reasons, 4 of them on the forwarding path) and dsymv 3
+/// A process that called dgemm 12 times (2 routed, 10 for three reasons, 4 of them on the forwarding path) and dgeqrf 3
 /// times.
 std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3") {
   auto c = std::make_unique<Counters>();
@@ -45,8 +45,8 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   stayed(*c, Routine::dgemm, Reason::failed) = 1;
   c->slots[3].forwarded[static_cast<int>(Routine::dgemm)] = 3;
   c->slots[thread_slots].forwarded[static_cast<int>(Routine::dgemm)] = 1;
-  c->slots[0].forwarded[static_cast<int>(Routine::dsymv)] = 2;
-  stayed(*c, Routine::dsymv, Reason::no_route) = 1;
+  c->slots[0].forwarded[static_cast<int>(Routine::dgeqrf)] = 2;
+  stayed(*c, Routine::dgeqrf, Reason::no_route) = 1;
   c->slots[0].forwarded[routine_count] = 99;  // twins: in no sum
   return c;
 }
@@ -76,7 +76,7 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_EQ(dgemm.levels[0], 0u);
   EXPECT_EQ(dgemm.distrusted, 2u);
   EXPECT_EQ(s.residency, "on");
-  EXPECT_EQ(s.routines[static_cast<int>(Routine::dsymv)].stayed[static_cast<int>(Reason::no_route)], 6u)
+  EXPECT_EQ(s.routines[static_cast<int>(Routine::dgeqrf)].stayed[static_cast<int>(Reason::no_route)], 6u)
       << "forwarded calls of a routine without a route";
 }
 
@@ -115,7 +115,7 @@ TEST(Text, SaysEverythingInAFewLines) {
             "CPU: 1.500 s, too "
             "small 4, "
             "transfers cost more than they save 5, device failed, finished on the CPU 1\n"
-            "blaslift: dsymv   3 calls; 3 on the CPU: no route yet 3\n");
+            "blaslift: dgeqrf  3 calls; 3 on the CPU: no route yet 3\n");
 }
 
 TEST(Text, SaysWhyNothingIsKeptUnlessTheUserWantsThat) {
@@ -187,7 +187,7 @@ TEST(Json, HoldsTheCountersNumbers) {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "bytes_in": 3000000000,
                 "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
                                              "device failed, finished on the CPU": 1}},
-      "dsymv": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
+      "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
                 "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"no route yet": 3}}}})"));
 }
 

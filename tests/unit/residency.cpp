@@ -328,6 +328,68 @@ TEST_P(Resides, PartsOfACopyAreServedByIt) {
   for (const Stored& other : others) EXPECT_EQ(w.operand(other).spared, 0);
 }
 
+TEST_P(Resides, ATrianglesCopyServesThatTriangleOnly) {
+  World& w = world();
+  const Mapped memory(600);
+  const Stored upper{memory.at(0), 512, 512, 512, 8, Part::upper};
+  const auto part = [&](index row, index col, index size, Part what) {
+    return Stored{memory.at(static_cast<std::size_t>(col)) + row * 8, size, size, 512, 8, what};
+  };
+  const auto look = [&](const Stored& x) {
+    World::Operand operand{x, false, true};
+    Residency::Glance glance;
+    w.look(operand, glance);
+    const Part holds = operand.known.hold.part;
+    const bool held = static_cast<bool>(operand.known.hold);
+    w.residency->close(operand.known.hold, true);
+    return std::pair{held, holds};
+  };
+  w.operand(upper);
+  EXPECT_EQ(look(upper), (std::pair{true, Part::upper}));
+  EXPECT_EQ(look(part(100, 100, 400, Part::upper)), (std::pair{true, Part::upper}));
+  EXPECT_FALSE(look(part(100, 101, 400, Part::upper)).first) << "its triangle reaches below the diagonal";
+  EXPECT_FALSE(look(part(0, 0, 512, Part::lower)).first);
+  EXPECT_FALSE(look(part(0, 0, 512, Part::whole)).first);
+  EXPECT_FALSE(look(part(0, 200, 200, Part::whole)).first);
+  World& v = world();
+  const Mapped other(600);
+  v.operand({other.at(0), 512, 512, 512, 8});
+  World::Operand lower{{other.at(100), 300, 300, 512, 8, Part::lower}, false, true};
+  Residency::Glance glance;
+  v.look(lower, glance);
+  EXPECT_TRUE(lower.known.hold);
+  EXPECT_EQ(lower.known.hold.part, Part::whole) << "then all that is missing has to be sent";
+  v.residency->close(lower.known.hold, true);
+}
+
+TEST(Recurring, IsWhatHasBeenSeenWithTheSameContents) {
+  const Mapped memory(128);
+  const Stored x{memory.at(0), 512, 60, 512, 8}, y{memory.at(64), 512, 60, 512, 8};
+  Recurring recurring;
+  EXPECT_FALSE(recurring.again(x));
+  EXPECT_TRUE(recurring.again(x));
+  EXPECT_FALSE(recurring.again(y));
+  EXPECT_TRUE(recurring.again(x));
+  std::memset(memory.at(0), 0x33, 60 * page_bytes);
+  EXPECT_FALSE(recurring.again(x));
+  EXPECT_TRUE(recurring.again(x));
+  // Sixteen others later it is forgotten.
+  for (index rows = 400; rows < 416; ++rows) EXPECT_FALSE(recurring.again({memory.at(0), rows, 60, 512, 8}));
+  EXPECT_FALSE(recurring.again(x));
+}
+
+TEST(Recurring, OfATriangleTheOtherOneMayChange) {
+  const Mapped memory(64);
+  const Stored upper{memory.at(0), 60, 60, 512, 8, Part::upper}, lower{memory.at(0), 60, 60, 512, 8, Part::lower};
+  Recurring recurring;
+  recurring.again(upper);
+  recurring.again(lower);
+  for (std::size_t col = 0; col < 60; ++col)
+    std::memset(memory.at(col) + (col + 1) * 8, 0x33, (60 - col) * 8);  // below the diagonal
+  EXPECT_TRUE(recurring.again(upper));
+  EXPECT_FALSE(recurring.again(lower));
+}
+
 TEST_P(Resides, APageThatIsSentInPartStaysDirtyForTheRest) {
   World& w = world();
   const Mapped memory(64);

@@ -1,0 +1,387 @@
+#include "impl/symv.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "impl/route.hpp"
+#include "kernels/symv.hpp"
+
+namespace blaslift {
+
+std::vector<Block> in_triangle(Uplo uplo, index n, const std::vector<Block>& missing) {
+  // On the diagonal half of a block of columns is sent for nothing: one 32nd of the triangle.
+  constexpr index narrow = 64, parts = 32;
+  const index width = std::max(narrow, (n + parts - 1) / parts);
+  std::vector<Block> blocks;
+  for (index col = 0; col < n; col += width) {
+    const index end = std::min(n, col + width);
+    const Block panel = uplo == Uplo::upper ? Block{0, col, end, end - col} : Block{col, col, n - col, end - col};
+    for (const Block& b : missing)
+      if (overlap(b, panel)) blocks.push_back(intersection(b, panel));
+  }
+  return blocks;
+}
+
+namespace {
+
+double bytes_of(const std::vector<Block>& blocks, std::size_t element) {
+  double elements = 0;
+  for (const Block& b : blocks) elements += static_cast<double>(b.rows) * static_cast<double>(b.cols);
+  return elements * static_cast<double>(element);
+}
+
+Facts facts_now(Runtime& r, const SymmetricProduct& product) {
+  return facts_now(r, r.symv, product.precision, product.flops(), cpu_rate_until_measured(product));
+}
+
+/// A call's operands; lets go of the matrix's copy at the end.
+class Operands {
+ public:
+  template <class T>
+  Operands(Runtime& r, const SymvArgs<T>& args, const SymmetricProduct& product)
+      : a{{args.A, args.n, args.n, args.lda, sizeof(T), args.uplo == Uplo::upper ? Part::upper : Part::lower},
+          false,
+          false,
+          true},
+        x{stored(args.x, args.n, args.incx), false, false, true},
+        y{stored(args.y, args.n, args.incy), false, true, !product.beta_zero},
+        uplo(args.uplo),
+        runtime_(r) {}
+  ~Operands() { close(false); }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+
+  /// Once, as soon as the device is open.
+  void locate(Backend& backend) {
+    if (std::exchange(located_, true)) return;
+    for (Operand* operand : {&a, &x, &y}) operand->locate(backend);
+  }
+  /// Once, after locate.  Vectors move in every call: next to the matrix they are nothing.
+  void look() {
+    if (!std::exchange(looked_, true)) a.look(runtime_.residency, glance_);
+  }
+  /// After look.
+  void keep() { a.keep(runtime_.residency, glance_); }
+  void close(bool good) { runtime_.residency.close(a.known.hold, good); }
+
+  bool in_device_memory() const {
+    return a.place == Place::on_a_device || x.place == Place::on_a_device || y.place == Place::on_a_device;
+  }
+
+  /// What has to be sent of the matrix.
+  std::vector<Block> missing() const {
+    if (a.place == Place::on_a_device) return {};
+    const index n = a.stored.rows;
+    if (!a.known.hold) return in_triangle(uplo, n, {{0, 0, n, n}});
+    return a.known.hold.part == Part::whole ? a.known.hold.missing : in_triangle(uplo, n, a.known.hold.missing);
+  }
+
+  Operand a, x, y;
+  const Uplo uplo;
+
+ private:
+  template <class T>
+  static Stored stored(const T* at, index n, index inc) {
+    const StoredVector v = stored_vector(at, n, inc, std::max<index>(1, n));
+    return {v.at, v.rows, v.cols, v.ld, sizeof(T)};
+  }
+
+  Runtime& runtime_;
+  Residency::Glance glance_;
+  bool located_ = false, looked_ = false;
+};
+
+/// The decision, with a look at the operands where they matter.
+Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated, Operands& operands) {
+  const Policy policy = policy_for(r, product.routine);
+  if (!product.alpha_zero && !product.overlaps)
+    open_for_fixed(r, policy, symmetric_volume(static_cast<double>(product.n)) >= small_product);
+  Facts facts = facts_now(r, product);
+  Decision decision = decide(product, facts, policy);
+  if (facts.device == DeviceState::unopened && decision.reason == Reason::transfers &&
+      r.options.residency != ResidencyMode::off) {
+    facts.reusable = product.bytes_of_triangle();
+    const Decision with_copy = decide(product, facts, policy);
+    if (with_copy.reuse_seconds > 0 && r.recurring.again(operands.a.stored)) decision = with_copy;
+  }
+  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+    facts = facts_now(r, product);  // by the device's own profile
+    decision = decide(product, facts, policy);
+  }
+  const bool settled =
+      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
+  if (facts.device != DeviceState::ready || settled) return decision;
+  operands.locate(r.device.backend());
+  facts.device_memory = operands.in_device_memory();
+  if (facts.device_memory) {
+    // Vectors are conjugated on their way, so they need to have one.
+    const bool stay = operands.x.place == Place::on_a_device || operands.y.place == Place::on_a_device;
+    if (conjugated && stay) return {Route::cpu, Reason::no_route};
+    facts.spared = operands.a.place == Place::on_a_device ? product.bytes_of_triangle() : 0;
+    facts.result_stays = operands.y.place == Place::on_a_device;
+    return decide(product, facts, policy);
+  }
+  if (!copies_matter(product, facts, policy, decision)) return decision;
+  operands.look();
+  const Operand& a = operands.a;
+  if (a.known.hold) {
+    facts.spared = std::max(0.0, product.bytes_of_triangle() - bytes_of(operands.missing(), a.stored.element));
+  } else if (a.known.unchanged) {
+    facts.reusable = product.bytes_of_triangle();
+    facts.missed_reuse = a.known.missed;
+  }
+  decision = decide(product, facts, policy);
+  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
+    r.residency.note_missed(a.stored, decision.reuse_seconds);
+  return decision;
+}
+
+template <class T>
+T conjugate_if(bool yes, T x) {
+  if constexpr (!std::is_floating_point_v<T>)
+    if (yes) return std::conj(x);
+  return x;
+}
+
+/// Element 0 of BLAS's vector.
+template <class T>
+T* first_of(T* at, index n, index inc) {
+  return inc < 0 ? at + (1 - n) * inc : at;
+}
+
+/// One product on the device.  Vectors of the host are packed, and what comes back waits here until all of it is there.
+template <class T>
+class Run {
+ public:
+  Run(const SymvArgs<T>& args, bool beta_zero, const Operands& operands)
+      : args_(args),
+        operands_(operands),
+        alpha_(conjugate_if(args.conjugated, args.alpha)),
+        beta_(conjugate_if(args.conjugated, args.beta)),
+        x_here_(operands.x.place != Place::on_a_device),
+        y_here_(operands.y.place != Place::on_a_device) {
+    if (x_here_) pack(args.x, args.incx, x_);
+    if (y_here_ && !beta_zero) pack(args.y, args.incy, y_);
+    if (y_here_) result_.resize(static_cast<std::size_t>(args.n));
+  }
+
+  /// With the copy that the matrix has now, or one in a lease.  Nothing is under way afterwards.
+  /// @param wait  for room; otherwise no_memory if there is none now
+  Status attempt(Arena& arena, Backend& backend, bool wait) {
+    const index n = args_.n;
+    const Operand& a = operands_.a;
+    const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
+    const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(n, n, sizeof(T)) : 0;
+    Symv p{.precision = precision_of<T>,
+           .hermitian = is_complex(precision_of<T>),
+           .uplo = args_.uplo,
+           .n = n,
+           .alpha = &alpha_,
+           .A = nullptr,
+           .lda = n,
+           .x = args_.x,
+           .incx = args_.incx,
+           .beta = &beta_,
+           .y = args_.y,
+           .incy = args_.incy,
+           .blocking = symv_blocking(precision_of<T>, args_.uplo, n)};
+    const std::size_t bytes =
+        matrix + (x_here_ ? vector : 0) + (y_here_ ? vector : 0) + std::max<std::size_t>(1, symv_workspace(p));
+
+    std::vector<Transfer> uploads;
+    const std::vector<Block> missing = operands_.missing();
+    uploads.reserve(missing.size() + 2);
+    const index piece = std::max<index>(1, static_cast<index>(backend.facts().piece_bytes / sizeof(T)));
+    std::vector<std::atomic<bool>> landed(y_here_ ? static_cast<std::size_t>((n + piece - 1) / piece) : 0);
+    tickets_.resize(missing.size() + 3);
+    for (std::size_t i = 0; i < tickets_.size(); ++i) tickets_[i] = static_cast<Ticket>(i);
+
+    void* lease = nullptr;
+    Status status = arena.take(bytes, wait, lease);
+    if (status != Status::done) return status;
+    // From here on nothing throws.
+    char* next = static_cast<char*>(lease);
+    const auto take = [&next](std::size_t size) { return std::exchange(next, next + size); };
+    if (a.place == Place::on_a_device) {
+      p.A = args_.A;
+      p.lda = args_.lda;
+    } else {
+      p.A = leases_a ? take(matrix) : a.known.hold.device;
+      p.lda = leases_a ? n : a.known.hold.ld;
+      const bool direct = a.place == Place::reachable;
+      for (const Block& b : missing)
+        uploads.push_back({static_cast<T*>(const_cast<void*>(p.A)) + b.row + b.col * p.lda, p.lda,
+                           const_cast<T*>(args_.A) + b.row + b.col * args_.lda, args_.lda, b.rows, b.cols, sizeof(T),
+                           direct});
+    }
+    if (x_here_) {
+      p.x = take(vector);
+      p.incx = 1;
+      uploads.push_back({const_cast<void*>(p.x), n, x_.data(), n, n, 1, sizeof(T)});
+    }
+    if (y_here_) {
+      p.y = take(vector);
+      p.incy = 1;
+      if (!y_.empty()) uploads.push_back({p.y, n, y_.data(), n, n, 1, sizeof(T)});
+    }
+    p.workspace = next;
+
+    bytes_of_matrix_ = bytes_of(missing, sizeof(T));
+    constexpr UnderlyingGemm none{[](const void*, const Gemm&) {}, nullptr};  // no product of matrices here
+    const double moved = bytes_of_matrix_ + 3 * static_cast<double>(vector);
+    if (Lane* lane = backend.acquire(none, static_cast<std::size_t>(moved), status)) {
+      status = ask(*lane, uploads, p, piece, landed);
+      if (status != Status::done) lane->abandon();  // what waits in line is not worth waiting for
+      const Status drained = lane->drain();
+      if (status == Status::done) status = drained;
+      backend.release(lane);
+    }
+    arena.give_back(lease, bytes);
+    return status;
+  }
+
+  /// After a success: y into the program's memory.
+  void commit() const {
+    if (!y_here_) return;
+    T* y = first_of(args_.y, args_.n, args_.incy);
+    for (std::size_t i = 0; i < result_.size(); ++i)
+      y[static_cast<index>(i) * args_.incy] = conjugate_if(args_.conjugated, result_[i]);
+  }
+
+  double bytes_in() const { return bytes_in_; }                ///< of all attempts
+  double bytes_out() const { return bytes_out_; }              ///< that came back
+  double bytes_of_matrix() const { return bytes_of_matrix_; }  ///< sent by the last attempt
+
+ private:
+  void pack(const T* from, index inc, std::vector<T>& to) const {
+    to.resize(static_cast<std::size_t>(args_.n));
+    from = first_of(from, args_.n, inc);
+    for (std::size_t i = 0; i < to.size(); ++i)
+      to[i] = conjugate_if(args_.conjugated, from[static_cast<index>(i) * inc]);
+  }
+
+  Status ask(Lane& lane, const std::vector<Transfer>& uploads, const Symv& p, index piece,
+             std::vector<std::atomic<bool>>& landed) {
+    for (const Transfer& upload : uploads) {
+      if (!not_exiting()) return Status::lost;
+      if (const Status status = lane.upload(upload, {nullptr, 0}); status != Status::done) return status;
+      bytes_in_ += static_cast<double>(upload.rows) * static_cast<double>(upload.cols) * sizeof(T);
+    }
+    if (!not_exiting()) return Status::lost;
+    const int sent = static_cast<int>(uploads.size());
+    if (const Status status = lane.symv(p, {tickets_.data(), sent}); status != Status::done) return status;
+    const After product{tickets_.data() + sent, 1};
+    for (std::size_t i = 0; i < landed.size(); ++i) {
+      const index first = static_cast<index>(i) * piece, count = std::min(piece, args_.n - first);
+      const Transfer download{static_cast<T*>(p.y) + first, count, result_.data() + first, count, count, 1, sizeof(T)};
+      if (const Status status = lane.download(download, product, landed[i]); status != Status::done) return status;
+      bytes_out_ += static_cast<double>(count) * sizeof(T);
+    }
+    return Status::done;
+  }
+
+  const SymvArgs<T>& args_;
+  const Operands& operands_;
+  const T alpha_, beta_;
+  const bool x_here_, y_here_;           ///< in the host's memory
+  std::vector<T> x_{}, y_{}, result_{};  ///< y_: what is read of it, for another try as well
+  std::vector<Ticket> tickets_{};
+  double bytes_in_ = 0, bytes_out_ = 0, bytes_of_matrix_ = 0;
+};
+
+/// Runs the product on the device.  True: y is there.  False: y in the host's memory is untouched, and `reason` says
+/// why.
+template <class T>
+bool on_device(Runtime& r, const Site& site, const SymmetricProduct& product, const SymvArgs<T>& args,
+               Operands& operands, const Decision& decision, Reason& reason) {
+  auto unable = [&reason](Reason why) { return reason = why, false; };
+  Backend* backend = open_device(r);
+  if (!backend) return unable(too_late(r) ? Reason::exiting : Reason::no_device);
+  const std::uint64_t start = now_ns();
+  RoutineCounters& c = counters().routines[site.counter];
+  Status status = Status::done;
+  double spared = 0;
+  try {
+    operands.locate(*backend);
+    operands.look();
+    operands.keep();
+    Operand& a = operands.a;
+    // Without the copy that it is sent for, it would be sent again and again.
+    if (decision.reason == Reason::reuse && !a.known.hold) return unable(Reason::transfers);
+    Run<T> run(args, product.beta_zero, operands);
+    // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+    status = run.attempt(r.arena, *backend, !a.known.hold);
+    // Another try begins with y as it was: in the program's device memory a first one may have changed it.
+    const bool kept = operands.y.place != Place::on_a_device || product.beta_zero;
+    if (status == Status::no_memory && a.known.hold && kept) {
+      operands.close(false);
+      a.known = {};
+      status = run.attempt(r.arena, *backend, true);
+    }
+    c.bytes_in.fetch_add(static_cast<std::uint64_t>(run.bytes_in()), std::memory_order_relaxed);
+    if (status == Status::done) {
+      r.residency.before_writing(operands.y.stored);
+      run.commit();
+      c.bytes_out.fetch_add(static_cast<std::uint64_t>(run.bytes_out()), std::memory_order_relaxed);
+      if (a.known.hold)
+        spared = std::max(
+            0.0, bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T)) - run.bytes_of_matrix());
+    }
+  } catch (const std::exception&) {  // no memory on the host: y is not touched yet
+    return unable(Reason::no_room);
+  }
+  if (status != Status::done) {
+    const bool exiting = !not_exiting();
+    if (status == Status::lost && !exiting) {
+      char why[160];
+      std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend->facts().name);
+      r.device.lose(why);
+    }
+    return unable(exiting ? Reason::exiting : status == Status::no_memory ? Reason::no_room : Reason::failed);
+  }
+  operands.close(true);
+  c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
+  const std::uint64_t elapsed = now_ns() - start;
+  c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
+  counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
+  learn_device(r.symv, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
+  return true;
+}
+
+}  // namespace
+
+template <class T>
+void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay();
+  RoutineCounters& c = counters().routines[site.counter];
+  if (!args) {
+    c.stayed[static_cast<int>(Reason::invalid)].fetch_add(1, std::memory_order_relaxed);
+    return replay();
+  }
+  Runtime& r = runtime();
+  const SymmetricProduct product = product_of(info(site.symbol).routine, *args);
+  Decision decision;
+  {
+    const Inside inside(r);
+    Operands operands(r, *args, product);  // lets go of its copy while we are still inside
+    decision = decide_now(r, product, args->conjugated, operands);
+    if (decision.route == Route::device && on_device(r, site, product, *args, operands, decision, decision.reason)) {
+      c.routed.fetch_add(1, std::memory_order_relaxed);
+      return;
+    }
+  }
+  decision.route = Route::cpu;
+  const double seconds = stay(site, decision.reason, product.flops(), replay, timed_vector_flops);
+  learn_cpu(r, r.symv, product.precision, product.flops(), decision, seconds);
+  if (r.options.measure) note_offloadable(site, product.flops(), decision, seconds);
+}
+
+#define SYMV(name, type) template void symv(const Site&, const SymvArgs<type>*, Replay);
+#define HEMV(name, type) SYMV(name, type)
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,142 @@
+"""The promises for symv and hemv: BLAS semantics, nothing lost, copies of one triangle never stale."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import harness
+from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
+from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
+from setting import FORCED, HOST, Setting, labelled, report_errors, told, verdict_errors
+
+TRANSFERS = "transfers cost more than they save"
+STARTUP = "device start-up not yet earned"
+
+
+def symv_modes(s: Setting) -> dict[str, dict[str, str]]:
+    return {"forced": FORCED} if s.sanitizer else {"natural": {}, "forced": FORCED}
+
+
+def symv_semantics(s: Setting) -> list[str]:
+    """Either triangle and no byte of the other, any increments, beta = 0 with NaN in y, in every interface."""
+    errors = []
+    for provider in s.providers:
+        for mode, settings in symv_modes(s).items():
+            run = s.run("symv", "semantics", provider=provider, settings=settings)
+            found = verdict_errors(run) if mode == "forced" or provider == "reference" else []
+            if mode == "forced":
+                found += report_errors(run, routed=True)
+            errors += labelled(f"{provider} {mode}", found)
+            print(f"{provider} {mode}: {told(run)}")
+    return errors
+
+
+def symv_stays(s: Setting) -> list[str]:
+    """What is computed by the library underneath for a good reason is computed as without blaslift."""
+    errors = []
+    cases = {"nothing": {NOTHING_TO_MULTIPLY}, "overlap": {OVERLAP}, "invalid": {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY}}
+    for provider in s.providers:
+        for what, stayed in cases.items():
+            plain = s.run("symv", what, provider=provider, preload=False)
+            if what == "invalid" and "refused 0 of" in plain.stdout:
+                errors.append(f"{provider}: the library refuses nothing")
+            for mode, settings in symv_modes(s).items():
+                run = s.run("symv", what, provider=provider, settings=settings)
+                found = report_errors(run, routed=False, stayed=stayed if mode == "forced" else None)
+                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
+                    found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r}")
+                if provider == "reference":
+                    found += verdict_errors(run)
+                errors += labelled(f"{provider} {what} {mode}", found)
+            print(f"{provider} {what}: {told(plain)}")
+    return errors
+
+
+def symv_faults_at_every_k(s: Setting) -> list[str]:
+    """Each operation of two products fails in turn; y is right every time."""
+    errors = []
+    for precision in "z" if s.sanitizer else "sdcz":
+        routine = precision + ("symv" if precision in "sd" else "hemv")
+        for copies in ("off", "always"):
+            settings = FORCED | {"BLASLIFT_RESIDENCY": copies, "BLASLIFT_MEMORY": "1M"}
+            run = s.run("symv", "faults", precision, settings=settings, library=s.fault_library, timeout=200)
+            faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
+            found = [error for error in verdict_errors(run) if "stderr" not in error]
+            if len(run.reports) != len(faults):
+                found.append(f"{len(run.reports)} reports from {len(faults)} children")
+            struck = 0
+            for fault, report in zip(faults, run.reports):
+                account = harness.accounts([report])[routine]
+                found += labelled(fault, harness.bookkeeping_errors({routine: account}, forced=False))
+                if account.calls != 2 or not set(account.stayed) <= {FAILED, NO_ROOM, NO_DEVICE}:
+                    found.append(f"{fault}: {account}")
+                whole = fault == "0" and account.routed == 2 and account.bytes_out == 2 * 40 * ELEMENT[precision]
+                if (fault == "0" and not whole) or (fault == "never" and account.stayed[NO_DEVICE] != 2):
+                    found.append(f"{fault}: {account}")
+                if "lost" in fault and copies == "off" and not account.stayed:
+                    found.append(f"{fault}: nothing failed")
+                struck += bool(account.stayed)
+            if struck < 0.4 * len(faults):
+                found.append(f"only {struck} of {len(faults)} faults struck")
+            print(f"{routine}, copies {copies}: {len(faults)} children, {struck} struck")
+            errors += labelled(f"{routine}, copies {copies}", found)
+    return errors
+
+
+def symv_copies(s: Setting) -> list[str]:
+    """The triangle moves once, and again where it has been written: to the last byte."""
+    if s.run("symv", "reuse", "2", "0", settings=FORCED).reports[0]["residency"] != "on":
+        raise harness.Skip("copies cannot be kept on this machine")
+    errors = []
+    edge, panel, element = 512, 64, 8
+    # Blocks of 64 columns, each down to the diagonal's end.
+    triangle = element * sum((first + panel) * panel for first in range(0, edge, panel))
+    page = element * 320  # column 300, to the end of the diagonal's block
+    for calls, writes in ((1, 0), (5, 0), (5, 1), (6, 3)):
+        run = s.run("symv", "reuse", str(calls), str(writes), settings=FORCED)
+        found = verdict_errors(run) + report_errors(run, routed=True)
+        counters = run.reports[0]["routines"]["dsymv"]
+        expected = {
+            "bytes_in": triangle + writes * page + calls * edge * element,
+            "bytes_out": calls * edge * element,
+            "bytes_spared": (calls - 1) * triangle - writes * page,
+        }
+        found += [f"{name} {counters[name]}, not {bytes}" for name, bytes in expected.items() if counters[name] != bytes]
+        errors += labelled(f"{calls} calls, {writes} after writes", found)
+        print(f"{calls} calls, {writes} after writes: {counters}")
+    for copies in ("auto", "always"):
+        run = s.run("symv", "triangles", settings=FORCED | {"BLASLIFT_RESIDENCY": copies})
+        found = verdict_errors(run) + report_errors(run, routed=True)
+        if not run.reports[0]["routines"]["dsymv"]["bytes_spared"]:
+            found.append("no copy was used")
+        errors += labelled(f"triangles, copies {copies}", found)
+    return errors + symv_rents(s, triangle, edge * element)
+
+
+# A bus so slow that a copy has to save many calls' time.
+RELUCTANT = "latency_seconds 1e-9\nstartup_seconds 1e-3\npass_rate 1e15\nin_rate 5e8\nout_rate 1e15\n"
+
+
+def symv_rents(s: Setting, triangle: int, vector: int) -> list[str]:
+    """Not forced: the CPU computes until a copy would have saved what it costs, then the triangle moves once."""
+    with tempfile.TemporaryDirectory(prefix="blaslift-profiles-") as folder:
+        profile = Path(folder, "reluctant.profile")
+        profile.write_text(RELUCTANT)
+        settings = HOST | {"BLASLIFT_PROFILE": str(profile)}
+        few = s.run("symv", "reuse", "2", "0", settings=settings)
+        run = s.run("symv", "reuse", "600", "0", settings=settings)
+        off = s.run("symv", "reuse", "600", "0", settings=settings | {"BLASLIFT_RESIDENCY": "off"})
+    errors = labelled("few calls", verdict_errors(few) + report_errors(few, routed=False))
+    errors += labelled("without copies", verdict_errors(off) + report_errors(off, routed=False))
+    found = verdict_errors(run) + report_errors(run, routed=None)
+    counters = run.reports[0]["routines"]["dsymv"]
+    print(f"rented: {counters}")
+    if not counters["routed"] or not counters["stayed"].get(TRANSFERS) or not counters["stayed"].get(STARTUP):
+        found.append(f"{counters}")
+    if counters["bytes_in"] != triangle + counters["routed"] * vector:
+        found.append(f"{counters['bytes_in']} bytes in: not the triangle once and x in every call")
+    return errors + labelled("many calls", found)
+
+
+PROMISES = (symv_semantics, symv_stays, symv_faults_at_every_k, symv_copies)
