@@ -1,0 +1,63 @@
+// A blocked QR in LAPACK's format as a list of steps, as data: it can be printed, checked and executed.
+//
+// A block of columns is factored by halves down to panels: the left half, its reflectors on the right half, the right
+// half, and the triangular factor of both together (Elmroth and Gustavson, 2000), so that what is done to the columns
+// on the right are products with a long k.  Those that the next block consists of come first: its panels can be
+// factored while the others follow, in a stream of their own.  For that there are two sets of V and T.
+//
+// The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
+// writes.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+enum class QrStepKind : std::uint8_t {
+  upload,   ///< columns of A
+  panel,    ///< Lane::panel: columns are factored
+  update,   ///< Q^H of `cols` columns' reflectors, on other columns
+  join,     ///< T of columns and those next to them: T12 = -T1 (V1^H V2) T2
+  download  ///< columns of A, and their tau, into memory that is not the caller's
+};
+
+struct QrStep {
+  QrStepKind kind;
+  index col, cols;
+  index to = 0, to_cols = 0;  ///< update: the other columns; join: the ones on the right
+  std::int8_t stream = 0;
+  friend bool operator==(const QrStep&, const QrStep&) = default;
+};
+
+struct QrPlan {
+  index m = 0, n = 0;
+  index block = 0;  ///< columns; a block's V and T are in set number (col / block) % 2
+  index panel = 0;  ///< columns at most
+  std::vector<QrStep> steps{};
+  /// By step: the earlier ones that must have ended before it; none that another one of these comes after.
+  std::vector<std::vector<std::int32_t>> after{};
+
+  index factored() const { return m < n ? m : n; }
+  index first_of(index col) const { return col / block * block; }
+  int set_of(index col) const { return static_cast<int>(col / block % 2); }
+
+  // Device memory, in parts: A, m x n; tau; V, two of m x block; T, two of block x block; W, two of block x n for
+  // products in between.
+  std::size_t bytes(std::size_t element) const;
+};
+
+/// For an m x n matrix, both at least 1.
+/// @param panel  at most most_panel_columns, and at most `block`
+QrPlan plan_qr(index m, index n, index block, index panel);
+
+/// Proves that the steps, in the order of the list, leave a QR: every column gets every block of reflectors before it
+/// exactly once and in order, from V and T that are there and not overwritten, is factored with what it has got by
+/// then, and comes back once, when it is final.  Returns the first fault, or an empty string.
+std::string check(const QrPlan& plan);
+
+/// One line a step.
+std::string to_string(const QrPlan& plan);
+
+}  // namespace blaslift

@@ -1,0 +1,162 @@
+// Plans of blocked QR: that check() passes them in every order that `after` allows, and nothing else.
+#include "impl/qr_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tests/unit/random.hpp"
+
+namespace blaslift {
+namespace {
+
+struct Shape {
+  index m, n, block, panel;
+};
+constexpr Shape shapes[] = {{1, 1, 1, 1},    {9, 1, 4, 2},    {1, 9, 4, 2},    {8, 8, 4, 4},
+                            {30, 20, 8, 2},  {20, 30, 8, 2},  {25, 25, 8, 3},  {40, 17, 6, 6},
+                            {17, 40, 16, 4}, {50, 13, 13, 4}, {24, 24, 24, 1}, {12, 40, 5, 2}};
+
+QrPlan plan_of(const Shape& s) { return plan_qr(s.m, s.n, s.block, s.panel); }
+
+/// The plan's steps in another order.
+QrPlan reordered(const QrPlan& plan, const std::vector<std::size_t>& order) {
+  QrPlan other = plan;
+  for (std::size_t i = 0; i < order.size(); ++i) other.steps[i] = plan.steps[order[i]];
+  other.after.assign(order.size(), {});
+  return other;
+}
+
+TEST(QrPlan, ComputesAQr) {
+  for (const Shape& s : shapes) EXPECT_EQ(check(plan_of(s)), "") << to_string(plan_of(s));
+  EXPECT_EQ(check(plan_qr(5000, 3000, 512, 64)), "");
+}
+
+TEST(QrPlan, IsPrinted) {
+  EXPECT_EQ(to_string(plan_qr(9, 7, 4, 2)),
+            "geqrf m=9 n=7 in blocks of 4, panels of 2\n"
+            "0: upload [0, 4)\n"
+            "1: upload [4, 7)\n"
+            "2: panel [0, 2) after 0\n"
+            "3: update [0, 2) on [2, 4) after 2\n"
+            "4: panel [2, 4) after 3\n"
+            "5: join [0, 2) with [2, 4) after 4\n"
+            "6: update [0, 4) on [4, 7) after 5 1\n"
+            "7: download [0, 4) after 4\n"
+            "8: panel [4, 6) after 6\n"
+            "9: update [4, 6) on [6, 7) after 8\n"
+            "10: panel [6, 7) after 9\n"
+            "11: download [4, 7) after 10\n");
+}
+
+TEST(QrPlan, TheNextBlockDoesNotWaitForTheOthers) {
+  const QrPlan plan = plan_qr(40, 40, 8, 8);
+  const auto is = [](QrStepKind kind, index col) {
+    return [=](const QrStep& s) { return s.kind == kind && s.col == col; };
+  };
+  const auto panel = std::find_if(plan.steps.begin(), plan.steps.end(), is(QrStepKind::panel, 8)) - plan.steps.begin();
+  std::vector<std::int32_t> open = plan.after[static_cast<std::size_t>(panel)];
+  while (!open.empty()) {
+    const auto i = static_cast<std::size_t>(open.back());
+    open.pop_back();
+    EXPECT_EQ(plan.steps[i].stream, 0);
+    open.insert(open.end(), plan.after[i].begin(), plan.after[i].end());
+  }
+}
+
+TEST(QrPlan, HoldsInEveryOrderThatIsAllowed) {
+  Random random(5);
+  for (const Shape& s : shapes) {
+    const QrPlan plan = plan_of(s);
+    for (int trial = 0; trial < 30; ++trial) {
+      std::vector<std::size_t> order;
+      std::vector<bool> done(plan.steps.size());
+      while (order.size() < plan.steps.size()) {
+        std::vector<std::size_t> ready;
+        for (std::size_t i = 0; i < plan.steps.size(); ++i)
+          if (!done[i] && std::all_of(plan.after[i].begin(), plan.after[i].end(),
+                                      [&](std::int32_t e) { return done[static_cast<std::size_t>(e)]; }))
+            ready.push_back(i);
+        order.push_back(random.coin() ? ready.back() : ready[random.below(ready.size())]);
+        done[order.back()] = true;
+      }
+      ASSERT_EQ(check(reordered(plan, order)), "") << to_string(reordered(plan, order));
+    }
+  }
+}
+
+TEST(QrPlan, EveryWaitIsNeeded) {
+  for (const Shape& s : shapes) {
+    const QrPlan plan = plan_of(s);
+    for (std::size_t i = 0; i < plan.steps.size(); ++i)
+      for (const std::int32_t without : plan.after[i]) {
+        // All that the step waits for but for this one, the step, then the rest.
+        std::vector<bool> needed(plan.steps.size());
+        for (const std::int32_t e : plan.after[i]) needed[static_cast<std::size_t>(e)] = e != without;
+        for (std::size_t e = i; e-- > 0;)
+          if (needed[e])
+            for (const std::int32_t b : plan.after[e]) needed[static_cast<std::size_t>(b)] = true;
+        std::vector<std::size_t> order, rest;
+        for (std::size_t e = 0; e < plan.steps.size(); ++e)
+          if (e != i) (needed[e] ? order : rest).push_back(e);
+        order.push_back(i);
+        order.insert(order.end(), rest.begin(), rest.end());
+        ASSERT_NE(check(reordered(plan, order)), "") << i << " need not wait for " << without << "\n"
+                                                     << to_string(plan);
+      }
+  }
+}
+
+TEST(QrPlan, StepsThatShareColumnsOfWAreInOrder) {
+  for (const Shape& s : shapes) {
+    const QrPlan plan = plan_of(s);
+    const std::size_t count = plan.steps.size();
+    std::vector<std::vector<bool>> before(count, std::vector<bool>(count));
+    const auto uses = [&](std::size_t i) {
+      return plan.steps[i].kind == QrStepKind::update || plan.steps[i].kind == QrStepKind::join;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+      for (const std::int32_t e : plan.after[i]) {
+        before[i][static_cast<std::size_t>(e)] = true;
+        for (std::size_t x = 0; x < count; ++x)
+          if (before[static_cast<std::size_t>(e)][x]) before[i][x] = true;
+      }
+      for (std::size_t e = 0; uses(i) && e < i; ++e) {
+        const QrStep &x = plan.steps[e], &y = plan.steps[i];
+        if (uses(e) && x.to < y.to + y.to_cols && y.to < x.to + x.to_cols) {
+          ASSERT_TRUE(before[i][e]) << e << " " << i << "\n" << to_string(plan);
+        }
+      }
+    }
+  }
+}
+
+TEST(QrPlan, CheckCatchesEveryMutation) {
+  for (const Shape& s : shapes) {
+    const QrPlan good = plan_of(s);
+    for (std::size_t i = 0; i < good.steps.size(); ++i) {
+      const auto caught = [&](const QrPlan& bad) { ASSERT_NE(check(bad), "") << i << "\n" << to_string(bad); };
+      QrPlan bad = good;
+      bad.steps.erase(bad.steps.begin() + static_cast<std::ptrdiff_t>(i));
+      bad.after.pop_back();
+      // Without an update of which nothing comes, say, there is always something left undone.
+      caught(bad);
+      bad = good;
+      bad.steps.insert(bad.steps.begin() + static_cast<std::ptrdiff_t>(i), good.steps[i]);
+      bad.after.emplace_back();
+      if (good.steps[i].kind != QrStepKind::join) caught(bad);  // twice the same T
+      const bool others = good.steps[i].to_cols > 0;
+      for (index QrStep::*field : {&QrStep::col, &QrStep::cols, &QrStep::to, &QrStep::to_cols})
+        for (const index by : {-1, 1}) {
+          if (!others && (field == &QrStep::to || field == &QrStep::to_cols)) continue;
+          bad = good;
+          bad.steps[i].*field += by;
+          caught(bad);
+        }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace blaslift
