@@ -6,7 +6,8 @@
 Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (matrices whose columns are not
 aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are beside
 d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run again, it goes on
-where it stopped; symv.jsonl has the records, symv.md the tables.
+where it stopped; symv.jsonl has the records, symv.md the tables, and bench/plot_symv.py draws the curves.  All curves
+take two runs of the default budget on an H100.
 """
 
 from __future__ import annotations
@@ -25,11 +26,17 @@ W_SHARE = 0.45
 SIZES = [n + d for n in CENTRES for d in (-1, 0, 1)]
 WAYS = ("strips", "parts", "tickets", "cublas", "cublas_atomics")
 CACHE_BYTES, SLOW_RATE, START_SECONDS = 150e6, 5e11, 1.5
+BATCH = 15
+"""Sizes of a curve that one process measures: starting one takes longer than measuring a size."""
+CURVE_SECONDS = 0.03
+"""Of each way at each size, at least eleven rounds."""
 
 
 def blockings(precision: str) -> list[str]:
     """U x Tx x Ty x H: the kernels that there are (kernels/symv.hpp), with low and high chunks."""
-    kernels = ["64x32x8", "32x64x4"] if precision in "zw" else ["128x32x8", "64x32x8", "32x64x2"]
+    kernels = ["64x32x8", "32x64x4", "32x32x4"]
+    if precision not in "zw":
+        kernels = ["128x32x8", "64x64x4", "64x32x8", "64x32x4", "32x64x2", "32x32x4"]
     return [f"{kernel}x{H}" for kernel in kernels for H in (256, 512, 1024)]
 
 
@@ -43,6 +50,28 @@ def measurement(program: Path, key: str, precision: str, uplo: str, n: int, *opt
     return Measurement(key, seconds, lambda limit: run(command, {}, limit)[0])
 
 
+def batch(program: Path, precision: str, uplo: str, sizes: list[int]) -> Measurement:
+    """Some sizes of a curve: a record with one for each."""
+    command = [str(program), "--precision", precision, "--uplo", uplo, "--sizes", ",".join(map(str, sizes)), "--seconds",
+               str(CURVE_SECONDS)]
+    seconds = START_SECONDS
+    for n in sizes:
+        triangle = n * n * ELEMENT[precision] / 2
+        rounds = max(CURVE_SECONDS * 4, 11 * 4 * max(2e-4, triangle / 2e12))
+        seconds += rounds + max(CACHE_BYTES * 5, 2 * triangle) / 1e12 + 0.15
+    key = f"curve/{precision}/{uplo}/{sizes[0]}..{sizes[-1]}"
+    return Measurement(key, seconds, lambda limit: {"sizes": run(command, {}, limit)})
+
+
+def curve(store: Store, precision: str, uplo: str) -> dict[int, dict]:
+    """The records by size, of all batches that there are."""
+    found = {}
+    for key in store.records:
+        if key.startswith(f"curve/{precision}/{uplo}/") and (record := store.get(key)):
+            found |= {x["n"]: x for x in record["sizes"]}
+    return dict(sorted(found.items()))
+
+
 def measurements(arguments: argparse.Namespace) -> list[Measurement]:
     program = arguments.build.resolve() / "bin/symv_time"
     chosen, found = arguments.only.split(","), []
@@ -54,8 +83,8 @@ def measurements(arguments: argparse.Namespace) -> list[Measurement]:
 
     for p in arguments.precisions:
         for uplo in "LU":
-            for n in SIZES:
-                add("curve", p, uplo, n)
+            if "curve" in chosen:
+                found += [batch(program, p, uplo, SIZES[i:i + BATCH]) for i in range(0, len(SIZES), BATCH)]
             for n in (1000, 4097):
                 add("bits", p, uplo, n, "--repeat", "10000")
             for n in (2048, 8192, 16384):
@@ -77,12 +106,14 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
         if before != (before := f"## {part}, {p}, {uplo}"):
             head = ["n", "blocking", *WAYS, "right"] if part != "bits" else ["n", *WAYS[:3], "right"]
             lines += ["", before, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
-        if part == "bits":
-            cells = [str(record[way]["other_bits"]) if way in record else "" for way in WAYS[:3]]
-        else:
-            rates = [f"{record[way]['GB/s']:.0f}" if way in record else "" for way in WAYS]
-            cells = [record["blocking"], *rates]
-        lines.append("| " + " | ".join([" ".join(which), *cells, "yes" if record["right"] else "NO"]) + " |")
+        for point in record.get("sizes", [record]):
+            if part == "bits":
+                cells = [str(point[way]["other_bits"]) if way in point else "" for way in WAYS[:3]]
+            else:
+                rates = [f"{point[way]['GB/s']:.0f}" if way in point else "" for way in WAYS]
+                cells = [point["blocking"], *rates]
+            name = str(point["n"]) if "sizes" in record else " ".join(which)
+            lines.append("| " + " | ".join([name, *cells, "yes" if point["right"] else "NO"]) + " |")
     lines += beside_d(store)
     wrong = [key for key, record in store.records.items() if "failed" in record]
     return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
@@ -91,14 +122,14 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
 def beside_d(store: Store) -> list[str]:
     """W's elements a second beside D's where both have been measured, each by the faster of our ways."""
 
-    def rate(p: str, uplo: str, n: int) -> float:
-        record = store.get(f"curve/{p}/{uplo}/{n}") or {}
+    def rate(record: dict) -> float:
         return max((record[way]["elements/s"] for way in WAYS[:3] if way in record), default=0.0)
 
     lines: list[str] = []
     for uplo in "LU":
+        ws, ds = curve(store, "w", uplo), curve(store, "d", uplo)
         for n in SIZES:
-            w, d = rate("w", uplo, n), rate("d", uplo, n)
+            w, d = rate(ws.get(n, {})), rate(ds.get(n, {}))
             if w and d:
                 enough = "yes" if w >= W_SHARE * d else "NO"
                 lines.append(f"| {uplo} | {n} | {w / 1e9:.1f} | {d / 1e9:.1f} | {w / d:.0%} | {enough} |")
@@ -116,7 +147,7 @@ def main() -> None:
     parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
     parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
     parser.add_argument("--precisions", default="dszcw", help='some of "sdczw", in this order')
-    parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
+    parser.add_argument("--budget", type=float, default=270, metavar="SECONDS", help="default: %(default).0f")
     parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
     arguments = parser.parse_args()
     if unknown := set(arguments.only.split(",")) - set(PARTS):

@@ -2,7 +2,7 @@
 // is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
 //
 //   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS] [--inc INC]
-//             [--blocking UxTxTyxH|auto] [--seconds SECONDS] [--repeat RUNS]
+//             [--blocking UxTxTyxH|auto] [--blockings UxTxTyxH[:tickets],...|all] [--seconds SECONDS] [--repeat RUNS]
 //
 // For each size a line of JSON: "ours" (the blocking that the rules or --blocking give; strips, parts, tickets) and
 // cuBLAS's, each the median seconds of one call, bytes and elements a second, the triangle counted once.  Operands
@@ -10,11 +10,12 @@
 // cuBLAS's result relative to the largest element of it.  Pairs of doubles, w, cuBLAS does not know: there "error" is
 // of some rows, compared with sums on the host.
 //
+// With --blockings a line for each of them (all: every kernel, with all heights of chunks that make sense, and strips,
+// as 0x0x0x0, up to n = 4,096), the fastest first, beside cuBLAS; all in turns, with medians and minima of some rounds
+// that take --seconds together.
+//
 // With --repeat every way is run so many times beside a stream that keeps writing memory; "other_bits" counts the
 // results that differ from the first.  Status 1: some do, or parts and tickets, or an error is too large.
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -27,54 +28,26 @@
 #include <string>
 #include <vector>
 
+#include "bench/cuda.hpp"
 #include "bench/product.hpp"
 #include "kernels/cuda/symv.hpp"
 #include "kernels/symv.hpp"
 
 namespace {
 
+using bench::check, bench::Memory, bench::Stream;
 using blaslift::DoubleDouble, blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvPrecision, blaslift::SymvWay,
     blaslift::Uplo;
 
 using Index = blaslift::index;
 
-void check(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
-void check(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
-}
-
 struct Arguments {
-  std::string precisions = "d", sizes = "1024,4096,16384", blocking = "auto";
+  std::string precisions = "d", sizes = "1024,4096,16384", blocking = "auto", blockings;
   Uplo uplo = Uplo::lower;
   bool hermitian = true;
   Index gap = 0, inc = 1;
   double seconds = 0.3;
   int repeat = 0;
-};
-
-class Memory {
- public:
-  explicit Memory(std::size_t bytes) { check(cudaMalloc(&at_, std::max<std::size_t>(bytes, 1))); }
-  ~Memory() { cudaFree(at_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  template <class T>
-  T* as() const {
-    return static_cast<T*>(at_);
-  }
-
- private:
-  void* at_ = nullptr;
-};
-
-struct Stream {
-  cudaStream_t get = nullptr;
-  Stream() { check(cudaStreamCreateWithFlags(&get, cudaStreamNonBlocking)); }
-  ~Stream() { cudaStreamDestroy(get); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
 };
 
 struct Event {
@@ -91,7 +64,7 @@ struct Cublas {
   Cublas(cudaStream_t stream, cublasAtomicsMode_t atomics) {
     check(cublasCreate(&get));
     check(cublasSetStream(get, stream));
-    check(cublasSetWorkspace(get, workspace.as<void>(), workspace_bytes));
+    check(cublasSetWorkspace(get, workspace.as(), workspace_bytes));
     check(cublasSetAtomicsMode(get, atomics));
   }
   ~Cublas() { cublasDestroy(get); }
@@ -144,13 +117,44 @@ cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Inde
   return (hermitian ? cublasZhemv_64 : cublasZsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
 
-SymvBlocking blocking_of(const Arguments& arguments, SymvPrecision precision, Index n) {
-  if (arguments.blocking == "auto") return blaslift::symv_blocking(precision, arguments.uplo, n);
+SymvBlocking blocking_of(const std::string& text, SymvPrecision precision) {
   SymvBlocking b;
-  if (std::sscanf(arguments.blocking.c_str(), "%dx%dx%dx%d", &b.U, &b.Tx, &b.Ty, &b.H) != 4 ||
-      !blaslift::symv_fits(b, precision))
-    throw std::runtime_error("no such blocking: " + arguments.blocking);
+  if (std::sscanf(text.c_str(), "%dx%dx%dx%d", &b.U, &b.Tx, &b.Ty, &b.H) != 4 || !blaslift::symv_fits(b, precision))
+    throw std::runtime_error("no such blocking: " + text);
   return b;
+}
+std::string text_of(const SymvBlocking& b) {
+  return std::to_string(b.U) + "x" + std::to_string(b.Tx) + "x" + std::to_string(b.Ty) + "x" + std::to_string(b.H);
+}
+
+/// Ours one way, or cuBLAS.
+struct Candidate {
+  SymvBlocking blocking;
+  int way;
+  std::vector<double> times{};
+};
+
+std::vector<Candidate> candidates_of(const Arguments& arguments, SymvPrecision precision, Index n) {
+  std::vector<Candidate> found;
+  if (arguments.blockings != "all") {
+    for (std::size_t at = 0; at < arguments.blockings.size();) {
+      const std::size_t end = std::min(arguments.blockings.find(',', at), arguments.blockings.size());
+      const std::string text = arguments.blockings.substr(at, end - at);
+      found.push_back({blocking_of(text, precision), text.find(":tickets") != text.npos});
+      at = end + 1;
+    }
+    return found;
+  }
+  if (n <= 4096) found.push_back({{}, 0});
+  const auto add = [&](SymvBlocking b) {
+    for (b.H = n < 12288 ? 32 : 128; b.H <= 1024 && b.H <= std::max<Index>(n / 8, 64); b.H *= 2)
+      if (blaslift::symv_fits(b, precision)) found.push_back({b, 0});
+  };
+  if (element_size(precision) == 16)
+    for (const SymvBlocking& b : blaslift::symv_blockings_16) add(b);
+  else
+    for (const SymvBlocking& b : blaslift::symv_blockings) add(b);
+  return found;
 }
 
 /// T as cuBLAS has it, where it does.
@@ -166,26 +170,28 @@ class Problem {
       : arguments_(arguments),
         n_(n),
         lda_(n + arguments.gap),
-        blocking_(blocking_of(arguments, precision, n)),
+        blocking_(arguments.blocking == "auto" ? blaslift::symv_blocking(precision, arguments.uplo, n)
+                                               : blocking_of(arguments.blocking, precision)),
+        candidates_(candidates_of(arguments, precision, n)),
         sets_(static_cast<int>(std::clamp<double>(std::ceil(cache_bytes() * 2.5 / triangle_bytes()), 1, 256))),
         A_(static_cast<std::size_t>(sets_ * lda_ * n) * sizeof(T)),
         x_(vector_bytes()),
         y_(vector_bytes() * ways),
-        workspace_(std::max(blaslift::symv_workspace(ours(0, SymvWay::parts)),
-                            blaslift::symv_workspace(ours(0, SymvWay::tickets)))) {
+        workspace_(most_workspace()) {
     reset(A_, sets_ * lda_ * n, 1);
     reset(x_, n * arguments.inc, 2);
   }
 
   bool run() {
+    if (!candidates_.empty()) return sweep();
     const bool strips = blocking_.U == 0;
     const char* const names[ways] = {strips ? "strips" : "parts", "tickets", "cublas", "cublas_atomics"};
     std::printf(
         "{\"precision\": \"%c\", \"uplo\": \"%c\", \"hermitian\": %s, \"n\": %lld, \"lda\": %lld, "
-        "\"inc\": %lld, \"sets\": %d, \"blocking\": \"%dx%dx%dx%d\"",
+        "\"inc\": %lld, \"sets\": %d, \"blocking\": \"%s\"",
         letter(precision), static_cast<char>(arguments_.uplo), complex && arguments_.hermitian ? "true" : "false",
         static_cast<long long>(n_), static_cast<long long>(lda_), static_cast<long long>(arguments_.inc), sets_,
-        blocking_.U, blocking_.Tx, blocking_.Ty, blocking_.H);
+        text_of(blocking_).c_str());
     bool right = compare();
     if (arguments_.repeat > 0)
       right = repeat(names) && right;
@@ -234,7 +240,7 @@ class Problem {
   void start(int way, int set) {
     if (way < 2) {
       Symv p = ours(set, way == 0 ? SymvWay::parts : SymvWay::tickets);
-      p.workspace = workspace_.as<void>();
+      p.workspace = workspace_.as();
       check(blaslift::symv(p, stream_.get));
     } else if constexpr (!pairs) {
       check(cublas((way == 2 ? plain_ : atomics_).get, complex && arguments_.hermitian,
@@ -319,27 +325,42 @@ class Problem {
       check(cudaMemcpyAsync(y(way), y(0), vector_bytes(), cudaMemcpyDeviceToDevice, stream_.get));
   }
 
+  std::size_t most_workspace() {
+    std::size_t most = 0;
+    const auto look = [&] {
+      for (const SymvWay way : {SymvWay::parts, SymvWay::tickets})
+        most = std::max(most, blaslift::symv_workspace(ours(0, way)));
+    };
+    look();
+    for (const Candidate& c : candidates_) {
+      blocking_ = c.blocking;
+      look();
+    }
+    return most;
+  }
+
+  /// Of one call.  Several at a time where one is short: what starting costs hides behind the one before, as in a
+  /// program.
+  double seconds(int way) {
+    const int calls = calls_at_once();
+    check(cudaEventRecord(begin_.get, stream_.get));
+    for (int c = 0; c < calls; ++c) start(way, set_ = (set_ + 1) % sets_);
+    check(cudaEventRecord(end_.get, stream_.get));
+    check(cudaEventSynchronize(end_.get));
+    float ms = 0;
+    check(cudaEventElapsedTime(&ms, begin_.get, end_.get));
+    return ms * 1e-3 / calls;
+  }
+  int calls_at_once() const { return std::clamp(static_cast<int>(2e-4 / (triangle_bytes() / 2e12)), 1, 50); }
+
   void time(const char* const (&names)[ways]) {
     std::vector<double> times[ways];
-    const Event begin, end;
-    int set = 0;
-    const auto seconds = [&](int way, int calls) {
-      check(cudaEventRecord(begin.get, stream_.get));
-      for (int c = 0; c < calls; ++c) start(way, set = (set + 1) % sets_);
-      check(cudaEventRecord(end.get, stream_.get));
-      check(cudaEventSynchronize(end.get));
-      float ms = 0;
-      check(cudaEventElapsedTime(&ms, begin.get, end.get));
-      return ms * 1e-3 / calls;
-    };
-    // Several calls at a time where one is short: what starting costs hides behind the one before, as in a program.
-    const int calls = std::clamp(static_cast<int>(2e-4 / (triangle_bytes() / 2e12)), 1, 50);
     double all = 0;
     for (int round = -2; round < 9 || (round < 200 && all < arguments_.seconds * ways); ++round)
       for (int way = 0; way < ways; ++way) {
         if (!is_there(way)) continue;
-        const double each = seconds(way, calls);
-        all += each * calls;
+        const double each = seconds(way);
+        all += each * calls_at_once();
         if (round >= 0) times[way].push_back(each);
       }
     for (int way = 0; way < ways; ++way) {
@@ -349,6 +370,60 @@ class Problem {
       std::printf(", \"%s\": {\"seconds\": %.4g, \"GB/s\": %.5g, \"elements/s\": %.5g}", names[way], median, rate / 1e9,
                   rate / sizeof(T));
     }
+  }
+
+  bool sweep() {
+    std::vector<R> expected;
+    if constexpr (!pairs) {
+      for (const int way : {2, 3}) candidates_.push_back({{}, way});
+      reset_y();
+      start(2, 0);
+      expected = result(2);
+    }
+    bool right = true;
+    for (Candidate& c : candidates_) {
+      if (c.way >= 2) continue;
+      blocking_ = c.blocking;
+      reset_y();
+      start(c.way, 0);
+      const std::vector<R> found = result(c.way);
+      double error = 0, most = 0;
+      if constexpr (pairs) {
+        error = error_of_rows(found);
+        most = static_cast<double>(n_) * 0x1p-102;
+      } else {
+        error = largest_difference(expected, found);
+        most = static_cast<double>(n_) * std::numeric_limits<R>::epsilon();
+      }
+      if (error <= most) continue;
+      std::printf("{\"n\": %lld, \"wrong\": \"%s\", \"way\": %d, \"error\": %.3g}\n", static_cast<long long>(n_),
+                  text_of(c.blocking).c_str(), c.way, std::isfinite(error) ? error : 1e99);
+      right = false;
+    }
+    double all = 0;
+    for (int round = -1; round < 5 || (round < 100 && all < arguments_.seconds); ++round)
+      for (Candidate& c : candidates_) {
+        blocking_ = c.blocking;
+        const double each = seconds(c.way);
+        all += each * calls_at_once();
+        if (round >= 0) c.times.push_back(each);
+      }
+    const auto median = [](const Candidate& c) { return bench::median(c.times); };
+    std::sort(candidates_.begin(), candidates_.end(),
+              [&](const Candidate& a, const Candidate& b) { return median(a) < median(b); });
+    for (const Candidate& c : candidates_) {
+      const char* const names[ways] = {c.blocking.U == 0 ? "strips" : "parts", "tickets", "cublas", "cublas_atomics"};
+      const double least = *std::min_element(c.times.begin(), c.times.end());
+      std::printf(
+          "{\"precision\": \"%c\", \"uplo\": \"%c\", \"n\": %lld, \"lda\": %lld, \"way\": \"%s\", \"blocking\": "
+          "\"%s\", "
+          "\"us\": %.2f, \"us_min\": %.2f, \"GB/s\": %.0f}\n",
+          letter(precision), static_cast<char>(arguments_.uplo), static_cast<long long>(n_),
+          static_cast<long long>(lda_), names[c.way], c.way < 2 ? text_of(c.blocking).c_str() : "", median(c) * 1e6,
+          least * 1e6, triangle_bytes() / median(c) / 1e9);
+    }
+    std::fflush(stdout);
+    return right;
   }
 
   bool repeat(const char* const (&names)[ways]) {
@@ -380,9 +455,12 @@ class Problem {
 
   const Arguments& arguments_;
   const Index n_, lda_;
-  const SymvBlocking blocking_;
+  SymvBlocking blocking_;
+  std::vector<Candidate> candidates_;
   const int sets_;
+  int set_ = 0;
   Stream stream_;
+  const Event begin_, end_;
   const Memory A_, x_, y_;
   const Cublas plain_{stream_.get, CUBLAS_ATOMICS_NOT_ALLOWED}, atomics_{stream_.get, CUBLAS_ATOMICS_ALLOWED};
   const T alpha_ = real(1.25), beta_ = real(-0.5);
@@ -425,6 +503,8 @@ Arguments parse(int argc, char** argv) {
       a.inc = std::max(1l, std::atol(argv[i + 1]));
     else if (option == "--blocking")
       a.blocking = value;
+    else if (option == "--blockings")
+      a.blockings = value;
     else if (option == "--seconds")
       a.seconds = std::atof(argv[i + 1]);
     else if (option == "--repeat")

@@ -21,9 +21,12 @@
 // something to do at the same time.
 //
 // Without panels (small n): row i of the whole matrix, element by element from whichever triangle; columns in blocks of
-// 16, of which warp w adds blocks w, w + W, ... one element after the other; then the warps' sums, w ascending.
+// 16, of which warp w of share s adds blocks s W + w, (S + s) W + w, ... one element after the other; then the W warps'
+// sums, w ascending; then those of the S shares, s ascending.  S depends on n: a share is what one block of a cluster
+// takes, and where there are no clusters one block takes one after the other.
 #pragma once
 #include <cmath>
+#include <span>
 
 #include "kernels/double_double.hpp"
 #include "kernels/types.hpp"
@@ -33,8 +36,10 @@ namespace blaslift {
 // ---- the blockings
 
 /// Those that the device has kernels for, H apart: that may be any multiple of U and of R that symv_fits() accepts.
-inline constexpr SymvBlocking symv_blockings[] = {{128, 32, 8}, {64, 32, 8}, {32, 64, 2}};
-inline constexpr SymvBlocking symv_blockings_16[] = {{64, 32, 8}, {32, 64, 4}};  ///< of z and w: 16-byte elements
+inline constexpr SymvBlocking symv_blockings[] = {{128, 32, 8}, {64, 64, 4}, {64, 32, 8},
+                                                  {64, 32, 4},  {32, 64, 2}, {32, 32, 4}};
+/// Of z and w: 16-byte elements.
+inline constexpr SymvBlocking symv_blockings_16[] = {{64, 32, 8}, {32, 64, 4}, {32, 32, 4}};
 
 constexpr int symv_rows_a_step(const SymvBlocking& b, std::size_t element) {
   return b.Tx * static_cast<int>(16 / element);
@@ -55,16 +60,52 @@ constexpr bool symv_fits(const SymvBlocking& b, SymvPrecision precision) {
          static_cast<std::size_t>(b.H) * element <= most_chunk_bytes;
 }
 
-/// Rules of thumb: enough tiles to fill every multiprocessor several times, and panels as wide as that allows, since
-/// row parts cost 2 / U of the matrix's traffic.
-constexpr SymvBlocking symv_blocking(SymvPrecision precision, Uplo, index n) {
-  if (n <= 1024) return {};
-  const bool wide = element_size(precision) == 16;
-  SymvBlocking b = n < 3072            ? (wide ? symv_blockings_16[1] : symv_blockings[2])
-                   : n < 12288 || wide ? (wide ? symv_blockings_16[0] : symv_blockings[1])
-                                       : symv_blockings[0];
-  b.H = n < 8192 ? 256 : n < 24576 ? 512 : 1024;
-  return b;
+/// What is taken below some n.
+struct SymvRule {
+  index below;
+  SymvBlocking blocking;
+  SymvWay way = SymvWay::parts;
+
+  friend bool operator==(const SymvRule&, const SymvRule&) = default;
+};
+
+// By the bytes of an element: what `bench/symv_time --blockings all` found on an H100 to be within 2 % of the best; of
+// 16 bytes reasoned, not measured.  While one block of columns is all that a warp has, strips, which take one launch;
+// then tiles of which there are several times as many as blocks that the device can hold, and which, alone in the end,
+// take a few microseconds; and panels as wide as that allows, since row parts cost 2 / U of the matrix's traffic.
+inline constexpr index any_n = INT64_MAX;
+inline constexpr SymvRule symv_rules_4[] = {{1025, {}},
+                                            {1793, {32, 32, 4, 128}},
+                                            {5121, {64, 32, 8, 128}},
+                                            {20481, {128, 32, 8, 256}},
+                                            {any_n, {128, 32, 8, 512}}};
+inline constexpr SymvRule symv_rules_8[] = {{897, {}},
+                                            {1281, {32, 32, 4, 64}},
+                                            {1793, {32, 32, 4, 128}},
+                                            {7169, {64, 32, 8, 128}},
+                                            {20481, {128, 32, 8, 256}},
+                                            {any_n, {128, 32, 8, 512}}};
+inline constexpr SymvRule symv_rules_16[] = {
+    {769, {}}, {3072, {32, 32, 4, 64}}, {6144, {64, 32, 8, 128}}, {any_n, {64, 32, 8, 256}}};
+
+/// The built-in ones; `blaslift tune symv` finds a machine's own (impl/profile.hpp).
+constexpr std::span<const SymvRule> symv_rules(SymvPrecision precision, Uplo) {
+  const std::size_t element = element_size(precision);
+  if (element == 4) return symv_rules_4;
+  if (element == 8) return symv_rules_8;
+  return symv_rules_16;
+}
+
+/// The first that n is below, or else the last.
+/// @param rules  at least one, ascending
+constexpr const SymvRule& symv_rule(std::span<const SymvRule> rules, index n) {
+  for (const SymvRule& rule : rules)
+    if (n < rule.below) return rule;
+  return rules.back();
+}
+
+constexpr SymvBlocking symv_blocking(SymvPrecision precision, Uplo uplo, index n) {
+  return symv_rule(symv_rules(precision, uplo), n).blocking;
 }
 
 // ---- arithmetic, the same on either side
@@ -167,6 +208,13 @@ inline constexpr int chains = 8;
 
 inline constexpr int strip = 32, block = 16;  ///< small n: rows, and columns that a warp takes at a time
 BLASLIFT_BOTH constexpr int warps(std::size_t element) { return element > 8 ? 4 : 8; }
+inline constexpr int most_shares = 8;  ///< of a strip's columns: what any device takes for a cluster
+/// As many as let each warp have one block of columns, up to n = 1,024 where elements are not of 16 bytes.
+constexpr int shares(int n, std::size_t element) {
+  int count = 1;
+  while (count < most_shares && count * warps(element) * block < n) count *= 2;
+  return count;
+}
 
 struct Tile {
   int rank, panel, chunk;
@@ -183,6 +231,7 @@ struct Order {
   int n, U, H, R;
   bool upper;
   int panels, chunks;
+  int shares;  ///< without panels
 
   Order(const Symv& p)
       : n(static_cast<int>(p.n)),
@@ -191,7 +240,8 @@ struct Order {
         R(symv_rows_a_step(p.blocking, element_size(p.precision))),
         upper(p.uplo == Uplo::upper),
         panels(U == 0 ? 0 : n / U + (n % U != 0)),
-        chunks(U == 0 ? 0 : n / H + (n % H != 0)) {}
+        chunks(U == 0 ? 0 : n / H + (n % H != 0)),
+        shares(symv_order::shares(n, element_size(p.precision))) {}
 
   /// Panels whose diagonal is in the chunk that is the g-th by rank.
   BLASLIFT_BOTH int panels_of(int g) const {
@@ -208,29 +258,42 @@ struct Order {
 
   /// Tiles are numbered by rank, so that what one of them waits for has a lower number.
   BLASLIFT_BOTH Tile tile(int number) const {
-    int first = 0;  // rank
-    for (int g = 0;; ++g) {
-      const int across = panels_of(g), down = chunks - g;
-      if (number < across * down) {
-        Tile x{};
-        x.rank = first + number / down;
-        x.panel = panel_of(x.rank);
-        x.chunk = (upper ? 0 : g) + number % down;
-        const int top = x.chunk * H, diagonal = x.panel * U;
-        x.begin = upper || top > diagonal ? top : diagonal;
-        x.end = n - top < H ? n : top + H;
-        if (upper && x.end - diagonal > U) x.end = diagonal + U;
-        return x;
-      }
-      number -= across * down;
-      first += across;
+    // Group g of panels has panels_of(g) times chunks - g tiles.  After group 0, which may be short, all have as many
+    // panels, but for the very last: its tiles come last anyway.
+    int g = 0, first = 0;  // rank
+    if (const int in_group_0 = panels_of(0) * chunks; number >= in_group_0) {
+      const int most = H / U, others = chunks - 1, row = (number - in_group_0) / most;
+      g = rows_before(others, row);
+      first = panels_of(0) + g * most;
+      number -= in_group_0 + most * triangle_part(others, g);
+      ++g;
     }
+    const int down = chunks - g;
+    Tile x{};
+    x.rank = first + number / down;
+    x.panel = panel_of(x.rank);
+    x.chunk = (upper ? 0 : g) + number % down;
+    const int top = x.chunk * H, diagonal = x.panel * U;
+    x.begin = upper || top > diagonal ? top : diagonal;
+    x.end = n - top < H ? n : top + H;
+    if (upper && x.end - diagonal > U) x.end = diagonal + U;
+    return x;
   }
 
-  /// Whether all of the step that begins with this row is stored: R rows of the tile by U columns.
-  BLASLIFT_BOTH bool is_whole(const Tile& x, int row) const {
-    const int diagonal = x.panel * U;
-    return n - diagonal >= U && x.end - row >= R && (upper ? row + R <= diagonal : row >= diagonal + U);
+  /// Elements of the first `count` rows of a triangle whose rows have size, size - 1, ... of them.
+  BLASLIFT_BOTH static int triangle_part(int size, int count) { return count * size - count * (count - 1) / 2; }
+  /// The most `count` with triangle_part(size, count) <= element: a square root, and where that is rounded a step.
+  BLASLIFT_BOTH static int rows_before(int size, int element) {
+    const float b = static_cast<float>(2 * size + 1), under = b * b - 8 * static_cast<float>(element);
+    int count = static_cast<int>((b - sqrtf(under > 0 ? under : 0)) / 2);
+    while (triangle_part(size, count) > element) --count;
+    while (count < size && triangle_part(size, count + 1) <= element) ++count;
+    return count;
+  }
+
+  /// Whether all these rows of the tile are stored in all these columns, off the diagonal.
+  BLASLIFT_BOTH bool is_whole(const Tile& x, int row, int rows, int column, int columns) const {
+    return n - column >= columns && x.end - row >= rows && (upper ? row + rows <= column : row >= column + columns);
   }
   BLASLIFT_BOTH bool is_stored(int i, int j) const { return upper ? i <= j : i >= j; }
 

@@ -64,23 +64,65 @@ cudaError_t start_tiles(const Symv& p, const Job<T>& job, cudaStream_t stream) {
   }
 }
 
+/// Clusters, and kernels that begin before the one before has ended, came with the same devices.
+cudaError_t is_hopper_or_later(bool& is) {
+  int device = 0, major = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  is = major >= 9;
+  return error;
+}
+
+template <class T>
+cudaError_t start_rows(const Job<T>& job, bool hopper, cudaStream_t stream) {
+  const auto strips = static_cast<unsigned>((job.order.n - 1) / strip + 1);
+  const auto shares = static_cast<unsigned>(job.order.shares);
+  const dim3 block(32, warps(sizeof(T)));
+  if (!hopper || shares == 1 || equals(job.alpha, 0)) {
+    sum_rows<T, false><<<strips, block, 0, stream>>>(job);
+    return cudaGetLastError();
+  }
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {shares, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = strips * shares;
+  config.blockDim = block;
+  config.stream = stream;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  return cudaLaunchKernelEx(&config, sum_rows<T, true>, job);
+}
+
+/// Behind the tiles, which it waits for itself: its blocks are there when they end.
+template <class T>
+cudaError_t start_parts(const Job<T>& job, bool hopper, cudaStream_t stream) {
+  cudaLaunchAttribute early{};
+  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  early.val.programmaticStreamSerializationAllowed = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>((job.order.n - 1) / 32 + 1);
+  config.blockDim = dim3(32, chains);
+  config.stream = stream;
+  config.attrs = &early;
+  config.numAttrs = hopper ? 1 : 0;
+  return cudaLaunchKernelEx(&config, add_parts<T>, job);
+}
+
 template <class T>
 cudaError_t symv_as(const Symv& p, cudaStream_t stream) {
   const Job<T> job = job_of<T>(p);
   const bool alone = equals(job.alpha, 0);
   if (alone && equals(job.beta, 1)) return cudaSuccess;
-  if (alone || p.blocking.U == 0) {
-    sum_rows<T><<<static_cast<unsigned>((p.n + strip - 1) / strip), dim3(32, warps(sizeof(T))), 0, stream>>>(job);
-    return cudaGetLastError();
-  }
+  bool hopper = false;
+  if (const cudaError_t error = is_hopper_or_later(hopper); error != cudaSuccess) return error;
+  if (alone || p.blocking.U == 0) return start_rows(job, hopper, stream);
   cudaError_t error = cudaErrorInvalidValue;
   if constexpr (sizeof(T) < 16)
     error = start_tiles<T, symv_blockings>(p, job, stream);
   else
     error = start_tiles<T, symv_blockings_16>(p, job, stream);
-  if (error != cudaSuccess) return error;
-  add_parts<T><<<static_cast<unsigned>((p.n + 31) / 32), dim3(32, chains), 0, stream>>>(job);
-  return cudaGetLastError();
+  return error == cudaSuccess ? start_parts(job, hopper, stream) : error;
 }
 
 }  // namespace

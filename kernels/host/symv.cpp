@@ -59,13 +59,17 @@ class Problem {
   }
 
   void sum_rows() {
-    const int across = warps(sizeof(T));
+    const int across = warps(sizeof(T)), shares = Order(p_).shares;
     for (int i = 0; i < n_; ++i)
-      for (int w = 0; w < across; ++w) {
-        T sum{};
-        for (int j0 = w * block; j0 < n_; j0 += across * block)
-          for (int j = j0; j < std::min(j0 + block, n_); ++j) sum = add_element(i, j, sum);
-        sums_[at(i)] = w == 0 ? sum : plus(sums_[at(i)], sum);
+      for (int share = 0; share < shares; ++share) {
+        T of_share{};
+        for (int w = 0; w < across; ++w) {
+          T sum{};
+          for (int j0 = (share * across + w) * block; j0 < n_; j0 += shares * across * block)
+            for (int j = j0; j < std::min(j0 + block, n_); ++j) sum = add_element(i, j, sum);
+          of_share = w == 0 ? sum : plus(of_share, sum);
+        }
+        sums_[at(i)] = share == 0 ? of_share : plus(sums_[at(i)], of_share);
       }
   }
 

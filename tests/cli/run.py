@@ -5,6 +5,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -15,8 +16,8 @@ HOST = ["--backend", "host", "--force", "all"]
 
 
 class Context:
-    def __init__(self, blaslift, program, scratch):
-        self.blaslift, self.program, self.scratch = blaslift, program, scratch
+    def __init__(self, blaslift, program, fault, scratch):
+        self.blaslift, self.program, self.fault, self.scratch = blaslift, program, fault, scratch
 
     def path(self, name):
         return os.path.join(self.scratch, name)
@@ -286,7 +287,8 @@ def tune_fails(t):
     """Without a device, or with nowhere to write, it says so before it measures."""
     folder, profile = cache(t)
     for arguments in (["--backend", "vulkan"], ["--nonsense"], ["--precisions", "sx"], ["--precisions", ""], ["--sizes", "0"],
-                      ["--sizes", ",".join(map(str, range(1, 26)))], ["--seconds", "-1"], ["--force", "all"]):
+                      ["--sizes", ",".join(map(str, range(1, 26)))], ["--leaves", "-1"], ["--transposes", "NX"], ["--transposes", "N"],
+                      ["--seconds", "-1"], ["--force", "all"]):
         done = t.run("tune", *arguments)
         assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done
     no_gpu = t.run("tune", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
@@ -343,10 +345,153 @@ def tune_interrupted(t):
     equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], ["in_rate 1"]))
 
 
+def tune_algorithms(t):
+    """Of a library with a choice, the faster algorithm is found, kept and followed; and not by another library."""
+    _, profile = cache(t)
+    stand_in(t)
+    count = os.environ["INJECTED_ALGORITHMS_COUNT"] = t.path("count")
+    os.environ["INJECTED_ALGORITHMS"] = "some-1:3000,3000,500,6000"
+    arguments = [*QUICK, "--precisions", "d", "--sizes", "32", "--leaves", "24", "--memory", "40M"]
+
+    def of_run(library):
+        os.environ["INJECTED_ALGORITHMS"] = library
+        done = t.run("run", "-q", *HOST, t.program, "exit", "0")  # one product of 24 x 24
+        equal(done.returncode, 0)
+        with open(count) as f:
+            return int(f.read()), done.stderr
+
+    dry = t.run("tune", *arguments, "--dry-run")
+    assert "  dgemm NN 24, algorithms\n  dgemm NN 24 plus E, algorithms\n" in dry.stdout, dry
+    done = t.run("tune", *arguments)
+    equal(done.returncode, 0)
+    for kind in ("", " plus E"):
+        assert re.search(rf"^dgemm NN 24{kind}, algorithms: .* best of 3 others x [\d.]+$", done.stderr, re.M), done.stderr
+        assert re.search(rf"^  dgemm NN 24{kind} .* taken #1 of 3: number 1, 0\.0 MB$", done.stdout, re.M), done.stdout
+    found = [line.split(":")[0] for line in lines_of(profile) if "algorithm" in line]
+    equal(found, [f"dgemm_algorithm some-1 NN {kind} 24 10" for kind in ("plain", "plus_e")])
+    equal(of_run("some-1:0,0,0,0"), (1, ""))
+    equal(of_run("some-2:0,0,0,0"), (0, ""))
+    assert "algorithms: 0 for this device's library, 2 for others, which are ignored\n" in t.run("info", "--backend", "host").stdout
+
+    with open(profile) as f:
+        text = f.read()
+    bad = next(line for line in text.splitlines() if " plain 24 " in line)
+    with open(profile, "w") as f:
+        f.write(text.replace(bad, bad[:-1]))
+    equal(of_run("some-1:0,0,0,0"), (0, f"blaslift: {profile}: not understood and ignored: {bad[:-1]}\n"))
+    # Where nothing is faster, the library's own choice is what holds.
+    os.environ["INJECTED_ALGORITHMS"] = "some-1:1000,3000,2000"
+    done = t.run("tune", *arguments)
+    equal(done.returncode, 0)
+    found = [line for line in lines_of(profile) if "algorithm" in line]
+    equal(found, [f"dgemm_algorithm some-1 NN {kind} 24 own" for kind in ("plain", "plus_e")])
+    equal(of_run("some-1:0,0,0,0"), (0, ""))
+    none = t.run("tune", *QUICK, "--precisions", "d", "--sizes", "32", "--leaves", "0")
+    assert none.returncode == 0 and "algorithms" not in none.stdout, none.stdout
+
+
+def stand_in(t):
+    """The command with the stand-in for the host backend: it takes what lies in ../lib."""
+    os.makedirs(t.path("bin"))
+    os.symlink(t.fault, t.path("lib"))
+    t.blaslift = shutil.copy(t.blaslift, t.path("bin/blaslift"))
+
+
+SYMV = ["tune", "symv", "--backend", "host", "--precisions", "d", "--triangles", "L"]
+
+
+def symv_rules(profile):
+    return [line for line in lines_of(profile) if "symv_rules" in line]
+
+
+def tune_symv(t):
+    """The fastest blockings are found and the size where they change, written, read back, and kept by everything else."""
+    folder, profile = cache(t)
+    stand_in(t)
+    os.environ["INJECTED_SYMV"] = "100"  # where they change
+    os.makedirs(folder)
+    before = ["in_rate 1e9", "dsymv_rules 1 L any:strips", "dsymv_rules 1 U any:32x32x4x64"]
+    with open(profile, "w") as f:
+        f.write("# mine\n" + "\n".join(before) + "\n")
+    done = t.run(*SYMV, "--seconds", "8")
+    equal(done.returncode, 0)
+    found = re.fullmatch(r"dsymv_rules 1 L (\d+):strips any:64x32x8x64:tickets", symv_rules(profile)[0])
+    assert found, (symv_rules(profile), done)
+    # Unit tests say how near crossings come; here the machine may be busy with other things.
+    assert 64 < int(found[1]) <= 192, found[0]
+    lines = lines_of(profile)
+    assert before[0] in lines and before[2] in lines and len(symv_rules(profile)) == 2, lines
+    equal(len([line for line in lines if line.startswith("symv_latency_seconds ")]), 1)
+    equal(os.listdir(folder), [os.path.basename(profile)])
+    assert re.search(r"^dsymv L 64: strips [\d.]+ us$", done.stderr, re.M), done.stderr
+    assert re.search(r"^  dsymv L: \d+ blockings, \d+ timings \(0 known before, \d+ unsteady\), 1 changes; up to x 1\.\d+ faster", done.stdout, re.M), done.stdout
+    shown = t.run("info", "--backend", "host")
+    assert f"\n{symv_rules(profile)[0]}\n" in shown.stdout and not shown.stderr, shown
+    # Other measurements leave them alone; what is built in is what holds where nothing is faster.
+    kept = symv_rules(profile)
+    equal(t.run("tune", *QUICK, "--precisions", "s", "--sizes", "32", "-q").returncode, 0)
+    equal(symv_rules(profile), kept)
+    os.environ["INJECTED_SYMV"] = "100000"
+    done = t.run(*SYMV, "--seconds", "2", "--quick", "-q")
+    equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
+    equal(symv_rules(profile), ["dsymv_rules 1 L built-in", before[2]])
+
+
+def tune_symv_goes_on(t):
+    """What was measured when the time was up is there for the next run, which ends with rules and without leftovers."""
+    folder, profile = cache(t)
+    stand_in(t)
+    os.environ["INJECTED_SYMV"] = "100"
+    times = profile + ".symv-times"
+    for seconds in ("0.02", "0.05", "0.1", "0.2", "0.4"):
+        done = t.run(*SYMV, "--seconds", seconds)
+        equal(done.returncode, 0)
+        if os.path.exists(times):
+            break
+    assert "the time was up" in done.stdout and times in done.stdout, done
+    equal(symv_rules(profile), [])
+    with open(times) as f:
+        kept = f.read()
+    assert kept.startswith("# blaslift tune symv, 1: host backend") and "\nd L 32 strips " in kept, kept
+    with open(times, "a") as f:
+        f.write("d L 32 nonsense 1\nd L 64")  # cut off while it was written
+    done = t.run(*SYMV, "--seconds", "8")
+    equal(done.returncode, 0)
+    assert f"({kept.count(chr(10)) - 1} known before" in done.stdout, done
+    equal(len(symv_rules(profile)), 1)
+    equal(os.listdir(folder), [os.path.basename(profile)])
+    # Another driver's timings say nothing.
+    with open(times, "w") as f:
+        f.write(kept.replace("host backend", "another"))
+    done = t.run(*SYMV, "--seconds", "8")
+    assert "(0 known before" in done.stdout, done
+
+
+def tune_symv_on_host(t):
+    """Without a stand-in, whatever comes out: a profile that is understood, and options that are not are refused."""
+    cache(t)
+    arguments = ["tune", "symv", "--backend", "host", "--quick", "--precisions", "cw", "--sizes", "16,32", "--seconds", "1"]
+    dry = t.run(*arguments, "--dry-run", "--triangles", "U")
+    equal((dry.returncode, dry.stderr), (0, ""))
+    assert re.search(r"^  csymv U: \d+ blockings at 16 32, 20 of them at 24$", dry.stdout, re.M), dry.stdout
+    assert not os.path.exists(t.path("cache"))
+    done = t.run(*arguments)
+    equal(done.returncode, 0)
+    equal(len(re.findall(r"^  [cw]symv [LU]: ", done.stdout, re.M)), 4)
+    shown = t.run("info", "--backend", "host")
+    assert not shown.stderr and "\nsymv_latency_seconds " in shown.stdout, shown
+    for bad in (["--precisions", "x"], ["--triangles", "LL"], ["--sizes", "0"], ["--seconds", "0"], ["--leaves", "1"]):
+        done = t.run("tune", "symv", *bad)
+        assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done
+    no_gpu = t.run("tune", "symv", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blaslift", required=True)
     parser.add_argument("--program", required=True)
+    parser.add_argument("--fault", required=True, help="directory of the library with the stand-in for the host backend")
     parser.add_argument("case")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -354,7 +499,7 @@ def main():
             if name.startswith("BLASLIFT"):
                 del os.environ[name]
         os.environ["TMPDIR"] = scratch
-        globals()[arguments.case](Context(arguments.blaslift, arguments.program, scratch))
+        globals()[arguments.case](Context(arguments.blaslift, arguments.program, arguments.fault, scratch))
     print(arguments.case, "ok")
 
 

@@ -71,6 +71,15 @@ class Block {
     return x;
   }
 
+  /// Nothing is copied before finish_copies().
+  template <class T>
+  void copy_later(T* to, const T* from) {
+    threads_[current_].copies.push_back([=] { *to = *from; });
+  }
+  void finish_copies() {
+    for (const auto& copy : std::exchange(threads_[current_].copies, {})) copy();
+  }
+
   unsigned number = 0;  ///< of the block
   alignas(16) unsigned char dynamic[std::size_t{16} << 10];
 
@@ -80,6 +89,7 @@ class Block {
     Index index;
     State state = State::ready;
     unsigned char handed[16];
+    std::vector<std::function<void()>> copies;
   };
 
   static void begin();
@@ -165,5 +175,25 @@ inline void await(unsigned* ticket, unsigned turn) {
 }
 inline void pass_on(unsigned* ticket, unsigned turn) { *ticket = turn; }
 inline void* dynamic_shared() { return cuda_on_host::block.dynamic; }
+
+template <class T>
+void fetch_to_shared(T* to, const T* from) {
+  cuda_on_host::block.copy_later(to, from);
+}
+inline void await_fetched() {
+  cuda_on_host::block.finish_copies();
+  __syncwarp();
+}
+
+// Kernels run one after the other, too, and of a cluster's blocks, which have one memory here, the first comes last.
+inline void let_next_kernel_begin() {}
+inline void await_kernel_before() {}
+inline void begin_in_cluster() {}
+inline void arrive_in_cluster() {}
+inline void await_cluster() {}
+template <class T>
+T* in_first_block(T* shared) {
+  return shared;
+}
 
 }  // namespace blaslift::symv_order

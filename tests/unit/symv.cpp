@@ -59,7 +59,7 @@ TEST(SymvOrder, TilesHoldEveryStoredElementOnce) {
                   (t.end - 1) / order.H == t.chunk);
       ASSERT_EQ(t.panel, order.panel_of(t.rank));
       for (int row = t.begin; row < t.end; row += order.R) {
-        const bool whole = order.is_whole(t, row);
+        const bool whole = order.is_whole(t, row, order.R, t.panel * order.U, order.U);
         for (int j = t.panel * order.U; j < (t.panel + 1) * order.U; ++j)
           for (int i = row; i < row + order.R; ++i) {
             const bool there = i < t.end && j < order.n && order.is_stored(i, j);
@@ -93,12 +93,30 @@ TEST(SymvOrder, WhatARowAndAColumnAddIsWhatTilesWrite) {
   });
 }
 
+TEST(SymvOrder, TilesAreNumberedByRankOfManyToo) {
+  for (const Uplo uplo : triangles)
+    for (const index n : {64, 4095, 4097, 20000, 40001, 100033}) {
+      const Order order = order_of(Precision::d, uplo, n, {64, 32, 8, 64 * (1 + static_cast<int>(n % 3))});
+      int number = 0;
+      for (int rank = 0; rank < order.panels; ++rank) {
+        const int diagonal = order.panel_of(rank) * order.U / order.H;
+        const int from = uplo == Uplo::upper ? 0 : diagonal, to = uplo == Uplo::upper ? diagonal : order.chunks - 1;
+        for (int chunk = from; chunk <= to; ++chunk, ++number) {
+          const Tile t = order.tile(number);
+          ASSERT_TRUE(t.rank == rank && t.chunk == chunk) << "tile " << number << " of n=" << n;
+        }
+      }
+      EXPECT_EQ(number, order.tiles());
+    }
+}
+
 TEST(SymvOrder, RulesAlwaysGiveWhatTheDeviceCanDo) {
   for (const SymvPrecision precision : precisions)
     for (const Uplo uplo : triangles)
       for (index n = 1; n < 60000; n += 1 + n / 17) {
-        EXPECT_TRUE(symv_fits(symv_blocking(precision, uplo, n), precision)) << letter(precision) << n;
-        EXPECT_GE(order_of(precision, uplo, n, symv_blocking(precision, uplo, n)).tiles(), n > 1024 ? 1 : 0);
+        const SymvBlocking b = symv_blocking(precision, uplo, n);
+        EXPECT_TRUE(symv_fits(b, precision)) << letter(precision) << n;
+        EXPECT_GE(order_of(precision, uplo, n, b).tiles(), b.U == 0 ? 0 : 1);
       }
 }
 
@@ -228,17 +246,21 @@ class Kernels {
             .tickets = counters_.data() + 1};
   }
 
+  /// @param wide  loads of 16 bytes; without panels, a cluster for each strip
   void run(bool wide) {
-    const auto n = static_cast<unsigned>(p_.n);
-    if (p_.blocking.U == 0) return start((n + 31) / 32, 32, warps(sizeof(T)), [&] { sum_rows<D>(job_); });
-    if constexpr (sizeof(T) == 16) {
-      p_.blocking.Tx == 32 ? tiles<64, 32, 8>(true) : tiles<32, 64, 4>(true);
-    } else {
-      p_.blocking.U == 128  ? tiles<128, 32, 8>(wide)
-      : p_.blocking.U == 64 ? tiles<64, 32, 8>(wide)
-                            : tiles<32, 64, 2>(wide);
+    const auto strips = static_cast<unsigned>((p_.n + strip - 1) / strip);
+    if (p_.blocking.U == 0) {
+      const auto shares = static_cast<unsigned>(order_.shares);
+      wide ? start(
+                 strips * shares, 32, warps(sizeof(T)), [&] { sum_rows<D, true>(job_); }, shares)
+           : start(strips, 32, warps(sizeof(T)), [&] { sum_rows<D, false>(job_); });
+      return;
     }
-    start((n + 31) / 32, 32, chains, [&] { add_parts<D>(job_); });
+    if constexpr (sizeof(T) == 16)
+      tiles<symv_blockings_16>(true);
+    else
+      tiles<symv_blockings>(wide);
+    start(static_cast<unsigned>((p_.n + 31) / 32), 32, chains, [&] { add_parts<D>(job_); });
   }
 
  private:
@@ -251,25 +273,31 @@ class Kernels {
       return D{std::numeric_limits<decltype(D::re)>::quiet_NaN(), 0};
   }();
 
+  /// Clusters in whatever order, and in each its first block last.
   template <class Kernel>
-  static void start(unsigned blocks, unsigned x, unsigned y, const Kernel& kernel) {
-    std::vector<unsigned> numbers(blocks);
-    for (unsigned b = 0; b < blocks; ++b) numbers[b] = b;
+  static void start(unsigned blocks, unsigned x, unsigned y, const Kernel& kernel, unsigned cluster = 1) {
+    std::vector<unsigned> numbers(blocks / cluster);
+    for (unsigned b = 0; b < numbers.size(); ++b) numbers[b] = b;
     std::shuffle(numbers.begin(), numbers.end(), std::minstd_rand(blocks));
-    for (const unsigned b : numbers) {
-      cuda_on_host::block.number = b;
-      cuda_on_host::block.run(x, y, kernel);
-    }
+    for (const unsigned b : numbers)
+      for (unsigned rank = cluster; rank-- > 0;) {
+        cuda_on_host::block.number = b * cluster + rank;
+        cuda_on_host::block.run(x, y, kernel);
+      }
   }
 
-  template <int U, int Tx, int Ty>
+  template <const auto& list, std::size_t I = 0>
   void tiles(bool wide) {
-    const auto count = static_cast<unsigned>(order_.tiles());
-    start(count, Tx, Ty, [&] {
-      job_.by_tickets ? wide ? sum_tiles<D, U, Tx, Ty, true, true>(job_) : sum_tiles<D, U, Tx, Ty, false, true>(job_)
-      : wide ? sum_tiles<D, U, Tx, Ty, true, false>(job_)
-                      : sum_tiles<D, U, Tx, Ty, false, false>(job_);
-    });
+    if constexpr (I < std::size(list)) {
+      constexpr SymvBlocking b = list[I];
+      if (p_.blocking.U != b.U || p_.blocking.Tx != b.Tx || p_.blocking.Ty != b.Ty) return tiles<list, I + 1>(wide);
+      start(static_cast<unsigned>(order_.tiles()), b.Tx, b.Ty, [&] {
+        job_.by_tickets
+            ? wide ? sum_tiles<D, b.U, b.Tx, b.Ty, true, true>(job_) : sum_tiles<D, b.U, b.Tx, b.Ty, false, true>(job_)
+        : wide ? sum_tiles<D, b.U, b.Tx, b.Ty, true, false>(job_)
+               : sum_tiles<D, b.U, b.Tx, b.Ty, false, false>(job_);
+      });
+    }
   }
 
   /// With a length that is an index.
@@ -298,7 +326,7 @@ class SymvKernels : public testing::Test {
                          static_cast<std::size_t>(problem.A.ld()) * sizeof(T) % 16 == 0;
     for (const SymvWay way : {SymvWay::parts, SymvWay::tickets})
       for (const bool wide : {false, true}) {
-        if ((wide && !aligned) || (blocking.U == 0 && (wide || way == SymvWay::tickets))) continue;
+        if (blocking.U == 0 ? way == SymvWay::tickets : wide && !aligned) continue;
         problem.y = before;
         Kernels<T>(problem.symv(blocking), way).run(wide);
         ASSERT_TRUE(problem.y == expected) << problem.describe(blocking) << " way " << static_cast<int>(way);

@@ -73,6 +73,12 @@ void print_info(const Options& options, bool profile_only) {
                       : "sm_90, until a GPU is seen");
   std::printf("%s", to_text(profile).c_str());
 
+  if (!profile.algorithms.empty()) {
+    const std::string_view library = facts ? facts->algorithms : "";
+    const std::size_t all = profile.algorithms.size(), used = preferences_for(profile, library).size();
+    std::printf("algorithms: %zu for this device's library, %zu for others, which are ignored\n", used, all - used);
+  }
+
   std::printf("\nintercepted: %d symbols\n", symbol_count);
   for (int r = 0; r < routine_count; ++r) {
     std::printf("  ");

@@ -13,6 +13,7 @@
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
 #include "tools/cli/tune.hpp"
+#include "tools/cli/tune_symv.hpp"
 
 namespace {
 
@@ -91,6 +92,7 @@ int measure(const std::vector<std::string>& command, std::map<std::string, std::
 
 void add_tuning(CLI::App& app, cli::Tuning& tuning) {
   tuning.precisions = "sdcz";
+  tuning.transposes = {"NN"};
   app.add_option("--precisions", tuning.precisions, "of which products: some of sdcz (default all)")
       ->check([](const std::string& letters) {
         const std::set<char> different(letters.begin(), letters.end());
@@ -101,6 +103,15 @@ void add_tuning(CLI::App& app, cli::Tuning& tuning) {
   app.add_option("--sizes", tuning.sizes, "of square products, separated by commas")
       ->delimiter(',')
       ->check(CLI::Range(index{1}, largest));
+  app.add_option("--leaves", tuning.leaves, "of square products whose algorithms are compared; 0: of none")
+      ->delimiter(',')
+      ->check(CLI::Range(index{0}, largest));
+  app.add_option("--transposes", tuning.transposes, "of these, as in NN,TN (default NN)")
+      ->delimiter(',')
+      ->check([](const std::string& ops) {
+        const bool fine = ops.size() == 2 && ops.find_first_not_of("NTC") == std::string::npos;
+        return fine ? std::string() : "'" + ops + "' is not two of N, T, C";
+      });
   app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
       ->check(CLI::Range(1e-3, 3600.0));
   app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
@@ -108,9 +119,46 @@ void add_tuning(CLI::App& app, cli::Tuning& tuning) {
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
 
+/// Some of these letters, each once.
+CLI::Validator some_of(const std::string& all) {
+  return CLI::Validator(
+      [all](const std::string& letters) {
+        const std::set<char> different(letters.begin(), letters.end());
+        const bool fine = letters.find_first_not_of(all) == std::string::npos && !letters.empty();
+        return fine && different.size() == letters.size() ? std::string() : "'" + letters + "' is not some of " + all;
+      },
+      "");
+}
+
+void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
+  tuning.precisions = "dszcw";
+  tuning.triangles = "LU";
+  app.add_option("--precisions", tuning.precisions, "some of sdczw; w: pairs of doubles (default dszcw)")
+      ->check(some_of("sdczw"));
+  app.add_option("--triangles", tuning.triangles, "some of LU (default LU)")->check(some_of("LU"));
+  constexpr index largest = 1 << 17;
+  app.add_option("--sizes", tuning.sizes, "at which all blockings are timed, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(index{1}, largest));
+  app.add_option("--seconds", tuning.seconds, "for all of it; the next run goes on where this one stops")
+      ->check(CLI::Range(1e-3, 86400.0));
+  app.add_flag("--quick", tuning.quick, "fewer blockings, and a fifth of the time");
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
+  app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
+  app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
+}
+
+template <class T>
+void sort_uniquely(std::vector<T>& some) {
+  std::sort(some.begin(), some.end());
+  some.erase(std::unique(some.begin(), some.end()), some.end());
+}
+
 void tune(cli::Tuning tuning, const std::map<std::string, std::string>& variables) {
-  std::sort(tuning.sizes.begin(), tuning.sizes.end());
-  tuning.sizes.erase(std::unique(tuning.sizes.begin(), tuning.sizes.end()), tuning.sizes.end());
+  sort_uniquely(tuning.sizes);
+  sort_uniquely(tuning.transposes);
+  if (tuning.leaves) sort_uniquely(*tuning.leaves);
+  if (tuning.leaves && tuning.leaves->front() == 0) tuning.leaves->erase(tuning.leaves->begin());
   if (tuning.sizes.size() > Profile::most_leaf_rates)
     throw CLI::ValidationError("--sizes", "at most " + std::to_string(Profile::most_leaf_rates) + " sizes");
   tuning.options = options_with(variables);
@@ -145,6 +193,10 @@ int main(int argc, char** argv) {
   cli::Tuning tuning{};
   add_tuning(*tune_app, tuning);
   add_variables(*tune_app, variables, of_devices);
+  CLI::App* symv_app = tune_app->add_subcommand("symv", "search the fastest way to cut up SYMV, by n, instead");
+  cli::SymvTuning symv_tuning{};
+  add_symv_tuning(*symv_app, symv_tuning);
+  add_variables(*symv_app, variables, of_devices);
 
   // CLI11 would read what follows "--" as its own positionals.
   char** const end = std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
@@ -154,6 +206,11 @@ int main(int argc, char** argv) {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
+    if (*symv_app) {
+      sort_uniquely(symv_tuning.sizes);
+      symv_tuning.options = options_with(variables);
+      return cli::tune_symv(symv_tuning), 0;
+    }
     if (*tune_app) return tune(tuning, variables), 0;
     cli::print_info(options_with(variables), profile_only);
     return 0;

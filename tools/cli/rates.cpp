@@ -1,23 +1,16 @@
 #include "tools/cli/rates.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <random>
 #include <set>
 
 #include "impl/strassen.hpp"
+#include "kernels/symv.hpp"
 
 namespace blaslift::cli {
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-void require(Status status) {
-  if (status == Status::no_memory) throw NoRoom("the device has no memory left");
-  if (status != Status::done) throw std::runtime_error("the device was lost: an operation failed");
-}
 
 /// Sources and targets of the passes of the list of steps that the estimator counts.
 struct Pass {
@@ -70,41 +63,6 @@ void fill_uniform(std::vector<char>& bytes) {
 
 }  // namespace
 
-/// Device memory.
-class Meter::Memory {
- public:
-  Memory(Backend& backend, std::size_t bytes) : backend_(backend) { require(backend.allocate(bytes, at_)); }
-  ~Memory() { backend_.free(at_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  char* at() const { return static_cast<char*>(at_); }
-
- private:
-  Backend& backend_;
-  void* at_ = nullptr;
-};
-
-/// A lane, as one call has it.
-class Meter::Lease {
- public:
-  /// What a call moves that the backend's threads serve.
-  static constexpr std::size_t much = std::size_t{64} << 20;
-
-  explicit Lease(Meter& meter) : backend_(meter.backend_) {
-    Status status = Status::lost;
-    lane_ = backend_.acquire(meter.underlying_, much, status);
-    require(status);
-  }
-  ~Lease() { backend_.release(lane_); }
-  Lease(const Lease&) = delete;
-  Lease& operator=(const Lease&) = delete;
-  Lane& lane() const { return *lane_; }
-
- private:
-  Backend& backend_;
-  Lane* lane_ = nullptr;
-};
-
 /// Of one operation, in seconds: the median of rounds, each as many as take an eighth of the time there is.
 double Meter::median_of_rounds(const std::function<void(int)>& round) const {
   constexpr int least = 2, most = 1000, least_rounds = 3, most_rounds = 15;
@@ -147,7 +105,7 @@ void Meter::fill(Precision precision, void* device, index elements) {
     single ? fill_uniform<float>(numbers_) : fill_uniform<double>(numbers_);
     numbers_are_ = precision;
   }
-  const Lease lease(*this);
+  const Lease lease(backend_, underlying_);
   const std::size_t element = element_size(precision);
   const auto most = static_cast<index>(numbers_.size() / element);
   for (index i = 0; i < elements; i += most) {
@@ -164,50 +122,152 @@ void Meter::fill(Precision precision, void* device, index elements) {
   require(lease.lane().drain());
 }
 
-std::size_t Meter::product_bytes(Precision precision, index n) { return 3 * square_bytes(precision, n); }
+std::size_t Meter::product_bytes(Precision precision, index n, bool adds_e) {
+  return (adds_e ? 4U : 3U) * square_bytes(precision, n);
+}
 
-/// As the leaf of a level has it: with a pass after it over as much memory as a level's passes read and write for each
-/// product.  One product after the other takes more power, which slows all of them down.
-double Meter::product_rate(Precision precision, index n) {
-  const std::size_t bytes = square_bytes(precision, n);
-  const Memory memory(backend_, product_bytes(precision, n));
-  fill(precision, memory.at(), 2 * n * n);
-  const Gemm product{.precision = precision,
-                     .transa = Op::none,
-                     .transb = Op::none,
-                     .m = n,
-                     .n = n,
-                     .k = n,
-                     .alpha = one.of(precision),
-                     .A = memory.at(),
-                     .lda = n,
-                     .B = memory.at() + bytes,
-                     .ldb = n,
-                     .beta = zero.of(precision),
-                     .C = memory.at() + 2 * bytes,
-                     .ldc = n,
-                     .awaited = false};
-  const Combination sum{.precision = precision,
-                        .rows = n,
-                        .cols = n,
-                        .sources = 3,
-                        .targets = 1,
-                        .source = {{product.A, n, false}, {product.B, n, false}, {product.C, n, false}},
-                        .target = {{product.C, n, {1, 1, 1}}},
-                        .scale = nullptr,
-                        .awaited = false};
-  Lease lease(*this);
-  const double both = median_of_rounds([&](int times) {
-    for (Ticket product_ticket = 0; product_ticket < 2 * times; product_ticket += 2) {
-      const Ticket before = product_ticket - 1;
-      require(lease.lane().gemm(product, {&before, product_ticket > 0 ? 1 : 0}));
-      require(lease.lane().combine(sum, {&product_ticket, 1}));
+/// A product as the leaf of a level has it: with a pass after it over as much memory as a level's passes read and write
+/// for each product.  One product after the other takes more power, which slows all of them down.
+class Meter::Leaf {
+ public:
+  Leaf(Meter& meter, const SquareProduct& p)
+      : memory_(meter.backend_, product_bytes(p.precision, p.n, p.adds_e)),
+        flops_((is_complex(p.precision) ? 8.0 : 2.0) * std::pow(static_cast<double>(p.n), 3)) {
+    const std::size_t bytes = square_bytes(p.precision, p.n);
+    meter.fill(p.precision, memory_.at(), (p.adds_e ? 3 : 2) * p.n * p.n);
+    product_ = {.precision = p.precision,
+                .transa = p.transa,
+                .transb = p.transb,
+                .m = p.n,
+                .n = p.n,
+                .k = p.n,
+                .alpha = one.of(p.precision),
+                .A = memory_.at(),
+                .lda = p.n,
+                .B = memory_.at() + bytes,
+                .ldb = p.n,
+                .beta = (p.adds_e ? one : zero).of(p.precision),
+                .C = memory_.at() + (p.adds_e ? 3 : 2) * bytes,
+                .ldc = p.n,
+                .E = p.adds_e ? memory_.at() + 2 * bytes : nullptr,
+                .lde = p.n,
+                .awaited = false};
+    sum_ = {.precision = p.precision,
+            .rows = p.n,
+            .cols = p.n,
+            .sources = 3,
+            .targets = 1,
+            .source = {{product_.A, p.n, false}, {product_.B, p.n, false}, {product_.C, p.n, false}},
+            .target = {{product_.C, p.n, {1, 1, 1}}},
+            .scale = nullptr,
+            .awaited = false};
+  }
+
+  /// Asks for so many, each with its pass, and waits for them.
+  void run(Lane& lane, int times) const {
+    for (Ticket ticket = 0; ticket < 2 * times; ticket += 2) {
+      const Ticket before = ticket - 1;
+      require(lane.gemm(product_, {&before, ticket > 0 ? 1 : 0}));
+      require(lane.combine(sum_, {&ticket, 1}));
     }
-    require(lease.lane().drain());
-  });
-  const double pass = seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(sum, after)); });
-  const double seconds = std::max(both - pass, both / 8);  // what is measured twice is never quite the same
-  return (is_complex(precision) ? 8.0 : 2.0) * std::pow(static_cast<double>(n), 3) / seconds;
+    require(lane.drain());
+  }
+
+  const Combination& sum() const { return sum_; }
+  /// @param both  seconds of a product with its pass
+  double rate(double both, double pass) const {
+    return flops_ / std::max(both - pass, both / 8);  // what is measured twice is never quite the same
+  }
+
+ private:
+  const Memory memory_;
+  const double flops_;
+  Gemm product_;
+  Combination sum_;
+};
+
+double Meter::product_rate(Precision precision, index n) {
+  const Leaf leaf(*this, {precision, Op::none, Op::none, false, n});
+  Lease lease(backend_, underlying_);
+  const double both = median_of_rounds([&](int times) { leaf.run(lease.lane(), times); });
+  const double pass = seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); });
+  return leaf.rate(both, pass);
+}
+
+Comparison Meter::compare(const SquareProduct& product) {
+  constexpr int most_candidates = 16, alignment = 16, least = 2, most = 200, rounds = 7;
+  constexpr std::size_t finalists = 3;
+  constexpr double noise = 1.01;  // medians of the same product by the same algorithm differ by less
+  Comparison c{};
+  c.candidates.resize(most_candidates);
+  c.candidates.resize(
+      static_cast<std::size_t>(backend_.candidates(product, alignment, c.candidates.data(), most_candidates)));
+
+  const Leaf leaf(*this, product);
+  const struct Restored {
+    Backend& backend;
+    ~Restored() { backend.prefer(nullptr, 0); }
+  } restored{backend_};
+  // What a lane prepares for an algorithm and a shape, and how warm the device is, are not measured.
+  const auto timed = [&](const Candidate* candidate, int times) {
+    Preference preference{.product = product, .own = !candidate, .algorithm = {}};
+    if (candidate) preference.algorithm = candidate->algorithm;
+    backend_.prefer(&preference, 1);
+    const Lease lease(backend_, underlying_);
+    leaf.run(lease.lane(), 1);
+    const double begin = now();
+    leaf.run(lease.lane(), times);
+    return (now() - begin) / times;
+  };
+  const double pass = [&] {
+    Lease lease(backend_, underlying_);
+    return seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); });
+  }();
+
+  // Half of the time is for a first look at all of them, half for the fastest.
+  timed(nullptr, 1);
+  const double each = timed(nullptr, least), parts = static_cast<double>(c.candidates.size()) + 1;
+  const auto times_in = [&](double seconds) {
+    return static_cast<int>(std::clamp(seconds / std::max(each, 1e-9), 1.0 * least, 1.0 * most));
+  };
+  int times = times_in(seconds_ / 2 / parts);
+  c.own = leaf.rate(timed(nullptr, times), pass);
+  std::vector<std::size_t> order;
+  for (const Candidate& candidate : c.candidates) {
+    order.push_back(c.rates.size());
+    c.rates.push_back(leaf.rate(timed(&candidate, times), pass));
+  }
+  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return c.rates[i] > c.rates[j]; });
+  order.resize(std::min(order.size(), finalists));
+
+  // In turns, since clocks drift.  Whichever is the fastest by chance is not often so by a quartile.
+  times = times_in(seconds_ / 2 / rounds / (static_cast<double>(order.size()) + 1));
+  std::vector<double> own;
+  std::vector<std::vector<double>> rates(order.size()), gains(order.size());
+  for (int round = 0; round < rounds && !order.empty(); ++round) {
+    own.push_back(leaf.rate(timed(nullptr, times), pass));
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      rates[i].push_back(leaf.rate(timed(&c.candidates[order[i]], times), pass));
+      gains[i].push_back(rates[i].back() / own.back());
+    }
+  }
+  const auto quantile = [](std::vector<double> x, std::size_t quarters) {
+    std::sort(x.begin(), x.end());
+    return x[(x.size() - 1) * quarters / 4];
+  };
+  c.gain = 1;
+  if (order.empty()) return c;
+  c.own = quantile(own, 2);
+  double best = 0;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    c.rates[order[i]] = quantile(rates[i], 2);
+    const double gain = quantile(gains[i], 2);
+    const bool wins = quantile(gains[i], 1) > noise;
+    if (wins < c.winner.has_value() || (wins == c.winner.has_value() && gain <= best)) continue;
+    best = c.gain = gain;
+    if (wins) c.winner = order[i];
+  }
+  return c;
 }
 
 std::size_t Meter::pass_bytes(Precision precision, index n) {
@@ -241,7 +301,7 @@ double Meter::pass_rate(Precision precision, index n) {
     }
     bytes += (pass.sources + pass.targets) * static_cast<double>(square_bytes(precision, n));
   }
-  Lease lease(*this);
+  Lease lease(backend_, underlying_);
   const double seconds = median_of_rounds([&](int times) {
     Ticket ticket = 0;
     for (int i = 0; i < times; ++i)
@@ -269,7 +329,7 @@ double Meter::step_seconds() {
                         .target = {{memory.at() + bytes, n, {1}}},
                         .scale = nullptr,
                         .awaited = false};
-  Lease lease(*this);
+  Lease lease(backend_, underlying_);
   return seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(sum, after)); });
 }
 
@@ -277,7 +337,7 @@ double Meter::in_rate(std::size_t bytes) {
   const Memory memory(backend_, bytes);
   std::vector<char> host(bytes, 1);
   const auto rows = static_cast<index>(bytes / sizeof(double));
-  Lease lease(*this);
+  Lease lease(backend_, underlying_);
   const double seconds = seconds_each(lease, [&](Lane& lane, After) {
     require(lane.upload({memory.at(), rows, host.data(), rows, rows, 1, sizeof(double)}, {nullptr, 0}));
   });
@@ -290,7 +350,7 @@ double Meter::out_rate(std::size_t bytes) {
   fill(Precision::d, memory.at(), static_cast<index>(bytes / sizeof(double)));
   const std::size_t most = backend_.facts().piece_bytes / sizeof(double) * sizeof(double);
   std::atomic<bool> landed{false};
-  Lease lease(*this);
+  Lease lease(backend_, underlying_);
   const double seconds = seconds_each(lease, [&](Lane& lane, After) {
     for (std::size_t at = 0; at < bytes; at += most) {
       const auto rows = static_cast<index>(std::min(most, bytes - at) / sizeof(double));
@@ -327,12 +387,46 @@ double Meter::latency_seconds() {
   std::atomic<bool> landed{false};
   return median_of_rounds([&](int calls) {
     for (int i = 0; i < calls; ++i) {
-      const Lease lease(*this);
+      const Lease lease(backend_, underlying_);
       const Ticket uploads[] = {0, 1}, products[] = {2};
       require(lease.lane().upload(transfer(0), {nullptr, 0}));
       require(lease.lane().upload(transfer(1), {nullptr, 0}));
       require(lease.lane().gemm(product, {uploads, 2}));
       require(lease.lane().download(transfer(2), {products, 1}, landed));
+      require(lease.lane().drain());
+    }
+  });
+}
+
+double Meter::symv_latency_seconds() {
+  constexpr index n = 64;
+  constexpr std::size_t vector = n * sizeof(double);
+  Symv product{.precision = Precision::d,
+               .hermitian = false,
+               .uplo = Uplo::lower,
+               .n = n,
+               .alpha = one.of(Precision::d),
+               .lda = n,
+               .incx = 1,
+               .beta = zero.of(Precision::d),
+               .incy = 1,
+               .blocking = symv_blocking(Precision::d, Uplo::lower, n)};
+  const Memory memory(backend_, square_bytes(Precision::d, n) + 2 * vector + symv_workspace(product) + 1);
+  fill(Precision::d, memory.at(), n * n);
+  char* const x = memory.at() + square_bytes(Precision::d, n);
+  product.A = memory.at();
+  product.x = x;
+  product.y = x + vector;
+  product.workspace = x + 2 * vector;
+  std::vector<double> host(2 * n, 1.0);
+  std::atomic<bool> landed{false};
+  return median_of_rounds([&](int calls) {
+    for (int i = 0; i < calls; ++i) {
+      const Lease lease(backend_, underlying_, 3 * vector);
+      const Ticket upload = 0, symv = 1;
+      require(lease.lane().upload({x, n, host.data(), n, n, 1, sizeof(double)}, {nullptr, 0}));
+      require(lease.lane().symv(product, {&upload, 1}));
+      require(lease.lane().download({product.y, n, host.data() + n, n, n, 1, sizeof(double)}, {&symv, 1}, landed));
       require(lease.lane().drain());
     }
   });

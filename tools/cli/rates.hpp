@@ -3,17 +3,19 @@
 #pragma once
 #include <functional>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
-#include "kernels/backend.hpp"
+#include "tools/cli/lease.hpp"
 
 namespace blaslift::cli {
 
-/// The device has less memory left than a measurement needs.
-class NoRoom : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
+/// Flop/s of one product by several algorithms.
+struct Comparison {
+  double own;                         ///< by the backend's own choice
+  std::vector<Candidate> candidates;  ///< as the backend orders them
+  std::vector<double> rates;          ///< of each: a first look, and for the fastest ones the last word
+  std::optional<std::size_t> winner;  ///< of the candidates: faster than the backend's own by more than chance
+  double gain;                        ///< of the winner or, without one, of the fastest: rate / own
 };
 
 /// Throws NoRoom, or std::runtime_error where the device is lost.
@@ -25,6 +27,10 @@ class Meter {
 
   /// Flop/s of C := A * B, all n x n, on the device, between passes; complex: 8 flops a multiply-add.
   double product_rate(Precision precision, index n);
+
+  /// Times the backend's own choice and its candidates for this product, in the same way; then the fastest of them in
+  /// turns.  Afterwards nothing is preferred.
+  Comparison compare(const SquareProduct& product);
 
   /// Bytes/s that the passes of strassen::fused() read and write, in blocks of n x n.
   double pass_rate(Precision precision, index n);
@@ -39,13 +45,15 @@ class Meter {
   /// Seconds of a whole call with next to nothing to multiply, from taking the lane to giving it back.
   double latency_seconds();
 
+  /// The same of a SYMV whose matrix is on the device, and tiny: only vectors move.
+  double symv_latency_seconds();
+
   /// Device memory that these take, in bytes.
-  static std::size_t product_bytes(Precision precision, index n);
+  static std::size_t product_bytes(Precision precision, index n, bool adds_e = false);
   static std::size_t pass_bytes(Precision precision, index n);
 
  private:
-  class Memory;
-  class Lease;
+  class Leaf;
 
   void fill(Precision precision, void* device, index elements);
   double seconds_each(Lease& lease, const std::function<void(Lane&, After)>& ask);

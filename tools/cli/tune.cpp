@@ -1,29 +1,18 @@
 #include "tools/cli/tune.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <ctime>
-#include <filesystem>
-#include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "impl/device.hpp"
 #include "impl/profile.hpp"
 #include "tools/cli/backend.hpp"
+#include "tools/cli/profile_file.hpp"
+#include "tools/cli/progress.hpp"
 #include "tools/cli/rates.hpp"
 
 namespace blaslift::cli {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr char precisions[] = "sdcz";
 
@@ -32,15 +21,17 @@ constexpr char precisions[] = "sdcz";
 /// What suits a backend.
 struct Plan {
   std::vector<index> sizes;    ///< of leaf products; the largest that fits stands for large products
+  std::vector<index> leaves;   ///< as levels have them: algorithms are compared for these
   index pass_size;             ///< of blocks far larger than caches
   std::size_t transfer_bytes;  ///< likewise
   double seconds;
 };
 
 const Plan& plan_for(const Options& options) {
-  static const Plan host{{32, 48, 64, 96, 128, 192, 256}, 256, std::size_t{16} << 20, 0.05};
+  static const Plan host{{32, 48, 64, 96, 128, 192, 256}, {64}, 256, std::size_t{16} << 20, 0.05};
   static const Plan cuda{
       {256, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384},
+      {1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 8192},
       4096,
       std::size_t{512} << 20,
       0.5};
@@ -55,11 +46,32 @@ struct Task {
   std::function<double(Meter&)> measure;
 };
 
-std::vector<Task> tasks_for(const Tuning& tuning, const Plan& plan, std::size_t memory) {
+std::vector<Precision> chosen_precisions(const Tuning& tuning) {
   std::vector<Precision> chosen;
   for (const char letter : tuning.precisions)
     chosen.push_back(static_cast<Precision>(std::string_view(precisions).find(letter)));
+  return chosen;
+}
 
+/// Products whose algorithms are to be compared; none where a library has one way to do each.
+std::vector<SquareProduct> searches_for(const Tuning& tuning, const Plan& plan, const DeviceFacts& facts) {
+  std::vector<SquareProduct> searches;
+  if (!*facts.algorithms) return searches;
+  for (const Precision p : chosen_precisions(tuning))
+    for (const std::string& ops : tuning.transposes)
+      for (const index n : tuning.leaves.value_or(plan.leaves))
+        for (const bool adds_e : {false, true})
+          searches.push_back({p, static_cast<Op>(ops[0]), static_cast<Op>(ops[1]), adds_e, n});
+  return searches;
+}
+
+std::string name_of(const SquareProduct& p) {
+  return std::string(1, letter(p.precision)) + "gemm " + static_cast<char>(p.transa) + static_cast<char>(p.transb) +
+         " " + std::to_string(p.n) + (p.adds_e ? " plus E" : "");
+}
+
+std::vector<Task> tasks_for(const Tuning& tuning, const Plan& plan, std::size_t memory) {
+  const std::vector<Precision> chosen = chosen_precisions(tuning);
   std::size_t pass_bytes = 0;
   for (const Precision p : chosen) pass_bytes = std::max(pass_bytes, Meter::pass_bytes(p, plan.pass_size));
   std::vector<Task> tasks{
@@ -113,119 +125,63 @@ std::string shown(const ProfileLine& line) {
   return text;
 }
 
-/// On stderr: a bar for who watches a terminal, a line a rate for who reads it later.
-class Progress {
- public:
-  Progress(bool quiet, std::size_t tasks) : shows_(!quiet), bar_(isatty(STDERR_FILENO) != 0), tasks_(tasks) {}
-  ~Progress() { clear(); }
-  Progress(const Progress&) = delete;
-  Progress& operator=(const Progress&) = delete;
-
-  void begins(const Task& task) {
-    constexpr std::size_t width = 30;
-    if (!shows_ || !bar_) return;
-    const std::size_t filled = width * done_ / tasks_;
-    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
-                 std::string(width - filled, '.').c_str(), done_, tasks_, task.what.c_str());
-  }
-  void ended(const Task& task, const std::string& how) {
-    ++done_;
-    if (shows_ && !bar_) std::fprintf(stderr, "%s: %s\n", task.what.c_str(), how.c_str());
-  }
-
- private:
-  void clear() {
-    if (shows_ && bar_) std::fprintf(stderr, "\r\033[K");
-  }
-  const bool shows_, bar_;
-  const std::size_t tasks_;
-  std::size_t done_ = 0;
+struct Compared {
+  SquareProduct product;
+  Comparison comparison;
 };
 
 struct Measured {
+  std::vector<Compared> compared;
   std::vector<ProfileLine> lines;
   std::vector<std::string> skipped;
 };
 
-Measured measure(std::vector<Task> tasks, Meter& meter, std::size_t memory, bool quiet) {
-  Measured measured;
-  Progress progress(quiet, tasks.size());
-  for (Task& task : tasks) {
-    progress.begins(task);
-    try {
-      if (task.bytes > memory) throw NoRoom("takes more device memory than is for us");
+/// One measurement, with its share of the progress; too large ones are skipped.
+void measure_one(const std::string& what, std::size_t bytes, std::size_t memory, Progress& progress, Measured& measured,
+                 const std::function<std::string()>& measure) {
+  progress.begins(what);
+  try {
+    if (bytes > memory) throw NoRoom("takes more device memory than is for us");
+    progress.ended(what, measure());
+  } catch (const NoRoom& none) {
+    measured.skipped.push_back(what + ": " + none.what());
+    progress.ended(what, std::string("skipped: ") + none.what());
+  }
+}
+
+void compare(const std::vector<SquareProduct>& searches, Meter& meter, std::size_t memory, Progress& progress,
+             Measured& measured) {
+  for (const SquareProduct& product : searches) {
+    const std::size_t bytes = Meter::product_bytes(product.precision, product.n, product.adds_e);
+    measure_one(name_of(product) + ", algorithms", bytes, memory, progress, measured, [&] {
+      const Comparison& c = measured.compared.emplace_back(product, meter.compare(product)).comparison;
+      char text[64];
+      std::snprintf(text, sizeof text, "%.1f TFLOP/s, best of %zu others x %.3f%s", c.own * 1e-12, c.candidates.size(),
+                    c.gain, c.winner ? "" : ": not enough");
+      return std::string(text);
+    });
+  }
+}
+
+void measure(std::vector<Task> tasks, Meter& meter, std::size_t memory, Progress& progress, Measured& measured) {
+  for (Task& task : tasks)
+    measure_one(task.what, task.bytes, memory, progress, measured, [&] {
       const double value = task.measure(meter);
       for (ProfileLine& line : task.lines) line.value = value;
       measured.lines.insert(measured.lines.end(), task.lines.begin(), task.lines.end());
-      progress.ended(task, shown(task.lines.front()));
-    } catch (const NoRoom& none) {
-      measured.skipped.push_back(task.what + ": " + none.what());
-      progress.ended(task, std::string("skipped: ") + none.what());
-    }
+      return shown(task.lines.front());
+    });
+}
+
+/// As the profile keeps them.
+std::vector<TunedProduct> tuned(const std::vector<Compared>& compared, const char* library) {
+  std::vector<TunedProduct> found;
+  for (const auto& [product, c] : compared) {
+    TunedProduct x{library, {.product = product, .own = !c.winner, .algorithm = {}}};
+    if (c.winner) x.preference.algorithm = c.candidates[*c.winner].algorithm;
+    found.push_back(std::move(x));
   }
-  return measured;
-}
-
-// ---- the file
-
-constexpr char own_comment[] = "# blaslift tune: ";
-
-[[noreturn]] void cannot(const std::string& path, const char* what, int error) {
-  throw std::runtime_error(path + " cannot be " + what + ": " + std::strerror(error));
-}
-
-/// Empty where there is none.
-std::string text_of(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return errno == ENOENT ? std::string() : (cannot(path, "read", errno), std::string());
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::string kept;
-  while (!text.empty()) {
-    const std::string line = text.substr(0, text.find('\n'));
-    text.erase(0, line.size() + 1);
-    if (!line.starts_with(own_comment)) kept += line + "\n";
-  }
-  return kept;
-}
-
-/// What can go wrong with the file at the end goes wrong at the beginning.
-void prepare(const std::string& path) {
-  const fs::file_status status = fs::status(path);
-  if (fs::exists(status) && !fs::is_regular_file(status)) throw std::runtime_error(path + " is not a file");
-  const fs::path folder = fs::path(path).parent_path();
-  std::error_code error;
-  fs::create_directories(folder, error);
-  if (error) cannot(path, "written", error.value());
-  if (access(folder.c_str(), W_OK | X_OK) != 0) cannot(path, "written", errno);
-}
-
-/// All of it or nothing, whatever happens meanwhile.
-void replace(const std::string& path, const std::string& text) {
-  std::string beside = path + ".XXXXXX";
-  const int fd = mkstemp(beside.data());
-  if (fd < 0) cannot(path, "written", errno);
-  const mode_t mask = umask(0);
-  umask(mask);
-  std::size_t written = 0;
-  for (ssize_t n = 0; written < text.size() && n >= 0; written += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
-    n = write(fd, text.data() + written, text.size() - written);
-  int error = 0;
-  if (written < text.size() || fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) error = errno;
-  close(fd);
-  if (!error && std::rename(beside.c_str(), path.c_str()) != 0) error = errno;
-  if (!error) return;
-  unlink(beside.c_str());
-  cannot(path, "written", error);
-}
-
-std::string todays_comment(const DeviceFacts& facts) {
-  const std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  gmtime_r(&now, &utc);
-  char date[16];
-  std::strftime(date, sizeof date, "%F", &utc);
-  return own_comment + std::string(facts.name) + (*facts.driver ? std::string(", ") + facts.driver : "") + ", " + date +
-         "\n";
+  return found;
 }
 
 // ---- the summary
@@ -252,6 +208,20 @@ void print_summary(const Profile& profile, const Measured& measured, const Devic
     std::printf("  %-10s %-18s %s\n", gemm.c_str(), shown({gemm + "_rate", 0, profile.gemm_rate[p]}).c_str(),
                 levels.c_str());
   }
+  if (!measured.compared.empty())
+    std::printf("\n  %-24s %8s %8s %6s  %s\n", "algorithms, TFLOP/s", "own", "best", "gain", "best of the others");
+  for (const auto& [product, c] : measured.compared) {
+    const auto best =
+        c.winner ? *c.winner
+                 : static_cast<std::size_t>(std::max_element(c.rates.begin(), c.rates.end()) - c.rates.begin());
+    std::printf("  %-24s %8.2f ", name_of(product).c_str(), c.own * 1e-12);
+    if (c.candidates.empty())
+      std::printf("%8s %6s  no others\n", "", "");
+    else
+      std::printf("%8.2f %6.3f  %s #%zu of %zu: %s, %.1f MB\n", c.rates[best] * 1e-12, c.gain,
+                  c.winner ? "taken" : "left ", best, c.candidates.size(), c.candidates[best].name,
+                  static_cast<double>(c.candidates[best].algorithm.workspace) * 1e-6);
+  }
   if (!measured.skipped.empty()) std::printf("\n");
   for (const std::string& skipped : measured.skipped) std::printf("  skipped: %s\n", skipped.c_str());
 }
@@ -263,31 +233,29 @@ void tune(const Tuning& tuning) {
   if (!opened.backend)
     throw std::runtime_error("no device: " + opened.why + "; --backend host measures the schedules on the CPU");
   const DeviceFacts& facts = opened.backend->facts();
-  const std::string own_path = default_profile_path(facts.name);
-  const std::string named = tuning.output.empty() ? own_path : tuning.output;
-  if (named.empty())
-    throw std::runtime_error("neither XDG_CACHE_HOME nor HOME says where the profile belongs: say it with --output");
-  std::error_code error;
-  fs::path path = fs::weakly_canonical(fs::absolute(named), error);  // a link stays one
-  if (error) cannot(named, "written", error.value());
-
+  const ProfileFile file(facts, tuning.output);
   const Plan& plan = plan_for(tuning.options);
+  const std::vector<SquareProduct> searches = searches_for(tuning, plan, facts);
   const std::vector<Task> tasks = tasks_for(tuning, plan, facts.memory);
   const double seconds = tuning.seconds.value_or(plan.seconds);
   if (tuning.dry_run) {
     std::printf("%s, %.1f GB for us; about %g s each:\n", facts.name, static_cast<double>(facts.memory) * 1e-9,
                 seconds);
+    for (const SquareProduct& p : searches)
+      std::printf("  %s, algorithms%s\n", name_of(p).c_str(),
+                  Meter::product_bytes(p.precision, p.n, p.adds_e) > facts.memory ? ": does not fit" : "");
     for (const Task& task : tasks)
       std::printf("  %s%s\n", task.what.c_str(), task.bytes > facts.memory ? ": does not fit" : "");
-    std::printf("would be written to %s\n", path.c_str());
+    std::printf("would be written to %s\n", file.path().c_str());
     return;
   }
 
-  prepare(path);
-  const std::string before = text_of(path);
+  file.prepare();
+  const std::string before = file.text();
+  Measured measured;
   const auto read = [&](const std::vector<ProfileLine>& lines, std::string& text, std::string& problem) {
     Profile profile = built_in_profile(facts.profile);
-    text = with_lines(before, lines);
+    text = with_lines(before, lines, tuned(measured.compared, facts.algorithms));
     read_profile_text(text, profile, problem);
     return profile;
   };
@@ -297,33 +265,35 @@ void tune(const Tuning& tuning) {
     for (const ProfileLine& line : task.lines) lines.push_back({line.name, line.size, 1});
   read(lines, text, problem);
   if (!problem.empty())
-    throw std::runtime_error("with the sizes that " + path.string() + " has already there are more than " +
+    throw std::runtime_error("with the sizes that " + file.path().string() + " has already there are more than " +
                              std::to_string(Profile::most_leaf_rates) + " of a precision");
   Profile ignored = built_in_profile(facts.profile);
   read_profile_text(before, ignored, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", path.c_str(), problem.c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", file.path().c_str(), problem.c_str());
   if (const std::string foreign = foreign_switches(); !foreign.empty() && facts.profile != std::string_view("host"))
     std::fprintf(stderr, "blaslift: warning: %s\n", foreign.c_str());
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
   Meter meter(*opened.backend, blas ? blas->gemm() : UnderlyingGemm{}, seconds);
-  const Measured measured = measure(tasks, meter, facts.memory, tuning.quiet);
+  {
+    Progress progress(tuning.quiet, searches.size() + tasks.size());
+    compare(searches, meter, facts.memory, progress, measured);
+    // Rates are those of calls, which follow what has been found.
+    problem.clear();
+    const std::vector<Preference> preferences = preferences_for(read({}, text, problem), facts.algorithms);
+    opened.backend->prefer(preferences.data(), static_cast<int>(preferences.size()));
+    measure(tasks, meter, facts.memory, progress, measured);
+  }
   problem.clear();
   const Profile profile = read(measured.lines, text, problem);
   if (!problem.empty()) throw std::runtime_error("a rate makes no sense: " + problem);
-  replace(path, todays_comment(facts) + text);
+  file.replace(text);
   if (tuning.quiet) return;
 
   print_summary(profile, measured, facts);
-  std::printf("\nwritten to %s", path.c_str());
-  if (fs::path(own_path) != fs::path(named))
-    std::printf(", which BLASLIFT_PROFILE has to name\n");
-  else if (!tuning.options.profile.empty() && tuning.options.profile != own_path)
-    std::printf(", but BLASLIFT_PROFILE names %s\n", tuning.options.profile.c_str());
-  else
-    std::printf(", where the library looks for it\n");
+  file.print_where(tuning.options);
 }
 
 }  // namespace blaslift::cli

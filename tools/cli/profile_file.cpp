@@ -1,0 +1,104 @@
+#include "tools/cli/profile_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "impl/profile.hpp"
+
+namespace blaslift::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char own_comment[] = "# blaslift tune: ";
+
+[[noreturn]] void cannot(const std::string& path, const char* what, int error) {
+  throw std::runtime_error(path + " cannot be " + what + ": " + std::strerror(error));
+}
+
+std::string todays_comment(const DeviceFacts& facts) {
+  const std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&now, &utc);
+  char date[16];
+  std::strftime(date, sizeof date, "%F", &utc);
+  return own_comment + std::string(facts.name) + (*facts.driver ? std::string(", ") + facts.driver : "") + ", " + date +
+         "\n";
+}
+
+}  // namespace
+
+ProfileFile::ProfileFile(const DeviceFacts& facts, const std::string& output)
+    : facts_(facts), own_(default_profile_path(facts.name)), named_(output.empty() ? own_ : output) {
+  if (named_.empty())
+    throw std::runtime_error("neither XDG_CACHE_HOME nor HOME says where the profile belongs: say it with --output");
+  std::error_code error;
+  path_ = fs::weakly_canonical(fs::absolute(named_), error);  // a link stays one
+  if (error) cannot(named_, "written", error.value());
+}
+
+void ProfileFile::prepare() const {
+  const fs::file_status status = fs::status(path_);
+  if (fs::exists(status) && !fs::is_regular_file(status)) throw std::runtime_error(path_.string() + " is not a file");
+  const fs::path folder = path_.parent_path();
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) cannot(path_, "written", error.value());
+  if (access(folder.c_str(), W_OK | X_OK) != 0) cannot(path_, "written", errno);
+}
+
+std::string ProfileFile::text() const {
+  std::ifstream file(path_, std::ios::binary);
+  if (!file) return errno == ENOENT ? std::string() : (cannot(path_, "read", errno), std::string());
+  std::string text{std::istreambuf_iterator<char>(file), {}};
+  std::string kept;
+  while (!text.empty()) {
+    const std::string line = text.substr(0, text.find('\n'));
+    text.erase(0, line.size() + 1);
+    if (!line.starts_with(own_comment)) kept += line + "\n";
+  }
+  return kept;
+}
+
+void ProfileFile::replace(const std::string& text) const { replace_file(path_, todays_comment(facts_) + text); }
+
+void ProfileFile::print_where(const Options& options) const {
+  std::printf("\nwritten to %s", path_.c_str());
+  if (fs::path(own_) != fs::path(named_))
+    std::printf(", which BLASLIFT_PROFILE has to name\n");
+  else if (!options.profile.empty() && options.profile != own_)
+    std::printf(", but BLASLIFT_PROFILE names %s\n", options.profile.c_str());
+  else
+    std::printf(", where the library looks for it\n");
+}
+
+void replace_file(const std::string& path, const std::string& text) {
+  std::string beside = path + ".XXXXXX";
+  const int fd = mkstemp(beside.data());
+  if (fd < 0) cannot(path, "written", errno);
+  const mode_t mask = umask(0);
+  umask(mask);
+  std::size_t written = 0;
+  for (ssize_t n = 0; written < text.size() && n >= 0; written += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
+    n = write(fd, text.data() + written, text.size() - written);
+  int error = 0;
+  if (written < text.size() || fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) error = errno;
+  close(fd);
+  if (!error && std::rename(beside.c_str(), path.c_str()) != 0) error = errno;
+  if (!error) return;
+  unlink(beside.c_str());
+  cannot(path, "written", error);
+}
+
+}  // namespace blaslift::cli

@@ -1,0 +1,42 @@
+// What a measurement shows of itself while it lasts.
+#pragma once
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <string>
+
+namespace blaslift::cli {
+
+/// On stderr: a bar for who watches a terminal, a line a rate for who reads it later.
+class Progress {
+ public:
+  Progress(bool quiet, std::size_t tasks) : shows_(!quiet), bar_(isatty(STDERR_FILENO) != 0), tasks_(tasks) {}
+  ~Progress() { clear(); }
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  /// @param seconds_left  about; negative: nobody knows
+  void begins(const std::string& what, double seconds_left = -1) {
+    constexpr std::size_t width = 30;
+    if (!shows_ || !bar_) return;
+    const std::size_t filled = width * std::min(done_, tasks_) / tasks_;
+    std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
+                 std::string(width - filled, '.').c_str(), done_, tasks_, what.c_str());
+    if (seconds_left >= 0) std::fprintf(stderr, ", about %.0f s left", seconds_left);
+  }
+  void ended(const std::string& what, const std::string& how) {
+    ++done_;
+    if (shows_ && !bar_) std::fprintf(stderr, "%s: %s\n", what.c_str(), how.c_str());
+  }
+
+ private:
+  void clear() {
+    if (shows_ && bar_) std::fprintf(stderr, "\r\033[K");
+  }
+  const bool shows_, bar_;
+  const std::size_t tasks_;
+  std::size_t done_ = 0;
+};
+
+}  // namespace blaslift::cli
