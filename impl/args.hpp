@@ -56,6 +56,16 @@ struct SymvArgs {
   bool valid() const { return n >= 0 && lda >= (n > 1 ? n : 1) && incx != 0 && incy != 0; }
 };
 
+/// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
+/// it and in tau.
+template <class T>
+struct GeqrfArgs {
+  index m, n;
+  T* A;
+  index lda;
+  T* tau;
+};
+
 /// A product as the decision sees it: sizes without pointers.
 struct Product {
   Routine routine;

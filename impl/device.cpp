@@ -190,6 +190,8 @@ Backend* Device::open() {
   std::string warnings;
   profile_[1] = profile_for(facts.profile, facts.name, options_, warnings);
   make_estimators(profile_[1], options_.estimator, estimators_[1]);
+  const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
+  backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));
   if (options_.profile.empty()) std::fputs(warnings.c_str(), stderr);  // a file that was named has been warned about
   Counters& c = counters();
   c.backend.set(name);

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
-#include <exception>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -220,12 +218,18 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
-  if (decision.levels > 0) t.schedule = by_levels(r, product, args, residents, decision, room, piece_bytes);
+  // Smaller tiles take less memory beside the operands'.
+  for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2)
+    t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
   if (!t.schedule) {
     Cut cut;
     if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
-    t.schedule = std::make_shared<const GemmSchedule>(
-        plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents, piece_bytes));
+    const auto plan = [&](index head) {
+      return std::make_shared<const GemmSchedule>(plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut,
+                                                            residents, piece_bytes, usual_panel, head));
+    };
+    t.schedule = plan(decision.head);
+    if (t.schedule->bytes(sizeof(T)) > room) t.schedule = plan(0);
   }
 
   const auto direct = [](const Operand& o) { return o.place == Place::reachable; };
@@ -244,97 +248,86 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   return t;
 }
 
-/// Runs the product on the device.  True: C is whole; then `reason` is `failed` if the library underneath had to finish
-/// it.  False: C is untouched, and `reason` says why.
+/// On the device.  A product that has failed there with a part of C done is finished by the library underneath.
 template <class T>
-bool on_device(Runtime& r, const Site& site, const Product& product, const GemmArgs<T>& args, Operands& operands,
-               const Decision& decision, Reason& reason) {
-  auto unable = [&reason](Reason why) { return reason = why, false; };
-  Backend* backend = open_device(r);
-  if (!backend) return unable(too_late(r) ? Reason::exiting : Reason::no_device);
-  const std::uint64_t start = now_ns();
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& args,
+               Operands& operands, const Decision& decision) {
   const UnderlyingGemm underlying{
       [](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); }, &site};
-
-  Attempt done;
-  double spared = 0;
-  try {
-    operands.locate(*backend);
-    operands.look();
-    operands.keep();
-    r.residency.before_writing(operands.c.stored);
-    spared = operands.spared();
-    // Whoever holds copies may not wait for room: others may hold copies and wait, too.
-    Decision how = decision;
-    // Who has been refused again and again is asked only now and then.
-    constexpr int patience = 4, seldom = 16;
-    const bool choosy = r.options.levels < 0 && !r.options.fixed;
-    if (choosy && r.refusals.load(std::memory_order_relaxed) >= patience &&
-        r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
-      how.levels = 0;
-    done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
-    if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
-      // Nothing is lost: the operands are as they were, and so is C if it is read.
-      how.levels = 0;
-      r.refusals.fetch_add(1, std::memory_order_relaxed);
-      counters().routines[site.counter].distrusted.fetch_add(1, std::memory_order_relaxed);
-      operands.spoil_result();
-      const double bytes_in = done.outcome.bytes_in;
-      done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
-      done.outcome.bytes_in += bytes_in;
-    }
-    // Another try begins with C as it was: in the program's device memory a first one may have changed it.
-    const auto may_try_again = [&] {
-      const bool kept = operands.c.place != Place::on_a_device || product.beta_zero;
-      return done.outcome.status == Status::no_memory && done.outcome.untouched() &&
-             (kept || done.outcome.committed.empty());
-    };
-    // Without levels less memory will do: none, where all operands are in device memory.
-    if (done.levels() > 0 && may_try_again()) {
-      how.levels = 0;
-      operands.spoil_result();
-      done = attempt(r, *backend, product, args, operands, underlying, how, !operands.any_hold());
-    }
-    if (operands.any_hold() && may_try_again()) {
-      operands.close(false);
-      for (Operand* x : operands.all()) x->known = {};
-      spared = 0;
-      done = attempt(r, *backend, product, args, operands, underlying, how, true);
-    }
-  } catch (const std::exception&) {  // no memory for the plan: nothing has happened yet
-    return unable(Reason::no_room);
-  }
-  const Outcome& outcome = done.outcome;
-  const bool exiting = !not_exiting();
-  if (outcome.status == Status::lost && !exiting) {
-    char why[160];
-    std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend->facts().name);
-    r.device.lose(why);
-  }
-
   RoutineCounters& c = counters().routines[site.counter];
-  c.bytes_in.fetch_add(static_cast<std::uint64_t>(outcome.bytes_in), std::memory_order_relaxed);
-  c.bytes_out.fetch_add(static_cast<std::uint64_t>(outcome.bytes_out), std::memory_order_relaxed);
-  if (outcome.status != Status::done && outcome.untouched())  // nothing committed, as if we had never been there
-    return unable(exiting ? Reason::exiting : outcome.status == Status::no_memory ? Reason::no_room : Reason::failed);
+  operands.locate(backend);
+  operands.look();
+  operands.keep();
+  r.residency.before_writing(operands.c.stored);
+  double spared = operands.spared();
+  // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+  Decision how = decision;
+  // Who has been refused again and again is asked only now and then.
+  constexpr int patience = 4, seldom = 16;
+  const bool choosy = r.options.levels < 0 && !r.options.fixed;
+  if (choosy && r.refusals.load(std::memory_order_relaxed) >= patience &&
+      r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
+    how.levels = 0;
+  Attempt done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
+  if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
+    // Nothing is lost: the operands are as they were, and so is C if it is read.
+    how.levels = 0;
+    r.refusals.fetch_add(1, std::memory_order_relaxed);
+    c.distrusted.fetch_add(1, std::memory_order_relaxed);
+    operands.spoil_result();
+    const double bytes_in = done.outcome.bytes_in;
+    done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
+    done.outcome.bytes_in += bytes_in;
+  }
+  // Another try begins with C as it was: in the program's device memory a first one may have changed it.
+  const auto may_try_again = [&] {
+    const bool kept = operands.c.place != Place::on_a_device || product.beta_zero;
+    return done.outcome.status == Status::no_memory && done.outcome.untouched() &&
+           (kept || done.outcome.committed.empty());
+  };
+  // Without levels less memory will do: none, where all operands are in device memory.
+  if (done.levels() > 0 && may_try_again()) {
+    how.levels = 0;
+    operands.spoil_result();
+    done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
+  }
+  if (operands.any_hold() && may_try_again()) {
+    operands.close(false);
+    for (Operand* x : operands.all()) x->known = {};
+    spared = 0;
+    done = attempt(r, backend, product, args, operands, underlying, how, true);
+  }
+  // From here on nothing throws.
+  const Outcome& outcome = done.outcome;
+  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
   if (outcome.status != Status::done) {
+    ending.reason = give_up(r, backend, outcome.status);
+    // Nothing committed, as if we had never been there; or nobody else can finish it.
+    if (outcome.untouched() || decision.reason == Reason::device_memory) return ending;
     operands.close(false);
     finish(*done.schedule, outcome, args, underlying);
-    reason = Reason::failed;
-  } else {
-    c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
-    if (done.levels() > 0) r.refusals.store(0, std::memory_order_relaxed);
-    if (done.levels() > 0) c.levels[done.levels() - 1].fetch_add(1, std::memory_order_relaxed);
-    operands.close(true);
-    if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
+    ending.reason = Reason::failed;
+    ending.computed = true;
+    return ending;
   }
-  const std::uint64_t elapsed = now_ns() - start;
-  c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
-  counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
-  // Nothing is learned where something else was done than predicted.
-  if (outcome.status == Status::done && done.levels() == decision.levels)
-    learn_device(r.gemm, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
-  return true;
+  if (done.levels() > 0) {
+    r.refusals.store(0, std::memory_order_relaxed);
+    c.levels[done.levels() - 1].fetch_add(1, std::memory_order_relaxed);
+  }
+  operands.close(true);
+  if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
+  ending.computed = true;
+  ending.as_predicted = done.levels() == decision.levels;
+  ending.bytes_spared = spared;
+  return ending;
+}
+
+template <class T>
+bool try_device(Runtime& r, const Call& call, const Product& product, const GemmArgs<T>& args, Decision& decision) {
+  Operands operands(r, args, product);  // lets go of its copies while we are still inside
+  decision = decide_now(r, product, operands);
+  return on_device(r, call, decision,
+                   [&](Backend& backend) { return compute(r, call.site, backend, product, args, operands, decision); });
 }
 
 }  // namespace
@@ -342,28 +335,11 @@ bool on_device(Runtime& r, const Site& site, const Product& product, const GemmA
 template <class T>
 void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay();
-  RoutineCounters& c = counters().routines[site.counter];
-  if (!args) {
-    c.stayed[static_cast<int>(Reason::invalid)].fetch_add(1, std::memory_order_relaxed);
-    return replay();
-  }
+  if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const Product product = product_of(info(site.symbol).routine, *args);
-  Decision decision;
-  {
-    const Inside inside(r);
-    Operands operands(r, *args, product);  // lets go of its copies while we are still inside
-    decision = decide_now(r, product, operands);
-    if (decision.route == Route::device && on_device(r, site, product, *args, operands, decision, decision.reason)) {
-      (decision.reason == Reason::failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed)
-          .fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-  }
-  decision.route = Route::cpu;
-  const double seconds = stay(site, decision.reason, product.flops(), replay);
-  learn_cpu(r, r.gemm, product.precision, product.flops(), decision, seconds);
-  if (r.options.measure) note_offloadable(site, product.flops(), decision, seconds);
+  const Call call{site, r.gemm, product.precision, product.flops(), timed_flops};
+  take_route(r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); });
 }
 
 #define GEMM(name, type) template void gemm(const Site&, const GemmArgs<type>*, Replay);

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <utility>
 
 #include "impl/text.hpp"
@@ -42,6 +44,7 @@ constexpr Key keys[] = {
     {"cpu_zgemm_rate", rate<&Profile::cpu_rate, 3>},
     {"pass_rate", [](Profile& p) -> double& { return p.pass_rate; }},
     {"step_seconds", [](Profile& p) -> double& { return p.step_seconds; }},
+    {"symv_latency_seconds", [](Profile& p) -> double& { return p.symv_latency_seconds; }},
 };
 
 constexpr const char* leaf_keys[] = {"sgemm_leaf_rate", "dgemm_leaf_rate", "cgemm_leaf_rate", "zgemm_leaf_rate"};
@@ -96,6 +99,147 @@ std::optional<Rate> read_rate(std::string_view line) {
   return understood ? std::optional(rate) : std::nullopt;
 }
 
+// ---- algorithms
+
+constexpr const char* algorithm_keys[] = {"sgemm_algorithm", "dgemm_algorithm", "cgemm_algorithm", "zgemm_algorithm"};
+constexpr const char* kinds[] = {"plain", "plus_e"};
+
+/// Of two lines with the same, one holds.
+auto subject(const TunedProduct& x) {
+  const SquareProduct& p = x.preference.product;
+  return std::tuple(p.precision, x.library, p.transa, p.transb, p.adds_e, p.n);
+}
+
+void take(std::vector<TunedProduct>& into, const TunedProduct& x) {
+  const auto before =
+      std::find_if(into.begin(), into.end(), [&](const TunedProduct& there) { return subject(there) == subject(x); });
+  before == into.end() ? into.push_back(x) : void(*before = x);
+}
+
+/// FNV-1a, 32 bits: a line that was cut or touched must not reach the library, which believes what it is given.
+std::uint32_t sum_of(const Algorithm& algorithm) {
+  std::uint32_t sum = 2166136261U;
+  const auto add = [&](std::uint64_t byte) { sum = (sum ^ static_cast<std::uint32_t>(byte & 0xff)) * 16777619U; };
+  for (const unsigned char byte : algorithm.words) add(byte);
+  for (int shift = 0; shift < 64; shift += 8) add(algorithm.workspace >> shift);
+  for (int shift = 0; shift < 32; shift += 8) add(algorithm.alignment >> shift);
+  return sum;
+}
+
+template <class Number>
+std::string hexadecimal(Number number, std::size_t digits = 1) {
+  char text[2 * sizeof number];
+  const auto end = std::to_chars(text, text + sizeof text, number, 16).ptr;
+  const std::string shortest(text, end);
+  return std::string(digits - std::min(digits, shortest.size()), '0') + shortest;
+}
+
+template <class Number>
+bool read_hexadecimal(std::string_view word, Number& number) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, 16);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+std::string to_word(const Algorithm& algorithm) {
+  std::string word = hexadecimal(algorithm.alignment) + ":" + hexadecimal(algorithm.workspace) + ":";
+  for (const unsigned char byte : algorithm.words) word += hexadecimal(byte, 2);
+  return word + ":" + hexadecimal(sum_of(algorithm), 8);
+}
+
+bool read_algorithm(std::string_view word, Algorithm& algorithm) {
+  const auto part = [&] {
+    const std::string_view first = word.substr(0, word.find(':'));
+    word.remove_prefix(std::min(word.size(), first.size() + 1));
+    return first;
+  };
+  if (!read_hexadecimal(part(), algorithm.alignment) || !read_hexadecimal(part(), algorithm.workspace)) return false;
+  const std::string_view words = part();
+  if (words.size() != 2 * sizeof algorithm.words) return false;
+  for (std::size_t i = 0; i < sizeof algorithm.words; ++i)
+    if (!read_hexadecimal(words.substr(2 * i, 2), algorithm.words[i])) return false;
+  std::uint32_t sum = 0;
+  return read_hexadecimal(part(), sum) && word.empty() && sum == sum_of(algorithm);
+}
+
+std::string to_line(const TunedProduct& x) {
+  const SquareProduct& p = x.preference.product;
+  const char ops[] = {static_cast<char>(p.transa), static_cast<char>(p.transb), 0};
+  return std::string(algorithm_keys[static_cast<int>(p.precision)]) + " " + x.library + " " + ops + " " +
+         kinds[p.adds_e] + " " + std::to_string(p.n) + " " +
+         (x.preference.own ? std::string("own") : to_word(x.preference.algorithm));
+}
+
+std::optional<TunedProduct> read_tuned(std::string_view line) {
+  TunedProduct x{};
+  SquareProduct& p = x.preference.product;
+  const auto key = std::find(std::begin(algorithm_keys), std::end(algorithm_keys), next_word(line));
+  if (key == std::end(algorithm_keys)) return std::nullopt;
+  p.precision = static_cast<Precision>(key - algorithm_keys);
+  x.library = next_word(line);
+  const std::string_view ops = next_word(line);
+  if (ops.size() != 2 || ops.find_first_not_of("NTC") != ops.npos) return std::nullopt;
+  p.transa = static_cast<Op>(ops[0]);
+  p.transb = static_cast<Op>(ops[1]);
+  const std::string_view kind = next_word(line);
+  p.adds_e = kind == kinds[1];
+  if (!p.adds_e && kind != kinds[0]) return std::nullopt;
+  if (!read_number(next_word(line), p.n) || p.n < 1) return std::nullopt;
+  const std::string_view algorithm = next_word(line);
+  x.preference.own = algorithm == "own";
+  if (!x.preference.own && !read_algorithm(algorithm, x.preference.algorithm)) return std::nullopt;
+  return next_word(line).empty() ? std::optional(x) : std::nullopt;
+}
+
+// ---- SYMV's rules
+
+constexpr const char* symv_keys[] = {"ssymv_rules", "dsymv_rules", "csymv_rules", "zsymv_rules", "wsymv_rules"};
+constexpr std::string_view symv_version = "1", as_built_in = "built-in", any_word = "any";
+constexpr std::string_view strips_word = "strips", tickets_suffix = ":tickets";
+constexpr std::size_t most_symv_rules = 64;
+
+auto subject(const TunedSymv& x) { return std::tuple(x.precision.name, x.uplo); }
+
+void take(std::vector<TunedSymv>& into, const TunedSymv& x) {
+  const auto before =
+      std::find_if(into.begin(), into.end(), [&](const TunedSymv& there) { return subject(there) == subject(x); });
+  before == into.end() ? into.push_back(x) : void(*before = x);
+}
+
+std::string to_line(const TunedSymv& x) {
+  std::string line = std::string(symv_keys[x.precision]) + " " + std::string(symv_version) + " ";
+  line += static_cast<char>(x.uplo);
+  if (x.rules.empty()) line += " " + std::string(as_built_in);
+  for (const SymvRule& rule : x.rules)
+    line += " " + (rule.below == any_n ? std::string(any_word) : std::to_string(rule.below)) + ":" +
+            to_text(rule.blocking, rule.way);
+  return line;
+}
+
+/// Rules that are not whole, ascending and for every n, or that the device has no kernels for, are none.
+std::optional<TunedSymv> read_symv(std::string_view line) {
+  const auto key = std::find(std::begin(symv_keys), std::end(symv_keys), next_word(line));
+  if (key == std::end(symv_keys) || next_word(line) != symv_version) return std::nullopt;
+  TunedSymv x{static_cast<SymvPrecision::Name>(key - symv_keys), Uplo::lower, {}};
+  const std::string_view uplo = next_word(line);
+  if (uplo != "L" && uplo != "U") return std::nullopt;
+  x.uplo = static_cast<Uplo>(uplo.front());
+  std::string_view word = next_word(line);
+  if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
+  for (; !word.empty(); word = next_word(line)) {
+    const std::size_t colon = word.find(':');
+    if (colon == word.npos || x.rules.size() == most_symv_rules) return std::nullopt;
+    SymvRule rule{any_n, {}};
+    const std::string_view below = word.substr(0, colon);
+    if (below != any_word && (!read_number(below, rule.below) || rule.below == any_n)) return std::nullopt;
+    if (rule.below <= (x.rules.empty() ? 1 : x.rules.back().below)) return std::nullopt;
+    if (!read_blocking(word.substr(colon + 1), x.precision, rule.blocking, rule.way)) return std::nullopt;
+    x.rules.push_back(rule);
+  }
+  return !x.rules.empty() && x.rules.back().below == any_n ? std::optional(x) : std::nullopt;
+}
+
+// ---- what is built in
+
 /// An H100's, by blaslift tune: docs/performance.md.  FP32's were measured one after the other without passes between.
 // clang-format off
 constexpr Profile::LeafRate h100_leaf_rates[precision_count][Profile::most_leaf_rates + 1] = {
@@ -118,18 +262,22 @@ constexpr Profile::LeafRate h100_leaf_rates[precision_count][Profile::most_leaf_
 Profile built_in_profile(const char* device_class) {
   struct Class {
     const char* name;
-    double in, out, latency, startup, s, d, c, z, pass, step;
+    double in, out, latency, startup, s, d, c, z, pass, step, symv_latency;
   };
-  // Transfer rates are those of the threads that copy through a pinned ring, on PCIe 5 and 4; product rates are large
+  // Transfer rates are those of the threads that copy through pinned slots, on PCIe 5 and 4; product rates are large
   // cuBLAS products.  What passes and steps take is guessed from data sheets but for sm_90: without leaf rates nobody
-  // asks for it.
+  // asks for it.  The latency of SYMV is an estimate everywhere until `blaslift tune symv` has measured it: a lane
+  // taken, two vectors moved by the calling thread, one kernel or two.
   constexpr Class classes[] = {
-      {"sm_90", 49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 2.9e12, 5e-6},  // H100: docs/performance.md
-      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6},  // A100's data sheet, less a tenth
-      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6},   // B200's data sheet, likewise
-      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6},
+      {"sm_90", 49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 2.9e12, 5e-6,
+       60e-6},  // H100: docs/performance.md
+      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6,
+       60e-6},  // A100's data sheet, less a tenth
+      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6,
+       60e-6},  // B200's data sheet, likewise
+      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6, 20e-6},
       // An unknown card may well have little FP64.
-      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6},
+      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6, 100e-6},
   };
   const Class* found = &classes[std::size(classes) - 1];
   for (const Class& c : classes)
@@ -144,7 +292,8 @@ Profile built_in_profile(const char* device_class) {
                   .gemm_rate = {found->s, found->d, found->c, found->z},
                   .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores},
                   .pass_rate = found->pass,
-                  .step_seconds = found->step};
+                  .step_seconds = found->step,
+                  .symv_latency_seconds = found->symv_latency};
   if (std::string_view(found->name) == "sm_90")
     for (int p = 0; p < precision_count; ++p)
       std::copy(std::begin(h100_leaf_rates[p]), std::end(h100_leaf_rates[p]), profile.leaf_rate[p]);
@@ -165,7 +314,7 @@ bool read_profile(const std::string& path, Profile& profile, std::string& proble
 
 void read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
   int leaf_rates[precision_count] = {};
-  const auto take = [&](const Rate& rate) {
+  const auto take_rate = [&](const Rate& rate) {
     if (rate.place < key_count) {
       keys[rate.place].field(profile) = rate.value;
       return true;
@@ -180,8 +329,16 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
   while (!text.empty()) {
     std::string_view line = next_line(text);
     if (!is_rate(line)) continue;
-    const std::optional<Rate> rate = read_rate(line);
-    if ((rate && take(*rate)) || !problem.empty()) continue;
+    if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) continue;
+    if (const std::optional<TunedProduct> tuned = read_tuned(line)) {
+      take(profile.algorithms, *tuned);
+      continue;
+    }
+    if (const std::optional<TunedSymv> tuned = read_symv(line)) {
+      take(profile.symv, *tuned);
+      continue;
+    }
+    if (!problem.empty()) continue;
     while (!line.empty() && space(line.back())) line.remove_suffix(1);
     problem = line;
   }
@@ -194,16 +351,25 @@ std::string to_text(const Profile& profile) {
   for (int p = 0; p < precision_count; ++p)
     for (const Profile::LeafRate* leaf = profile.leaf_rate[p]; leaf->size > 0; ++leaf)
       text += std::string(leaf_keys[p]) + " " + number(leaf->size, 6) + " " + number(leaf->rate, 6) + "\n";
+  for (const TunedProduct& x : profile.algorithms) text += to_line(x) + "\n";
+  for (const TunedSymv& x : profile.symv) text += to_line(x) + "\n";
   return text;
 }
 
-std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines) {
+std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
+                       const std::vector<TunedProduct>& algorithms, const std::vector<TunedSymv>& symv) {
   std::string merged;
+  std::vector<TunedProduct> tuned;
+  std::vector<TunedSymv> tuned_symv;
   std::map<std::pair<int, double>, std::string> rates;  // in the file's order, leaf rates ascending
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     if (const std::optional<Rate> rate = read_rate(line))
       rates[{rate->place, rate->size}] = line;
+    else if (const std::optional<TunedProduct> x = read_tuned(line))
+      take(tuned, *x);
+    else if (const std::optional<TunedSymv> s = read_symv(line))
+      take(tuned_symv, *s);
     else if (!is_rate(line))
       merged += std::string(line) + "\n";
   }
@@ -211,7 +377,50 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
     rates[{place_of(line.name), line.size}] =
         line.name + (line.size > 0 ? " " + number(line.size, 6) : "") + " " + number(line.value, 6);
   for (const auto& [at, line] : rates) merged += line + "\n";
+  const auto add = [&merged](auto& there, const auto& found) {
+    for (const auto& x : found) take(there, x);
+    std::stable_sort(there.begin(), there.end(), [](const auto& x, const auto& y) { return subject(x) < subject(y); });
+    for (const auto& x : there) merged += to_line(x) + "\n";
+  };
+  add(tuned, algorithms);
+  add(tuned_symv, symv);
   return merged;
+}
+
+const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n) {
+  for (const TunedSymv& x : profile.symv)
+    if (x.precision == precision && x.uplo == uplo && !x.rules.empty()) return symv_rule(x.rules, n);
+  return symv_rule(symv_rules(precision, uplo), n);
+}
+
+std::string to_text(const SymvBlocking& b, SymvWay way) {
+  if (b.U == 0) return std::string(strips_word);
+  std::string text;
+  for (const int part : {b.U, b.Tx, b.Ty, b.H}) text += (text.empty() ? "" : "x") + std::to_string(part);
+  return way == SymvWay::tickets ? text + std::string(tickets_suffix) : text;
+}
+
+bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way) {
+  blocking = {};
+  way = SymvWay::parts;
+  if (word == strips_word) return true;
+  if (word.ends_with(tickets_suffix)) {
+    way = SymvWay::tickets;
+    word.remove_suffix(tickets_suffix.size());
+  }
+  for (int* part : {&blocking.U, &blocking.Tx, &blocking.Ty, &blocking.H}) {
+    const std::string_view text = word.substr(0, part == &blocking.H ? word.npos : word.find('x'));
+    if (!read_number(text, *part) || *part < 1) return false;
+    word.remove_prefix(std::min(word.size(), text.size() + 1));
+  }
+  return symv_fits(blocking, precision);
+}
+
+std::vector<Preference> preferences_for(const Profile& profile, std::string_view library) {
+  std::vector<Preference> preferences;
+  for (const TunedProduct& x : profile.algorithms)
+    if (!library.empty() && x.library == library) preferences.push_back(x.preference);
+  return preferences;
 }
 
 std::string default_profile_path(const char* device_name) {

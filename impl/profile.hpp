@@ -1,13 +1,39 @@
-// Profile: the rates that a decision is made from.  Built in by device class, overridden by a readable file of
-// "key value" lines, and "dgemm_leaf_rate size value" ones.
+// Profile: the rates that a decision is made from, and the algorithms that products are computed by.  Built in by
+// device class, overridden by a readable file of "key value" lines, "dgemm_leaf_rate size value" ones, and
+//
+//   dgemm_algorithm LIBRARY OPS plain|plus_e SIZE own|ALGORITHM
+//
+// for the fastest algorithm of square products C := op(A) op(B), OPS being two of N, T, C, or C := op(A) op(B) + E: the
+// library's own choice, or an Algorithm as ALIGNMENT:WORKSPACE:WORDS:SUM, in hexadecimal digits.  Those of another
+// LIBRARY than the device's (DeviceFacts::algorithms) say nothing to it.  Lines like
+//
+//   dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512
+//   dsymv_rules 1 U built-in
+//
+// say how SYMV, and HEMV of c and z, is cut up (kernels/symv.hpp): 1 is the form's version; of one triangle, strips
+// below n = 897, and so on, as UxTxTyxH; or as is built in.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "kernels/types.hpp"
+#include "kernels/backend.hpp"
+#include "kernels/symv.hpp"
 
 namespace blaslift {
+
+/// What was found about one library, as the file has it.
+struct TunedProduct {
+  std::string library;  ///< DeviceFacts::algorithms: one word
+  Preference preference;
+};
+
+/// What was found about SYMV of one triangle.
+struct TunedSymv {
+  SymvPrecision precision;
+  Uplo uplo;
+  std::vector<SymvRule> rules;  ///< none: those built in
+};
 
 struct Profile {
   double in_rate;                     ///< bytes/s, program's memory to device, as our lanes move it
@@ -18,6 +44,7 @@ struct Profile {
   double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
   double pass_rate;                   ///< bytes/s that sums of blocks read and write on the device
   double step_seconds;                ///< what any operation on the device takes besides
+  double symv_latency_seconds;        ///< per SYMV of which nothing moves but vectors
   /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any, levels are not
   /// considered.
   struct LeafRate {
@@ -25,13 +52,18 @@ struct Profile {
   };
   static constexpr int most_leaf_rates = 24;
   LeafRate leaf_rate[precision_count][most_leaf_rates + 1] = {};
+  /// One for each library and product at most.
+  std::vector<TunedProduct> algorithms = {};
+  /// One for each precision and triangle at most.
+  std::vector<TunedSymv> symv = {};
 };
 
 /// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
 Profile built_in_profile(const char* device_class);
 
 /// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
-/// leaf rates of a precision has all of them.
+/// leaf rates of a precision has all of them; algorithms and SYMV's rules are added to those that are there, or replace
+/// them.
 /// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
 
@@ -49,8 +81,20 @@ struct ProfileLine {
 };
 
 /// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
-/// order.  Lines that are not understood are left out.
-std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines);
+/// order, algorithms, SYMV's rules.  Lines that are not understood are left out.
+std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
+                       const std::vector<TunedProduct>& algorithms = {}, const std::vector<TunedSymv>& symv = {});
+
+/// What a SYMV follows: the profile's rules of its precision and triangle or, where there are none, the built-in ones.
+const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n);
+
+/// "strips", "32x32x4x64", "32x32x4x64:tickets"
+std::string to_text(const SymvBlocking& blocking, SymvWay way);
+/// False if it is none that the device can do.
+bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way);
+
+/// What a device with this library is to be told.
+std::vector<Preference> preferences_for(const Profile& profile, std::string_view library);
 
 /// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.profile, or under ~/.cache.  Empty without a home.
 std::string default_profile_path(const char* device_name);

@@ -1,6 +1,7 @@
 #include "impl/route.hpp"
 
 #include <algorithm>
+#include <cstdio>
 
 #include "compat/loading.hpp"
 
@@ -45,6 +46,9 @@ Placement::Operand Operand::placement(bool direct) const {
   return {known.hold.device, known.hold.ld, direct};
 }
 
+namespace {
+
+/// Contention makes the device slower than predicted; a call that stays because of it lets the memory of it fade.
 void learn_device(Learned& learned, double predicted, double measured) {
   constexpr int calls_that_load_code = 4;
   if (learned.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code || !(predicted > 0)) return;
@@ -71,11 +75,61 @@ void learn_cpu(Runtime& r, Learned& learned, Precision precision, double flops, 
   }
 }
 
+/// While measuring.
 void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds) {
   if (decision.device_seconds <= 0 || seconds <= decision.device_seconds) return;
   SizeCounters& size = counters().sizes[site.counter][size_class(flops)];
   size.offloadable_ns.fetch_add(static_cast<std::uint64_t>(seconds * 1e9), std::memory_order_relaxed);
   size.device_ns.fetch_add(static_cast<std::uint64_t>(decision.device_seconds * 1e9), std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Reason give_up(Runtime& r, const Backend& backend, Status status) {
+  if (!not_exiting()) return Reason::exiting;
+  if (status == Status::lost) {
+    char why[160];
+    std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend.facts().name);
+    r.device.lose(why);
+  }
+  return status == Status::no_memory ? Reason::no_room : Reason::failed;
+}
+
+Backend* backend_for(Runtime& r, Decision& decision) {
+  Backend* backend = open_device(r);
+  if (!backend) decision.reason = too_late(r) ? Reason::exiting : Reason::no_device;
+  return backend;
+}
+
+void note_ending(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start) {
+  RoutineCounters& c = counters().routines[call.site.counter];
+  const auto add = [](std::atomic<std::uint64_t>& sum, double bytes) {
+    sum.fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+  };
+  add(c.bytes_in, ending.bytes_in);
+  add(c.bytes_out, ending.bytes_out);
+  add(c.bytes_spared, ending.bytes_spared);
+  if (!ending.computed) return;
+  const std::uint64_t elapsed = now_ns() - start;
+  c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
+  counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
+  if (ending.as_predicted) learn_device(call.learned, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
+  const bool failed = ending.reason == Reason::failed;
+  (failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed).fetch_add(1, std::memory_order_relaxed);
+}
+
+void leave_undone(const Call& call, const Decision& decision) {
+  counters().routines[call.site.counter].stayed[static_cast<int>(decision.reason)].fetch_add(1,
+                                                                                             std::memory_order_relaxed);
+  // As loud as xerbla: BLAS has no other way to say it, and the CPU would only crash on the addresses.
+  std::fprintf(stderr, "blaslift: %s was not computed, its operands are in device memory: %s\n",
+               info(call.site.symbol).name, text_of(decision.reason));
+}
+
+void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
+  const double seconds = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds);
+  if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds);
 }
 
 }  // namespace blaslift

@@ -1,5 +1,8 @@
-// What the routes of all routines have in common: who may start one, where operands are, and what is learned from it.
+// What the routes of all routines have in common: a call's way from its decision to the end (take_route, with on_device
+// on it), where its operands are, and what is counted and learned.
 #pragma once
+#include <exception>
+
 #include "compat/site.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
@@ -72,13 +75,69 @@ struct Operand {
   }
 };
 
-/// Contention makes the device slower than predicted; a call that stays because of it lets the memory of it fade.
-void learn_device(Learned& learned, double predicted, double measured);
+/// A call that may be routed.
+struct Call {
+  const Site& site;
+  Learned& learned;  ///< from calls of its kind
+  Precision precision;
+  double flops;
+  double timed;  ///< from so many flops on its time on the CPU is taken
+};
 
-void learn_cpu(Runtime& r, Learned& learned, Precision precision, double flops, const Decision& decision,
-               double seconds);
+/// What came of a call on the device.
+struct Ending {
+  Reason reason;  ///< the decision's; why the call stays; `failed` where the library underneath finished the result
+  bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
+  bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
+  double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+};
 
-/// While measuring.
-void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds);
+/// Why a call stays whose run on the device has ended with `status`, not `done`.  No further call uses a lost device.
+Reason give_up(Runtime& r, const Backend& backend, Status status);
+
+/// For a call that goes to the device, opened if need be.  Null if there is none to be had; the decision says why.
+Backend* backend_for(Runtime& r, Decision& decision);
+
+/// Counts a call that was on the device from `start` (now_ns) on, and learns from it.
+void note_ending(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start);
+
+/// Computes a call on the device if that is the decision.  True: the result is there.  False: it is untouched, and
+/// `decision.reason` says why.
+/// @param compute  Ending(Backend&); throws only as long as the result is untouched, when the host has no memory
+template <class Compute>
+bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& compute) {
+  if (decision.route != Route::device) return false;
+  decision.nowhere = decision.reason == Reason::device_memory;  // unless it ends well
+  Backend* backend = backend_for(r, decision);
+  if (!backend) return false;
+  const std::uint64_t start = now_ns();
+  Ending ending{Reason::no_room};
+  try {
+    ending = compute(*backend);
+  } catch (const std::exception&) {  // nothing has happened yet
+  }
+  note_ending(call, decision, ending, start);
+  decision.reason = ending.reason;
+  return ending.computed;
+}
+
+/// For a call that neither side can compute: counts it as failed and says so.
+void leave_undone(const Call& call, const Decision& decision);
+
+/// Replays a call that stays, counts it with its reason, and learns from it.
+void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay);
+
+/// The whole way of a call with valid arguments: on the device, or else on the library underneath.
+/// @param try_device  bool(Decision&): decides, and computes the call if that says so, as on_device does
+template <class Try>
+void take_route(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
+  Decision decision;
+  {
+    const Inside inside(r);
+    if (try_device(decision)) return;
+  }
+  if (decision.nowhere) return leave_undone(call, decision);
+  stay(r, call, decision, replay);
+}
 
 }  // namespace blaslift

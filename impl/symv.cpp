@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
-#include <exception>
 #include <type_traits>
 #include <utility>
 
@@ -157,9 +155,10 @@ T* first_of(T* at, index n, index inc) {
 template <class T>
 class Run {
  public:
-  Run(const SymvArgs<T>& args, bool beta_zero, const Operands& operands)
+  Run(const SymvArgs<T>& args, bool beta_zero, const Operands& operands, const SymvRule& rule)
       : args_(args),
         operands_(operands),
+        rule_(rule),
         alpha_(conjugate_if(args.conjugated, args.alpha)),
         beta_(conjugate_if(args.conjugated, args.beta)),
         x_here_(operands.x.place != Place::on_a_device),
@@ -188,7 +187,8 @@ class Run {
            .beta = &beta_,
            .y = args_.y,
            .incy = args_.incy,
-           .blocking = symv_blocking(precision_of<T>, args_.uplo, n)};
+           .blocking = rule_.blocking,
+           .way = rule_.way};
     const std::size_t bytes =
         matrix + (x_here_ ? vector : 0) + (y_here_ ? vector : 0) + std::max<std::size_t>(1, symv_workspace(p));
 
@@ -286,6 +286,7 @@ class Run {
 
   const SymvArgs<T>& args_;
   const Operands& operands_;
+  const SymvRule rule_;
   const T alpha_, beta_;
   const bool x_here_, y_here_;           ///< in the host's memory
   std::vector<T> x_{}, y_{}, result_{};  ///< y_: what is read of it, for another try as well
@@ -293,63 +294,48 @@ class Run {
   double bytes_in_ = 0, bytes_out_ = 0, bytes_of_matrix_ = 0;
 };
 
-/// Runs the product on the device.  True: y is there.  False: y in the host's memory is untouched, and `reason` says
-/// why.
+/// On the device.  If that does not come to an end, y in the host's memory is untouched.
 template <class T>
-bool on_device(Runtime& r, const Site& site, const SymmetricProduct& product, const SymvArgs<T>& args,
-               Operands& operands, const Decision& decision, Reason& reason) {
-  auto unable = [&reason](Reason why) { return reason = why, false; };
-  Backend* backend = open_device(r);
-  if (!backend) return unable(too_late(r) ? Reason::exiting : Reason::no_device);
-  const std::uint64_t start = now_ns();
-  RoutineCounters& c = counters().routines[site.counter];
-  Status status = Status::done;
-  double spared = 0;
-  try {
-    operands.locate(*backend);
-    operands.look();
-    operands.keep();
-    Operand& a = operands.a;
-    // Without the copy that it is sent for, it would be sent again and again.
-    if (decision.reason == Reason::reuse && !a.known.hold) return unable(Reason::transfers);
-    Run<T> run(args, product.beta_zero, operands);
-    // Whoever holds copies may not wait for room: others may hold copies and wait, too.
-    status = run.attempt(r.arena, *backend, !a.known.hold);
-    // Another try begins with y as it was: in the program's device memory a first one may have changed it.
-    const bool kept = operands.y.place != Place::on_a_device || product.beta_zero;
-    if (status == Status::no_memory && a.known.hold && kept) {
-      operands.close(false);
-      a.known = {};
-      status = run.attempt(r.arena, *backend, true);
-    }
-    c.bytes_in.fetch_add(static_cast<std::uint64_t>(run.bytes_in()), std::memory_order_relaxed);
-    if (status == Status::done) {
-      r.residency.before_writing(operands.y.stored);
-      run.commit();
-      c.bytes_out.fetch_add(static_cast<std::uint64_t>(run.bytes_out()), std::memory_order_relaxed);
-      if (a.known.hold)
-        spared = std::max(
-            0.0, bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T)) - run.bytes_of_matrix());
-    }
-  } catch (const std::exception&) {  // no memory on the host: y is not touched yet
-    return unable(Reason::no_room);
+Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, const SymvArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  operands.look();
+  operands.keep();
+  Operand& a = operands.a;
+  // Without the copy that it is sent for, it would be sent again and again.
+  if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
+  Run<T> run(args, product.beta_zero, operands, symv_rule(r.device.profile(), precision_of<T>, args.uplo, args.n));
+  const double whole = bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T));
+  // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+  Status status = run.attempt(r.arena, backend, !a.known.hold);
+  // Another try begins with y as it was: in the program's device memory a first one may have changed it.
+  const bool kept = operands.y.place != Place::on_a_device || product.beta_zero;
+  if (status == Status::no_memory && a.known.hold && kept) {
+    operands.close(false);
+    a.known = {};
+    status = run.attempt(r.arena, backend, true);
   }
-  if (status != Status::done) {
-    const bool exiting = !not_exiting();
-    if (status == Status::lost && !exiting) {
-      char why[160];
-      std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend->facts().name);
-      r.device.lose(why);
-    }
-    return unable(exiting ? Reason::exiting : status == Status::no_memory ? Reason::no_room : Reason::failed);
-  }
+  if (status != Status::done) return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in()};
+  // From here on nothing throws.
+  r.residency.before_writing(operands.y.stored);
+  run.commit();
+  const double spared = a.known.hold ? std::max(0.0, whole - run.bytes_of_matrix()) : 0;
   operands.close(true);
-  c.bytes_spared.fetch_add(static_cast<std::uint64_t>(spared), std::memory_order_relaxed);
-  const std::uint64_t elapsed = now_ns() - start;
-  c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
-  counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
-  learn_device(r.symv, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
-  return true;
+  return {.reason = decision.reason,
+          .computed = true,
+          .as_predicted = true,
+          .bytes_in = run.bytes_in(),
+          .bytes_out = run.bytes_out(),
+          .bytes_spared = spared};
+}
+
+template <class T>
+bool try_device(Runtime& r, const Call& call, const SymmetricProduct& product, const SymvArgs<T>& args,
+                Decision& decision) {
+  Operands operands(r, args, product);  // lets go of its copy while we are still inside
+  decision = decide_now(r, product, args.conjugated, operands);
+  return on_device(r, call, decision,
+                   [&](Backend& backend) { return compute(r, backend, product, args, operands, decision); });
 }
 
 }  // namespace
@@ -357,27 +343,11 @@ bool on_device(Runtime& r, const Site& site, const SymmetricProduct& product, co
 template <class T>
 void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay();
-  RoutineCounters& c = counters().routines[site.counter];
-  if (!args) {
-    c.stayed[static_cast<int>(Reason::invalid)].fetch_add(1, std::memory_order_relaxed);
-    return replay();
-  }
+  if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const SymmetricProduct product = product_of(info(site.symbol).routine, *args);
-  Decision decision;
-  {
-    const Inside inside(r);
-    Operands operands(r, *args, product);  // lets go of its copy while we are still inside
-    decision = decide_now(r, product, args->conjugated, operands);
-    if (decision.route == Route::device && on_device(r, site, product, *args, operands, decision, decision.reason)) {
-      c.routed.fetch_add(1, std::memory_order_relaxed);
-      return;
-    }
-  }
-  decision.route = Route::cpu;
-  const double seconds = stay(site, decision.reason, product.flops(), replay, timed_vector_flops);
-  learn_cpu(r, r.symv, product.precision, product.flops(), decision, seconds);
-  if (r.options.measure) note_offloadable(site, product.flops(), decision, seconds);
+  const Call call{site, r.symv, product.precision, product.flops(), timed_vector_flops};
+  take_route(r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); });
 }
 
 #define SYMV(name, type) template void symv(const Site&, const SymvArgs<type>*, Replay);

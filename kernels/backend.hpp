@@ -26,13 +26,16 @@ struct UnderlyingGemm {
 };
 
 struct DeviceFacts {
-  char name[96];            ///< e.g. "NVIDIA H100 80GB HBM3"
-  char driver[80];          ///< driver and library versions, for reports
-  char profile[16];         ///< which built-in rates fit: "sm_90", "host" ...
+  char name[96];     ///< e.g. "NVIDIA H100 80GB HBM3"
+  char driver[80];   ///< driver and library versions, for reports
+  char profile[16];  ///< which built-in rates fit: "sm_90", "host" ...
+  /// Whose words an Algorithm's are, version and device class, without spaces; empty: there is nothing to choose from.
+  char algorithms[40];
   std::size_t memory;       ///< bytes that this process may allocate there
   std::size_t piece_bytes;  ///< largest download in one operation
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
+  bool factors;  ///< lanes have panel()
 };
 
 /// Where memory that a program names lies.
@@ -41,6 +44,33 @@ enum class Place : std::uint8_t {
   mixed,       ///< pageable, but a device may write into parts of it
   reachable,   ///< pinned, registered or managed: the device copies to and from it directly
   on_a_device  ///< the CPU cannot read it
+};
+
+/// A square product, as calls of the levels have them: C := alpha * op(A) * op(B), all n x n, or with E as in Gemm.
+struct SquareProduct {
+  Precision precision;
+  Op transa, transb;
+  bool adds_e;
+  index n;
+};
+
+/// One of a backend's ways to compute products, in its own words, and what it needs.
+struct Algorithm {
+  unsigned char words[64];
+  std::uint64_t workspace;  ///< bytes
+  std::uint32_t alignment;  ///< bytes that addresses and the distances of columns are a multiple of
+};
+
+struct Candidate {
+  Algorithm algorithm;
+  char name[112];  ///< for people
+};
+
+/// What was found by timing such a product.  kernels/preference.hpp says which products follow it.
+struct Preference {
+  SquareProduct product;
+  bool own;             ///< the backend's own choice is the fastest; `algorithm` says nothing
+  Algorithm algorithm;  ///< otherwise this is
 };
 
 /// A strided copy between host and device: rows x cols elements (at least one) of `element` bytes, column-major on both
@@ -83,6 +113,9 @@ class Lane {
   /// The same bits, run after run and on every backend, for the same blocking.
   virtual Status symv(const Symv& product, After after) = 0;
 
+  /// Where DeviceFacts::factors; elsewhere no_memory.  The same bits, run after run.
+  virtual Status panel(const QrPanel& panel, After after) = 0;
+
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
   /// written only after the whole piece has safely left the device.  When all of it is there, `landed` becomes true.
   /// Both must stay until drain().
@@ -122,6 +155,15 @@ class Backend {
   /// @param everywhere  look for parts of pageable memory that a device may write into; otherwise only at its ends
   virtual Place place(const void* memory, std::size_t bytes, bool everywhere) = 0;
 
+  /// Algorithms that compute this product where everything is aligned to `alignment` bytes: classical, in the product's
+  /// precision, repeating bit for bit.  Those that are expected to be the fastest come first.
+  /// @return how many, at most `most`; 0 also where the device cannot be asked
+  virtual int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) = 0;
+
+  /// Lanes that are acquired from now on follow these, and nothing that was preferred before.  Copies them.  An
+  /// algorithm that is none of this backend's, or cannot do a product, is passed over for the backend's own choice.
+  virtual void prefer(const Preference* preferences, int count) = 0;
+
  protected:
   ~Backend() = default;
 };
@@ -139,7 +181,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 8;
+inline constexpr int backend_version = 10;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

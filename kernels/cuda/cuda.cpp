@@ -1,4 +1,5 @@
-// The cuda backend: products by cuBLAS, transfers by the engine through pinned memory, three streams a call.
+// The cuda backend: products by cuBLAS and cuBLASLt, transfers by the engine through pinned memory, three streams a
+// call.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -9,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -17,7 +19,7 @@
 
 #include "kernels/cuda/combine.hpp"
 #include "kernels/cuda/context.hpp"
-#include "kernels/cuda/out_of_place.hpp"
+#include "kernels/cuda/matmul.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/cuda/survey.hpp"
 #include "kernels/cuda/symv.hpp"
@@ -27,7 +29,7 @@
 namespace blaslift {
 namespace {
 
-// Smaller copies leave the bus waiting between them; a larger ring falls out of the caches before it is sent.
+// Smaller copies leave the bus waiting between them; more or larger slots fall out of the caches before they are sent.
 constexpr std::size_t most_slot_in = std::size_t{4} << 20, most_slot_out = std::size_t{4} << 20;
 constexpr int slots_in = 8;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
@@ -113,6 +115,10 @@ class CudaLane final : public EngineLane {
 
   using EngineLane::serve_next;
 
+  void prefer(const std::shared_ptr<const Preferences>& preferences) {
+    for (Products& products : products_) products.matmul.prefer(preferences);
+  }
+
   Visit visit;  ///< during a call
 
  private:
@@ -120,7 +126,7 @@ class CudaLane final : public EngineLane {
   struct Products {
     cublasHandle_t handle = nullptr;
     void* workspace = nullptr;
-    OutOfPlace out_of_place;
+    Matmul matmul;
     bool ready = false;
 
     Status create(cudaStream_t stream) {
@@ -151,13 +157,16 @@ class CudaLane final : public EngineLane {
     Products& own = products(queue);  // the second ones are seldom needed: made when they are
     if (!own.ready)
       if (const Status made = own.create(stream(queue)); made != Status::done) return made;
-    if (!adds_e) return multiply_in_place(own.handle, p);
-    // NVIDIA's documentation of cublasLtHandle_t: any valid cublasHandle_t may be used in its place with a cast.
-    const cublasStatus_t tried =
-        own.out_of_place.multiply(reinterpret_cast<cublasLtHandle_t>(own.handle), p,
-                                  {.workspace = own.workspace, .bytes = workspace_bytes, .stream = stream(queue)});
-    if (tried != CUBLAS_STATUS_NOT_SUPPORTED) return status_of(tried);
-    const Status copied = c_from_e(queue, p, false);
+    if (adds_e || equals(p.precision, p.beta, 0)) {
+      Gemm product = p;
+      if (!adds_e) product.E = nullptr;
+      // NVIDIA's documentation of cublasLtHandle_t: any valid cublasHandle_t may be used in its place with a cast.
+      const cublasStatus_t tried =
+          own.matmul.multiply(reinterpret_cast<cublasLtHandle_t>(own.handle), product,
+                              {.workspace = own.workspace, .bytes = workspace_bytes, .stream = stream(queue)});
+      if (tried != CUBLAS_STATUS_NOT_SUPPORTED) return status_of(tried);
+    }
+    const Status copied = adds_e ? c_from_e(queue, p, false) : Status::done;
     return copied == Status::done ? multiply_in_place(own.handle, p) : copied;
   }
 
@@ -311,6 +320,7 @@ class CudaBackend final : public Backend {
     }
     lane->visit = visit;
     lane->serve_next(bytes);
+    lane->prefer(preferences_);
     return lane;
   }
 
@@ -347,6 +357,28 @@ class CudaBackend final : public Backend {
     return place_of(memory, bytes, everywhere);
   }
 
+  int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) override {
+    Visit visit;
+    if (!visit.begin(context_)) return 0;
+    int found = 0;
+    try {
+      found = matmul_candidates(product, alignment, workspace_bytes, candidates, most);
+    } catch (const std::exception&) {
+    }
+    visit.end(context_);
+    return found;
+  }
+
+  void prefer(const Preference* preferences, int count) override {
+    std::shared_ptr<const Preferences> copy;
+    try {
+      if (count > 0) copy = std::make_shared<const Preferences>(preferences, preferences + count);
+    } catch (const std::exception&) {  // nothing is preferred, then
+    }
+    std::lock_guard lock(mutex_);
+    preferences_.swap(copy);
+  }
+
  private:
   std::string open_on(int device, const OpenRequest& request) {
     if (const std::string problem = context_.open(device); !problem.empty()) return problem;
@@ -360,6 +392,7 @@ class CudaBackend final : public Backend {
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
     std::snprintf(facts_.profile, sizeof facts_.profile, "sm_%d%d", properties.major, properties.minor);
+    std::snprintf(facts_.algorithms, sizeof facts_.algorithms, "%s-%s", matmul_version().c_str(), facts_.profile);
     // A polite share: four fifths of the card, split among the job's processes on this node.
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
@@ -372,7 +405,7 @@ class CudaBackend final : public Backend {
     if (reaches && !through_host_tables && program_used_cuda())
       std::snprintf(facts_.unseen_writes, sizeof facts_.unseen_writes,
                     "the program uses CUDA, and the GPU reaches all of its memory (HMM)");
-    // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
+    // A limited device has slots in proportion, so that small products, too, are committed in pieces.
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     const unsigned cores = std::thread::hardware_concurrency();
@@ -382,7 +415,7 @@ class CudaBackend final : public Backend {
                                   .out = static_cast<int>(out),
                                   .spare = static_cast<int>(out - beside)};
     engine_ = new (std::nothrow) Engine({.in = slot_in, .out = facts_.piece_bytes, .slots_in = slots_in}, threads,
-                                        {this, use_device, make_slot, be_idle});
+                                        {this, use_device, make_slots, be_idle});
     if (!engine_) return "out of memory";
 
     cudaMemPoolProps pool{};
@@ -424,15 +457,21 @@ class CudaBackend final : public Backend {
            cudaThreadExchangeStreamCaptureMode(&capture) == cudaSuccess;
   }
 
-  static bool make_slot(void*, Slot& slot, std::size_t bytes) {
-    cudaEvent_t mark = nullptr;
-    if (status_of(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming)) != Status::done) return false;
-    void* memory = nullptr;
-    if (status_of(cudaHostAlloc(&memory, bytes, cudaHostAllocPortable)) != Status::done) {
-      (void)cudaEventDestroy(mark);
+  static bool make_slots(void*, Slot* slots, int count, std::size_t bytes) {
+    const auto give_up = [&](int made) {
+      for (int i = 0; i < made; ++i) (void)cudaEventDestroy(static_cast<cudaEvent_t>(slots[i].mark));
       return false;
+    };
+    for (int i = 0; i < count; ++i) {
+      cudaEvent_t mark = nullptr;
+      if (status_of(cudaEventCreateWithFlags(&mark, cudaEventDisableTiming)) != Status::done) return give_up(i);
+      slots[i].mark = mark;
     }
-    slot = {memory, mark};
+    void* memory = nullptr;
+    if (status_of(cudaHostAlloc(&memory, bytes * static_cast<std::size_t>(count), cudaHostAllocPortable)) !=
+        Status::done)
+      return give_up(count);
+    for (int i = 0; i < count; ++i) slots[i].memory = static_cast<char*>(memory) + static_cast<std::size_t>(i) * bytes;
     return true;
   }
 
@@ -475,6 +514,7 @@ class CudaBackend final : public Backend {
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<CudaLane*> idle_;
+  std::shared_ptr<const Preferences> preferences_;
   int lanes_ = 0;
   bool lost_ = false;
 };

@@ -13,6 +13,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/host/passes.hpp"
+#include "kernels/host/qr_panel.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/transfer.hpp"
 
@@ -28,6 +29,8 @@ void* fresh(std::size_t bytes) {
 #endif
   return p;
 }
+
+int some_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u)); }
 
 /// Everything happens when it is started, so there is nothing to wait for.
 class HostLane final : public EngineLane {
@@ -63,6 +66,11 @@ class HostLane final : public EngineLane {
     blaslift::symv(product);
     return Status::done;
   }
+  Status factor(Queue, const QrPanel& panel) override {
+    if (fails()) return faults_->status;
+    blaslift::factor_panel(panel, some_threads());
+    return Status::done;
+  }
   Status send(Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -89,12 +97,10 @@ class HostLane final : public EngineLane {
 
 constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
 
-int some_threads() { return static_cast<int>(std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u)); }
-
 class HostBackend final : public Backend {
  public:
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
-      // A limited device has a ring in proportion, so that small products, too, are committed in pieces.
+      // A limited device has slots in proportion, so that small products, too, are committed in pieces.
       : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), {some_threads(), some_threads()},
                 {this,
                  [](void* self) {
@@ -102,9 +108,10 @@ class HostBackend final : public Backend {
                    if (r.adopt) r.adopt();
                    return true;
                  },
-                 [](void*, Slot& slot, std::size_t bytes) {
-                   slot.memory = fresh(bytes);
-                   return slot.memory != nullptr;
+                 [](void*, Slot* slots, int count, std::size_t bytes) {
+                   auto* made = static_cast<char*>(fresh(static_cast<std::size_t>(count) * bytes));
+                   for (int i = 0; made && i < count; ++i) slots[i].memory = made + static_cast<std::size_t>(i) * bytes;
+                   return made != nullptr;
                  },
                  [](void* self) {
                    const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
@@ -116,6 +123,7 @@ class HostBackend final : public Backend {
         faults_(faults) {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
+    facts_.factors = true;
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }
@@ -143,6 +151,10 @@ class HostBackend final : public Backend {
   void free(void* memory) override { std::free(memory); }
 
   Place place(const void*, std::size_t, bool) override { return Place::pageable; }
+
+  // The library underneath has one way to compute a product.
+  int candidates(const SquareProduct&, std::uint32_t, Candidate*, int) override { return 0; }
+  void prefer(const Preference*, int) override {}
 
  private:
   static Engine::Sizes slots(std::size_t bytes) { return {bytes, bytes}; }

@@ -52,7 +52,7 @@ def child_errors(fault: str, report: dict, routine: str, wanted_bytes: float, *,
 
 
 def faults_at_every_k(s: Setting) -> list[str]:
-    """Each operation of two products fails in turn: lost, out of memory, with garbage in the ring or without."""
+    """Each operation of two products fails in turn: lost, out of memory, with garbage in a slot or without."""
     errors = []
     cases = CASES if not s.sanitizer else FEW_CASES[1:2] if "thread" in s.sanitizer else FEW_CASES
     for precision, ops, sizes, beta, memory in cases:

@@ -48,6 +48,21 @@ def canaries_ldc(s: Setting) -> list[str]:
     return semantics(s, "canaries_ldc")
 
 
+def levels_in_little_memory(s: Setting) -> list[str]:
+    """Where two levels of one tile do not fit beside the operands, one level of a quarter of the tile does."""
+    element, edge = 8, 64
+    operands, findings = 3 * edge * edge * element, 4 * edge * element
+    errors = []
+    for memory, levels in ((2 * operands, "2"), (operands + findings + edge * edge * element - 1, "1")):
+        settings = LEVELS | {"BLASLIFT_MEMORY": str(memory), "BLASLIFT_RESIDENCY": "off"}
+        run = s.run("products", "reads_c", settings=settings)
+        found = verdict_errors(run) + report_errors(run, routed=True, stayed=set())
+        if (counted := run.reports[0]["routines"]["dgemm"]["levels"]) != {levels: 1}:
+            found.append(f"levels {counted} in {memory} bytes")
+        errors += labelled(f"{levels} levels", found)
+    return errors
+
+
 def beta_zero_nan(s: Setting) -> list[str]:
     """beta = 0 never reads C."""
     return semantics(s, "beta_zero_nan")
@@ -179,6 +194,7 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
 
 PROMISES = (
     canaries_ldc,
+    levels_in_little_memory,
     beta_zero_nan,
     alpha_zero_nan,
     poison_only_classical,

@@ -12,7 +12,7 @@ from setting import FORCED, HOST, SCARCE, Setting, labelled, report_errors, verd
 REPETITIONS = 50
 
 MODEST = FORCED | {"BLASLIFT_MEMORY": "1M"}
-"""Room for all threads' operands at once, and a ring of modest size: a poisoned build fills it in every call."""
+"""Room for all threads' operands at once, and slots of modest size: a poisoned build fills them in every call."""
 
 
 def ways(s: Setting) -> dict[str, tuple[str, ...]]:

@@ -24,6 +24,7 @@
 #include "impl/device.hpp"
 #include "impl/execute.hpp"
 #include "kernels/host/symv.hpp"
+#include "tests/unit/qr_reference.hpp"
 #include "tests/unit/reference.hpp"
 #include "tests/unit/symv_reference.hpp"
 
@@ -123,6 +124,11 @@ class Call {
     return asked(lane_->symv(product, as_after(earlier)));
   }
 
+  Ticket panel(const QrPanel& panel, const Tickets& after) {
+    const Tickets earlier = only_real(after);
+    return asked(lane_->panel(panel, as_after(earlier)));
+  }
+
   Ticket combine(const Combination& combination, const Tickets& after) {
     const Tickets earlier = only_real(after);
     return asked(lane_->combine(combination, as_after(earlier)));
@@ -149,6 +155,14 @@ class Call {
         pieces.push_back(asked(lane_->download(piece, as_after(earlier), landed_.emplace_back(false))));
       }
     return pieces;
+  }
+
+  /// Until every download asked for so far has landed; the rest may go on.
+  void await() {
+    for (const auto& landed : landed_) {
+      done(lane_->await(landed));
+      if (!landed.load()) throw std::runtime_error("a download that was awaited has not landed");
+    }
   }
 
   /// Until everything asked for has ended and, if it was a download, has landed.  Tickets begin again at 0.
@@ -625,6 +639,44 @@ TEST(Order, EachDownloadHoldsItsOwnMoment) {
   }
 }
 
+TEST(Order, WhatIsAwaitedIsThereBeforeTheDrain) {
+  const Load load;
+  const index n = 200;
+  Matrix<double> first(n, n), second(n, n);
+  first.random(8);
+  second.random(9);
+  const Matrix<double> i = identity(load.n);
+  for (const std::size_t moves : {little, much}) {
+    Matrix<double> back(n, n);
+    Call call(room(first) + 2 * room(i), moves);
+    const auto device = call.put(first), factor = call.put(i);
+    load.put_on(call, factor.at, call.part<double>(load.n * load.n), {factor.ready});  // under way all the time
+    const Tickets down = call.download(back.data(), n, device.at, n, n, n, {device.ready});
+    call.await();
+    ASSERT_TRUE(back == first) << moves;
+    const Ticket up = call.upload(device.at, n, second.data(), n, n, n, down);
+    call.download(back.data(), n, device.at, n, n, n, {up});
+    call.await();
+    call.await();
+    ASSERT_TRUE(back == second) << moves;
+    call.drain();
+    ASSERT_TRUE(back == second) << moves;
+  }
+}
+
+TEST(Order, AwaitingEndsWhereALaneIsAbandoned) {
+  for (const std::size_t moves : {little, much}) {
+    {
+      Call call(0, moves);
+      const std::atomic<bool> never{false};
+      call.lane().abandon();
+      EXPECT_EQ(call.lane().await(never), Status::lost);
+      EXPECT_EQ(call.lane().drain(), Status::lost);
+    }
+    Problem<double>(Op::none, Op::none, 20, 30, 40, 0.5, -2).expect_right(moves);  // the lane is as good as new
+  }
+}
+
 TEST(Order, ProductsFollowEachOther) {
   // 2^10 x exactly, to and fro between two blocks.
   const index n = 150;
@@ -984,6 +1036,109 @@ TYPED_TEST(ProductsPlusE, RepeatBitForBit) {
   }
 }
 
+// ---- algorithms that are preferred to the backend's own choice
+
+/// Gives the backend its own choice back.
+struct Preferring {
+  explicit Preferring(const Preference& x) { backend->prefer(&x, 1); }
+  ~Preferring() { backend->prefer(nullptr, 0); }
+  Preferring(const Preferring&) = delete;
+  Preferring& operator=(const Preferring&) = delete;
+};
+
+template <class T>
+class Algorithms : public Products<T> {
+ public:
+  static constexpr std::uint32_t alignment = 16;
+
+  static std::vector<Candidate> candidates(const SquareProduct& product, int most = 16) {
+    std::vector<Candidate> some(static_cast<std::size_t>(most));
+    some.resize(static_cast<std::size_t>(backend->candidates(product, alignment, some.data(), most)));
+    return some;
+  }
+
+  /// With columns as far apart as the alignment asks, or somewhat farther.
+  Problem<T> problem(const SquareProduct& x, index m, index n, index k, bool aligned = true) const {
+    Problem<T> p(x.transa, x.transb, m, n, k, this->some_alpha, x.adds_e ? this->some_beta : this->zero);
+    if (!x.adds_e) p.C.fill(scalar<T>(nan, nan));  // not read
+    if (x.adds_e) p.add_e();
+    if (!aligned) return p;
+    const auto lie_aligned = [](Matrix<T>& matrix) {
+      constexpr index unit = 64;
+      Matrix<T> other(matrix.rows(), matrix.cols(), (matrix.rows() + unit - 1) / unit * unit - matrix.rows());
+      for (index j = 0; j < matrix.cols(); ++j)
+        for (index i = 0; i < matrix.rows(); ++i) other(i, j) = matrix(i, j);
+      matrix = other;
+    };
+    lie_aligned(p.A);
+    lie_aligned(p.B);
+    lie_aligned(p.C);
+    if (p.E) lie_aligned(*p.E);
+    return p;
+  }
+};
+TYPED_TEST_SUITE(Algorithms, Types, TypeNames);
+
+TYPED_TEST(Algorithms, AllCandidatesAreRightAndRepeatBitForBit) {
+  using T = TypeParam;
+  if (!*backend->facts().algorithms) {
+    EXPECT_EQ(this->candidates({precision_of<T>, Op::none, Op::none, false, 256}).size(), 0u);
+    GTEST_SKIP() << "this backend has one way to compute a product";
+  }
+  constexpr index n = 128;
+  for (const auto& [ta, tb] : {std::pair{Op::none, Op::none}, std::pair{Op::transpose, Op::none},
+                               std::pair{Op::none, Op::conjugate}, std::pair{Op::transpose, Op::transpose}})
+    for (const bool adds_e : {false, true}) {
+      const SquareProduct square{precision_of<T>, ta, tb, adds_e, n};
+      Problem<T> right = this->problem(square, n, n, n), near = this->problem(square, n - 5, n + 7, n - 9),
+                 crooked = this->problem(square, n, n, n, false);
+      const auto of_right = product(right.expected_args()), of_near = product(near.expected_args()),
+                 of_crooked = product(crooked.expected_args());
+      const std::vector<Candidate> candidates = this->candidates(square);
+      EXPECT_GT(candidates.size(), 0u) << describe(right.args());
+      for (const Candidate& candidate : candidates) {
+        SCOPED_TRACE(testing::Message() << candidate.name << " " << describe(right.args()) << (adds_e ? " + E" : ""));
+        EXPECT_GT(strnlen(candidate.name, sizeof candidate.name), 0u);
+        EXPECT_LT(strnlen(candidate.name, sizeof candidate.name), sizeof candidate.name);
+        EXPECT_EQ(candidate.algorithm.alignment, this->alignment);
+        const Preferring preferring({square, false, candidate.algorithm});
+        const Matrix<T> first = right.run();
+        EXPECT_LE(worst_excess(of_right, first), 1.0);
+        EXPECT_TRUE(first.canaries_intact());
+        for (int time = 0; time < 3; ++time) ASSERT_TRUE(right.run() == first) << "other bits";
+        EXPECT_LE(worst_excess(of_near, near.run()), 1.0) << "another shape";
+        EXPECT_LE(worst_excess(of_crooked, crooked.run()), 1.0) << "not aligned";
+        if (testing::Test::HasFailure()) return;
+      }
+    }
+}
+
+TYPED_TEST(Algorithms, AsFewAsAreAskedForTheFirstOnesFirst) {
+  const SquareProduct square{precision_of<TypeParam>, Op::none, Op::none, false, 256};
+  const std::vector<Candidate> all = this->candidates(square), first = this->candidates(square, 1);
+  if (all.empty()) GTEST_SKIP() << "this backend has one way to compute a product";
+  ASSERT_EQ(first.size(), 1u);
+  EXPECT_EQ(std::memcmp(first[0].algorithm.words, all[0].algorithm.words, sizeof all[0].algorithm.words), 0);
+}
+
+TYPED_TEST(Algorithms, WhatIsNoneIsPassedOver) {
+  // Words of no algorithm, one that wants more than any workspace, and one of another precision.
+  using T = TypeParam;
+  constexpr Precision other = precision_of<T> == Precision::s ? Precision::d : Precision::s;
+  for (const bool adds_e : {false, true}) {
+    const SquareProduct square{precision_of<T>, Op::none, Op::none, adds_e, 128};
+    Problem<T> p = this->problem(square, 128, 128, 128);
+    std::vector<Algorithm> some{{{}, 0, 1}, {{}, std::uint64_t{1} << 60, 1}};
+    for (const Candidate& x : this->candidates({other, Op::none, Op::none, adds_e, 128}, 2))
+      some.push_back(x.algorithm);
+    for (const Algorithm& algorithm : some) {
+      const Preferring preferring({square, false, algorithm});
+      p.expect_right();
+    }
+    p.expect_right();
+  }
+}
+
 // ---- combinations
 
 /// How a matrix lies on the device.
@@ -1316,6 +1471,117 @@ TYPED_TEST(Surveys, OfPoisonAndExtremes) {
   x(1, 0) = scalar<T>(nan, 0);
   x(1, 2) = scalar<T>(inf, 0);
   expect_surveyed(x, {{0, 0, 3, 3}, {0, 0, 3, 3}}, 0);
+}
+
+// ---- panels of QR
+
+template <class T>
+class Panels : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!backend->facts().factors) GTEST_SKIP() << "no panels on this backend";
+  }
+
+  struct Factored {
+    Matrix<T> A0, A, tau, V, t;
+    friend bool operator==(const Factored&, const Factored&) = default;
+  };
+
+  /// As columns from `above` on of a block.
+  static Factored run(const Matrix<T>& A, index above, index block) {
+    const index m = A.rows(), n = A.cols();
+    Factored f{A, A, Matrix<T>(n, 1), Matrix<T>(above + m, n, 3), Matrix<T>(block, n, 2)};
+    Call call(room(f.A) + room(f.tau) + room(f.V) + room(f.t));
+    const Placed<T> a = call.put(f.A), tau = call.put(f.tau), v = call.put(f.V), t = call.put(f.t);
+    const Ticket done = call.panel({.precision = precision_of<T>,
+                                    .m = m,
+                                    .n = n,
+                                    .A = a.at,
+                                    .lda = f.A.ld(),
+                                    .tau = tau.at,
+                                    .above = above,
+                                    .block = block,
+                                    .V = v.at,
+                                    .ldv = f.V.ld(),
+                                    .T = t.at,
+                                    .ldt = f.t.ld()},
+                                   {a.ready, tau.ready, v.ready, t.ready});
+    for (const auto& [to, from] : {std::pair{&f.A, a.at}, {&f.tau, tau.at}, {&f.V, v.at}, {&f.t, t.at}})
+      call.download(to->data(), to->ld(), from, to->ld(), to->ld(), to->cols(), {done});
+    call.drain();
+    return f;
+  }
+
+  static void expect_right(const Factored& f, index above) {
+    const index m = f.A.rows(), n = f.A.cols();
+    // As many roundings as Householder's way has (qr_tiles.cpp).
+    const double allowed = static_cast<double>(m + n) * eps<T>() * (complex_type<T> ? 2 : 1);
+    Wide<T> r = Wide<T>::of(f.A0), q(m, n);
+    const double norm = r.norm();
+    apply_lapack_q(true, m, n, f.A.data(), f.A.ld(), f.tau.data(), r);
+    EXPECT_LE((r - upper_part(m, n, f.A.data(), f.A.ld())).norm(), allowed * norm);
+    for (index j = 0; j < n; ++j) q(j, j) = 1;
+    Wide<T> by_t = q;
+    apply_lapack_q(false, m, n, f.A.data(), f.A.ld(), f.tau.data(), q);
+    EXPECT_LE(orthogonality(q), allowed * std::sqrt(static_cast<double>(n)));
+    // V and T as products take them, zeros and ones included.
+    for (index j = 0; j < n; ++j) {
+      for (index i = 0; i < above + m; ++i) {
+        const T due = i < above + j ? T(0) : i == above + j ? T(1) : f.A(i - above, j);
+        EXPECT_EQ(f.V(i, j), due) << i << " " << j;
+      }
+      for (index i = 0; i < f.t.rows(); ++i)
+        if (i < above || i > above + j) {
+          EXPECT_EQ(f.t(i, j), T(0));
+        }
+      EXPECT_EQ(std::imag(f.A(j, j)), 0);
+    }
+    const Wide<T> V = Wide<T>::of(m, n, f.V.data() + above, f.V.ld()),
+                  t = Wide<T>::of(n, n, f.t.data() + above, f.t.ld());
+    EXPECT_LE((by_t - V * (t * (V.adjoint() * by_t)) - q).norm(), allowed * std::sqrt(static_cast<double>(n)));
+    EXPECT_TRUE(f.A.canaries_intact() && f.tau.canaries_intact() && f.V.canaries_intact() && f.t.canaries_intact());
+  }
+};
+TYPED_TEST_SUITE(Panels, Types, TypeNames);
+
+TYPED_TEST(Panels, OfAllKindsAndSizesAreLapacks) {
+  using T = TypeParam;
+  for (const Kind kind : kinds)
+    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {5, 5}, {257, 1}, {300, 32}, {600, 7}, {130, 128}}) {
+      SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << m << " x " << n);
+      this->expect_right(this->run(matrix_of<T>(kind, m, n), 0, n), 0);
+      if (testing::Test::HasFailure()) return;
+    }
+}
+
+TYPED_TEST(Panels, AreParts) {
+  using T = TypeParam;
+  for (const index above : {1, 6})
+    for (const index block : {11, 16})
+      this->expect_right(this->run(matrix_of<T>(Kind::random, 300, 5), above, block), above);
+}
+
+TYPED_TEST(Panels, RepeatBitForBit) {
+  using T = TypeParam;
+  const Matrix<T> A = matrix_of<T>(Kind::random, 1500, 24);
+  const auto first = this->run(A, 0, 24);
+  for (int again = 0; again < 5; ++again) ASSERT_TRUE(this->run(A, 0, 24) == first);
+}
+
+TYPED_TEST(Panels, PoisonStaysInItsColumnAndThoseBehind) {
+  using T = TypeParam;
+  for (const double bad : {nan, inf}) {
+    Matrix<T> A = matrix_of<T>(Kind::random, 600, 9);
+    A(400, 4) = T(static_cast<Real<T>>(bad));
+    const auto f = this->run(A, 0, 9);
+    for (index j = 0; j < 9; ++j)
+      for (index i = 0; i < 600; ++i)
+        if (j < 4) {
+          ASSERT_TRUE(finite(f.A(i, j)));
+        } else if (j > 4 && i > 4) {
+          ASSERT_FALSE(finite(f.A(i, j)));
+        }
+  }
 }
 
 // ---- symv

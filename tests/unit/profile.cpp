@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <thread>
 
 #include "tests/unit/temporary.hpp"
@@ -14,15 +15,15 @@ namespace {
 using namespace temporary;
 
 /// The rates in the order of their keys.
-std::array<double, 14> numbers(const Profile& p) {
+std::array<double, 15> numbers(const Profile& p) {
   return {p.in_rate,      p.out_rate,     p.latency_seconds, p.startup_seconds, p.gemm_rate[0],
           p.gemm_rate[1], p.gemm_rate[2], p.gemm_rate[3],    p.cpu_rate[0],     p.cpu_rate[1],
-          p.cpu_rate[2],  p.cpu_rate[3],  p.pass_rate,       p.step_seconds};
+          p.cpu_rate[2],  p.cpu_rate[3],  p.pass_rate,       p.step_seconds,    p.symv_latency_seconds};
 }
-constexpr const char* keys[] = {"in_rate",        "out_rate",       "latency_seconds", "startup_seconds",
-                                "sgemm_rate",     "dgemm_rate",     "cgemm_rate",      "zgemm_rate",
-                                "cpu_sgemm_rate", "cpu_dgemm_rate", "cpu_cgemm_rate",  "cpu_zgemm_rate",
-                                "pass_rate",      "step_seconds"};
+constexpr const char* keys[] = {"in_rate",        "out_rate",       "latency_seconds",     "startup_seconds",
+                                "sgemm_rate",     "dgemm_rate",     "cgemm_rate",          "zgemm_rate",
+                                "cpu_sgemm_rate", "cpu_dgemm_rate", "cpu_cgemm_rate",      "cpu_zgemm_rate",
+                                "pass_rate",      "step_seconds",   "symv_latency_seconds"};
 
 struct Read {
   bool opened;
@@ -82,7 +83,7 @@ TEST(Profile, BuiltInLeafRatesAscendAndEnd) {
 
 TEST(Profile, WhatIsWrittenIsReadAgain) {
   Profile p{};
-  std::array<double, 14> values{};
+  std::array<double, 15> values{};
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = std::pow(10.0, static_cast<double>(i) * 1.5 - 5) * std::sqrt(2.0);
   p = {values[0],
@@ -92,7 +93,8 @@ TEST(Profile, WhatIsWrittenIsReadAgain) {
        {values[4], values[5], values[6], values[7]},
        {values[8], values[9], values[10], values[11]},
        values[12],
-       values[13]};
+       values[13],
+       values[14]};
   p.leaf_rate[1][0] = {512, 1.25e13};
   p.leaf_rate[1][1] = {4096, 5.5e13};
   p.leaf_rate[3][0] = {1000, 3e12};
@@ -190,6 +192,208 @@ TEST(Profile, LinesAreReplacedByNameAndSize) {
   EXPECT_EQ(with_lines("", {{"sgemm_leaf_rate", 64, 1}}), "sgemm_leaf_rate 64 1\n");
   const std::string all = to_text(built_in_profile("sm_90"));
   EXPECT_EQ(with_lines(all, {}), all);
+}
+
+// ---- algorithms
+
+TunedProduct tuned(const std::string& library, Precision precision, index n, bool adds_e, bool own = false) {
+  TunedProduct x{library, {{precision, Op::none, Op::transpose, adds_e, n}, own, {}}};
+  if (own) return x;
+  for (std::size_t i = 0; i < sizeof x.preference.algorithm.words; ++i)
+    x.preference.algorithm.words[i] = static_cast<unsigned char>(7 * i + static_cast<std::size_t>(n));
+  x.preference.algorithm.workspace = std::uint64_t{5} << 33;
+  x.preference.algorithm.alignment = 16;
+  return x;
+}
+
+std::string line_of(const TunedProduct& x) {
+  Profile p{};
+  p.algorithms = {x};
+  const std::string text = to_text(p);
+  return text.substr(text.rfind('\n', text.size() - 2) + 1);
+}
+
+void expect_same(const Preference& x, const Preference& y) {
+  EXPECT_EQ(x.product.precision, y.product.precision);
+  EXPECT_EQ(x.product.transa, y.product.transa);
+  EXPECT_EQ(x.product.transb, y.product.transb);
+  EXPECT_EQ(x.product.adds_e, y.product.adds_e);
+  EXPECT_EQ(x.product.n, y.product.n);
+  EXPECT_EQ(x.own, y.own);
+  EXPECT_EQ(std::memcmp(x.algorithm.words, y.algorithm.words, sizeof x.algorithm.words), 0);
+  EXPECT_EQ(x.algorithm.workspace, y.algorithm.workspace);
+  EXPECT_EQ(x.algorithm.alignment, y.algorithm.alignment);
+}
+
+TEST(Profile, AlgorithmsAreWrittenAndReadAgain) {
+  const std::vector<TunedProduct> some{
+      tuned("lib-1-sm_90", Precision::s, 2560, false), tuned("lib-1-sm_90", Precision::s, 2560, true),
+      tuned("lib-1-sm_90", Precision::z, 1000, true, true), tuned("lib-2-sm_90", Precision::d, 4096, false)};
+  std::string text;
+  for (const TunedProduct& x : some) text += line_of(x);
+  EXPECT_EQ(text.substr(0, text.find(':')), "sgemm_algorithm lib-1-sm_90 NT plain 2560 10");
+  EXPECT_NE(text.find("\nzgemm_algorithm lib-1-sm_90 NT plus_e 1000 own\n"), text.npos) << text;
+  const Read r = read(text);
+  EXPECT_EQ(r.problem, "");
+  ASSERT_EQ(r.profile.algorithms.size(), some.size());
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    EXPECT_EQ(r.profile.algorithms[i].library, some[i].library);
+    expect_same(r.profile.algorithms[i].preference, some[i].preference);
+  }
+  EXPECT_EQ(numbers(r.profile), numbers(built_in_profile("sm_80"))) << "rates stay";
+}
+
+TEST(Profile, AlgorithmsOfAnotherLibraryAreNotForThisOne) {
+  Profile p{};
+  p.algorithms = {tuned("lib-1-sm_90", Precision::s, 2560, false), tuned("lib-2-sm_90", Precision::s, 2560, false),
+                  tuned("lib-2-sm_90", Precision::s, 3072, false)};
+  const std::vector<Preference> mine = preferences_for(p, "lib-2-sm_90");
+  ASSERT_EQ(mine.size(), 2u);
+  expect_same(mine[0], p.algorithms[1].preference);
+  expect_same(mine[1], p.algorithms[2].preference);
+  EXPECT_EQ(preferences_for(p, "lib-2-sm_100").size(), 0u);
+  EXPECT_EQ(preferences_for(p, "lib-2").size(), 0u);
+  p.algorithms[0].library = "";
+  EXPECT_EQ(preferences_for(p, "").size(), 0u) << "a device without algorithms has none";
+}
+
+TEST(Profile, CorruptAlgorithmsAreNamedAndIgnored) {
+  const std::string good = line_of(tuned("lib-1", Precision::s, 2560, false)),
+                    other = "dgemm_algorithm lib NN plain 8 own";
+  const auto expect_problem = [&](std::string bad) {
+    const Read r = read(bad + "\n" + other + "\n");
+    EXPECT_EQ(r.problem, bad);
+    ASSERT_EQ(r.profile.algorithms.size(), 1u) << bad;
+    EXPECT_EQ(r.profile.algorithms[0].preference.product.n, 8);
+  };
+  const std::string line = good.substr(0, good.size() - 1);
+  // Every digit of what the library is given, its needs and the sum itself: changed, left out, doubled.
+  for (std::size_t i = line.rfind(' ') + 1; i < line.size(); ++i) {
+    std::string bad = line;
+    bad[i] = line[i] == '7' ? '8' : '7';
+    expect_problem(bad);
+    expect_problem(line.substr(0, i) + line.substr(i + 1));
+    expect_problem(line.substr(0, i) + line[i] + line.substr(i));
+    if (testing::Test::HasFailure()) return;
+  }
+  for (const char* bad :
+       {"dgemm_algorithm", "dgemm_algorithm lib NN plain 8", "dgemm_algorithm lib NN plain own",
+        "dgemm_algorithm lib NX plain 8 own", "dgemm_algorithm lib N plain 8 own", "dgemm_algorithm lib NN odd 8 own",
+        "dgemm_algorithm lib NN plain 0 own", "dgemm_algorithm lib NN plain 8 own 1",
+        "dgemm_algorithm lib NN plain 8 10:0", "wgemm_algorithm lib NN plain 8 own"})
+    expect_problem(bad);
+}
+
+TEST(Profile, AlgorithmsAreReplacedByWhatTheyAreFor) {
+  const TunedProduct small = tuned("lib-1", Precision::s, 512, false),
+                     large = tuned("lib-1", Precision::s, 2560, false),
+                     plus_e = tuned("lib-1", Precision::s, 2560, true),
+                     other = tuned("lib-2", Precision::s, 2560, false),
+                     again = tuned("lib-1", Precision::s, 2560, false, true);
+  const std::string before = "# mine\n" + line_of(large) + line_of(other) + "in_rate 2e9\n" + line_of(plus_e);
+  EXPECT_EQ(with_lines(before, {{"in_rate", 0, 1e9}}, {again, small}),
+            "# mine\nin_rate 1e+09\n" + line_of(small) + line_of(again) + line_of(plus_e) + line_of(other));
+  EXPECT_EQ(with_lines(before, {}), "# mine\nin_rate 2e9\n" + line_of(large) + line_of(plus_e) + line_of(other));
+  // The last of a file holds, over what was there.
+  Profile p{};
+  p.algorithms = {large, plus_e};
+  std::string problem;
+  read_profile_text(line_of(large) + line_of(again), p, problem);
+  EXPECT_EQ(problem, "");
+  ASSERT_EQ(p.algorithms.size(), 2u);
+  EXPECT_TRUE(p.algorithms[0].preference.own);
+  EXPECT_FALSE(p.algorithms[1].preference.own);
+}
+
+// ---- SYMV's rules
+
+constexpr char symv_line[] = "dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512";
+
+TEST(Profile, SymvRulesAreWrittenAndReadAgain) {
+  const std::string text = std::string(symv_line) + "\nzsymv_rules 1 U any:64x32x8x256\nwsymv_rules 1 L built-in\n";
+  const Read r = read(text);
+  EXPECT_EQ(r.problem, "");
+  ASSERT_EQ(r.profile.symv.size(), 3u);
+  const TunedSymv& d = r.profile.symv[0];
+  EXPECT_EQ(d.precision, SymvPrecision::d);
+  EXPECT_EQ(d.uplo, Uplo::lower);
+  const std::vector<SymvRule> expected{
+      {897, {}}, {1281, {32, 32, 4, 64}}, {7169, {64, 32, 8, 128}, SymvWay::tickets}, {any_n, {128, 32, 8, 512}}};
+  EXPECT_EQ(d.rules, expected);
+  EXPECT_TRUE(to_text(r.profile).ends_with("\n" + text)) << to_text(r.profile);
+  EXPECT_EQ(numbers(r.profile), numbers(built_in_profile("sm_80"))) << "rates stay";
+}
+
+TEST(Profile, SymvFollowsItsOwnRulesOrThoseBuiltIn) {
+  const Profile p = read(std::string(symv_line) + "\nzsymv_rules 1 L built-in\n").profile;
+  const auto rule = [&p](SymvPrecision precision, Uplo uplo, index n) { return symv_rule(p, precision, uplo, n); };
+  for (const index n : {index{1}, index{896}}) EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, n).blocking.U, 0) << n;
+  EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, 897).blocking, (SymvBlocking{32, 32, 4, 64}));
+  EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, 7168).way, SymvWay::tickets);
+  for (const index n : {index{7169}, index{INT32_MAX}, any_n})
+    EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, n), (SymvRule{any_n, {128, 32, 8, 512}})) << n;
+  for (int i = 0; i < symv_precision_count; ++i)
+    for (const Uplo uplo : {Uplo::lower, Uplo::upper})
+      for (index n = 1; n < 50000; n += 1 + n / 9) {
+        const auto precision = static_cast<SymvPrecision::Name>(i);
+        if (precision == SymvPrecision::d && uplo == Uplo::lower) continue;
+        EXPECT_EQ(rule(precision, uplo, n).blocking, symv_blocking(precision, uplo, n)) << n;
+        EXPECT_EQ(rule(precision, uplo, n).way, SymvWay::parts) << n;
+      }
+}
+
+TEST(Profile, DamagedSymvRulesAreNamedAndIgnored) {
+  for (const std::string bad : {"dsymv_rules",
+                                "dsymv_rules 1",
+                                "dsymv_rules 1 L",
+                                "dsymv_rules L any:strips",
+                                "dsymv_rules 2 L any:strips",  // of another version
+                                "dsymv_rules 1 X any:strips",  // no triangle
+                                "dsymv_rules 1 L 897:strips",  // nothing for large n
+                                "dsymv_rules 1 L any:strips any:strips",
+                                "dsymv_rules 1 L 900:strips 900:32x32x4x64 any:strips",
+                                "dsymv_rules 1 L 1:strips any:strips",
+                                "dsymv_rules 1 L -5:strips any:strips",
+                                "dsymv_rules 1 L 9e2:strips any:strips",
+                                "dsymv_rules 1 L any:stripes",
+                                "dsymv_rules 1 L any:strips:tickets",
+                                "dsymv_rules 1 L any",
+                                "dsymv_rules 1 L any:",
+                                "dsymv_rules 1 L any:32x32x4",
+                                "dsymv_rules 1 L any:32x32x4x64x1",
+                                "dsymv_rules 1 L any:32x32x4x64:parts",
+                                "dsymv_rules 1 L any:32x32x4x65",    // does not fit
+                                "dsymv_rules 1 L any:32x32x8x64",    // no such kernel
+                                "zsymv_rules 1 L any:128x32x8x512",  // not of this precision
+                                "dsymv_rules 1 L any:0x0x0x0",
+                                "dsymv_rules 1 L built-in any:strips",
+                                "xsymv_rules 1 L any:strips"}) {
+    const Read r = read(bad + "\nin_rate 2e9\nssymv_rules 1 U any:strips\n");
+    EXPECT_EQ(r.problem, bad);
+    ASSERT_EQ(r.profile.symv.size(), 1u) << bad;
+    EXPECT_EQ(r.profile.symv[0].precision, SymvPrecision::s);
+    EXPECT_EQ(r.profile.in_rate, 2e9);
+    EXPECT_EQ(symv_rule(r.profile, SymvPrecision::d, Uplo::lower, 5000).blocking,
+              symv_blocking(SymvPrecision::d, Uplo::lower, 5000));
+  }
+  std::string many = "dsymv_rules 1 L";
+  for (int i = 2; i < 80; ++i) many += " " + std::to_string(i) + ":strips";
+  EXPECT_EQ(read(many + " any:strips").problem, many + " any:strips");
+}
+
+TEST(Profile, SymvRulesAreReplacedByWhatTheyAreFor) {
+  const std::string before = std::string("wsymv_rules 1 U built-in\n") + symv_line + "\nin_rate 2e9\n";
+  EXPECT_EQ(with_lines(before, {}), std::string("in_rate 2e9\n") + symv_line + "\nwsymv_rules 1 U built-in\n");
+  EXPECT_EQ(with_lines(before, {{"symv_latency_seconds", 0, 5e-5}}, {},
+                       {{SymvPrecision::d, Uplo::lower, {}}, {SymvPrecision::w, Uplo::lower, {{any_n, {}}}}}),
+            "in_rate 2e9\nsymv_latency_seconds 5e-05\ndsymv_rules 1 L built-in\n"
+            "wsymv_rules 1 L any:strips\nwsymv_rules 1 U built-in\n");
+  // The last of a file holds, over what was there.
+  Profile p = read(symv_line).profile;
+  std::string problem;
+  read_profile_text("dsymv_rules 1 L any:strips\ndsymv_rules 1 L built-in\n", p, problem);
+  ASSERT_EQ(p.symv.size(), 1u);
+  EXPECT_TRUE(p.symv[0].rules.empty());
 }
 
 TEST(Profile, AMissingFileChangesNothing) {

@@ -45,6 +45,12 @@ void canaries_ldc() {
   });
 }
 
+/// A product of a power of two that reads C.
+void reads_c() {
+  const Problem<double> p('N', 'T', 64, 64, 64, 0.75, -0.5, 7);
+  run_and_check(p, Expected(p), every_via[0]);
+}
+
 /// beta = 0 does not read C: NaN there leaves no trace.
 void beta_zero_nan() {
   for_each_problem(-1.25, 0, []<class T>(Problem<T> p) {
@@ -160,6 +166,7 @@ int main(int, char** arguments) {
     std::string_view name;
     void (*run)();
   } const promises[] = {{"canaries_ldc", canaries_ldc},
+                        {"reads_c", reads_c},
                         {"beta_zero_nan", beta_zero_nan},
                         {"alpha_zero_nan", alpha_zero_nan},
                         {"poison_only_classical", poison_only_classical},

@@ -4,18 +4,20 @@
 //
 //   symv semantics | nothing | overlap | invalid
 //   symv faults PRECISION       as faults.cpp
-//   symv reuse CALLS WRITES     calls with one matrix of 512 x 512, of which an element is written before so many of
-//   them symv triangles              products of all kinds with what one array holds
-#include <stdlib.h>
+//   symv reuse CALLS WRITES     calls with one matrix of 512 x 512, of which an element is written before so many
+//   symv triangles              products of all kinds with what one array holds
+//   symv threads                calls with one matrix from several threads, which is written between rounds of them
 #include <sys/mman.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
+#include <barrier>
 #include <map>
+#include <mutex>
 #include <string_view>
+#include <thread>
 #include <utility>
 
 #include "check.hpp"
+#include "every_fault.hpp"
 
 #define REAL(name, T)                                                                                                  \
   extern "C" void name##_(const char*, const int*, const T*, const T*, const int*, const T*, const int*, const T*, T*, \
@@ -38,10 +40,16 @@ std::string told;  // by xerbla
 
 std::map<std::string, int> calls;
 
+void note_call(const char* name) {
+  static std::mutex mutex;
+  const std::lock_guard lock(mutex);
+  ++calls[name];
+}
+
 #define SYMV(name, T)                                                                                                \
   void raw_symv(Via via, char uplo, int n, const T& alpha, const T* A, int lda, const T* x, int incx, const T& beta, \
                 T* y, int incy) {                                                                                    \
-    ++calls[#name];                                                                                                  \
+    note_call(#name);                                                                                                \
     if (via == Via::fortran) return name##_(&uplo, &n, &alpha, A, &lda, x, &incx, &beta, y, &incy, 1);               \
     const bool flipped = via == Via::row_major;                                                                      \
     const int code = uplo == 'U' || uplo == 'u' ? 121 : uplo == 'L' || uplo == 'l' ? 122 : uplo;                     \
@@ -215,45 +223,14 @@ void invalid() {
   std::printf("refused %d of %d\n", refused, made);
 }
 
-void child(const char* fault, const auto& work) {
-  std::printf("child %s\n", fault);
-  std::fflush(stdout);
-  const pid_t pid = fork();
-  if (pid == 0) {
-    setenv("INJECTED_FAULT", fault, 1);
-    work();
-    std::exit(failures.load() ? 1 : 0);
-  }
-  int status = 0;
-  if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) fail("the child %s ended with %d", fault, status);
-}
-
 /// Every operation of two products fails in turn.
 template <class T>
 void faults() {
   const Symmetric<T> problem('L', 40, scalar_of<T>(0.75), scalar_of<T>(-0.5), 2, -1, 11);
-  const auto work = [&] {
+  at_every_fault([&] {
     problem.run_and_check(Via::row_major);
     problem.run_and_check(Via::fortran);
-  };
-  char path[] = "/tmp/blaslift-faults-XXXXXX";
-  const int fd = mkstemp(path);
-  if (fd < 0) return fail("no temporary file");
-  close(fd);
-  setenv("INJECTED_FAULT_COUNT", path, 1);
-  child("0", work);
-  long count = 0;
-  if (std::FILE* file = std::fopen(path, "r")) {
-    if (std::fscanf(file, "%ld", &count) != 1) count = 0;
-    std::fclose(file);
-  }
-  unlink(path);
-  unsetenv("INJECTED_FAULT_COUNT");
-  if (count < 10) fail("only %ld device operations", count);
-  for (long at = 1; at <= count; ++at)
-    for (const char* way : {at % 2 ? "lost" : "lost:torn", at % 2 ? "no_memory:torn" : "no_memory"})
-      child((std::to_string(at) + ":" + way).c_str(), work);
-  child("never", work);
+  });
 }
 
 /// In pages of its own: nothing else is written there.
@@ -296,7 +273,7 @@ void reuse(int count, int writes) {
 /// A x as a product of matrices: both triangles.
 void check_gemm(const double* A, const double* x) {
   std::vector<double> y(edge, not_a_number);
-  ++calls["dgemm"];
+  note_call("dgemm");
   raw_gemm(Via::fortran, 'N', 'N', edge, 1, edge, 1, A, edge, x, edge, 0, y.data(), edge);
   for (int i = 0; i < edge; ++i) {
     double sum = 0;
@@ -322,6 +299,29 @@ void triangles() {
     A[400 + 300 * edge] += 1;
     check_symv(call % 2 ? 'U' : 'L', edge, A, x);
   }
+}
+
+/// Copies are shared; whoever finds one being filled, or written pages in one that others use, sends its own triangle.
+void threads() {
+  constexpr int count = 8, rounds = 8;
+  double *A = whole_array(), *x = pages<double>(edge);
+  for (int i = 0; i < edge; ++i) x[i] = i % 5 - 2;
+  // Before the first round, too: the very first calls of the process meet.
+  std::barrier round(count, [A]() noexcept {
+    A[100 + 300 * edge] += 1;
+    A[400 + 300 * edge] += 1;
+  });
+  const auto work = [&](int number) {
+    for (int i = 0; i < rounds; ++i) {
+      round.arrive_and_wait();
+      check_symv(number % 4 == 3 ? 'L' : 'U', edge, A, x);
+      check_symv(number % 4 == 3 ? 'L' : 'U', edge - 100, A + 100 + 100 * edge, x);  // a block on the diagonal
+      check_symv(number % 2 ? 'L' : 'U', edge, A, x);
+    }
+  };
+  std::vector<std::thread> others;
+  for (int number = 0; number < count; ++number) others.emplace_back(work, number);
+  for (std::thread& other : others) other.join();
 }
 
 int symv_verdict() {
@@ -353,6 +353,7 @@ int main(int count, char** arguments) {
   if (which == "overlap" && count == 2) return overlap(), symv_verdict();
   if (which == "invalid" && count == 2) return invalid(), symv_verdict();
   if (which == "triangles" && count == 2) return triangles(), symv_verdict();
+  if (which == "threads" && count == 2) return threads(), symv_verdict();
   if (which == "reuse" && count == 4) return reuse(std::atoi(arguments[2]), std::atoi(arguments[3])), symv_verdict();
   if (which != "faults" || count != 3) return 2;
   for_each_precision([&]<class T>(T*) {

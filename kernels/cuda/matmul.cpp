@@ -1,0 +1,287 @@
+#include "kernels/cuda/matmul.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <type_traits>
+
+#include "kernels/preference.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr std::size_t most_remembered = 256;
+
+static_assert(sizeof(cublasLtMatmulAlgo_t) == sizeof(Algorithm::words) &&
+              std::is_trivially_copyable_v<cublasLtMatmulAlgo_t>);
+
+/// Partial sums of k, if any, are added up afterwards, in one order.
+constexpr std::uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+/// Fewer products of real numbers, or of shorter ones, than the product has.
+constexpr std::uint64_t not_classical =
+    CUBLASLT_NUMERICAL_IMPL_FLAGS_GAUSSIAN | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_TF32 |
+    CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16F | CUBLASLT_NUMERICAL_IMPL_FLAGS_INPUT_16BF;
+
+/// The first failure of a sequence; later ones are not tried.
+template <class... Steps>
+cublasStatus_t in_order(Steps... steps) {
+  cublasStatus_t status = CUBLAS_STATUS_SUCCESS;
+  (void)(... && ((status = steps()) == CUBLAS_STATUS_SUCCESS));
+  return status;
+}
+
+/// Whether this says that the library cannot do it, and not that the device is in trouble.
+bool is_refusal(cublasStatus_t status) {
+  return status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE ||
+         status == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
+/// In bytes, up to what cuBLASLt distinguishes.
+std::uint32_t alignment(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address);
+  return static_cast<std::uint32_t>(std::min<std::uintptr_t>(bits & -bits, 256));
+}
+
+/// How the four matrices are aligned, in bytes.
+struct Alignments {
+  std::uint32_t a, b, c, e;
+};
+
+/// A product as cuBLASLt describes it: its C is our E, its D our C.  Without E the two are one, and beta is zero.
+class Description {
+ public:
+  explicit Description(const Gemm& p) : p_(p) {}
+
+  cublasStatus_t make() {
+    const cublasOperation_t ops[] = {operation(p_.transa), operation(p_.transb)};
+    const bool a_is_plain = p_.transa == Op::none, b_is_plain = p_.transb == Op::none;
+    return in_order([&] { return cublasLtMatmulDescInit(&operation_, compute(), type()); },
+                    [&] { return set(CUBLASLT_MATMUL_DESC_TRANSA, ops[0]); },
+                    [&] { return set(CUBLASLT_MATMUL_DESC_TRANSB, ops[1]); },
+                    [&] { return layout(a_, a_is_plain ? p_.m : p_.k, a_is_plain ? p_.k : p_.m, p_.lda); },
+                    [&] { return layout(b_, b_is_plain ? p_.k : p_.n, b_is_plain ? p_.n : p_.k, p_.ldb); },
+                    [&] { return layout(e_, p_.m, p_.n, p_.E ? p_.lde : p_.ldc); },
+                    [&] { return layout(c_, p_.m, p_.n, p_.ldc); });
+  }
+
+  /// The algorithms that cuBLASLt holds to be the fastest of those that repeat their results and are classical products
+  /// in the precision asked for.
+  cublasStatus_t ask(cublasLtHandle_t handle, std::uint64_t workspace, const Alignments& aligned,
+                     cublasLtMatmulHeuristicResult_t* results, int most, int& found) {
+    cublasLtMatmulPreferenceOpaque_t preference;
+    const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t attribute, auto value) {
+      return cublasLtMatmulPreferenceSetAttribute(&preference, attribute, &value, sizeof value);
+    };
+    found = 0;
+    return in_order([&] { return cublasLtMatmulPreferenceInit(&preference); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, workspace); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, reductions); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_IMPL_MASK, ~not_classical); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, aligned.a); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, aligned.b); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned.e); },
+                    [&] { return prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned.c); },
+                    [&] {
+                      return cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &a_, &b_, &e_, &c_, &preference, most,
+                                                            results, &found);
+                    });
+  }
+
+  /// The first of them.
+  cublasStatus_t choose(cublasLtHandle_t handle, std::uint64_t workspace, cublasLtMatmulAlgo_t& algorithm) {
+    const Alignments aligned{alignment(p_.A), alignment(p_.B), alignment(p_.C), alignment(p_.E)};
+    cublasLtMatmulHeuristicResult_t result;
+    int found = 0;
+    const cublasStatus_t status = ask(handle, workspace, aligned, &result, 1, found);
+    if (status != CUBLAS_STATUS_SUCCESS) return status;
+    if (found == 0) return CUBLAS_STATUS_NOT_SUPPORTED;
+    algorithm = result.algo;
+    return result.state;
+  }
+
+  /// Whether an algorithm that comes from somewhere else could have been one of them.
+  bool allows(cublasLtHandle_t handle, std::uint64_t workspace, const cublasLtMatmulAlgo_t& algorithm) {
+    std::uint32_t reduction = ~std::uint32_t{0};
+    std::uint64_t implementation = ~std::uint64_t{0};
+    std::size_t written = 0;
+    cublasLtMatmulHeuristicResult_t result{};
+    const cublasStatus_t status = in_order(
+        [&] {
+          return cublasLtMatmulAlgoConfigGetAttribute(&algorithm, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &reduction,
+                                                      sizeof reduction, &written);
+        },
+        [&] {
+          return cublasLtMatmulAlgoCapGetAttribute(&algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &implementation,
+                                                   sizeof implementation, &written);
+        },
+        [&] { return cublasLtMatmulAlgoCheck(handle, &operation_, &a_, &b_, &e_, &c_, &algorithm, &result); });
+    return status == CUBLAS_STATUS_SUCCESS && (reduction & ~reductions) == 0 && (implementation & not_classical) == 0 &&
+           result.workspaceSize <= workspace;
+  }
+
+  cublasStatus_t start(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const Matmul::Where& where) {
+    alignas(16) char alpha[16], beta[16];  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
+    std::memcpy(alpha, p_.alpha, element_size(p_.precision));
+    std::memcpy(beta, p_.beta, element_size(p_.precision));
+    return cublasLtMatmul(handle, &operation_, alpha, p_.A, &a_, p_.B, &b_, beta, p_.E ? p_.E : p_.C, &e_, p_.C, &c_,
+                          &algorithm, where.workspace, where.bytes, where.stream);
+  }
+
+ private:
+  cudaDataType type() const {
+    constexpr cudaDataType types[] = {CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F};
+    return types[static_cast<int>(p_.precision)];
+  }
+  cublasComputeType_t compute() const {
+    return p_.precision == Precision::s || p_.precision == Precision::c ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
+  }
+  /// Real matrices are not asked to be conjugated.
+  cublasOperation_t operation(Op op) const {
+    if (op == Op::none) return CUBLAS_OP_N;
+    return op == Op::conjugate && is_complex(p_.precision) ? CUBLAS_OP_C : CUBLAS_OP_T;
+  }
+  cublasStatus_t set(cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
+    return cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value);
+  }
+  cublasStatus_t layout(cublasLtMatrixLayoutOpaque_t& x, index rows, index cols, index ld) const {
+    return cublasLtMatrixLayoutInit(&x, type(), static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld);
+  }
+
+  const Gemm& p_;
+  cublasLtMatmulDescOpaque_t operation_;
+  cublasLtMatrixLayoutOpaque_t a_, b_, e_, c_;
+};
+
+cublasLtMatmulAlgo_t as_cublaslt(const Algorithm& algorithm) {
+  cublasLtMatmulAlgo_t result;
+  std::memcpy(&result, algorithm.words, sizeof result);
+  return result;
+}
+
+/// What people tell algorithms apart by.  Attributes that cannot be read show as 0.
+void describe(const cublasLtMatmulAlgo_t& algorithm, char* text, std::size_t size) {
+  const auto read = [&](cublasLtMatmulAlgoConfigAttributes_t attribute, auto value) {
+    std::size_t written = 0;
+    const cublasStatus_t status =
+        cublasLtMatmulAlgoConfigGetAttribute(&algorithm, attribute, &value, sizeof value, &written);
+    return status == CUBLAS_STATUS_SUCCESS ? static_cast<int>(value) : 0;
+  };
+  constexpr std::uint32_t word = 0;
+  constexpr std::uint16_t half = 0;
+  std::snprintf(text, size, "id %d tile %d stages %d split %d swizzle %d custom %d inner %d cluster %d",
+                read(CUBLASLT_ALGO_CONFIG_ID, 0), read(CUBLASLT_ALGO_CONFIG_TILE_ID, word),
+                read(CUBLASLT_ALGO_CONFIG_STAGES_ID, word), read(CUBLASLT_ALGO_CONFIG_SPLITK_NUM, 0),
+                read(CUBLASLT_ALGO_CONFIG_CTA_SWIZZLING, word), read(CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, word),
+                read(CUBLASLT_ALGO_CONFIG_INNER_SHAPE_ID, half), read(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, half));
+}
+
+}  // namespace
+
+void Matmul::prefer(std::shared_ptr<const Preferences> preferences) {
+  if (preferences == preferences_) return;
+  preferences_ = std::move(preferences);
+  choices_.clear();
+  without_e_ = preferences_ && std::any_of(preferences_->begin(), preferences_->end(),
+                                           [](const Preference& x) { return !x.product.adds_e && !x.own; });
+}
+
+/// Null: the library's own choice.
+const Preference* Matmul::preference_for(const Gemm& p) const {
+  if (!preferences_) return nullptr;
+  const Preference* found = nearest(preferences_->data(), static_cast<int>(preferences_->size()), p, alignment_of(p));
+  return found && !found->own ? found : nullptr;
+}
+
+cublasStatus_t Matmul::multiply(cublasLtHandle_t handle, const Gemm& p, const Where& where) {
+  if (!p.E && !without_e_) return CUBLAS_STATUS_NOT_SUPPORTED;
+  const Shape shape{static_cast<index>(p.precision),
+                    static_cast<index>(p.transa),
+                    static_cast<index>(p.transb),
+                    p.m,
+                    p.n,
+                    p.k,
+                    p.lda,
+                    p.ldb,
+                    p.ldc,
+                    p.E ? p.lde : 0,
+                    alignment(p.A),
+                    alignment(p.B),
+                    alignment(p.C),
+                    p.E ? alignment(p.E) : 0};
+  const auto known = choices_.find(shape);
+  const Preference* preference = known == choices_.end() ? preference_for(p) : nullptr;
+  if (known == choices_.end() && !p.E && !preference) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (known != choices_.end() && !known->second.algorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
+
+  Description description(p);
+  if (const cublasStatus_t status = description.make(); status != CUBLAS_STATUS_SUCCESS)
+    return is_refusal(status) ? CUBLAS_STATUS_NOT_SUPPORTED : status;
+  Choice choice;
+  if (known != choices_.end()) {
+    choice = known->second;
+  } else if (preference) {
+    const cublasLtMatmulAlgo_t algorithm = as_cublaslt(preference->algorithm);
+    if (preference->algorithm.workspace <= where.bytes && description.allows(handle, where.bytes, algorithm))
+      choice = {algorithm, true};
+  }
+  // What the library would choose comes last, and without E that is not for here to say.
+  cublasStatus_t status = CUBLAS_STATUS_NOT_SUPPORTED;
+  if (choice.algorithm) status = description.start(handle, *choice.algorithm, where);
+  if (is_refusal(status) && (choice.preferred || !choice.algorithm)) {
+    choice = {};
+    if (p.E)
+      status = in_order([&] { return description.choose(handle, where.bytes, choice.algorithm.emplace()); },
+                        [&] { return description.start(handle, *choice.algorithm, where); });
+  }
+  if (status != CUBLAS_STATUS_SUCCESS && !is_refusal(status)) return status;  // not the shape's fault
+  if (status != CUBLAS_STATUS_SUCCESS) choice = {};
+  if (choices_.size() >= most_remembered) choices_.clear();
+  choices_.insert_or_assign(shape, choice);
+  return status == CUBLAS_STATUS_SUCCESS ? status : CUBLAS_STATUS_NOT_SUPPORTED;
+}
+
+int matmul_candidates(const SquareProduct& x, std::uint32_t aligned, std::size_t workspace, Candidate* candidates,
+                      int most) {
+  const Gemm p{.precision = x.precision,
+               .transa = x.transa,
+               .transb = x.transb,
+               .m = x.n,
+               .n = x.n,
+               .k = x.n,
+               .alpha = nullptr,
+               .A = nullptr,
+               .lda = x.n,
+               .B = nullptr,
+               .ldb = x.n,
+               .beta = nullptr,
+               .C = nullptr,
+               .ldc = x.n,
+               .E = nullptr,
+               .lde = x.n};
+  Description description(p);
+  std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
+  cublasLtHandle_t handle = nullptr;
+  int found = 0, taken = 0;
+  if (cublasLtCreate(&handle) != CUBLAS_STATUS_SUCCESS) return 0;
+  const cublasStatus_t status = in_order(
+      [&] { return description.make(); },
+      [&] {
+        return description.ask(handle, workspace, {aligned, aligned, aligned, aligned}, results.data(), most, found);
+      });
+  for (int i = 0; status == CUBLAS_STATUS_SUCCESS && i < found; ++i) {
+    const cublasLtMatmulHeuristicResult_t& result = results[static_cast<std::size_t>(i)];
+    if (result.state != CUBLAS_STATUS_SUCCESS || !description.allows(handle, workspace, result.algo)) continue;
+    Candidate& candidate = candidates[taken++] = {};
+    std::memcpy(candidate.algorithm.words, &result.algo, sizeof candidate.algorithm.words);
+    candidate.algorithm.workspace = result.workspaceSize;
+    candidate.algorithm.alignment = aligned;
+    describe(result.algo, candidate.name, sizeof candidate.name);
+  }
+  (void)cublasLtDestroy(handle);
+  return taken;
+}
+
+std::string matmul_version() { return "cublasLt-" + std::to_string(cublasLtGetVersion()); }
+
+}  // namespace blaslift

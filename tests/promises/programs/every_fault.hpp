@@ -1,0 +1,57 @@
+// Fails the device at every operation of some calls in turn, over the fault module (kernels/fault/module.cpp).
+#pragma once
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <string>
+
+#include "check.hpp"
+
+namespace promises {
+
+/// Makes the calls in a process of its own, with this INJECTED_FAULT.
+template <class Calls>
+void child(const char* fault, const Calls& calls) {
+  std::printf("child %s\n", fault);
+  std::fflush(stdout);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    setenv("INJECTED_FAULT", fault, 1);
+    calls();
+    std::exit(failures.load() ? 1 : 0);
+  }
+  int status = 0;
+  if (pid < 0 || waitpid(pid, &status, 0) != pid || status != 0) fail("the child %s ended with %d", fault, status);
+}
+
+/// Makes the calls in children of this process, which must not have touched a device: first without a fault, which
+/// counts the operations, then twice for every operation, once for each way of failing, of which every other one leaves
+/// garbage behind (tests/unit/execute.cpp has all combinations), and at last with a device that does not open.
+///
+/// A line per child, "child K:WAY", in the order of blaslift's reports; the runner compares the two.
+template <class Calls>
+void at_every_fault(const Calls& calls) {
+  char path[] = "/tmp/blaslift-faults-XXXXXX";
+  const int fd = mkstemp(path);
+  if (fd < 0) return fail("no temporary file");
+  close(fd);
+  setenv("INJECTED_FAULT_COUNT", path, 1);
+  child("0", calls);
+  long count = 0;
+  if (std::FILE* file = std::fopen(path, "r")) {
+    if (std::fscanf(file, "%ld", &count) != 1) count = 0;
+    std::fclose(file);
+  }
+  unlink(path);
+  unsetenv("INJECTED_FAULT_COUNT");
+  if (count < 10) fail("only %ld device operations", count);
+  std::printf("operations %ld\n", count);
+  for (long at = 1; at <= count; ++at)
+    for (const char* way : {at % 2 ? "lost" : "lost:torn", at % 2 ? "no_memory:torn" : "no_memory"})
+      child((std::to_string(at) + ":" + way).c_str(), calls);
+  child("never", calls);
+}
+
+}  // namespace promises
