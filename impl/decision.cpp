@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "impl/schedule.hpp"
+
 namespace blaslift {
 
 const char* text_of(Reason reason) {
@@ -43,17 +45,33 @@ struct Moving {
   double in_ab, in_c, out;
 };
 
-/// Seconds of a product between its transfers, in panels or tiles.  With a part f of A and B, a part f^2 of C can be
-/// computed, and has to be there if it is read: the last wait for an operand comes where f * in_ab + f^2 * in_c +
-/// (1 - f^2) * computing is largest.
-/// @param alone  the part that overlaps with nothing
-double overlapped(double computing, const Moving& moving, double alone) {
-  const auto [in_ab, in_c, out] = moving;
+/// Seconds until a product has been computed whose operands arrive meanwhile, in panels or tiles.  With a part f of A
+/// and B, a part f^2 of C can be computed, and has to be there if it is read: the last wait for an operand comes where
+/// f * in_ab + f^2 * in_c + (1 - f^2) * computing is largest.
+struct Growing {
+  double seconds, last_wait;  ///< the latter: f
+};
+Growing growing(double computing, double in_ab, double in_c) {
   const double left = computing - in_c, f = 2 * left > in_ab ? in_ab / (2 * left) : 1;
-  const double in = in_ab + in_c, computed = computing + f * in_ab - f * f * left;
+  return {computing + f * in_ab - f * f * left, f};
+}
+
+/// A product between its transfers.
+struct Overlapped {
+  double seconds;
+  bool busy;  ///< what follows the head waits for no operand
+};
+/// @param alone  the part that overlaps with nothing
+/// @param head   the part of k that is multiplied first, without C
+Overlapped overlapped(double computing, const Moving& moving, double alone, double head = 0) {
+  const auto [in_ab, in_c, out] = moving;
+  const double begun = growing(head * computing, head * in_ab, 0).seconds;
+  const Growing rest = growing((1 - head) * computing, (1 - head) * in_ab, in_c);
+  const double at_once = begun + (1 - head) * computing, as_they_come = head * in_ab + rest.seconds;
+  const double computed = std::max(at_once, as_they_come), in = in_ab + in_c;
   constexpr double both_ways = 1.0 / 10;  // the bus is slower both ways at once
-  const double together = std::max(computed + both_ways * f * std::min(in, out), out);
-  return (1 - alone) * together + alone * (in + computing + out);
+  const double together = std::max(computed + both_ways * rest.last_wait * std::min(in, out), begun + out);
+  return {(1 - alone) * together + alone * (in + computing + out), at_once >= as_they_come};
 }
 
 /// Seconds of computing a product without levels in the panels that its transfers make of it, about eight ways.
@@ -77,15 +95,24 @@ double streamed(double computing, const Moving& moving) {
   return std::max({most_home, fifth + 2 * one, in_ab + in_c}) + out / 4;
 }
 
-double seconds_without_levels(const Product& p, double computing, const Moving& moving) {
-  constexpr double last_panel = 256;
-  return overlapped(computing, moving, 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0));
+struct WithoutLevels {
+  double seconds;
+  index head;
+};
+WithoutLevels without_levels(const Product& p, double computing, const Moving& moving) {
+  constexpr double last_panel = 256, least_gain = 0.02;  // a head's products are smaller, and so are its transfers
+  const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0);
+  const index head = best_head(p.m, p.n, p.k);
+  const double whole = overlapped(computing, moving, alone).seconds;
+  const Overlapped begun = overlapped(computing, moving, alone, static_cast<double>(head) / static_cast<double>(p.k));
+  if (head > 0 && begun.busy && begun.seconds < (1 - least_gain) * whole) return {begun.seconds, head};
+  return {whole, 0};
 }
 
 double seconds_by_levels(const Product& p, const strassen::Choice& choice, const Moving& moving) {
   const index across = std::min(p.m, p.n) / choice.tile;
   if (across < 2) return streamed(choice.seconds, moving);
-  return overlapped(choice.seconds, moving, 1 / std::min(6.0 * static_cast<double>(across), 32.0));
+  return overlapped(choice.seconds, moving, 1 / std::min(6.0 * static_cast<double>(across), 32.0)).seconds;
 }
 
 /// What settles a call before anything is predicted.
@@ -138,7 +165,8 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
         facts.estimator && policy.levels < 0
             ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
             : p.flops() / facts.profile->gemm_rate[precision];
-    double seconds = seconds_without_levels(p, computing, moving);
+    auto [seconds, head] = without_levels(p, computing, moving);
+    d.head = head;
     d.levels = 0;
     d.tile = 0;
     const auto consider = [&](index most_tile) {
@@ -198,7 +226,10 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
   const auto on_device = [&](double spared) {
     const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
                  out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
-    return (facts.profile->latency_seconds + in + p.bytes_of_triangle() / facts.profile->pass_rate + out) *
+    // Vectors are moved by the calling thread, a matrix by the engine's, as gemm's are.
+    const bool matrix_moves = spared < p.bytes_of_triangle();
+    const double latency = matrix_moves ? facts.profile->latency_seconds : facts.profile->symv_latency_seconds;
+    return (latency + in + p.bytes_of_triangle() / facts.profile->pass_rate + out) *
            (policy.fixed ? 1.0 : facts.slowdown);
   };
   d.device_seconds = on_device(facts.spared);
@@ -233,6 +264,8 @@ std::string to_string(const Product& product, const Decision& d) {
   std::string line = line_of(product, d);
   if (d.route == Route::device && d.levels > 0)
     line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
+  else if (d.route == Route::device && d.head > 0)
+    line += ", first " + std::to_string(d.head) + " of k";
   return line;
 }
 std::string to_string(const SymmetricProduct& product, const Decision& d) { return line_of(product, d); }

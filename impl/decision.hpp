@@ -78,6 +78,8 @@ struct Decision {
   double reuse_seconds = 0;                    ///< what copies of the reusable operands would have saved
   int levels = 0;                              ///< on the device
   index tile = 0;                              ///< their tiles' edge
+  index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
+  bool nowhere = false;                        ///< the device has failed, and the CPU cannot read the operands
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }

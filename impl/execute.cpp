@@ -52,9 +52,9 @@ struct DeviceMemory {
   DeviceMemory(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement)
       : DeviceMemory(s.cut, args.transa == Op::none, args.transb == Op::none, placement) {
     std::size_t offset = s.cut.bytes(sizeof(T));
-    for (const index edge : s.scratch) {
-      scratch_.push_back({reinterpret_cast<T*>(start(placement, offset)), edge});
-      offset += leased_bytes(edge, edge, sizeof(T));
+    for (const Extent& area : s.scratch) {
+      scratch_.push_back({reinterpret_cast<T*>(start(placement, offset)), area.rows});
+      offset += leased_bytes(area.rows, area.cols, sizeof(T));
     }
     findings = start(placement, offset);
   }
@@ -223,7 +223,10 @@ class Run {
                               after);
         break;
       case StepKind::upload_c: status = lane_.upload(of_c(step), after); break;
-      case StepKind::multiply:
+      case StepKind::multiply: {
+        const auto to = step.apart
+                            ? on_device_.place({first_scratch, x})
+                            : typename DeviceMemory<T>::Place{on_device_.c.at(step.c, x.row, x.col), on_device_.c.ld()};
         status = lane_.gemm({.precision = precision_of<T>,
                              .transa = args_.transa,
                              .transb = args_.transb,
@@ -235,13 +238,16 @@ class Run {
                              .lda = on_device_.a.ld(),
                              .B = on_device_.b.at(step.b, step.k0, x.col),
                              .ldb = on_device_.b.ld(),
-                             .beta = step.first ? &args_.beta : &one_,
-                             .C = on_device_.c.at(step.c, x.row, x.col),
-                             .ldc = on_device_.c.ld(),
+                             .beta = step.apart   ? &zero_
+                                     : step.first ? &args_.beta
+                                                  : &one_,
+                             .C = to.at,
+                             .ldc = to.ld,
                              .stream = step.stream,
                              .awaited = awaited_[i]},
                             after);
         break;
+      }
       case StepKind::leaf:
         status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], step.stream, awaited_[i], after);
         break;

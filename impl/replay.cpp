@@ -27,6 +27,11 @@ bool enter(const Site& site) {
   return !site.twin;
 }
 
+void refuse(const Site& site, Replay replay) {
+  counters().routines[site.counter].stayed[static_cast<int>(Reason::invalid)].fetch_add(1, std::memory_order_relaxed);
+  replay();
+}
+
 double stay(const Site& site, Reason reason, double flops, Replay replay, double timed) {
   RoutineCounters& c = counters().routines[site.counter];
   c.stayed[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);

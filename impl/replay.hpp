@@ -34,6 +34,10 @@ inline constexpr double timed_flops = 1e6;  ///< below, reading the clock costs 
 /// The same for products with vectors, which wait for memory.
 inline constexpr double timed_vector_flops = 1e5;
 
+/// Replays a call whose arguments the reference would refuse, and counts it.  Its xerbla may not return: no lock is
+/// held, and nothing is left to undo.
+void refuse(const Site& site, Replay replay);
+
 /// Replays a call that stays on the CPU and counts it with its reason.  From `timed` flops on its time is taken, and
 /// returned in seconds (else 0).
 double stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);

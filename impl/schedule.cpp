@@ -57,15 +57,12 @@ struct Held {
 };
 
 /// What shares a buffer at one time; everything, where an operand has memory of its own.
-struct UnitSize {
-  index rows, cols;
-};
 constexpr index unbounded = index{1} << 62;
-constexpr UnitSize whole_operand{unbounded, unbounded};
+constexpr Extent whole_operand{unbounded, unbounded};
 
-UnitSize unit_a(const Cut& c) { return c.whole_a ? whole_operand : UnitSize{c.mb, c.kb}; }
-UnitSize unit_b(const Cut& c) { return c.whole_b ? whole_operand : UnitSize{c.kb, c.nb}; }
-UnitSize unit_c(const Cut& c) { return c.whole_c ? whole_operand : UnitSize{c.mb, c.nb}; }
+Extent unit_a(const Cut& c) { return c.whole_a ? whole_operand : Extent{c.mb, c.kb}; }
+Extent unit_b(const Cut& c) { return c.whole_b ? whole_operand : Extent{c.kb, c.nb}; }
+Extent unit_c(const Cut& c) { return c.whole_c ? whole_operand : Extent{c.mb, c.nb}; }
 
 }  // namespace
 
@@ -119,69 +116,133 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
   return true;
 }
 
-GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
-                       std::size_t piece_bytes, index panel) {
-  Missing missing_a{residents.a.missing}, missing_b{residents.b.missing}, missing_c{residents.c.missing};
-  GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
-  const auto piece_elements = static_cast<index>(piece_bytes / element);
-  Held held_a(cut.operands), held_b(cut.operands);
-  int c = cut.results - 1;
-  for (index j = 0; j < n; j += cut.nb)
-    for (index i = 0; i < m; i += cut.mb) {
-      const Block whole{i, j, std::min(cut.mb, m - i), std::min(cut.nb, n - j)};
-      const std::vector<index> row_panels = panels(whole.rows, std::max(panel, whole.rows / 8)),
-                               col_panels = panels(whole.cols, std::max(panel, whole.cols / 8));
-      c = cut.whole_c ? 0 : (c + 1) % cut.results;
-      for (index p = 0; p < k; p += cut.kb) {
-        const index kb = std::min(cut.kb, k - p);
-        const bool first = p == 0, last = p + kb == k;
-        const Block block_a{i, p, whole.rows, kb}, block_b{p, j, kb, whole.cols};
-        const bool need_a = cut.whole_a ? missing_a.any_in(block_a) : !held_a.find(block_a),
-                   need_b = cut.whole_b ? missing_b.any_in(block_b) : !held_b.find(block_b);
-        const int a = cut.whole_a ? 0 : held_a.newest, b = cut.whole_b ? 0 : held_b.newest;
-        auto step = [&](StepKind kind, Block x) {
-          s.steps.push_back({.kind = kind,
-                             .block = x,
-                             .a = static_cast<std::int8_t>(a),
-                             .b = static_cast<std::int8_t>(b),
-                             .c = static_cast<std::int8_t>(c)});
-        };
-        auto upload = [&](StepKind kind, bool resident, Missing& missing, Block x) {
-          if (!resident) return step(kind, x);
-          for (const Block& part : missing.take(x)) step(kind, part);
-        };
-        auto multiply = [&](Block x) {
-          if (first && reads_c) upload(StepKind::upload_c, cut.whole_c, missing_c, x);
-          step(StepKind::multiply, x);
-          s.steps.back().k0 = p;
-          s.steps.back().kb = kb;
-          s.steps.back().first = first;
-          if (!last || s.residents.c.in_place) return;
-          for (const Block& piece : pieces(x, piece_elements)) step(StepKind::download, piece);
-        };
-        // The part multiplied so far grows from the corner: with each panel of one operand come its products with all
-        // panels of the other that are there.  Operands that are there from before are taken as a whole.
-        index have_rows = need_a ? 0 : whole.rows, have_cols = need_b ? 0 : whole.cols;
-        auto rows = row_panels.begin(), cols = col_panels.begin();
-        if (!need_a && !need_b && s.residents.c.in_place)
-          multiply(whole);  // nothing moves meanwhile
-        else if (!need_a && !need_b)
-          for (index q = 0; q < whole.cols; q += *cols++) multiply({i, j + q, whole.rows, *cols});
-        while (have_rows < whole.rows || have_cols < whole.cols) {
-          if (have_cols == whole.cols || (have_rows < whole.rows && have_rows * whole.cols <= have_cols * whole.rows)) {
-            const index r = *rows++;
-            upload(StepKind::upload_a, cut.whole_a, missing_a, {i + have_rows, p, r, kb});
-            if (have_cols > 0) multiply({i + have_rows, j, r, have_cols});
-            have_rows += r;
-          } else {
-            const index q = *cols++;
-            upload(StepKind::upload_b, cut.whole_b, missing_b, {p, j + have_cols, kb, q});
-            if (have_rows > 0) multiply({i, j + have_cols, have_rows, q});
-            have_cols += q;
-          }
-        }
+index best_head(index m, index n, index k) {
+  constexpr index least = 4096, whole = 256;  // below, more steps cost more than they save
+  return std::min({m, n, k}) < least ? 0 : k / 4 / whole * whole;
+}
+
+namespace {
+
+/// Writes a product down: blocks of C, for each its chunks of k, for each its panels.
+class Planner {
+ public:
+  Planner(GemmSchedule& s, index piece, index panel, index head)
+      : s_(s),
+        piece_(piece),
+        panel_(panel),
+        missing_a_{s.residents.a.missing},
+        missing_b_{s.residents.b.missing},
+        missing_c_{s.residents.c.missing},
+        held_a_(s.cut.operands),
+        held_b_(s.cut.operands),
+        c_(s.cut.results - 1) {
+    const bool one_unit = s.cut.mb == s.m && s.cut.nb == s.n && s.cut.kb == s.k;
+    head_ = one_unit && head < s.k ? head : 0;
+  }
+
+  void plan() {
+    for (index j = 0; j < s_.n; j += s_.cut.nb)
+      for (index i = 0; i < s_.m; i += s_.cut.mb) {
+        block_ = {i, j, std::min(s_.cut.mb, s_.m - i), std::min(s_.cut.nb, s_.n - j)};
+        c_ = s_.cut.whole_c ? 0 : (c_ + 1) % s_.cut.results;
+        for (index p = 0; p < s_.k; p += s_.cut.kb) unit(p, std::min(s_.cut.kb, s_.k - p));
+      }
+  }
+
+ private:
+  struct Chunk {
+    index k0, kb;
+    bool first;          ///< scales C by beta
+    bool apart = false;  ///< goes to the scratch area
+    bool adds = false;   ///< what is there to C
+  };
+
+  /// The block of C with a chunk of k.
+  void unit(index k0, index kb) {
+    const Block block_a{block_.row, k0, block_.rows, kb}, block_b{k0, block_.col, kb, block_.cols};
+    need_a_ = s_.cut.whole_a ? missing_a_.any_in(block_a) : !held_a_.find(block_a);
+    need_b_ = s_.cut.whole_b ? missing_b_.any_in(block_b) : !held_b_.find(block_b);
+    if (head_ == 0 || !need_a_ || !need_b_) return chunk({k0, kb, k0 == 0});
+    const bool late_c = s_.reads_c && (!s_.cut.whole_c || !missing_c_.blocks.empty());
+    if (late_c) s_.scratch.push_back({s_.m, s_.n});
+    chunk({0, head_, !late_c, late_c});
+    chunk({head_, kb - head_, late_c, false, late_c});
+  }
+
+  /// The part multiplied so far grows from the corner: with each panel of one operand come its products with all panels
+  /// of the other that are there.  Operands that are there from before are taken as a whole.
+  void chunk(const Chunk& x) {
+    const auto [i, j, rows, cols] = block_;
+    const std::vector<index> row_panels = panels(rows, std::max(panel_, rows / 8)),
+                             col_panels = panels(cols, std::max(panel_, cols / 8));
+    auto next_row = row_panels.begin(), next_col = col_panels.begin();
+    index have_rows = need_a_ ? 0 : rows, have_cols = need_b_ ? 0 : cols;
+    if (!need_a_ && !need_b_ && s_.residents.c.in_place)
+      multiply(x, block_);  // nothing moves meanwhile
+    else if (!need_a_ && !need_b_)
+      for (index q = 0; q < cols; q += *next_col++) multiply(x, {i, j + q, rows, *next_col});
+    while (have_rows < rows || have_cols < cols) {
+      if (have_cols == cols || (have_rows < rows && have_rows * cols <= have_cols * rows)) {
+        const index r = *next_row++;
+        upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {i + have_rows, x.k0, r, x.kb});
+        if (have_cols > 0) multiply(x, {i + have_rows, j, r, have_cols});
+        have_rows += r;
+      } else {
+        const index q = *next_col++;
+        upload(StepKind::upload_b, s_.cut.whole_b, missing_b_, {x.k0, j + have_cols, x.kb, q});
+        if (have_rows > 0) multiply(x, {i, j + have_cols, have_rows, q});
+        have_cols += q;
       }
     }
+  }
+
+  void multiply(const Chunk& x, const Block& part) {
+    if (x.first && s_.reads_c) upload(StepKind::upload_c, s_.cut.whole_c, missing_c_, part);
+    Step& product = step(StepKind::multiply, part);
+    product.k0 = x.k0;
+    product.kb = x.kb;
+    product.first = x.first;
+    product.apart = x.apart;
+    if (x.adds) {
+      s_.steps.push_back({.kind = StepKind::pass, .number = static_cast<std::int32_t>(s_.passes.size())});
+      s_.passes.push_back({{{{area_c, part}, false}, {{first_scratch, part}, false}}, {{{area_c, part}, {1, 1}}}});
+    }
+    if (x.k0 + x.kb < s_.k || s_.residents.c.in_place) return;
+    for (const Block& piece : pieces(part, piece_)) step(StepKind::download, piece);
+  }
+
+  void upload(StepKind kind, bool resident, Missing& missing, const Block& part) {
+    if (!resident)
+      step(kind, part);
+    else
+      for (const Block& x : missing.take(part)) step(kind, x);
+  }
+
+  Step& step(StepKind kind, const Block& x) {
+    const int a = s_.cut.whole_a ? 0 : held_a_.newest, b = s_.cut.whole_b ? 0 : held_b_.newest;
+    return s_.steps.emplace_back(Step{.kind = kind,
+                                      .block = x,
+                                      .a = static_cast<std::int8_t>(a),
+                                      .b = static_cast<std::int8_t>(b),
+                                      .c = static_cast<std::int8_t>(c_)});
+  }
+
+  GemmSchedule& s_;
+  const index piece_, panel_;  ///< in elements; in rows or columns
+  index head_;
+  Missing missing_a_, missing_b_, missing_c_;
+  Held held_a_, held_b_;
+  int c_;  ///< C's buffer
+  Block block_{};
+  bool need_a_ = true, need_b_ = true;
+};
+
+}  // namespace
+
+GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
+                       std::size_t piece_bytes, index panel, index head) {
+  GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
+  Planner(s, static_cast<index>(piece_bytes / element), panel, head).plan();
   s.after = depend(s);
   return s;
 }
@@ -231,7 +292,7 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
   std::map<std::pair<Area, int>, Buffer> buffers;
   std::vector<std::vector<std::int32_t>> after(s.steps.size());
 
-  auto access = [&](std::size_t at, Area area, int number, const Block& block, UnitSize size, bool write) {
+  auto access = [&](std::size_t at, Area area, int number, const Block& block, Extent size, bool write) {
     Buffer& buffer = buffers[{area, number}];
     const Block unit{block.row / size.rows, block.col / size.cols, 0, 0};
     if (!(unit == buffer.unit)) {
@@ -255,10 +316,10 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
   };
 
   auto access_region = [&](std::size_t at, const Region& r, bool write) {
-    const UnitSize size = r.area == area_a   ? unit_a(s.cut)
-                          : r.area == area_b ? unit_b(s.cut)
-                          : r.area == area_c ? unit_c(s.cut)
-                                             : whole_operand;
+    const Extent size = r.area == area_a   ? unit_a(s.cut)
+                        : r.area == area_b ? unit_b(s.cut)
+                        : r.area == area_c ? unit_c(s.cut)
+                                           : whole_operand;
     access(at, r.area, 0, s.as_operand(r), size, write);
   };
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
@@ -271,7 +332,10 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
       case StepKind::multiply:
         access(at, area_a, step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
         access(at, area_b, step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
-        access(at, area_c, step.c, x, unit_c(s.cut), true);
+        if (step.apart)
+          access_region(at, {first_scratch, x}, true);
+        else
+          access(at, area_c, step.c, x, unit_c(s.cut), true);
         break;
       case StepKind::leaf:
       case StepKind::pass:
@@ -309,6 +373,11 @@ std::string check(const GemmSchedule& s) {
     note(row, step.block.row, step.block.rows);
     note(col, step.block.col, step.block.cols);
     if (step.kind == StepKind::multiply) note(2, step.k0, step.kb);
+  }
+  for (const Pass& pass : s.passes) {
+    const Block& x = pass.targets[0].region.block;
+    note(0, x.row, x.rows);
+    note(1, x.col, x.cols);
   }
   struct Whole {
     char name;
@@ -348,21 +417,21 @@ std::string check(const GemmSchedule& s) {
   using Cell = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
   struct Content {
     index k_done = -1;  // -1: as uploaded
+    index k_from = 0;
   };
   // A buffer holds cells of one unit; another unit's first upload or product ends them.
   struct Buffer {
     Block unit{-1, -1, 0, 0};
     std::map<Cell, Content> cells;
-    void enter(const Block& x, UnitSize size) {
+    void enter(const Block& x, Extent size) {
       const Block now{x.row / size.rows, x.col / size.cols, 0, 0};
       if (!(now == unit)) cells.clear();
       unit = now;
     }
-    bool holds(const Block& x, UnitSize size) const {
-      return unit == Block{x.row / size.rows, x.col / size.cols, 0, 0};
-    }
+    bool holds(const Block& x, Extent size) const { return unit == Block{x.row / size.rows, x.col / size.cols, 0, 0}; }
   };
   std::map<int, Buffer> A, B, C;
+  std::map<Cell, index> apart;  // how much of k is in the scratch area
   for (const Whole& w : wholes) {
     if (!w.there) continue;
     Buffer& buffer = (w.name == 'A' ? A : w.name == 'B' ? B : C)[0];
@@ -377,6 +446,24 @@ std::string check(const GemmSchedule& s) {
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
+    if (step.kind == StepKind::pass) {
+      const Pass& pass = s.passes[static_cast<std::size_t>(step.number)];
+      const Region c = pass.targets[0].region, from{first_scratch, c.block};
+      const bool adds = pass.sources.size() == 2 && pass.sources[0].region == c && pass.sources[1].region == from &&
+                        !pass.sources[0].scaled && !pass.sources[1].scaled && pass.targets.size() == 1 &&
+                        c.area == area_c && pass.targets[0].sign[0] == 1 && pass.targets[0].sign[1] == 1;
+      const bool follows =
+          adds && all_of(0, 1, c.block, [&](Cell y) {
+            const auto there = C[0].cells.find(y);
+            const auto head = apart.find(y);
+            if (there == C[0].cells.end() || head == apart.end() || there->second.k_from != head->second) return false;
+            there->second.k_from = 0;
+            apart.erase(head);
+            return true;
+          });
+      if (!follows) return fault(at, "adds something else than the head to C's part, or too early, or again");
+      continue;
+    }
     if (step.kind > StepKind::multiply && step.kind < StepKind::download) return fault(at, "belongs to a level");
     const bool is_a = step.kind == StepKind::upload_a, is_b = step.kind == StepKind::upload_b;
     if (!good(x, is_b ? s.k : s.m, is_a ? s.k : s.n, is_b ? kb : mb, is_a ? kb : nb))
@@ -404,17 +491,27 @@ std::string check(const GemmSchedule& s) {
           return fault(at, "A's panel is not there");
         if (!from_b.holds(b, unit_b(s.cut)) || !all_of(2, 1, b, [&](Cell y) { return from_b.cells.contains(y); }))
           return fault(at, "B's panel is not there");
-        if (step.first && step.k0 != 0) return fault(at, "the first chunk is not at 0");
+        if (step.apart) {
+          if (step.k0 != 0 || step.first || step.c != 0 || s.scratch.empty() || s.scratch[0].rows < s.m ||
+              s.scratch[0].cols < s.n)
+            return fault(at, "the head is not the first of k, or scaled, or has no room");
+          all_of(0, 1, x, [&](Cell y) { return apart[y] = step.kb, true; });
+          break;
+        }
         if (!step.first && !to.holds(x, unit_c(s.cut))) return fault(at, "adds to a block that no first chunk began");
         to.enter(x, unit_c(s.cut));
         const bool follows = all_of(0, 1, x, [&](Cell y) {
           const auto there = to.cells.find(y);
           if (step.first) {
             if (s.reads_c && (there == to.cells.end() || there->second.k_done != -1)) return false;
+            const auto head = apart.find(y);
+            if (step.k0 != (head == apart.end() ? 0 : head->second)) return false;
           } else if (there == to.cells.end() || there->second.k_done != step.k0) {
             return false;
           }
-          to.cells[y].k_done = step.k0 + step.kb;
+          Content& content = to.cells[y];
+          content.k_done = step.k0 + step.kb;
+          if (step.first) content.k_from = step.k0;
           return true;
         });
         if (!follows) return fault(at, "C's part is not there, or a chunk of k is missing or repeated");
@@ -425,7 +522,7 @@ std::string check(const GemmSchedule& s) {
         Buffer& from = C[step.c];
         if (!from.holds(x, unit_c(s.cut)) || !all_of(0, 1, x, [&](Cell y) {
               const auto there = from.cells.find(y);
-              return there != from.cells.end() && there->second.k_done == s.k;
+              return there != from.cells.end() && there->second.k_done == s.k && there->second.k_from == 0;
             }))
           return fault(at, "brought back before its last chunk");
         if (!all_of(0, 1, x, [&](Cell y) { return committed.emplace(y, true).second; }))
@@ -438,7 +535,7 @@ std::string check(const GemmSchedule& s) {
   if (s.residents.c.in_place) {
     const bool whole = all_of(0, 1, {0, 0, s.m, s.n}, [&](Cell y) {
       const auto there = C[0].cells.find(y);
-      return there != C[0].cells.end() && there->second.k_done == s.k;
+      return there != C[0].cells.end() && there->second.k_done == s.k && there->second.k_from == 0;
     });
     return whole && elements == 0 ? "" : "not all of C is computed, or it is brought back";
   }
@@ -497,7 +594,11 @@ std::string to_string(const GemmSchedule& s) {
       case StepKind::upload_c: text += " to c" + std::to_string(step.c); break;
       case StepKind::multiply:
         std::snprintf(line, sizeof line, " k %lld:%lld%s a%d b%d c%d", static_cast<long long>(step.k0),
-                      static_cast<long long>(step.k0 + step.kb), step.first ? " first" : "", step.a, step.b, step.c);
+                      static_cast<long long>(step.k0 + step.kb),
+                      step.apart   ? " apart"
+                      : step.first ? " first"
+                                   : "",
+                      step.a, step.b, step.c);
         text += line;
         break;
       case StepKind::survey: text += step.number == area_a ? " of A" : " of B"; break;

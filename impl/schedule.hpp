@@ -23,7 +23,7 @@ enum class StepKind : std::uint8_t {
   upload_a,  ///< panel of op(A): rows of C x a chunk of k
   upload_b,  ///< panel of op(B): a chunk of k x columns of C
   upload_c,  ///< part of C, where beta needs it
-  multiply,  ///< part of C by a whole chunk of k; `first` scales by beta, later chunks add
+  multiply,  ///< part of C by a whole chunk of k; `first` scales by beta, later chunks add; or `apart`, in scratch
   leaf,      ///< product of blocks that a level makes
   pass,      ///< sums of blocks
   begin,     ///< zeros where surveys note what they find
@@ -69,7 +69,8 @@ struct Step {
   /// upload_*, survey: of that operand; multiply, download: of C; begin, findings: a column of what surveys note
   Block block{};
   index k0 = 0, kb = 0;             ///< multiply: the chunk of k
-  bool first = false;               ///< multiply: first chunk
+  bool first = false;               ///< multiply: first chunk that goes to C
+  bool apart = false;               ///< multiply: to the same place in the first scratch area, over what was there
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
   std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
   std::int8_t stream = 0;           ///< what computes: of two
@@ -90,6 +91,10 @@ struct Resident {
 
 struct Residents {
   Resident a{}, b{}, c{};
+};
+
+struct Extent {
+  index rows, cols;
 };
 
 /// How a product is cut.
@@ -118,12 +123,13 @@ struct GemmSchedule {
   std::vector<Step> steps{};
   std::vector<std::vector<std::int32_t>> after{};  ///< by step: depend() of this, for execute()
 
+  std::vector<Pass> passes{};
+  /// What scratch areas hold, in order.  Their memory follows the buffers'.
+  std::vector<Extent> scratch{};
+
   // With levels only.
   bool transposed_a = false, transposed_b = false;  ///< op(X) is not X
   std::vector<Leaf> leaves{};
-  std::vector<Pass> passes{};
-  /// Edges of the squares that scratch areas are, in order.  Their memory follows the buffers'.
-  std::vector<index> scratch{};
   /// A and B are surveyed: see impl/guard.hpp.  What is found follows the scratch areas, a real number for each row and
   /// each column of op(A), then of op(B).
   bool surveyed = false;
@@ -142,7 +148,7 @@ struct GemmSchedule {
   /// Device memory for all buffers and scratch areas.
   std::size_t bytes(std::size_t element) const {
     std::size_t sum = cut.bytes(element);
-    for (const index edge : scratch) sum += leased_bytes(edge, edge, element);
+    for (const Extent& area : scratch) sum += leased_bytes(area.rows, area.cols, element);
     return sum + leased_bytes(findings(), 1, element);
   }
 };
@@ -152,10 +158,20 @@ struct GemmSchedule {
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
                 Cut& cut);
 
+inline constexpr index usual_panel = 1024;
+
+/// How much of k plan_gemm() had best begin with where A and B have to be brought; 0: nothing apart.  Products that
+/// take longer than their transfers wait for operands at first, for half a panel of each at a time; with a quarter of k
+/// they wait a quarter as long, and are busy until the rest of A and B is there.
+index best_head(index m, index n, index k);
+
 /// The schedule for a product (m, n, k at least 1) cut this way, in panels of about `panel` rows or columns, its pieces
 /// at most `piece_bytes` large (at least one element must fit).
+/// @param head  of k, less than all of it: with so much of A and B all of C is begun, before the rest of them arrives;
+///              C itself, if it is read, arrives with that rest, and what was begun waits for it in a scratch area.
+///              0, or where C is more than one block or k more than one chunk: none
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
-                       std::size_t piece_bytes, index panel = 1024);
+                       std::size_t piece_bytes, index panel = usual_panel, index head = 0);
 
 /// Appends what a leaf or a pass reads and writes; a region may be in both.
 void touched(const GemmSchedule& schedule, const Step& step, std::vector<Region>& read, std::vector<Region>& written);

@@ -109,29 +109,37 @@ class Levels {
   };
   void add_up(const Region& c, const Term& x, const Term& y) { pass({{c, {x, y}}}); }
 
-  /// c := (beta *) c + product, a quarter at a time, each as soon as none of the steps from `first` on still writes it
-  /// in `product`: so c is needed late, and done early.
-  void add_quarters(std::size_t first, const Region& c, bool scaled, const Region& product) {
-    std::vector<std::size_t> last(4, first);
+  /// c := (beta *) c + product by blocks, each as soon as none of the steps from `first` on still writes it in
+  /// `product`: so c is needed late, and done early.  Sixteen at most: smaller ones save little more.
+  void add_blocks(std::size_t first, const Region& c, bool scaled, const Region& product) {
+    const index blocks = std::min<index>(4, index{1} << levels_.size()), edge = c.block.rows / blocks;
+    struct Block {
+      Region to, from;
+      std::size_t last;  ///< of the steps that write it
+    };
+    std::vector<Block> all;
+    for (index row = 0; row < blocks; ++row)
+      for (index col = 0; col < blocks; ++col) {
+        const auto block = [&](const Region& whole) {
+          return Region{whole.area, {whole.block.row + row * edge, whole.block.col + col * edge, edge, edge}};
+        };
+        all.push_back({block(c), block(product), first});
+      }
     std::vector<Region> read, written;
     for (std::size_t i = first; i < steps.size(); ++i) {
       read.clear();
       written.clear();
       touched(s_, steps[i], read, written);
-      for (int q = 0; q < 4; ++q)
+      for (Block& x : all)
         for (const Region& r : written)
-          if (r.area == product.area && overlap(r.block, quarter(product, q, false).block))
-            last[static_cast<std::size_t>(q)] = i;
+          if (r.area == x.from.area && overlap(r.block, x.from.block)) x.last = i;
     }
-    const std::vector<Step> all(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end());
+    const std::vector<Step> before(steps.begin() + static_cast<std::ptrdiff_t>(first), steps.end());
     steps.resize(first);
-    for (std::size_t i = 0; i < all.size(); ++i) {
-      steps.push_back(all[i]);
-      for (int q = 0; q < 4; ++q)
-        if (last[static_cast<std::size_t>(q)] == first + i) {
-          const Region to = quarter(c, q, false);
-          add_up(to, {to, 1, scaled}, {quarter(product, q, false), 1, false});
-        }
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      steps.push_back(before[i]);
+      for (const Block& x : all)
+        if (x.last == first + i) add_up(x.to, {x.to, 1, scaled}, {x.from, 1, false});
     }
   }
 
@@ -139,7 +147,7 @@ class Levels {
   Region scratch(std::size_t depth, std::size_t which, index edge) {
     const auto [there, is_new] =
         scratch_.try_emplace({depth, which}, static_cast<Area>(first_scratch + s_.scratch.size()));
-    if (is_new) s_.scratch.push_back(edge);
+    if (is_new) s_.scratch.push_back({edge, edge});
     return {there->second, {0, 0, edge, edge}};
   }
 
@@ -206,7 +214,7 @@ void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, 
     if (apart && (tiling.levels.empty() || s.residents.c.in_place))
       levels.add_up(c, {c, 1, scaled}, {product.c, 1, false});
     else if (apart)
-      levels.add_quarters(before, c, scaled, product.c);
+      levels.add_blocks(before, c, scaled, product.c);
     adds = true;
     scaled = false;
     in_c = to_c || apart;

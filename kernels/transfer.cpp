@@ -53,6 +53,10 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
+std::size_t bytes_of(const Transfer& t) {
+  return static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
+}
+
 Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
   Transfer p = t;
   p.device = static_cast<char*>(t.device) + static_cast<std::size_t>(row + col * t.ldd) * t.element;
@@ -78,7 +82,7 @@ Parts parts(const Transfer& t, std::size_t bytes) {
 
 Engine::Engine(const Sizes& sizes, Threads threads, const Hooks& hooks, double idle_after)
     : sizes_(sizes), threads_(threads), hooks_(hooks), idle_after_(idle_after) {
-  for (; sent_count_ < sizes_.slots_in; ++sent_count_) sent_[sent_count_] = &slots_in_[sent_count_];
+  for (int i = 0; i < sizes_.slots_in; ++i) sent_.push_back(&slots_in_[i]);
 }
 
 bool Engine::start() {
@@ -135,7 +139,7 @@ bool Engine::borrow(Slot& slot) {
     std::lock_guard lock(lending_);
     if (!lent_before_.empty()) return slot = lent_before_.back(), lent_before_.pop_back(), true;
   }
-  return hooks_.make(hooks_.context, slot, sizes_.out);
+  return hooks_.make(hooks_.context, &slot, 1, sizes_.out);
 }
 
 void Engine::give_back(const Slot& slot) {
@@ -178,7 +182,51 @@ void Engine::Filling::await_settled() const {
 bool Engine::can_send() const {
   if (filling_ && filling_->taken < filling_->shares.count()) return true;
   const std::deque<Job>& jobs = teams_[static_cast<int>(Direction::in)].jobs;
-  return !jobs.empty() && (jobs.front().piece.direct || sent_count_ > 0);
+  return !jobs.empty() && (jobs.front().piece.direct || !sent_.empty());
+}
+
+/// Null if it is in use.
+Engine::Filling* Engine::take_sent(Filling* filling) { return std::erase(sent_, filling) ? filling : nullptr; }
+
+/// The next piece, and what it goes through.  A piece for two slots is halved where only one is free.
+Engine::Filling& Engine::begin_piece(Team& team) {
+  Filling* filling = take_sent(sent_.front());
+  Job job = team.jobs.front();
+  bool all = true;
+  if (bytes_of(job.piece) > sizes_.in) {
+    const auto number = filling - slots_in_;
+    filling->neighbour = take_sent(&slots_in_[number ^ 1]);
+    if (number % 2 == 1 && filling->neighbour) {
+      filling = std::exchange(filling->neighbour, nullptr);
+      filling->neighbour = &slots_in_[number];
+    }
+    if (!filling->neighbour) {
+      const Transfer whole = job.piece;
+      const Parts halves = parts(whole, sizes_.in);
+      job.piece = part(whole, 0, 0, halves.rows, halves.cols);
+      const bool across = halves.rows == whole.rows;
+      const index row = across ? 0 : halves.rows, col = across ? halves.cols : 0;
+      team.jobs.front().piece = part(whole, row, col, whole.rows - row, whole.cols - col);
+      job.lane->note_another_piece(job.ticket);
+      unsent_.fetch_add(1);
+      all = false;
+    }
+  }
+  if (all) team.jobs.pop_front();
+  filling->begin(job, sizes_.share);
+  return *filling;
+}
+
+/// Neighbours are made together.
+bool Engine::have(Filling& filling) {
+  std::lock_guard lock(making_);
+  if (filling.slot.memory) return true;
+  const auto first = (&filling - slots_in_) / 2 * 2;
+  const int count = std::min(2, sizes_.slots_in - static_cast<int>(first));
+  Slot made[2];
+  if (!hooks_.make(hooks_.context, made, count, sizes_.in)) return false;
+  for (int i = 0; i < count; ++i) slots_in_[first + i].slot = made[i];
+  return true;
 }
 
 void Engine::send_all(bool watches) {
@@ -192,9 +240,9 @@ void Engine::send_all(bool watches) {
     std::unique_lock lock(team.mutex);
     await_job(team, lock, watches, [this] { return can_send(); });
     if (!filling_ || filling_->taken == filling_->shares.count()) {
-      const Job job = team.jobs.front();
-      team.jobs.pop_front();
-      if (job.piece.direct) {  // a copy of any size, which needs no slot
+      if (team.jobs.front().piece.direct) {  // a copy of any size, which needs no slot
+        const Job job = team.jobs.front();
+        team.jobs.pop_front();
         lock.unlock();
         use_for(*job.lane);
         Slot none;
@@ -202,10 +250,7 @@ void Engine::send_all(bool watches) {
         end_sending();
         continue;
       }
-      filling_ = sent_[oldest_sent_];
-      oldest_sent_ = (oldest_sent_ + 1) % sizes_.slots_in;
-      --sent_count_;
-      filling_->begin(job, sizes_.share);
+      filling_ = &begin_piece(team);
     }
     Filling& filling = *filling_;
     const index share = filling.taken++;
@@ -213,8 +258,9 @@ void Engine::send_all(bool watches) {
     EngineLane& lane = *filling.job.lane;
     use_for(lane);
     if (share == 0) {
-      if (!have(filling.slot, sizes_.in)) lane.fail(Status::no_memory);
-      lane.await_slot(filling.slot);
+      if (!have(filling)) lane.fail(Status::no_memory);
+      for (const Filling* x : {&filling, filling.neighbour})
+        if (x && x->sent_with) lane.await_slot(*x->sent_with);
       filling.settled.store(true, std::memory_order_release);
       filling.settled.notify_all();
     } else {
@@ -225,7 +271,11 @@ void Engine::send_all(bool watches) {
     lane.send_piece(filling.job, filling.slot);
     end_sending();
     lock.lock();
-    sent_[(oldest_sent_ + sent_count_++) % sizes_.slots_in] = &filling;
+    for (Filling* x : {&filling, std::exchange(filling.neighbour, nullptr)}) {
+      if (!x) continue;
+      x->sent_with = &filling.slot;
+      sent_.push_back(x);  // there is room: it was in the list before
+    }
     const bool more = !team.jobs.empty();
     lock.unlock();
     if (more) team.changed.notify_all();  // they may have waited for the slot
@@ -240,13 +290,13 @@ void Engine::receive_all(bool spare) {
     Job job{};
     bool started = false;
     Slot slot{};
-  } ring[slots_out];
+  } receiving[slots_out];
   for (int first = 0, count = 0;;) {
     std::unique_lock lock(team.mutex);
     const auto may_take = [&] { return !team.jobs.empty() && !(spare && unsent_.load() > 0); };
     if (count == 0) (spare ? team.changed_for_spare : team.changed).wait(lock, may_take);
     if (count < slots_out && may_take()) {
-      Receiving& next = ring[(first + count++) % slots_out];
+      Receiving& next = receiving[(first + count++) % slots_out];
       next.job = team.jobs.front();
       team.jobs.pop_front();
       lock.unlock();
@@ -256,7 +306,7 @@ void Engine::receive_all(bool spare) {
       next.started = next.job.lane->start_receiving(next.job, next.slot);
     } else {
       lock.unlock();
-      Receiving& oldest = ring[first];
+      Receiving& oldest = receiving[first];
       oldest.job.lane->end_receiving(oldest.job, oldest.slot, oldest.started);
       first = (first + 1) % slots_out;
       --count;
@@ -373,9 +423,11 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
 std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const Engine::Sizes& sizes = engine_.sizes();
-  const std::size_t total = static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
-  const std::size_t most =
-      std::min(by_caller_ ? std::min(sizes.in, sizes.out) : sizes.in, std::max(least_piece, total / 8));
+  constexpr std::size_t large = 32;  // slots
+  const std::size_t total = bytes_of(t);
+  const std::size_t most = by_caller_ ? std::min({sizes.in, sizes.out, std::max(least_piece, total / 4)})
+                           : total >= large * sizes.in ? 2 * sizes.in
+                                                       : std::min(sizes.in, std::max(least_piece, total / 4));
   std::size_t bytes = !by_caller_ && engine_.quiet() ? std::min(most, sizes.first) : most;
   std::vector<Engine::Job> jobs;
   for (index i = 0, j = 0; j < t.cols;) {
@@ -486,6 +538,12 @@ Status EngineLane::symv(const Symv& product, After after) {
   });
 }
 
+Status EngineLane::panel(const QrPanel& panel, After after) {
+  return unless_failed_ask([&] {
+    return ask_compute(panel.stream, panel.awaited, after, [&](Queue queue) { return factor(queue, panel); });
+  });
+}
+
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }
@@ -528,6 +586,12 @@ void EngineLane::end_piece() {
   std::lock_guard lock(mutex_);
   --jobs_;
   changed_.notify_all();  // under the lock: the lane may be gone as soon as it is free
+}
+
+void EngineLane::note_another_piece(Ticket ticket) {
+  std::lock_guard lock(mutex_);
+  ++operations_[static_cast<std::size_t>(ticket)].pieces;
+  ++jobs_;
 }
 
 void EngineLane::await_slot(Slot& slot) {

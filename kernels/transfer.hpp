@@ -1,5 +1,5 @@
-// The transfer engine: threads of its own copy between the program's memory and a small ring of slots that the device
-// can reach, while the device moves other slots to and fro.  Backends derive their lanes from EngineLane and say how
+// The transfer engine: threads of its own copy between the program's memory and a few slots that the device can
+// reach, while the device moves other slots to and fro.  Backends derive their lanes from EngineLane and say how
 // their device moves a slot.
 #pragma once
 #include <atomic>
@@ -37,7 +37,8 @@ struct Parts {
 ///
 /// On the way in all threads fill the same slot, each a share at a time, and then the one that was sent longest ago: a
 /// copy costs the bus some microseconds beside its bytes, so copies must be large, while all slots together must fit
-/// into the processor's caches, or the bus would read what has gone to memory and come back.  A thread that loses its
+/// into the processor's caches, or the bus would read what has gone to memory and come back.  What is very large goes
+/// through two neighbours at once; less had better pass through more slots.  A thread that loses its
 /// processor holds up the slot it fills, and no other.  On the way out each thread owns some slots.
 ///
 /// Why it cannot hang: a piece waits only for slots that earlier pieces have, or for its thread's own earlier copies,
@@ -52,7 +53,8 @@ class Engine {
   struct Hooks {
     void* context;
     bool (*start)(void* context);  ///< on each new thread: makes the device usable there
-    bool (*make)(void* context, Slot& slot, std::size_t bytes);
+    /// So many slots side by side, of `bytes` each; all or none.
+    bool (*make)(void* context, Slot* slots, int count, std::size_t bytes);
     void (*idle)(void* context);  ///< nothing has moved for a while; on a thread of the engine's
   };
 
@@ -97,9 +99,11 @@ class Engine {
     std::condition_variable changed, changed_for_spare;
     std::deque<Job> jobs;
   };
-  /// A slot on the way in, and the piece that goes through it.
+  /// A slot on the way in, and the piece that goes through it, or through it and the next.
   struct Filling {
     Slot slot;
+    Slot* sent_with = nullptr;  ///< its mark says when the device has read what was in the slot before
+    Filling* neighbour = nullptr;
     Job job{};
     Parts shares;
     index taken = 0;                   ///< of the shares; under the team's mutex
@@ -115,7 +119,10 @@ class Engine {
   void receive_all(bool spare);
   template <class There>
   void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches, There there);
-  bool have(Slot& slot, std::size_t bytes) { return slot.memory || hooks_.make(hooks_.context, slot, bytes); }
+  Filling& begin_piece(Team& team);
+  Filling* take_sent(Filling* filling);
+  bool have(Filling& filling);
+  bool have(Slot& slot, std::size_t bytes) { return slot.memory || hooks_.make(hooks_.context, &slot, 1, bytes); }
 
   const Sizes sizes_;
   const Threads threads_;
@@ -127,9 +134,9 @@ class Engine {
   Team teams_[2];
   // Under the mutex of the team that sends.
   Filling slots_in_[most_slots_in];
-  Filling* filling_ = nullptr;    ///< by all threads, as long as there are shares to take
-  Filling* sent_[most_slots_in];  ///< in the order in which they were sent, a ring
-  int oldest_sent_ = 0, sent_count_ = 0;
+  Filling* filling_ = nullptr;             ///< by all threads, as long as there are shares to take
+  std::vector<Filling*> sent_;             ///< in the order in which they were sent
+  std::mutex making_;                      ///< slots on the way in
   std::atomic<std::ptrdiff_t> unsent_{0};  ///< pieces on the way in
   std::mutex lending_;
   std::vector<Slot> lent_before_;
@@ -148,6 +155,7 @@ class EngineLane : public Lane {
   Status combine(const Combination& combination, After after) final;
   Status survey(const Survey& survey, After after) final;
   Status symv(const Symv& product, After after) final;
+  Status panel(const QrPanel& panel, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
   Status await(const std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
@@ -178,6 +186,7 @@ class EngineLane : public Lane {
   virtual Status sum(Queue queue, const Combination& combination) = 0;
   virtual Status measure(Queue queue, const Survey& survey) = 0;
   virtual Status multiply_vector(Queue queue, const Symv& product) = 0;
+  virtual Status factor(Queue, const QrPanel&) { return Status::no_memory; }  ///< unless DeviceFacts::factors
   /// Starts the copy of a packed slot to the device and marks the slot, or the copy of the host's memory itself if
   /// direct, where there may be no slot; or the other way round, where there always is one.
   virtual Status send(Slot& slot, const Transfer& piece) = 0;
@@ -217,6 +226,7 @@ class EngineLane : public Lane {
   /// One piece, from an engine's thread or the caller's: uploads in three steps, the second once or once a share,
   /// downloads in two.
   void await_slot(Slot& slot);
+  void note_another_piece(Ticket ticket);
   void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share);
   void send_piece(const Engine::Job& job, Slot& slot);
   bool start_receiving(const Engine::Job& job, Slot& slot);

@@ -43,6 +43,7 @@ struct SymvPrecision {
   constexpr SymvPrecision(Precision p) : name(static_cast<Name>(p)) {}
   constexpr operator Name() const { return name; }
 };
+inline constexpr int symv_precision_count = 5;
 constexpr std::size_t element_size(SymvPrecision p) {
   return p == SymvPrecision::w ? 16 : element_size(static_cast<Precision>(p.name));
 }
@@ -113,6 +114,8 @@ struct SymvBlocking {
   int Tx = 0;  ///< threads down a panel, each with 16 bytes of a column at a time
   int Ty = 0;  ///< threads across a panel, each with U / Ty columns
   int H = 0;   ///< rows of a chunk
+
+  friend bool operator==(const SymvBlocking&, const SymvBlocking&) = default;
 };
 
 /// How the row parts of different panels come together.  The bits are the same.
@@ -141,6 +144,30 @@ struct Symv {
   SymvBlocking blocking;      ///< one of those that kernels/symv.hpp lists
   void* workspace = nullptr;  ///< symv_workspace() bytes on the device, aligned to 256, whatever they hold; clobbered
   SymvWay way = SymvWay::parts;
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
+/// Widest panel of a QR.
+inline constexpr index most_panel_columns = 128;
+
+/// A panel of a QR in LAPACK's own format: A (m x n) = Q R, 1 <= n <= m and most_panel_columns; R in A's upper triangle
+/// with real numbers on the diagonal, n reflectors below it, with ones on the diagonal that are not stored, and in tau;
+/// such that Q is made of them in the order of the columns, I - tau v v^H each.  Whatever A holds: NaN, say, spreads as
+/// in LAPACK's.  And both factors as products take them, Q = I - V T V^H: a panel is a part of a block of columns,
+/// whose V begins `above` rows further up, and whose T has `above` columns before the panel's.
+struct QrPanel {
+  Precision precision;
+  index m, n;
+  void* A;
+  index lda;
+  void* tau;    ///< n
+  index above;  ///< above + n <= block
+  index block;
+  void* V;  ///< (above + m) x n: the reflectors with ones on the diagonal, zeros above
+  index ldv;
+  void* T;  ///< block x n: upper triangular in the rows from `above` on, zeros elsewhere
+  index ldt;
   std::int8_t stream = 0;
   bool awaited = true;
 };

@@ -463,6 +463,30 @@ TEST(Decide, TilesAreSmallerWhereTransfersTakeAboutAsLongAsProducts) {
   EXPECT_EQ(tile(2e9), 8192);  // nothing moves
 }
 
+TEST(Decide, AQuarterOfKComesFirstWhereProductsWouldWaitForOperands) {
+  Profile rates = profile;
+  Call c{.product = cube(8192)};
+  c.facts.profile = &rates;
+  const auto head = [&](double bus) {
+    rates.in_rate = rates.out_rate = bus;
+    return c.decide().head;
+  };
+  for (const bool beta_zero : {false, true}) {
+    c.product.beta_zero = beta_zero;
+    EXPECT_EQ(head(1e12), 0);    // there is no waiting
+    EXPECT_EQ(head(2e9), 2048);  // 0.5 s in for A and B, 0.3 s out, about 1 s of products
+    EXPECT_EQ(head(1e9), 0);     // 1.1 s in: products would wait for the rest, too
+    EXPECT_EQ(head(2e8), 0);     // the bus is all that counts
+  }
+  EXPECT_NE(to_string(c.product, (head(2e9), c.decide())).find(", first 2048 of k"), std::string::npos);
+  c.product = cube(4095);
+  EXPECT_EQ(head(1e9), 0);
+  c.product = cube(8192);
+  c.facts.spared = c.product.bytes_in();
+  c.facts.result_stays = true;
+  EXPECT_EQ(head(2e9), 0);  // nothing moves
+}
+
 TEST(Decide, LevelsAreForTheDeviceAsTheEstimatorSays) {
   Call c{.product = cube(8192)};
   c.facts.spared = c.product.bytes_in();

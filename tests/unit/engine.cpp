@@ -61,11 +61,13 @@ struct Seen {
 
   Engine::Hooks hooks() {
     return {this, [](void*) { return true; },
-            [](void* self, Slot& slot, std::size_t bytes) {
+            [](void* self, Slot* made, int count, std::size_t bytes) {
               auto* seen = static_cast<Seen*>(self);
               if (seen->no_slots.load()) return false;
-              seen->slots.fetch_add(1);
-              return (slot.memory = std::malloc(bytes)) != nullptr;
+              seen->slots.fetch_add(count);
+              auto* memory = static_cast<char*>(std::malloc(static_cast<std::size_t>(count) * bytes));
+              for (int i = 0; memory && i < count; ++i) made[i].memory = memory + static_cast<std::size_t>(i) * bytes;
+              return memory != nullptr;
             },
             [](void* self) { static_cast<Seen*>(self)->idle.fetch_add(1); }};
   }
@@ -175,6 +177,30 @@ TEST(Engine, BeginsWithSmallPieces) {
   EXPECT_EQ(lane.sent, (std::vector<std::size_t>{8 * kib, 16 * kib, 32 * kib, 64 * kib, 64 * kib, 64 * kib, 8 * kib}));
 }
 
+TEST(Engine, VeryLargeTransfersPassThroughNeighbouringSlotsAtOnce) {
+  constexpr std::size_t slot = 4096;
+  const auto sent = [](std::size_t bytes, int slots_in) {
+    Engine& engine = *new Engine({.in = slot, .out = slot, .slots_in = slots_in, .share = 1000, .first = slot}, {1, 1},
+                                 (new Seen)->hooks());
+    Immediate lane(engine, much);
+    std::vector<char> from(bytes), device(bytes);
+    std::iota(from.begin(), from.end(), char{0});
+    EXPECT_EQ(lane.upload({device.data(), 1, from.data(), 1, 1, static_cast<index>(bytes), 1}, {nullptr, 0}),
+              Status::done);
+    EXPECT_EQ(lane.drain(), Status::done);
+    EXPECT_EQ(device, from);
+    return lane.sent;
+  };
+  using Sizes = std::vector<std::size_t>;
+  EXPECT_EQ(sent(31 * slot, 4), Sizes(31, slot));
+  Sizes large(17, 2 * slot);
+  large.front() = slot;  // the first is small
+  EXPECT_EQ(sent(33 * slot, 4), large);
+  EXPECT_EQ(sent(33 * slot, 1), Sizes(33, slot)) << "halves, where there is no neighbour";
+  const std::size_t some = sent(33 * slot, 3).size();  // the third has none
+  EXPECT_TRUE(17 < some && some < 33) << some;
+}
+
 TEST(Engine, CopiesDirectlyWithoutSlots) {
   Seen& seen = *new Seen;
   seen.no_slots = true;
@@ -182,7 +208,7 @@ TEST(Engine, CopiesDirectlyWithoutSlots) {
   upload_and_compare(engine, 1000, 100, 1100, 1000, 3, true);
 }
 
-TEST(Engine, ManyLanesShareTheRing) {
+TEST(Engine, ManyLanesShareTheSlots) {
   Seen& seen = *new Seen;
   Engine& engine =
       *new Engine({.in = slot_bytes, .out = slot_bytes, .slots_in = 2, .share = slot_bytes / 8}, {4, 1}, seen.hooks());
@@ -276,8 +302,9 @@ class Busy final : public EngineLane {
   }
   long operations() const { return seen_.load(); }
 
-  static bool make_slot(void*, Slot& slot, std::size_t bytes) {
-    slot = {std::malloc(bytes), new Marked};
+  static bool make_slots(void*, Slot* slots, int count, std::size_t bytes) {
+    auto* memory = static_cast<char*>(std::malloc(static_cast<std::size_t>(count) * bytes));
+    for (int i = 0; i < count; ++i) slots[i] = {memory + static_cast<std::size_t>(i) * bytes, new Marked};
     return true;
   }
 
@@ -496,12 +523,12 @@ Status stream(Engine& engine, const Work& w, long* operations = nullptr) {
 }
 
 Engine& busy_engine(const Engine::Sizes& sizes, Engine::Threads threads) {
-  return *new Engine(sizes, threads, {nullptr, [](void*) { return true; }, Busy::make_slot, [](void*) {}}, 0.1);
+  return *new Engine(sizes, threads, {nullptr, [](void*) { return true; }, Busy::make_slots, [](void*) {}}, 0.1);
 }
 
-TEST(Engine, StreamsThroughAnyRing) {
+TEST(Engine, StreamsThroughSlotsOfAnyNumberAndSize) {
   for (const int slots_in : {1, 2, 3, 6})
-    for (const std::size_t slot : {std::size_t{64}, std::size_t{2048}, std::size_t{16384}})
+    for (const std::size_t slot : {std::size_t{64}, std::size_t{256}, std::size_t{2048}, std::size_t{16384}})
       for (const Engine::Threads threads : {Engine::Threads{1, 1}, {2, 2}, {5, 3, 2}}) {
         SCOPED_TRACE(testing::Message() << slots_in << " slots of " << slot << ", threads " << threads.in);
         Engine& engine = busy_engine(
@@ -586,8 +613,8 @@ TEST(Engine, ManyPiecesComeAfterWhatWasNotToBeAwaited) {
 TEST(Engine, ThreadsAndSlotsThatAreNotToBeHadNowAndThenFailWhatTheyServeAndNoMore) {
   static std::atomic<unsigned> tried;
   const Engine::Hooks hooks{nullptr, [](void*) { return true; },
-                            [](void* self, Slot& slot, std::size_t bytes) {
-                              return tried.fetch_add(1) % 16 == 15 && Busy::make_slot(self, slot, bytes);
+                            [](void* self, Slot* slots, int count, std::size_t bytes) {
+                              return tried.fetch_add(1) % 16 == 15 && Busy::make_slots(self, slots, count, bytes);
                             },
                             [](void*) {}};
   for (int round = 0; round < 5; ++round) {
@@ -611,7 +638,7 @@ TEST(Engine, ThreadsAndSlotsThatAreNotToBeHadNowAndThenFailWhatTheyServeAndNoMor
   started = 0;
   Engine& engine =
       *new Engine({.in = 2048, .out = 65536, .slots_in = 3, .share = 256, .first = 512}, {4, 2},
-                  {nullptr, [](void*) { return started.fetch_add(1) % 3 != 1; }, Busy::make_slot, [](void*) {}});
+                  {nullptr, [](void*) { return started.fetch_add(1) % 3 != 1; }, Busy::make_slots, [](void*) {}});
   std::vector<std::thread> callers;
   for (unsigned i = 0; i < 4; ++i)
     callers.emplace_back([&, i] {

@@ -83,6 +83,8 @@ struct Shape {
   int levels = 0;
   index tile = 0;
   bool overwrite = false;
+  // Or with this much of k first:
+  index head = 0;
 };
 
 constexpr index panel = 8;  ///< small, so that blocks have several
@@ -122,6 +124,10 @@ constexpr Shape shapes[] = {
     {5, 4, 8, Op::none, Op::conjugate, true, 0, {}, 2, strassen::fused, 1, 4},
     {7, 5, 6, Op::transpose, Op::none, false, 0, {}, 4 + 1, strassen::rum, 1, 4},
     {4, 4, 4, Op::none, Op::transpose, false, 0, {}, 0, strassen::lai, 1, 4},
+    // With a head: in C, and beside a C that comes late, in a buffer or in memory of its own.
+    {14, 13, 33, Op::transpose, Op::none, true, 0, {14, 13, 33, 1, 1}, 0, nullptr, 0, 0, false, 8},
+    {14, 13, 33, Op::none, Op::conjugate, false, 0, {14, 13, 33, 1, 1}, 0, nullptr, 0, 0, false, 8},
+    {14, 13, 33, Op::none, Op::none, false, 0, {14, 13, 33, 1, 1}, 4 + 2 + 1, nullptr, 0, 0, false, 9},
 };
 
 template <class T>
@@ -161,7 +167,7 @@ struct Case {
       for (Element<T>& e : expected) e.bound += factor * 8 * static_cast<double>(s.k / s.tile);
     } else if (cut.mb) {
       cut.whole_a = residents.a.whole, cut.whole_b = residents.b.whole, cut.whole_c = residents.c.whole;
-      memory = cut.bytes(sizeof(T));
+      memory = plan(sizeof(T)).bytes(sizeof(T));
     } else if (!cut_to_fit(s.m, s.n, s.k, sizeof(T), memory, residents, cut)) {
       throw std::runtime_error("does not fit");
     }
@@ -182,7 +188,8 @@ struct Case {
       if (!strassen::says_streams(shape.level())) spread(s, sizeof(T), complex_type<T>, {1e9, 1e8, 1e8, 1e-6, 1e-7});
       return s;
     }
-    return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, residents, piece_bytes, panel);
+    return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, residents, piece_bytes, panel,
+                     shape.head);
   }
 };
 
@@ -545,6 +552,7 @@ class Shuffled final : public Lane {
     return add(after, {.kind = Kind::survey, .survey_of = survey});
   }
   Status symv(const Symv&, After) override { return Status::lost; }  // no schedule has one
+  Status panel(const QrPanel&, After) override { return Status::lost; }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     too_large |= static_cast<std::size_t>(t.rows * t.cols) * t.element > piece_bytes;
     return add(after, {.kind = Kind::download, .transfer = t, .landed = &landed});
@@ -758,8 +766,9 @@ class Late final : public EngineLane {
   ~Late() { (void)drain(); }
 
   static Engine& engine() {
-    const auto make = [](void*, Slot& slot, std::size_t bytes) {
-      slot = {std::malloc(bytes), new Mark};
+    const auto make = [](void*, Slot* slots, int count, std::size_t bytes) {
+      auto* memory = static_cast<char*>(std::malloc(static_cast<std::size_t>(count) * bytes));
+      for (int i = 0; i < count; ++i) slots[i] = {memory + static_cast<std::size_t>(i) * bytes, new Mark};
       return true;
     };
     static Engine& made = *new Engine({std::size_t{1} << 20, std::size_t{1} << 20}, {2, 2},
@@ -938,6 +947,7 @@ class Surveyor final : public Lane {
   Status combine(const Combination&, After) override { return Status::done; }
   Status survey(const Survey&, After) override { return Status::done; }
   Status symv(const Symv&, After) override { return Status::done; }
+  Status panel(const QrPanel&, After) override { return Status::done; }
   Status download(const Transfer& t, After, std::atomic<bool>& landed) override {
     landed = true;
     ++(t.direct ? direct_downloads : staged_downloads);

@@ -52,6 +52,8 @@ class Heap final : public Backend {
   }
 
   Place place(const void*, std::size_t, bool) override { return where; }
+  int candidates(const SquareProduct&, std::uint32_t, Candidate*, int) override { return 0; }
+  void prefer(const Preference*, int) override {}
 
  private:
   DeviceFacts facts_{};

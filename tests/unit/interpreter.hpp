@@ -40,7 +40,7 @@ class Interpreter {
     make_resident(a_, s.residents.a, A_, s.m, s.k);
     make_resident(b_, s.residents.b, B_, s.k, s.n);
     if (s.reads_c) make_resident(c_, s.residents.c, C_, s.m, s.n);
-    for (const index edge : s.scratch) fill(scratch_.emplace_back(room(edge, edge)));
+    for (const Extent& area : s.scratch) fill(scratch_.emplace_back(room(area.rows, area.cols)));
     beta_ = s.reads_c ? bits_() : 0;
     expected_ = C_;
     for (index j = 0; j < s.n; ++j)
@@ -147,8 +147,8 @@ class Interpreter {
         if (x.row < 0 || x.col < 0 || step.k0 < 0 || x.rows < 0 || x.cols < 0 || step.kb < 0)
           throw std::string("negative size");
         each([&](index i, index j) {
-          std::uint64_t& sum = c_(step.c, x.row, x.col, i, j);
-          sum *= step.first ? beta_ : 1;
+          std::uint64_t& sum = step.apart ? element({first_scratch, x}, i, j) : c_(step.c, x.row, x.col, i, j);
+          sum *= step.apart ? 0 : step.first ? beta_ : 1;
           for (index p = 0; p < step.kb; ++p)
             sum += a_(step.a, x.row, step.k0, i, p) * b_(step.b, step.k0, x.col, p, j);
         });
@@ -181,9 +181,9 @@ class Interpreter {
     i += r.block.row;
     j += r.block.col;
     if (r.area >= first_scratch) {
-      const index edge = at(s_.scratch, r.area - first_scratch);
-      if (i < 0 || j < 0 || i >= edge || j >= edge) throw std::string("out of the scratch area");
-      return at(at(scratch_, r.area - first_scratch), i + j * edge);
+      const Extent& area = at(s_.scratch, r.area - first_scratch);
+      if (i < 0 || j < 0 || i >= area.rows || j >= area.cols) throw std::string("out of the scratch area");
+      return at(at(scratch_, r.area - first_scratch), i + j * area.rows);
     }
     OnDevice& x = r.area == area_a ? a_ : r.area == area_b ? b_ : c_;
     return at(at(x.buffers, 0), i + j * x.ld);

@@ -18,8 +18,8 @@ namespace blaslift {
 namespace {
 
 bool same(const Step& x, const Step& y) {
-  return x.kind == y.kind && x.block == y.block && x.k0 == y.k0 && x.kb == y.kb && x.first == y.first && x.a == y.a &&
-         x.b == y.b && x.c == y.c;
+  return x.kind == y.kind && x.block == y.block && x.k0 == y.k0 && x.kb == y.kb && x.first == y.first &&
+         x.apart == y.apart && x.a == y.a && x.b == y.b && x.c == y.c && x.number == y.number;
 }
 
 Resident random_resident(index rows, index cols, Random& random) {
@@ -90,10 +90,12 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
         random.below(element);
     const index panel = random.coin() ? 4 : 16;
     const bool reads_c = random.coin();
+    const index head = random.coin() ? random.below(static_cast<std::size_t>(k)) : 0;
     const Residents residents = time % 2 == 0 ? Residents{} : random_residents(m, n, k, random);
     SCOPED_TRACE(testing::Message() << m << " x " << n << " x " << k << ", " << element << " bytes, memory " << memory
-                                    << ", pieces " << piece << ", panels " << panel << ", reads_c " << reads_c
-                                    << ", resident " << residents.a.whole << residents.b.whole << residents.c.whole);
+                                    << ", pieces " << piece << ", panels " << panel << ", head " << head << ", reads_c "
+                                    << reads_c << ", resident " << residents.a.whole << residents.b.whole
+                                    << residents.c.whole);
     Cut cut{};
     ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, residents, cut));
     ASSERT_TRUE(cut.mb >= 1 && cut.nb >= 1 && cut.kb >= 1 && cut.mb <= m && cut.nb <= n && cut.kb <= k);
@@ -112,7 +114,7 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
 
     const Cut by_hand = buffers(cut, 1 + random.coin(), 1 + random.coin());
     for (const Cut& c : {cut, by_hand}) {
-      const GemmSchedule s = plan_gemm(m, n, k, reads_c, element, c, residents, piece, panel);
+      const GemmSchedule s = plan_gemm(m, n, k, reads_c, element, c, residents, piece, panel, head);
       ASSERT_EQ(check(s), "");
       ASSERT_EQ(superfluous(s), "") << to_string(s);
       int multiplies = 0;
@@ -139,6 +141,8 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
           panels && s.residents.a.missing.size() + s.residents.b.missing.size() > 1;
       times["nothing but resident"] += c.whole_a && c.whole_b && c.whole_c;
       times["in place"] += s.residents.c.in_place;
+      times["head apart"] += !s.passes.empty();
+      times["head in C"] += whole && s.passes.empty() && multiplies > 1 && s.steps[0].kb < k;
       if (most == 30) {
         ASSERT_EQ(verdict(s), "") << to_string(s);
       }
@@ -147,12 +151,12 @@ TEST(Plan, RandomProductsInRandomMemoriesComputeTheProduct) {
       ASSERT_TRUE(cut_to_fit(m, n, k, element, memory, residents, again));
       ASSERT_TRUE(again.operands == cut.operands && again.results == cut.results);
       const GemmSchedule t =
-          plan_gemm(m, n, k, reads_c, element, buffers(again, c.operands, c.results), residents, piece, panel);
+          plan_gemm(m, n, k, reads_c, element, buffers(again, c.operands, c.results), residents, piece, panel, head);
       ASSERT_TRUE(std::equal(s.steps.begin(), s.steps.end(), t.steps.begin(), t.steps.end(), same))
           << "not the same plan twice";
     }
   }
-  EXPECT_EQ(times.size(), 13u);
+  EXPECT_EQ(times.size(), 15u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 20) << what;  // every kind of cut occurred
 }
 
@@ -253,21 +257,22 @@ std::vector<GemmSchedule> small_plans() {
     index m, n, k;
     Cut cut;
     std::size_t piece;
-    index panel;
+    index panel, head = 0;
   } cases[] = {
-      {3, 4, 4, {2, 2, 2, 1, 1}, 2, 4},  // C and k cut, no panels
-      {2, 4, 3, {2, 2, 1, 2, 2}, 2, 1},  // C and k cut, panels, two buffers of each
-      {4, 4, 3, {4, 4, 3, 1, 1}, 5, 2},  // one unit in panels, whole columns, the last piece smaller
-      {4, 3, 5, {4, 3, 2, 2, 1}, 9, 2},  // one block, k streams through two buffers in panels
-      {3, 3, 2, {2, 2, 2, 1, 2}, 1, 2},  // element by element
-      {5, 2, 2, {5, 2, 2, 2, 2}, 2, 3},  // pieces of parts of columns, buffers that nothing uses
-      {5, 4, 2, {3, 4, 2, 2, 2}, 6, 2},  // B stays on the device
-      {1, 6, 1, {1, 2, 1, 2, 1}, 1, 1},  // A stays on the device
+      {3, 4, 4, {2, 2, 2, 1, 1}, 2, 4},     // C and k cut, no panels
+      {2, 4, 3, {2, 2, 1, 2, 2}, 2, 1},     // C and k cut, panels, two buffers of each
+      {4, 4, 3, {4, 4, 3, 1, 1}, 5, 2},     // one unit in panels, whole columns, the last piece smaller
+      {4, 3, 5, {4, 3, 2, 2, 1}, 9, 2},     // one block, k streams through two buffers in panels
+      {3, 3, 2, {2, 2, 2, 1, 2}, 1, 2},     // element by element
+      {5, 2, 2, {5, 2, 2, 2, 2}, 2, 3},     // pieces of parts of columns, buffers that nothing uses
+      {5, 4, 2, {3, 4, 2, 2, 2}, 6, 2},     // B stays on the device
+      {1, 6, 1, {1, 2, 1, 2, 1}, 1, 1},     // A stays on the device
+      {4, 3, 5, {4, 3, 5, 1, 1}, 4, 2, 2},  // a head, in C or apart
   };
   std::vector<GemmSchedule> plans;
   for (const auto& c : cases)
     for (const bool reads_c : {false, true})
-      plans.push_back(plan_gemm(c.m, c.n, c.k, reads_c, 8, c.cut, {}, c.piece * 8, c.panel));
+      plans.push_back(plan_gemm(c.m, c.n, c.k, reads_c, 8, c.cut, {}, c.piece * 8, c.panel, c.head));
   return plans;
 }
 
@@ -281,7 +286,7 @@ std::vector<GemmSchedule> resident_plans() {
     const Residents residents{whole & 1 ? Resident{true, random_blocks(s.m, s.k, random)} : Resident{},
                               whole & 2 ? Resident{true, random_blocks(s.k, s.n, random)} : Resident{},
                               whole & 4 ? Resident{true, random_blocks(s.m, s.n, random)} : Resident{}};
-    plans.push_back(plan_gemm(s.m, s.n, s.k, s.reads_c, 8, with(s.cut, residents), residents, 8 * 3, 2));
+    plans.push_back(plan_gemm(s.m, s.n, s.k, s.reads_c, 8, with(s.cut, residents), residents, 8 * 3, 2, s.k / 2));
   }
   return plans;
 }
@@ -326,6 +331,7 @@ std::vector<std::int8_t Step::*> numbers_of(const Step& step) {
     case StepKind::upload_a: return {&Step::a};
     case StepKind::upload_b: return {&Step::b};
     case StepKind::multiply: return {&Step::a, &Step::b, &Step::c};
+    case StepKind::pass: return {};
     default: return {&Step::c};
   }
 }
@@ -344,6 +350,7 @@ TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
       GemmSchedule without = s;
       without.steps.erase(without.steps.begin() + static_cast<std::ptrdiff_t>(at));
       mutations.judge("drop", without, [&] { return line(s, at); });
+      if (s.steps[at].kind == StepKind::pass) continue;
       for (const index by : {-1, 1}) {
         changed("block one row off", [by](Step& x) { x.block.row += by; });
         changed("block one column off", [by](Step& x) { x.block.col += by; });
@@ -355,16 +362,46 @@ TEST(Check, EveryStepIsNeededAndEveryNumberInItMatters) {
         }
       }
       if (s.steps[at].kind == StepKind::multiply) changed("first", [](Step& x) { x.first = !x.first; });
+      if (s.steps[at].kind == StepKind::multiply && !s.scratch.empty())
+        changed("apart", [](Step& x) { x.apart = !x.apart; });
       for (const auto number : numbers_of(s.steps[at]))
         changed("buffer", [number](Step& x) { x.*number = static_cast<std::int8_t>(1 - x.*number); });
     }
   }
-  EXPECT_EQ(mutations.caught.size(), 9u);
-  for (const auto& [kind, times] : mutations.caught) EXPECT_GT(times, 100) << kind;
+  EXPECT_EQ(mutations.caught.size(), 10u);
+  for (const auto& [kind, times] : mutations.caught) EXPECT_GT(times, kind == "apart" ? 10 : 100) << kind;
   // Harmless is only a panel that begins early or ends late, beside what the unit brings anyway: plans hold no
   // superfluous step, and every other number decides something.
   for (const auto& [kind, times] : mutations.harmless)
     EXPECT_TRUE(kind == "a row more or less" || kind == "a column more or less") << times << " harmless: " << kind;
+}
+
+TEST(Check, WhatIsAddedToTheHeadMatters) {
+  Mutations mutations;
+  for (const GemmSchedule& s : all_small_plans())
+    for (std::size_t at = 0; at < s.passes.size(); ++at) {
+      auto changed = [&](const std::string& kind, auto change) {
+        GemmSchedule mutant = s;
+        change(mutant.passes[at]);
+        mutations.judge(kind, mutant, [at] { return "pass " + std::to_string(at); });
+      };
+      changed("subtracted", [](Pass& x) { x.targets[0].sign[1] = -1; });
+      changed("replaced", [](Pass& x) { x.targets[0].sign[0] = 0; });
+      changed("scaled", [](Pass& x) { x.sources[0].scaled = true; });
+      changed("head scaled", [](Pass& x) { x.sources[1].scaled = true; });
+      changed("C added twice", [](Pass& x) { x.sources[1].region.area = area_c; });
+      changed("to the head", [](Pass& x) { x.targets[0].region.area = first_scratch; });
+      for (const index by : {-1, 1}) {
+        changed("another row", [by](Pass& x) { x.sources[1].region.block.row += by; });
+        changed("another column", [by](Pass& x) { x.sources[1].region.block.col += by; });
+        changed("a row more or less", [by](Pass& x) {
+          x.targets[0].region.block.rows += by;
+          for (Pass::Source& source : x.sources) source.region.block.rows += by;
+        });
+      }
+    }
+  EXPECT_EQ(mutations.caught.size(), 9u);
+  EXPECT_TRUE(mutations.harmless.empty());
 }
 
 TEST(Check, BuffersThatDoNotExistAreCaught) {
@@ -451,7 +488,8 @@ GemmSchedule random_plan(Random& random, index most) {
   return plan_gemm(
       m, n, k, random.coin(), 8,
       with({std::min(cut.mb, m), std::min(cut.nb, n), std::min(cut.kb, k), cut.operands, cut.results}, residents),
-      residents, 8 * static_cast<std::size_t>(random.up_to(3 * most)), random.up_to(4));
+      residents, 8 * static_cast<std::size_t>(random.up_to(3 * most)), random.up_to(4),
+      random.below(static_cast<std::size_t>(k)));
 }
 
 TEST(Depend, EveryOrderThatItAllowsComputesTheProduct) {

@@ -86,7 +86,7 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
   Random random(1);
   std::map<std::string, int> times;
   for (const Levels& levels : chains())
-    for (int time = 0; time < 12; ++time) {
+    for (int time = 0; time < 16; ++time) {
       const Problem p = random_problem(random, levels, levels.size() > 2 ? 1 : random.up_to(2));
       SCOPED_TRACE(text(p));
       const GemmSchedule s = p.plan();
@@ -192,7 +192,7 @@ TEST(Tiling, ARectangleAsOneTileWouldOverflow) {
 /// Beside A, B and C, in quarter blocks of the tile.
 double scratch(const Problem& p) {
   double sum = 0;
-  for (const index edge : p.plan().scratch) sum += static_cast<double>(edge * edge);
+  for (const Extent& area : p.plan().scratch) sum += static_cast<double>(area.rows * area.cols);
   return sum / (static_cast<double>(p.tiling.tile * p.tiling.tile) / 4);
 }
 
@@ -270,27 +270,46 @@ TEST(Tiling, UploadsWhatIsMissingOnceAndWhenItIsFirstNeeded) {
 
 TEST(Tiling, BeginsWithALeafAndBringsBackWhatIsDone) {
   // The first product waits for a leaf of A and a leaf of B; of the fused level's four quarters the first three leave
-  // before the last is there.
-  Problem p{.m = 16, .n = 16, .k = 16, .tiling = {{&strassen::fused(), &strassen::fused()}, 16}, .piece = 1000};
-  p.tiling.surveyed = false;
-  const GemmSchedule s = p.plan();
-  ASSERT_GT(s.steps.size(), 4u);
-  EXPECT_EQ(s.steps[0].kind, StepKind::upload_a);
-  EXPECT_EQ(s.steps[0].block, (Block{0, 0, 4, 4}));
-  EXPECT_EQ(s.steps[1].kind, StepKind::upload_b);
-  EXPECT_EQ(s.steps[1].block, (Block{0, 0, 4, 4}));
-  EXPECT_EQ(s.steps[2].kind, StepKind::leaf);
-  index home = 0;
-  std::size_t leaves_left = 0;
-  for (const Step& step : s.steps) leaves_left += step.kind == StepKind::leaf;
-  for (const Step& step : s.steps) {
-    leaves_left -= step.kind == StepKind::leaf;
-    if (step.kind == StepKind::download) home += step.block.rows * step.block.cols;
-    if (leaves_left == 1) {
-      EXPECT_GE(home, 16 * 16 * 3 / 4);
+  // before the last is there.  Also where C is read, which is needed as late as that: it is added by sixteenths.
+  for (const bool reads_c : {false, true})
+    for (const bool surveyed : {false, true}) {
+      SCOPED_TRACE(testing::Message() << (reads_c ? "reads C" : "") << (surveyed ? ", surveyed" : ""));
+      Problem p{.m = 16,
+                .n = 16,
+                .k = 16,
+                .reads_c = reads_c,
+                .tiling = {{&strassen::fused(), &strassen::fused()}, 16},
+                .piece = 1000};
+      p.tiling.surveyed = surveyed;
+      const GemmSchedule s = p.plan();
+      std::vector<Step> transfers_and_leaves;
+      for (const Step& step : s.steps)
+        if (step.kind <= StepKind::upload_c || step.kind == StepKind::leaf) transfers_and_leaves.push_back(step);
+      ASSERT_GT(transfers_and_leaves.size(), 4u);
+      EXPECT_EQ(transfers_and_leaves[0].kind, StepKind::upload_a);
+      EXPECT_EQ(transfers_and_leaves[0].block, (Block{0, 0, 4, 4}));
+      EXPECT_EQ(transfers_and_leaves[1].kind, StepKind::upload_b);
+      EXPECT_EQ(transfers_and_leaves[1].block, (Block{0, 0, 4, 4}));
+      EXPECT_EQ(transfers_and_leaves[2].kind, StepKind::leaf);
+      index home = 0, there = 0;
+      std::size_t leaves_left = 0;
+      for (const Step& step : s.steps) leaves_left += step.kind == StepKind::leaf;
+      for (const Step& step : s.steps) {
+        leaves_left -= step.kind == StepKind::leaf;
+        if (step.kind == StepKind::download) home += step.block.rows * step.block.cols;
+        if (step.kind == StepKind::upload_c) there += step.block.rows * step.block.cols;
+        EXPECT_LE(home, reads_c ? there : 16 * 16);
+        if (leaves_left == 6) {  // of the last quarter's seven
+          EXPECT_GE(home, 16 * 16 * 3 / 4);
+          EXPECT_LE(there, 16 * 16 * 3 / 4);
+        }
+        if (leaves_left == 1) {
+          EXPECT_LE(there, 16 * 16 * 15 / 16);
+        }
+      }
+      EXPECT_EQ(home, 16 * 16);
+      EXPECT_EQ(there, reads_c ? 16 * 16 : 0);
     }
-  }
-  EXPECT_EQ(home, 16 * 16);
 }
 
 // ---- mutations
