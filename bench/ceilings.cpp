@@ -4,9 +4,6 @@
 //
 // Prints a line of JSON each: `bus` bytes a second of 1 GiB each way alone and both ways at once; a product the median
 // seconds of one cuBLAS call, set up as the cuda backend does (kernels/cuda/cuda.cpp), beta = 0.
-#include <cublas_v2.h>
-#include <cuda_runtime_api.h>
-
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -15,45 +12,16 @@
 #include <string>
 #include <vector>
 
+#include "bench/cuda.hpp"
 #include "bench/product.hpp"
 
 namespace {
 
+using bench::check, bench::Memory, bench::Stream;
+
 constexpr std::size_t copied_bytes = std::size_t{1} << 30, workspace_bytes = std::size_t{32} << 20;
 constexpr int warming_copies = 3, copies = 7, least_products = 3, most_products = 31;
 constexpr double warming_seconds = 0.5, product_seconds = 2;  // clocks rise only under load
-
-void check(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
-void check(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
-}
-
-/// Memory on the device, or pinned on the host.
-class Memory {
- public:
-  enum Where { device, pinned };
-  Memory(Where where, std::size_t bytes) : where_(where) {
-    check(where == device ? cudaMalloc(&at_, bytes) : cudaHostAlloc(&at_, bytes, cudaHostAllocDefault));
-  }
-  ~Memory() { where_ == device ? cudaFree(at_) : cudaFreeHost(at_); }
-  Memory(const Memory&) = delete;
-  Memory& operator=(const Memory&) = delete;
-  void* get() const { return at_; }
-
- private:
-  Where where_;
-  void* at_ = nullptr;
-};
-
-struct Stream {
-  cudaStream_t get = nullptr;
-  Stream() { check(cudaStreamCreateWithFlags(&get, cudaStreamNonBlocking)); }
-  ~Stream() { cudaStreamDestroy(get); }
-  Stream(const Stream&) = delete;
-  Stream& operator=(const Stream&) = delete;
-};
 
 /// Seconds until the device has done what `start` asks for.
 template <class Start>
@@ -66,14 +34,14 @@ double seconds(const Start& start) {
 }
 
 void time_bus() {
-  const Memory host_in(Memory::pinned, copied_bytes), host_out(Memory::pinned, copied_bytes),
-      device_in(Memory::device, copied_bytes), device_out(Memory::device, copied_bytes);
+  const Memory host_in(copied_bytes, Memory::pinned), host_out(copied_bytes, Memory::pinned), device_in(copied_bytes),
+      device_out(copied_bytes);
   const Stream in, out;
   for (const Memory* host : {&host_in, &host_out})
-    bench::fill_uniform(static_cast<double*>(host->get()), copied_bytes / sizeof(double), 1);
+    bench::fill_uniform(host->as<double>(), copied_bytes / sizeof(double), 1);
   const auto start = [&](bool up, bool down) {
-    if (up) check(cudaMemcpyAsync(device_in.get(), host_in.get(), copied_bytes, cudaMemcpyHostToDevice, in.get));
-    if (down) check(cudaMemcpyAsync(host_out.get(), device_out.get(), copied_bytes, cudaMemcpyDeviceToHost, out.get));
+    if (up) check(cudaMemcpyAsync(device_in.as(), host_in.as(), copied_bytes, cudaMemcpyHostToDevice, in.get));
+    if (down) check(cudaMemcpyAsync(host_out.as(), device_out.as(), copied_bytes, cudaMemcpyDeviceToHost, out.get));
   };
   const auto rate = [&](bool up, bool down) {
     std::vector<double> times;
@@ -92,8 +60,7 @@ void fill_device(const Memory& to, std::size_t count) {
   std::vector<T> numbers(part);
   bench::fill_uniform(numbers.data(), part, 3);
   for (std::size_t i = 0; i < count; i += part)
-    check(cudaMemcpy(static_cast<T*>(to.get()) + i, numbers.data(), std::min(part, count - i) * sizeof(T),
-                     cudaMemcpyHostToDevice));
+    check(cudaMemcpy(to.as<T>() + i, numbers.data(), std::min(part, count - i) * sizeof(T), cudaMemcpyHostToDevice));
 }
 
 cublasStatus_t gemm(cublasHandle_t handle, int m, int n, int k, const float* A, const float* B, float* C) {
@@ -115,22 +82,18 @@ cublasStatus_t gemm(cublasHandle_t handle, int m, int n, int k, const std::compl
 template <class T>
 void time_product(char precision, int m, int n, int k) {
   const std::size_t a = bench::elements(m, k), b = bench::elements(k, n), c = bench::elements(m, n);
-  const Memory A(Memory::device, a * sizeof(T)), B(Memory::device, b * sizeof(T)), C(Memory::device, c * sizeof(T)),
-      workspace(Memory::device, workspace_bytes);
+  const Memory A(a * sizeof(T)), B(b * sizeof(T)), C(c * sizeof(T)), workspace(workspace_bytes);
   fill_device<T>(A, a);
   fill_device<T>(B, b);
   const Stream stream;
   cublasHandle_t handle = nullptr;
   check(cublasCreate(&handle));
   check(cublasSetStream(handle, stream.get));
-  check(cublasSetWorkspace(handle, workspace.get(), workspace_bytes));
+  check(cublasSetWorkspace(handle, workspace.as(), workspace_bytes));
   check(cublasSetAtomicsMode(handle, CUBLAS_ATOMICS_NOT_ALLOWED));
   check(cublasSetMathMode(handle, CUBLAS_DEFAULT_MATH));
   const auto once = [&] {
-    return seconds([&] {
-      check(gemm(handle, m, n, k, static_cast<const T*>(A.get()), static_cast<const T*>(B.get()),
-                 static_cast<T*>(C.get())));
-    });
+    return seconds([&] { check(gemm(handle, m, n, k, A.as<const T>(), B.as<const T>(), C.as<T>())); });
   };
   for (double warm = 0; warm < warming_seconds;) warm += once();
   std::vector<double> times;

@@ -3,10 +3,10 @@
 
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu
     bench/levels.py --build build/gpu --results DIR --commit ID [--precisions d] [--only PART[,PART...]]
-                    [--budget SECONDS]
+                    [--budget SECONDS] [--own-algorithms]
 
 Parts, in this order:
-  leaf     rates by `blaslift tune`: DIR/levels.profile; what the estimators predict from them
+  leaf     algorithms of leaves and rates by `blaslift tune`: DIR/levels.profile; what the estimators predict from them
   fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
   auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile
   methods  the published lists, in one stream and in two, at fewer sizes
@@ -335,7 +335,8 @@ def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
 
     def rates(precision: str, seconds: float) -> dict:
         run([blaslift, "tune", "-q", "--backend", plan.backend, "--precisions", precision, "--sizes",
-             ",".join(map(str, plan.leaf)), "--seconds", f"{plan.leaf_seconds:g}", "--output", str(profile)],
+             ",".join(map(str, plan.leaf)), "--seconds", f"{plan.leaf_seconds:g}", "--output", str(profile),
+             *(["--leaves", "0"] if arguments.own_algorithms else [])],
             environment, seconds)
         return rates_of(profile, precision)
 
@@ -352,7 +353,8 @@ def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
     largest = 8 * float(plan.leaf[-1])**3 / plan.rate
     made = []
     for p in arguments.precisions:
-        seconds = START_SECONDS + 2 + 3 * len(plan.leaf) * plan.leaf_seconds + 16 * largest * (4 if p in "cz" else 1) / 4
+        rates_seconds = 3 * len(plan.leaf) * plan.leaf_seconds + 16 * largest * (4 if p in "cz" else 1) / 4
+        seconds = START_SECONDS + 2 + rates_seconds * (1 if arguments.own_algorithms else 2.5)
         made.append(Measurement(f"leaf/{p}", seconds, functools.partial(rates, p)))
     return made + [Measurement(f"predicted/{p}", 1, functools.partial(predicted, p)) for p in arguments.precisions]
 
@@ -541,6 +543,7 @@ def main() -> None:
     parser.add_argument("--precisions", default="dszc", help='some of "sdcz", in this order')
     parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
     parser.add_argument("--backend", choices=PLANS, default="cuda")
+    parser.add_argument("--own-algorithms", action="store_true", help="leaves by cuBLAS's own choice of algorithms")
     parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
     arguments = parser.parse_args()
     chosen = arguments.only.split(",")

@@ -13,8 +13,7 @@
 #include <type_traits>
 
 #ifdef __CUDACC__
-#include <cublas_v2.h>
-#include <cuda_runtime.h>
+#include "bench/cuda.hpp"
 #define BENCH_BOTH __host__ __device__
 #else
 #include <dlfcn.h>
@@ -77,13 +76,6 @@ struct Call {
 
 inline constexpr const char* other_name = "cuBLAS";
 
-inline void check(cudaError_t error) {
-  if (error != cudaSuccess) throw std::runtime_error(cudaGetErrorString(error));
-}
-inline void check(cublasStatus_t status) {
-  if (status != CUBLAS_STATUS_SUCCESS) throw std::runtime_error(cublasGetStatusString(status));
-}
-
 inline void* allocate(std::size_t bytes) {
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes));
@@ -120,15 +112,10 @@ void for_each(index count, const Body& body) {
 class Other {
  public:
   Other() {
-    check(cudaFree(nullptr));  // says better than cuBLAS why there is no device
     check(cublasCreate(&handle_));
-    check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    check(cublasSetStream(handle_, stream_));
+    check(cublasSetStream(handle_, stream_.get));
   }
-  ~Other() {
-    cublasDestroy(handle_);
-    cudaStreamDestroy(stream_);
-  }
+  ~Other() { cublasDestroy(handle_); }
   Other(const Other&) = delete;
   Other& operator=(const Other&) = delete;
 
@@ -148,7 +135,7 @@ class Other {
     if constexpr (std::is_same_v<T, Complex<double>>) call(cublasZgemm_64, static_cast<cuDoubleComplex*>(nullptr));
   }
 
-  void wait() { check(cudaStreamSynchronize(stream_)); }
+  void wait() { check(cudaStreamSynchronize(stream_.get)); }
 
  private:
   template <class V>
@@ -160,7 +147,7 @@ class Other {
   }
 
   cublasHandle_t handle_ = nullptr;
-  cudaStream_t stream_ = nullptr;
+  Stream stream_;  ///< before the handle: says better than cuBLAS why there is no device
 };
 
 #else  // the host

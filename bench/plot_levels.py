@@ -44,6 +44,11 @@ class Figure:
     curves: list[Curve] = field(default_factory=list)
     settings: list[str] = field(default_factory=list)
     """gnuplot commands of this figure's own."""
+    ylabel: str = "times faster than cuBLAS"
+    is_ratio: bool = True
+    """Beside a line at 1."""
+    ticks: list[float] = field(default_factory=list)
+    """Of n; none: wherever something was measured."""
 
 
 def good(store: Store, key: str) -> dict | None:
@@ -143,7 +148,7 @@ def script(figure: Figure, out: Path) -> str:
     ticks = sorted({n for curve in figure.curves for n, _ in curve.points})
     # Labels closer than a seventh would run into each other.
     labels: list[float] = []
-    for n in ticks:
+    for n in figure.ticks or ticks:
         if not labels or n >= labels[-1] * 1.15:
             labels.append(n)
     lines = [
@@ -154,14 +159,15 @@ def script(figure: Figure, out: Path) -> str:
         f"set xrange [{ticks[0] * 0.95:g}:{ticks[-1] * 1.05:g}]",
         f"set xtics ({', '.join(f'{chr(34)}{n:,.0f}{chr(34)} {n:g}' for n in labels)}) rotate by -45",
         'set xlabel "n"',
-        'set ylabel "times faster than cuBLAS"',
+        f'set ylabel "{figure.ylabel}"',
         "set grid ytics lt 1 lw 1 lc rgb '#dddddd'",
         "set key top left",
         "set border 3",
         "set tics nomirror",
-        'set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb "black"',
         *figure.settings,
     ]
+    if figure.is_ratio:
+        lines.append('set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb "black"')
     drawn = [curve for curve in figure.curves if curve.points]
     for i, curve in enumerate(drawn):
         lines += [f"$data{i} << END", *(f"{n:g} {value:g}" for n, value in curve.points), "END"]
