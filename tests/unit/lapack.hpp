@@ -2,6 +2,7 @@
 #pragma once
 #include <dlfcn.h>
 
+#include <cstdlib>
 #include <string>
 
 #include "tests/unit/reference.hpp"
@@ -34,6 +35,9 @@ class Lapack {
 
  private:
   Lapack() {
+    // ThreadSanitizer takes what OpenBLAS hands to its own threads for races.
+    setenv("OPENBLAS_NUM_THREADS", "1", 0);
+    setenv("OMP_NUM_THREADS", "1", 0);
     void* library = dlopen("liblapack.so.3", RTLD_NOW | RTLD_LOCAL);
     if (!library) return;
     const std::string letter(1, blaslift::letter(precision_of<T>));
