@@ -12,44 +12,12 @@ Prints the files' names and both crossovers.  Status 77 without gnuplot.
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import json
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterator
 
 from common import Store
+from figures import COLOURS, Curve, Figure, Points, draw
 from levels import LEVELS, METHODS
-
-COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee"]  # Paul Tol's, for all eyes
-
-Points = list[tuple[float, float]]
-
-
-@dataclass
-class Curve:
-    title: str
-    points: Points
-    style: str
-    """gnuplot's, after `with`."""
-
-
-@dataclass
-class Figure:
-    name: str
-    title: str
-    curves: list[Curve] = field(default_factory=list)
-    settings: list[str] = field(default_factory=list)
-    """gnuplot commands of this figure's own."""
-    ylabel: str = "times faster than cuBLAS"
-    is_ratio: bool = True
-    """Beside a line at 1."""
-    ticks: list[float] = field(default_factory=list)
-    """Of n; none: wherever something was measured."""
-
 
 def good(store: Store, key: str) -> dict | None:
     record = store.get(key)
@@ -143,72 +111,10 @@ def predicted(store: Store, p: str) -> Figure:
     return figure
 
 
-def script(figure: Figure, out: Path) -> str:
-    """A whole gnuplot program, data included."""
-    ticks = sorted({n for curve in figure.curves for n, _ in curve.points})
-    # Labels closer than a seventh would run into each other.
-    labels: list[float] = []
-    for n in figure.ticks or ticks:
-        if not labels or n >= labels[-1] * 1.15:
-            labels.append(n)
-    lines = [
-        'set terminal svg size 860,520 dynamic font "sans-serif,13" background rgb "white"',
-        f'set output "{out}"',
-        f'set title "{figure.title}"',
-        "set logscale x 2",
-        f"set xrange [{ticks[0] * 0.95:g}:{ticks[-1] * 1.05:g}]",
-        f"set xtics ({', '.join(f'{chr(34)}{n:,.0f}{chr(34)} {n:g}' for n in labels)}) rotate by -45",
-        'set xlabel "n"',
-        f'set ylabel "{figure.ylabel}"',
-        "set grid ytics lt 1 lw 1 lc rgb '#dddddd'",
-        "set key top left",
-        "set border 3",
-        "set tics nomirror",
-        *figure.settings,
-    ]
-    if figure.is_ratio:
-        lines.append('set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb "black"')
-    drawn = [curve for curve in figure.curves if curve.points]
-    for i, curve in enumerate(drawn):
-        lines += [f"$data{i} << END", *(f"{n:g} {value:g}" for n, value in curve.points), "END"]
-    plots = []
-    for i, curve in enumerate(drawn):
-        title = f'title "{curve.title}"' if curve.title else "notitle"
-        plots.append(f"$data{i} using 1:2 with {curve.style} {title}")
-    lines.append("plot " + ", \\\n  ".join(plots))
-    return "\n".join(lines) + "\n"
-
-
-def commits(path: Path) -> list[str]:
-    """In the order of their last records."""
-    found: dict[str, None] = {}
-    for text in path.read_text().splitlines():
-        commit = json.loads(text)["commit"]
-        found.pop(commit, None)
-        found[commit] = None
-    return list(found)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="levels.jsonl")
-    parser.add_argument("--commit", help="default: that of the last record")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
-    parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
-    arguments = parser.parse_args()
-    if not shutil.which(arguments.gnuplot):
-        print(f"SKIPPED: no {arguments.gnuplot}")
-        sys.exit(77)
-    store = Store(arguments.results, arguments.commit or commits(arguments.results)[-1])
-    arguments.out.mkdir(parents=True, exist_ok=True)
+def figures(store: Store) -> Iterator[Figure]:
     for p in "sdcz":
-        for figure in (by_level(store, p), by_method(store, p), predicted(store, p)):
-            if sum(len(curve.points) > 1 for curve in figure.curves) == 0:
-                continue
-            out = arguments.out / f"{figure.name}.svg"
-            subprocess.run([arguments.gnuplot, "-"], input=script(figure, out), text=True, check=True)
-            print(out)
+        yield from (by_level(store, p), by_method(store, p), predicted(store, p))
 
 
 if __name__ == "__main__":
-    main()
+    draw(__doc__, "levels.jsonl", figures)

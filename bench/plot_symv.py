@@ -13,20 +13,17 @@ names.  Status 77 without gnuplot.
 
 from __future__ import annotations
 
-import argparse
-import shutil
-import subprocess
-import sys
-from pathlib import Path
+from collections.abc import Iterator
 
 from common import Store
-from plot_levels import COLOURS, Curve, Figure, Points, commits, script
+from figures import COLOURS, Curve, Figure, Points, draw
 from symv import CENTRES, curve
 
 NAMES = {"s": "ssymv", "d": "dsymv", "c": "chemv", "z": "zhemv", "w": "wsymv"}
 TRIANGLES = {"L": "lower", "U": "upper"}
 WAYS = {"ours": 1, "cublas": 4, "cublas_atomics": 3}
 """What is drawn, and in which of the colours."""
+TICKS = [float(n) for n in CENTRES]
 TITLES = {"ours": "blaslift", "cublas": "cuBLAS", "cublas_atomics": "cuBLAS, atomics"}
 
 
@@ -58,7 +55,7 @@ def drawn(title: str, points: Points, colour: int, dashed: bool) -> list[Curve]:
 
 def by_precision(store: Store, p: str) -> Figure:
     figure = Figure(f"symv-{p}", f"{NAMES[p]} on the device, one triangle read once", ylabel="GB/s", is_ratio=False,
-                    settings=["set key bottom right", "set yrange [0:*]"])
+                    ticks=TICKS, settings=["set key bottom right", "set yrange [0:*]"])
     for way, colour in WAYS.items():
         for uplo, triangle in TRIANGLES.items():
             points = rates(store, p, uplo, way)
@@ -70,7 +67,7 @@ def by_precision(store: Store, p: str) -> Figure:
 
 
 def beside(store: Store, name: str, way: str, title: str) -> Figure:
-    figure = Figure(name, title)
+    figure = Figure(name, title, ticks=TICKS)
     for colour, p in enumerate(NAMES):
         for uplo, triangle in TRIANGLES.items():
             points = ratios(store, p, uplo, way)
@@ -78,29 +75,12 @@ def beside(store: Store, name: str, way: str, title: str) -> Figure:
     return figure
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, help="symv.jsonl")
-    parser.add_argument("--commit", help="default: that of the last record")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
-    parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
-    arguments = parser.parse_args()
-    if not shutil.which(arguments.gnuplot):
-        print(f"SKIPPED: no {arguments.gnuplot}")
-        sys.exit(77)
-    store = Store(arguments.results, arguments.commit or commits(arguments.results)[-1])
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    figures = [by_precision(store, p) for p in NAMES]
-    figures.append(beside(store, "symv-ratio", "cublas", "SYMV and HEMV beside cuBLAS as it is"))
-    figures.append(beside(store, "symv-ratio-atomics", "cublas_atomics", "SYMV and HEMV beside cuBLAS with atomics"))
-    for figure in figures:
-        figure.ticks = [float(n) for n in CENTRES]
-        if not any(len(x.points) > 1 for x in figure.curves):
-            continue
-        out = arguments.out / f"{figure.name}.svg"
-        subprocess.run([arguments.gnuplot, "-"], input=script(figure, out), text=True, check=True)
-        print(out)
+def figures(store: Store) -> Iterator[Figure]:
+    for p in NAMES:
+        yield by_precision(store, p)
+    yield beside(store, "symv-ratio", "cublas", "SYMV and HEMV beside cuBLAS as it is")
+    yield beside(store, "symv-ratio-atomics", "cublas_atomics", "SYMV and HEMV beside cuBLAS with atomics")
 
 
 if __name__ == "__main__":
-    main()
+    draw(__doc__, "symv.jsonl", figures)

@@ -1,0 +1,110 @@
+"""Figures as gnuplot draws them into docs/, and the command of the scripts that draw them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from common import Store
+
+COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee"]  # Paul Tol's, for all eyes
+
+Points = list[tuple[float, float]]
+
+
+@dataclass
+class Curve:
+    title: str
+    points: Points
+    style: str
+    """gnuplot's, after `with`."""
+
+
+@dataclass
+class Figure:
+    name: str
+    title: str
+    curves: list[Curve] = field(default_factory=list)
+    settings: list[str] = field(default_factory=list)
+    """gnuplot commands of this figure's own."""
+    ylabel: str = "times faster than cuBLAS"
+    is_ratio: bool = True
+    """Beside a line at 1."""
+    ticks: list[float] = field(default_factory=list)
+    """Of n; none: wherever something was measured."""
+
+
+def script(figure: Figure, out: Path) -> str:
+    """A whole gnuplot program, data included."""
+    ticks = sorted({n for curve in figure.curves for n, _ in curve.points})
+    # Labels closer than a seventh would run into each other.
+    labels: list[float] = []
+    for n in figure.ticks or ticks:
+        if not labels or n >= labels[-1] * 1.15:
+            labels.append(n)
+    lines = [
+        'set terminal svg size 860,520 dynamic font "sans-serif,13" background rgb "white"',
+        f'set output "{out}"',
+        f'set title "{figure.title}"',
+        "set logscale x 2",
+        f"set xrange [{ticks[0] * 0.95:g}:{ticks[-1] * 1.05:g}]",
+        f"set xtics ({', '.join(f'{chr(34)}{n:,.0f}{chr(34)} {n:g}' for n in labels)}) rotate by -45",
+        'set xlabel "n"',
+        f'set ylabel "{figure.ylabel}"',
+        "set grid ytics lt 1 lw 1 lc rgb '#dddddd'",
+        "set key top left",
+        "set border 3",
+        "set tics nomirror",
+        *figure.settings,
+    ]
+    if figure.is_ratio:
+        lines.append('set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb "black"')
+    drawn = [curve for curve in figure.curves if curve.points]
+    for i, curve in enumerate(drawn):
+        lines += [f"$data{i} << END", *(f"{n:g} {value:g}" for n, value in curve.points), "END"]
+    plots = []
+    for i, curve in enumerate(drawn):
+        title = f'title "{curve.title}"' if curve.title else "notitle"
+        plots.append(f"$data{i} using 1:2 with {curve.style} {title}")
+    lines.append("plot " + ", \\\n  ".join(plots))
+    return "\n".join(lines) + "\n"
+
+
+def commits(path: Path) -> list[str]:
+    """In the order of their last records."""
+    found: dict[str, None] = {}
+    for text in path.read_text().splitlines():
+        commit = json.loads(text)["commit"]
+        found.pop(commit, None)
+        found[commit] = None
+    return list(found)
+
+
+def draw(description: str, results: str, figures: Callable[[Store], Iterable[Figure]]) -> None:
+    """A drawing script's whole command: draws each figure that has a line, and prints its file's name.
+
+    Status 77 without gnuplot.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("results", type=Path, help=results)
+    parser.add_argument("--commit", help="default: that of the last record")
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
+    parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
+    arguments = parser.parse_args()
+    if not shutil.which(arguments.gnuplot):
+        print(f"SKIPPED: no {arguments.gnuplot}")
+        sys.exit(77)
+    store = Store(arguments.results, arguments.commit or commits(arguments.results)[-1])
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for figure in figures(store):
+        if not any(len(curve.points) > 1 for curve in figure.curves):
+            continue
+        out = arguments.out / f"{figure.name}.svg"
+        subprocess.run([arguments.gnuplot, "-"], input=script(figure, out), text=True, check=True)
+        print(out)
