@@ -26,6 +26,18 @@ inline constexpr Precision precision_of<std::complex<float>> = Precision::c;
 template <>
 inline constexpr Precision precision_of<std::complex<double>> = Precision::z;
 
+/// float or double, of real and complex elements.
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class R>
+struct RealOf<std::complex<R>> {
+  using type = R;
+};
+template <class T>
+using Real = typename RealOf<T>::type;
+
 constexpr std::size_t element_size(Precision p) {
   constexpr std::size_t bytes[] = {4, 8, 8, 16};
   return bytes[static_cast<int>(p)];

@@ -9,17 +9,6 @@
 namespace blaslift::host {
 
 template <class T>
-struct RealOf {
-  using type = T;
-};
-template <class R>
-struct RealOf<std::complex<R>> {
-  using type = R;
-};
-template <class T>
-using Real = typename RealOf<T>::type;
-
-template <class T>
 inline constexpr bool is_complex_type = !std::is_same_v<T, Real<T>>;
 
 template <class T>

@@ -13,17 +13,6 @@
 namespace blaslift::reference {
 
 template <class T>
-struct RealOf {
-  using type = T;
-};
-template <class R>
-struct RealOf<std::complex<R>> {
-  using type = R;
-};
-template <class T>
-using Real = typename RealOf<T>::type;
-
-template <class T>
 inline constexpr bool complex_type = !std::is_same_v<T, Real<T>>;
 
 /// A scalar with the imaginary part where there is one.

@@ -21,6 +21,13 @@ Opened open_backend(const Options& options) {
   return opened;
 }
 
+Backend& backend_to_tune(const Options& options) {
+  const Opened opened = open_backend(options);
+  if (!opened.backend)
+    throw std::runtime_error("no device: " + opened.why + "; --backend host measures the schedules on the CPU");
+  return *opened.backend;
+}
+
 BlasUnderneath::BlasUnderneath(const Options& options) {
   dlopen("libblas.so.3", RTLD_LAZY | RTLD_GLOBAL);
   constexpr Symbol symbols[precision_count] = {Symbol::sgemm_, Symbol::dgemm_, Symbol::cgemm_, Symbol::zgemm_};

@@ -16,6 +16,9 @@ struct Opened {
 /// The backend that the library would use with these options.
 Opened open_backend(const Options& options);
 
+/// For what cannot do without: throws std::runtime_error if there is none.
+Backend& backend_to_tune(const Options& options);
+
 /// What the host backend computes with: the gemms that a program linked with libblas.so.3 would reach.
 class BlasUnderneath {
  public:

@@ -229,10 +229,8 @@ void print_summary(const Profile& profile, const Measured& measured, const Devic
 }  // namespace
 
 void tune(const Tuning& tuning) {
-  const Opened opened = open_backend(tuning.options);
-  if (!opened.backend)
-    throw std::runtime_error("no device: " + opened.why + "; --backend host measures the schedules on the CPU");
-  const DeviceFacts& facts = opened.backend->facts();
+  Backend& backend = backend_to_tune(tuning.options);
+  const DeviceFacts& facts = backend.facts();
   const ProfileFile file(facts, tuning.output);
   const Plan& plan = plan_for(tuning.options);
   const std::vector<SquareProduct> searches = searches_for(tuning, plan, facts);
@@ -276,14 +274,14 @@ void tune(const Tuning& tuning) {
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
-  Meter meter(*opened.backend, blas ? blas->gemm() : UnderlyingGemm{}, seconds);
+  Meter meter(backend, blas ? blas->gemm() : UnderlyingGemm{}, seconds);
   {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
     compare(searches, meter, facts.memory, progress, measured);
     // Rates are those of calls, which follow what has been found.
     problem.clear();
     const std::vector<Preference> preferences = preferences_for(read({}, text, problem), facts.algorithms);
-    opened.backend->prefer(preferences.data(), static_cast<int>(preferences.size()));
+    backend.prefer(preferences.data(), static_cast<int>(preferences.size()));
     measure(tasks, meter, facts.memory, progress, measured);
   }
   problem.clear();

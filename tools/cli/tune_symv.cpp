@@ -358,10 +358,8 @@ class Searcher {
 }  // namespace
 
 void tune_symv(const SymvTuning& tuning) {
-  const Opened opened = open_backend(tuning.options);
-  if (!opened.backend)
-    throw std::runtime_error("no device: " + opened.why + "; --backend host measures the schedules on the CPU");
-  const DeviceFacts& facts = opened.backend->facts();
+  Backend& backend = backend_to_tune(tuning.options);
+  const DeviceFacts& facts = backend.facts();
   const ProfileFile file(facts, tuning.output);
   const Plan& plan = plan_for(tuning.options);
   const std::vector<Search> searches = searches_for(tuning, plan, facts.memory);
@@ -402,7 +400,7 @@ void tune_symv(const SymvTuning& tuning) {
   {
     Progress progress(tuning.quiet, steps);
     progress.begins("a call", clock.left());
-    Meter meter(*opened.backend, underlying, std::min(plan.latency_seconds, seconds / 10));
+    Meter meter(backend, underlying, std::min(plan.latency_seconds, seconds / 10));
     latency = meter.symv_latency_seconds();
     write({{"symv_latency_seconds", 0, latency}}, {});
     char shown[32];
@@ -416,8 +414,8 @@ void tune_symv(const SymvTuning& tuning) {
         if (timer_is_of != search.subject.precision) {
           timer.reset();
           if (!clock.is_up())
-            timer = std::make_unique<SymvTimer>(*opened.backend, underlying, search.subject.precision,
-                                                search.coarse.back(), plan.cache_bytes);
+            timer = std::make_unique<SymvTimer>(backend, underlying, search.subject.precision, search.coarse.back(),
+                                                plan.cache_bytes);
           timer_is_of = search.subject.precision;
         }
         outcome = timer ? Searcher(search, *timer, kept, clock, progress).run()
