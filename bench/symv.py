@@ -25,7 +25,7 @@ W_SHARE = 0.45
 """Of D's elements a second, what W has to reach."""
 SIZES = [n + d for n in CENTRES for d in (-1, 0, 1)]
 WAYS = ("strips", "parts", "tickets", "cublas", "cublas_atomics")
-CACHE_BYTES, SLOW_RATE, START_SECONDS = 150e6, 5e11, 1.5
+CACHE_BYTES, REPEAT_RATE, START_SECONDS = 150e6, 1.5e12, 1.5
 BATCH = 15
 """Sizes of a curve that one process measures: starting one takes longer than measuring a size."""
 CURVE_SECONDS = 0.03
@@ -46,7 +46,9 @@ def measurement(program: Path, key: str, precision: str, uplo: str, n: int, *opt
     filled = max(CACHE_BYTES * 2.5 * 2, n * n * ELEMENT[precision])
     seconds = START_SECONDS + filled / 1e12 + 0.7
     if "--repeat" in options:
-        seconds += int(options[options.index("--repeat") + 1]) * 2 * (1.5e-3 + n * n * ELEMENT[precision] / 2 / SLOW_RATE)
+        # The kernel beside others, and the host's schedule once.
+        triangle = n * n * ELEMENT[precision] / 2
+        seconds += int(options[options.index("--repeat") + 1]) * 2 * (1.5e-4 + triangle / REPEAT_RATE) + triangle / 1e8
     return Measurement(key, seconds, lambda limit: run(command, {}, limit)[0])
 
 
@@ -85,7 +87,7 @@ def measurements(arguments: argparse.Namespace) -> list[Measurement]:
         for uplo in "LU":
             if "curve" in chosen:
                 found += [batch(program, p, uplo, SIZES[i:i + BATCH]) for i in range(0, len(SIZES), BATCH)]
-            for n in (1000, 4097):
+            for n in (1000, 4096, 16385):
                 add("bits", p, uplo, n, "--repeat", "10000")
             for n in (2048, 8192, 16384):
                 for gap in (1, 2, 3):
