@@ -1,5 +1,6 @@
 // The names under which one routine is called in the wild.  X(symbol, name, type, interface, width, prefix):
-//   interface  fortran: every argument by address; cblas: sizes and real scalars by value, layout first
+//   interface  fortran: every argument by address; cblas: sizes and real scalars by value, layout first; own: as
+//              blaslift.h has it, with no library underneath
 //   width      probed: the name is used by 32- and 64-bit-integer libraries alike, so the library underneath is asked;
 //              wide: the name itself promises 64-bit integers
 //   prefix     what the library's other symbols (isamax) begin with
@@ -16,3 +17,5 @@
   X(cblas_##name##64_, name, type, cblas, wide, "")          \
   X(scipy_cblas_##name, name, type, cblas, probed, "scipy_") \
   X(scipy_cblas_##name##64_, name, type, cblas, wide, "scipy_")
+
+#define BLASLIFT_OWN_SYMBOLS(X, name, type) X(blaslift_##name, name, type, own, wide, "")

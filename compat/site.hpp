@@ -16,7 +16,7 @@ struct Site {
   bool twin;             ///< the call comes from inside a CBLAS function that we forwarded to: counted there
   std::uint8_t counter;  ///< slot in the per-thread counters: the routine's, or a waste slot for twins
   void* function;        ///< what to call, with the arguments as they came
-  const char* library;   ///< path, for reports
+  const char* library;   ///< path, for reports; null for our own interface
   const char* found_by;
   Site* next;
 };

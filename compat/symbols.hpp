@@ -13,7 +13,7 @@ enum class Routine : std::uint8_t {
 };
 inline constexpr int routine_count = static_cast<int>(Routine::count);
 
-enum class Interface : std::uint8_t { fortran, cblas };
+enum class Interface : std::uint8_t { fortran, cblas, own };
 
 /// Integer width of a symbol's arguments: `wide` is 64 bits by the name's promise, `probed` is asked of the library.
 enum class Width : std::uint8_t { probed, wide };

@@ -99,6 +99,9 @@ constexpr double symmetric_volume(double n) { return 64 * n * n; }
 /// Bytes/s that products with vectors read on the CPU, until measured.
 inline constexpr double cpu_reading_rate = 5e10;
 
+/// Pairs of doubles a second that our own loops multiply (kernels/host/symv.cpp), until measured.
+inline constexpr double cpu_pair_rate = 1e8;
+
 Decision decide(const Product& product, const Facts& facts, const Policy& policy);
 
 /// The matrix moves for a product that reads it once, so the device gains only with a copy, or in device memory.  While

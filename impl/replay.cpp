@@ -16,7 +16,7 @@ bool enter(const Site& site) {
   if (!thread_state.slot) {
     thread_state.slot = claim_slot();
     Counters& c = counters();
-    if (c.library.claim()) {
+    if (site.library && c.library.claim()) {
       char* real = realpath(site.library, nullptr);
       c.library_wide.store(site.wide, std::memory_order_relaxed);
       c.library_found_by.set(site.found_by);

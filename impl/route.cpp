@@ -23,7 +23,7 @@ void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
     open_device(r);
 }
 
-Facts facts_now(Runtime& r, const Learned& learned, Precision precision, double flops, double until_measured) {
+Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured) {
   return {.device = r.device.state(),
           .profile = &r.device.profile(),
           .cpu_rate = learned.cpu.rate(precision, flops, until_measured),
@@ -57,7 +57,7 @@ void learn_device(Learned& learned, double predicted, double measured) {
   learned.slowdown.store(before + 0.25 * (now - before), std::memory_order_relaxed);
 }
 
-void learn_cpu(Runtime& r, Learned& learned, Precision precision, double flops, const Decision& decision,
+void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flops, const Decision& decision,
                double seconds) {
   if (seconds <= 0) return;
   learned.cpu.learn(precision, flops, seconds);

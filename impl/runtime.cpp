@@ -73,8 +73,8 @@ int size_class(double flops) {
   return std::min(size_classes - 1, std::ilogb(flops) / 2 - 1);
 }
 
-double CpuRates::rate(Precision precision, double flops, double otherwise) const {
-  const auto& rates = rates_[static_cast<int>(precision)];
+double CpuRates::rate(SymvPrecision precision, double flops, double otherwise) const {
+  const auto& rates = rates_[precision];
   const int at = size_class(flops);
   for (int i = at; i >= 0; --i)
     if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
@@ -83,9 +83,9 @@ double CpuRates::rate(Precision precision, double flops, double otherwise) const
   return otherwise;
 }
 
-void CpuRates::learn(Precision precision, double flops, double seconds) {
+void CpuRates::learn(SymvPrecision precision, double flops, double seconds) {
   if (!(flops >= least_flops_) || !(seconds > 0)) return;
-  auto& rate = rates_[static_cast<int>(precision)][size_class(flops)];
+  auto& rate = rates_[precision][size_class(flops)];
   const double before = rate.load(std::memory_order_relaxed), now = flops / seconds;
   rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);
 }

@@ -23,12 +23,12 @@ class CpuRates {
 
   /// flop/s expected for a product of `flops`: measured at this size, else at the nearest smaller, else larger, else
   /// `otherwise`.
-  double rate(Precision precision, double flops, double otherwise) const;
-  void learn(Precision precision, double flops, double seconds);
+  double rate(SymvPrecision precision, double flops, double otherwise) const;
+  void learn(SymvPrecision precision, double flops, double seconds);
 
  private:
   const double least_flops_ = 1e7;
-  std::atomic<double> rates_[precision_count][size_classes] = {};
+  std::atomic<double> rates_[symv_precision_count][size_classes] = {};
 };
 
 /// What calls of one kind of routine have taught.

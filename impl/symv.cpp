@@ -140,7 +140,7 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
 
 template <class T>
 T conjugate_if(bool yes, T x) {
-  if constexpr (!std::is_floating_point_v<T>)
+  if constexpr (!std::is_same_v<T, Real<T>>)
     if (yes) return std::conj(x);
   return x;
 }
@@ -175,8 +175,8 @@ class Run {
     const Operand& a = operands_.a;
     const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
     const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(n, n, sizeof(T)) : 0;
-    Symv p{.precision = precision_of<T>,
-           .hermitian = is_complex(precision_of<T>),
+    Symv p{.precision = symv_precision_of<T>,
+           .hermitian = is_complex(symv_precision_of<T>),
            .uplo = args_.uplo,
            .n = n,
            .alpha = &alpha_,
@@ -304,7 +304,7 @@ Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, co
   Operand& a = operands.a;
   // Without the copy that it is sent for, it would be sent again and again.
   if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
-  Run<T> run(args, product.beta_zero, operands, symv_rule(r.device.profile(), precision_of<T>, args.uplo, args.n));
+  Run<T> run(args, product.beta_zero, operands, symv_rule(r.device.profile(), symv_precision_of<T>, args.uplo, args.n));
   const double whole = bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T));
   // Whoever holds copies may not wait for room: others may hold copies and wait, too.
   Status status = run.attempt(r.arena, backend, !a.known.hold);
@@ -352,6 +352,7 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
 
 #define SYMV(name, type) template void symv(const Site&, const SymvArgs<type>*, Replay);
 #define HEMV(name, type) SYMV(name, type)
+#define WSYMV(name, type) SYMV(name, type)
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -14,6 +14,7 @@
 #include <cmath>
 
 #include "kernels/both.hpp"
+#include "kernels/types.hpp"
 
 #ifdef __FAST_MATH__
 #error "double-double arithmetic takes IEEE arithmetic"
@@ -32,6 +33,9 @@ struct alignas(16) DoubleDouble {
     return a.hi == b.hi && a.lo == b.lo;
   }
 };
+
+template <>
+inline constexpr SymvPrecision symv_precision_of<DoubleDouble> = SymvPrecision::w;
 
 namespace double_double {
 

@@ -56,9 +56,13 @@ struct SymvPrecision {
   constexpr operator Name() const { return name; }
 };
 inline constexpr int symv_precision_count = 5;
+/// DoubleDouble's is where it is defined.
+template <class T>
+inline constexpr SymvPrecision symv_precision_of = precision_of<T>;
 constexpr std::size_t element_size(SymvPrecision p) {
   return p == SymvPrecision::w ? 16 : element_size(static_cast<Precision>(p.name));
 }
+constexpr bool is_complex(SymvPrecision p) { return p == SymvPrecision::c || p == SymvPrecision::z; }
 constexpr char letter(SymvPrecision p) { return "sdczw"[p]; }
 
 /// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS

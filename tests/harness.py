@@ -23,7 +23,7 @@ SKIPPED = 77
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
-ROUTED = GEMMS + SYMVS
+ROUTED = (*GEMMS, *SYMVS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"

@@ -13,6 +13,17 @@ add_executable(user program.c)
 target_link_libraries(user PRIVATE blaslift::blaslift ${BLAS_LIBRARIES})
 """
 
+OWN_INTERFACE = """#include <blaslift.h>
+#include <stdio.h>
+int main(void) {
+  const blaslift_w A = {2, 0x1p-61}, x = {2, 0}, alpha = {1.5, 0}, beta = {1, 0x1p-60};
+  blaslift_w y = {1, 0};
+  const int info = blaslift_wsymv('L', 1, &alpha, &A, 1, &x, 1, &beta, &y, 1);
+  if (info == 0) printf("%g %a\\n", y.hi, y.lo);
+  return info;
+}
+"""
+
 
 def call(*command, **options):
     done = subprocess.run(command, capture_output=True, text=True, **options)
@@ -51,6 +62,13 @@ def main():
         flags = call("pkg-config", "--libs", "blaslift", env=os.environ | {"PKG_CONFIG_PATH": libraries + "/pkgconfig"})
         call("cc", "-Wl,--as-needed", arguments.program, "-o", source + "/by-pkg-config", *flags.split(), f"-Wl,-rpath,{libraries}", "-lblas")
         check_relinked(source + "/by-pkg-config")
+
+        with open(os.path.join(source, "pairs.c"), "w") as f:
+            f.write(OWN_INTERFACE)
+        flags = call("pkg-config", "--cflags", "--libs", "blaslift", env=os.environ | {"PKG_CONFIG_PATH": libraries + "/pkgconfig"})
+        call("cc", "-std=c11", "-pedantic-errors", "-Wall", "-Werror", source + "/pairs.c", "-o", source + "/pairs", *flags.split(),
+             f"-Wl,-rpath,{libraries}")
+        assert call(source + "/pairs") == "7 0x1.4p-59\n"
 
         output = call(prefix + "/bin/blaslift", "run", "--backend", "host", "--force", "all", source + "/build/user", "exit", "0")
         assert "1 on the host backend" in output, output

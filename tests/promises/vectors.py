@@ -158,4 +158,15 @@ def symv_threads(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (symv_semantics, symv_stays, symv_faults_at_every_k, symv_copies, symv_threads)
+def wsymv_semantics(s: Setting) -> list[str]:
+    """blaslift_wsymv against higher precision, with the same bits on the device and on the CPU."""
+    errors, bits = [], {}
+    for mode, settings in {"natural": HOST, "forced": FORCED}.items():
+        run = s.run("wsymv", settings=settings)
+        errors += labelled(mode, verdict_errors(run) + report_errors(run, routed=True if mode == "forced" else None))
+        bits[mode] = run.stdout.splitlines()[0]
+        print(f"{mode}: {told(run)}, {bits[mode]}")
+    return errors if len(set(bits.values())) == 1 else [*errors, f"{bits}"]
+
+
+PROMISES = (wsymv_semantics, symv_semantics, symv_stays, symv_faults_at_every_k, symv_copies, symv_threads)
