@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
 
 namespace blaslift::cli {
@@ -67,7 +69,13 @@ T* map_counters_file(const std::string& path) {
   return counters && counters->layout == T::this_layout ? counters : nullptr;
 }
 
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 void gather(const std::string& directory, Finished& finished) {
+  finished.bindings = text_of_file(directory + "/bindings");
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (auto* counters = map_counters_file<Counters>(entry.path())) {
       Summary one;

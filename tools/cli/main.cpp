@@ -9,6 +9,7 @@
 
 #include "impl/options.hpp"
 #include "impl/profile.hpp"
+#include "tools/cli/doctor.hpp"
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
@@ -81,6 +82,17 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
   if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
     std::fprintf(stderr, "blaslift: %s cannot be written\n", json.c_str());
   cli::end_like(finished.wait_status);
+}
+
+int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
+           const std::string& json) {
+  const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command);
+  if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
+  if (json == "-")
+    std::printf("%s\n", cli::to_json(diagnosis).c_str());
+  else if (!json.empty() && !(std::ofstream(json) << cli::to_json(diagnosis) << '\n'))
+    throw std::runtime_error(json + " cannot be written");
+  return static_cast<int>(diagnosis.verdict);
 }
 
 int measure(const std::vector<std::string>& command, std::map<std::string, std::string> variables) {
@@ -184,6 +196,12 @@ int main(int argc, char** argv) {
       add_launcher(app, "measure", "record what a program calls, on the CPU, and what share a GPU would do faster");
   add_variables(*measure_app, variables);
 
+  CLI::App* doctor_app = add_launcher(app, "doctor", "say why a program's calls are intercepted, or are not");
+  bool runs = false;
+  doctor_app->add_flag("--run", runs, "run the program, and report what it really called");
+  doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)");
+  add_variables(*doctor_app, variables);
+
   CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
   bool profile_only = false;
   info_app->add_flag("--profile-only", profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
@@ -205,6 +223,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
+    if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, json);
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
