@@ -17,6 +17,8 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "tools/cli/shell.hpp"
+
 namespace blaslift::cli {
 namespace {
 
@@ -107,8 +109,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables) {
   const CounterDirectory directory;
   const std::string path = library_directory() + "/" + library;
-  const char* preloaded = std::getenv("LD_PRELOAD");
-  const std::string preload = preloaded && *preloaded ? path + ":" + preloaded : path;
+  const std::string preload = preload_with(path, std::getenv("LD_PRELOAD"));
 
   const std::uint64_t start = now_ns();
   struct sigaction action {};

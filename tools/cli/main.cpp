@@ -13,6 +13,7 @@
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
+#include "tools/cli/shell.hpp"
 #include "tools/cli/tune.hpp"
 #include "tools/cli/tune_symv.hpp"
 
@@ -100,6 +101,25 @@ int measure(const std::vector<std::string>& command, std::map<std::string, std::
   const cli::Finished finished = cli::launch("libblaslift_measure.so", command, variables);
   cli::print_measurement(finished);
   cli::end_like(finished.wait_status);
+}
+
+/// @param undo  removes what an earlier one has set
+void print_environment(std::string shell, std::map<std::string, std::string> variables, bool undo) {
+  if (shell.empty()) {
+    const char* own = std::getenv("SHELL");
+    shell = own ? own : "sh";
+  }
+  const std::string library = cli::library_directory() + "/libblaslift.so";
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  if (undo) {
+    if (!variables.empty()) throw CLI::ValidationError("--undo", "sets no variables");
+    for (const OptionInfo& option : option_table())
+      if (std::getenv(option.variable)) variables[option.variable] = "";
+    variables["LD_PRELOAD"] = cli::preload_without(library, preloaded);
+  } else {
+    variables["LD_PRELOAD"] = cli::preload_with(library, preloaded);
+  }
+  std::fputs(cli::to_shell(cli::shell_named(shell), variables).c_str(), stdout);
 }
 
 void add_tuning(CLI::App& app, cli::Tuning& tuning) {
@@ -202,6 +222,15 @@ int main(int argc, char** argv) {
   doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)");
   add_variables(*doctor_app, variables);
 
+  CLI::App* env_app = app.add_subcommand("env", "print shell commands that have every later command preloaded");
+  env_app->footer("eval \"$(blaslift env)\", or in fish: blaslift env | source");
+  std::string shell;
+  bool undo = false;
+  env_app->add_option("--shell", shell, "for which shell (default: the one in SHELL)")
+      ->check(CLI::IsMember({"sh", "bash", "zsh", "ksh", "dash", "fish", "csh", "tcsh"}));
+  env_app->add_flag("--undo", undo, "print commands that take it all back, instead");
+  add_variables(*env_app, variables);
+
   CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
   bool profile_only = false;
   info_app->add_flag("--profile-only", profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
@@ -224,6 +253,7 @@ int main(int argc, char** argv) {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
     if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, json);
+    if (*env_app) return print_environment(shell, variables, undo), 0;
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
