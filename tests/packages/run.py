@@ -94,13 +94,17 @@ def routed(output, routine="dgemm"):
     return json.loads(output)["routines"][routine]["routed"]
 
 
-def check_files(t, root, libraries):
+def check_files(t, root, libraries, share):
     """The command and its manual are there, the libraries without what debuggers need, the GPU's module if it was built."""
     names = ["libblaslift.so", "libblaslift_doctor.so", "libblaslift_host.so", "libblaslift_measure.so"]
     equal(sorted(os.path.basename(f) for f in glob.glob(libraries + "/libblaslift*")), sorted(names + ["libblaslift_cuda.so"] * t.has_cuda()))
     for file in [*glob.glob(libraries + "/libblaslift*"), root + "/bin/blaslift"]:
         sections = call("objdump", "-h", file)
         assert ".text" in sections and ".debug_info" not in sections, file
+    for file in ("man/man1/blaslift.1", "man/man7/libblaslift.7", "bash-completion/completions/blaslift", "zsh/*/_blaslift",
+                 "fish/vendor_completions.d/blaslift.fish"):
+        (found,) = glob.glob(os.path.join(share, file))
+        assert os.path.getsize(found) > 1000, found
 
 
 def check_use(t, blaslift, libraries):
@@ -126,7 +130,7 @@ def deb(t):
     architecture = call("dpkg", "--print-architecture").strip()
     equal((fields["Package"], fields["Architecture"], others["Package"], others["Architecture"]),
           ("blaslift", architecture, "blaslift-alternative", architecture))
-    check_files(t, root + "/usr", libraries)
+    check_files(t, root + "/usr", libraries, root + "/usr/share")
     files = [root + "/usr/bin/blaslift", *glob.glob(libraries + "/libblaslift*.so")]
     equal(fields["Depends"], f"libc6 (>= {newest_glibc(*files)})")
     equal("libcublas-" in fields.get("Recommends", ""), t.has_cuda())
@@ -262,7 +266,7 @@ def wheel(t):
     call(*pip, "install", "--no-index", path, env=environment)
     call(*pip, "check", env=environment)
     (package,) = glob.glob(venv + "/lib/python3*/site-packages/blaslift")
-    check_files(t, package, package + "/lib")
+    check_files(t, package, package + "/lib", venv + "/share")
     glibc = re.search(r"manylinux_2_(\d+)_x86_64\.whl$", path)[1]
     equal(newest_glibc(package + "/bin/blaslift", *glob.glob(package + "/lib/*.so")), "2." + glibc)
     check_use(t, venv + "/bin/blaslift", package + "/lib")

@@ -5,10 +5,12 @@
 #include <fstream>
 #include <set>
 #include <span>
+#include <sstream>
 #include <string_view>
 
 #include "impl/options.hpp"
 #include "impl/profile.hpp"
+#include "tools/cli/describe.hpp"
 #include "tools/cli/doctor.hpp"
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
@@ -60,6 +62,11 @@ void add_variables(CLI::App& app, std::map<std::string, std::string>& variables,
     app.add_option_function<std::string>(
            name, [&variables, variable](const std::string& value) { variables[variable] = value; },
            std::string(option.help) + " (" + option.values + "; default " + option.fallback + ")")
+        ->type_name(cli::value_name(option.values,
+                                    [&option](const std::string& value) {
+                                      Options scratch;
+                                      return option.parse(scratch, value.c_str());
+                                    }))
         ->check([&option](const std::string& value) {
           Options scratch;
           return option.parse(scratch, value.c_str()) ? std::string()
@@ -122,6 +129,13 @@ void print_environment(std::string shell, std::map<std::string, std::string> var
   std::fputs(cli::to_shell(cli::shell_named(shell), variables).c_str(), stdout);
 }
 
+void print_page(const std::string& path, CLI::App& app) {
+  std::ifstream file(path);
+  std::ostringstream page;
+  page << file.rdbuf();
+  std::fputs(cli::manual_page(page.str(), app).c_str(), stdout);
+}
+
 void add_tuning(CLI::App& app, cli::Tuning& tuning) {
   tuning.precisions = "sdcz";
   tuning.transposes = {"NN"};
@@ -146,7 +160,8 @@ void add_tuning(CLI::App& app, cli::Tuning& tuning) {
       });
   app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
       ->check(CLI::Range(1e-3, 3600.0));
-  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
+      ->type_name("FILE");
   app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
@@ -175,7 +190,8 @@ void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
   app.add_option("--seconds", tuning.seconds, "for all of it; the next run goes on where this one stops")
       ->check(CLI::Range(1e-3, 86400.0));
   app.add_flag("--quick", tuning.quick, "fewer blockings, and a fifth of the time");
-  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
+      ->type_name("FILE");
   app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
@@ -209,7 +225,8 @@ int main(int argc, char** argv) {
   bool quiet = false;
   std::string json;
   run_app->add_flag("-q,--quiet", quiet, "no summary");
-  run_app->add_option("--json", json, "write the summary of the whole process tree to this file, too");
+  run_app->add_option("--json", json, "write the summary of the whole process tree to this file, too")
+      ->type_name("FILE");
   add_variables(*run_app, variables);
 
   CLI::App* measure_app =
@@ -219,7 +236,8 @@ int main(int argc, char** argv) {
   CLI::App* doctor_app = add_launcher(app, "doctor", "say why a program's calls are intercepted, or are not");
   bool runs = false;
   doctor_app->add_flag("--run", runs, "run the program, and report what it really called");
-  doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)");
+  doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)")
+      ->type_name("FILE");
   add_variables(*doctor_app, variables);
 
   CLI::App* env_app = app.add_subcommand("env", "print shell commands that have every later command preloaded");
@@ -245,6 +263,15 @@ int main(int argc, char** argv) {
   add_symv_tuning(*symv_app, symv_tuning);
   add_variables(*symv_app, variables, of_devices);
 
+  CLI::App* completion_app = app.add_subcommand("completion", "print a shell's completion of this command");
+  std::string completed;
+  completion_app->add_option("shell", completed, "for which shell")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App* manual_app = app.add_subcommand("manual", "fill the lists in a manual page")->group("");
+  std::string page;
+  manual_app->add_option("template", page, "the page")->required()->check(CLI::ExistingFile);
+
   // CLI11 would read what follows "--" as its own positionals.
   char** const end = std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
   const std::vector<std::string> command(end == argv + argc ? end : end + 1, argv + argc);
@@ -254,6 +281,8 @@ int main(int argc, char** argv) {
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
     if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, json);
     if (*env_app) return print_environment(shell, variables, undo), 0;
+    if (*completion_app) return std::fputs(cli::completion_for(completed, app).c_str(), stdout), 0;
+    if (*manual_app) return print_page(page, app), 0;
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
