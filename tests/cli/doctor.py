@@ -271,7 +271,32 @@ def opened(t):
     program = t.link("handle", main=BY_HANDLE)
     t.expect(NOT_INTERCEPTED, {"own-handle": ["dgemm_"]}, "--run", program, t.path("libsomeblas.so"))
     # Without an argument to open it fails, which is the program's business.
-    t.expect(NO_BLAS, {"not-called": []}, "--run", t.link("nothing", main="int main(void) { return 3; }\n"))
+    t.expect(NO_BLAS, {"not-called": [], "failed": []}, "--run", t.link("nothing", main="int main(void) { return 3; }\n"))
+    t.expect(UNCLEAR, {"not-called": [], "killed": []}, "--run", "sh", "-c", "kill -9 $$")
+
+
+def threads(t):
+    """Names that threads are the first to ask for, in a program that leaves by _exit from one of them."""
+    t.library("someblas", blas=BLAS)
+    main = """
+#include <pthread.h>
+#include <unistd.h>
+int product(void);
+static void* run(void* leaves) {
+  if (product()) _exit(80);
+  if (leaves) _exit(7);
+  return 0;
+}
+int main(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; ++i) pthread_create(&threads[i], 0, run, 0);
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], 0);
+  pthread_create(&threads[0], 0, run, threads);
+  for (;;) pause();
+}
+"""
+    program = t.link("program", "-pthread", "-Wl,-z,lazy", *t.with_libraries("someblas"), main=main, call=CALL)
+    t.expect(INTERCEPTED, {"called": ["5 calls of dgemm"], "bound": ["dgemm_"], "failed": []}, "--run", program)
 
 
 def names(t):

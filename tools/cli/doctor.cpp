@@ -653,6 +653,12 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
     look_at_bindings(told, found);
     d.findings.insert(d.findings.end(), found.begin(), found.end());
   }
+  if (WIFSIGNALED(finished.wait_status))
+    examiner.add("killed", Effect::maybe,
+                 "It was ended by signal " + std::to_string(WTERMSIG(finished.wait_status)) +
+                     ": what it would have called later does not show.");
+  else if (const int status = WEXITSTATUS(finished.wait_status))
+    examiner.add("failed", Effect::note, "It ended with exit status " + std::to_string(status) + ".");
   Names called;
   for (int r = 0; r < routine_count; ++r)
     if (const auto calls = d.summary.routines[static_cast<std::size_t>(r)].calls())

@@ -5,12 +5,13 @@
 //   open <tab> program <tab> namespace <tab> object
 //   bind <tab> program <tab> symbol <tab> by dlsym: 0 or 1 <tab> object that asked <tab> object that was found
 //
-// The code runs inside the loader, before anything of the program does: no allocation, no C++ runtime, errno kept.
+// The code runs inside the loader, in any thread, with a C library of its own that has not set these threads up:
+// nothing that allocates or knows a locale.  The program's errno is another one.
 #include <fcntl.h>
 #include <link.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,8 @@
 #include "compat/symbols.hpp"
 
 namespace {
+
+char program[PATH_MAX] = "?", file[PATH_MAX];
 
 class Line {
  public:
@@ -27,23 +30,13 @@ class Line {
     return *this;
   }
 
-  /// In one write, so that processes do not mix.
+  /// In one write, so that processes do not mix; without the C library's wrappers, at which threads may be cancelled.
   void append_to_file() {
-    const int before = errno;
-    const char* directory = std::getenv("BLASLIFT_COUNTERS");
-    char path[PATH_MAX];
-    constexpr char name[] = "/bindings";
-    if (directory && std::strlen(directory) + sizeof name <= sizeof path) {
-      std::strcpy(path, directory);
-      std::strcat(path, name);
-      const int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-      text_[length_++] = '\n';
-      if (fd >= 0) {
-        (void)!write(fd, text_, length_);
-        close(fd);
-      }
-    }
-    errno = before;
+    text_[length_++] = '\n';
+    const long fd = syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0) return;
+    syscall(SYS_write, fd, text_, length_);
+    syscall(SYS_close, fd);
   }
 
  private:
@@ -55,20 +48,21 @@ class Line {
   std::size_t length_ = 0;
 };
 
-const char* program() {
-  static char path[PATH_MAX];
-  if (!path[0] && readlink("/proc/self/exe", path, sizeof path - 1) < 0) path[0] = '?';
-  return path;
-}
-
 const char* path_of(std::uintptr_t cookie) {  // which is what the loader made it: the object's link map
   const char* name = reinterpret_cast<const link_map*>(cookie)->l_name;
-  return name && *name ? name : program();
+  return name && *name ? name : program;
 }
 
+/// Whether a routine's name, in lower case, stands somewhere in the symbol's.
 bool is_about_a_routine(const char* symbol) {
-  for (const char* routine : blaslift::routine_names)
-    if (strcasestr(symbol, routine)) return true;
+  const auto begins = [](const char* text, const char* name) {
+    for (; *name; ++text, ++name)
+      if ((*text >= 'A' && *text <= 'Z' ? *text - 'A' + 'a' : *text) != *name) return false;
+    return true;
+  };
+  for (; *symbol; ++symbol)
+    for (const char* routine : blaslift::routine_names)
+      if (begins(symbol, routine)) return true;
   return false;
 }
 
@@ -77,13 +71,19 @@ bool is_about_a_routine(const char* symbol) {
 extern "C" {
 
 [[gnu::visibility("default")]] unsigned la_version(unsigned version) {
+  const char* directory = std::getenv("BLASLIFT_COUNTERS");
+  constexpr char name[] = "/bindings";
+  if (!directory || std::strlen(directory) + sizeof name > sizeof file) return 0;  // not wanted
+  std::strcpy(file, directory);
+  std::strcat(file, name);
+  (void)!readlink("/proc/self/exe", program, sizeof program - 1);
   return version < LAV_CURRENT ? version : LAV_CURRENT;
 }
 
 [[gnu::visibility("default")]] unsigned la_objopen(link_map* map, Lmid_t name_space, std::uintptr_t* cookie) {
   *cookie = reinterpret_cast<std::uintptr_t>(map);
   Line line;
-  line << "open" << program() << (name_space == LM_ID_BASE ? "0" : "1") << path_of(*cookie);
+  line << "open" << program << (name_space == LM_ID_BASE ? "0" : "1") << path_of(*cookie);
   line.append_to_file();
   return LA_FLG_BINDTO | LA_FLG_BINDFROM;
 }
@@ -92,7 +92,7 @@ extern "C" {
                                                            std::uintptr_t* found, unsigned* flags, const char* name) {
   if (is_about_a_routine(name)) {
     Line line;
-    line << "bind" << program() << name << (*flags & LA_SYMB_DLSYM ? "1" : "0") << path_of(*asked) << path_of(*found);
+    line << "bind" << program << name << (*flags & LA_SYMB_DLSYM ? "1" : "0") << path_of(*asked) << path_of(*found);
     line.append_to_file();
   }
   return symbol->st_value;
