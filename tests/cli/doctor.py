@@ -179,6 +179,7 @@ def shared(t):
     # A name found by PATH; arguments after it are its own.
     told = t.expect(INTERCEPTED, {"linked": ["dgemm_"]}, "--", "program", "--json", env=os.environ | {"PATH": t.scratch + ":/usr/bin:/bin"})
     equal(told["path"], program)
+    assert t.run("--backend", "host", program).returncode not in (*range(5), 125, 126, 127)  # which is for a run
     done = t.run("--json", "-", program)
     equal((json.loads(done.stdout)["verdict"], done.stderr), ("intercepted", ""))
 
@@ -201,6 +202,9 @@ def static_blas(t):
     hidden = t.link("hidden", main=MAIN, call=CALL, blas=(BLAS, ('-DVISIBILITY="hidden"',)))
     t.expect(NOT_INTERCEPTED, {"static-blas": ["dgemm_"]}, hidden)
     stripped = t.link("stripped", "-s", main=MAIN, call=CALL, blas=BLAS)
+    t.expect(NOT_INTERCEPTED, {"likely-static": []}, stripped)
+    mkl = BLAS.replace("** On entry to %6s parameter number", "Intel oneMKL ERROR: Parameter 3 of %s %2d")
+    stripped = t.link("stripped", "-s", main=MAIN, call=CALL, blas=mkl)
     t.expect(NOT_INTERCEPTED, {"likely-static": []}, stripped)
     # A program's own wrapper around what it asks for is no BLAS.
     t.library("someblas", blas=BLAS)

@@ -104,8 +104,10 @@ Facts facts_of(const std::string& path) {
   facts.symbolic = file.binds_itself();
   facts.respelled.assign(respelled.begin(), respelled.end());
   facts.others.assign(others.begin(), others.end());
-  facts.speaks = intercepted.empty() && others.empty() && file.is_stripped() && file.contains("** On entry to ") &&
-                 file.contains("parameter number");
+  // The reference's, OpenBLAS's and BLIS's words, and MKL's.
+  facts.speaks = intercepted.empty() && others.empty() && file.is_stripped() &&
+                 ((file.contains("** On entry to ") && file.contains("parameter number")) ||
+                  file.contains("MKL ERROR: Parameter"));
   return facts;
 }
 

@@ -94,6 +94,7 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
 
 int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
            const std::string& json) {
+  if (!runs && !variables.empty()) throw CLI::ValidationError("--run", "is what these options need");
   const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command);
   if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
   if (json == "-")
