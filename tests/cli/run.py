@@ -160,6 +160,61 @@ def run_keeps_preload(t):
     assert re.fullmatch(r"/\S*/libblaslift\.so:" + re.escape(other) + ":bar\n", done.stdout), done.stdout
 
 
+def env(t):
+    """In the shells that are here, what follows the evaluated commands is intercepted, once and with the variables."""
+    tried = []
+    awkward = t.path("a b'c\\\\d$e`f!g\"h")
+    for shell, evaluate in {"sh": 'eval "$({})"', "bash": 'eval "$({})"', "dash": 'eval "$({})"', "ksh": 'eval "$({})"',
+                            "zsh": 'eval "$({})"', "fish": "{} | source", "csh": "eval `{}`", "tcsh": "eval `{}`"}.items():
+        if not shutil.which(shell):
+            continue
+        tried.append(shell)
+        report = awkward + shell
+        os.environ["WANTED"] = report
+        quoted = '"$WANTED"' if "csh" not in shell else "$WANTED:q"
+        ours = f"{t.blaslift} env --shell {shell}"
+        script = [evaluate.format(f"{ours} --backend host --force all --report {quoted}"), evaluate.format(ours),
+                  f"{t.program} exit 0", "printenv LD_PRELOAD", evaluate.format(f"{ours} --undo"), "printenv | grep -c -e BLASLIFT -e LD_PRELOAD"]
+        done = subprocess.run([shell, "-c", "\n".join(script)], capture_output=True, text=True, timeout=50)
+        preloaded, left = done.stdout.splitlines()
+        assert re.fullmatch(r"/[^:]*/libblaslift\.so", preloaded), done
+        equal((left, done.stderr), ("0", ""))
+        with open(report) as f:
+            equal(json.loads(f.read())["routines"]["dgemm"]["routed"], 1)
+    assert {"sh", "bash"} <= set(tried), tried
+
+
+def env_text(t):
+    """The commands for each family of shells, to the letter; the user's own preloads stay."""
+    library = t.run("env", "--shell", "sh", env={k: v for k, v in os.environ.items() if k != "LD_PRELOAD"}).stdout
+    library = re.fullmatch(r"export LD_PRELOAD='(/\S*/libblaslift\.so)';\n", library)[1]
+    assert os.path.exists(library), library
+    libm = "/usr/lib/x86_64-linux-gnu/libm.so.6"
+
+    def lines(*arguments, **variables):
+        done = t.run("env", *arguments, env=os.environ | variables)
+        equal((done.returncode, done.stderr), (0, ""))
+        return done.stdout.splitlines()
+
+    preload = f"LD_PRELOAD='{library}:{libm}';"
+    equal(lines("--shell", "zsh", LD_PRELOAD=libm), [f"export {preload}"])
+    equal(lines("--shell", "zsh", LD_PRELOAD=f"{libm}:{library}"), [f"export {preload}"])
+    equal(lines("--shell", "zsh", LD_PRELOAD=f"{libm} {library}"), [f"export {preload}"])
+    equal(lines("--memory", "2G", "--shell", "fish", LD_PRELOAD=libm), ["set -gx BLASLIFT_MEMORY '2G';", f"set -gx LD_PRELOAD '{library}:{libm}';"])
+    equal(lines("--memory", "2G", "--shell", "tcsh", LD_PRELOAD=libm), ["setenv BLASLIFT_MEMORY '2G';", f"setenv LD_PRELOAD '{library}:{libm}';"])
+    odd = "it's \\! $HOME\""
+    equal(lines("--report", odd, "--shell", "sh", LD_PRELOAD="")[0], "export BLASLIFT_REPORT='it'\\''s \\! $HOME\"';")
+    equal(lines("--report", odd, "--shell", "fish", LD_PRELOAD="")[0], "set -gx BLASLIFT_REPORT 'it\\'s \\\\! $HOME\"';")
+    equal(lines("--report", odd, "--shell", "csh", LD_PRELOAD="")[0], "setenv BLASLIFT_REPORT 'it'\\''s \\\\! $HOME\"';")
+    equal(lines("--undo", "--shell", "csh", LD_PRELOAD=f"{library}:{libm}", BLASLIFT_FORCE="all"), ["unsetenv BLASLIFT_FORCE;", f"setenv LD_PRELOAD '{libm}';"])
+    # Without --shell it is the user's login shell.
+    for own, command in {"/usr/bin/fish": "set -gx", "/bin/tcsh": "setenv", "/bin/zsh": "export", "": "export"}.items():
+        assert lines(SHELL=own)[-1].startswith(command + " LD_PRELOAD"), own
+    for wrong in (["--shell", "powershell"], ["--undo", "--memory", "2G"], ["--memory", "much"], ["program"]):
+        done = t.run("env", *wrong)
+        assert done.returncode not in (0, 125) and done.stderr and not done.stdout, done
+
+
 def measure(t):
     done = t.run("measure", t.program, "tree")
     equal((done.returncode, done.stdout), (0, ""))

@@ -13,7 +13,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <stdexcept>
+
+#include "tools/cli/shell.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -67,7 +71,13 @@ T* map_counters_file(const std::string& path) {
   return counters && counters->layout == T::this_layout ? counters : nullptr;
 }
 
+std::string text_of_file(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 void gather(const std::string& directory, Finished& finished) {
+  finished.bindings = text_of_file(directory + "/bindings");
   for (const auto& entry : fs::directory_iterator(directory)) {
     if (auto* counters = map_counters_file<Counters>(entry.path())) {
       Summary one;
@@ -99,8 +109,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables) {
   const CounterDirectory directory;
   const std::string path = library_directory() + "/" + library;
-  const char* preloaded = std::getenv("LD_PRELOAD");
-  const std::string preload = preloaded && *preloaded ? path + ":" + preloaded : path;
+  const std::string preload = preload_with(path, std::getenv("LD_PRELOAD"));
 
   const std::uint64_t start = now_ns();
   struct sigaction action {};

@@ -18,6 +18,7 @@ struct Finished {
   std::vector<Counters*> processes;    ///< of the tree, in order of their first call; those without a call are left out
   std::vector<OtherCounters*> others;  ///< of processes measured
   Summary summary;
+  std::string bindings;  ///< what libblaslift_doctor.so has written, if it was asked to
 };
 
 /// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment, passing

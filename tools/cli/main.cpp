@@ -5,13 +5,17 @@
 #include <fstream>
 #include <set>
 #include <span>
+#include <sstream>
 #include <string_view>
 
 #include "impl/options.hpp"
 #include "impl/profile.hpp"
+#include "tools/cli/describe.hpp"
+#include "tools/cli/doctor.hpp"
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
+#include "tools/cli/shell.hpp"
 #include "tools/cli/tune.hpp"
 #include "tools/cli/tune_symv.hpp"
 
@@ -58,6 +62,11 @@ void add_variables(CLI::App& app, std::map<std::string, std::string>& variables,
     app.add_option_function<std::string>(
            name, [&variables, variable](const std::string& value) { variables[variable] = value; },
            std::string(option.help) + " (" + option.values + "; default " + option.fallback + ")")
+        ->type_name(cli::value_name(option.values,
+                                    [&option](const std::string& value) {
+                                      Options scratch;
+                                      return option.parse(scratch, value.c_str());
+                                    }))
         ->check([&option](const std::string& value) {
           Options scratch;
           return option.parse(scratch, value.c_str()) ? std::string()
@@ -83,11 +92,49 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
   cli::end_like(finished.wait_status);
 }
 
+int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
+           const std::string& json) {
+  if (!runs && !variables.empty()) throw CLI::ValidationError("--run", "is what these options need");
+  const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command);
+  if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
+  if (json == "-")
+    std::printf("%s\n", cli::to_json(diagnosis).c_str());
+  else if (!json.empty() && !(std::ofstream(json) << cli::to_json(diagnosis) << '\n'))
+    throw std::runtime_error(json + " cannot be written");
+  return static_cast<int>(diagnosis.verdict);
+}
+
 int measure(const std::vector<std::string>& command, std::map<std::string, std::string> variables) {
   variables["BLASLIFT_MEASURE"] = "on";
   const cli::Finished finished = cli::launch("libblaslift_measure.so", command, variables);
   cli::print_measurement(finished);
   cli::end_like(finished.wait_status);
+}
+
+/// @param undo  removes what an earlier one has set
+void print_environment(std::string shell, std::map<std::string, std::string> variables, bool undo) {
+  if (shell.empty()) {
+    const char* own = std::getenv("SHELL");
+    shell = own ? own : "sh";
+  }
+  const std::string library = cli::library_directory() + "/libblaslift.so";
+  const char* preloaded = std::getenv("LD_PRELOAD");
+  if (undo) {
+    if (!variables.empty()) throw CLI::ValidationError("--undo", "sets no variables");
+    for (const OptionInfo& option : option_table())
+      if (std::getenv(option.variable)) variables[option.variable] = "";
+    variables["LD_PRELOAD"] = cli::preload_without(library, preloaded);
+  } else {
+    variables["LD_PRELOAD"] = cli::preload_with(library, preloaded);
+  }
+  std::fputs(cli::to_shell(cli::shell_named(shell), variables).c_str(), stdout);
+}
+
+void print_page(const std::string& path, CLI::App& app) {
+  std::ifstream file(path);
+  std::ostringstream page;
+  page << file.rdbuf();
+  std::fputs(cli::manual_page(page.str(), app).c_str(), stdout);
 }
 
 void add_tuning(CLI::App& app, cli::Tuning& tuning) {
@@ -114,7 +161,8 @@ void add_tuning(CLI::App& app, cli::Tuning& tuning) {
       });
   app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
       ->check(CLI::Range(1e-3, 3600.0));
-  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
+      ->type_name("FILE");
   app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
@@ -143,7 +191,8 @@ void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
   app.add_option("--seconds", tuning.seconds, "for all of it; the next run goes on where this one stops")
       ->check(CLI::Range(1e-3, 86400.0));
   app.add_flag("--quick", tuning.quick, "fewer blockings, and a fifth of the time");
-  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)");
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
+      ->type_name("FILE");
   app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
@@ -177,12 +226,29 @@ int main(int argc, char** argv) {
   bool quiet = false;
   std::string json;
   run_app->add_flag("-q,--quiet", quiet, "no summary");
-  run_app->add_option("--json", json, "write the summary of the whole process tree to this file, too");
+  run_app->add_option("--json", json, "write the summary of the whole process tree to this file, too")
+      ->type_name("FILE");
   add_variables(*run_app, variables);
 
   CLI::App* measure_app =
       add_launcher(app, "measure", "record what a program calls, on the CPU, and what share a GPU would do faster");
   add_variables(*measure_app, variables);
+
+  CLI::App* doctor_app = add_launcher(app, "doctor", "say why a program's calls are intercepted, or are not");
+  bool runs = false;
+  doctor_app->add_flag("--run", runs, "run the program, and report what it really called");
+  doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)")
+      ->type_name("FILE");
+  add_variables(*doctor_app, variables);
+
+  CLI::App* env_app = app.add_subcommand("env", "print shell commands that have every later command preloaded");
+  env_app->footer("eval \"$(blaslift env)\", or in fish: blaslift env | source");
+  std::string shell;
+  bool undo = false;
+  env_app->add_option("--shell", shell, "for which shell (default: the one in SHELL)")
+      ->check(CLI::IsMember({"sh", "bash", "zsh", "ksh", "dash", "fish", "csh", "tcsh"}));
+  env_app->add_flag("--undo", undo, "print commands that take it all back, instead");
+  add_variables(*env_app, variables);
 
   CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
   bool profile_only = false;
@@ -198,6 +264,15 @@ int main(int argc, char** argv) {
   add_symv_tuning(*symv_app, symv_tuning);
   add_variables(*symv_app, variables, of_devices);
 
+  CLI::App* completion_app = app.add_subcommand("completion", "print a shell's completion of this command");
+  std::string completed;
+  completion_app->add_option("shell", completed, "for which shell")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  CLI::App* manual_app = app.add_subcommand("manual", "fill the lists in a manual page")->group("");
+  std::string page;
+  manual_app->add_option("template", page, "the page")->required()->check(CLI::ExistingFile);
+
   // CLI11 would read what follows "--" as its own positionals.
   char** const end = std::find_if(argv, argv + argc, [](const char* word) { return std::string_view(word) == "--"; });
   const std::vector<std::string> command(end == argv + argc ? end : end + 1, argv + argc);
@@ -205,6 +280,10 @@ int main(int argc, char** argv) {
   try {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
+    if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, json);
+    if (*env_app) return print_environment(shell, variables, undo), 0;
+    if (*completion_app) return std::fputs(cli::completion_for(completed, app).c_str(), stdout), 0;
+    if (*manual_app) return print_page(page, app), 0;
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);

@@ -1,0 +1,304 @@
+"""Makes packages of a build, installs each into a fresh tree, and uses what is there: nothing of the build directory."""
+
+import argparse
+import glob
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+SKIPPED = 77
+
+ALTERNATIVES = ("libblas.so.3", "liblapack.so.3")
+
+NUMPY = """
+import numpy as np
+from numpy import linalg
+A = np.arange(40 * 50).reshape(40, 50) % 7 - 3.0
+B = np.arange(50 * 30).reshape(50, 30) % 5 - 2.0
+C = A @ B                                   # dgemm; small integers: exact in any order
+assert (C == (A.astype(int) @ B.astype(int))).all()
+S = A @ A.T + 50 * np.eye(40)               # dsyrk
+x = linalg.solve(S, A[:, 0])                # dgesv
+assert abs(S @ x - A[:, 0]).max() < 1e-10
+w, V = linalg.eigh(S)                       # dsyevd, with dsymv inside where its LAPACK asks for it
+assert abs(V @ np.diag(w) @ V.T - S).max() < 1e-9
+Q, R = linalg.qr(A)                         # dgeqrf
+assert abs(Q @ R - A).max() < 1e-11
+print("right")
+"""
+
+
+def skip(reason):
+    print("SKIPPED:", reason)
+    sys.exit(SKIPPED)
+
+
+def equal(actual, expected):
+    assert actual == expected, f"{actual!r}, expected {expected!r}"
+
+
+def call(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100, **options)
+    assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+class Context:
+    def __init__(self, source, build, program, scratch):
+        self.source, self.build, self.program, self.scratch = source, build, program, scratch
+        self.architecture = call("cc", "-print-multiarch").strip()
+
+    def path(self, *names):
+        return os.path.join(self.scratch, *names)
+
+    def debs(self):
+        """The packages: blaslift, blaslift-alternative."""
+        if not shutil.which("dpkg-deb") or not shutil.which("cpack"):
+            skip("no dpkg, or no cpack")
+        out = self.path("packages")
+        told = call(os.path.join(self.source, "tools/package-deb"), "--build", self.build, "--output", out).splitlines()
+        equal(sorted(told), sorted(glob.glob(out + "/*.deb")))
+        own, alternative = sorted(told, key=lambda path: "alternative" in path)
+        return own, alternative
+
+    def unpacked(self):
+        root = self.path("root")
+        for deb in self.debs():
+            call("dpkg-deb", "-x", deb, root)
+        return root
+
+    def has_cuda(self):
+        return os.path.exists(os.path.join(self.build, "lib/libblaslift_cuda.so"))
+
+
+def fields_of(deb):
+    text = call("dpkg-deb", "-f", deb)
+    return dict(re.findall(r"^(\S+): (.*)$", text, re.M))
+
+
+def symbols_of(library):
+    lines = call("nm", "-D", "--defined-only", library).splitlines()
+    return {line.split()[2].split("@")[0] for line in lines if line.split()[1] in "TWi"}
+
+
+def newest_glibc(*files):
+    versions = re.findall(r"GLIBC_(2\.\d+)", call("objdump", "-p", *files))
+    return max(versions, key=lambda version: int(version[2:]))
+
+
+def routed(output, routine="dgemm"):
+    return json.loads(output)["routines"][routine]["routed"]
+
+
+def check_files(t, root, libraries, share):
+    """The command and its manual are there, the libraries without what debuggers need, the GPU's module if it was built."""
+    names = ["libblaslift.so", "libblaslift_doctor.so", "libblaslift_host.so", "libblaslift_measure.so"]
+    equal(sorted(os.path.basename(f) for f in glob.glob(libraries + "/libblaslift*")), sorted(names + ["libblaslift_cuda.so"] * t.has_cuda()))
+    for file in [*glob.glob(libraries + "/libblaslift*"), root + "/bin/blaslift"]:
+        sections = call("objdump", "-h", file)
+        assert ".text" in sections and ".debug_info" not in sections, file
+    for file in ("man/man1/blaslift.1", "man/man7/libblaslift.7", "bash-completion/completions/blaslift", "zsh/*/_blaslift",
+                 "fish/vendor_completions.d/blaslift.fish"):
+        (found,) = glob.glob(os.path.join(share, file))
+        assert os.path.getsize(found) > 1000, found
+
+
+def check_use(t, blaslift, libraries):
+    """The command runs a program through the library of the same tree."""
+    environment = os.environ | {"TMPDIR": t.scratch}
+    done = subprocess.run([blaslift, "run", "--backend", "host", "--force", "all", "--json", t.path("run.json"), t.program, "exit", "5"],
+                          capture_output=True, text=True, timeout=50, env=environment)
+    equal((done.returncode, "dgemm   1 call; 1 on the host backend" in done.stderr), (5, True))
+    with open(t.path("run.json")) as f:
+        equal(routed(f.read()), 1)
+    preload = call(blaslift, "env", "--shell", "sh", env=environment)
+    equal(preload, f"export LD_PRELOAD='{os.path.realpath(libraries)}/libblaslift.so';\n")
+    equal(call(blaslift, "doctor", "--run", t.program, "exit", "0", env=environment).splitlines()[0], f"{t.program}: intercepted")
+    assert "dtrsm" in subprocess.run([blaslift, "measure", t.program, "others"], capture_output=True, text=True, env=environment).stderr
+
+
+def deb(t):
+    """Architecture, dependencies from what the files need, and every file in its place; used from where it is unpacked."""
+    own, alternative = t.debs()
+    root = t.unpacked()
+    libraries = os.path.join(root, "usr/lib", t.architecture)
+    fields, others = fields_of(own), fields_of(alternative)
+    architecture = call("dpkg", "--print-architecture").strip()
+    equal((fields["Package"], fields["Architecture"], others["Package"], others["Architecture"]),
+          ("blaslift", architecture, "blaslift-alternative", architecture))
+    check_files(t, root + "/usr", libraries, root + "/usr/share")
+    files = [root + "/usr/bin/blaslift", *glob.glob(libraries + "/libblaslift*.so")]
+    equal(fields["Depends"], f"libc6 (>= {newest_glibc(*files)})")
+    equal("libcublas-" in fields.get("Recommends", ""), t.has_cuda())
+    assert f"blaslift (= {fields['Version']})" in others["Depends"] and "libopenblas0" in others["Depends"], others
+    equal(others["Provides"], ", ".join(ALTERNATIVES))
+    check_use(t, root + "/usr/bin/blaslift", libraries)
+
+
+def dpkg(t):
+    """Installed by dpkg into a tree of its own: offered, not chosen, chosen when asked for, and gone when removed."""
+    own, alternative = t.debs()
+    command = [] if os.geteuid() == 0 else ["fakeroot"]
+    if command and not shutil.which(command[0]):
+        skip("dpkg installs as root, and there is no fakeroot")
+    root = t.path("root")
+    for folder in ("var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/alternatives", "var/log", "etc/alternatives", "usr/lib/" + t.architecture):
+        os.makedirs(os.path.join(root, folder))
+    for file in ("status", "available"):
+        open(os.path.join(root, "var/lib/dpkg", file), "w").close()
+    alternatives = ["update-alternatives", "--root", root, "--log", "/dev/null"]
+    environment = os.environ | {"PATH": os.environ["PATH"] + ":/usr/sbin:/sbin", "DEBIAN_FRONTEND": "noninteractive"}
+
+    def link(name):
+        """What is chosen, as in the tree."""
+        path = os.path.join(root, "usr/lib", t.architecture, name)
+        return os.readlink(os.path.join(root, os.readlink(path).lstrip("/"))) if os.path.islink(path) else None
+
+    # The reference's, at its priority, which is the lowest of Debian's.
+    for name in ALTERNATIVES:
+        other = f"/usr/lib/{t.architecture}/reference/{name}"
+        os.makedirs(os.path.dirname(root + other), exist_ok=True)
+        open(root + other, "w").close()
+        call(*alternatives, "--install", f"/usr/lib/{t.architecture}/{name}", f"{name}-{t.architecture}", other, "10")
+    forces = ["--force-script-chrootless", "--force-depends", "--force-not-root", "--log=/dev/null"]
+    dpkg_here = [*command, "dpkg", f"--root={root}", *forces]
+    call(*dpkg_here, "-i", own, alternative, env=environment)
+    status = call("dpkg-query", f"--admindir={root}/var/lib/dpkg", "-W", "-f", "${Package} ${db:Status-Status}\n").splitlines()
+    equal(sorted(status), ["blaslift installed", "blaslift-alternative installed"])
+    for name in ALTERNATIVES:
+        equal(link(name), f"/usr/lib/{t.architecture}/reference/{name}")
+        ours = f"/usr/lib/{t.architecture}/blaslift/{name}"
+        assert os.path.exists(root + ours), ours
+        call(*alternatives, "--set", f"{name}-{t.architecture}", ours)
+        equal(link(name), ours)
+    call(*dpkg_here, "-r", "blaslift-alternative", env=environment)
+    for name in ALTERNATIVES:
+        equal(link(name), f"/usr/lib/{t.architecture}/reference/{name}")
+    assert os.path.exists(root + "/usr/bin/blaslift")
+    call(*dpkg_here, "-r", "blaslift", env=environment)
+    equal(glob.glob(root + "/usr/**/*blaslift*", recursive=True), [])
+
+
+def alternative(t):
+    """As the system's libblas.so.3 and liblapack.so.3: intercepted without a preload, once, and all else of BLAS and LAPACK there."""
+    underneath = f"/usr/lib/{t.architecture}/libopenblas.so.0"
+    if not os.path.exists(underneath):
+        skip("no " + underneath)
+    root = t.unpacked()
+    libraries = os.path.join(root, "usr/lib", t.architecture)
+
+    def chosen(*names):
+        """An environment in which these names are blaslift's, as update-alternatives would have it: by links."""
+        folder = tempfile.mkdtemp(dir=t.scratch)
+        for name in names:
+            os.symlink(os.path.join(libraries, "blaslift", name), os.path.join(folder, name))
+        settings = {"LD_LIBRARY_PATH": f"{folder}:{libraries}", "LD_BIND_NOW": "1", "TMPDIR": t.scratch, "BLASLIFT_BACKEND": "host",
+                    "BLASLIFT_FORCE": "all", "BLASLIFT_REPORT": os.path.join(folder, "report")}
+        return os.environ | settings
+
+    def report(environment):
+        with open(environment["BLASLIFT_REPORT"]) as f:
+            (line,) = f.read().splitlines()
+        return line
+
+    both = chosen(*ALTERNATIVES)
+    call(t.program, "exit", "0", env=both)
+    told = json.loads(report(both))
+    equal((told["routines"]["dgemm"]["calls"], told["routines"]["dgemm"]["routed"]), (1, 1))
+    assert os.path.realpath(told["library"]) == os.path.realpath(underneath), told
+    # Its xerbla_ is the program's, and what is not intercepted is OpenBLAS's.
+    call(t.program, "others", env=chosen(*ALTERNATIVES))
+    call(t.program, "others", env=chosen("libblas.so.3"))
+
+    # Everything that programs linked with Debian's OpenBLAS find under these names.
+    count = 0
+    for name in ALTERNATIVES:
+        wanted = symbols_of(f"/usr/lib/{t.architecture}/openblas-pthread/{name}") - {"_init", "_fini"}
+        script = f"import ctypes, sys\nlibrary = ctypes.CDLL('{name}')\nprint([s for s in sys.stdin.read().split() if not hasattr(library, s)])"
+        equal(call(sys.executable, "-c", script, input=" ".join(wanted), env=both), "[]\n")
+        count += len(wanted)
+    assert count > 2000, count
+
+    # NumPy opens libblas.so.3 for itself.
+    if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True).returncode == 0:
+        python = chosen(*ALTERNATIVES)
+        equal(call(sys.executable, "-c", NUMPY, env=python), "right\n")
+        told = json.loads(report(python))
+        equal(os.path.realpath(told["library"]), os.path.realpath(underneath))
+        assert told["routines"]["dgemm"]["routed"] >= 1 and told["routines"]["dgeqrf"]["calls"] >= 1, told
+
+    # Preloaded as well: still one blaslift, and one call.
+    blaslift = root + "/usr/bin/blaslift"
+    twice = chosen(*ALTERNATIVES)
+    call(blaslift, "run", "-q", "--json", t.path("twice.json"), t.program, "exit", "0", env=twice)
+    with open(t.path("twice.json")) as f:
+        dgemm = json.load(f)["routines"]["dgemm"]
+    equal((dgemm["calls"], dgemm["routed"]), (1, 1))
+    measured = subprocess.run([blaslift, "measure", t.program, "others"], capture_output=True, text=True, env=chosen(*ALTERNATIVES), timeout=50)
+    equal(measured.returncode, 0)
+    assert re.search(r"^  dtrsm +1 ", measured.stderr, re.M), measured.stderr
+    equal(call(blaslift, "doctor", t.program, env=both).splitlines()[0], f"{t.program}: intercepted")
+    info = call(blaslift, "info", env=both)
+    for name in ALTERNATIVES:
+        found = re.search(rf"^  {re.escape(name)}: (\S+), 32-bit", info, re.M)
+        assert found and os.path.realpath(found[1]) == os.path.realpath(underneath), info
+
+
+def wheel(t):
+    """A tag that says what the files need; installed by pip without an index, used, and removed without a rest."""
+    out = t.path("wheels")
+    path = call(os.path.join(t.source, "tools/package-wheel"), "--build", t.build, "--output", out).strip()
+    equal(glob.glob(out + "/*"), [path])
+    again = call(os.path.join(t.source, "tools/package-wheel"), "--build", t.build, "--output", t.path("again")).strip()
+    with open(path, "rb") as one, open(again, "rb") as other:
+        assert one.read() == other.read(), "the same build makes another wheel"
+    venv = t.path("venv")
+    made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True)
+    if made.returncode != 0:
+        skip("no venv: " + made.stdout)
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PIP"))}
+    pip = [venv + "/bin/python", "-m", "pip", "--disable-pip-version-check"]
+    before = sorted(glob.glob(venv + "/**/*", recursive=True))
+    call(*pip, "install", "--no-index", path, env=environment)
+    call(*pip, "check", env=environment)
+    (package,) = glob.glob(venv + "/lib/python3*/site-packages/blaslift")
+    check_files(t, package, package + "/lib", venv + "/share")
+    glibc = re.search(r"manylinux_2_(\d+)_x86_64\.whl$", path)[1]
+    equal(newest_glibc(package + "/bin/blaslift", *glob.glob(package + "/lib/*.so")), "2." + glibc)
+    check_use(t, venv + "/bin/blaslift", package + "/lib")
+    version = call(venv + "/bin/blaslift", "--version")
+    equal(call(venv + "/bin/python", "-m", "blaslift", "--version"), version)
+    own = "import blaslift, sys; sys.stdout.write(blaslift.__version__ + '\\n' + blaslift.library())"
+    equal(call(venv + "/bin/python", "-c", own), version + os.path.realpath(package) + "/lib/libblaslift.so")
+    if t.has_cuda():
+        needs = call("objdump", "-p", package + "/lib/libblaslift_cuda.so")
+        major = re.search(r"libcublas\.so\.(\d+)", needs)[1]
+        assert f"$ORIGIN/../../nvidia/cu{major}/lib" in needs, needs  # where NVIDIA's wheel puts it
+        with open(glob.glob(venv + "/lib/python3*/site-packages/blaslift-*.dist-info/METADATA")[0]) as f:
+            assert f'Requires-Dist: nvidia-cublas>={major},<{int(major) + 1}; extra == "cuda"\n' in f.read()
+    call(*pip, "uninstall", "-y", "blaslift", env=environment)
+    left = [f for f in glob.glob(venv + "/**/*", recursive=True) if f not in before and not os.path.isdir(f) and "__pycache__" not in f]
+    equal(left, [])
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--source", required=True)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--program", required=True)
+    parser.add_argument("case")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        for name in list(os.environ):
+            if name.startswith(("BLASLIFT", "LD_")):
+                del os.environ[name]
+        globals()[arguments.case](Context(arguments.source, arguments.build, arguments.program, scratch))
+    print(arguments.case, "ok")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
