@@ -68,9 +68,10 @@ struct CheckCounters {
   std::atomic<std::uint64_t> unchecked[unchecked_count];
 };
 
-/// A checked call that is worth naming.
+/// A checked call that is worth naming, with those like it: of the same arguments but for addresses, from one place.
 struct NotedCall {
   std::atomic<std::uint32_t> complete;  ///< not while it is being written
+  std::atomic<std::uint64_t> calls;     ///< like it, since it was noted
   Routine routine;
   std::uint8_t findings;  ///< bits
   double ratio, limit;

@@ -102,6 +102,7 @@ std::string verified_text(const Summary& s) {
     text += call.routine + " " + call.arguments + format(": ratio %.3g of at most %.3g", call.ratio, call.limit);
     for (const std::string& finding : texts_of(call.findings)) text += ", " + finding;
     if (!call.caller.empty()) text += ", called from " + call.caller;
+    if (call.calls > 1) text += format(", with %llu others like it", static_cast<unsigned long long>(call.calls - 1));
     if (!call.dump.empty()) text += ", kept in " + call.dump;
     text += '\n';
   }
@@ -114,8 +115,9 @@ std::string verified_json(const Summary& s) {
   for (const Summary::Noted& call : s.worst)
     calls += std::string(calls.empty() ? "" : ", ") + "{\"routine\": " + quoted(call.routine) +
              ", \"arguments\": " + quoted(call.arguments) + ", \"caller\": " + quoted(call.caller) +
-             ", \"ratio\": " + finite(call.ratio) + ", \"limit\": " + finite(call.limit) + ", \"found\": [" +
-             all_quoted(texts_of(call.findings)) + "], \"dump\": " + quoted(call.dump) + "}";
+             ", \"calls\": " + std::to_string(call.calls) + ", \"ratio\": " + finite(call.ratio) +
+             ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(texts_of(call.findings)) +
+             "], \"dump\": " + quoted(call.dump) + "}";
   return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
 }
 
@@ -188,7 +190,7 @@ void Summary::add(const Counters& c) {
   for (const NotedCall& call : c.worst)
     if (call.complete.load(std::memory_order_acquire))
       worst.push_back({name_of(call.routine), call.arguments, call.caller, call.dump, call.findings, call.ratio,
-                       call.limit, call.rank()});
+                       call.limit, call.rank(), get(call.calls)});
   std::stable_sort(worst.begin(), worst.end(), [](const Noted& a, const Noted& b) { return a.rank > b.rank; });
   if (worst.size() > most_noted_calls) worst.resize(most_noted_calls);
   add_once(problems, c.verify_problem.get());

@@ -33,6 +33,7 @@ struct Summary {
     std::string routine, arguments, caller, dump;
     unsigned findings = 0;
     double ratio = 0, limit = 0, rank = 0;
+    std::uint64_t calls = 1;  ///< like it
   };
   std::vector<Noted> worst;           ///< calls, the worst first
   std::vector<std::string> problems;  ///< of verification, each once
@@ -50,8 +51,8 @@ std::string to_text(const Summary& summary);
 /// One object on one line: {"pid", "command", "backend", "device", "detail", "residency", "warning", "library",
 /// "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out",
 /// "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong", "found":
-/// {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "ratio", "limit",
-/// "found": [finding], "dump"}], "problems": [text]}; what verification says only where it was on.
+/// {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio",
+/// "limit", "found": [finding], "dump"}], "problems": [text]}; what verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.

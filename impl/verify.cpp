@@ -86,6 +86,20 @@ std::string words_of(unsigned findings) {
   return words;
 }
 
+/// Of counters, which a forked child has new ones of.  Nothing that may wait or end is done with it.
+class Locked {
+ public:
+  explicit Locked(std::atomic<std::uint32_t>& taken) : taken_(taken) {
+    while (taken_.exchange(1, std::memory_order_acquire)) sched_yield();
+  }
+  ~Locked() { taken_.store(0, std::memory_order_release); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& taken_;
+};
+
 bool is_read_only(const CheckedOperand& x) { return x.reads && !x.writes; }
 
 }  // namespace
@@ -235,18 +249,19 @@ void Check::compare() {
   unsigned findings = inputs_kept() ? 0 : bit(Finding::input_changed);
 
   // What the CPU has finished was put together by chance.
-  bool repeated = false;
-  if (!(ending_.computed && ending_.reason == Reason::failed)) {
-    PrivateCopy again, once_more;
-    std::uint64_t way = 0, other_way = 0;
-    if (repeat(again, findings, way)) {
-      bool same = true;
-      if (way == ending_.way)
-        repeated = true, same = again.same(result, real);
-      else if (repeat(once_more, findings, other_way) && other_way == way)  // with copies that had been kept, say
-        repeated = true, same = again.same(once_more.at(), real);
-      if (!same) findings |= bit(Finding::unrepeatable);
+  PrivateCopy again, once_more;
+  std::uint64_t way = 0, other_way = 0;
+  bool repeated = false, same = true;
+  if (!(ending_.computed && ending_.reason == Reason::failed) && repeat(again, findings, way)) {
+    if (way == ending_.way) {
+      repeated = true;
+      same = again.same(result, real);
+    } else if (repeat(once_more, findings, other_way) &&
+               other_way == way) {  // the program's used copies that were kept
+      repeated = true;
+      same = again.same(once_more.at(), real);
     }
+    if (!same) findings |= bit(Finding::unrepeatable);
   }
 
   PrivateCopy reference;
@@ -265,48 +280,55 @@ void Check::compare() {
   if (findings) add_one(c.wrong);
   for (int i = 0; i < finding_count; ++i)
     if (findings >> i & 1) add_one(c.found[i]);
-  note(findings, judgement, reference.at());
+  note(findings, judgement, same ? nullptr : again.at(), reference.at());
 }
 
-void Check::note(unsigned findings, const Judgement& judgement, const void* reference) {
+void Check::note(unsigned findings, const Judgement& judgement, const void* again, const void* reference) {
   NotedCall call{};
   call.routine = info(site_.symbol).routine;
   call.findings = static_cast<std::uint8_t>(findings);
   call.ratio = judgement.ratio;
   call.limit = judgement.limit;
-  Counters& c = counters();
-  const auto least = [&c] {
-    return std::min_element(c.worst, c.worst + most_noted_calls,
-                            [](const NotedCall& x, const NotedCall& y) { return x.rank() < y.rank(); });
-  };
   const std::string caller = place_of(site_.caller.load(std::memory_order_relaxed));
   copy_text(call.arguments, call_->arguments);
   copy_text(call.caller, caller);
-  if (findings) copy_text(call.dump, keep(findings, judgement, caller, reference));
 
-  std::uint32_t free = 0;
-  while (!c.noting.compare_exchange_weak(free, 1, std::memory_order_acquire)) {
-    free = 0;
-    sched_yield();
+  Counters& c = counters();
+  const auto is_like = [&call](const NotedCall& x) {
+    return x.complete.load(std::memory_order_relaxed) && x.routine == call.routine &&
+           !std::strcmp(x.arguments, call.arguments) && !std::strcmp(x.caller, call.caller);
+  };
+  const auto less = [](const NotedCall& x, const NotedCall& y) { return x.rank() < y.rank(); };
+  NotedCall* const end = c.worst + most_noted_calls;
+  bool kept = false;
+  if (findings) {  // one of its like is enough
+    const Locked locked(c.noting);
+    kept = std::any_of(c.worst, end, [&](const NotedCall& x) { return is_like(x) && x.dump[0]; });
   }
-  NotedCall& place = *least();
-  const bool empty = place.complete.load(std::memory_order_relaxed) == 0;
-  if (empty || call.rank() > place.rank()) {
-    place.complete.store(0, std::memory_order_release);
-    place.routine = call.routine;
-    place.findings = call.findings;
-    place.ratio = call.ratio;
-    place.limit = call.limit;
-    std::memcpy(place.arguments, call.arguments, sizeof place.arguments);
-    std::memcpy(place.caller, call.caller, sizeof place.caller);
-    std::memcpy(place.dump, call.dump, sizeof place.dump);
-    place.complete.store(1, std::memory_order_release);
+  if (findings && !kept) copy_text(call.dump, keep(findings, judgement, caller, again, reference));
+
+  const Locked locked(c.noting);
+  NotedCall* place = std::find_if(c.worst, end, is_like);
+  const bool like = place != end;
+  if (!like) place = std::min_element(c.worst, end, less);
+  const bool worse = !place->complete.load(std::memory_order_relaxed) || less(*place, call);
+  if (worse) {
+    place->complete.store(0, std::memory_order_release);
+    place->routine = call.routine;
+    place->findings = call.findings;
+    place->ratio = call.ratio;
+    place->limit = call.limit;
+    std::memcpy(place->arguments, call.arguments, sizeof place->arguments);
+    std::memcpy(place->caller, call.caller, sizeof place->caller);
+    if (!like || call.dump[0]) std::memcpy(place->dump, call.dump, sizeof place->dump);
+    if (!like) place->calls.store(0, std::memory_order_relaxed);
+    place->complete.store(1, std::memory_order_release);
   }
-  c.noting.store(0, std::memory_order_release);
+  if (like || worse) add_one(place->calls);
 }
 
 /// The file it is kept in, or nothing.
-std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller,
+std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* again,
                         const void* reference) {
   const std::string& directory = runtime_.options.verify_dump;
   const int number = directory.empty() ? -1 : runtime_.verifier.next_dump();
@@ -331,6 +353,7 @@ std::string Check::keep(unsigned findings, const Judgement& judgement, const std
   for (std::size_t i = 0; i < call_->operands.size(); ++i)
     if (call_->operands[i].reads) add(call_->operands[i].name, call_->operands[i].stored, at_[i]);
   add("result", output().stored, output().stored.at);
+  if (again) add("again", output().stored, again);
   add("reference", output().stored, reference);
   const std::string path =
       directory + "/" + routine + "-" + std::to_string(getpid()) + "-" + std::to_string(number) + ".call";

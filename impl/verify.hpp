@@ -104,8 +104,9 @@ class Check {
   void compare();
   bool repeat(PrivateCopy& to, unsigned& findings, std::uint64_t& way);
   void leave(Unchecked why);
-  void note(unsigned findings, const Judgement& judgement, const void* reference);
-  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* reference);
+  void note(unsigned findings, const Judgement& judgement, const void* again, const void* reference);
+  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* again,
+                   const void* reference);
   const CheckedOperand& output() const { return call_->operands[output_]; }
   /// The operands' private addresses, with the output elsewhere.
   std::vector<void*> with_output(const PrivateCopy& to) const;

@@ -2,6 +2,7 @@
 //
 //   program every                  calls of every kind, precision and interface
 //   program products N COUNT       dgemm_ of N x N, alpha = 1, beta = 0, ldc = N + 3, from product()
+//   program sizes N COUNT          products of N x N, (N + 1) x (N + 1) ...
 //   program vectors N COUNT        the same with dsymv_, from vector_product()
 //   program threads                products and vectors, from four threads
 //   program fork                   a product, and one in a child
@@ -27,7 +28,7 @@
 #define GEMM(name, T)                                                                                       \
   extern "C" void name##_(const char*, const char*, const int*, const int*, const int*, const T*, const T*, \
                           const int*, const T*, const int*, const T*, T*, const int*, std::size_t, std::size_t);
-#define SYMV(name, T)                                                                                                \
+#define SYMV(name, T)                                                                                                  \
   extern "C" void name##_(const char*, const int*, const T*, const T*, const int*, const T*, const int*, const T*, T*, \
                           const int*, std::size_t);
 #define HEMV(name, T) SYMV(name, T)
@@ -36,8 +37,10 @@
 extern "C" {
 void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
-void cblas_cgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
-void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
+void cblas_cgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*,
+                 int);
+void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*,
+                 int);
 void cblas_ssymv(int, int, int, float, const float*, int, const float*, int, float, float*, int);
 void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
 void cblas_chemv(int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
@@ -59,12 +62,12 @@ struct Names;
 template <class T>
 concept Real = std::is_floating_point_v<T>;
 
-#define NAMES(T, gemm, vector)                       \
-  template <>                                        \
-  struct Names<T> {                                  \
-    static constexpr auto fortran_gemm = gemm##_;    \
-    static constexpr auto fortran_symv = vector##_;  \
-    static constexpr auto cblas_gemm = cblas_##gemm; \
+#define NAMES(T, gemm, vector)                         \
+  template <>                                          \
+  struct Names<T> {                                    \
+    static constexpr auto fortran_gemm = gemm##_;      \
+    static constexpr auto fortran_symv = vector##_;    \
+    static constexpr auto cblas_gemm = cblas_##gemm;   \
     static constexpr auto cblas_symv = cblas_##vector; \
   };
 NAMES(float, sgemm, ssymv)
@@ -123,8 +126,8 @@ void gemm(Via via, char opa, char opb, int m, int n, int k, T alpha, T beta, int
   if (via == Via::fortran)
     Names<T>::fortran_gemm(&opa, &opb, &m, &n, &k, &alpha, A.data(), &lda, B.data(), &ldb, &beta, c, &ldc, 1, 1);
   else
-    Names<T>::cblas_gemm(row_major ? 101 : 102, code(opa), code(opb), m, n, k, scalar(alpha), A.data(), lda, B.data(), ldb,
-                         scalar(beta), c, ldc);
+    Names<T>::cblas_gemm(row_major ? 101 : 102, code(opa), code(opb), m, n, k, scalar(alpha), A.data(), lda, B.data(),
+                         ldb, scalar(beta), c, ldc);
   if (special != Special::nan && special != Special::infinity) add_bits(C);
 }
 
@@ -178,14 +181,14 @@ void every() {
 
 /// Known by their names to who asks where a call came from.
 extern "C" __attribute__((visibility("default"), noinline)) void product(int n, double* C, const double* A,
-                                                                        const double* B) {
+                                                                         const double* B) {
   const double one = 1, zero = 0;
   const int ldc = n + 3;
   dgemm_("N", "N", &n, &n, &n, &one, A, &n, B, &n, &zero, C, &ldc, 1, 1);
   asm volatile("");  // a call, not a jump
 }
 extern "C" __attribute__((visibility("default"), noinline)) void vector_product(int n, double* y, const double* A,
-                                                                               const double* x) {
+                                                                                const double* x) {
   const double one = 1, zero = 0;
   const int step = 1;
   dsymv_("L", &n, &one, A, &n, x, &step, &zero, y, &step, 1);
@@ -238,6 +241,8 @@ int main(int argc, char** argv) {
     std::printf("%016llx\n", static_cast<unsigned long long>(sum_of_bits));
   } else if (how == "products") {
     products(n, count);
+  } else if (how == "sizes") {
+    for (int i = 0; i < count; ++i) products(n + i, 1);
   } else if (how == "vectors") {
     vectors(n, count);
   } else if (how == "threads") {

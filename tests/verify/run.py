@@ -6,6 +6,7 @@ Mistakes are planted in the stand-in for the host backend (kernels/fault), which
 import argparse
 import json
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -209,7 +210,8 @@ def threads(t):
     t.stand_in()
     done, summary = t.verify(*HOST, "--", t.program, "threads", mistake="block")
     equal((done.returncode, verified(summary, "dgemm")["wrong"], verified(summary, "dsymv")["wrong"]), (WRONG, 80, 0))
-    equal(len(summary["worst"]), 8)
+    named = {(call["routine"], call["arguments"].split()[2]): call["calls"] for call in summary["worst"] if call["found"]}
+    equal(named, {("dgemm", f"m={n}"): 20 for n in range(40, 44)})
 
 
 def fork(t):
@@ -245,10 +247,10 @@ def status(t):
         all_good(done, summary, number)
     done, _ = t.verify(*HOST, "--at-least", "2", "--", t.program, "status", "0")
     equal(done.returncode, WRONG)
-    assert "1 calls were checked" in done.stderr, done.stderr
+    assert "only one call was checked" in done.stderr, done.stderr
     done, _ = t.verify("--", t.program, "status", "5")  # too small for a device
     equal(done.returncode, 5)
-    assert "0 calls were checked" in done.stderr, done.stderr
+    assert "no call was checked" in done.stderr, done.stderr
     t.stand_in()
     done, _ = t.verify(*HOST, "--", t.program, "status", "7", mistake="block")
     equal(done.returncode, WRONG)
@@ -263,7 +265,7 @@ def environment(t):
     variables = {"LD_PRELOAD": t.path("lib/libblaslift.so"), "BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all",
                  "BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_DUMP": t.scratch, "BLASLIFT_REPORT": report,
                  "INJECTED_MISTAKE": "block"}
-    done = subprocess.run([t.program, "products", "40", "20"], env=os.environ | variables, capture_output=True, text=True)
+    done = subprocess.run([t.program, "sizes", "40", "20"], env=os.environ | variables, capture_output=True, text=True)
     equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
     with open(report) as f:
         summary = json.loads(f.read())
@@ -271,6 +273,8 @@ def environment(t):
     kept = sorted(name for name in os.listdir(t.scratch) if name.endswith(".call"))
     equal(len(kept), 8)
     assert not any(name.endswith(".partial") for name in os.listdir(t.scratch)), os.listdir(t.scratch)
+    with open(t.path(kept[0]), errors="replace") as f:
+        assert f.read(60).startswith("blaslift-call 1\nroutine dgemm\nsymbol dgemm_\n")
     assert {call["dump"] for call in summary["worst"]} <= {t.path(name) for name in kept} | {""}, summary["worst"]
     off = subprocess.run([t.program, "products", "40", "1"], env=os.environ | variables | {"BLASLIFT_VERIFY": "off"})
     equal(off.returncode, 0)
@@ -425,7 +429,7 @@ def numpy(t):
     all_good(done, summary)
     assert all(call["caller"] for call in summary["worst"]), summary["worst"]
     if os.path.exists(OPENBLAS):
-        done, summary = t.verify("--subject", OPENBLAS, "--oracle", REFERENCE, "--at-least", "12", "--", python, "-c", code)
+        done, summary = t.verify("--subject", OPENBLAS, "--oracle", REFERENCE, "--at-least", "6", "--", python, "-c", code)
         all_good(done, summary)
 
 
@@ -437,7 +441,7 @@ def options(t):
     shown = t.run("verify", "--help").stdout
     for word in ("--subject", "--oracle", "--sample", "--dump", "--wrong-status", "--at-least"):
         assert word in shown, shown
-    assert " call " not in t.run("--help").stdout
+    assert not re.search(r"^ +call\b", t.run("--help").stdout, re.M)
 
 
 def main():

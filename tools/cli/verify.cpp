@@ -92,7 +92,10 @@ void verify(const Verification& how, const std::vector<std::string>& command,
     }
   const auto checked = finished.summary.checked();
   if (checked < how.at_least || (checked == 0 && !how.quiet))
-    std::fprintf(stderr, "blaslift: %llu calls were checked\n", static_cast<unsigned long long>(checked));
+    std::fprintf(stderr, "blaslift: %s checked\n",
+                 checked == 0   ? "no call was"
+                 : checked == 1 ? "only one call was"
+                                : ("only " + std::to_string(checked) + " calls were").c_str());
   if (checked < how.at_least) good = false;
   if (!good) std::_Exit(how.wrong_status);
   end_like(finished.wait_status);
