@@ -139,6 +139,7 @@ int Verifier::next_dump() {
 
 void Check::leave(Unchecked why) {
   call_.reset();
+  before_.reset();
   add_one(counters_of(site_).unchecked[static_cast<int>(why)]);
 }
 
@@ -248,11 +249,35 @@ void Check::compare() {
   const std::size_t real = output().stored.element / (is_complex(precision_) ? 2 : 1);
   unsigned findings = inputs_kept() ? 0 : bit(Finding::input_changed);
 
-  // What the CPU has finished was put together by chance.
+  // From operands that only the reference has seen.
+  PrivateCopy reference;
+  if (!reference.make(output().stored, output().reads ? at_[output_] : nullptr)) throw std::bad_alloc();
+  const std::vector<void*> at = with_output(reference);
+  if (reference_ == &site_)
+    call_->underneath(at.data());
+  else if (!call_->by(*reference_, at.data()))
+    return leave(Unchecked::oracle);
+  const Judgement judgement = call_->judge(*reference_, at_.data(), result, reference.at(), ending_);
+  if (!(judgement.ratio <= judgement.limit)) findings |= bit(Finding::over);
+
+  // A call that spoils its operands spoils the copies, too; to be kept they have to be as they were.
+  std::unique_ptr<PrivateCopy[]> as_they_were;
+  recorded_ = at_;
+  if (findings & bit(Finding::input_changed)) {
+    as_they_were = std::make_unique<PrivateCopy[]>(at_.size());
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if (!call_->operands[i].reads) continue;
+      if (!as_they_were[i].make(call_->operands[i].stored, at_[i])) throw std::bad_alloc();
+      recorded_[i] = as_they_were[i].at();
+    }
+  }
+
   PrivateCopy again, once_more;
   std::uint64_t way = 0, other_way = 0;
   bool repeated = false, same = true;
-  if (!(ending_.computed && ending_.reason == Reason::failed) && repeat(again, findings, way)) {
+  // What the CPU has finished was put together by chance.
+  const bool repeatable = !(ending_.computed && ending_.reason == Reason::failed) && !too_late(runtime_);
+  if (repeatable && repeat(again, findings, way)) {
     if (way == ending_.way) {
       repeated = true;
       same = again.same(result, real);
@@ -263,16 +288,6 @@ void Check::compare() {
     }
     if (!same) findings |= bit(Finding::unrepeatable);
   }
-
-  PrivateCopy reference;
-  if (!reference.make(output().stored, output().reads ? at_[output_] : nullptr)) throw std::bad_alloc();
-  const std::vector<void*> at = with_output(reference);
-  if (reference_ == &site_)
-    call_->underneath(at.data());
-  else if (!call_->by(*reference_, at.data()))
-    return leave(Unchecked::oracle);
-  const Judgement judgement = call_->judge(*reference_, at_.data(), result, reference.at(), ending_);
-  if (!(judgement.ratio <= judgement.limit)) findings |= bit(Finding::over);
 
   CheckCounters& c = counters_of(site_);
   add_one(c.checked);
@@ -351,7 +366,7 @@ std::string Check::keep(unsigned findings, const Judgement& judgement, const std
     blocks.push_back({name, stored});
   };
   for (std::size_t i = 0; i < call_->operands.size(); ++i)
-    if (call_->operands[i].reads) add(call_->operands[i].name, call_->operands[i].stored, at_[i]);
+    if (call_->operands[i].reads) add(call_->operands[i].name, call_->operands[i].stored, recorded_[i]);
   add("result", output().stored, output().stored.at);
   if (again) add("again", output().stored, again);
   add("reference", output().stored, reference);

@@ -123,7 +123,8 @@ class Check {
   bool asked_ = false;
   std::unique_ptr<Checkable> call_{};  ///< while it is being checked
   std::unique_ptr<PrivateCopy[]> before_{};
-  std::vector<void*> at_{};  ///< of these
+  std::vector<void*> at_{};        ///< of these
+  std::vector<void*> recorded_{};  ///< of what a record is to say of them
   std::size_t output_ = 0;
   const Site* reference_ = nullptr;  ///< the oracle, or the site
   Decision decision_{};              ///< for the device, if it has computed the result

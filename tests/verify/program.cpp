@@ -1,6 +1,7 @@
 // A program whose calls are verified.
 //
 //   program every                  calls of every kind, precision and interface
+//   program real                   those in double precision
 //   program products N COUNT       dgemm_ of N x N, alpha = 1, beta = 0, ldc = N + 3, from product()
 //   program sizes N COUNT          products of N x N, (N + 1) x (N + 1) ...
 //   program vectors N COUNT        the same with dsymv_, from vector_product()
@@ -233,7 +234,9 @@ void poor(int n) {
 int main(int argc, char** argv) {
   const std::string_view how = argc > 1 ? argv[1] : "";
   const int n = argc > 2 ? std::atoi(argv[2]) : 0, count = argc > 3 ? std::atoi(argv[3]) : 0;
-  if (how == "every") {
+  if (how == "real") {
+    every<double>();
+  } else if (how == "every") {
     every<float>();
     every<double>();
     every<std::complex<float>>();

@@ -35,22 +35,23 @@ CALLS_OF_EVERY = {"gemm": 3 * 3 * 2 * 2 + 5, "symv": 3 * 2 * 2 * 2 + 2}
 
 
 class Context:
-    def __init__(self, blaslift, program, fault, scratch):
+    def __init__(self, blaslift, program, fault, wrong_blas, scratch):
         self.blaslift, self.program, self.fault, self.scratch = blaslift, program, fault, scratch
+        self.wrong_blas = wrong_blas
+        self.json = self.path("verified.json")
 
     def path(self, name):
         return os.path.join(self.scratch, name)
 
     def run(self, *arguments, **options):
-        self.json = self.path("verified.json")
         if os.path.exists(self.json):
             os.remove(self.json)
         return subprocess.run([self.blaslift, *arguments], capture_output=True, text=True, timeout=90, **options)
 
-    def verify(self, *arguments, mistake=None, **options):
+    def verify(self, *arguments, mistake=None, environment=None, **options):
         """With `--json`; what it says is the second result."""
-        environment = os.environ | ({"INJECTED_MISTAKE": mistake} if mistake else {})
-        done = self.run("verify", "--json", self.path("verified.json"), *arguments, env=environment, **options)
+        environment = os.environ | (environment or {}) | ({"INJECTED_MISTAKE": mistake} if mistake else {})
+        done = self.run("verify", "--json", self.json, *arguments, env=environment, **options)
         return done, self.summary()
 
     def summary(self):
@@ -296,17 +297,17 @@ def replay(t):
     for arguments, routine in ((("products", "33", "1"), "dgemm"), (("vectors", "41", "1"), "dsymv")):
         mistake = "element:5e9"
         path, worst = kept_call(t, *arguments, mistake=mistake)
-        again = t.run("replay", "--json", t.path("verified.json"), path, env=os.environ | {"INJECTED_MISTAKE": mistake})
+        again = t.run("replay", "--json", t.json, path, env=os.environ | {"INJECTED_MISTAKE": mistake})
         equal(again.returncode, WRONG)
         repeated = t.summary()["worst"][0]
         equal((repeated["routine"], repeated["arguments"]), (routine, worst["arguments"]))
         assert abs(repeated["ratio"] / worst["ratio"] - 1) < 1e-3, (repeated, worst)
         assert f"blaslift: recorded: ratio 5e+09 of at most {worst['limit']:.3g}, {OVER}\n" in again.stderr, again.stderr
         assert f"blaslift: wrong: {routine} {worst['arguments']}: ratio 5e+09 of at most" in again.stderr, again.stderr
-        good = t.run("replay", "--json", t.path("verified.json"), path)
+        good = t.run("replay", "--json", t.json, path)
         all_good(good, t.summary())
         assert "blaslift: recorded: ratio 5e+09" in good.stderr and "blaslift: worst: " in good.stderr, good.stderr
-    by_levels = t.run("replay", "--strassen", "1", "--json", t.path("verified.json"), kept_call(t, "products", "33", "1", mistake="block")[0])
+    by_levels = t.run("replay", "--strassen", "1", "--json", t.json, kept_call(t, "products", "33", "1", mistake="block")[0])
     all_good(by_levels, t.summary())
     equal(t.summary()["routines"]["dgemm"]["levels"], {"1": 1})
 
@@ -319,7 +320,7 @@ def replay_every(t):
     names = sorted(os.listdir(t.path("kept")))
     equal(len(names), 8)
     for name in names:
-        again = t.run("replay", "--json", t.path("verified.json"), t.path("kept/" + name))
+        again = t.run("replay", "--json", t.json, t.path("kept/" + name))
         all_good(again, t.summary())
 
 
@@ -403,6 +404,37 @@ def another_blas(t):
     equal((done.returncode, verified(summary, "dgemm")["found"]), (WRONG, {OVER: 1}))
 
 
+def mistaken_blas(t):
+    """A BLAS with the mistakes that such libraries have: each is found in the routine that has it, and in no other."""
+    command = ["--subject", t.wrong_blas, "--oracle", REFERENCE, "--", t.program]
+    for mistake, routine, findings in (
+        ("none", None, set()),
+        ("reads_c", "dgemm", {BITS}),  # of canaries, the second time
+        ("clears_gap", "dgemm", {OUTSIDE}),
+        ("takes_beta_for_one", "dgemm", {OVER}),
+        ("scales_a", "dgemm", {OVER, INPUT}),
+        ("other_half", "dsymv", {OVER, BITS}),
+        ("forward", "dsymv", {OVER}),
+        ("chance", "dgemm", {BITS}),
+    ):
+        done, summary = t.verify("--dump", t.path(mistake), *command, "real", environment={"WRONG_BLAS": mistake})
+        equal(done.returncode, WRONG if routine else 0)
+        for name in ("dgemm", "dsymv"):
+            account = verified(summary, name)
+            assert account["checked"] > 20, account
+            if name != routine:
+                equal(account["found"], {})
+            else:
+                equal((mistake, set(account["found"])), (mistake, findings))
+        if routine:
+            replay = ["replay", "--subject", t.wrong_blas, "--json", t.json]
+            record = t.path(mistake + "/" + sorted(os.listdir(t.path(mistake)))[0])
+            again = t.run(*replay, record, env=os.environ | {"WRONG_BLAS": mistake})
+            equal((mistake, again.returncode), (mistake, WRONG))
+            good = t.run(*replay, record, env=os.environ | {"WRONG_BLAS": "none"})
+            all_good(good, t.summary())
+
+
 def wrong_subject(t):
     """What is not tested is not reported as good."""
     for arguments, why in ((["--subject", REFERENCE], "needs an --oracle"),
@@ -449,6 +481,7 @@ def main():
     parser.add_argument("--blaslift", required=True)
     parser.add_argument("--program", required=True)
     parser.add_argument("--fault", required=True, help="directory of the library with the stand-in for the host backend")
+    parser.add_argument("--wrong-blas", required=True, help="the library of wrong_blas.c")
     parser.add_argument("case")
     arguments = parser.parse_args()
 
@@ -460,7 +493,8 @@ def main():
             os.environ["TMPDIR"] = scratch
             os.environ.update(harness.provider_environment("reference"))
             os.environ |= {"OPENBLAS_NUM_THREADS": "1"}
-            globals()[arguments.case](Context(arguments.blaslift, arguments.program, arguments.fault, scratch))
+            globals()[arguments.case](Context(arguments.blaslift, arguments.program, arguments.fault,
+                                               arguments.wrong_blas, scratch))
         print(arguments.case, "ok")
         return True
 
