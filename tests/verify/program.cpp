@@ -80,7 +80,7 @@ template <class T>
 T number(unsigned& state) {
   const auto next = [&state] {
     state = state * 1664525U + 1013904223U;
-    return static_cast<double>(state >> 8) / (1 << 23) - 1;
+    return static_cast<double>(state >> 8) / 7340033.0 - 1;  // no sums that are exact
   };
   if constexpr (Real<T>)
     return static_cast<T>(next());
