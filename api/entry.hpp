@@ -83,4 +83,15 @@ Replay replay_of(const Call& call) {
   return {[](const void* context) { (*static_cast<const Call*>(context))(); }, &call};
 }
 
+/// One whose operands may be elsewhere, too: `elsewhere` takes the addresses in Args's order.
+template <class Call, class Elsewhere>
+Replay replay_of(const Call& call, const Elsewhere& elsewhere) {
+  Replay replay = replay_of(call);
+  replay.call_elsewhere = [](const void* context, void* const* operands) {
+    (*static_cast<const Elsewhere*>(context))(operands);
+  };
+  replay.context_elsewhere = &elsewhere;
+  return replay;
+}
+
 }  // namespace blaslift

@@ -41,16 +41,20 @@ template <class T, Symbol symbol>
                                                    const void* k, const T* alpha, const T* A, const void* lda,
                                                    const T* B, const void* ldb, const T* beta, T* C, const void* ldc) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  auto original = [&] {
+  auto with = [&](const T* a, const T* b, T* c) {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const T*,
                               const void*, const T*, const void*, const T*, T*, const void*, std::size_t, std::size_t);
-    reinterpret_cast<Function>(site.function)(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, 1, 1);
+    reinterpret_cast<Function>(site.function)(transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc, 1, 1);
+  };
+  auto original = [&] { with(A, B, C); };
+  auto elsewhere = [&](void* const* x) {
+    with(static_cast<const T*>(x[0]), static_cast<const T*>(x[1]), static_cast<T*>(x[2]));
   };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
   GemmArgs<T> args{Op::none, Op::none, at(m), at(n), at(k), *alpha, A, at(lda), B, at(ldb), *beta, C, at(ldc)};
   const bool valid = parse_op(*transa, args.transa) && parse_op(*transb, args.transb) && args.valid();
-  gemm<T>(site, valid ? &args : nullptr, replay_of(original));
+  gemm<T>(site, valid ? &args : nullptr, replay_of(original, elsewhere));
 }
 
 template <class T, Symbol symbol>
@@ -58,13 +62,18 @@ template <class T, Symbol symbol>
                                                  std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda,
                                                  const T* B, std::int64_t ldb, Scalar<T> beta, T* C, std::int64_t ldc) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  auto original = [&] {
+  auto with = [&](const T* a, const T* b, T* c) {
     using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*,
                               std::int64_t, const T*, std::int64_t, Scalar<T>, T*, std::int64_t);
-    reinterpret_cast<Function>(site.function)(layout, transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    reinterpret_cast<Function>(site.function)(layout, transa, transb, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc);
   };
+  auto original = [&] { with(A, B, C); };
   const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
   constexpr int row_major = 101, column_major = 102;
+  auto elsewhere = [&](void* const* x) {
+    const int a = layout == row_major ? 1 : 0;
+    with(static_cast<const T*>(x[a]), static_cast<const T*>(x[1 - a]), static_cast<T*>(x[2]));
+  };
   Op opa{}, opb{};
   bool valid = (layout == row_major || layout == column_major) && parse_op(transa, opa) && parse_op(transb, opb);
   GemmArgs<T> args{};
@@ -76,7 +85,7 @@ template <class T, Symbol symbol>
                : GemmArgs<T>{opb, opa, at(n), at(m), at(k), a, B, at(ldb), A, at(lda), b, C, at(ldc)};
     valid = args.valid();
   }
-  gemm<T>(site, valid ? &args : nullptr, replay_of(original));
+  gemm<T>(site, valid ? &args : nullptr, replay_of(original, elsewhere));
 }
 
 }  // namespace

@@ -35,15 +35,19 @@ template <class T, Symbol symbol>
                                                    const void* lda, const T* x, const void* incx, const T* beta, T* y,
                                                    const void* incy) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  auto original = [&] {
+  auto with = [&](const T* a, const T* from, T* to) {
     using Function = void (*)(const char*, const void*, const T*, const T*, const void*, const T*, const void*,
                               const T*, T*, const void*, std::size_t);
-    reinterpret_cast<Function>(site.function)(uplo, n, alpha, A, lda, x, incx, beta, y, incy, 1);
+    reinterpret_cast<Function>(site.function)(uplo, n, alpha, a, lda, from, incx, beta, to, incy, 1);
+  };
+  auto original = [&] { with(A, x, y); };
+  auto elsewhere = [&](void* const* operands) {
+    with(static_cast<const T*>(operands[0]), static_cast<const T*>(operands[1]), static_cast<T*>(operands[2]));
   };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
   SymvArgs<T> args{Uplo::upper, at(n), *alpha, A, at(lda), x, at(incx), *beta, y, at(incy)};
   const bool valid = parse_uplo(*uplo, args.uplo) && args.valid();
-  symv<T>(site, valid ? &args : nullptr, replay_of(original));
+  symv<T>(site, valid ? &args : nullptr, replay_of(original, elsewhere));
 }
 
 template <class T, Symbol symbol>
@@ -51,10 +55,14 @@ template <class T, Symbol symbol>
                                                  std::int64_t lda, const T* x, std::int64_t incx, Scalar<T> beta, T* y,
                                                  std::int64_t incy) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  auto original = [&] {
+  auto with = [&](const T* a, const T* from, T* to) {
     using Function = void (*)(int, int, std::int64_t, Scalar<T>, const T*, std::int64_t, const T*, std::int64_t,
                               Scalar<T>, T*, std::int64_t);
-    reinterpret_cast<Function>(site.function)(layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+    reinterpret_cast<Function>(site.function)(layout, uplo, n, alpha, a, lda, from, incx, beta, to, incy);
+  };
+  auto original = [&] { with(A, x, y); };
+  auto elsewhere = [&](void* const* operands) {
+    with(static_cast<const T*>(operands[0]), static_cast<const T*>(operands[1]), static_cast<T*>(operands[2]));
   };
   const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
   constexpr int row_major = 101, column_major = 102;
@@ -78,7 +86,7 @@ template <class T, Symbol symbol>
             transposed && is_complex(precision_of<T>)};
     valid = args.valid();
   }
-  symv<T>(site, valid ? &args : nullptr, replay_of(original));
+  symv<T>(site, valid ? &args : nullptr, replay_of(original, elsewhere));
 }
 
 }  // namespace

@@ -42,7 +42,21 @@ void by_interface(const Site& site, const Gemm& p) {
   }
 }
 
+template <class Int>
+void symv(const Site& site, const Symv& p) {
+  using Function = void (*)(const char*, const Int*, const void*, const void*, const Int*, const void*, const Int*,
+                            const void*, void*, const Int*, std::size_t);
+  const char uplo = static_cast<char>(p.uplo);
+  const Int n = static_cast<Int>(p.n), lda = static_cast<Int>(p.lda);
+  const Int incx = static_cast<Int>(p.incx), incy = static_cast<Int>(p.incy);
+  reinterpret_cast<Function>(site.function)(&uplo, &n, p.alpha, p.A, &lda, p.x, &incx, p.beta, p.y, &incy, 1);
+}
+
 }  // namespace
+
+void call_symv(const Site& site, const Symv& product) {
+  site.wide ? symv<std::int64_t>(site, product) : symv<std::int32_t>(site, product);
+}
 
 void call_gemm(const Site& site, const Gemm& product) {
   site.wide ? by_interface<std::int64_t>(site, product) : by_interface<std::int32_t>(site, product);

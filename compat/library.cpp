@@ -158,6 +158,35 @@ void* find_function(const char* name, const void* caller, const char* fallback, 
   return search(name, caller, fallback, found_by);
 }
 
+bool find_in(const char* path, Routine routine, Symbol& symbol, Target& target, std::string& why) {
+  const Loading loading;
+  if (!loading.allowed()) return why = "the process is exiting", false;
+    // Its own LAPACK shall call its own BLAS.  Sanitizers cannot see into libraries that are bound like that.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr int own = 0;
+#else
+  constexpr int own = RTLD_DEEPBIND;
+#endif
+  void* handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE | own);
+  if (!handle) {
+    const char* error = dlerror();
+    return why = error ? error : std::string(path) + " cannot be opened", false;
+  }
+  for (int i = 0; i < symbol_count; ++i) {
+    const SymbolInfo& candidate = symbol_table[i];
+    if (candidate.routine != routine || candidate.interface != Interface::fortran) continue;
+    void* f = acceptable(dlsym(handle, candidate.name));
+    if (!f) continue;
+    symbol = static_cast<Symbol>(i);
+    target.function = f;
+    target.wide = candidate.width == Width::wide || probe_wide(f, candidate.prefix);
+    target.library = path;
+    target.found_by = "its name";
+    return true;
+  }
+  return why = std::string(path) + " has no " + name_of(routine), false;
+}
+
 bool is_ours(const void* address) {
   static const char here = 0;
   Dl_info self{}, other{};

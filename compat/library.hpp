@@ -30,6 +30,10 @@ bool find_target(Symbol symbol, const void* caller, const char* fallback, Target
 /// The searches of find_target for a name of any kind; null if nothing has it.
 void* find_function(const char* name, const void* caller, const char* fallback, const char*& found_by);
 
+/// The Fortran function of a routine in the library at `path`, whatever else is loaded; opens it for good, by itself as
+/// far as that goes.  False with a sentence in `why`.
+bool find_in(const char* path, Routine routine, Symbol& symbol, Target& target, std::string& why);
+
 /// Whether `address` lies in this or another copy of blaslift.
 bool is_ours(const void* address);
 

@@ -28,6 +28,64 @@ struct SizeCounters {
   std::atomic<std::uint64_t> offloadable_ns;               ///< CPU time of calls that the device would do faster
 };
 
+/// What verification finds in a call.
+#define BLASLIFT_FINDINGS(X)                 \
+  X(over, "over its bound")                  \
+  X(unrepeatable, "not the same bits twice") \
+  X(outside, "written outside the output")   \
+  X(input_changed, "input operand changed")
+
+enum class Finding : std::uint8_t {
+#define X(name, text) name,
+  BLASLIFT_FINDINGS(X)
+#undef X
+      count
+};
+inline constexpr int finding_count = static_cast<int>(Finding::count);
+constexpr unsigned bit(Finding finding) { return 1u << static_cast<int>(finding); }
+
+/// Why a call that was to be checked was not.
+#define BLASLIFT_UNCHECKED(X)               \
+  X(memory, "no memory for copies")         \
+  X(overlap, "output overlaps an input")    \
+  X(on_device, "operands in device memory") \
+  X(oracle, "not possible with the oracle") \
+  X(exiting, "process is exiting")
+
+enum class Unchecked : std::uint8_t {
+#define X(name, text) name,
+  BLASLIFT_UNCHECKED(X)
+#undef X
+      count
+};
+inline constexpr int unchecked_count = static_cast<int>(Unchecked::count);
+
+struct CheckCounters {
+  std::atomic<std::uint64_t> checked;
+  std::atomic<std::uint64_t> repeated;              ///< of these: computed twice, and the bits compared
+  std::atomic<std::uint64_t> wrong;                 ///< calls with any finding
+  std::atomic<std::uint64_t> found[finding_count];  ///< calls, by finding
+  std::atomic<std::uint64_t> unchecked[unchecked_count];
+};
+
+/// A checked call that is worth naming, with those like it: of the same arguments but for addresses, from one place.
+struct NotedCall {
+  std::atomic<std::uint32_t> complete;  ///< not while it is being written
+  std::atomic<std::uint64_t> calls;     ///< like it, since it was noted
+  Routine routine;
+  std::uint8_t findings;  ///< bits
+  double ratio, limit;
+  char arguments[200];
+  char caller[160];
+  char dump[200];  ///< the file that it was written to, or empty
+
+  /// Worse calls have larger ones.
+  double rank() const {
+    return (findings ? 1e300 : 0) + (limit > 0 ? (ratio < 1e290 * limit ? ratio / limit : 1e290) : 0);
+  }
+};
+inline constexpr int most_noted_calls = 8;
+
 /// Calls that took the forwarding path, counted per thread without locked instructions.  The last entry counts Fortran
 /// twins of CBLAS calls and is never reported.
 struct alignas(64) ThreadCounters {
@@ -62,7 +120,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696603;  // "blaslif", layout 3
+  static constexpr std::uint64_t this_layout = 0x626c61736c696604;  // "blaslif", layout 4
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -79,6 +137,10 @@ struct Counters {
   std::atomic<std::uint32_t> library_wide;
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
+  CheckCounters checks[routine_count];
+  NotedCall worst[most_noted_calls];       ///< of the checked ones, in no order
+  std::atomic<std::uint32_t> noting;       ///< taken by who writes to these
+  Note<256> verify_problem;                ///< why verification could not do all that was asked
   std::atomic<std::uint32_t> threads;      ///< slots given out, may exceed thread_slots
   ThreadCounters slots[thread_slots + 1];  ///< the last is shared by whoever came late; its counts are approximate
 };

@@ -80,9 +80,22 @@ struct Decision {
   index tile = 0;                              ///< their tiles' edge
   index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
   bool nowhere = false;                        ///< the device has failed, and the CPU cannot read the operands
+  bool repeats = false;                        ///< verification's: to be done as it has been before
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }
+};
+
+/// What came of a call on the device.
+struct Ending {
+  Reason reason;  ///< the decision's; why the call stays; `failed` where the library underneath finished the result
+  bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
+  bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
+  double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+  int levels = 0;           ///< by so many
+  index tile = 0;           ///< with levels: the edge of what they were applied to
+  bool distrusted = false;  ///< the guard has sent it back to no level
+  std::uint64_t way = 0;    ///< calls of equal arguments that went the same way have the same bits
 };
 
 /// Steps of a schedule by levels, about: beyond, planning would take longer than it could save.

@@ -8,6 +8,7 @@
 
 #include "compat/call.hpp"
 #include "impl/execute.hpp"
+#include "impl/judge.hpp"
 #include "impl/route.hpp"
 #include "impl/spread.hpp"
 #include "impl/tiling.hpp"
@@ -33,11 +34,13 @@ Facts facts_now(Runtime& r, const Product& product) {
 class Operands {
  public:
   template <class T>
-  Operands(Runtime& r, const GemmArgs<T>& x, const Product& product)
+  Operands(Runtime& r, const GemmArgs<T>& x, const Product& product, bool passing = false)
       : a{{x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, x.transa != Op::none, false, true},
         b{{x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, x.transb != Op::none, false, true},
         c{{x.C, x.m, x.n, x.ldc, sizeof(T)}, false, true, !product.beta_zero},
-        runtime_(r) {}
+        runtime_(r) {
+    for (Operand* operand : all()) operand->passing = passing;
+  }
   ~Operands() { close(false); }
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;
@@ -142,8 +145,23 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
 struct Attempt {
   Plans::Plan schedule;  ///< null: none fits
   Outcome outcome;
+  index tile = 0;  ///< of levels
   int levels() const { return schedule ? schedule->depth : 0; }
 };
+
+/// What a result's bits follow from besides the operands'.
+std::uint64_t way_of(const GemmSchedule& schedule) {
+  std::uint64_t way = 0;
+  const auto add = [&way](auto... numbers) {
+    ((way = (way ^ static_cast<std::uint64_t>(numbers)) * 0x100000001b3U + (way >> 29)), ...);
+  };
+  const Cut& cut = schedule.cut;
+  add(cut.mb, cut.nb, cut.kb, cut.whole_a, cut.whole_b, cut.whole_c, schedule.depth);
+  for (const Step& s : schedule.steps)
+    if (s.kind == StepKind::multiply || s.kind == StepKind::leaf || s.kind == StepKind::pass)
+      add(s.kind, s.block.row, s.block.col, s.block.rows, s.block.cols, s.k0, s.kb, s.first, s.apart, s.number);
+  return way;
+}
 
 /// The product by levels; null if what they take does not fit into `room`.
 template <class T>
@@ -219,8 +237,10 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
   // Smaller tiles take less memory beside the operands'.
-  for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2)
+  for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2) {
     t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
+    t.tile = tiles.tile;
+  }
   if (!t.schedule) {
     Cut cut;
     if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
@@ -254,7 +274,6 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
                Operands& operands, const Decision& decision) {
   const UnderlyingGemm underlying{
       [](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); }, &site};
-  RoutineCounters& c = counters().routines[site.counter];
   operands.locate(backend);
   operands.look();
   operands.keep();
@@ -264,16 +283,17 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   Decision how = decision;
   // Who has been refused again and again is asked only now and then.
   constexpr int patience = 4, seldom = 16;
-  const bool choosy = r.options.levels < 0 && !r.options.fixed;
+  const bool choosy = r.options.levels < 0 && !r.options.fixed && !decision.repeats;
   if (choosy && r.refusals.load(std::memory_order_relaxed) >= patience &&
       r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
     how.levels = 0;
+  bool distrusted = false;
   Attempt done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
   if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
     // Nothing is lost: the operands are as they were, and so is C if it is read.
     how.levels = 0;
     r.refusals.fetch_add(1, std::memory_order_relaxed);
-    c.distrusted.fetch_add(1, std::memory_order_relaxed);
+    distrusted = true;
     operands.spoil_result();
     const double bytes_in = done.outcome.bytes_in;
     done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
@@ -299,7 +319,10 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   }
   // From here on nothing throws.
   const Outcome& outcome = done.outcome;
-  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
+  Ending ending{.reason = decision.reason,
+                .bytes_in = outcome.bytes_in,
+                .bytes_out = outcome.bytes_out,
+                .distrusted = distrusted};
   if (outcome.status != Status::done) {
     ending.reason = give_up(r, backend, outcome.status);
     // Nothing committed, as if we had never been there; or nobody else can finish it.
@@ -312,8 +335,10 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   }
   if (done.levels() > 0) {
     r.refusals.store(0, std::memory_order_relaxed);
-    c.levels[done.levels() - 1].fetch_add(1, std::memory_order_relaxed);
+    ending.levels = done.levels();
+    ending.tile = done.tile;
   }
+  if (r.options.verify) ending.way = way_of(*done.schedule);
   operands.close(true);
   if (operands.c.cared_for) r.residency.note_result(operands.c.stored);
   ending.computed = true;
@@ -330,6 +355,13 @@ bool try_device(Runtime& r, const Call& call, const Product& product, const Gemm
                    [&](Backend& backend) { return compute(r, call.site, backend, product, args, operands, decision); });
 }
 
+/// Computes what has been computed before, on other operands.
+template <class T>
+Ending repeat(Runtime& r, const Call& call, const Product& product, const GemmArgs<T>& args, const Decision& decision) {
+  Operands operands(r, args, product, true);
+  return compute(r, call.site, r.device.backend(), product, args, operands, decision);
+}
+
 }  // namespace
 
 template <class T>
@@ -338,8 +370,14 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const Product product = product_of(info(site.symbol).routine, *args);
-  const Call call{site, r.gemm, product.precision, product.flops(), timed_flops};
-  take_route(r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); });
+  Call call{site, r.gemm, product.precision, product.flops(), timed_flops};
+  take_route(
+      r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
+      [&] {
+        return checkable(*args, product.overlaps, replay, [&](const GemmArgs<T>& other, const Decision& decision) {
+          return repeat(r, call, product, other, decision);
+        });
+      });
 }
 
 #define GEMM(name, type) template void gemm(const Site&, const GemmArgs<type>*, Replay);

@@ -89,6 +89,18 @@ bool parse_levels(Options& o, const char* value) {
   return true;
 }
 
+/// "off", "all", "sample", "sample:100"
+bool parse_verify(Options& o, const char* value) {
+  constexpr std::uint32_t usual = 64;
+  const std::string_view text = value;
+  if (text == "off") return o.verify = 0, true;
+  if (text == "all") return o.verify = 1, true;
+  if (text == "sample") return o.verify = usual, true;
+  std::uint32_t number = 0;
+  if (!text.starts_with("sample:") || !read_number(text.substr(7), number) || number == 0) return false;
+  return o.verify = number, true;
+}
+
 constexpr OptionInfo table[] = {
     {"BLASLIFT", "on, off", "on", "off passes every call through",
      [](Options& o, const char* v) { return parse_switch(o.on, v, "on", "off"); }},
@@ -137,6 +149,16 @@ constexpr OptionInfo table[] = {
      [](Options& o, const char* v) { return parse_text(o.fallback, v); }},
     {"BLASLIFT_PROFILE", "a file of rates", "built-in, or the XDG cache's for this device",
      "rates that the cost model starts from", [](Options& o, const char* v) { return parse_text(o.profile, v); }},
+    {"BLASLIFT_VERIFY", "off, sample[:N], all", "off",
+     "calls on the device are made once more by the library underneath and the results compared: of each routine and "
+     "size the first of every N (64), or all",
+     parse_verify},
+    {"BLASLIFT_VERIFY_ORACLE", "a library's path", "the library underneath",
+     "compare with this BLAS instead, and check the calls that stay on the CPU, too",
+     [](Options& o, const char* v) { return parse_text(o.oracle, v); }},
+    {"BLASLIFT_VERIFY_DUMP", "a directory", "none",
+     "keep the first calls that verification finds wrong, for blaslift replay",
+     [](Options& o, const char* v) { return parse_text(o.verify_dump, v); }},
     {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
      [](Options& o, const char* v) { return parse_text(o.counters, v); }},
     {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",

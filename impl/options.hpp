@@ -26,9 +26,12 @@ struct Options {
   std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string fallback;                         ///< library for callers that bring none
-  std::string profile;   ///< rates file; empty: the one of this device under the XDG cache, if there is one
-  std::string counters;  ///< directory for counter files, set by `blaslift run`; empty: counters stay private
-  bool measure = false;  ///< time every call, set by `blaslift measure`
+  std::string profile;       ///< rates file; empty: the one of this device under the XDG cache, if there is one
+  std::string counters;      ///< directory for counter files, set by `blaslift run`; empty: counters stay private
+  bool measure = false;      ///< time every call, set by `blaslift measure`
+  std::uint32_t verify = 0;  ///< of so many calls of a routine and size one is checked; 0: none
+  std::string oracle;        ///< library that checked calls are compared with; empty: the one underneath
+  std::string verify_dump;   ///< directory for calls that were found wrong; empty: they are not kept
 };
 
 struct OptionInfo {

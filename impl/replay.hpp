@@ -11,7 +11,11 @@ namespace blaslift {
 struct Replay {
   void (*call)(const void* context);
   const void* context;
+  /// The same with its operands at other addresses, in the order in which Args has them: for verification.
+  void (*call_elsewhere)(const void* context, void* const* operands) = nullptr;
+  const void* context_elsewhere = nullptr;
   void operator()() const { call(context); }
+  void elsewhere(void* const* operands) const { call_elsewhere(context_elsewhere, operands); }
 };
 
 /// errno is the caller's: BLAS does not touch it, and neither do we around it.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <limits>
 
 #include "impl/text.hpp"
 
@@ -31,6 +32,95 @@ void add_once(std::vector<std::string>& list, const char* text) {
   if (*text && std::find(list.begin(), list.end(), text) == list.end()) list.emplace_back(text);
 }
 
+constexpr const char* finding_texts[] = {
+#define X(name, text) text,
+    BLASLIFT_FINDINGS(X)
+#undef X
+};
+constexpr const char* unchecked_texts[] = {
+#define X(name, text) text,
+    BLASLIFT_UNCHECKED(X)
+#undef X
+};
+
+/// JSON has no infinity.
+std::string finite(double x) { return number(std::min(x, std::numeric_limits<double>::max()), 6); }
+
+/// "3 over its bound, 1 not the same bits twice"
+template <std::size_t size>
+std::string listed(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i)
+    if (counts[i])
+      text += format("%s%llu %s", text.empty() ? "" : ", ", static_cast<unsigned long long>(counts[i]), texts[i]);
+  return text;
+}
+
+template <std::size_t size>
+std::string json_of(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i)
+    if (counts[i])
+      text += format("%s\"%s\": %llu", text.empty() ? "" : ", ", texts[i], static_cast<unsigned long long>(counts[i]));
+  return "{" + text + "}";
+}
+
+std::vector<std::string> texts_of(unsigned findings) {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < finding_count; ++i)
+    if (findings >> i & 1) texts.emplace_back(finding_texts[i]);
+  return texts;
+}
+
+/// "a", "b"
+std::string all_quoted(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + quoted(text);
+  return list;
+}
+
+/// What verification says, after the routines.
+std::string verified_text(const Summary& s) {
+  constexpr std::size_t most_named = 4;
+  std::string text;
+  for (std::size_t r = 0; r < routine_count; ++r) {
+    const auto& x = s.routines[r];
+    const std::string unchecked = listed(x.unchecked, unchecked_texts);
+    if (x.checked == 0 && unchecked.empty()) continue;
+    text += format("blaslift: %-7s %llu call%s checked, %llu repeated: ", routine_names[r],
+                   static_cast<unsigned long long>(x.checked), x.checked == 1 ? "" : "s",
+                   static_cast<unsigned long long>(x.repeated));
+    text += x.wrong ? format("%llu wrong: ", static_cast<unsigned long long>(x.wrong)) + listed(x.found, finding_texts)
+                    : std::string("none wrong");
+    if (!unchecked.empty()) text += "; not checked: " + unchecked;
+    text += '\n';
+  }
+  std::size_t named = 0;
+  for (const Summary::Noted& call : s.worst) {
+    if (named++ == most_named) break;
+    text += call.findings ? "blaslift: wrong: " : "blaslift: worst: ";
+    text += call.routine + " " + call.arguments + format(": ratio %.3g of at most %.3g", call.ratio, call.limit);
+    for (const std::string& finding : texts_of(call.findings)) text += ", " + finding;
+    if (!call.caller.empty()) text += ", called from " + call.caller;
+    if (call.calls > 1) text += format(", with %llu others like it", static_cast<unsigned long long>(call.calls - 1));
+    if (!call.dump.empty()) text += ", kept in " + call.dump;
+    text += '\n';
+  }
+  for (const std::string& problem : s.problems) text += "blaslift: verification: " + problem + '\n';
+  return text;
+}
+
+std::string verified_json(const Summary& s) {
+  std::string calls;
+  for (const Summary::Noted& call : s.worst)
+    calls += std::string(calls.empty() ? "" : ", ") + "{\"routine\": " + quoted(call.routine) +
+             ", \"arguments\": " + quoted(call.arguments) + ", \"caller\": " + quoted(call.caller) +
+             ", \"calls\": " + std::to_string(call.calls) + ", \"ratio\": " + finite(call.ratio) +
+             ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(texts_of(call.findings)) +
+             "], \"dump\": " + quoted(call.dump) + "}";
+  return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
+}
+
 bool has_route(int routine) {
   switch (static_cast<Routine>(routine)) {
 #define GEMM(name, type) case Routine::name:
@@ -48,6 +138,18 @@ bool has_route(int routine) {
 std::uint64_t Summary::PerRoutine::stayed_calls() const {
   std::uint64_t sum = 0;
   for (const auto calls : stayed) sum += calls;
+  return sum;
+}
+
+std::uint64_t Summary::checked() const {
+  std::uint64_t sum = 0;
+  for (const auto& r : routines) sum += r.checked;
+  return sum;
+}
+
+std::uint64_t Summary::wrong() const {
+  std::uint64_t sum = 0;
+  for (const auto& r : routines) sum += r.wrong;
   return sum;
 }
 
@@ -77,6 +179,22 @@ void Summary::add(const Counters& c) {
     to.distrusted += get(from.distrusted);
   }
   if (calls() == before) return;  // made no call of ours
+  for (std::size_t r = 0; r < routine_count; ++r) {
+    const CheckCounters& from = c.checks[r];
+    PerRoutine& to = routines[r];
+    to.checked += get(from.checked);
+    to.repeated += get(from.repeated);
+    to.wrong += get(from.wrong);
+    for (std::size_t i = 0; i < finding_count; ++i) to.found[i] += get(from.found[i]);
+    for (std::size_t i = 0; i < unchecked_count; ++i) to.unchecked[i] += get(from.unchecked[i]);
+  }
+  for (const NotedCall& call : c.worst)
+    if (call.complete.load(std::memory_order_acquire))
+      worst.push_back({name_of(call.routine), call.arguments, call.caller, call.dump, call.findings, call.ratio,
+                       call.limit, call.rank(), get(call.calls)});
+  std::stable_sort(worst.begin(), worst.end(), [](const Noted& a, const Noted& b) { return a.rank > b.rank; });
+  if (worst.size() > most_noted_calls) worst.resize(most_noted_calls);
+  add_once(problems, c.verify_problem.get());
   ++processes;
   if (backend.empty()) backend = c.backend.get(), device = c.device.get();
   if (residency.empty()) residency = c.residency.get();
@@ -121,7 +239,7 @@ std::string to_text(const Summary& s) {
     }
     text += '\n';
   }
-  return text;
+  return text + verified_text(s);
 }
 
 std::string to_json(const Summary& s, const Counters* one) {
@@ -158,9 +276,18 @@ std::string to_json(const Summary& s, const Counters* one) {
                        static_cast<unsigned long long>(calls));
         first_reason = false;
       }
-    text += "}}";
+    text += "}";
+    const bool unchecked = std::any_of(x.unchecked.begin(), x.unchecked.end(), [](auto calls) { return calls > 0; });
+    if (x.checked || unchecked)
+      text += ", \"verified\": {\"checked\": " + std::to_string(x.checked) +
+              ", \"repeated\": " + std::to_string(x.repeated) + ", \"wrong\": " + std::to_string(x.wrong) +
+              ", \"found\": " + json_of(x.found, finding_texts) +
+              ", \"unchecked\": " + json_of(x.unchecked, unchecked_texts) + "}";
+    text += "}";
   }
-  return text + "}}";
+  text += "}";
+  if (!s.worst.empty() || !s.problems.empty()) text += verified_json(s);
+  return text + "}";
 }
 
 void write_report(const Counters& c, const std::string& target) {

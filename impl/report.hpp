@@ -16,6 +16,9 @@ struct Summary {
     double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
     std::array<std::uint64_t, most_levels> levels{};
     std::uint64_t distrusted = 0;
+    std::uint64_t checked = 0, repeated = 0, wrong = 0;
+    std::array<std::uint64_t, finding_count> found{};
+    std::array<std::uint64_t, unchecked_count> unchecked{};
 
     std::uint64_t stayed_calls() const;
     std::uint64_t calls() const { return routed + stayed_calls(); }
@@ -25,10 +28,21 @@ struct Summary {
   std::string backend, device;       ///< of the first process that had one
   std::vector<std::string> details;  ///< why there was none, each reason once
   std::vector<std::string> warnings;
-  std::string residency;  ///< of the first process that opened a device
+  /// A call that verification names.
+  struct Noted {
+    std::string routine, arguments, caller, dump;
+    unsigned findings = 0;
+    double ratio = 0, limit = 0, rank = 0;
+    std::uint64_t calls = 1;  ///< like it
+  };
+  std::vector<Noted> worst;           ///< calls, the worst first
+  std::vector<std::string> problems;  ///< of verification, each once
+  std::string residency;              ///< of the first process that opened a device
 
   void add(const Counters& counters);
   std::uint64_t calls() const;
+  std::uint64_t checked() const;
+  std::uint64_t wrong() const;  ///< calls that verification has found wrong
 };
 
 /// A few lines, each beginning with "blaslift: ".
@@ -36,7 +50,9 @@ std::string to_text(const Summary& summary);
 
 /// One object on one line: {"pid", "command", "backend", "device", "detail", "residency", "warning", "library",
 /// "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out",
-/// "bytes_spared", "stayed": {reason: calls}}}}.
+/// "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong", "found":
+/// {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio",
+/// "limit", "found": [finding], "dump"}], "problems": [text]}; what verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.

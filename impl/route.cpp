@@ -109,7 +109,9 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   add(c.bytes_in, ending.bytes_in);
   add(c.bytes_out, ending.bytes_out);
   add(c.bytes_spared, ending.bytes_spared);
+  if (ending.distrusted) c.distrusted.fetch_add(1, std::memory_order_relaxed);
   if (!ending.computed) return;
+  if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   const std::uint64_t elapsed = now_ns() - start;
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);

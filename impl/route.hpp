@@ -8,6 +8,7 @@
 #include "impl/execute.hpp"
 #include "impl/replay.hpp"
 #include "impl/runtime.hpp"
+#include "impl/verify.hpp"
 
 namespace blaslift {
 
@@ -58,6 +59,7 @@ struct Operand {
   bool transposed, writes, reads;
   Place place = Place::pageable;
   bool cared_for = false;  ///< may have a copy that outlives the call
+  bool passing = false;    ///< its memory does not: verification's own
   Residency::Prospect known{};
 
   Resident resident() const;
@@ -66,7 +68,7 @@ struct Operand {
   void locate(Backend& backend) { place = backend.place(stored.at, stored.range().size(), false); }
   /// After locate: takes hold of its copy, if there is one.
   void look(Residency& residency, Residency::Glance& glance) {
-    cared_for = place == Place::pageable && residency.cares(stored);
+    cared_for = !passing && place == Place::pageable && residency.cares(stored);
     if (cared_for) known = residency.look(stored, writes, reads, glance);
   }
   /// After look: makes a copy to be filled by this call, if the operand deserves one.
@@ -81,15 +83,8 @@ struct Call {
   Learned& learned;  ///< from calls of its kind
   SymvPrecision precision;
   double flops;
-  double timed;  ///< from so many flops on its time on the CPU is taken
-};
-
-/// What came of a call on the device.
-struct Ending {
-  Reason reason;  ///< the decision's; why the call stays; `failed` where the library underneath finished the result
-  bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
-  bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
-  double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+  double timed;            ///< from so many flops on its time on the CPU is taken
+  Check* check = nullptr;  ///< of its result; null: none
 };
 
 /// Why a call stays whose run on the device has ended with `status`, not `done`.  No further call uses a lost device.
@@ -110,6 +105,7 @@ bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& 
   decision.nowhere = decision.reason == Reason::device_memory;  // unless it ends well
   Backend* backend = backend_for(r, decision);
   if (!backend) return false;
+  if (call.check) call.check->before(backend);
   const std::uint64_t start = now_ns();
   Ending ending{Reason::no_room};
   try {
@@ -117,6 +113,7 @@ bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& 
   } catch (const std::exception&) {  // nothing has happened yet
   }
   note_ending(call, decision, ending, start);
+  if (call.check) call.check->computed(decision, ending);
   decision.reason = ending.reason;
   return ending.computed;
 }
@@ -138,6 +135,27 @@ void take_route(Runtime& r, const Call& call, Replay replay, const Try& try_devi
   }
   if (decision.nowhere) return leave_undone(call, decision);
   stay(r, call, decision, replay);
+}
+
+/// The same for a call that verification may look at.
+/// @param describe  std::unique_ptr<Checkable>(): the call for that; may throw, and be null if there is nothing to see
+template <class Try, class Describe>
+void take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
+  if (r.options.verify == 0) [[likely]]
+    return take_route(r, call, replay, try_device);
+  Check check(r, call.site, call.precision, call.flops, describe);
+  call.check = &check;
+  Decision decision;
+  {
+    const Inside inside(r);
+    if (try_device(decision)) return check.look();
+    if (!r.options.oracle.empty() && !decision.nowhere) check.before(nullptr);
+  }
+  if (decision.nowhere) return leave_undone(call, decision);
+  stay(r, call, decision, replay);
+  if (r.options.oracle.empty()) return;
+  const Inside inside(r);
+  check.look();
 }
 
 }  // namespace blaslift

@@ -94,6 +94,7 @@ Runtime::Runtime()
     : options(read_options(environ, warnings)),
       device(
           [this]() -> const Options& {
+            if (options.measure) options.verify = 0;
             // Counters before the device, which notes there why it is absent.
             set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
                             options.on ? Reason::small : Reason::off);
@@ -115,10 +116,8 @@ Runtime& runtime() {
   std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
   const Options& o = mine->options;
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  gate.product.store(!o.on                        ? infinity
-                     : o.measure || o.forced != 0 ? -infinity
-                                                  : small_product,
-                     std::memory_order_release);
+  const bool all = (o.on && (o.measure || o.forced != 0)) || (o.verify != 0 && !o.oracle.empty());
+  gate.product.store(all ? -infinity : o.on ? small_product : infinity, std::memory_order_release);
   return *mine;
 }
 

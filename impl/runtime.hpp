@@ -11,6 +11,7 @@
 #include "impl/plans.hpp"
 #include "impl/replay.hpp"
 #include "impl/residency.hpp"
+#include "impl/verify.hpp"
 
 namespace blaslift {
 
@@ -47,6 +48,7 @@ struct Runtime {
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
   Plans plans;
+  Verifier verifier;
   Learned gemm{}, symv{.cpu = CpuRates(timed_vector_flops)};
   Recurring recurring;                    ///< matrices of products with vectors, until the device is open
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open

@@ -5,6 +5,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "impl/judge.hpp"
 #include "impl/route.hpp"
 #include "kernels/symv.hpp"
 
@@ -40,7 +41,7 @@ Facts facts_now(Runtime& r, const SymmetricProduct& product) {
 class Operands {
  public:
   template <class T>
-  Operands(Runtime& r, const SymvArgs<T>& args, const SymmetricProduct& product)
+  Operands(Runtime& r, const SymvArgs<T>& args, const SymmetricProduct& product, bool passing = false)
       : a{{args.A, args.n, args.n, args.lda, sizeof(T), args.uplo == Uplo::upper ? Part::upper : Part::lower},
           false,
           false,
@@ -48,7 +49,9 @@ class Operands {
         x{stored(args.x, args.n, args.incx), false, false, true},
         y{stored(args.y, args.n, args.incy), false, true, !product.beta_zero},
         uplo(args.uplo),
-        runtime_(r) {}
+        runtime_(r) {
+    a.passing = passing;
+  }
   ~Operands() { close(false); }
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;
@@ -338,6 +341,13 @@ bool try_device(Runtime& r, const Call& call, const SymmetricProduct& product, c
                    [&](Backend& backend) { return compute(r, backend, product, args, operands, decision); });
 }
 
+/// Computes what has been computed before, on other operands.
+template <class T>
+Ending repeat(Runtime& r, const SymmetricProduct& product, const SymvArgs<T>& args, const Decision& decision) {
+  Operands operands(r, args, product, true);
+  return compute(r, r.device.backend(), product, args, operands, decision);
+}
+
 }  // namespace
 
 template <class T>
@@ -346,8 +356,17 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const SymmetricProduct product = product_of(info(site.symbol).routine, *args);
-  const Call call{site, r.symv, product.precision, product.flops(), timed_vector_flops};
-  take_route(r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); });
+  Call call{site, r.symv, product.precision, product.flops(), timed_vector_flops};
+  take_route(
+      r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
+      [&]() -> std::unique_ptr<Checkable> {
+        if constexpr (symv_precision_of<T> == SymvPrecision::w)
+          return nullptr;  // no other library has it
+        else
+          return checkable(*args, product.overlaps, replay, [&](const SymvArgs<T>& other, const Decision& decision) {
+            return repeat(r, product, other, decision);
+          });
+      });
 }
 
 #define SYMV(name, type) template void symv(const Site&, const SymvArgs<type>*, Replay);

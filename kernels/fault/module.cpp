@@ -6,6 +6,11 @@
 // many microseconds: the library's own choice, and the candidates.  Writes the number of products that followed a
 // preference to the file INJECTED_ALGORITHMS_COUNT at exit.
 //
+// With INJECTED_MISTAKE it computes wrongly, products and SYMV alike: "element:X" adds X eps |op(A)| |op(B)| to one
+// element of a result (alpha = 1, beta = 0), "block" spoils a quarter of a product's columns in their upper half,
+// "bits" changes the last bit of an element in every second result, "outside" writes behind the last row of the last
+// column brought back (of products only), "input" changes what was uploaded first, in the program's memory.
+//
 // With INJECTED_SYMV=N a SYMV computes nothing but takes its time: below n = N the strips are the fastest, above the
 // tickets of 64x32x8x64.
 #include <algorithm>
@@ -14,6 +19,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <string_view>
@@ -27,6 +33,7 @@
 namespace {
 
 using namespace blaslift;
+using blaslift::index;  // and not <strings.h>'s
 
 FaultPlan plan;
 
@@ -34,17 +41,85 @@ struct Delays {
   std::string library;
   std::vector<long> microseconds;  ///< of the library's own choice, then of the candidates
   long symv_meets = 0;             ///< INJECTED_SYMV
+  std::string mistake;             ///< INJECTED_MISTAKE
 };
 
 /// Of LIBRARY:OWN,FIRST...
 Delays delays_of(std::string_view text) {
-  Delays delays{std::string(text.substr(0, text.find(':'))), {}, 0};
+  Delays delays{std::string(text.substr(0, text.find(':'))), {}, 0, {}};
   for (std::size_t at = text.find_first_of(":,"); at != text.npos; at = text.find_first_of(":,", at + 1))
     delays.microseconds.push_back(std::atol(text.data() + at + 1));
   return delays;
 }
 
 std::atomic<long> followed{0};  ///< products that did what was preferred
+std::atomic<long> results{0};   ///< that may have been computed wrongly
+
+template <class T>
+double size_of(T x) {
+  return std::fabs(static_cast<double>(std::real(x))) + std::fabs(static_cast<double>(std::imag(x)));
+}
+
+/// Whose last element is to be wrong by so many units.
+template <class T>
+void spoil_element(T& element, double terms, double units) {
+  using Real = decltype(std::real(T()));
+  element += static_cast<Real>(units * terms * static_cast<double>(std::numeric_limits<Real>::epsilon()));
+}
+
+template <class T>
+void change_last_bit(T& element) {
+  std::uint32_t low;
+  std::memcpy(&low, &element, sizeof low);
+  low ^= 1;
+  std::memcpy(static_cast<void*>(&element), &low, sizeof low);
+}
+
+template <class T>
+void spoil(const Gemm& x, std::string_view mistake) {
+  if (x.m == 0 || x.n == 0) return;
+  T* C = static_cast<T*>(x.C);
+  T& last = C[x.m - 1 + (x.n - 1) * x.ldc];
+  if (mistake.starts_with("element:")) {
+    const T *A = static_cast<const T*>(x.A), *B = static_cast<const T*>(x.B);
+    double terms = 0;
+    for (index p = 0; p < x.k; ++p)
+      terms += size_of(x.transa == Op::none ? A[x.m - 1 + p * x.lda] : A[p + (x.m - 1) * x.lda]) *
+               size_of(x.transb == Op::none ? B[p + (x.n - 1) * x.ldb] : B[x.n - 1 + p * x.ldb]);
+    spoil_element(last, terms, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.n + 3) / 4; ++j)
+      for (index i = 0; i < (x.m + 1) / 2; ++i) C[i + j * x.ldc] = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(last);
+  }
+}
+
+template <class T>
+void spoil(const Symv& x, std::string_view mistake) {
+  if (x.n == 0) return;
+  T& last = static_cast<T*>(x.y)[x.incy > 0 ? (x.n - 1) * x.incy : 0];
+  if (mistake.starts_with("element:")) {
+    const T *A = static_cast<const T*>(x.A), *X = static_cast<const T*>(x.x);
+    double terms = 0;
+    for (index j = 0; j < x.n; ++j)
+      terms += size_of(x.uplo == Uplo::lower ? A[x.n - 1 + j * x.lda] : A[j + (x.n - 1) * x.lda]) *
+               size_of(X[x.incx > 0 ? j * x.incx : (j + 1 - x.n) * x.incx]);
+    spoil_element(last, terms, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(last);
+  }
+}
+
+template <class Operation>
+void spoil(Precision precision, const Operation& x, std::string_view mistake) {
+  switch (precision) {
+    case Precision::s: return spoil<float>(x, mistake);
+    case Precision::d: return spoil<double>(x, mistake);
+    case Precision::c: return spoil<std::complex<float>>(x, mistake);
+    case Precision::z: return spoil<std::complex<double>>(x, mistake);
+  }
+}
 
 /// Another lane whose products wait.
 class DelayedLane final : public Lane {
@@ -52,7 +127,10 @@ class DelayedLane final : public Lane {
   DelayedLane(Lane& of, const Delays& delays, std::vector<Preference> preferences)
       : lane(of), delays_(delays), preferences_(std::move(preferences)) {}
 
-  Status upload(const Transfer& x, After after) override { return lane.upload(x, after); }
+  Status upload(const Transfer& x, After after) override {
+    if (!first_uploaded_) first_uploaded_ = x.host;
+    return lane.upload(x, after);
+  }
   Status gemm(const Gemm& x, After after) override {
     const Preference* found = nearest(preferences_.data(), static_cast<int>(preferences_.size()), x, alignment_of(x));
     const bool follows = found && !found->own;
@@ -60,12 +138,19 @@ class DelayedLane final : public Lane {
     const std::size_t which = follows ? 1U + found->algorithm.words[0] : 0U;
     if (!delays_.library.empty())
       std::this_thread::sleep_for(std::chrono::microseconds(delays_.microseconds.at(which)));
-    return lane.gemm(x, after);
+    const Status status = lane.gemm(x, after);
+    if (status == Status::done && !delays_.mistake.empty()) spoil(x.precision, x, delays_.mistake);
+    return status;
   }
   Status combine(const Combination& x, After after) override { return lane.combine(x, after); }
   Status survey(const Survey& x, After after) override { return lane.survey(x, after); }
   Status symv(const Symv& x, After after) override {
-    if (delays_.symv_meets <= 0) return lane.symv(x, after);
+    if (delays_.symv_meets <= 0) {
+      const Status status = lane.symv(x, after);
+      if (status == Status::done && !delays_.mistake.empty() && x.precision != SymvPrecision::w)
+        spoil(static_cast<Precision>(x.precision.name), x, delays_.mistake);
+      return status;
+    }
     const double size = std::pow(static_cast<double>(x.n) / static_cast<double>(delays_.symv_meets), 2);
     const bool best = x.blocking == SymvBlocking{64, 32, 8, 64} && x.way == SymvWay::tickets;
     const double microseconds = x.blocking.U == 0 ? 100 + 300 * size : (250 + 150 * size) * (best ? 1 : 1.3);
@@ -76,6 +161,14 @@ class DelayedLane final : public Lane {
   }
   Status panel(const QrPanel& x, After after) override { return lane.panel(x, after); }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {
+    // On the host backend what was asked for before has been done.
+    if (delays_.mistake == "outside")
+      std::memset(static_cast<char*>(x.host) + static_cast<std::size_t>((x.cols - 1) * x.ldh + x.rows) * x.element,
+                  0x11, x.element);
+    if (delays_.mistake == "input" && first_uploaded_) {
+      const double other = 0.5;
+      std::memcpy(first_uploaded_, &other, sizeof other);
+    }
     return lane.download(x, after, landed);
   }
   Status await(const std::atomic<bool>& landed) override { return lane.await(landed); }
@@ -87,6 +180,7 @@ class DelayedLane final : public Lane {
  private:
   const Delays& delays_;
   const std::vector<Preference> preferences_;
+  void* first_uploaded_ = nullptr;
 };
 
 class WithAlgorithms final : public Backend {
@@ -161,9 +255,11 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   Backend* backend = make_host_backend(request, &plan);
   const char* algorithms = std::getenv("INJECTED_ALGORITHMS");
   const char* symv = std::getenv("INJECTED_SYMV");
-  if (!backend || (!algorithms && !symv)) return backend;
+  const char* mistake = std::getenv("INJECTED_MISTAKE");
+  if (!backend || (!algorithms && !symv && !mistake)) return backend;
   Delays delays = delays_of(algorithms ? algorithms : "");
   if (symv) delays.symv_meets = std::atol(symv);
+  if (mistake) delays.mistake = mistake;
   return new WithAlgorithms(*backend, delays);
 }
 

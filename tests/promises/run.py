@@ -20,9 +20,10 @@ import semantics
 import surroundings
 import threads
 import vectors
+import verification
 from setting import Setting
 
-MODULES = (faults, semantics, vectors, threads, forks, surroundings)
+MODULES = (faults, semantics, vectors, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 
 

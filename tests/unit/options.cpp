@@ -39,7 +39,8 @@ std::string to_text(const Options& o) {
        << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
        << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
        << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback << "' profile='"
-       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure;
+       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
+       << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
   return text.str();
 }
 
@@ -102,6 +103,12 @@ constexpr Accepted accepted[] = {
      [](Options& o) { o.report = "/tmp/report with spaces=.json"; }},
     {"BLASLIFT_FALLBACK", "/usr/lib/libblas.so.3", [](Options& o) { o.fallback = "/usr/lib/libblas.so.3"; }},
     {"BLASLIFT_PROFILE", "rates", [](Options& o) { o.profile = "rates"; }},
+    {"BLASLIFT_VERIFY", "off", [](Options&) {}},
+    {"BLASLIFT_VERIFY", "all", [](Options& o) { o.verify = 1; }},
+    {"BLASLIFT_VERIFY", "sample", [](Options& o) { o.verify = 64; }},
+    {"BLASLIFT_VERIFY", "sample:1000", [](Options& o) { o.verify = 1000; }},
+    {"BLASLIFT_VERIFY_ORACLE", "libblas.so.3", [](Options& o) { o.oracle = "libblas.so.3"; }},
+    {"BLASLIFT_VERIFY_DUMP", "/tmp/wrong", [](Options& o) { o.verify_dump = "/tmp/wrong"; }},
     {"BLASLIFT_COUNTERS", "/tmp/x", [](Options& o) { o.counters = "/tmp/x"; }},
     {"BLASLIFT_MEASURE", "off", [](Options&) {}},
     {"BLASLIFT_MEASURE", "on", [](Options& o) { o.measure = true; }},
@@ -126,6 +133,10 @@ constexpr struct {
     {"BLASLIFT_REPORT", {""}},
     {"BLASLIFT_FALLBACK", {""}},
     {"BLASLIFT_PROFILE", {""}},
+    {"BLASLIFT_VERIFY",
+     {"", "on", "1", "sample:", "sample:0", "sample:-1", "sample: 2", "sample:4294967296", "samples", "all:2"}},
+    {"BLASLIFT_VERIFY_ORACLE", {""}},
+    {"BLASLIFT_VERIFY_DUMP", {""}},
     {"BLASLIFT_COUNTERS", {""}},
     {"BLASLIFT_MEASURE", {"", "yes"}},
 };
@@ -143,7 +154,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 8);
+  EXPECT_EQ(spelled, 9);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

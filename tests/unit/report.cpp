@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -189,6 +190,66 @@ TEST(Json, HoldsTheCountersNumbers) {
                                              "device failed, finished on the CPU": 1}},
       "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
                 "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"no route yet": 3}}}})"));
+}
+
+/// The same after verification: ten calls checked, one of them wrong in two ways.
+std::unique_ptr<Counters> a_verified_process() {
+  auto c = a_process();
+  CheckCounters& dgemm = c->checks[static_cast<int>(Routine::dgemm)];
+  dgemm.checked = 10;
+  dgemm.repeated = 9;
+  dgemm.wrong = 1;
+  dgemm.found[static_cast<int>(Finding::over)] = 1;
+  dgemm.found[static_cast<int>(Finding::outside)] = 1;
+  dgemm.unchecked[static_cast<int>(Unchecked::memory)] = 2;
+  c->checks[static_cast<int>(Routine::dgeqrf)].checked = 1;
+  const auto note = [&](int at, Routine routine, unsigned findings, double ratio, const char* dump) {
+    NotedCall& call = c->worst[at];
+    call.routine = routine;
+    call.findings = static_cast<std::uint8_t>(findings);
+    call.ratio = ratio;
+    call.limit = 8;
+    call.calls = 3;
+    std::strcpy(call.arguments, "m=4 n=5");
+    std::strcpy(call.caller, "a \"place\"+0x12");
+    std::strcpy(call.dump, dump);
+    call.complete = 1;
+  };
+  note(5, Routine::dgeqrf, 0, 2, "");
+  note(2, Routine::dgemm, bit(Finding::over) | bit(Finding::outside), HUGE_VAL, "/tmp/x.call");
+  c->worst[3].ratio = 1e9;  // being written
+  return c;
+}
+
+TEST(Text, SaysWhatVerificationFound) {
+  const auto c = a_verified_process();
+  c->verify_problem.set("no space");
+  const std::string text = to_text(summary_of({c.get()}));
+  for (const char* line :
+       {"blaslift: dgemm   10 calls checked, 9 repeated: 1 wrong: 1 over its bound, 1 written outside the output; not "
+        "checked: 2 no memory for copies\n",
+        "blaslift: dgeqrf  1 call checked, 0 repeated: none wrong\n",
+        "blaslift: wrong: dgemm m=4 n=5: ratio inf of at most 8, over its bound, written outside the output, called "
+        "from "
+        "a \"place\"+0x12, with 2 others like it, kept in /tmp/x.call\n"
+        "blaslift: worst: dgeqrf m=4 n=5: ratio 2 of at most 8, called from a \"place\"+0x12, with 2 others like it\n",
+        "blaslift: verification: no space\n"})
+    EXPECT_NE(text.find(line), std::string::npos) << line << "in\n" << text;
+  EXPECT_EQ(to_text(summary_of({a_process().get()})).find("checked"), std::string::npos);
+}
+
+TEST(Json, SaysWhatVerificationFound) {
+  const auto c = a_verified_process(), other = a_verified_process();
+  const json j = json::parse(to_json(summary_of({c.get(), other.get()})));
+  EXPECT_EQ(j["routines"]["dgemm"]["verified"], json::parse(R"({"checked": 20, "repeated": 18, "wrong": 2,
+    "found": {"over its bound": 2, "written outside the output": 2}, "unchecked": {"no memory for copies": 4}})"));
+  ASSERT_EQ(j["worst"].size(), 4u) << "of both processes, but for what is not complete";
+  EXPECT_EQ(j["worst"][0], j["worst"][1]);
+  EXPECT_EQ(j["worst"][0]["routine"], "dgemm");
+  EXPECT_EQ(j["worst"][0]["found"], json::parse(R"(["over its bound", "written outside the output"])"));
+  EXPECT_GT(j["worst"][0]["ratio"], 1e308) << "JSON has no infinity";
+  EXPECT_EQ(j["worst"][3]["calls"], 3);
+  EXPECT_EQ(j["problems"], json::array());
 }
 
 TEST(Json, OfATreeNamesNoProcess) {

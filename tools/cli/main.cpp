@@ -15,9 +15,11 @@
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
+#include "tools/cli/recorded.hpp"
 #include "tools/cli/shell.hpp"
 #include "tools/cli/tune.hpp"
 #include "tools/cli/tune_symv.hpp"
+#include "tools/cli/verify.hpp"
 
 namespace {
 
@@ -44,6 +46,9 @@ std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::s
 }
 
 constexpr std::string_view of_runs[] = {"BLASLIFT", "BLASLIFT_COUNTERS", "BLASLIFT_MEASURE"},
+                           of_verification[] = {"BLASLIFT_BACKEND",   "BLASLIFT_FORCE",    "BLASLIFT_DECISION",
+                                                "BLASLIFT_RESIDENCY", "BLASLIFT_STRASSEN", "BLASLIFT_ESTIMATOR",
+                                                "BLASLIFT_MEMORY",    "BLASLIFT_FALLBACK", "BLASLIFT_PROFILE"},
                            of_devices[] = {"BLASLIFT_BACKEND", "BLASLIFT_MEMORY", "BLASLIFT_FALLBACK"};
 
 bool is_one(std::string_view variable, std::span<const std::string_view> variables) {
@@ -58,7 +63,7 @@ void add_variables(CLI::App& app, std::map<std::string, std::string>& variables,
     const std::string variable = option.variable;
     if (only.empty() ? is_one(variable, of_runs) : !is_one(variable, only)) continue;
     std::string name = "--" + variable.substr(std::string("BLASLIFT_").size());
-    for (char& c : name) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     app.add_option_function<std::string>(
            name, [&variables, variable](const std::string& value) { variables[variable] = value; },
            std::string(option.help) + " (" + option.values + "; default " + option.fallback + ")")
@@ -197,6 +202,20 @@ void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
 
+/// Of both verify and replay.
+void add_verification(CLI::App& app, cli::Verification& how) {
+  app.add_option("--subject", how.subject, "test this BLAS: the program uses it, and nothing goes to a device");
+  app.add_option("--oracle", how.oracle,
+                 "compare with this BLAS, and check every call (default: the library underneath, and those calls that "
+                 "go to the device)");
+  app.add_option("--dump", how.dump, "a directory, made if need be, for the first calls that are wrong");
+  app.add_option("--json", how.json, "write the summary to this file, too");
+  app.add_option("--wrong-status", how.wrong_status, "exit status if a call was wrong")
+      ->check(CLI::Range(1, 255))
+      ->capture_default_str();
+  app.add_flag("-q,--quiet", how.quiet, "no summary");
+}
+
 template <class T>
 void sort_uniquely(std::vector<T>& some) {
   std::sort(some.begin(), some.end());
@@ -249,6 +268,24 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"sh", "bash", "zsh", "ksh", "dash", "fish", "csh", "tcsh"}));
   env_app->add_flag("--undo", undo, "print commands that take it all back, instead");
   add_variables(*env_app, variables);
+  CLI::App* verify_app = add_launcher(
+      app, "verify", "run a program, check what blaslift or another BLAS computes for it, and fail if that is wrong");
+  cli::Verification verification;
+  add_verification(*verify_app, verification);
+  verify_app
+      ->add_option("--sample", verification.sample,
+                   "check the first of every so many calls of a routine and size, not all")
+      ->check(CLI::Range(1U, 4000000000U));
+  verify_app->add_option("--at-least", verification.at_least, "fail if fewer calls were checked");
+  add_variables(*verify_app, variables, of_verification);
+
+  CLI::App* replay_app = app.add_subcommand("replay", "make a call again that verification has kept, and check it");
+  std::string record;
+  replay_app->add_option("file", record, "the call")->required();
+  add_verification(*replay_app, verification);
+  add_variables(*replay_app, variables, of_verification);
+  CLI::App* call_app = app.add_subcommand("call", "what replay runs")->group("");
+  call_app->add_option("file", record)->required();
 
   CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
   bool profile_only = false;
@@ -285,6 +322,9 @@ int main(int argc, char** argv) {
     if (*completion_app) return std::fputs(cli::completion_for(completed, app).c_str(), stdout), 0;
     if (*manual_app) return print_page(page, app), 0;
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
+    if (*verify_app) cli::verify(verification, command_of(*verify_app, command), variables);
+    if (*replay_app) cli::replay(verification, record, variables);
+    if (*call_app) return cli::make_call(cli::read_record(record, true), options_with({}).fallback), 0;
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
       symv_tuning.options = options_with(variables);

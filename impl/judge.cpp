@@ -1,0 +1,351 @@
+#include "impl/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "compat/call.hpp"
+#include "impl/execute.hpp"
+#include "impl/text.hpp"
+
+namespace blaslift {
+namespace {
+
+template <class T>
+struct RealOf {
+  using type = T;
+};
+template <class R>
+struct RealOf<std::complex<R>> {
+  using type = R;
+};
+template <class T>
+using Real = typename RealOf<T>::type;
+template <class T>
+inline constexpr bool complex_type = !std::is_same_v<T, Real<T>>;
+
+template <class T>
+bool is_finite(const T& x) {
+  return std::isfinite(std::real(x)) && std::isfinite(std::imag(x));
+}
+
+/// |re| + |im|
+template <class T>
+double size_of(const T& x) {
+  return std::fabs(static_cast<double>(std::real(x))) + std::fabs(static_cast<double>(std::imag(x)));
+}
+
+std::string word(const char* name, index value) { return std::string(name) + '=' + std::to_string(value) + ' '; }
+std::string word(const char* name, char value) { return std::string(name) + '=' + value + ' '; }
+template <class T>
+std::string word(const char* name, const T& value) requires(!std::is_integral_v<T>) {
+  std::string text = std::string(name) + '=' + number(static_cast<double>(std::real(value)));
+  if constexpr (complex_type<T>) text += ',' + number(static_cast<double>(std::imag(value)));
+  return text + ' ';
+}
+
+std::string without_last_space(std::string text) {
+  text.pop_back();
+  return text;
+}
+
+bool fits(const Site& library, std::initializer_list<index> sizes) {
+  return library.wide ||
+         std::all_of(sizes.begin(), sizes.end(), [](index size) { return size >= -INT32_MAX && size <= INT32_MAX; });
+}
+
+/// Goes through a result and its reference.
+template <class T>
+class Comparison {
+ public:
+  /// @param length       of the sums
+  /// @param magnification  what may multiply an error by underflow
+  Comparison(index length, double magnification)
+      : absolute_(static_cast<double>(std::numeric_limits<Real<T>>::min()) * static_cast<double>(length + 2) *
+                  (1 + magnification)) {
+    const double k = static_cast<double>(length), eps = std::numeric_limits<Real<T>>::epsilon();
+    // Products of length k + 2 (2 k + 5 where complex) with u = eps / 2, twice; and the units' own rounding.
+    judgement_.limit = (k + 3) * (complex_type<T> ? 2 : 1) * (1 + (k + 3) * eps);
+  }
+
+  double limit() const { return judgement_.limit; }
+
+  /// @param terms        |alpha| |A| |B| + |beta| |C| of this element
+  /// @param finite_terms whether all that it is made of is finite
+  void add(const T& result, const T& reference, double terms, bool finite_terms) {
+    constexpr double eps = std::numeric_limits<Real<T>>::epsilon();
+    if (is_finite(result) && is_finite(reference)) {
+      const double error = std::fabs(static_cast<double>(std::real(result)) - std::real(reference)) +
+                           std::fabs(static_cast<double>(std::imag(result)) - std::imag(reference));
+      if (error <= absolute_ || (finite_terms && !std::isfinite(terms))) return;
+      raise(terms > 0 ? error / eps / terms : HUGE_VAL);
+    } else if (!(finite_terms && overflows(terms)) && !alike(result, reference)) {
+      raise(HUGE_VAL);
+    }
+  }
+
+  Judgement judgement() const { return judgement_; }
+
+ private:
+  /// Partial sums may overflow in one order and not in another.
+  static bool overflows(double terms) {
+    return !(terms <= 0.5 * static_cast<double>(std::numeric_limits<Real<T>>::max()));
+  }
+  static bool alike(const T& x, const T& y) {
+    if constexpr (complex_type<T>)
+      return !is_finite(x) && !is_finite(y);  // which part of it is Inf, and which NaN, depends on the order
+    else
+      return (std::isnan(x) && std::isnan(y)) || x == y;
+  }
+  void raise(double ratio) {
+    if (!(ratio <= judgement_.ratio)) judgement_.ratio = std::isnan(ratio) ? HUGE_VAL : ratio;
+  }
+
+  const double absolute_;
+  Judgement judgement_{};
+};
+
+/// |re| + |im| of a stored matrix, packed.
+template <class T>
+struct Magnitudes {
+  Magnitudes(const T* x, index rows, index cols, index ld)
+      : packed(new T[static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)]),
+        row_finite(static_cast<std::size_t>(rows), true),
+        col_finite(static_cast<std::size_t>(cols), true) {
+    for (index j = 0; j < cols; ++j)
+      for (index i = 0; i < rows; ++i) {
+        const double size = size_of(x[i + j * ld]);
+        packed[static_cast<std::size_t>(i + j * rows)] = static_cast<T>(static_cast<Real<T>>(size));
+        if (is_finite(x[i + j * ld])) {
+          largest = std::max(largest, size);
+        } else {
+          row_finite[static_cast<std::size_t>(i)] = false;
+          col_finite[static_cast<std::size_t>(j)] = false;
+        }
+      }
+  }
+  std::unique_ptr<T[]> packed;
+  std::vector<bool> row_finite, col_finite;  ///< of the stored matrix
+  double largest = 0;                        ///< of the finite ones
+};
+
+/// How far a product by levels may be from the exact one besides, in any element (docs/levels.md): of every tile's edge
+/// of k, 18^l (n0^2 + 6 n0) u max|A| max|B| for l levels over leaves of edge n0; complex products are of |re| + |im|,
+/// made of four real ones and twice the sums, which eight times that covers.
+template <class T>
+double levels_bound(const Ending& ending, index k, double alpha, double a, double b) {
+  if (ending.levels == 0) return 0;
+  const double n0 = static_cast<double>(ending.tile >> ending.levels),
+               tiles = static_cast<double>((k + ending.tile - 1) / ending.tile),
+               u = std::numeric_limits<Real<T>>::epsilon() / 2;
+  return tiles * std::pow(18.0, ending.levels) * (n0 * n0 + 6 * n0) * (complex_type<T> ? 8 : 1) * u * alpha * a * b;
+}
+
+template <class T>
+T conjugate_if(bool yes, T x) {
+  if constexpr (complex_type<T>)
+    if (yes) return std::conj(x);
+  return x;
+}
+
+template <class T>
+T* first_of(T* at, index n, index inc) {
+  return inc < 0 ? at + (1 - n) * inc : at;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const GemmArgs<T>& x) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0;
+  return {{"A", {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, multiplies, false},
+          {"B", {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, multiplies, false},
+          {"C", {x.C, x.m, x.n, x.ldc, sizeof(T)}, x.beta != T(0), true}};
+}
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const SymvArgs<T>& x) {
+  const bool multiplies = x.alpha != T(0);
+  const auto vector = [&x](const T* at, index inc) {
+    const StoredVector v = stored_vector(at, x.n, inc, std::max<index>(1, x.n));
+    return Stored{v.at, v.rows, v.cols, v.ld, sizeof(T)};
+  };
+  return {
+      {"A", {x.A, x.n, x.n, x.lda, sizeof(T), x.uplo == Uplo::upper ? Part::upper : Part::lower}, multiplies, false},
+      {"x", vector(x.x, x.incx), multiplies, false},
+      {"y", vector(x.y, x.incy), x.beta != T(0), true}};
+}
+
+template <class T>
+GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.B = static_cast<const T*>(at[1]);
+  args.C = static_cast<T*>(at[2]);
+  return args;
+}
+
+template <class T>
+SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.x = static_cast<const T*>(at[1]);
+  args.y = static_cast<T*>(at[2]);
+  return args;
+}
+
+template <class T>
+std::string to_words(const GemmArgs<T>& x) {
+  return without_last_space(word("transa", static_cast<char>(x.transa)) + word("transb", static_cast<char>(x.transb)) +
+                            word("m", x.m) + word("n", x.n) + word("k", x.k) + word("alpha", x.alpha) +
+                            word("lda", x.lda) + word("ldb", x.ldb) + word("beta", x.beta) + word("ldc", x.ldc));
+}
+
+template <class T>
+std::string to_words(const SymvArgs<T>& x) {
+  return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("n", x.n) + word("alpha", x.alpha) +
+                            word("lda", x.lda) + word("incx", x.incx) + word("beta", x.beta) + word("incy", x.incy) +
+                            word("conjugated", static_cast<index>(x.conjugated)));
+}
+
+template <class T>
+bool call_by(const Site& library, const GemmArgs<T>& x) {
+  if (!fits(library, {x.m, x.n, x.k, x.lda, x.ldb, x.ldc})) return false;
+  call_gemm(library, as_gemm(x));
+  return true;
+}
+
+template <class T>
+bool call_by(const Site& library, const SymvArgs<T>& args) {
+  if (!fits(library, {args.n, args.lda, args.incx, args.incy})) return false;
+  std::vector<T> conjugated;
+  const T* x = args.x;
+  if (args.conjugated && args.alpha != T(0)) {
+    conjugated.resize(static_cast<std::size_t>(args.n));
+    const T* from = first_of(args.x, args.n, args.incx);
+    for (index i = 0; i < args.n; ++i)
+      conjugated[static_cast<std::size_t>(i)] = conjugate_if(true, from[i * args.incx]);
+    x = conjugated.data();
+  }
+  const auto turn = [&args](T* y) {
+    for (index i = 0; i < args.n; ++i) y[i * args.incy] = conjugate_if(args.conjugated, y[i * args.incy]);
+  };
+  T* y = first_of(args.y, args.n, args.incy);
+  const T alpha = conjugate_if(args.conjugated, args.alpha), beta = conjugate_if(args.conjugated, args.beta);
+  turn(y);
+  call_symv(library, {.precision = precision_of<T>,
+                      .hermitian = complex_type<T>,
+                      .uplo = args.uplo,
+                      .n = args.n,
+                      .alpha = &alpha,
+                      .A = args.A,
+                      .lda = args.lda,
+                      .x = x,
+                      .incx = conjugated.empty() ? args.incx : 1,
+                      .beta = &beta,
+                      .y = args.y,
+                      .incy = args.incy,
+                      .blocking = {}});
+  turn(y);
+  return true;
+}
+
+template <class T>
+Judgement judge(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
+                const Ending& ending) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0, reads_c = x.beta != T(0);
+  const double alpha = size_of(x.alpha), beta = size_of(x.beta);
+  if (!multiplies) {
+    Comparison<T> comparison(0, beta);
+    for (index j = 0; j < x.n; ++j)
+      for (index i = 0; i < x.m; ++i) {
+        const index at = i + j * x.ldc;
+        comparison.add(result[at], reference[at], reads_c ? beta * size_of(x.C[at]) : 0,
+                       !reads_c || is_finite(x.C[at]));
+      }
+    return comparison.judgement();
+  }
+
+  const Magnitudes<T> a(x.A, x.rows_a(), x.cols_a(), x.lda), b(x.B, x.rows_b(), x.cols_b(), x.ldb);
+  std::unique_ptr<T[]> terms(new T[static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n)]);
+  const T one(1), zero(0);
+  call_gemm(magnitudes, {precision_of<T>, x.transa, x.transb, x.m, x.n, x.k, &one, a.packed.get(), x.rows_a(),
+                         b.packed.get(), x.rows_b(), &zero, terms.get(), x.m});
+  // alpha * B may underflow before A makes it large again.
+  const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
+  Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
+  const double levels = levels_bound<T>(ending, x.k, alpha, a.largest, b.largest) /
+                        std::numeric_limits<Real<T>>::epsilon() / comparison.limit();
+  const auto& rows = x.transa == Op::none ? a.row_finite : a.col_finite;
+  const auto& cols = x.transb == Op::none ? b.col_finite : b.row_finite;
+  for (index j = 0; j < x.n; ++j)
+    for (index i = 0; i < x.m; ++i) {
+      const index at = i + j * x.ldc;
+      double sum = alpha * size_of(terms[static_cast<std::size_t>(i + j * x.m)]);
+      bool finite = rows[static_cast<std::size_t>(i)] && cols[static_cast<std::size_t>(j)] && is_finite(x.alpha);
+      if (reads_c) {
+        sum += beta * size_of(x.C[at]);
+        finite = finite && is_finite(x.C[at]) && is_finite(x.beta);
+      }
+      comparison.add(result[at], reference[at], sum + levels, finite);
+    }
+  return comparison.judgement();
+}
+
+template <class T>
+Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* reference, const Ending&) {
+  const index n = args.n;
+  const bool multiplies = args.alpha != T(0), reads_y = args.beta != T(0);
+  const double alpha = size_of(args.alpha), beta = size_of(args.beta);
+  std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
+  double largest = 0;
+  bool finite = is_finite(args.alpha) && is_finite(args.beta);
+  if (multiplies) {
+    const T* x = first_of(args.x, n, args.incx);
+    std::vector<double> sizes(static_cast<std::size_t>(n));
+    for (index i = 0; i < n; ++i) {
+      sizes[static_cast<std::size_t>(i)] = size_of(x[i * args.incx]);
+      finite = finite && is_finite(x[i * args.incx]);
+    }
+    for (index j = 0; j < n; ++j) {
+      const T* column = args.A + j * args.lda;
+      double sum = 0;
+      const auto at = [](index i) { return static_cast<std::size_t>(i); };
+      for (index i = args.uplo == Uplo::upper ? 0 : j + 1, end = args.uplo == Uplo::upper ? j : n; i < end; ++i) {
+        const double size = size_of(column[i]);
+        finite = finite && is_finite(column[i]);
+        largest = std::max(largest, size);
+        sums[at(i)] += size * sizes[at(j)];
+        sum += size * sizes[at(i)];
+      }
+      const double diagonal = std::fabs(static_cast<double>(std::real(column[j])));  // of a Hermitian matrix: all of it
+      finite = finite && std::isfinite(diagonal);
+      largest = std::max(largest, diagonal);
+      sums[at(j)] += sum + diagonal * sizes[at(j)];
+    }
+  }
+  const bool scaled = args.alpha != T(1) && args.alpha != T(-1);
+  Comparison<T> comparison(multiplies ? n : 0, alpha + beta + (scaled ? largest : 0));
+  const T* y = reads_y ? first_of(args.y, n, args.incy) : nullptr;
+  const T *r = first_of(result, n, args.incy), *s = first_of(reference, n, args.incy);
+  for (index i = 0; i < n; ++i) {
+    const index at = i * args.incy;
+    double sum = alpha * sums[static_cast<std::size_t>(i)];
+    if (reads_y) sum += beta * size_of(y[at]);
+    comparison.add(r[at], s[at], sum, finite && (!reads_y || is_finite(y[at])));
+  }
+  return comparison.judgement();
+}
+
+#define FUNCTIONS(Args, type)                                          \
+  template std::vector<CheckedOperand> operands_of(const Args<type>&); \
+  template Args<type> with_operands(Args<type>, void* const*);         \
+  template std::string to_words(const Args<type>&);                    \
+  template bool call_by(const Site&, const Args<type>&);               \
+  template Judgement judge(const Site&, const Args<type>&, const type*, const type*, const Ending&);
+#define GEMM(name, type) FUNCTIONS(GemmArgs, type)
+#define SYMV(name, type) FUNCTIONS(SymvArgs, type)
+#define HEMV(name, type) FUNCTIONS(SymvArgs, type)
+#include "api/routines.def"
+
+}  // namespace blaslift

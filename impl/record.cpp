@@ -1,0 +1,127 @@
+#include "impl/record.hpp"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <vector>
+
+namespace blaslift {
+namespace {
+
+/// A file beyond the process's limit is an error like any other, and no SIGXFSZ.
+class LimitSignalBlocked {
+ public:
+  LimitSignalBlocked() {
+    sigemptyset(&signal_);
+    sigaddset(&signal_, SIGXFSZ);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
+    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
+  }
+  ~LimitSignalBlocked() {
+    const timespec now{0, 0};
+    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &now) == SIGXFSZ) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  LimitSignalBlocked(const LimitSignalBlocked&) = delete;
+  LimitSignalBlocked& operator=(const LimitSignalBlocked&) = delete;
+
+ private:
+  sigset_t signal_, before_;
+  bool was_pending_;
+};
+
+/// A file that is there as a whole or not at all.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path) : path_(path), partial_(path + ".partial") {
+    fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd_ < 0) error_ = errno;
+  }
+  ~NewFile() {
+    if (fd_ < 0) return;
+    close(fd_);
+    unlink(partial_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(const void* data, std::size_t bytes) {
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0 && error_ == 0) {
+      const ssize_t written = ::write(fd_, at, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) {
+        error_ = written < 0 ? errno : ENOSPC;
+        return;
+      }
+      at += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+  }
+  /// 0, or an errno.
+  int finish() {
+    if (error_ == 0 && close(fd_) != 0) error_ = errno;
+    if (error_ == 0) fd_ = -1;
+    if (error_ == 0 && rename(partial_.c_str(), path_.c_str()) != 0) error_ = errno;
+    return error_;
+  }
+
+ private:
+  const std::string path_, partial_;
+  int fd_ = -1, error_ = 0;
+};
+
+void write_block(NewFile& file, const Stored& x) {
+  constexpr std::size_t much = std::size_t{1} << 20;
+  const std::size_t column = static_cast<std::size_t>(x.rows) * x.element;
+  std::vector<char> buffer;
+  for (index j = 0; j < x.cols; ++j) {
+    const char* at = static_cast<const char*>(x.at) + static_cast<std::size_t>(j * x.ld) * x.element;
+    buffer.insert(buffer.end(), at, at + column);
+    if (buffer.size() < much) continue;
+    file.write(buffer.data(), buffer.size());
+    buffer.clear();
+  }
+  file.write(buffer.data(), buffer.size());
+}
+
+}  // namespace
+
+std::string write_record(const std::string& path, const RecordText& t, std::span<const RecordBlock> blocks) {
+  std::string text = record_heading;
+  const auto line = [&text](const char* word, const std::string& value) {
+    if (!value.empty()) text += '\n' + std::string(word) + ' ' + value;
+  };
+  line("routine", t.routine);
+  line("symbol", t.symbol);
+  line("arguments", t.arguments);
+  line("library", t.library);
+  line("oracle", t.oracle);
+  line("backend", t.backend);
+  line("levels", t.levels);
+  line("caller", t.caller);
+  line("found", t.found);
+  line("ratio", t.ratio);
+  line("limit", t.limit);
+  for (const RecordBlock& b : blocks)
+    line("block", b.name + ' ' + std::to_string(b.stored.rows) + ' ' + std::to_string(b.stored.cols) + ' ' +
+                      std::to_string(b.stored.element));
+  text += "\ndata\n";
+
+  const LimitSignalBlocked blocked;
+  NewFile file(path);
+  file.write(text.data(), text.size());
+  for (const RecordBlock& b : blocks) write_block(file, b.stored);
+  const int error = file.finish();
+  return error ? path + ": " + std::strerror(error) : std::string();
+}
+
+}  // namespace blaslift

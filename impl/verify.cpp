@@ -1,0 +1,381 @@
+#include "impl/verify.hpp"
+
+#include <dlfcn.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cfenv>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <new>
+#include <utility>
+
+#include "compat/library.hpp"
+#include "impl/record.hpp"
+#include "impl/route.hpp"
+#include "impl/text.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr int most_dumps = 8;
+
+constexpr const char* finding_texts[] = {
+#define X(name, text) text,
+    BLASLIFT_FINDINGS(X)
+#undef X
+};
+
+CheckCounters& counters_of(const Site& site) { return counters().checks[static_cast<int>(info(site.symbol).routine)]; }
+
+void add_one(std::atomic<std::uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
+
+/// The program's floating-point traps and flags are for its own arithmetic.
+class QuietFloats {
+ public:
+  QuietFloats() { std::feholdexcept(&kept_); }
+  ~QuietFloats() { std::fesetenv(&kept_); }
+  QuietFloats(const QuietFloats&) = delete;
+  QuietFloats& operator=(const QuietFloats&) = delete;
+
+ private:
+  std::fenv_t kept_;
+};
+
+/// Once per process, and in the summary.
+void say_problem(const std::string& problem) {
+  auto& note = counters().verify_problem;
+  if (!note.claim()) return;
+  note.publish(problem.c_str());
+  std::fprintf(stderr, "blaslift: verification: %s\n", problem.c_str());
+}
+
+/// "libsolver.so+0x1a2b (factor+0x3c)": what addr2line takes.
+std::string place_of(const void* caller) {
+  if (!caller) return {};
+  char text[160];
+  Dl_info where{};
+  if (!dladdr(caller, &where) || !where.dli_fname) {
+    std::snprintf(text, sizeof text, "%p", caller);
+    return text;
+  }
+  const char* slash = std::strrchr(where.dli_fname, '/');
+  const auto at = static_cast<const char*>(caller);
+  std::snprintf(text, sizeof text, "%.80s+%#tx", slash ? slash + 1 : where.dli_fname,
+                at - static_cast<const char*>(where.dli_fbase));
+  std::string place = text;
+  if (where.dli_sname) {
+    std::snprintf(text, sizeof text, " (%.60s+%#tx)", where.dli_sname, at - static_cast<const char*>(where.dli_saddr));
+    place += text;
+  }
+  return place;
+}
+
+template <std::size_t size>
+void copy_text(char (&to)[size], const std::string& from) {
+  std::snprintf(to, size, "%s", from.c_str());
+}
+
+std::string words_of(unsigned findings) {
+  std::string words;
+  for (int i = 0; i < finding_count; ++i)
+    if (findings >> i & 1) words += (words.empty() ? "" : ", ") + std::string(finding_texts[i]);
+  return words;
+}
+
+/// Of counters, which a forked child has new ones of.  Nothing that may wait or end is done with it.
+class Locked {
+ public:
+  explicit Locked(std::atomic<std::uint32_t>& taken) : taken_(taken) {
+    while (taken_.exchange(1, std::memory_order_acquire)) sched_yield();
+  }
+  ~Locked() { taken_.store(0, std::memory_order_release); }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& taken_;
+};
+
+bool is_read_only(const CheckedOperand& x) { return x.reads && !x.writes; }
+
+}  // namespace
+
+bool Verifier::due(Routine routine, double flops, std::uint32_t every) {
+  const int size = flops >= 1 ? std::min(size_classes_ - 1, std::ilogb(flops) / 2) : 0;
+  return seen_[static_cast<int>(routine)][size].fetch_add(1, std::memory_order_relaxed) % every == 0;
+}
+
+const Site* Verifier::oracle(Routine routine, const std::string& path) {
+  auto& known = oracles_[static_cast<int>(routine)];
+  if (const Site* site = known.load(std::memory_order_acquire)) return site->function ? site : nullptr;
+  // No lock: opening a library twice gives the same one.
+  auto made = std::make_unique<Site>();
+  Target target;
+  std::string why;
+  if (find_in(path.c_str(), routine, made->symbol, target, why)) {
+    made->function = target.function;
+    made->wide = target.wide;
+  } else {
+    say_problem("BLASLIFT_VERIFY_ORACLE: " + why);
+  }
+  const Site* other = nullptr;
+  const Site* mine = made.get();
+  if (!known.compare_exchange_strong(other, mine, std::memory_order_acq_rel))
+    mine = other;
+  else
+    (void)made.release();  // for the life of the process
+  return mine->function ? mine : nullptr;
+}
+
+int Verifier::next_dump() {
+  if (dumps_.load(std::memory_order_relaxed) >= most_dumps) return -1;
+  const int number = dumps_.fetch_add(1, std::memory_order_relaxed);
+  return number < most_dumps ? number : -1;
+}
+
+void Check::leave(Unchecked why) {
+  call_.reset();
+  before_.reset();
+  add_one(counters_of(site_).unchecked[static_cast<int>(why)]);
+}
+
+void Check::before(Backend* backend) {
+  if (std::exchange(asked_, true) || runtime_.forked.load(std::memory_order_acquire)) return;
+  if (!runtime_.verifier.due(info(site_.symbol).routine, flops_, runtime_.options.verify)) return;
+  try {
+    call_ = describe_(context_);
+    copy_operands(backend);
+  } catch (const std::exception&) {
+    leave(Unchecked::memory);
+  }
+}
+
+void Check::copy_operands(Backend* backend) {
+  const auto& operands = call_->operands;
+  output_ = static_cast<std::size_t>(
+      std::find_if(operands.begin(), operands.end(), [](const CheckedOperand& x) { return x.writes; }) -
+      operands.begin());
+  if (output().stored.rows == 0 || output().stored.cols == 0) return call_.reset();
+  if (call_->overlaps) return leave(Unchecked::overlap);
+  if (too_late(runtime_)) return leave(Unchecked::exiting);
+  reference_ = &site_;
+  if (!runtime_.options.oracle.empty())
+    reference_ = runtime_.verifier.oracle(info(site_.symbol).routine, runtime_.options.oracle);
+  if (!reference_) return leave(Unchecked::oracle);
+
+  // Another run's output and the reference's, magnitudes, and the units that the result is measured in.
+  double needed = 4 * output().stored.bytes();
+  for (const CheckedOperand& x : operands) needed += 2 * x.stored.bytes();
+  if (needed > 0.75 * static_cast<double>(available_memory())) return leave(Unchecked::memory);
+
+  before_ = std::make_unique<PrivateCopy[]>(operands.size());
+  at_.assign(operands.size(), nullptr);
+  for (std::size_t i = 0; i < operands.size(); ++i) {
+    const CheckedOperand& x = operands[i];
+    at_[i] = const_cast<void*>(x.stored.at);
+    if (!x.reads && !x.writes) continue;
+    if (backend &&
+        backend->place(x.stored.at, static_cast<std::size_t>(x.stored.range().size()), false) == Place::on_a_device)
+      return leave(Unchecked::on_device);
+    if (!x.reads) continue;
+    if (!before_[i].make(x.stored, x.stored.at)) return leave(Unchecked::memory);
+    at_[i] = before_[i].at();
+  }
+}
+
+void Check::computed(const Decision& decision, const Ending& ending) {
+  if (!ending.computed) return;
+  decision_ = decision;
+  ending_ = ending;
+}
+
+void Check::look() {
+  if (!call_) return;
+  if (too_late(runtime_)) return leave(Unchecked::exiting);
+  try {
+    compare();
+  } catch (const std::exception&) {
+    leave(Unchecked::memory);
+  }
+}
+
+std::vector<void*> Check::with_output(const PrivateCopy& to) const {
+  std::vector<void*> at = at_;
+  at[output_] = to.at();
+  return at;
+}
+
+bool Check::inputs_kept() const {
+  for (std::size_t i = 0; i < call_->operands.size(); ++i)
+    if (is_read_only(call_->operands[i]) && !before_[i].same(call_->operands[i].stored.at, 0)) return false;
+  return true;
+}
+
+bool Check::inputs_intact() const {
+  for (std::size_t i = 0; i < call_->operands.size(); ++i)
+    if (is_read_only(call_->operands[i]) && !before_[i].intact()) return false;
+  return true;
+}
+
+/// Computes the call once more, in the way in which the program's result was; false if that did not come to an end.
+bool Check::repeat(PrivateCopy& to, unsigned& findings, std::uint64_t& way) {
+  if (!to.make(output().stored, output().reads ? at_[output_] : nullptr)) throw std::bad_alloc();
+  const std::vector<void*> at = with_output(to);
+  if (ending_.computed) {
+    Decision decision = decision_;
+    decision.reason = Reason::forced;
+    decision.levels = ending_.levels;
+    decision.tile = ending_.tile;
+    decision.repeats = true;
+    const Ending ending = call_->on_device(at.data(), decision);
+    if (!ending.computed || ending.reason == Reason::failed) return false;
+    way = ending.way;
+  } else {
+    call_->underneath(at.data());
+    way = ending_.way;
+  }
+  if (!to.intact() || !inputs_intact()) findings |= bit(Finding::outside);
+  if (!inputs_kept()) findings |= bit(Finding::input_changed);
+  return true;
+}
+
+void Check::compare() {
+  const QuietFloats quiet;
+  const void* result = output().stored.at;
+  const std::size_t real = output().stored.element / (is_complex(precision_) ? 2 : 1);
+  unsigned findings = inputs_kept() ? 0 : bit(Finding::input_changed);
+
+  // From operands that only the reference has seen.
+  PrivateCopy reference;
+  if (!reference.make(output().stored, output().reads ? at_[output_] : nullptr)) throw std::bad_alloc();
+  const std::vector<void*> at = with_output(reference);
+  if (reference_ == &site_)
+    call_->underneath(at.data());
+  else if (!call_->by(*reference_, at.data()))
+    return leave(Unchecked::oracle);
+  const Judgement judgement = call_->judge(*reference_, at_.data(), result, reference.at(), ending_);
+  if (!(judgement.ratio <= judgement.limit)) findings |= bit(Finding::over);
+
+  // A call that spoils its operands spoils the copies, too; to be kept they have to be as they were.
+  std::unique_ptr<PrivateCopy[]> as_they_were;
+  recorded_ = at_;
+  if (findings & bit(Finding::input_changed)) {
+    as_they_were = std::make_unique<PrivateCopy[]>(at_.size());
+    for (std::size_t i = 0; i < at_.size(); ++i) {
+      if (!call_->operands[i].reads) continue;
+      if (!as_they_were[i].make(call_->operands[i].stored, at_[i])) throw std::bad_alloc();
+      recorded_[i] = as_they_were[i].at();
+    }
+  }
+
+  PrivateCopy again, once_more;
+  std::uint64_t way = 0, other_way = 0;
+  bool repeated = false, same = true;
+  // What the CPU has finished was put together by chance.
+  const bool repeatable = !(ending_.computed && ending_.reason == Reason::failed) && !too_late(runtime_);
+  if (repeatable && repeat(again, findings, way)) {
+    if (way == ending_.way) {
+      repeated = true;
+      same = again.same(result, real);
+    } else if (repeat(once_more, findings, other_way) &&
+               other_way == way) {  // the program's used copies that were kept
+      repeated = true;
+      same = again.same(once_more.at(), real);
+    }
+    if (!same) findings |= bit(Finding::unrepeatable);
+  }
+
+  CheckCounters& c = counters_of(site_);
+  add_one(c.checked);
+  if (repeated) add_one(c.repeated);
+  if (findings) add_one(c.wrong);
+  for (int i = 0; i < finding_count; ++i)
+    if (findings >> i & 1) add_one(c.found[i]);
+  note(findings, judgement, same ? nullptr : again.at(), reference.at());
+}
+
+void Check::note(unsigned findings, const Judgement& judgement, const void* again, const void* reference) {
+  NotedCall call{};
+  call.routine = info(site_.symbol).routine;
+  call.findings = static_cast<std::uint8_t>(findings);
+  call.ratio = judgement.ratio;
+  call.limit = judgement.limit;
+  const std::string caller = place_of(site_.caller.load(std::memory_order_relaxed));
+  copy_text(call.arguments, call_->arguments);
+  copy_text(call.caller, caller);
+
+  Counters& c = counters();
+  const auto is_like = [&call](const NotedCall& x) {
+    return x.complete.load(std::memory_order_relaxed) && x.routine == call.routine &&
+           !std::strcmp(x.arguments, call.arguments) && !std::strcmp(x.caller, call.caller);
+  };
+  const auto less = [](const NotedCall& x, const NotedCall& y) { return x.rank() < y.rank(); };
+  NotedCall* const end = c.worst + most_noted_calls;
+  bool kept = false;
+  if (findings) {  // one of its like is enough
+    const Locked locked(c.noting);
+    kept = std::any_of(c.worst, end, [&](const NotedCall& x) { return is_like(x) && x.dump[0]; });
+  }
+  if (findings && !kept) copy_text(call.dump, keep(findings, judgement, caller, again, reference));
+
+  const Locked locked(c.noting);
+  NotedCall* place = std::find_if(c.worst, end, is_like);
+  const bool like = place != end;
+  if (!like) place = std::min_element(c.worst, end, less);
+  const bool worse = !place->complete.load(std::memory_order_relaxed) || less(*place, call);
+  if (worse) {
+    place->complete.store(0, std::memory_order_release);
+    place->routine = call.routine;
+    place->findings = call.findings;
+    place->ratio = call.ratio;
+    place->limit = call.limit;
+    std::memcpy(place->arguments, call.arguments, sizeof place->arguments);
+    std::memcpy(place->caller, call.caller, sizeof place->caller);
+    if (!like || call.dump[0]) std::memcpy(place->dump, call.dump, sizeof place->dump);
+    if (!like) place->calls.store(0, std::memory_order_relaxed);
+    place->complete.store(1, std::memory_order_release);
+  }
+  if (like || worse) add_one(place->calls);
+}
+
+/// The file it is kept in, or nothing.
+std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* again,
+                        const void* reference) {
+  const std::string& directory = runtime_.options.verify_dump;
+  const int number = directory.empty() ? -1 : runtime_.verifier.next_dump();
+  if (number < 0) return {};
+  const std::string routine = name_of(info(site_.symbol).routine);
+  RecordText text{.routine = routine,
+                  .symbol = info(site_.symbol).name,
+                  .arguments = call_->arguments,
+                  .library = site_.library,
+                  .oracle = runtime_.options.oracle,
+                  .backend = ending_.computed ? counters().backend.get() : "",
+                  .levels = ending_.levels ? std::to_string(ending_.levels) : "",
+                  .caller = caller,
+                  .found = words_of(findings),
+                  .ratio = blaslift::number(judgement.ratio),
+                  .limit = blaslift::number(judgement.limit)};
+  std::vector<RecordBlock> blocks;
+  const auto add = [&blocks](const char* name, Stored stored, const void* at) {
+    stored.at = at;
+    blocks.push_back({name, stored});
+  };
+  for (std::size_t i = 0; i < call_->operands.size(); ++i)
+    if (call_->operands[i].reads) add(call_->operands[i].name, call_->operands[i].stored, recorded_[i]);
+  add("result", output().stored, output().stored.at);
+  if (again) add("again", output().stored, again);
+  add("reference", output().stored, reference);
+  const std::string path =
+      directory + "/" + routine + "-" + std::to_string(getpid()) + "-" + std::to_string(number) + ".call";
+  const std::string why = write_record(path, text, blocks);
+  if (why.empty()) return path;
+  say_problem("a call that is wrong could not be kept: " + why);
+  return {};
+}
+
+}  // namespace blaslift

@@ -1,0 +1,134 @@
+// Verification: a call's result against another library's from private copies of the operands, and against its own
+// when it is computed again.
+//
+// The program gets the result that it would have got without: what is computed besides goes to private memory, and is
+// thrown away.  A routine says what it needs in a Checkable; impl/judge.hpp makes one from Args.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compat/site.hpp"
+#include "impl/counters.hpp"
+#include "impl/decision.hpp"
+#include "impl/private_copy.hpp"
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+struct Runtime;
+
+/// An operand that a call reads or writes.  One that it does neither with (A where alpha is zero) may be anywhere.
+struct CheckedOperand {
+  const char* name;  ///< as in BLAS's documentation
+  Stored stored;
+  bool reads, writes;
+};
+
+/// The worst of a result's elements.
+struct Judgement {
+  double ratio = 0;  ///< distance from the reference, in the units of the routine's test ratio
+  double limit = 0;  ///< what rounding explains, of both
+};
+
+/// A call as verification sees it.  Addresses of operands come in the order of `operands`; those that are neither read
+/// nor written are the program's.
+class Checkable {
+ public:
+  virtual ~Checkable() = default;
+
+  std::vector<CheckedOperand> operands;  ///< one of them is written
+  std::string arguments;                 ///< "transa=N ...": words of name=value, for people and for records
+  bool overlaps = false;                 ///< the output shares bytes with an input
+
+  /// The program's call on the library underneath.
+  virtual void underneath(void* const* at) const = 0;
+  /// The same by another library; false if its integers are too narrow.
+  virtual bool by(const Site& oracle, void* const* at) const = 0;
+  /// On the device again, as it has been there.
+  virtual Ending on_device(void* const* at, const Decision& decision) const = 0;
+  /// Throws std::bad_alloc.
+  /// @param before     operands as they were before the call; an output that is not read may be anything
+  /// @param result     the output, stored as the program's
+  /// @param reference  the same, of another library
+  /// @param by         what multiplies magnitudes
+  virtual Judgement judge(const Site& by, void* const* before, const void* result, const void* reference,
+                          const Ending& ending) const = 0;
+};
+
+/// What verification knows of the process: which calls it has seen, and the oracle.
+class Verifier {
+ public:
+  /// Whether a call is among those to be checked: the first of `every` of a routine and size.
+  bool due(Routine routine, double flops, std::uint32_t every);
+
+  /// The library at `path`, opened by the first call; null, and the reason noted once, if it has no such routine.
+  const Site* oracle(Routine routine, const std::string& path);
+
+  /// A number for a file of a call that is kept; negative: enough are.
+  int next_dump();
+
+ private:
+  static constexpr int size_classes_ = 64;
+  std::atomic<std::uint32_t> seen_[routine_count][size_classes_] = {};
+  std::atomic<const Site*> oracles_[routine_count] = {};
+  std::atomic<int> dumps_{0};
+};
+
+/// One call under verification, from its beginning to its end; by its thread, inside of us.  Nothing it does throws.
+class Check {
+ public:
+  /// @param describe  std::unique_ptr<Checkable>(): the call; may throw; null if there is nothing to check
+  template <class Describe>
+  Check(Runtime& runtime, const Site& site, SymvPrecision precision, double flops, const Describe& describe)
+      : runtime_(runtime),
+        site_(site),
+        precision_(precision),
+        flops_(flops),
+        describe_([](const void* context) { return (*static_cast<const Describe*>(context))(); }),
+        context_(&describe) {}
+  Check(const Check&) = delete;
+  Check& operator=(const Check&) = delete;
+
+  /// Before the result is computed, by the device or (null) the library underneath: copies what it needs, if the call
+  /// is to be checked.
+  void before(Backend* backend);
+  /// What came of it on the device.
+  void computed(const Decision& decision, const Ending& ending);
+  /// Once the result is there: computes it otherwise, compares, counts and keeps what is wrong.
+  void look();
+
+ private:
+  void copy_operands(Backend* backend);
+  void compare();
+  bool repeat(PrivateCopy& to, unsigned& findings, std::uint64_t& way);
+  void leave(Unchecked why);
+  void note(unsigned findings, const Judgement& judgement, const void* again, const void* reference);
+  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* again,
+                   const void* reference);
+  const CheckedOperand& output() const { return call_->operands[output_]; }
+  /// The operands' private addresses, with the output elsewhere.
+  std::vector<void*> with_output(const PrivateCopy& to) const;
+  bool inputs_kept() const;
+  bool inputs_intact() const;
+
+  Runtime& runtime_;
+  const Site& site_;
+  const SymvPrecision precision_;
+  const double flops_;
+  std::unique_ptr<Checkable> (*const describe_)(const void*);
+  const void* const context_;
+
+  bool asked_ = false;
+  std::unique_ptr<Checkable> call_{};  ///< while it is being checked
+  std::unique_ptr<PrivateCopy[]> before_{};
+  std::vector<void*> at_{};        ///< of these
+  std::vector<void*> recorded_{};  ///< of what a record is to say of them
+  std::size_t output_ = 0;
+  const Site* reference_ = nullptr;  ///< the oracle, or the site
+  Decision decision_{};              ///< for the device, if it has computed the result
+  Ending ending_{Reason::no_device};
+};
+
+}  // namespace blaslift

@@ -1,0 +1,307 @@
+// Verification's parts: private copies that notice what is written around them, and the bounds of what is right.
+#include "impl/verify.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "compat/call.hpp"
+#include "impl/execute.hpp"
+#include "impl/judge.hpp"
+#include "tests/unit/reference.hpp"
+
+namespace blaslift {
+namespace {
+
+using reference::complex_type;
+using reference::Matrix;
+using reference::Real;
+using reference::scalar;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
+
+struct Kind {
+  const char* name;
+  index rows, cols, ld;
+  Part part;
+};
+constexpr Kind kinds[] = {{"dense", 5, 4, 5, Part::whole},     {"with gaps", 5, 4, 9, Part::whole},
+                          {"column", 7, 1, 7, Part::whole},    {"increment", 1, 6, 3, Part::whole},
+                          {"upper", 6, 6, 8, Part::upper},     {"lower", 6, 6, 6, Part::lower},
+                          {"wide gap", 3, 3, 900, Part::whole}};
+
+bool belongs(const Kind& k, index i, index j) {
+  return k.part == Part::whole || (k.part == Part::upper ? i <= j : i >= j);
+}
+
+TEST(PrivateCopy, HoldsTheOperandAndNoticesEveryByteAroundIt) {
+  for (const Kind& k : kinds) {
+    std::vector<double> memory(static_cast<std::size_t>(k.ld * k.cols) + 16);
+    for (std::size_t i = 0; i < memory.size(); ++i) memory[i] = static_cast<double>(i);
+    const Stored stored{memory.data() + 3, k.rows, k.cols, k.ld, sizeof(double), k.part};
+    PrivateCopy copy;
+    ASSERT_TRUE(copy.make(stored, stored.at)) << k.name;
+    EXPECT_TRUE(copy.intact()) << k.name;
+    EXPECT_TRUE(copy.same(stored.at, 0)) << k.name;
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(copy.at()) % 4096, reinterpret_cast<std::uintptr_t>(stored.at) % 4096);
+    auto* at = static_cast<double*>(copy.at());
+    const index span = k.ld * (k.cols - 1) + k.rows;
+    for (index e = -3; e < span + 3; ++e) {
+      const index i = e % k.ld, j = e / k.ld;
+      const bool inside = e >= 0 && e < span && i < k.rows && belongs(k, i, j);
+      if (inside) {
+        EXPECT_EQ(at[e], stored.at == nullptr ? 0 : static_cast<double>(e + 3)) << k.name << " " << e;
+      } else if (k.ld - k.rows > 100 && e > 0 && e < span && i > k.rows + 100 && i < k.ld - 100) {
+        continue;  // the middle of a gap that is larger than a page is left alone
+      } else {
+        EXPECT_TRUE(std::isnan(at[e])) << k.name << " " << e;
+      }
+      const double kept = at[e];
+      auto* bytes = reinterpret_cast<unsigned char*>(at + e);
+      for (int b = 0; b < 8; ++b) {
+        bytes[b] ^= 1;
+        EXPECT_EQ(copy.intact(), inside) << k.name << " element " << e << " byte " << b;
+        EXPECT_EQ(copy.same(stored.at, 0), !inside) << k.name << " element " << e << " byte " << b;
+        bytes[b] ^= 1;
+      }
+      (void)kept;
+    }
+    EXPECT_TRUE(copy.intact() && copy.same(stored.at, 0)) << k.name;
+  }
+}
+
+TEST(PrivateCopy, WithoutContentsHoldsCanariesAndTellsNaNsFromNumbers) {
+  const double values[] = {1, not_a_number, 3};
+  const Stored stored{values, 3, 1, 3, sizeof(double)};
+  PrivateCopy empty, full;
+  ASSERT_TRUE(empty.make(stored, nullptr) && full.make(stored, values));
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(std::isnan(static_cast<double*>(empty.at())[i]));
+  EXPECT_FALSE(empty.same(values, sizeof(double)));
+  static_cast<double*>(full.at())[1] = -std::nan("7");  // another NaN
+  EXPECT_FALSE(full.same(values, 0));
+  EXPECT_TRUE(full.same(values, sizeof(double)));
+  static_cast<double*>(full.at())[1] = 2;
+  EXPECT_FALSE(full.same(values, sizeof(double)));
+}
+
+TEST(PrivateCopy, SaysWhenThereIsNoMemory) {
+  const Stored stored{nullptr, index{1} << 40, 1 << 10, index{1} << 40, 8};
+  PrivateCopy copy;
+  EXPECT_FALSE(copy.make(stored, nullptr));
+  EXPECT_FALSE(copy);
+}
+
+TEST(Verifier, TakesTheFirstOfEachRoutineAndSizeAndThenOneInSoMany) {
+  Verifier verifier;
+  const auto taken = [&verifier](Routine routine, double flops, int calls) {
+    int count = 0;
+    for (int i = 0; i < calls; ++i) count += verifier.due(routine, flops, 10);
+    return count;
+  };
+  EXPECT_EQ(taken(Routine::dgemm, 1e6, 1), 1);
+  EXPECT_EQ(taken(Routine::dgemm, 1e6, 9), 0);
+  EXPECT_EQ(taken(Routine::dgemm, 1e6, 21), 3);
+  EXPECT_EQ(taken(Routine::dgemm, 1e9, 1), 1);
+  EXPECT_EQ(taken(Routine::sgemm, 1e6, 1), 1);
+  EXPECT_EQ(taken(Routine::dgemm, 0, 1), 1);
+  EXPECT_EQ(taken(Routine::dgemm, 1e300, 1), 1);
+}
+
+/// The function that a Site of the naive product calls, in Fortran's interface with 64-bit integers.
+template <class T>
+void naive_fortran(const char* transa, const char* transb, const index* m, const index* n, const index* k,
+                   const T* alpha, const T* A, const index* lda, const T* B, const index* ldb, const T* beta, T* C,
+                   const index* ldc, std::size_t, std::size_t) {
+  reference::naive({precision_of<T>, static_cast<Op>(*transa), static_cast<Op>(*transb), *m, *n, *k, alpha, A, *lda, B,
+                    *ldb, beta, C, *ldc});
+}
+
+template <class T>
+Site& naive_site() {
+  static Site site{};
+  site.symbol = Symbol::dgemm_;  // whose interface is all that matters
+  site.wide = true;
+  site.function = reinterpret_cast<void*>(naive_fortran<T>);
+  return site;
+}
+
+/// A product with its result by plain loops.
+template <class T>
+struct Problem {
+  Matrix<T> A, B, C, result;
+  GemmArgs<T> args;
+
+  Problem(Op opa, Op opb, index m, index n, index k, T alpha, T beta)
+      : A(opa == Op::none ? m : k, opa == Op::none ? k : m, 2),
+        B(opb == Op::none ? k : n, opb == Op::none ? n : k, 1),
+        C(m, n, 3),
+        result(m, n, 3) {
+    A.random(1), B.random(2), C.random(3);
+    args = {opa, opb, m, n, k, alpha, A.data(), A.ld(), B.data(), B.ld(), beta, C.data(), C.ld()};
+    compute();
+  }
+  void compute() {
+    result = C;
+    GemmArgs<T> other = args;
+    other.C = result.data();
+    reference::naive(as_gemm(other));
+  }
+  Judgement judged(const Matrix<T>& other, const Ending& ending = {Reason::forced}) const {
+    return judge(naive_site<T>(), args, other.data(), result.data(), ending);
+  }
+  /// What one unit of an element is.
+  double unit(index i, index j) const {
+    const auto element = reference::element(args, i, j);
+    return static_cast<double>(element.bound) / static_cast<double>(args.k + 3) / (complex_type<T> ? 2 : 1);
+  }
+};
+
+template <class T>
+class Products : public testing::Test {};
+using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(Products, Types);
+
+TYPED_TEST(Products, AreJudgedByEachElementsOwnTerms) {
+  using T = TypeParam;
+  for (const Op opa : reference::ops)
+    for (const Op opb : reference::ops) {
+      Problem<T> p(opa, opb, 6, 5, 9, scalar<T>(0.75, -0.5), scalar<T>(-1.25, 0.25));
+      const double limit = 12.0 * (complex_type<T> ? 2 : 1);
+      EXPECT_EQ(p.judged(p.result).ratio, 0);
+      EXPECT_NEAR(p.judged(p.result).limit, limit, 1e-3);
+      for (const index i : {0, 5})
+        for (const index j : {0, 4})
+          for (const double units : {0.9 * limit, 1.1 * limit, 1e3}) {
+            Matrix<T> wrong = p.result;
+            wrong(i, j) += static_cast<Real<T>>(units * p.unit(i, j));
+            const Judgement judgement = p.judged(wrong);
+            EXPECT_NEAR(judgement.ratio / units, 1, 0.1) << i << " " << j;
+            EXPECT_EQ(judgement.ratio > judgement.limit, units > limit);
+          }
+    }
+}
+
+TYPED_TEST(Products, WithoutAlphaOrTermsAreScaledC) {
+  using T = TypeParam;
+  Problem<T> p(Op::none, Op::none, 4, 3, 5, T(0), T(3));
+  p.args.A = p.args.B = nullptr;  // not read
+  EXPECT_EQ(p.judged(p.result).ratio, 0);
+  Matrix<T> wrong = p.result;
+  wrong(3, 2) *= static_cast<Real<T>>(1.001);
+  EXPECT_GT(p.judged(wrong).ratio, p.judged(wrong).limit);
+  p.args.beta = T(0);
+  p.C.fill(scalar<T>(not_a_number, not_a_number));
+  p.compute();
+  EXPECT_EQ(p.judged(p.result).ratio, 0);
+  wrong = p.result;
+  wrong(0, 0) = static_cast<Real<T>>(1e-20);
+  EXPECT_EQ(p.judged(wrong).ratio, HUGE_VAL) << "where nothing may be, nothing is";
+}
+
+TYPED_TEST(Products, HaveInfAndNaNWhereTheReferenceHasThem) {
+  using T = TypeParam;
+  for (const double special : {infinity, -infinity, not_a_number}) {
+    Problem<T> p(Op::none, Op::transpose, 4, 4, 6, T(1), T(1));
+    p.A(2, 3) = static_cast<Real<T>>(special);
+    p.compute();
+    EXPECT_EQ(p.judged(p.result).ratio, 0) << special;
+    Matrix<T> wrong = p.result;
+    wrong(2, 1) = T(1);
+    EXPECT_EQ(p.judged(wrong).ratio, HUGE_VAL) << special;
+    wrong = p.result;
+    wrong(1, 1) = static_cast<Real<T>>(special);
+    EXPECT_EQ(p.judged(wrong).ratio, HUGE_VAL) << special;
+    if constexpr (!complex_type<T>) {
+      wrong = p.result;
+      wrong(2, 2) = static_cast<Real<T>>(std::isnan(special) ? infinity : not_a_number);
+      EXPECT_EQ(p.judged(wrong).ratio, HUGE_VAL) << special;
+    }
+  }
+}
+
+TYPED_TEST(Products, MayOverflowAndUnderflowInTheirOwnOrder) {
+  using T = TypeParam;
+  using R = Real<T>;
+  Problem<T> p(Op::none, Op::none, 2, 2, 4, T(1), T(0));
+  p.A.fill(T(std::numeric_limits<R>::max() / 2));
+  for (index q = 0; q < 4; ++q)
+    for (index j = 0; j < 2; ++j) p.B(q, j) = T(q % 2 ? R(-1) : R(1));
+  p.compute();
+  Matrix<T> other = p.result;
+  other(0, 0) = T(std::numeric_limits<R>::infinity());  // had it added the positive ones first
+  EXPECT_LE(p.judged(other).ratio, p.judged(other).limit);
+  p.A.fill(T(std::numeric_limits<R>::min()));
+  p.B.fill(static_cast<T>(static_cast<R>(0.25)));
+  p.compute();
+  other = p.result;
+  other(1, 1) = T(0);  // flushed
+  EXPECT_LE(p.judged(other).ratio, p.judged(other).limit);
+}
+
+TYPED_TEST(Products, ByLevelsAreHeldToTheBoundOfLevels) {
+  using T = TypeParam;
+  const index n = 16;
+  Problem<T> p(Op::none, Op::none, n, n, n, T(2), T(0));
+  p.A(0, 0) = T(1), p.B(0, 0) = T(1);
+  const Ending ending{.reason = Reason::forced, .computed = true, .levels = 2, .tile = n};
+  double a = 0, b = 0;
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < n; ++i) {
+      a = std::max<double>(a, std::fabs(std::real(p.A(i, j))) + std::fabs(std::imag(p.A(i, j))));
+      b = std::max<double>(b, std::fabs(std::real(p.B(i, j))) + std::fabs(std::imag(p.B(i, j))));
+    }
+  const double spread = reference::strassen_bound<T>(2, n / 4) * 2 * a * b;
+  const double own = static_cast<double>(reference::element(p.args, 3, 3).bound);
+  for (const double part : {0.97, 1.03}) {
+    Matrix<T> other = p.result;
+    other(3, 3) += static_cast<Real<T>>(part * (spread + own));
+    const Judgement judgement = p.judged(other, ending);
+    EXPECT_EQ(judgement.ratio <= judgement.limit, part < 1) << judgement.ratio << " of " << judgement.limit;
+    EXPECT_GT(p.judged(other).ratio, p.judged(other).limit) << "a classical product";
+  }
+}
+
+TYPED_TEST(Products, WithVectorsAreJudgedByEachElementsOwnTerms) {
+  using T = TypeParam;
+  constexpr index n = 7;
+  for (const Uplo uplo : {Uplo::upper, Uplo::lower})
+    for (const index inc : {1, 3, -2}) {
+      Matrix<T> A(n, n, 2);
+      A.random(4);
+      std::vector<T> x(static_cast<std::size_t>(n)), y(static_cast<std::size_t>(n * std::abs(inc)), T(1));
+      for (index i = 0; i < n; ++i) x[static_cast<std::size_t>(i)] = scalar<T>(0.5 + static_cast<double>(i), 1);
+      const T alpha = scalar<T>(1.5, -0.5), beta = scalar<T>(2, 1);
+      // Only the named triangle counts.
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i < n; ++i)
+          if (uplo == Uplo::upper ? i > j : i < j) A(i, j) = scalar<T>(not_a_number, not_a_number);
+      const SymvArgs<T> args{uplo, n, alpha, A.data(), A.ld(), x.data(), 1, beta, y.data(), inc};
+      const auto size = [](T v) { return std::fabs(std::real(v)) + std::fabs(std::imag(v)); };
+      const index row = 4;
+      double terms = size(beta) * size(T(1));
+      for (index j = 0; j < n; ++j) {
+        const bool there = uplo == Uplo::upper ? row <= j : row >= j;
+        const T element = there ? A(row, j) : A(j, row);
+        terms += static_cast<double>(size(alpha) * (j == row ? std::fabs(std::real(element)) : size(element)) *
+                                     size(x[static_cast<std::size_t>(j)]));
+      }
+      std::vector<T> result(y.size(), T(5)), other = result;
+      const Site none{};
+      const Ending ending{Reason::forced};
+      EXPECT_EQ(judge(none, args, other.data(), result.data(), ending).ratio, 0);
+      const double limit = 10.0 * (complex_type<T> ? 2 : 1);
+      EXPECT_NEAR(judge(none, args, other.data(), result.data(), ending).limit, limit, 1e-3);
+      const index at = inc > 0 ? row * inc : (row - n + 1) * inc;
+      constexpr double units = 1e4;
+      other[static_cast<std::size_t>(at)] +=
+          static_cast<Real<T>>(units * terms * static_cast<double>(std::numeric_limits<Real<T>>::epsilon()));
+      EXPECT_NEAR(judge(none, args, other.data(), result.data(), ending).ratio / units, 1, 0.01)
+          << static_cast<char>(uplo) << " " << inc;
+    }
+}
+
+}  // namespace
+}  // namespace blaslift

@@ -1,0 +1,244 @@
+#include "tools/cli/recorded.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <complex>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <stdexcept>
+
+#include "compat/library.hpp"
+#include "impl/args.hpp"
+#include "impl/judge.hpp"
+#include "impl/text.hpp"
+
+namespace blaslift::cli {
+namespace {
+
+[[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
+
+template <class T>
+T number_in(const Recorded& r, const char* name) {
+  T value{};
+  if (!read_number(r.argument(name), value)) fail(std::string("the record's ") + name + " is not a number");
+  return value;
+}
+
+char letter_in(const Recorded& r, const char* name, std::string_view allowed) {
+  const std::string value = r.argument(name);
+  if (value.size() != 1 || allowed.find(value[0]) == allowed.npos)
+    fail(std::string("the record's ") + name + " is not one of " + std::string(allowed));
+  return value[0];
+}
+
+template <class T>
+T scalar_in(const Recorded& r, const char* name) {
+  const std::string value = r.argument(name);
+  const std::size_t comma = value.find(',');
+  double re = 0, im = 0;
+  const bool good = read_number(std::string_view(value).substr(0, comma), re) &&
+                    (comma == value.npos || read_number(std::string_view(value).substr(comma + 1), im));
+  if (!good) fail(std::string("the record's ") + name + " is not a number");
+  if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(re);
+  else
+    return {static_cast<typename T::value_type>(re), static_cast<typename T::value_type>(im)};
+}
+
+/// An operand as the program had it; what is not in the record is NaN.
+template <class T>
+class Storage {
+ public:
+  /// @param may_be_absent  the call does not read it
+  Storage(const Recorded& r, const std::string& name, index rows, index cols, index ld, bool may_be_absent) {
+    const auto found = std::find_if(r.blocks.begin(), r.blocks.end(), [&](const auto& b) { return b.name == name; });
+    constexpr index most = index{1} << 44;
+    if (rows < 0 || cols < 0 || ld < rows || ld < 1 || (cols > 0 && ld > most / cols))
+      fail("the record's sizes are not those of an operand");
+    bytes_.assign(static_cast<std::size_t>(ld * std::max<index>(1, cols)) * sizeof(T), '\xff');
+    if (found == r.blocks.end()) {
+      if (!may_be_absent) fail("the record has no " + name);
+      return;
+    }
+    if (found->rows != rows || found->cols != cols || found->element != sizeof(T))
+      fail("the record's " + name + " is not as large as its arguments say");
+    for (index j = 0; j < cols; ++j)
+      std::memcpy(&bytes_[static_cast<std::size_t>(j * ld) * sizeof(T)],
+                  &found->data[static_cast<std::size_t>(j * rows) * sizeof(T)],
+                  static_cast<std::size_t>(rows) * sizeof(T));
+  }
+  T* at() { return reinterpret_cast<T*>(bytes_.data()); }
+
+ private:
+  std::vector<char> bytes_;
+};
+
+struct Found {
+  void* function;
+  bool wide;
+};
+
+/// The routine's symbol of this interface, in the program's family of names if possible, and the width it has here.
+Found find(const Recorded& r, Interface interface, const std::string& fallback) {
+  const auto same = [&r](const SymbolInfo& s) { return r.text.symbol == s.name; };
+  const auto program = std::find_if(std::begin(symbol_table), std::end(symbol_table), same);
+  const std::string prefix = program == std::end(symbol_table) ? "" : program->prefix;
+  std::string looked;
+  for (const bool own_family : {true, false})
+    for (int i = 0; i < symbol_count; ++i) {
+      const SymbolInfo& s = symbol_table[i];
+      if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_family) continue;
+      Target target;
+      if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
+      if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
+    }
+  fail("no library here has " + r.text.routine + ": looked for " + looked);
+}
+
+template <class Int, class T>
+void call(void* function, const GemmArgs<T>& x) {
+  using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const T*, const T*,
+                            const Int*, const T*, const Int*, const T*, T*, const Int*, std::size_t, std::size_t);
+  const char transa = static_cast<char>(x.transa), transb = static_cast<char>(x.transb);
+  const Int m = static_cast<Int>(x.m), n = static_cast<Int>(x.n), k = static_cast<Int>(x.k);
+  const Int lda = static_cast<Int>(x.lda), ldb = static_cast<Int>(x.ldb), ldc = static_cast<Int>(x.ldc);
+  reinterpret_cast<Function>(function)(&transa, &transb, &m, &n, &k, &x.alpha, x.A, &lda, x.B, &ldb, &x.beta, x.C, &ldc,
+                                       1, 1);
+}
+
+template <class Int, class T>
+void call(void* function, const SymvArgs<T>& x) {
+  if constexpr (!std::is_floating_point_v<T>)
+    if (x.conjugated) {  // only CBLAS says that: row-major, of the other triangle
+      using Function = void (*)(int, int, Int, const T*, const T*, Int, const T*, Int, const T*, T*, Int);
+      constexpr int row_major = 101, upper = 121, lower = 122;
+      return reinterpret_cast<Function>(function)(row_major, x.uplo == Uplo::upper ? lower : upper,
+                                                  static_cast<Int>(x.n), &x.alpha, x.A, static_cast<Int>(x.lda), x.x,
+                                                  static_cast<Int>(x.incx), &x.beta, x.y, static_cast<Int>(x.incy));
+    }
+  using Function = void (*)(const char*, const Int*, const T*, const T*, const Int*, const T*, const Int*, const T*, T*,
+                            const Int*, std::size_t);
+  const char uplo = static_cast<char>(x.uplo);
+  const Int n = static_cast<Int>(x.n), lda = static_cast<Int>(x.lda);
+  const Int incx = static_cast<Int>(x.incx), incy = static_cast<Int>(x.incy);
+  reinterpret_cast<Function>(function)(&uplo, &n, &x.alpha, x.A, &lda, x.x, &incx, &x.beta, x.y, &incy, 1);
+}
+
+template <class Args>
+void call(const Found& found, const Args& args) {
+  found.wide ? call<std::int64_t>(found.function, args) : call<std::int32_t>(found.function, args);
+}
+
+template <class T>
+void make_gemm(const Recorded& r, const std::string& fallback) {
+  GemmArgs<T> x{};
+  x.transa = static_cast<Op>(letter_in(r, "transa", "NTC"));
+  x.transb = static_cast<Op>(letter_in(r, "transb", "NTC"));
+  x.m = number_in<index>(r, "m"), x.n = number_in<index>(r, "n"), x.k = number_in<index>(r, "k");
+  x.lda = number_in<index>(r, "lda"), x.ldb = number_in<index>(r, "ldb"), x.ldc = number_in<index>(r, "ldc");
+  x.alpha = scalar_in<T>(r, "alpha"), x.beta = scalar_in<T>(r, "beta");
+  if (!x.valid()) fail("the record's arguments are not those of a call");
+  const bool multiplies = x.alpha != T(0) && x.k > 0;
+  Storage<T> A(r, "A", x.rows_a(), x.cols_a(), x.lda, !multiplies),
+      B(r, "B", x.rows_b(), x.cols_b(), x.ldb, !multiplies), C(r, "C", x.m, x.n, x.ldc, x.beta == T(0));
+  x.A = A.at(), x.B = B.at(), x.C = C.at();
+  call(find(r, Interface::fortran, fallback), x);
+}
+
+template <class T>
+void make_symv(const Recorded& r, const std::string& fallback) {
+  SymvArgs<T> x{};
+  x.uplo = static_cast<Uplo>(letter_in(r, "uplo", "UL"));
+  x.n = number_in<index>(r, "n"), x.lda = number_in<index>(r, "lda");
+  x.incx = number_in<index>(r, "incx"), x.incy = number_in<index>(r, "incy");
+  x.alpha = scalar_in<T>(r, "alpha"), x.beta = scalar_in<T>(r, "beta");
+  x.conjugated = number_in<int>(r, "conjugated") != 0;
+  if (!x.valid()) fail("the record's arguments are not those of a call");
+  const bool multiplies = x.alpha != T(0);
+  const StoredVector from = stored_vector(static_cast<const T*>(nullptr), x.n, x.incx, std::max<index>(1, x.n)),
+                     to = stored_vector(static_cast<const T*>(nullptr), x.n, x.incy, std::max<index>(1, x.n));
+  Storage<T> A(r, "A", x.n, x.n, x.lda, !multiplies), X(r, "x", from.rows, from.cols, from.ld, !multiplies),
+      y(r, "y", to.rows, to.cols, to.ld, x.beta == T(0));
+  x.A = A.at(), x.x = X.at(), x.y = y.at();
+  call(find(r, x.conjugated ? Interface::cblas : Interface::fortran, fallback), x);
+}
+
+}  // namespace
+
+std::string Recorded::argument(const std::string& name) const {
+  std::istringstream words(text.arguments);
+  for (std::string word; words >> word;)
+    if (word.starts_with(name + '=')) return word.substr(name.size() + 1);
+  fail("the record has no argument " + name);
+}
+
+Recorded read_record(const std::string& path, bool with_data) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail(path + ": " + std::strerror(errno));
+  const auto not_one = [&path](const std::string& why) {
+    fail(path + " is not a call that verification kept: " + why);
+  };
+  std::string line;
+  const std::string heading = record_heading;
+  if (!std::getline(file, line)) not_one("it is empty");
+  if (line != heading) {
+    const std::string kind = heading.substr(0, heading.rfind(' '));
+    if (line.starts_with(kind + ' ')) fail(path + ": this version reads records of version 1, this one is " + line);
+    not_one("its first line is not \"" + heading + "\"");
+  }
+  Recorded r;
+  bool ended = false;
+  while (!ended && std::getline(file, line)) {
+    const std::size_t space = line.find(' ');
+    const std::string word = line.substr(0, space), value = space == line.npos ? "" : line.substr(space + 1);
+    const std::pair<const char*, std::string*> fields[] = {
+        {"routine", &r.text.routine}, {"symbol", &r.text.symbol}, {"arguments", &r.text.arguments},
+        {"library", &r.text.library}, {"oracle", &r.text.oracle}, {"backend", &r.text.backend},
+        {"levels", &r.text.levels},   {"caller", &r.text.caller}, {"found", &r.text.found},
+        {"ratio", &r.text.ratio},     {"limit", &r.text.limit}};
+    for (const auto& [name, field] : fields)
+      if (word == name) *field = value;
+    if (word == "block") {
+      Recorded::Block b{};
+      std::istringstream words(value);
+      constexpr index most = index{1} << 44;
+      if (!(words >> b.name >> b.rows >> b.cols >> b.element) || b.rows < 0 || b.cols < 0 || b.element < 4 ||
+          b.element > 16 || (b.cols > 0 && b.rows > most / b.cols))
+        not_one("block " + value);
+      r.blocks.push_back(std::move(b));
+    }
+    ended = word == "data";
+  }
+  if (!ended) not_one("it ends before its data");
+  if (!with_data) return r;
+  const auto start = file.tellg();
+  file.seekg(0, std::ios::end);
+  auto left = static_cast<std::uint64_t>(file.tellg() - start);
+  file.seekg(start);
+  for (Recorded::Block& b : r.blocks) {
+    const std::uint64_t bytes = static_cast<std::uint64_t>(b.rows) * static_cast<std::uint64_t>(b.cols) * b.element;
+    if (bytes > left) not_one("it ends before the end of " + b.name);
+    left -= bytes;
+    b.data.resize(bytes);
+    if (!file.read(b.data.data(), static_cast<std::streamsize>(bytes))) not_one("it ends before the end of " + b.name);
+  }
+  if (left != 0) not_one("there is something behind its end");
+  return r;
+}
+
+void make_call(const Recorded& recorded, const std::string& fallback) {
+  for (const std::string& library : {fallback, recorded.text.library, std::string("libblas.so.3")})
+    if (!library.empty() && dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) break;
+  const std::string& routine = recorded.text.routine;
+#define GEMM(name, type) \
+  if (routine == #name) return make_gemm<type>(recorded, fallback);
+#define SYMV(name, type) \
+  if (routine == #name) return make_symv<type>(recorded, fallback);
+#define HEMV(name, type) SYMV(name, type)
+#include "api/routines.def"
+  fail("records of " + routine + " cannot be replayed");
+}
+
+}  // namespace blaslift::cli
