@@ -14,16 +14,6 @@ namespace blaslift {
 namespace {
 
 template <class T>
-struct RealOf {
-  using type = T;
-};
-template <class R>
-struct RealOf<std::complex<R>> {
-  using type = R;
-};
-template <class T>
-using Real = typename RealOf<T>::type;
-template <class T>
 inline constexpr bool complex_type = !std::is_same_v<T, Real<T>>;
 
 template <class T>

@@ -148,7 +148,7 @@ void Check::before(Backend* backend) {
   if (!runtime_.verifier.due(info(site_.symbol).routine, flops_, runtime_.options.verify)) return;
   try {
     call_ = describe_(context_);
-    copy_operands(backend);
+    if (call_) copy_operands(backend);
   } catch (const std::exception&) {
     leave(Unchecked::memory);
   }
