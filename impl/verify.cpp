@@ -1,6 +1,7 @@
 #include "impl/verify.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -58,14 +59,15 @@ std::string place_of(const void* caller) {
   if (!caller) return {};
   char text[160];
   Dl_info where{};
-  if (!dladdr(caller, &where) || !where.dli_fname) {
+  link_map* map = nullptr;
+  if (!dladdr1(caller, &where, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) || !map || !where.dli_fname) {
     std::snprintf(text, sizeof text, "%p", caller);
     return text;
   }
   const char* slash = std::strrchr(where.dli_fname, '/');
   const auto at = static_cast<const char*>(caller);
-  std::snprintf(text, sizeof text, "%.80s+%#tx", slash ? slash + 1 : where.dli_fname,
-                at - static_cast<const char*>(where.dli_fbase));
+  std::snprintf(text, sizeof text, "%.80s+%#zx", slash ? slash + 1 : where.dli_fname,
+                reinterpret_cast<std::size_t>(caller) - map->l_addr);
   std::string place = text;
   if (where.dli_sname) {
     std::snprintf(text, sizeof text, " (%.60s+%#tx)", where.dli_sname, at - static_cast<const char*>(where.dli_saddr));
@@ -86,18 +88,24 @@ std::string words_of(unsigned findings) {
   return words;
 }
 
-/// Of counters, which a forked child has new ones of.  Nothing that may wait or end is done with it.
+/// Of counters, which a forked child has new ones of.  Nothing that may wait or end is done with it; who does not get
+/// it in reasonable time, because another thread's priority is too low to give it back, goes without.
 class Locked {
  public:
   explicit Locked(std::atomic<std::uint32_t>& taken) : taken_(taken) {
-    while (taken_.exchange(1, std::memory_order_acquire)) sched_yield();
+    for (int i = 0; i < 1000000 && !mine_; ++i)
+      if (!(mine_ = taken_.exchange(1, std::memory_order_acquire) == 0)) sched_yield();
   }
-  ~Locked() { taken_.store(0, std::memory_order_release); }
+  ~Locked() {
+    if (mine_) taken_.store(0, std::memory_order_release);
+  }
   Locked(const Locked&) = delete;
   Locked& operator=(const Locked&) = delete;
+  explicit operator bool() const { return mine_; }
 
  private:
   std::atomic<std::uint32_t>& taken_;
+  bool mine_ = false;
 };
 
 bool is_read_only(const CheckedOperand& x) { return x.reads && !x.writes; }
@@ -318,11 +326,13 @@ void Check::note(unsigned findings, const Judgement& judgement, const void* agai
   bool kept = false;
   if (findings) {  // one of its like is enough
     const Locked locked(c.noting);
+    if (!locked) return;
     kept = std::any_of(c.worst, end, [&](const NotedCall& x) { return is_like(x) && x.dump[0]; });
   }
   if (findings && !kept) copy_text(call.dump, keep(findings, judgement, caller, again, reference));
 
   const Locked locked(c.noting);
+  if (!locked) return;
   NotedCall* place = std::find_if(c.worst, end, is_like);
   const bool like = place != end;
   if (!like) place = std::min_element(c.worst, end, less);

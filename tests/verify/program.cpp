@@ -8,6 +8,7 @@
 //   program threads                products and vectors, from four threads
 //   program fork                   a product, and one in a child
 //   program poor                   a product with no memory left for anything else
+//   program traps                  products and vectors while invalid operations, overflows and divisions by zero trap
 //   program status STATUS          a product, and this exit status
 //
 // On stdout: a sum over the bits of all results, which must not depend on whether anybody looks.
@@ -15,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cfenv>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -265,6 +267,16 @@ int main(int argc, char** argv) {
     return wait(&status) > 0 && status == 0 ? 0 : 5;
   } else if (how == "poor") {
     poor(700);
+  } else if (how == "traps") {
+    products(8, 1);  // what is computed when libraries start is theirs
+    std::feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO);
+    products(40, 2);
+    vectors(40, 2);
+    return std::fetestexcept(FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO) == 0 &&
+                   fegetexcept() == (FE_INVALID | FE_OVERFLOW | FE_DIVBYZERO)
+               ? 0
+               : 6;
   } else if (how == "status") {
     products(20, 1);
     return n;

@@ -228,6 +228,14 @@ def fork(t):
     equal(verified(summary, "dgemm")["checked"], 2)
 
 
+def traps(t):
+    """A program that is stopped by invalid operations is not stopped by NaN that it never sees."""
+    for options in (HOST, ["--oracle", REFERENCE], [*HOST, "--strassen", "1"]):
+        done, summary = t.verify(*options, "--", t.program, "traps")
+        all_good(done, summary)
+        equal(verified(summary, "dgemm")["checked"], 3)
+
+
 def no_memory(t):
     """The call is computed all the same, and counted as not checked."""
     done, summary = t.verify(*HOST, "--memory", "64K", "--", t.program, "poor")
