@@ -581,8 +581,8 @@ void look_at_bindings(const Told& told, std::vector<Finding>& findings) {
                           "These names were got from " + objects.second + ", " + how, advice});
   };
   past_us(by_handle, "own-handle", "asking that library's own handle (dlsym).",
-          "Such a program may have a setting that names its BLAS: let it name libblaslift.so, and that library in "
-          "BLASLIFT_FALLBACK.");
+          "Such a program may have a setting that names its BLAS: give it the libblas.so.3 of the package "
+          "blaslift-alternative, which has all the others' functions, too.");
   past_us(apart, "other-namespace", "in a namespace of its own (dlmopen), which nothing is preloaded into.", "");
   past_us(deep, "deepbind",
           "though blaslift comes first: it was opened with RTLD_DEEPBIND, or the program itself has them.",
