@@ -138,9 +138,8 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                                 : ": hidden symbols, or bound when it was linked (-Bsymbolic-functions)."),
           "A build of this library with a shared BLAS is needed.");
     add("respelled", Effect::bad, f, f.respelled, "Routines are called by names that blaslift does not have.",
-        "Compile it so that it calls dgemm_, dgemm_64_, cblas_dgemm or cblas_dgemm64_ (in C with MKL: dgemm_ instead "
-        "of "
-        "dgemm or DGEMM).");
+        "Compile it so that it calls dgemm_, dgemm_64_, cblas_dgemm or cblas_dgemm64_ (in C with MKL: dgemm_, "
+        "not dgemm or DGEMM).");
     if (has_none(f) && f.speaks)
       findings.push_back({"likely-static",
                           is_program ? Effect::bad : Effect::maybe,
@@ -155,11 +154,15 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
 void look_at_others(const std::vector<ObjectFacts>& all, std::vector<Finding>& findings) {
   const bool some = std::ranges::any_of(findings, [](const Finding& f) { return f.effect != Effect::note; });
   if (some) return;
+  const bool inside =
+      std::ranges::any_of(all, [](const ObjectFacts& f) { return f.blas && !f.through_linker.empty(); });
   for (const ObjectFacts& f : all)
     if (!f.blas && !f.ours && !f.others.empty())
-      findings.push_back({"others-only", Effect::note, f.path, f.others,
-                          "BLAS and LAPACK are called, but none of the routines that blaslift intercepts.",
-                          "blaslift measure says where its time goes."});
+      findings.push_back({"others-only", inside ? Effect::maybe : Effect::note, f.path, f.others,
+                          inside ? "None of the routines that blaslift intercepts are called but, perhaps, by LAPACK "
+                                   "itself: a factorization's products."
+                                 : "BLAS and LAPACK are called, but none of the routines that blaslift intercepts.",
+                          "blaslift measure says what is called, and where the time goes."});
 }
 
 }  // namespace blaslift::cli
