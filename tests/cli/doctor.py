@@ -321,6 +321,16 @@ def names(t):
     t.expect(NO_BLAS, {"others-only": ["dtrsm_"]}, t.link("others", *t.with_libraries("someblas"), main=MAIN, call=(CALL, macros)))
 
 
+def inside_lapack(t):
+    """A program that calls LAPACK alone, whose own products are intercepted if it calls them."""
+    t.library("someblas", blas=BLAS)
+    macros = ("-Dproduct=dgetrf_",)
+    t.library("lapack_some", *t.with_libraries("someblas"), call=(CALL, macros))
+    program = t.link("program", *t.with_libraries("lapack_some"), main=(MAIN, macros))
+    t.expect(UNCLEAR, {"others-only": ["dgetrf_"], "linked-inside-blas": ["dgemm_"]}, program)
+    t.expect(INTERCEPTED, {"called": ["1 call of dgemm"], "bound": ["dgemm_"]}, "--run", program)
+
+
 def privileges(t):
     """Programs for which the loader ignores what is preloaded, as the user who is asked about would find them."""
     t.library("someblas", blas=BLAS)

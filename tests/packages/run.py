@@ -32,6 +32,20 @@ print("right")
 """
 
 
+BY_HANDLE = """
+import ctypes
+from ctypes import byref, c_int, c_double
+library = ctypes.CDLL("libblas.so.3")
+n, one, zero = c_int(2), c_double(1), c_double(0)
+A, B, C = ((c_double * 4)(*x) for x in ([1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9]))
+library.dgemm_(b"N", b"N", byref(n), byref(n), byref(n), byref(one), A, byref(n), B, byref(n), byref(zero), C, byref(n), 1, 1)
+assert list(C) == [23, 34, 31, 46], list(C)
+library.dtrsm_(b"L", b"L", b"N", b"N", byref(n), byref(n), byref(one), A, byref(n), C, byref(n), 1, 1, 1, 1)
+assert list(C) == [23, -3, 31, -4], list(C)
+print("right")
+"""
+
+
 def skip(reason):
     print("SKIPPED:", reason)
     sys.exit(SKIPPED)
@@ -222,6 +236,11 @@ def alternative(t):
         equal(call(sys.executable, "-c", script, input=" ".join(wanted), env=both), "[]\n")
         count += len(wanted)
     assert count > 2000, count
+
+    # Who asks the library's own handle for functions gets blaslift's.
+    handle = chosen(*ALTERNATIVES)
+    equal(call(sys.executable, "-c", BY_HANDLE, env=handle), "right\n")
+    equal(routed(report(handle)), 1)
 
     # NumPy opens libblas.so.3 for itself.
     if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True).returncode == 0:

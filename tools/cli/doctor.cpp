@@ -20,185 +20,20 @@
 #include <system_error>
 
 #include "compat/objects.hpp"
-#include "impl/text.hpp"
 #include "tools/cli/blas_names.hpp"
 #include "tools/cli/elf_file.hpp"
+#include "tools/cli/launch.hpp"
+#include "tools/cli/object_facts.hpp"
 
 namespace blaslift::cli {
 namespace {
 
 namespace fs = std::filesystem;
 using Effect = Finding::Effect;
-using Names = std::vector<std::string>;
 
 std::string basename_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
 constexpr const char* run_it = "Have it run: blaslift doctor --run, with its arguments, sees every call.";
-constexpr const char* relink =
-    "Link it again, -lblaslift before a shared BLAS instead of the static one; or ask whoever built it for a build "
-    "with "
-    "a shared BLAS.";
-
-// ---- one object: what its symbols say
-
-struct Facts {
-  std::string path;
-  bool loadable = true;  ///< a program or library for the dynamic linker
-  bool ours = false, blas = false;
-  Names through_linker;     ///< intercepted names that it asks the dynamic linker for
-  Names inside;             ///< intercepted names that it defines and does not ask for
-  Names respelled, others;  ///< asked for
-  std::set<std::string> exported;
-  bool symbolic = false, is_protected = false;
-  bool speaks = false;  ///< has BLAS's error message in it
-  bool opens = false;   ///< asks for dlopen
-};
-
-Facts facts_of(const std::string& path) {
-  Facts facts{.path = fs::path(path).lexically_normal().string()};
-  const ElfFile file{MappedFile(path)};
-  facts.loadable = file.kind() == ElfFile::Kind::program || file.kind() == ElfFile::Kind::library;
-  facts.ours = named_as_ours(path.c_str());
-  facts.blas = is_named_like_blas(file.soname().empty() ? path : file.soname()) || is_named_like_blas(path);
-  struct Uses {
-    bool defined = false, asked = false, is_protected = false;
-  };
-  std::map<std::string, Uses> intercepted;
-  std::set<std::string> respelled, others;
-  for (const ElfFile::Symbol& s : file.symbols()) {
-    if (!s.defined && (s.name == "dlopen" || s.name == "dlmopen")) facts.opens = true;
-    switch (kind_of_name(s.name)) {
-      case NameKind::intercepted: {
-        Uses& uses = intercepted[std::string(s.name)];
-        uses.defined |= s.defined;
-        uses.asked |= !s.defined || (s.exported && s.relocated && !s.is_protected);
-        uses.is_protected |= s.is_protected;
-        if (s.defined && s.exported) facts.exported.emplace(s.name);
-        break;
-      }
-      case NameKind::respelled:
-        if (!s.defined) respelled.emplace(s.name);
-        break;
-      case NameKind::other:
-        if (!s.defined) others.emplace(s.name);
-        break;
-      case NameKind::none: break;
-    }
-  }
-  // Who asks for a routine by one name and has it by another has wrappers around it.
-  std::set<Routine> asked;
-  for (const SymbolInfo& symbol : symbol_table)
-    if (const auto found = intercepted.find(symbol.name);
-        found != intercepted.end() && found->second.asked && !found->second.defined)
-      asked.insert(symbol.routine);
-  for (const SymbolInfo& symbol : symbol_table)
-    if (const auto found = intercepted.find(symbol.name);
-        found != intercepted.end() && found->second.defined && asked.contains(symbol.routine))
-      intercepted.erase(found);
-  // A program's own functions, and with -Bsymbolic a library's, are what it gets, whatever it asks.
-  const bool own_first = file.kind() != ElfFile::Kind::library || file.binds_itself();
-  for (const auto& [name, uses] : intercepted) {
-    (uses.asked && !(uses.defined && own_first) ? facts.through_linker : facts.inside).push_back(name);
-    if (uses.defined) facts.is_protected |= uses.is_protected;
-  }
-  facts.symbolic = file.binds_itself();
-  facts.respelled.assign(respelled.begin(), respelled.end());
-  facts.others.assign(others.begin(), others.end());
-  // The reference's, OpenBLAS's and BLIS's words, and MKL's.
-  facts.speaks = intercepted.empty() && others.empty() && file.is_stripped() &&
-                 ((file.contains("** On entry to ") && file.contains("parameter number")) ||
-                  file.contains("MKL ERROR: Parameter"));
-  return facts;
-}
-
-// ---- what a set of objects that are loaded together says
-
-bool has_none(const Facts& f) { return f.through_linker.empty() && f.inside.empty() && f.respelled.empty(); }
-
-/// Whether another object asks for one of these functions of this library's.
-bool is_asked_by_others(const std::vector<Facts>& all, const Facts& library, const std::string& name) {
-  return library.exported.contains(name) && std::ranges::any_of(all, [&](const Facts& other) {
-           return &other != &library && std::ranges::find(other.through_linker, name) != other.through_linker.end();
-         });
-}
-
-/// @param all  the program first, and then in any order
-void look_at_objects(std::vector<Facts> all, std::vector<Finding>& findings) {
-  const auto add = [&](const char* kind, Effect effect, const Facts& of, Names names, std::string what,
-                       const char* advice = "") {
-    if (!names.empty()) findings.push_back({kind, effect, of.path, std::move(names), std::move(what), advice});
-  };
-  const std::set<std::string> of_program = all.front().blas ? std::set<std::string>() : all.front().exported;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    Facts& f = all[i];
-    const bool is_program = i == 0 && !f.blas;
-    if (f.ours) {
-      if (basename_of(f.path) == "libblaslift.so")
-        findings.push_back({"relinked", Effect::note, f.path, {}, "It is linked with blaslift.", ""});
-      continue;
-    }
-    if (!is_program) {
-      Names taken;
-      for (const std::string& name : f.through_linker)
-        if (of_program.contains(name)) taken.push_back(name);
-      std::erase_if(f.through_linker, [&](const std::string& name) { return of_program.contains(name); });
-      add("taken-by-program", Effect::bad, f, taken,
-          "The dynamic linker is asked for these names, and gives the program's own, which come before all that is "
-          "preloaded.",
-          relink);
-    }
-    if (f.blas) {
-      add("linked-inside-blas", Effect::note, f, f.through_linker,
-          "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
-      if (!f.inside.empty())
-        findings.push_back(
-            {"inside-blas",
-             Effect::note,
-             f.path,
-             {},
-             "What BLAS and LAPACK call inside themselves does not pass the dynamic linker: a product in "
-             "LU, for instance.",
-             ""});
-      continue;
-    }
-    add("linked", Effect::good, f, f.through_linker,
-        "The dynamic linker is asked for these names, and gives blaslift's.");
-    if (!is_program) std::erase_if(f.inside, [&](const std::string& name) { return is_asked_by_others(all, f, name); });
-    if (is_program)
-      add("static-blas", Effect::bad, f, f.inside,
-          "BLAS is linked into the program itself, which calls its own functions without the dynamic linker.", relink);
-    else
-      add("embedded-blas", Effect::bad, f, f.inside,
-          std::string("A library has a BLAS of its own inside, and calls it without the dynamic linker") +
-              (f.symbolic       ? ": it is linked with -Bsymbolic."
-               : f.is_protected ? ": its symbols are protected."
-                                : ": hidden symbols, or bound when it was linked (-Bsymbolic-functions)."),
-          "A build of this library with a shared BLAS is needed.");
-    add("respelled", Effect::bad, f, f.respelled, "Routines are called by names that blaslift does not have.",
-        "Compile it so that it calls dgemm_, dgemm_64_, cblas_dgemm or cblas_dgemm64_ (in C with MKL: dgemm_ instead "
-        "of "
-        "dgemm or DGEMM).");
-    if (has_none(f) && f.speaks)
-      findings.push_back({"likely-static",
-                          is_program ? Effect::bad : Effect::maybe,
-                          f.path,
-                          {},
-                          "The text of BLAS's error message is in this file, which asks nobody for BLAS and names no "
-                          "functions (stripped): probably a BLAS is linked into it.",
-                          relink});
-  }
-}
-
-/// BLAS that is called, all of it beyond blaslift.
-void look_at_others(const std::vector<Facts>& all, std::vector<Finding>& findings) {
-  const bool some = std::ranges::any_of(findings, [](const Finding& f) { return f.effect != Effect::note; });
-  if (some) return;
-  for (const Facts& f : all)
-    if (!f.blas && !f.ours && !f.others.empty())
-      findings.push_back({"others-only", Effect::note, f.path, f.others,
-                          "BLAS and LAPACK are called, but none of the routines that blaslift intercepts.",
-                          "blaslift measure says where its time goes."});
-}
 
 // ---- running the loader and interpreters, for what only they know
 
@@ -259,12 +94,12 @@ Listing listing_of(const std::string& loader, const std::string& object) {
 }
 
 /// Adds what can be read of these files to `all`, each once.
-void add_facts(const std::vector<std::string>& paths, std::vector<Facts>& all, std::set<std::string>& known) {
+void add_facts(const std::vector<std::string>& paths, std::vector<ObjectFacts>& all, std::set<std::string>& known) {
   for (const std::string& path : paths) {
     std::error_code error;
     if (const fs::path real = fs::canonical(path, error); error || !known.insert(real.string()).second) continue;
     try {
-      Facts facts = facts_of(path);
+      ObjectFacts facts = facts_of(path);
       if (facts.loadable) all.push_back(std::move(facts));
     } catch (const std::system_error&) {
       // Gone or unreadable meanwhile.
@@ -273,7 +108,7 @@ void add_facts(const std::vector<std::string>& paths, std::vector<Facts>& all, s
 }
 
 /// The modules of NumPy and SciPy, as this Python finds them, that ask for BLAS; with what they bring.
-void add_python(const std::string& python, const std::string& loader, std::vector<Facts>& all,
+void add_python(const std::string& python, const std::string& loader, std::vector<ObjectFacts>& all,
                 std::set<std::string>& known, std::vector<Finding>& findings) {
   std::istringstream packages(output_of({python, "-c",
                                          "import importlib.util as u\n"
@@ -289,7 +124,7 @@ void add_python(const std::string& python, const std::string& loader, std::vecto
       const std::string path = it->path().string();
       if (!path.ends_with(".so")) continue;
       try {
-        const Facts facts = facts_of(path);
+        const ObjectFacts facts = facts_of(path);
         if (has_none(facts)) continue;
         some = true;
         Listing listing = listing_of(loader, path);
@@ -476,12 +311,12 @@ bool begins_with_any(const std::string& text, std::initializer_list<const char*>
 }
 
 /// Programs known for what they do later.
-void look_at_name(const std::string& program, const std::vector<Facts>& all, std::vector<Finding>& findings) {
+void look_at_name(const std::string& program, const std::vector<ObjectFacts>& all, std::vector<Finding>& findings) {
   const std::string name = basename_of(program);
   const auto is_one_of = [&](std::initializer_list<const char*> names) {
     return std::ranges::find(names, name) != names.end();
   };
-  if (begins_with_any(name, {"julia"}) || std::ranges::any_of(all, [](const Facts& f) {
+  if (begins_with_any(name, {"julia"}) || std::ranges::any_of(all, [](const ObjectFacts& f) {
         return begins_with_any(basename_of(f.path), {"libjulia", "libblastrampoline"});
       }))
     findings.push_back(
@@ -507,7 +342,7 @@ void look_at_name(const std::string& program, const std::vector<Facts>& all, std
                         {},
                         "It starts another program, which was not looked at.",
                         "Ask about that program itself: blaslift doctor, then its name."});
-  else if (std::ranges::any_of(all, [](const Facts& f) { return f.opens && !f.blas && !f.ours; }))
+  else if (std::ranges::any_of(all, [](const ObjectFacts& f) { return f.opens && !f.blas && !f.ours; }))
     findings.push_back({"opens-libraries",
                         Effect::maybe,
                         program,
@@ -581,8 +416,8 @@ void look_at_bindings(const Told& told, std::vector<Finding>& findings) {
                           "These names were got from " + objects.second + ", " + how, advice});
   };
   past_us(by_handle, "own-handle", "asking that library's own handle (dlsym).",
-          "Such a program may have a setting that names its BLAS: let it name libblaslift.so, and that library in "
-          "BLASLIFT_FALLBACK.");
+          "Such a program may have a setting that names its BLAS: give it the libblas.so.3 of the package "
+          "blaslift-alternative, which has all the others' functions, too.");
   past_us(apart, "other-namespace", "in a namespace of its own (dlmopen), which nothing is preloaded into.", "");
   past_us(deep, "deepbind",
           "though blaslift comes first: it was opened with RTLD_DEEPBIND, or the program itself has them.",
@@ -598,7 +433,7 @@ Diagnosis diagnose(const std::vector<std::string>& command) {
   examiner.look_at_process();
   if (examiner.look_at_file()) {
     const Listing listing = listing_of(examiner.loader(), d.path);
-    std::vector<Facts> all;
+    std::vector<ObjectFacts> all;
     std::set<std::string> known;
     add_facts({d.path}, all, known);
     add_facts(listing.objects, all, known);
@@ -641,7 +476,7 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
     examiner.add("not-preloaded", Effect::fatal,
                  "It ran, and the dynamic linker did not load what was preloaded into it.");
   for (const auto& [program, told] : programs) {
-    std::vector<Facts> all;
+    std::vector<ObjectFacts> all;
     std::set<std::string> known;
     std::vector<std::string> objects = told.objects;
     std::erase_if(objects, [&](const std::string& path) { return named_as_ours(path.c_str()); });
@@ -672,89 +507,6 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
   d.findings.back().names = called;
   d.verdict = verdict_of(d.findings);
   return d;
-}
-
-// ---- telling
-
-namespace {
-
-const char* text_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::intercepted: return "intercepted";
-    case Verdict::not_intercepted: return "not intercepted";
-    case Verdict::partly: return "partly intercepted";
-    case Verdict::no_blas: return "nothing to intercept";
-    case Verdict::unclear: return "unclear";
-    case Verdict::not_executable: return "cannot be run";
-    case Verdict::not_found: return "not found";
-  }
-  return "";
-}
-
-const char* word_of(Effect effect) {
-  switch (effect) {
-    case Effect::good: return "good";
-    case Effect::bad: return "bad";
-    case Effect::fatal: return "fatal";
-    case Effect::maybe: return "maybe";
-    case Effect::note: return "note";
-  }
-  return "";
-}
-
-std::string list_of(const Names& names) {
-  constexpr std::size_t most = 6;
-  std::string text;
-  for (std::size_t i = 0; i < std::min(most, names.size()); ++i) text += (i ? ", " : "") + names[i];
-  if (names.size() > most) text += " and " + std::to_string(names.size() - most) + " more";
-  return text;
-}
-
-}  // namespace
-
-std::string to_text(const Diagnosis& d) {
-  std::string text = d.program + ": " + text_of(d.verdict) + "\n";
-  std::set<std::string> advised;
-  // What decides comes first; files of which the same is to be said stand together.
-  constexpr std::pair<Effect, const char*> order[] = {{Effect::fatal, "  - "},
-                                                      {Effect::bad, "  - "},
-                                                      {Effect::good, "  + "},
-                                                      {Effect::maybe, "  ? "},
-                                                      {Effect::note, "    "}};
-  for (const auto& [effect, mark] : order) {
-    std::vector<const Finding*> left;
-    for (const Finding& f : d.findings)
-      if (f.effect == effect) left.push_back(&f);
-    while (!left.empty()) {
-      const Finding& first = *left.front();
-      const auto others =
-          std::stable_partition(left.begin(), left.end(), [&](const Finding* f) { return f->what == first.what; });
-      text += mark + first.what + "\n";
-      constexpr std::ptrdiff_t most = 5;
-      for (auto f = left.begin(); f != others && f - left.begin() < most; ++f)
-        text += "      " + (*f)->object + ((*f)->names.empty() ? "" : ": ") + list_of((*f)->names) + "\n";
-      if (others - left.begin() > most)
-        text += "      and " + std::to_string(others - left.begin() - most) + " more files\n";
-      if (!first.advice.empty() && advised.insert(first.advice).second) text += "      > " + first.advice + "\n";
-      left.erase(left.begin(), others);
-    }
-  }
-  return text;
-}
-
-std::string to_json(const Diagnosis& d) {
-  std::string text = "{\"program\": " + blaslift::quoted(d.program) + ", \"path\": " + blaslift::quoted(d.path) +
-                     ", \"verdict\": " + blaslift::quoted(text_of(d.verdict)) +
-                     ", \"status\": " + std::to_string(static_cast<int>(d.verdict)) + ", \"findings\": [";
-  for (std::size_t i = 0; i < d.findings.size(); ++i) {
-    const Finding& f = d.findings[i];
-    text += std::string(i ? ", " : "") + "{\"kind\": " + blaslift::quoted(f.kind) +
-            ", \"effect\": " + blaslift::quoted(word_of(f.effect)) + ", \"object\": " + blaslift::quoted(f.object) +
-            ", \"names\": [";
-    for (std::size_t n = 0; n < f.names.size(); ++n) text += (n ? ", " : "") + blaslift::quoted(f.names[n]);
-    text += "], \"what\": " + blaslift::quoted(f.what) + ", \"advice\": " + blaslift::quoted(f.advice) + "}";
-  }
-  return text + "], \"run\": " + (d.ran ? to_json(d.summary) : "null") + "}";
 }
 
 }  // namespace blaslift::cli

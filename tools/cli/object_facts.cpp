@@ -1,0 +1,168 @@
+#include "tools/cli/object_facts.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+
+#include "compat/objects.hpp"
+#include "compat/symbols.hpp"
+#include "tools/cli/blas_names.hpp"
+#include "tools/cli/elf_file.hpp"
+
+namespace blaslift::cli {
+namespace {
+
+using Effect = Finding::Effect;
+
+constexpr const char* relink =
+    "Link it again, -lblaslift before a shared BLAS instead of the static one; or ask whoever built it for a build "
+    "with a shared BLAS.";
+
+/// Whether another object asks for one of these functions of this library's.
+bool is_asked_by_others(const std::vector<ObjectFacts>& all, const ObjectFacts& library, const std::string& name) {
+  return library.exported.contains(name) && std::ranges::any_of(all, [&](const ObjectFacts& other) {
+           return &other != &library && std::ranges::find(other.through_linker, name) != other.through_linker.end();
+         });
+}
+
+}  // namespace
+
+ObjectFacts facts_of(const std::string& path) {
+  ObjectFacts facts{.path = std::filesystem::path(path).lexically_normal().string()};
+  const ElfFile file{MappedFile(path)};
+  facts.loadable = file.kind() == ElfFile::Kind::program || file.kind() == ElfFile::Kind::library;
+  facts.ours = named_as_ours(path.c_str());
+  facts.blas = is_named_like_blas(file.soname().empty() ? path : file.soname()) || is_named_like_blas(path);
+  struct Uses {
+    bool defined = false, asked = false, is_protected = false;
+  };
+  std::map<std::string, Uses> intercepted;
+  std::set<std::string> respelled, others;
+  for (const ElfFile::Symbol& s : file.symbols()) {
+    if (!s.defined && (s.name == "dlopen" || s.name == "dlmopen")) facts.opens = true;
+    switch (kind_of_name(s.name)) {
+      case NameKind::intercepted: {
+        Uses& uses = intercepted[std::string(s.name)];
+        uses.defined |= s.defined;
+        uses.asked |= !s.defined || (s.exported && s.relocated && !s.is_protected);
+        uses.is_protected |= s.is_protected;
+        if (s.defined && s.exported) facts.exported.emplace(s.name);
+        break;
+      }
+      case NameKind::respelled:
+        if (!s.defined) respelled.emplace(s.name);
+        break;
+      case NameKind::other:
+        if (!s.defined) others.emplace(s.name);
+        break;
+      case NameKind::none: break;
+    }
+  }
+  // Who asks for a routine by one name and has it by another has wrappers around it.
+  std::set<Routine> asked;
+  for (const SymbolInfo& symbol : symbol_table)
+    if (const auto found = intercepted.find(symbol.name);
+        found != intercepted.end() && found->second.asked && !found->second.defined)
+      asked.insert(symbol.routine);
+  for (const SymbolInfo& symbol : symbol_table)
+    if (const auto found = intercepted.find(symbol.name);
+        found != intercepted.end() && found->second.defined && asked.contains(symbol.routine))
+      intercepted.erase(found);
+  // A program's own functions, and with -Bsymbolic a library's, are what it gets, whatever it asks.
+  const bool own_first = file.kind() != ElfFile::Kind::library || file.binds_itself();
+  for (const auto& [name, uses] : intercepted) {
+    (uses.asked && !(uses.defined && own_first) ? facts.through_linker : facts.inside).push_back(name);
+    if (uses.defined) facts.is_protected |= uses.is_protected;
+  }
+  facts.symbolic = file.binds_itself();
+  facts.respelled.assign(respelled.begin(), respelled.end());
+  facts.others.assign(others.begin(), others.end());
+  // The reference's, OpenBLAS's and BLIS's words, and MKL's.
+  facts.speaks = intercepted.empty() && others.empty() && file.is_stripped() &&
+                 ((file.contains("** On entry to ") && file.contains("parameter number")) ||
+                  file.contains("MKL ERROR: Parameter"));
+  return facts;
+}
+
+bool has_none(const ObjectFacts& f) { return f.through_linker.empty() && f.inside.empty() && f.respelled.empty(); }
+
+void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& findings) {
+  const auto add = [&](const char* kind, Effect effect, const ObjectFacts& of, Names names, std::string what,
+                       const char* advice = "") {
+    if (!names.empty()) findings.push_back({kind, effect, of.path, std::move(names), std::move(what), advice});
+  };
+  const std::set<std::string> of_program = all.front().blas ? std::set<std::string>() : all.front().exported;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    ObjectFacts& f = all[i];
+    const bool is_program = i == 0 && !f.blas;
+    if (f.ours) {
+      if (f.path.ends_with("/libblaslift.so"))
+        findings.push_back({"relinked", Effect::note, f.path, {}, "It is linked with blaslift.", ""});
+      continue;
+    }
+    if (!is_program) {
+      Names taken;
+      for (const std::string& name : f.through_linker)
+        if (of_program.contains(name)) taken.push_back(name);
+      std::erase_if(f.through_linker, [&](const std::string& name) { return of_program.contains(name); });
+      add("taken-by-program", Effect::bad, f, taken,
+          "The dynamic linker is asked for these names, and gives the program's own, which come before all that is "
+          "preloaded.",
+          relink);
+    }
+    if (f.blas) {
+      add("linked-inside-blas", Effect::note, f, f.through_linker,
+          "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
+      if (!f.inside.empty())
+        findings.push_back(
+            {"inside-blas",
+             Effect::note,
+             f.path,
+             {},
+             "What BLAS and LAPACK call inside themselves does not pass the dynamic linker: a product in "
+             "LU, for instance.",
+             ""});
+      continue;
+    }
+    add("linked", Effect::good, f, f.through_linker,
+        "The dynamic linker is asked for these names, and gives blaslift's.");
+    if (!is_program) std::erase_if(f.inside, [&](const std::string& name) { return is_asked_by_others(all, f, name); });
+    if (is_program)
+      add("static-blas", Effect::bad, f, f.inside,
+          "BLAS is linked into the program itself, which calls its own functions without the dynamic linker.", relink);
+    else
+      add("embedded-blas", Effect::bad, f, f.inside,
+          std::string("A library has a BLAS of its own inside, and calls it without the dynamic linker") +
+              (f.symbolic       ? ": it is linked with -Bsymbolic."
+               : f.is_protected ? ": its symbols are protected."
+                                : ": hidden symbols, or bound when it was linked (-Bsymbolic-functions)."),
+          "A build of this library with a shared BLAS is needed.");
+    add("respelled", Effect::bad, f, f.respelled, "Routines are called by names that blaslift does not have.",
+        "Compile it so that it calls dgemm_, dgemm_64_, cblas_dgemm or cblas_dgemm64_ (in C with MKL: dgemm_, "
+        "not dgemm or DGEMM).");
+    if (has_none(f) && f.speaks)
+      findings.push_back({"likely-static",
+                          is_program ? Effect::bad : Effect::maybe,
+                          f.path,
+                          {},
+                          "The text of BLAS's error message is in this file, which asks nobody for BLAS and names no "
+                          "functions (stripped): probably a BLAS is linked into it.",
+                          relink});
+  }
+}
+
+void look_at_others(const std::vector<ObjectFacts>& all, std::vector<Finding>& findings) {
+  const bool some = std::ranges::any_of(findings, [](const Finding& f) { return f.effect != Effect::note; });
+  if (some) return;
+  const bool inside =
+      std::ranges::any_of(all, [](const ObjectFacts& f) { return f.blas && !f.through_linker.empty(); });
+  for (const ObjectFacts& f : all)
+    if (!f.blas && !f.ours && !f.others.empty())
+      findings.push_back({"others-only", inside ? Effect::maybe : Effect::note, f.path, f.others,
+                          inside ? "None of the routines that blaslift intercepts are called but, perhaps, by LAPACK "
+                                   "itself: a factorization's products."
+                                 : "BLAS and LAPACK are called, but none of the routines that blaslift intercepts.",
+                          "blaslift measure says what is called, and where the time goes."});
+}
+
+}  // namespace blaslift::cli
