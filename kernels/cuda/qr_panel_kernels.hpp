@@ -718,7 +718,7 @@ __device__ void solve(const Block& block, const Job<T>& job, SolveShared<T, N>& 
   if (*job.failed) return;
   block.each([&](int t) {
     for (int e = t; e < N * N; e += threads) s.R[e / N][e % N] = (first ? job.R : job.S)[e];
-    if (t < N) s.inverse[t] = inverse((first ? job.R : job.S)[t * N + t]);
+    if (t < N) s.inverse[t] = first ? number<T>(1 / re(job.R[t * N + t])) : inverse(job.S[t * N + t]);
   });
   const index m = first ? job.m : job.m - job.n, ld = first ? job.lda : job.ldv;
   const T* const from = first ? job.A : job.V + job.n;

@@ -228,11 +228,11 @@ TYPED_TEST(QrKernels, AreParts) {
 TYPED_TEST(QrKernels, HaveTheSameBitsInEveryOrder) {
   using T = TypeParam;
   for (const Kind kind : {Kind::random, Kind::repeated_columns})
-    for (const Size size : {Size{3000, 20}, {1500, 64}, {9000, 3}}) {
+    for (const Size size : {Size{3000, 20}, {600, 64}, {4500, 4}}) {
       const Matrix<T> A = matrix_of<T>(kind, size.m, this->narrow(size.n));
       const Factored<T> first(A);
       EXPECT_EQ(first.householder, kind != Kind::random);
-      for (unsigned seed = 1; seed < 6; ++seed) ASSERT_TRUE(Factored<T>(A, false, seed).same_bits_as(first)) << seed;
+      for (unsigned seed = 1; seed < 5; ++seed) ASSERT_TRUE(Factored<T>(A, false, seed).same_bits_as(first)) << seed;
     }
 }
 
