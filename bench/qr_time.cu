@@ -94,7 +94,7 @@ class Cusolver {
     std::size_t device = 0, host = 0;
     ask(find<int(void*, void*, Index, Index, cudaDataType, const void*, Index, cudaDataType, const void*, cudaDataType,
                  std::size_t*, std::size_t*)>("cusolverDnXgeqrf_bufferSize")(
-        handle_, params_, m, n, type<T>, A, m, type<T>, tau, type<T>, &device, &host));
+        handle_, params_, m, n, type<T>(), A, m, type<T>(), tau, type<T>(), &device, &host));
     device_ = std::make_unique<Memory>(device);
     device_bytes_ = device;
     host_.resize(host);
@@ -103,7 +103,7 @@ class Cusolver {
   void geqrf(Index m, Index n, T* A, T* tau) {
     ask(find<int(void*, void*, Index, Index, cudaDataType, void*, Index, cudaDataType, void*, cudaDataType, void*,
                  std::size_t, void*, std::size_t, int*)>("cusolverDnXgeqrf")(
-        handle_, params_, m, n, type<T>, A, m, type<T>, tau, type<T>, device_->as(), device_bytes_, host_.data(),
+        handle_, params_, m, n, type<T>(), A, m, type<T>(), tau, type<T>(), device_->as(), device_bytes_, host_.data(),
         host_.size(), info_.as<int>()));
   }
   /// C (m x cols) := Q C
@@ -125,7 +125,9 @@ class Cusolver {
 
  private:
   template <class T>
-  static constexpr cudaDataType type = std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
+  static constexpr cudaDataType type() {
+    return std::is_same_v<T, float> ? CUDA_R_32F : CUDA_R_64F;
+  }
   template <class Signature>
   Signature* find(const char* name) const {
     if (void* found = dlsym(library_, name)) return reinterpret_cast<Signature*>(found);

@@ -34,6 +34,24 @@ class Block {
     body(static_cast<int>(threadIdx.x));
   }
 
+  /// Between phases that end without one.
+  __device__ __forceinline__ void barrier() const { __syncthreads(); }
+
+  /// c := a b + c for 8 x 4 times 4 x 8, several of them, by the threads of each warp together: thread 4 i + k of a warp
+  /// has a(i, k) and b(k, i), and c(i, 2 k) and c(i, 2 k + 1).
+  template <class Operands, class Sums>
+  __device__ __forceinline__ void multiply(PerThread<Operands>& operands, PerThread<Sums>& sums) const {
+    constexpr int count = sizeof(Operands::a) / sizeof(double);
+    Operands& x = operands[0];
+#pragma unroll
+    for (int u = 0; u < count; ++u) {
+      double(&c)[2] = sums[0].c[u];
+      asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, %1};"
+          : "+d"(c[0]), "+d"(c[1])
+          : "d"(x.a[u]), "d"(x.b[u]));
+    }
+  }
+
   /// Copies to shared memory on its own, without a register; elements of 4, 8 or 16 bytes, aligned to their size.
   template <class T>
   __device__ __forceinline__ void fetch(T* to, const T* from) const {

@@ -203,23 +203,37 @@ constexpr int width(int n) {
 
 // ---- Gram matrices
 
-/// A thread has the 36 products of columns p + P a and q + P b with a <= b, of every `slices`-th row.
-template <int N>
+/// What each thread has of the products of columns.  Real ones are made by warps, in 8 x 8 tiles on and above the
+/// diagonal: those in rows I and N / 8 - 1 - I of tiles, N / 8 + 1 of them, are a warp's, for some of the rows.  Of complex
+/// ones a thread has those of columns p + P a and q + P b with a <= b, of some of the rows.
+template <class T, int N>
 struct GramCut {
-  static constexpr int P = N / 8, slices = threads / (P * P), rows = 4096 / N, sums = 36, size = sums * P * P;
+  static constexpr bool by_warps = !is_complex_number<T>;
+  static constexpr int rows = 4096 / N, P = N / 8, pairs = N / 16;
+  static constexpr int slices = by_warps ? threads / 32 / pairs : threads / (P * P);
+  static constexpr int own = by_warps ? P + 1 : 36;                         ///< tiles of a warp, products of a thread
+  static constexpr int size = by_warps ? pairs * own * 64 : own * P * P;
+  static constexpr int gap = by_warps ? 4 : 5;  ///< below the rows, so that what is read at once is in different banks
+
   /// Where the product of columns i <= j is.
   __device__ static int place(int i, int j) {
-    const int a = i / P, b = j / P;
-    return (b * (b + 1) / 2 + a) * P * P + i % P * P + j % P;
+    if constexpr (by_warps) {
+      const int I = i / 8, J = j / 8;
+      return (J * (J + 1) / 2 + I) * 64 + i % 8 * 8 + j % 8;
+    } else {
+      const int a = i / P, b = j / P;
+      return (b * (b + 1) / 2 + a) * P * P + i % P * P + j % P;
+    }
   }
   BLASLIFT_BOTH static int blocks(index m) {
-    return static_cast<int>((m - 1) / rows < most_parts ? (m - 1) / rows + 1 : most_parts); }
+    return static_cast<int>((m - 1) / rows < most_parts ? (m - 1) / rows + 1 : most_parts);
+  }
 };
 
 template <class T, int N>
 struct GramShared {
-  T tile[2][N][GramCut<N>::rows + 5];  // neither rows nor columns of neighbours in one bank
-  Wide<T> sums[GramCut<N>::sums / 4][threads];
+  T tile[2][N][GramCut<T, N>::rows + GramCut<T, N>::gap];
+  Wide<T> sums[GramCut<T, N>::by_warps ? GramCut<T, N>::slices * GramCut<T, N>::size : 9 * threads];
   Real<T> scale[N];
   int scaled, last;
 };
@@ -259,12 +273,136 @@ __device__ void choose_scales(const Block& block, const Job<T>& job, GramShared<
   });
 }
 
+/// The products of real columns that are in shared memory, by tensor cores.
+template <int N, class T, class Block>
+class GramByWarps {
+  using Cut = GramCut<T, N>;
+  using Shared = GramShared<T, N>;
+
+ public:
+  template <bool by_scale>
+  __device__ __forceinline__ void add(const Block& block, const Shared& s, int buffer) {
+    constexpr int steps = Cut::rows / (4 * Cut::slices);
+#pragma unroll 2
+    for (int step = 0; step < steps; ++step) {
+      block.each_at_once([&](int t) {
+        const int lane = t % 32, pair = t / 32 % Cut::pairs,
+                  k = (step * Cut::slices + t / 32 / Cut::pairs) * 4 + lane % 4;
+        const auto of_tile = [&](int tile) {
+          const int j = tile * 8 + lane / 4;
+          const T x = s.tile[buffer][j][k];
+          return wide(by_scale ? scaled(x, s.scale[j]) : x);
+        };
+        const double above = of_tile(pair), below = of_tile(Cut::P - 1 - pair);
+        Operands& x = operands_[t];
+#pragma unroll
+        for (int u = 0; u < Cut::own; ++u) {
+          const bool is_above = u < Cut::P - pair;
+          x.a[u] = is_above ? above : below;
+          x.b[u] = of_tile(is_above ? pair + u : u - 1);
+        }
+      });
+      block.multiply(operands_, sums_);
+    }
+    block.barrier();
+  }
+
+  /// Over the slices, one after the other.
+  __device__ __forceinline__ void write(const Block& block, Shared& s, double* part) {
+    block.each([&](int t) {
+      const int lane = t % 32, pair = t / 32 % Cut::pairs, slice = t / 32 / Cut::pairs;
+#pragma unroll
+      for (int u = 0; u < Cut::own; ++u) {
+        const bool is_above = u < Cut::P - pair;
+        const int I = is_above ? pair : Cut::P - 1 - pair, J = is_above ? pair + u : u - 1;
+        double* const to = s.sums + slice * Cut::size + Cut::place(8 * I, 8 * J) + lane / 4 * 8 + lane % 4 * 2;
+        to[0] = sums_[t].c[u][0];
+        to[1] = sums_[t].c[u][1];
+      }
+    });
+    block.each([&](int t) {
+      for (int e = t; e < Cut::size; e += threads) {
+        double sum = s.sums[e];
+        for (int slice = 1; slice < Cut::slices; ++slice) sum += s.sums[slice * Cut::size + e];
+        part[e] = sum;
+      }
+    });
+  }
+
+ private:
+  struct Operands {
+    double a[Cut::own], b[Cut::own];
+  };
+  struct Sums {
+    double c[Cut::own][2];
+  };
+  PerThread<Operands> operands_;
+  PerThread<Sums> sums_;
+};
+
+/// Of complex columns.
+template <int N, class T, class Block>
+class GramByThreads {
+  using Cut = GramCut<T, N>;
+  using Shared = GramShared<T, N>;
+  using W = Wide<T>;
+  static constexpr int P = Cut::P;
+
+ public:
+  template <bool by_scale>
+  __device__ __forceinline__ void add(const Block& block, const Shared& s, int buffer) {
+    block.each([&](int t) {
+      const int p = t % (P * P) / P, q = t % P;
+      W(&sum)[Cut::own] = sums_[t].of;
+      for (int k = t / (P * P); k < Cut::rows; k += Cut::slices) {
+        W x[8], y[8];
+#pragma unroll
+        for (int c = 0; c < 8; ++c) {
+          T u = s.tile[buffer][p + P * c][k], v = s.tile[buffer][q + P * c][k];
+          if constexpr (by_scale) u = scaled(u, s.scale[p + P * c]), v = scaled(v, s.scale[q + P * c]);
+          x[c] = conj(wide(u));
+          y[c] = wide(v);
+        }
+#pragma unroll
+        for (int b = 0; b < 8; ++b)
+#pragma unroll
+          for (int a = 0; a <= b; ++a) sum[b * (b + 1) / 2 + a] = add_product(x[a], y[b], sum[b * (b + 1) / 2 + a]);
+      }
+    });
+  }
+
+  __device__ __forceinline__ void write(const Block& block, Shared& s, W* part) {
+    constexpr int rounds = 4, each = Cut::own / rounds;
+#pragma unroll
+    for (int round = 0; round < rounds; ++round) {
+      block.each([&](int t) {
+#pragma unroll
+        for (int c = 0; c < each; ++c) s.sums[c * threads + t] = sums_[t].of[round * each + c];
+      });
+      block.each([&](int t) {
+        for (int e = t; e < each * P * P; e += threads) {
+          const W* const of_slice = &s.sums[e / (P * P) * threads + e % (P * P)];
+          W sum = of_slice[0];
+          for (int slice = 1; slice < Cut::slices; ++slice) sum = plus(sum, of_slice[slice * P * P]);
+          part[round * each * P * P + e] = sum;
+        }
+      });
+    }
+  }
+
+ private:
+  struct Sums {
+    W of[Cut::own];
+  };
+  PerThread<Sums> sums_;
+};
+
 /// Of A with its columns scaled, or of Q1 below the first n rows.  Any number of blocks up to that of tiles.
 template <bool first, int N, class T, class Block>
 __device__ void gram(const Block& block, const Job<T>& job, GramShared<T, N>& s) {
-  using Cut = GramCut<N>;
+  using Cut = GramCut<T, N>;
   using W = Wide<T>;
-  constexpr int P = Cut::P, rows = Cut::rows;
+  constexpr int rows = Cut::rows;
   if constexpr (first)
     choose_scales(block, job, s);
   else if (*job.failed)
@@ -287,30 +425,7 @@ __device__ void gram(const Block& block, const Job<T>& job, GramShared<T, N>& s)
       block.end_group();
     });
   };
-  struct Sums {
-    W of[Cut::sums];
-  };
-  PerThread<Sums> sums;
-  const auto add = [&]<bool by_scale>(int buffer, std::bool_constant<by_scale>) {
-    block.each([&](int t) {
-      const int p = t % (P * P) / P, q = t % P;
-      W(&sum)[Cut::sums] = sums[t].of;
-      for (int k = t / (P * P); k < rows; k += Cut::slices) {
-        W x[8], y[8];
-#pragma unroll
-        for (int c = 0; c < 8; ++c) {
-          T u = s.tile[buffer][p + P * c][k], v = s.tile[buffer][q + P * c][k];
-          if constexpr (by_scale) u = scaled(u, s.scale[p + P * c]), v = scaled(v, s.scale[q + P * c]);
-          x[c] = conj(wide(u));
-          y[c] = wide(v);
-        }
-#pragma unroll
-        for (int b = 0; b < 8; ++b)
-#pragma unroll
-          for (int a = 0; a <= b; ++a) sum[b * (b + 1) / 2 + a] = add_product(x[a], y[b], sum[b * (b + 1) / 2 + a]);
-      }
-    });
-  };
+  std::conditional_t<Cut::by_warps, GramByWarps<N, T, Block>, GramByThreads<N, T, Block>> products;
 
   fetch(block.number(), 0);
   int buffer = 0;
@@ -321,29 +436,12 @@ __device__ void gram(const Block& block, const Job<T>& job, GramShared<T, N>& s)
       block.each_at_once([&](int) { block.end_group(); });
     block.await_all_but_last_group();
     if (first && s.scaled)
-      add(buffer, std::true_type{});
+      products.template add<true>(block, s, buffer);
     else
-      add(buffer, std::false_type{});
+      products.template add<false>(block, s, buffer);
   }
+  products.write(block, s, job.parts + block.number() * index{Cut::size});
 
-  // This block's part: over the slices, one after the other.
-  W* const part = job.parts + block.number() * index{Cut::size};
-  constexpr int rounds = 4, each = Cut::sums / rounds;
-#pragma unroll
-  for (int round = 0; round < rounds; ++round) {
-    block.each([&](int t) {
-#pragma unroll
-      for (int c = 0; c < each; ++c) s.sums[c][t] = sums[t].of[round * each + c];
-    });
-    block.each([&](int t) {
-      for (int e = t; e < each * P * P; e += threads) {
-        const W* const of_slice = &s.sums[e / (P * P)][e % (P * P)];
-        W sum = of_slice[0];
-        for (int slice = 1; slice < Cut::slices; ++slice) sum = plus(sum, of_slice[slice * P * P]);
-        part[round * each * P * P + e] = sum;
-      }
-    });
-  }
   // The group's: whichever block is the last adds them, in their order.
   const int mine = block.number() / group, left = block.count() - mine * group, members = left < group ? left : group;
   block.each([&](int t) {
@@ -444,7 +542,7 @@ __device__ void load_gram(const Block& block, const Job<T>& job, int groups, Per
     for (int g = 0; g < groups; ++g)
       X[t].each(t, [&](W& x, int i, int j) {
         if (is_there(i, j))
-          x = plus(x, job.groups[g * GramCut<N>::size + GramCut<N>::place(i < j ? i : j, i < j ? j : i)]);
+          x = plus(x, job.groups[g * GramCut<T, N>::size + GramCut<T, N>::place(i < j ? i : j, i < j ? j : i)]);
       });
     X[t].each(t, [&](W& x, int i, int j) {
       if (!is_there(i, j))
@@ -1008,10 +1106,10 @@ struct Launches {
       return;
     }
     const index below = job.m - job.n;
-    all = {Launch{Kernel::gram_of_a, GramCut<N>::blocks(job.m)},
+    all = {Launch{Kernel::gram_of_a, GramCut<T, N>::blocks(job.m)},
            {Kernel::cholesky, 1},
            {Kernel::solve_a, SolveCut<T, N>::blocks(job.m)},
-           {Kernel::gram_of_q, GramCut<N>::blocks(below)},
+           {Kernel::gram_of_q, GramCut<T, N>::blocks(below)},
            {Kernel::rebuild, 1},
            {Kernel::solve_q, SolveCut<T, N>::blocks(below)},
            last};
@@ -1041,7 +1139,7 @@ struct SharedOf<Kernel::householder, T, N> {
 /// One block's work of any kernel but Householder's.
 template <Kernel kernel, int N, class T, class Block, class Shared>
 __device__ void run(const Block& block, const Job<T>& job, Shared& shared) {
-  const auto groups = [](index m) { return (GramCut<N>::blocks(m) - 1) / group + 1; };
+  const auto groups = [](index m) { return (GramCut<T, N>::blocks(m) - 1) / group + 1; };
   if constexpr (kernel == Kernel::gram_of_a)
     gram<true, N>(block, job, shared);
   else if constexpr (kernel == Kernel::cholesky)

@@ -239,6 +239,22 @@ class Block {
     each(body);
   }
 
+  void barrier() const {}
+
+  template <class Operands, class Sums>
+  void multiply(PerThread<Operands>& operands, PerThread<Sums>& sums) const {
+    constexpr int count = sizeof(Operands::a) / sizeof(double), warp = 32;
+    for (int first = 0; first < most_threads; first += warp)
+      for (int u = 0; u < count; ++u)
+        for (int thread = 0; thread < warp; ++thread)
+          for (int e = 0; e < 2; ++e) {
+            const int i = thread / 4, j = thread % 4 * 2 + e;
+            double& c = sums[first + thread].c[u][e];
+            for (int k = 0; k < 4; ++k)
+              c += operands[first + 4 * i + k].a[u] * operands[first + 4 * j + k].b[u];
+          }
+  }
+
   /// Nothing is copied before it is waited for.
   template <class T>
   void fetch(T* to, const T* from) const {
