@@ -34,14 +34,17 @@ if(NOT blaslift_cuda_found)
   return()
 endif()
 
-# By itself: bench/symv_time has these kernels without the module around them.
-add_library(blaslift_cuda_symv OBJECT kernels/cuda/symv.cu)
-target_link_libraries(blaslift_cuda_symv PUBLIC blaslift_flags)
-set_target_properties(blaslift_cuda_symv PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+# By themselves: bench/symv_time and bench/qr_time have these kernels without the module around them.
+foreach(part symv qr_panel)
+  add_library(blaslift_cuda_${part} OBJECT kernels/cuda/${part}.cu)
+  target_link_libraries(blaslift_cuda_${part} PUBLIC blaslift_flags)
+  set_target_properties(blaslift_cuda_${part} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
+endforeach()
 
 blaslift_module(blaslift_cuda kernels/cuda/combine.cu kernels/cuda/context.cpp kernels/cuda/cuda.cpp
   kernels/cuda/matmul.cpp kernels/cuda/scale.cu kernels/cuda/survey.cu kernels/transfer.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
-  INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}" BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_symv CUDA::cublas CUDA::cublasLt)
+  INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"
+  BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv CUDA::cublas CUDA::cublasLt)

@@ -20,9 +20,11 @@
 #include "kernels/cuda/combine.hpp"
 #include "kernels/cuda/context.hpp"
 #include "kernels/cuda/matmul.hpp"
+#include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/cuda/survey.hpp"
 #include "kernels/cuda/symv.hpp"
+#include "kernels/cuda/wide_panel.hpp"
 #include "kernels/module.hpp"
 #include "kernels/transfer.hpp"
 
@@ -108,6 +110,7 @@ class CudaLane final : public EngineLane {
   /// For a lane whose creation failed half way.
   void destroy() {
     for (Products& products : products_) products.destroy();
+    for (void* memory : panels_) cudaFree(memory);
     for (cudaStream_t stream : streams_)
       if (stream) cudaStreamDestroy(stream);
     (void)cudaGetLastError();
@@ -180,6 +183,28 @@ class CudaLane final : public EngineLane {
 
   Status multiply_vector(Queue queue, const Symv& product) override {
     return status_of(blaslift::symv(product, stream(queue)));
+  }
+
+  Status factor(Queue queue, const QrPanel& panel) override {
+    // For all panels of this stream, one after the other; made with the first.
+    constexpr std::size_t alignment = 256;
+    const std::size_t own = (qr_panel_workspace() + alignment - 1) / alignment * alignment,
+                      scratch = static_cast<std::size_t>(wide_panel_scratch(most_panel_columns)) * 16;
+    void*& memory = panels_[queue == Queue::second];
+    if (!memory) {
+      void* made = nullptr;
+      if (const Status status = in_order([&] { return cudaMalloc(&made, own + scratch); },
+                                         [&] { return cudaMemsetAsync(made, 0, own + scratch, stream(queue)); });
+          status != Status::done) {
+        cudaFree(made);
+        return status;
+      }
+      memory = made;
+    }
+    return factor_by_halves(
+        panel, qr_panel_columns(panel.precision), static_cast<char*>(memory) + own,
+        [&](const QrPanel& p) { return status_of(qr_panel(p, memory, stream(queue))); },
+        [&](const Gemm& p) { return multiply(queue, p); });
   }
 
   /// C := E or beta * E
@@ -270,6 +295,7 @@ class CudaLane final : public EngineLane {
 
   cudaStream_t streams_[queues] = {};
   Products products_[2];
+  void* panels_[2] = {};  ///< workspace of QR's, by stream
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
 };
@@ -388,6 +414,7 @@ class CudaBackend final : public Backend {
     if (cudaGetDeviceProperties(&properties, device) != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
         cudaRuntimeGetVersion(&runtime) != cudaSuccess)
       return "the device cannot be asked for its properties";
+    facts_.factors = true;
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);

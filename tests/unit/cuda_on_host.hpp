@@ -3,16 +3,21 @@
 #pragma once
 #include <ucontext.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <random>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #define __global__
 #define __device__
+#define __forceinline__ inline
 #define __shared__ static
 #define __launch_bounds__(...)
 
@@ -197,3 +202,121 @@ T* in_first_block(T* shared) {
 }
 
 }  // namespace blaslift::symv_order
+
+namespace blaslift::phases {
+
+// Kernels written as phases (kernels/cuda/phases.hpp), one block after the other.
+
+inline constexpr int most_threads = 256;
+
+template <class X>
+class PerThread {
+ public:
+  X& operator[](int thread) { return x_[static_cast<std::size_t>(thread)]; }
+
+ private:
+  std::vector<X> x_ = std::vector<X>(most_threads);
+};
+
+/// The threads of a phase run one after the other, in an order that chance decides.
+class Block {
+ public:
+  Block(int number, int count, unsigned seed) : number_(number), count_(count), chance_(seed + 1) {
+    for (std::size_t t = 0; t < order_.size(); ++t) order_[t] = static_cast<int>(t);
+  }
+  int number() const { return number_; }
+  int count() const { return count_; }
+
+  template <class Body>
+  void each(const Body& body) const {
+    const auto turn = chance_() % 3;
+    if (turn == 0) std::shuffle(order_.begin(), order_.end(), chance_);
+    if (turn == 1) std::reverse(order_.begin(), order_.end());
+    for (const int t : order_) body(t);
+  }
+  template <class Body>
+  void each_at_once(const Body& body) const {
+    each(body);
+  }
+
+  void barrier() const {}
+
+  template <class Operands, class Sums>
+  void multiply(PerThread<Operands>& operands, PerThread<Sums>& sums) const {
+    constexpr int count = sizeof(Operands::a) / sizeof(double), warp = 32;
+    for (int first = 0; first < most_threads; first += warp)
+      for (int u = 0; u < count; ++u)
+        for (int thread = 0; thread < warp; ++thread)
+          for (int e = 0; e < 2; ++e) {
+            const int i = thread / 4, j = thread % 4 * 2 + e;
+            double& c = sums[first + thread].c[u][e];
+            for (int k = 0; k < 4; ++k)
+              c += operands[first + 4 * i + k].a[u] * operands[first + 4 * j + k].b[u];
+          }
+  }
+
+  /// Nothing is copied before it is waited for.
+  template <class T>
+  void fetch(T* to, const T* from) const {
+    if (reinterpret_cast<std::uintptr_t>(from) % sizeof(T) != 0) throw std::runtime_error("misaligned copy");
+    groups_[0].push_back({to, from, sizeof(T)});
+  }
+  /// Called by each thread: the groups of all of them end here.
+  void end_group() const {
+    if (++ends_ % most_threads != 0) return;
+    std::rotate(groups_.rbegin(), groups_.rbegin() + 1, groups_.rend());
+    copy(groups_[0]);
+  }
+  void await_all_but_last_group() const { copy(groups_[2]); }
+
+  bool arrives_last(unsigned* counter, unsigned count) const {
+    if (++*counter < count) return false;
+    *counter = 0;
+    return true;
+  }
+
+ private:
+  struct Copy {
+    void* to;
+    const void* from;
+    std::size_t bytes;
+  };
+  static void copy(std::vector<Copy>& group) {
+    for (const Copy& x : group) std::memcpy(x.to, x.from, x.bytes);
+    group.clear();
+  }
+
+  int number_, count_;
+  mutable std::minstd_rand chance_;
+  mutable std::vector<int> order_ = std::vector<int>(most_threads);
+  mutable std::array<std::vector<Copy>, 3> groups_;  ///< that is being asked for; the last; those before
+  mutable int ends_ = 0;
+};
+
+/// Shared memory in which nothing may be read that was not written.
+template <class Shared>
+std::unique_ptr<Shared> fresh_shared() {
+  auto shared = std::make_unique<Shared>();
+  std::memset(static_cast<void*>(shared.get()), 0xff, sizeof(Shared));
+  return shared;
+}
+
+/// All blocks of a cooperative launch: between its barriers one after the other, in an order that chance decides.
+template <class Shared>
+class Grid {
+ public:
+  Grid(int count, unsigned seed) : chance_(seed + 1) {
+    for (int b = 0; b < count; ++b) blocks_.push_back({Block(b, count, seed + static_cast<unsigned>(b)), fresh_shared<Shared>()});
+  }
+  template <class Body>
+  void each_block(const Body& body) const {
+    std::shuffle(blocks_.begin(), blocks_.end(), chance_);
+    for (const auto& [block, shared] : blocks_) body(block, *shared);
+  }
+
+ private:
+  mutable std::minstd_rand chance_;
+  mutable std::vector<std::pair<Block, std::unique_ptr<Shared>>> blocks_;
+};
+
+}  // namespace blaslift::phases

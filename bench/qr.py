@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""QR with everything on the device: our plans and panels beside cuSOLVER's geqrf, by qr_time.
+
+    bench/qr.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions ds] [--budget SECONDS]
+
+Parts: first (a few sizes that tell most, in under a minute), tall, square (1,024 to 32,768), panels (of 64 columns, from
+1,024 rows on, as plans have them), widths (blocks and panels in turn), householder (panels column by column, as those that
+the fast way is not for).  Each measurement is a process of its own with cuSOLVER beside ours, and checks its result. Run
+again, it goes on where it stopped; qr.jsonl has the records, qr.md the tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from common import ELEMENT, Measurement, Store, list_measurements, measure_all, run
+
+PARTS = ("first", "tall", "square", "panels", "widths", "householder")
+TALL = ((65536, 512), (262144, 128), (1048576, 64), (4000000, 16), (131072, 2048))
+SQUARE = (1024, 2048, 4096, 8192, 12288, 16384, 24576, 32768)
+FIRST = ((1048576, 64), (16384, 64), (4000000, 16), (262144, 128), (4096, 4096), (16384, 16384))
+PANELS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 262144)
+WIDTHS = tuple((block, panel) for block in (128, 256, 512, 1024) for panel in (32, 64, 128) if panel <= block)
+AIMS = {"d/16384x64": 150e-6, "s/16384x64": 150e-6, "d/1048576x64": 1.9e-3, "d/4000000x16": 1.8e-3}
+"""Seconds that ours is to take at most."""
+AIM_TIMES = {"d/262144x128": 5.0}
+"""Times faster than cuSOLVER that ours is to be at least."""
+START_SECONDS, CHECK_RATE, SLOW_TALL, RATE = 2.0, 2e8, 5e9, 8e12
+
+
+def operations(m: int, n: int) -> float:
+    k, most = min(m, n), max(m, n)
+    return 2.0 * k * k * (most - k / 3)
+
+
+def measurement(program: Path, part: str, precision: str, m: int, n: int, *options: str) -> Measurement:
+    key = "/".join([part, precision, f"{m}x{n}", *options[1::2]])
+    command = [str(program), "--precision", precision, "--shapes", f"{m}x{n}", "--seconds", "0.5", *options]
+    # Columns on the host for the checks, and cuSOLVER, which is slow where a matrix is tall.
+    seconds = START_SECONDS + 8 * 6 * m / CHECK_RATE + 4 * m * n * ELEMENT[precision] / SLOW_TALL
+    seconds += 8 * operations(m, n) / RATE + 1
+    return Measurement(key, seconds, lambda limit: run(command, {}, limit)[0])
+
+
+def measurements(arguments: argparse.Namespace) -> list[Measurement]:
+    program = arguments.build.resolve() / "bin/qr_time"
+    chosen, found = arguments.only.split(","), []
+
+    def add(part: str, precision: str, m: int, n: int, *options: str) -> None:
+        if part in chosen:
+            found.append(measurement(program, part, precision, m, n, *options))
+
+    for part in PARTS:
+        for p in arguments.precisions:
+            for m, n in FIRST if part == "first" else TALL if part == "tall" else ():
+                add(part, p, m, n)
+            for n in SQUARE if part == "square" else ():
+                add(part, p, n, n)
+            for m in PANELS if part == "panels" else ():
+                add(part, p, m, 64)
+            for m, n in ((2048, 2048), (8192, 8192), (16384, 16384), (131072, 2048)) if part == "widths" else ():
+                for block, panel in WIDTHS:
+                    add(part, p, m, n, "--block", str(block), "--panel", str(panel))
+            for m, n in ((16384, 64), (1048576, 64), (4096, 4096)) if part == "householder" else ():
+                add(part, p, m, n, "--householder", "on")
+    return found
+
+
+def verdict(name: str, ours: float, cusolver: float | None) -> str:
+    """Whether an aim is reached, where there is one."""
+    if name in AIMS:
+        return f"{'reached' if ours <= AIMS[name] else 'MISSED'}: {AIMS[name] * 1e3:g} ms"
+    if name in AIM_TIMES and cusolver:
+        return f"{'reached' if cusolver / ours >= AIM_TIMES[name] else 'MISSED'}: {AIM_TIMES[name]:g} times"
+    return ""
+
+
+def summary(store: Store, wanted: list[Measurement]) -> list[str]:
+    """A table for each part and precision."""
+    lines, before = [store.head()], ""
+    for m in wanted:
+        if not (record := store.get(m.key)):
+            continue
+        part, p, shape, *_ = m.key.split("/")
+        if before != (before := f"## {part}, {p}"):
+            head = ["m x n", "block", "panel", "ours, ms", "TFLOP/s", "cuSOLVER, ms", "TFLOP/s", "times faster", "residual",
+                    "orthogonality", "aim", "right"]
+            lines += ["", before, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+        ours, other = record["ours"], record.get("cusolver")
+        cells = [shape, str(record["block"]), str(record["panel"]), f"{ours['seconds'] * 1e3:.4g}", f"{ours['TFLOP/s']:.3g}"]
+        cells += [f"{other['seconds'] * 1e3:.4g}", f"{other['TFLOP/s']:.3g}",
+                  f"{other['seconds'] / ours['seconds']:.2f}"] if other else ["", "", ""]
+        cells += [f"{record['residual']:.1e}", f"{record['orthogonality']:.1e}"]
+        cells += [verdict(f"{p}/{shape}", ours["seconds"], other and other["seconds"]) if part != "householder" else ""]
+        lines.append("| " + " | ".join([*cells, "yes" if record["right"] else "NO"]) + " |")
+    wrong = [key for key, record in store.records.items() if "failed" in record and not store.get(key)]
+    return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=Path, help="build folder")
+    parser.add_argument("--results", required=True, type=Path, help="folder for qr.jsonl and qr.md")
+    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
+    parser.add_argument("--only", default="first,tall,square,panels", help="parts, separated by commas")
+    parser.add_argument("--precisions", default="ds", help='some of "ds", in this order')
+    parser.add_argument("--budget", type=float, default=270, metavar="SECONDS", help="default: %(default).0f")
+    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
+    arguments = parser.parse_args()
+    if unknown := set(arguments.only.split(",")) - set(PARTS):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    store = Store(arguments.results / "qr.jsonl", arguments.commit)
+    wanted = measurements(arguments)
+    if arguments.dry_run:
+        list_measurements(wanted, store)
+        return
+    complete = measure_all(wanted, store, arguments.budget)
+    lines = summary(store, wanted)
+    (arguments.results / "qr.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+    sys.exit(0 if complete else 1)
+
+
+if __name__ == "__main__":
+    main()

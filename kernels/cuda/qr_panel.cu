@@ -1,0 +1,134 @@
+#include <algorithm>
+
+#include "kernels/cuda/qr_panel.hpp"
+#include "kernels/cuda/qr_panel_kernels.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace qr_kernels;
+
+/// More than a block has without being asked for.
+template <class Shared>
+__device__ Shared& shared_memory() {
+  extern __shared__ double2 at[];
+  return *reinterpret_cast<Shared*>(at);
+}
+
+/// Blocks on a multiprocessor: two where there are many of them, and enough registers.
+template <class T>
+constexpr int resident(Kernel kernel) {
+  switch (kernel) {
+    case Kernel::gram_of_a:
+    case Kernel::gram_of_q: return is_complex_number<T> ? 1 : 2;
+    case Kernel::solve_a:
+    case Kernel::solve_q: return 2;
+    default: return 1;
+  }
+}
+
+template <Kernel kernel, class T, int N>
+__global__ void __launch_bounds__(threads, resident<T>(kernel)) panel_kernel(const __grid_constant__ Job<T> job) {
+  using Shared = typename SharedOf<kernel, T, N>::type;
+  Shared& shared = shared_memory<Shared>();
+  if constexpr (kernel == Kernel::householder)
+    householder<N>(phases::Grid<Shared>(shared), job);
+  else
+    run<kernel, N>(phases::Block(), job, shared);
+}
+
+/// As often as a kernel is used: its shared memory allowed, and how many of its blocks the device holds at a time.
+struct Prepared {
+  cudaError_t error = cudaSuccess;
+  int blocks = 0;
+
+  Prepared(const void* kernel, std::size_t shared) {
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+    int device = 0, multiprocessors = 0, on_each = 0;
+    if (error == cudaSuccess) error = cudaGetDevice(&device);
+    if (error == cudaSuccess)
+      error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess)
+      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&on_each, kernel, threads, shared);
+    blocks = multiprocessors * std::min(on_each, 1);
+    if (error == cudaSuccess && blocks == 0) error = cudaErrorInvalidConfiguration;
+  }
+};
+
+template <Kernel kernel, class T, int N>
+cudaError_t start(const Launch& launch, const Job<T>& job, cudaStream_t stream) {
+  if constexpr (kernel != Kernel::householder)
+    if (launch.kernel != kernel)
+      return start<static_cast<Kernel>(static_cast<int>(kernel) + 1), T, N>(launch, job, stream);
+  constexpr std::size_t shared = sizeof(typename SharedOf<kernel, T, N>::type);
+  const auto* const function = reinterpret_cast<const void*>(panel_kernel<kernel, T, N>);
+  static const Prepared prepared(function, shared);  // one device a process
+  if (prepared.error != cudaSuccess) return prepared.error;
+  cudaLaunchAttribute cooperative{};
+  cooperative.id = cudaLaunchAttributeCooperative;
+  cooperative.val.cooperative = 1;
+  cudaLaunchConfig_t config{};
+  config.gridDim = static_cast<unsigned>(launch.blocks);
+  config.blockDim = threads;
+  config.dynamicSmemBytes = shared;
+  config.stream = stream;
+  if (kernel == Kernel::householder) {
+    config.gridDim = static_cast<unsigned>(std::min(launch.blocks, prepared.blocks));
+    config.attrs = &cooperative;
+    config.numAttrs = 1;
+  }
+  return cudaLaunchKernelEx(&config, panel_kernel<kernel, T, N>, job);
+}
+
+template <class T, int N>
+cudaError_t start_all(const Job<T>& job, cudaStream_t stream) {
+  const Launches<T, N> launches(job);
+  for (int i = 0; i < launches.count; ++i)
+    if (const cudaError_t error = start<Kernel::gram_of_a, T, N>(launches.all[i], job, stream); error != cudaSuccess)
+      return error;
+  return cudaSuccess;
+}
+
+template <class T>
+cudaError_t panel_as(const QrPanel& p, void* workspace, cudaStream_t stream, bool householder) {
+  if (p.n > most_columns<T>) return cudaErrorInvalidValue;
+  const Job<T> job = job_of<T>(p, workspace, householder);
+  if constexpr (is_complex_number<T>) {
+    return start_all<T, 32>(job, stream);
+  } else {
+    switch (width<T>(job.n)) {
+      case 16: return start_all<T, 16>(job, stream);
+      case 32: return start_all<T, 32>(job, stream);
+      default: return start_all<T, 64>(job, stream);
+    }
+  }
+}
+
+template <class T>
+std::size_t bytes() {
+  Job<T> job{};
+  return place_workspace(job, nullptr);
+}
+
+}  // namespace
+
+index qr_panel_columns(Precision precision) {
+  return is_complex(precision) ? most_columns<Complex<double>> : most_columns<double>;
+}
+
+std::size_t qr_panel_workspace() {
+  return std::max({bytes<float>(), bytes<double>(), bytes<Complex<float>>(), bytes<Complex<double>>()});
+}
+std::size_t qr_panel_workspace_zeros() { return counter_bytes; }
+
+cudaError_t qr_panel(const QrPanel& p, void* workspace, cudaStream_t stream, bool householder) {
+  switch (p.precision) {
+    case Precision::s: return panel_as<float>(p, workspace, stream, householder);
+    case Precision::d: return panel_as<double>(p, workspace, stream, householder);
+    case Precision::c: return panel_as<Complex<float>>(p, workspace, stream, householder);
+    case Precision::z: return panel_as<Complex<double>>(p, workspace, stream, householder);
+  }
+  return cudaErrorInvalidValue;
+}
+
+}  // namespace blaslift

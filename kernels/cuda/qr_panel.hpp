@@ -1,0 +1,22 @@
+// A panel of QR on the device.
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// What qr_panel() takes at once.
+index qr_panel_columns(Precision precision);
+
+/// Bytes of device memory, aligned to 256, for any panel; those of one stream may share them.
+std::size_t qr_panel_workspace();
+/// At its beginning: zero before the first panel.
+std::size_t qr_panel_workspace_zeros();
+
+/// Starts it on `stream`, without waiting for anything; at most qr_panel_columns() columns.  Which way it is factored is
+/// decided on the device.  The same bits in every run, on every device.  Returns the launches' error.
+/// @param householder  column by column in any case, for comparison
+cudaError_t qr_panel(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder = false);
+
+}  // namespace blaslift
