@@ -27,4 +27,8 @@ std::string to_string(const SymmetricProduct& p) {
          (p.beta_zero ? " beta=0" : "");
 }
 
+std::string to_string(const Factorisation& f) {
+  return std::string(name_of(f.routine)) + " m=" + std::to_string(f.m) + " n=" + std::to_string(f.n);
+}
+
 }  // namespace blaslift

@@ -64,6 +64,11 @@ struct GeqrfArgs {
   T* A;
   index lda;
   T* tau;
+
+  index factored() const { return m < n ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && lda >= (m > 1 ? m : 1); }
+  index least_workspace() const { return n > 1 ? n : 1; }
 };
 
 /// A product as the decision sees it: sizes without pointers.
@@ -105,6 +110,26 @@ struct SymmetricProduct {
   }
   double bytes_in() const { return bytes_of_triangle() + (beta_zero ? 1 : 2) * bytes_out(); }
   double bytes_out() const { return static_cast<double>(n) * static_cast<double>(element_size(precision)); }
+};
+
+/// The same for a QR factorisation.
+struct Factorisation {
+  Routine routine;
+  Precision precision;
+  index m, n;
+  bool overlaps;  ///< tau shares bytes with A
+
+  index factored() const { return m < n ? m : n; }
+  double flops() const {
+    const double k = static_cast<double>(factored()), l = static_cast<double>(m < n ? n : m);
+    return (is_complex(precision) ? 4.0 : 1.0) * (2 * l * k * k - 2.0 / 3.0 * k * k * k);
+  }
+  double bytes_in() const {
+    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element_size(precision));
+  }
+  double bytes_out() const {
+    return bytes_in() + static_cast<double>(factored()) * static_cast<double>(element_size(precision));
+  }
 };
 
 /// BLAS's vector of n elements (at least one) as a matrix of one row, or one column where its elements are adjacent.
@@ -152,9 +177,21 @@ SymmetricProduct product_of(Routine routine, const SymvArgs<T>& a) {
           .overlaps = in_y(a.A, a.n, a.n, a.lda) || in_y(x.at, x.rows, x.cols, x.ld)};
 }
 
+template <class T>
+Factorisation factorisation_of(Routine routine, const GeqrfArgs<T>& a) {
+  const index k = a.factored();
+  return {.routine = routine,
+          .precision = precision_of<T>,
+          .m = a.m,
+          .n = a.n,
+          .overlaps = overlap(a.A, a.m, a.n, a.lda, a.tau, k, 1, k, sizeof(T))};
+}
+
 /// "dgemm m=.. n=.. k=.."
 std::string to_string(const Product& product);
 /// "dsymv n=.."
 std::string to_string(const SymmetricProduct& product);
+/// "dgeqrf m=.. n=.."
+std::string to_string(const Factorisation& factorisation);
 
 }  // namespace blaslift

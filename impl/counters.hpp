@@ -62,7 +62,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696603;  // "blaslif", layout 3
+  static constexpr std::uint64_t this_layout = 0x626c61736c696604;  // "blaslif", layout 4
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it

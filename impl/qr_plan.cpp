@@ -195,9 +195,17 @@ class Checker {
 
 }  // namespace
 
-std::size_t QrPlan::bytes(std::size_t element) const {
-  return leased_bytes(m, n, element) + leased_bytes(factored(), 1, element) + 2 * leased_bytes(m, block, element) +
-         2 * leased_bytes(block, block, element) + 2 * leased_bytes(block, n, element);
+std::size_t QrPlan::bytes(std::size_t element, bool own_a, bool own_tau) const {
+  const std::size_t a = own_a ? 0 : leased_bytes(m, n, element),
+                    tau = own_tau ? 0 : leased_bytes(factored(), 1, element),
+                    set = leased_bytes(m, block, element) + leased_bytes(block, block, element);
+  return a + tau + static_cast<std::size_t>(sets()) * set + 2 * leased_bytes(block, n, element);
+}
+
+QrWidths qr_widths(index k) {
+  constexpr index widest_panel = 64, widest_block = 512, blocks = 8;
+  const index panel = std::min(k, widest_panel), eighth = (k + blocks - 1) / blocks;
+  return {std::clamp((eighth + panel - 1) / panel * panel, panel, widest_block), panel};
 }
 
 QrPlan plan_qr(index m, index n, index block, index panel) {

@@ -36,6 +36,7 @@ bool has_route(int routine) {
 #define GEMM(name, type) case Routine::name:
 #define SYMV(name, type) case Routine::name:
 #define HEMV(name, type) case Routine::name:
+#define GEQRF(name, type) case Routine::name:
 #include "api/routines.def"
     return true;
     default: return false;

@@ -16,13 +16,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import faults
 import forks
 import harness
+import reflectors
 import semantics
 import surroundings
 import threads
 import vectors
 from setting import Setting
 
-MODULES = (faults, semantics, vectors, threads, forks, surroundings)
+MODULES = (faults, semantics, vectors, reflectors, threads, forks, surroundings)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 
 

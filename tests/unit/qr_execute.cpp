@@ -119,13 +119,14 @@ struct Problem {
   }
   GeqrfArgs<T> args() { return {A.rows(), A.cols(), A.data(), A.ld(), tau.data()}; }
   QrOutcome on(Lane& lane, std::size_t piece_bytes) {
-    return execute(plan, args(), aligned(), piece_bytes, lane, always);
+    return execute(plan, args(), {.lease = aligned()}, piece_bytes, lane, always);
   }
-  QrOutcome on(Backend& backend) {
+  QrOutcome on(Backend& backend) { return on(backend, {.lease = aligned()}); }
+  QrOutcome on(Backend& backend, const QrPlacement& placement) {
     Status status;
     Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
     if (!lane) return {status};
-    const QrOutcome outcome = on(*lane, backend.facts().piece_bytes);
+    const QrOutcome outcome = execute(plan, args(), placement, backend.facts().piece_bytes, *lane, always);
     backend.release(lane);
     return outcome;
   }
@@ -211,6 +212,54 @@ TYPED_TEST(QrExecute, AFailureLeavesTheCallersMemoryAlone) {
   EXPECT_TRUE(again.A == good.A);
 }
 
+TYPED_TEST(QrExecute, FactorsACopyOfWhichSomeIsThere) {
+  using T = TypeParam;
+  Backend& backend = new_backend();
+  const Shape s{40, 30, 8, 4};
+  Problem<T> expected(s);
+  ASSERT_EQ(expected.on(backend).status, Status::done);
+  Problem<T> p(s);
+  Matrix<T> copy(s.m, s.n, 5);
+  for (index j = 0; j < s.n; ++j)
+    for (index i = 0; i < s.m; ++i) copy(i, j) = p.A0(i, j);
+  QrPlacement placement{.lease = p.aligned(), .A = {.device = copy.data(), .ld = copy.ld()}};
+  placement.A.missing = {{3, 2, 20, 17}, {0, 25, s.m, 1}};
+  double missing = 0;
+  for (const Block& b : placement.A.missing) {
+    missing += static_cast<double>(b.rows * b.cols);
+    for (index j = b.col; j < b.col + b.cols; ++j)
+      for (index i = b.row; i < b.row + b.rows; ++i) copy(i, j) = T(std::numeric_limits<Real<T>>::quiet_NaN());
+  }
+  const QrOutcome outcome = p.on(backend, placement);
+  ASSERT_EQ(outcome.status, Status::done);
+  EXPECT_EQ(outcome.bytes_in, missing * sizeof(T));
+  EXPECT_TRUE(p.A == expected.A && p.tau == expected.tau);
+  EXPECT_TRUE(copy.canaries_intact());
+  for (index j = 0; j < s.n; ++j)
+    for (index i = 0; i < s.m; ++i) ASSERT_TRUE(same_bits(copy(i, j), p.A(i, j))) << "what the copy holds";
+}
+
+TYPED_TEST(QrExecute, FactorsTheProgramsDeviceMemoryInPlace) {
+  using T = TypeParam;
+  Backend& backend = new_backend();
+  const Shape s{30, 40, 8, 4};
+  Problem<T> expected(s);
+  ASSERT_EQ(expected.on(backend).status, Status::done);
+  for (const bool tau_too : {false, true}) {
+    Problem<T> p(s);
+    Matrix<T> A = p.A0, tau = p.tau;
+    QrPlacement placement{.lease = p.aligned(), .A = {.device = A.data(), .ld = A.ld(), .in_place = true}};
+    if (tau_too) placement.tau = tau.data();
+    const QrOutcome outcome = p.on(backend, placement);
+    ASSERT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.bytes_in, 0);
+    EXPECT_EQ(outcome.bytes_out, tau_too ? 0 : 30.0 * sizeof(T));
+    EXPECT_TRUE(A == expected.A);
+    EXPECT_TRUE((tau_too ? tau : p.tau) == expected.tau);
+    EXPECT_TRUE(p.A == p.A0) << "which is not what was given";
+  }
+}
+
 TYPED_TEST(QrExecute, StopsWhenTheProcessExits) {
   using T = TypeParam;
   Problem<T> p({30, 20, 8, 4});
@@ -221,7 +270,7 @@ TYPED_TEST(QrExecute, StopsWhenTheProcessExits) {
   static int steps;
   steps = 0;
   const QrOutcome outcome = execute(
-      p.plan, p.args(), p.aligned(), backend.facts().piece_bytes, *lane, +[] { return ++steps < 5; });
+      p.plan, p.args(), {.lease = p.aligned()}, backend.facts().piece_bytes, *lane, +[] { return ++steps < 5; });
   backend.release(lane);
   EXPECT_EQ(outcome.status, Status::lost);
   EXPECT_TRUE(p.A == p.A0);
