@@ -282,17 +282,18 @@ double efficiency(index width) {
   return static_cast<double>(width) / (static_cast<double>(width) + half);
 }
 
-Factoring factoring(const Factorisation& f, const Profile& profile) {
-  const QrWidths widths = qr_widths(f.factored());
-  const auto [block, panel] = widths;
-  const double m = static_cast<double>(f.m), k = static_cast<double>(f.factored()), width = static_cast<double>(panel);
-  const double count = std::ceil(k / width), entries = k * (m - (k - width) / 2);
+/// @param rows, k  of the panels altogether
+/// @param flops    of all of it; what is done to a panel's own columns is in its time
+Factoring factoring(double rows, index k, double flops, double own_flops, Precision precision, const Profile& profile) {
+  const auto [block, panel] = qr_widths(k);
+  const double width = static_cast<double>(panel), columns = static_cast<double>(k), count = std::ceil(columns / width),
+               entries = columns * (rows - (columns - width) / 2);
   constexpr double steps = 6;  // beside each panel
-  const double within = (is_complex(f.precision) ? 8.0 : 2.0) * entries * width;
   return {count * (profile.panel_seconds + steps * profile.step_seconds) +
-              entries * static_cast<double>(element_size(f.precision)) / profile.panel_rate,
-          std::max(0.0, f.flops() - within) / (efficiency(block) * profile.gemm_rate[static_cast<int>(f.precision)]),
-          (f.factored() + block - 1) / block};
+              entries * static_cast<double>(element_size(precision)) / profile.panel_rate,
+          std::max(0.0, flops - own_flops * entries * width * (is_complex(precision) ? 4 : 1)) /
+              (efficiency(block) * profile.gemm_rate[static_cast<int>(precision)]),
+          (k + block - 1) / block};
 }
 
 }  // namespace
@@ -307,7 +308,7 @@ Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy
   const auto on_device = [&](double spared) {
     const double in = std::max(0.0, f.bytes_in() - spared) / facts.profile->in_rate,
                  out = facts.result_stays ? 0 : f.bytes_out() / facts.profile->out_rate;
-    const Factoring work = factoring(f, *facts.profile);
+    const Factoring work = factoring(static_cast<double>(f.m), f.factored(), f.flops(), 2, f.precision, *facts.profile);
     // Everything is needed by the first update; a block goes home while the next ones are factored.
     const double last = 1 / static_cast<double>(work.blocks);
     return (facts.profile->latency_seconds + in + std::max(work.together(), (1 - last) * out) + last * out) *
@@ -315,6 +316,26 @@ Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy
   };
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
   choose(d, reflectors_volume(m, n, std::min(m, n)) < small_product, facts, policy, on_device);
+  return d;
+}
+
+Decision decide(const Application& a, const Facts& facts, const Policy& policy) {
+  Reason reason{};
+  const auto [left, adjoint, m, n, k, of_identity] = a.product;
+  if (settled(m == 0 || n == 0 || k == 0, a.overlaps, facts, policy, reason)) return {Route::cpu, reason};
+  if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
+
+  Decision d{Route::cpu, Reason::transfers};
+  d.cpu_seconds = a.flops() / (policy.fixed ? facts.profile->cpu_rate[static_cast<int>(a.precision)] : facts.cpu_rate);
+  const auto on_device = [&](double spared) {
+    const double in = std::max(0.0, a.bytes_in() - spared) / facts.profile->in_rate,
+                 out = facts.result_stays ? 0 : a.bytes_out() / facts.profile->out_rate;
+    const double work =
+        factoring(static_cast<double>(a.product.order()), k, a.flops(), 0, a.precision, *facts.profile).together();
+    return (facts.profile->latency_seconds + in + work + out) * (policy.fixed ? 1.0 : facts.slowdown);
+  };
+  choose(d, reflectors_volume(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)) < small_product,
+         facts, policy, on_device);
   return d;
 }
 
@@ -328,6 +349,10 @@ bool copies_matter(const Factorisation& factorisation, Facts facts, const Policy
   return do_copies_matter(factorisation, facts, policy, decision);
 }
 
+bool copies_matter(const Application& application, Facts facts, const Policy& policy, const Decision& decision) {
+  return do_copies_matter(application, facts, policy, decision);
+}
+
 std::string to_string(const Product& product, const Decision& d) {
   std::string line = line_of(product, d);
   if (d.route == Route::device && d.levels > 0)
@@ -338,5 +363,6 @@ std::string to_string(const Product& product, const Decision& d) {
 }
 std::string to_string(const SymmetricProduct& product, const Decision& d) { return line_of(product, d); }
 std::string to_string(const Factorisation& f, const Decision& d) { return line_of(f, d); }
+std::string to_string(const Application& a, const Decision& d) { return line_of(a, d); }
 
 }  // namespace blaslift

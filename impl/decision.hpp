@@ -112,6 +112,7 @@ Decision decide(const Product& product, const Facts& facts, const Policy& policy
 Decision decide(const SymmetricProduct& product, const Facts& facts, const Policy& policy);
 
 Decision decide(const Factorisation& factorisation, const Facts& facts, const Policy& policy);
+Decision decide(const Application& application, const Facts& facts, const Policy& policy);
 
 /// flop/s of the CPU that follow from cpu_reading_rate.
 double cpu_rate_until_measured(const SymmetricProduct& product);
@@ -120,10 +121,12 @@ double cpu_rate_until_measured(const SymmetricProduct& product);
 bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision);
 bool copies_matter(const SymmetricProduct& product, Facts facts, const Policy& policy, const Decision& decision);
 bool copies_matter(const Factorisation& factorisation, Facts facts, const Policy& policy, const Decision& decision);
+bool copies_matter(const Application& application, Facts facts, const Policy& policy, const Decision& decision);
 
 /// "dgemm m=.. n=.. k=.. -> cpu: too small (cpu 0.1 ms, device 0.2 ms)"
 std::string to_string(const Product& product, const Decision& decision);
 std::string to_string(const SymmetricProduct& product, const Decision& decision);
 std::string to_string(const Factorisation& factorisation, const Decision& decision);
+std::string to_string(const Application& application, const Decision& decision);
 
 }  // namespace blaslift

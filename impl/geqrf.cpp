@@ -8,39 +8,11 @@ namespace {
 using Operands = QrOperands<2>;
 enum { operand_a, operand_tau };
 
-Facts facts_now(Runtime& r, const Factorisation& f) {
-  const Profile& profile = r.device.profile();
-  Facts facts = facts_now(r, r.qr, f.precision, f.flops(), profile.cpu_rate[static_cast<int>(f.precision)]);
-  facts.factors = facts.device != DeviceState::ready || r.device.backend().facts().factors;
-  return facts;
-}
-
 /// The decision, with a look at the operands where they matter.
 Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
-  const Policy policy = policy_for(r, f.routine);
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
-  if (f.factored() > 0 && !f.overlaps)
-    open_for_fixed(r, policy, reflectors_volume(m, n, std::min(m, n)) >= small_product);
-  Facts facts = facts_now(r, f);
-  Decision decision = decide(f, facts, policy);
-  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
-    facts = facts_now(r, f);  // by the device's own profile
-    decision = decide(f, facts, policy);
-  }
-  const bool settled =
-      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
-  if (facts.device != DeviceState::ready || settled) return decision;
-  operands.locate(r.device.backend());
-  facts.device_memory = operands.in_device_memory();
-  if (facts.device_memory) {
-    facts.spared = operands.in_place();
-    facts.result_stays = operands.all[operand_a].place == Place::on_a_device;
-    return decide(f, facts, policy);
-  }
-  if (!copies_matter(f, facts, policy, decision)) return decision;
-  operands.look({true, false});
-  facts.spared = operands.spared();
-  return decide(f, facts, policy);
+  const bool large = reflectors_volume(m, n, std::min(m, n)) >= small_product;
+  return decide_qr(r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a);
 }
 
 /// With the copy that A has now, or in a lease.

@@ -15,8 +15,7 @@ class Factoring : public QrRun<T> {
     A_ = a.device ? static_cast<T*>(a.device) : this->part(plan.m, plan.n);
     lda_ = a.device ? a.ld : plan.m;
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(plan.factored(), 1);
-    for (int set = 0; set < plan.sets(); ++set) V_[set] = this->part(plan.m, plan.block);
-    for (int set = 0; set < plan.sets(); ++set) T_[set] = this->part(plan.block, plan.block);
+    this->make_sets(plan.sets(), plan.m, plan.block);
     for (T*& W : W_) W = this->part(plan.block, plan.n);
     const auto room = [](index elements) {
       return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements));
@@ -28,14 +27,15 @@ class Factoring : public QrRun<T> {
   Status ask(std::size_t step) {
     const QrStep& s = p_.steps[step];
     switch (s.kind) {
-      case QrStepKind::upload: return upload(s);
-      case QrStepKind::panel: return this->then(this->lane_.panel(panel(s), this->after()));
+      case QrStepKind::upload: return this->bring(placement_.A, {0, s.col, p_.m, s.cols}, A_, lda_, args_.A, args_.lda);
+      case QrStepKind::panel:
+        return this->then(
+            this->lane_.panel(this->panel(s.col, s.cols, A_, lda_, tau_, s.stream, false), this->after()));
       case QrStepKind::update:
-        return this->reflect_rows(s.stream, Op::conjugate, factors(s.col, s.cols), p_.m - s.col, s.to_cols,
-                                  A_ + s.col + s.to * lda_, lda_, W(0, s.to), W(1, s.to), p_.block);
+        return this->reflect_rows(s.stream, Op::conjugate, s.col, s.cols, s.to_cols, A_ + s.col + s.to * lda_, lda_,
+                                  W(0, s.to), W(1, s.to), p_.block);
       case QrStepKind::join:
-        return QrRun<T>::join(s.stream, V(s.col) + (s.to - s.col), factors(s.col, s.cols), factors(s.to, s.to_cols),
-                              p_.m - s.to, t(s.col, s.to), W(0, s.to), W(1, s.to), p_.block);
+        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, W(0, s.to), W(1, s.to), p_.block);
       case QrStepKind::download: return download(s);
     }
     return Status::lost;
@@ -48,20 +48,6 @@ class Factoring : public QrRun<T> {
   }
 
  private:
-  Status upload(const QrStep& s) {
-    const QrOperand& a = placement_.A;
-    const Block columns{0, s.col, p_.m, s.cols};
-    const auto send = [&](const Block& b) {
-      return QrRun<T>::upload(A_ + b.row + b.col * lda_, lda_, args_.A + b.row + b.col * args_.lda, args_.lda, b.rows,
-                              b.cols, a.direct);
-    };
-    if (!a.device) return send(columns);
-    for (const Block& b : a.missing)
-      if (overlap(b, columns))
-        if (const Status status = send(intersection(b, columns)); status != Status::done) return status;
-    return Status::done;
-  }
-
   Status download(const QrStep& s) {
     if (result_)
       if (const Status status =
@@ -73,45 +59,115 @@ class Factoring : public QrRun<T> {
     return QrRun<T>::download(tau_result_.get() + s.col, reflectors, tau_ + s.col, reflectors, reflectors, 1);
   }
 
-  QrPanel panel(const QrStep& s) const {
-    const index first = p_.first_of(s.col), own = s.col - first;
-    const int set = p_.set_of(s.col);
-    return {.precision = precision_of<T>,
-            .m = p_.m - s.col,
-            .n = s.cols,
-            .A = A_ + s.col + s.col * lda_,
-            .lda = lda_,
-            .tau = tau_ + s.col,
-            .above = own,
-            .block = p_.block,
-            .V = V_[set] + own * p_.m,
-            .ldv = p_.m,
-            .T = T_[set] + own * p_.block,
-            .ldt = p_.block,
-            .stream = s.stream};
-  }
-
-  /// Reflectors from column `col` on: from their first row.
-  const T* V(index col) const {
-    const index own = col - p_.first_of(col);
-    return V_[p_.set_of(col)] + own + own * p_.m;
-  }
-  /// T's block on the diagonal, or the one on the right of it.
-  T* t(index col, index of) const {
-    const index first = p_.first_of(col);
-    return T_[p_.set_of(col)] + (col - first) + (of - first) * p_.block;
-  }
-  typename QrRun<T>::Factors factors(index col, index cols) const {
-    return {V(col), p_.m, t(col, col), p_.block, cols};
-  }
   T* W(int which, index col) const { return W_[which] + col * p_.block; }
 
   const QrPlan& p_;
   const GeqrfArgs<T>& args_;
   const QrPlacement& placement_;
-  T *A_, *tau_, *V_[2], *T_[2], *W_[2];
+  T *A_, *tau_, *W_[2];
   index lda_;
   std::unique_ptr<T[]> result_, tau_result_;
+};
+
+template <class T>
+class Applying : public QrRun<T> {
+ public:
+  Applying(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes, Lane& lane)
+      : QrRun<T>(lane, placement.lease, piece_bytes), p_(plan), q_(plan.product), args_(args), placement_(placement) {
+    const QrOperand &a = placement.A, &c = placement.C;
+    A_ = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
+    lda_ = a.device ? a.ld : q_.order();
+    tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(q_.k, 1);
+    C_ = owns_c() ? static_cast<T*>(c.device) : this->part(q_.m, q_.n);
+    ldc_ = owns_c() ? c.ld : q_.m;
+    this->make_sets(plan.sets(), q_.order(), plan.block);
+    if (plan.block > plan.panel)
+      for (int set = 0; set < plan.sets(); ++set)
+        for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
+    for (T*& W : W_) W = this->part(plan.block, q_.length());
+    if (!c.in_place) result_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(q_.m * q_.n));
+    if (q_.of_identity) ones_.assign(static_cast<std::size_t>(q_.n), T(1));
+  }
+
+  Status ask(std::size_t step) {
+    const QStep& s = p_.steps[step];
+    const Op op = q_.adjoint ? Op::conjugate : Op::none;
+    switch (s.kind) {
+      case QStepKind::tau:
+        return placement_.tau ? Status::done : this->upload(tau_, q_.k, args_.tau, q_.k, q_.k, 1, false);
+      case QStepKind::reflectors:
+        // Of what is only lent nobody reads R.
+        return this->bring(
+            placement_.A,
+            placement_.A.device ? Block{0, s.col, q_.order(), s.cols} : Block{s.col, s.col, q_.order() - s.col, s.cols},
+            A_, lda_, args_.A, args_.lda);
+      case QStepKind::upload: return this->bring(placement_.C, part_of_c(s), C_, ldc_, args_.C, args_.ldc);
+      case QStepKind::identity: {
+        const Status status = this->multiply(s.stream, Op::none, Op::none, q_.m, q_.n, 0, this->zero_, C_, ldc_, C_,
+                                             ldc_, this->zero_, C_, ldc_);
+        if (status != Status::done) return status;
+        return this->upload(C_, ldc_ + 1, ones_.data(), 1, 1, q_.n, false);  // down the diagonal
+      }
+      case QStepKind::panel:
+        return this->then(this->lane_.panel(this->panel(s.col, s.cols, A_, lda_, tau_, s.stream, true), this->after()));
+      case QStepKind::join: {
+        T* const* J = J_[this->set_of(s.col)];
+        const index at = this->own(s.to) * p_.block;
+        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + at, J[1] + at, p_.block);
+      }
+      case QStepKind::update:
+        if (q_.left)
+          return this->reflect_rows(s.stream, op, s.col, s.cols, s.to_cols, C_ + s.col + s.to * ldc_, ldc_,
+                                    W_[0] + s.to * p_.block, W_[1] + s.to * p_.block, p_.block);
+        return this->reflect_columns(s.stream, op, s.col, s.cols, s.to_cols, C_ + s.to + s.col * ldc_, ldc_,
+                                     W_[0] + s.to, W_[1] + s.to, q_.length());
+      case QStepKind::download: {
+        const Block b = part_of_c(s);
+        const T* from = C_ + b.row + b.col * ldc_;
+        if (result_) return this->download(result_.get() + b.row + b.col * q_.m, q_.m, from, ldc_, b.rows, b.cols);
+        return owns_c() ? Status::done : put_in_place(b, from);
+      }
+    }
+    return Status::lost;
+  }
+
+  /// Once everything is there.
+  void commit() const {
+    if (result_) copy_block(args_.C, args_.ldc, result_.get(), q_.m, q_.m, q_.n, sizeof(T));
+  }
+
+ private:
+  /// What takes the reflectors' place does so at the end.
+  bool owns_c() const { return placement_.C.device && !(placement_.C.in_place && q_.of_identity); }
+
+  Block part_of_c(const QStep& s) const {
+    return q_.left ? Block{0, s.to, q_.m, s.to_cols} : Block{s.to, 0, s.to_cols, q_.n};
+  }
+
+  /// From a lease to the program's device memory.
+  Status put_in_place(const Block& b, const T* from) {
+    Combination copy{.precision = precision_of<T>,
+                     .rows = b.rows,
+                     .cols = b.cols,
+                     .sources = 1,
+                     .targets = 1,
+                     .source = {},
+                     .target = {},
+                     .scale = nullptr};
+    copy.source[0] = {from, ldc_, false};
+    const index ld = placement_.C.ld;
+    copy.target[0] = {static_cast<T*>(placement_.C.device) + b.row + b.col * ld, ld, {1}};
+    return this->then(this->lane_.combine(copy, this->after()));
+  }
+
+  const QPlan& p_;
+  const QProduct& q_;
+  const QArgs<T>& args_;
+  const QPlacement& placement_;
+  T *A_, *tau_, *C_, *J_[2][2], *W_[2];
+  index lda_, ldc_;
+  std::unique_ptr<T[]> result_;
+  std::vector<T> ones_{};
 };
 
 }  // namespace
@@ -124,8 +180,17 @@ QrOutcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacemen
       plan.after, keep_going, [&](std::size_t step) { return run.ask(step); }, [&] { run.commit(); });
 }
 
-#define INSTANTIATE(T) \
-  template QrOutcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)());
+template <class T>
+QrOutcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+                  Lane& lane, bool (*keep_going)()) {
+  Applying<T> run(plan, args, placement, piece_bytes, lane);
+  return run.run(
+      plan.after, keep_going, [&](std::size_t step) { return run.ask(step); }, [&] { run.commit(); });
+}
+
+#define INSTANTIATE(T)                                                                                                \
+  template QrOutcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)()); \
+  template QrOutcome execute(const QPlan&, const QArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(std::complex<float>)

@@ -1,9 +1,10 @@
-// Executes a QR's plan on a backend's lane.
+// Executes plans of QR, and of products with its Q, on a backend's lane.
 #pragma once
 #include <vector>
 
 #include "impl/args.hpp"
 #include "impl/blocks.hpp"
+#include "impl/q_plan.hpp"
 #include "impl/qr_plan.hpp"
 #include "kernels/backend.hpp"
 
@@ -38,6 +39,19 @@ struct QrPlacement {
 /// @param keep_going   asked between steps; false stops as a failure would, with Status::lost (the process is exiting)
 template <class T>
 QrOutcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
+                  Lane& lane, bool (*keep_going)());
+
+/// Where the matrices of a product with Q are.
+struct QPlacement {
+  void* lease = nullptr;  ///< plan.bytes() of device memory, whatever it holds
+  QrOperand A{};
+  void* tau = nullptr;  ///< the program's, in device memory; null: in the lease
+  QrOperand C{};        ///< in place of the reflectors in the program's device memory: it has a part of the lease, too
+};
+
+/// As for a QR: after a failure C is what it was, unless it is in device memory.
+template <class T>
+QrOutcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
                   Lane& lane, bool (*keep_going)());
 
 }  // namespace blaslift

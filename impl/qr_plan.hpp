@@ -52,6 +52,17 @@ struct QrPlan {
   std::size_t bytes(std::size_t element, bool own_a = false, bool own_tau = false) const;
 };
 
+/// Part of something that a step reads or writes.
+struct QrTouched {
+  int what;
+  index first, count;
+  bool written;
+};
+
+/// By step: the earlier ones that write what it reads or writes, or read what it writes; none that another one of these
+/// comes after.
+std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts);
+
 /// How wide blocks and panels are, from sizes alone: what the last bits depend on.
 struct QrWidths {
   index block, panel;

@@ -142,4 +142,53 @@ class QrOperands {
   bool located_ = false, looked_ = false;
 };
 
+/// The decision on a QR or a product with its Q, with a look at the operands where they matter.
+/// @param large   enough for a device
+/// @param able    what the device must be able to do
+/// @param copied  which operands may have copies
+/// @param result  which of them is the result
+template <class P, std::size_t count>
+Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
+                   QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result) {
+  const auto now = [&] {
+    Facts facts =
+        facts_now(r, learned, p.precision, p.flops(), r.device.profile().cpu_rate[static_cast<int>(p.precision)]);
+    facts.factors = facts.device != DeviceState::ready || r.device.backend().facts().*able;
+    return facts;
+  };
+  const Policy policy = policy_for(r, p.routine);
+  if (!p.overlaps) open_for_fixed(r, policy, large);
+  Facts facts = now();
+  Decision decision = decide(p, facts, policy);
+  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+    facts = now();  // by the device's own profile
+    decision = decide(p, facts, policy);
+  }
+  const bool settled =
+      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
+  if (facts.device != DeviceState::ready || settled) return decision;
+  operands.locate(r.device.backend());
+  facts.device_memory = operands.in_device_memory();
+  if (facts.device_memory) {
+    facts.spared = operands.in_place();
+    facts.result_stays = operands.all[result].place == Place::on_a_device;
+    return decide(p, facts, policy);
+  }
+  if (!copies_matter(p, facts, policy, decision)) return decision;
+  operands.look(copied);
+  facts.spared = operands.spared();
+  // What the call overwrites is of no use to later ones.
+  const auto reusable = [](const Operand& x) { return x.reads && !x.writes && !x.known.hold && x.known.unchanged; };
+  for (const Operand& x : operands.all)
+    if (reusable(x)) {
+      facts.reusable += x.stored.bytes();
+      facts.missed_reuse = std::max(facts.missed_reuse, x.known.missed);
+    }
+  decision = decide(p, facts, policy);
+  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
+    for (const Operand& x : operands.all)
+      if (reusable(x)) r.residency.note_missed(x.stored, decision.reuse_seconds);
+  return decision;
+}
+
 }  // namespace blaslift

@@ -1,5 +1,5 @@
 // What executing QR's plans has in common: parts of a lease, who waits for whom, transfers in pieces, and products with
-// reflectors Q = I - V T V^H.
+// reflectors, Q = I - V T V^H.
 #pragma once
 #include <algorithm>
 #include <atomic>
@@ -100,38 +100,88 @@ class QrRun {
                            after()));
   }
 
-  /// `width` reflectors, from their first row on, and their triangular factor.
-  struct Factors {
-    const T* V;
-    index ldv;
-    const T* t;
-    index ldt;
-    index width;
-  };
+  /// Room for V and T of blocks, in turns.  V begins in its block's first row.
+  void make_sets(int sets, index rows, index block) {
+    rows_ = rows;
+    block_ = block;
+    for (int set = 0; set < sets; ++set) {
+      V_[set] = part(rows, block);
+      T_[set] = part(block, block);
+    }
+  }
 
-  /// C (m x n) := Q C or, with Op::conjugate, Q^H C.  W0, W1: width x n.
-  Status reflect_rows(std::int8_t stream, Op op, const Factors& q, index m, index n, T* C, index ldc, T* W0, T* W1,
+  index own(index col) const { return col % block_; }
+  int set_of(index col) const { return static_cast<int>(col / block_ % 2); }
+  /// Reflectors from column `col` on: from their first row.
+  const T* V(index col) const { return V_[set_of(col)] + own(col) + own(col) * rows_; }
+  /// T's block on the diagonal, or the one on the right of it.
+  T* t(index col, index of) const { return T_[set_of(col)] + own(col) + (of - (col - own(col))) * block_; }
+
+  /// V and T of the reflectors in these columns of A, which is in place of tau's matrix.
+  QrPanel panel(index col, index cols, T* A, index lda, T* tau, std::int8_t stream, bool factored) const {
+    return {.precision = precision_of<T>,
+            .m = rows_ - col,
+            .n = cols,
+            .A = A + col + col * lda,
+            .lda = lda,
+            .tau = tau + col,
+            .above = own(col),
+            .block = block_,
+            .V = V_[set_of(col)] + own(col) * rows_,
+            .ldv = rows_,
+            .T = T_[set_of(col)] + own(col) * block_,
+            .ldt = block_,
+            .factored = factored,
+            .stream = stream};
+  }
+
+  /// C (n columns, from row `col` on) := Q C or, with Op::conjugate, Q^H C.  W0, W1: cols x n.
+  Status reflect_rows(std::int8_t stream, Op op, index col, index cols, index n, T* C, index ldc, T* W0, T* W1,
                       index ldw) {
-    Status status = multiply(stream, Op::conjugate, Op::none, q.width, n, m, one_, q.V, q.ldv, C, ldc, zero_, W0, ldw);
+    const index m = rows_ - col;
+    Status status = multiply(stream, Op::conjugate, Op::none, cols, n, m, one_, V(col), rows_, C, ldc, zero_, W0, ldw);
     if (status == Status::done)
-      status = multiply(stream, op, Op::none, q.width, n, q.width, one_, q.t, q.ldt, W0, ldw, zero_, W1, ldw);
+      status = multiply(stream, op, Op::none, cols, n, cols, one_, t(col, col), block_, W0, ldw, zero_, W1, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::none, m, n, q.width, minus_one_, q.V, q.ldv, W1, ldw, one_, C, ldc);
+      status = multiply(stream, Op::none, Op::none, m, n, cols, minus_one_, V(col), rows_, W1, ldw, one_, C, ldc);
     return status;
   }
 
-  /// T12 := -T1 (V1^H V2) T2, where V2 has m rows, and V1's rows beside them begin at V1.  W0, W1: as T12.
-  Status join(std::int8_t stream, const T* V1, const Factors& left, const Factors& right, index m, T* t12, T* W0, T* W1,
-              index ldw) {
-    Status status = multiply(stream, Op::conjugate, Op::none, left.width, right.width, m, one_, V1, left.ldv, right.V,
-                             right.ldv, zero_, W0, ldw);
+  /// C (m rows, from column `col` on) := C Q or C Q^H.  W0, W1: m x cols.
+  Status reflect_columns(std::int8_t stream, Op op, index col, index cols, index m, T* C, index ldc, T* W0, T* W1,
+                         index ldw) {
+    const index n = rows_ - col;
+    Status status = multiply(stream, Op::none, Op::none, m, cols, n, one_, C, ldc, V(col), rows_, zero_, W0, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::none, left.width, right.width, right.width, one_, W0, ldw, right.t,
-                        right.ldt, zero_, W1, ldw);
+      status = multiply(stream, Op::none, op, m, cols, cols, one_, W0, ldw, t(col, col), block_, zero_, W1, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::none, left.width, right.width, left.width, minus_one_, left.t, left.ldt,
-                        W1, ldw, zero_, t12, left.ldt);
+      status = multiply(stream, Op::none, Op::conjugate, m, n, cols, minus_one_, W1, ldw, V(col), rows_, one_, C, ldc);
     return status;
+  }
+
+  /// T12 := -T1 (V1^H V2) T2.  V2 begins where its columns do.  W0, W1: as T12.
+  Status join(std::int8_t stream, index col, index cols, index to, index to_cols, T* W0, T* W1, index ldw) {
+    Status status = multiply(stream, Op::conjugate, Op::none, cols, to_cols, rows_ - to, one_, V(col) + (to - col),
+                             rows_, V(to), rows_, zero_, W0, ldw);
+    if (status == Status::done)
+      status = multiply(stream, Op::none, Op::none, cols, to_cols, to_cols, one_, W0, ldw, t(to, to), block_, zero_, W1,
+                        ldw);
+    if (status == Status::done)
+      status = multiply(stream, Op::none, Op::none, cols, to_cols, cols, minus_one_, t(col, col), block_, W1, ldw,
+                        zero_, t(col, to), block_);
+    return status;
+  }
+
+  /// Parts of a matrix that are not on the device yet, of those in `block`.
+  Status bring(const QrOperand& x, const Block& block, T* to, index ldt, const T* from, index ldf) {
+    const auto send = [&](const Block& b) {
+      return upload(to + b.row + b.col * ldt, ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, x.direct);
+    };
+    if (!x.device) return send(block);
+    for (const Block& b : x.missing)
+      if (overlap(b, block))
+        if (const Status status = send(intersection(b, block)); status != Status::done) return status;
+    return Status::done;
   }
 
   Lane& lane_;
@@ -160,6 +210,8 @@ class QrRun {
   };
 
   char* next_part_;
+  index rows_ = 0, block_ = 0;
+  T *V_[2] = {}, *T_[2] = {};
   double bytes_in_ = 0, bytes_out_ = 0;
   Ticket next_ = 0;
   Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones

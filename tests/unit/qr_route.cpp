@@ -1,4 +1,4 @@
-// geqrf before any device: arguments and the decision.
+// geqrf, ormqr and orgqr before any device: arguments and the decision.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -150,6 +150,115 @@ TEST(DecideQr, IsPrintable) {
   call.facts.device = DeviceState::absent;
   call.f.overlaps = true;
   EXPECT_EQ(to_string(call.f, call.decide()), "dgeqrf m=1024 n=1024 -> cpu: output overlaps an input");
+}
+
+/// The same for a product with Q.
+struct QCall {
+  Application a{Routine::dormqr, Precision::d, {true, true, 1024, 1024, 1024}, false};
+  Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1e9, .slowdown = 1};
+  Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false};
+  Decision decide() const { return blaslift::decide(a, facts, policy); }
+};
+
+TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
+  const auto with = [](auto change) {
+    QCall call;
+    change(call);
+    return call.decide().reason;
+  };
+  EXPECT_EQ(with([](QCall&) {}), Reason::faster);
+  EXPECT_EQ(with([](QCall& c) { c.policy.on = false; }), Reason::off);
+  EXPECT_EQ(with([](QCall& c) { c.facts.forked = true; }), Reason::forked);
+  EXPECT_EQ(with([](QCall& c) { c.facts.exiting = true; }), Reason::exiting);
+  EXPECT_EQ(with([](QCall& c) { c.a.product.k = 0; }), Reason::nothing);
+  EXPECT_EQ(with([](QCall& c) { c.a.product.n = 0; }), Reason::nothing);
+  EXPECT_EQ(with([](QCall& c) { c.a.overlaps = true; }), Reason::overlap);
+  EXPECT_EQ(with([](QCall& c) { c.facts.factors = false; }), Reason::no_route);
+  EXPECT_EQ(with([](QCall& c) { c.policy.measuring = true; }), Reason::measuring);
+  EXPECT_EQ(with([](QCall& c) { c.facts.device_memory = true; }), Reason::device_memory);
+  EXPECT_EQ(with([](QCall& c) { c.a.product.k = 15; }), Reason::small);
+  EXPECT_EQ(with([](QCall& c) { c.facts.device = DeviceState::absent; }), Reason::no_device);
+  EXPECT_EQ(with([](QCall& c) { c.facts.cpu_rate = 1e15, c.policy.forced = true; }), Reason::forced);
+  EXPECT_EQ(with([](QCall& c) { c.facts.cpu_rate = 1e15; }), Reason::transfers);
+  EXPECT_EQ(with([](QCall& c) {
+              c.facts.device = DeviceState::unopened;
+              c.facts.cpu_rate = 1e10;
+            }),
+            Reason::startup);
+  // Reflectors that are used again are worth a copy, at last.
+  EXPECT_EQ(with([](QCall& c) {
+              c.facts.cpu_rate = 1.7e12;
+              c.facts.reusable = c.a.bytes_of_reflectors();
+              c.facts.missed_reuse = 1;
+            }),
+            Reason::reuse);
+}
+
+TEST(DecideQ, PredictsFromTransfersPanelsAndProducts) {
+  QCall call;
+  call.a.product = {false, false, 3000, 2000, 64};
+  const double reflectors = 8 * 2000.0 * 64, c = 8 * 3000.0 * 2000, flops = 3000 * (4 * 2000.0 * 64 - 2 * 64 * 64),
+               panels = 16e-6 + reflectors / 1e11, products = flops / 0.5e12;
+  EXPECT_DOUBLE_EQ(call.a.flops(), flops);
+  EXPECT_NEAR(call.decide().device_seconds, 1e-5 + (reflectors + c) / 1e10 + panels + products + c / 2e10, 1e-9);
+  call.facts.spared = reflectors;
+  EXPECT_NEAR(call.decide().device_seconds, 1e-5 + c / 1e10 + panels + products + c / 2e10, 1e-9);
+  // Of an identity nothing moves in, and LAPACK's count is that of orgqr.
+  call.a.product = {true, false, 3000, 64, 64, true};
+  call.facts.spared = 0;
+  EXPECT_DOUBLE_EQ(call.a.flops(), 4 * 3000.0 * 64 * 64 - 2 * 3064.0 * 64 * 64 + 4.0 / 3 * 64 * 64 * 64);
+  const double a = 8 * 3000.0 * 64;
+  EXPECT_NEAR(call.decide().device_seconds, 1e-5 + a / 1e10 + 16e-6 + a / 1e11 + call.a.flops() / 0.5e12 + a / 2e10,
+              1e-9);
+}
+
+TEST(DecideQ, IsPrintable) {
+  QCall call;
+  call.a.overlaps = true;
+  EXPECT_EQ(to_string(call.a, call.decide()), "dormqr LC m=1024 n=1024 k=1024 -> cpu: output overlaps an input");
+  call.a.routine = Routine::zungqr;
+  call.a.product = {true, false, 7, 6, 5, true};
+  EXPECT_EQ(to_string(call.a), "zungqr m=7 n=6 k=5");
+}
+
+TEST(QArgs, AreThoseThatTheReferenceAccepts) {
+  double A[1], tau[1], C[1];
+  const QArgs<double> left{{true, false, 6, 4, 5}, A, 6, tau, C, 6}, right{{false, true, 6, 4, 3}, A, 4, tau, C, 6},
+      generated{{true, false, 6, 4, 3, true}, A, 6, tau, A, 6};
+  EXPECT_TRUE(left.valid() && right.valid() && generated.valid());
+  EXPECT_EQ(left.least_workspace(), 4);
+  EXPECT_EQ(right.least_workspace(), 6);
+  EXPECT_EQ(generated.least_workspace(), 4);
+  const auto with = [](QArgs<double> args, auto change) {
+    change(args);
+    return args.valid();
+  };
+  for (const QArgs<double>& good : {left, right, generated}) {
+    EXPECT_FALSE(with(good, [](auto& a) { a.product.m = -1; }));
+    EXPECT_FALSE(with(good, [](auto& a) { a.product.n = -1; }));
+    EXPECT_FALSE(with(good, [](auto& a) { a.product.k = -1; }));
+    EXPECT_FALSE(with(good, [](auto& a) { --a.lda; }));
+    EXPECT_FALSE(with(good, [](auto& a) { a.ldc = 5; }));
+    EXPECT_TRUE(with(good, [](auto& a) { a.product.k = 0; }));
+  }
+  EXPECT_FALSE(with(left, [](auto& a) { a.product.k = 7; }));
+  EXPECT_FALSE(with(right, [](auto& a) { a.product.k = 5; }));
+  EXPECT_FALSE(with(generated, [](auto& a) { a.product.k = 5; }));
+  EXPECT_FALSE(with(generated, [](auto& a) { a.product.n = 7; }));
+}
+
+TEST(QArgs, OverlapIsThatOfCWithAnything) {
+  std::vector<double> storage(300);
+  double* s = storage.data();
+  const auto overlaps = [&](double* A, double* tau, double* C, bool of_identity) {
+    const QArgs<double> args{{true, false, 8, 5, 4, of_identity}, A, 10, tau, C, 10};
+    return application_of(Routine::dormqr, args).overlaps;
+  };
+  EXPECT_FALSE(overlaps(s, s + 250, s + 100, false));
+  EXPECT_TRUE(overlaps(s, s + 250, s + 30, false));
+  EXPECT_TRUE(overlaps(s, s + 120, s + 100, false));
+  EXPECT_FALSE(overlaps(s, s + 250, s, true)) << "where it belongs";
+  EXPECT_TRUE(overlaps(s, s + 20, s, true));
 }
 
 TEST(QrWidths, ArePanelsInBlocksThatFitThem) {
