@@ -23,7 +23,8 @@ SKIPPED = 77
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
-QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf")
+QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
+QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 ROUTED = GEMMS + SYMVS + QRS
 """The routines that have a route."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import harness
 from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
-from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY
+from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY, Run
 from setting import FORCED, HOST, Setting, labelled, report_errors, told, verdict_errors
 
 ONLY_GEQRF = HOST | {"BLASLIFT_FORCE": "geqrf"}
@@ -22,6 +24,16 @@ def qr_semantics(s: Setting) -> list[str]:
         found = verdict_errors(run) + report_errors(run, routed=mode == "forced")
         errors += labelled(mode, found)
         print(f"{mode}: {told(run)}")
+    return errors
+
+
+def qr_products(s: Setting) -> list[str]:
+    """Products with Q on either side, Q itself; operands and gaps stay as they are."""
+    errors = []
+    for provider in s.providers:
+        run = s.run("qr", "products", provider=provider, settings=FORCED)
+        errors += labelled(provider, verdict_errors(run) + report_errors(run, routed=True))
+        print(f"{provider}: {told(run)}")
     return errors
 
 
@@ -59,35 +71,44 @@ def qr_stays(s: Setting) -> list[str]:
 
 
 def qr_faults_at_every_k(s: Setting) -> list[str]:
-    """Each operation of two factorisations fails in turn; the factors are right every time."""
+    """Each operation of two factorisations fails in turn, and each of two products with Q; what is left is right every
+    time."""
     errors = []
+    elements = {"faults": 24 * 18 + 18 + 10 * 21 + 10, "product_faults": 20 * 9 + 20 * 14}
     for precision in "z" if s.sanitizer else "sdcz":
-        routine = precision + "geqrf"
-        for copies in ("off", "always"):
-            settings = FORCED | {"BLASLIFT_RESIDENCY": copies, "BLASLIFT_MEMORY": "1M"}
-            run = s.run("qr", "faults", precision, settings=settings, library=s.fault_library, timeout=200)
-            faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
-            found = [error for error in verdict_errors(run) if "stderr" not in error]
-            if len(run.reports) != len(faults):
-                found.append(f"{len(run.reports)} reports from {len(faults)} children")
-            struck = 0
-            for fault, report in zip(faults, run.reports):
-                account = harness.accounts([report])[routine]
-                found += labelled(fault, harness.bookkeeping_errors({routine: account}, forced=False))
-                if account.calls != 2 or not set(account.stayed) <= {FAILED, NO_ROOM, NO_DEVICE}:
-                    found.append(f"{fault}: {account}")
-                elements = 24 * 18 + 18 + 10 * 21 + 10
-                whole = account.routed == 2 and account.bytes_out == elements * ELEMENT[precision]
-                if (fault == "0" and not whole) or (fault == "never" and account.stayed[NO_DEVICE] != 2):
-                    found.append(f"{fault}: {account}")
-                if "lost" in fault and copies == "off" and not account.stayed:
-                    found.append(f"{fault}: nothing failed")
-                struck += bool(account.stayed)
-            if struck < 0.4 * len(faults):
-                found.append(f"only {struck} of {len(faults)} faults struck")
-            print(f"{routine}, copies {copies}: {len(faults)} children, {struck} struck")
-            errors += labelled(f"{routine}, copies {copies}", found)
+        for which in ("faults", "product_faults"):
+            for copies in ("off", "always"):
+                if s.sanitizer and (which, copies) == ("product_faults", "off"):
+                    continue
+                settings = FORCED | {"BLASLIFT_RESIDENCY": copies, "BLASLIFT_MEMORY": "1M"}
+                run = s.run("qr", which, precision, settings=settings, library=s.fault_library, timeout=200)
+                label = f"{which} {precision}, copies {copies}"
+                errors += labelled(label, fault_errors(run, copies, elements[which] * ELEMENT[precision], label))
     return errors
+
+
+def fault_errors(run: Run, copies: str, bytes_out: int, label: str) -> list[str]:
+    """What the reports of children with each fault must say about their two calls."""
+    faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
+    found = [error for error in verdict_errors(run) if "stderr" not in error]
+    if len(run.reports) != len(faults):
+        found.append(f"{len(run.reports)} reports from {len(faults)} children")
+    struck = 0
+    for fault, report in zip(faults, run.reports):
+        total = harness.accounts([report])
+        found += labelled(fault, harness.bookkeeping_errors(total, forced=False))
+        stayed = sum((account.stayed for account in total.values()), Counter())
+        calls, routed = (sum(getattr(account, what) for account in total.values()) for what in ("calls", "routed"))
+        whole = routed == 2 and sum(account.bytes_out for account in total.values()) == bytes_out
+        good = calls == 2 and set(stayed) <= {FAILED, NO_ROOM, NO_DEVICE}
+        good = good and (fault != "0" or whole) and (fault != "never" or stayed[NO_DEVICE] == 2)
+        if not good or ("lost" in fault and copies == "off" and not stayed):
+            found.append(f"{fault}: {total}")
+        struck += bool(stayed)
+    if struck < 0.4 * len(faults):
+        found.append(f"only {struck} of {len(faults)} faults struck")
+    print(f"{label}: {len(faults)} children, {struck} struck")
+    return found
 
 
 def qr_copies(s: Setting) -> list[str]:
@@ -101,6 +122,8 @@ def qr_copies(s: Setting) -> list[str]:
         if copies == "always" and run.reports[0]["residency"] == "on":
             if counters["dgeqrf"]["bytes_in"] or not counters["dgeqrf"]["bytes_spared"]:
                 found.append(f"the product was sent again: {counters['dgeqrf']}")
+            if not counters["dormqr"]["bytes_spared"]:
+                found.append(f"the reflectors were sent again: {counters['dormqr']}")
             if not counters["dgemm"]["bytes_spared"]:
                 found.append("the factors were sent again")
         lines[copies] = [line for line in run.stdout.splitlines() if line.startswith("round")]
@@ -124,4 +147,4 @@ def qr_threads(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (qr_semantics, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_threads)
+PROMISES = (qr_semantics, qr_products, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_threads)
