@@ -1,26 +1,34 @@
-// [sdcz]geqrf.  No route yet: every call is forwarded, workspace queries (lwork = -1) too.
+// [sdcz]geqrf in every family: from the ABI to GeqrfArgs.
+#include "impl/geqrf.hpp"
+
 #include <algorithm>
 
-#include "api/entry.hpp"
-#include "kernels/types.hpp"
+#include "api/lapack.hpp"
 
 namespace blaslift {
 namespace {
 
-template <class T>
-double flops(std::int64_t m, std::int64_t n) {
-  const double k = static_cast<double>(std::min(m, n)), l = static_cast<double>(std::max(m, n));
-  return (is_complex(precision_of<T>) ? 4.0 : 1.0) * (2 * l * k * k - 2.0 / 3.0 * k * k * k);
+template <Symbol symbol>
+[[gnu::always_inline]] inline auto volume(const Site* site, const void* m, const void* n) {
+  return [=] {
+    const auto rows = static_cast<double>(integer<symbol>(site, m)),
+               cols = static_cast<double>(integer<symbol>(site, n));
+    return reflectors_volume(rows, cols, std::min(rows, cols));
+  };
 }
 
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda, T* tau, T* work,
-                                           const void* lwork, void* info) {
+                                           const void* lwork, void* status) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  using Function = void (*)(const void*, const void*, T*, const void*, T*, T*, const void*, void*);
-  auto original = [&] { reinterpret_cast<Function>(site.function)(m, n, A, lda, tau, work, lwork, info); };
-  const bool query = integer<symbol>(&site, lwork) == -1;
-  pass_through(site, query ? 0.0 : flops<T>(integer<symbol>(&site, m), integer<symbol>(&site, n)), replay_of(original));
+  const auto call = [&](const void* size) {
+    using Function = void (*)(const void*, const void*, T*, const void*, T*, T*, const void*, void*);
+    reinterpret_cast<Function>(site.function)(m, n, A, lda, tau, work, size, status);
+  };
+  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
+  const GeqrfArgs<T> args{at(m), at(n), A, at(lda), tau};
+  with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call,
+                            [&](const GeqrfArgs<T>* valid, Replay replay) { return geqrf<T>(site, valid, replay); });
 }
 
 }  // namespace
@@ -29,11 +37,11 @@ template <class T, Symbol symbol>
 using namespace blaslift;
 
 // On the stack: lwork, info.
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                     \
-  BLASLIFT_EXPORT void symbol(const void* m, const void* n, void* A, const void* lda, void* tau, void* work) { \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                \
-    return next_function(                                                                                      \
-        site, long_way<T, Symbol::symbol>, [] { return 0.0; }, m, n, A, lda, tau, work);                       \
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                         \
+  BLASLIFT_EXPORT void symbol(const void* m, const void* n, void* A, const void* lda, void* tau, void* work) {     \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
+    return next_function(site, long_way<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n), m, n, A, lda, tau, \
+                         work);                                                                                    \
   }
 #define GEQRF(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
 #include "api/routines.def"

@@ -27,4 +27,15 @@ std::string to_string(const SymmetricProduct& p) {
          (p.beta_zero ? " beta=0" : "");
 }
 
+std::string to_string(const Application& a) {
+  const QProduct& p = a.product;
+  const std::string how = p.of_identity ? "" : std::string(p.left ? " L" : " R") + (p.adjoint ? "C" : "N");
+  return name_of(a.routine) + how + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
+         " k=" + std::to_string(p.k);
+}
+
+std::string to_string(const Factorisation& f) {
+  return std::string(name_of(f.routine)) + " m=" + std::to_string(f.m) + " n=" + std::to_string(f.n);
+}
+
 }  // namespace blaslift

@@ -64,6 +64,43 @@ struct GeqrfArgs {
   T* A;
   index lda;
   T* tau;
+
+  index factored() const { return m < n ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && lda >= (m > 1 ? m : 1); }
+  index least_workspace() const { return n > 1 ? n : 1; }
+};
+
+/// C (m x n) := Q C, Q^H C, C Q or C Q^H with the Q of k reflectors.
+struct QProduct {
+  bool left;  ///< Q's side
+  bool adjoint;
+  index m, n, k;
+  bool of_identity = false;  ///< C begins as an identity's first n columns and, in memory, takes the reflectors' place
+
+  index order() const { return left ? m : n; }   ///< of Q
+  index length() const { return left ? n : m; }  ///< of C, the other way
+};
+
+/// A product with Q as ormqr and orgqr have it.
+template <class T>
+struct QArgs {
+  QProduct product;
+  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them
+  index lda;
+  const T* tau;
+  T* C;
+  index ldc;
+
+  /// What the reference routines' own checks accept; anything else is for their xerbla.
+  bool valid() const {
+    const auto [left, adjoint, m, n, k, of_identity] = product;
+    const auto at_least = [](index ld, index rows) { return ld >= (rows > 1 ? rows : 1); };
+    if (m < 0 || n < 0 || k < 0 || k > product.order() || !at_least(lda, product.order()) || !at_least(ldc, m))
+      return false;
+    return !of_identity || (n <= m && k <= n);
+  }
+  index least_workspace() const { return product.length() > 1 ? product.length() : 1; }
 };
 
 /// A product as the decision sees it: sizes without pointers.
@@ -105,6 +142,52 @@ struct SymmetricProduct {
   }
   double bytes_in() const { return bytes_of_triangle() + (beta_zero ? 1 : 2) * bytes_out(); }
   double bytes_out() const { return static_cast<double>(n) * static_cast<double>(element_size(precision)); }
+};
+
+/// The same for a QR factorisation.
+struct Factorisation {
+  Routine routine;
+  Precision precision;
+  index m, n;
+  bool overlaps;  ///< tau shares bytes with A
+
+  index factored() const { return m < n ? m : n; }
+  double flops() const {
+    const double k = static_cast<double>(factored()), l = static_cast<double>(m < n ? n : m);
+    return (is_complex(precision) ? 4.0 : 1.0) * (2 * l * k * k - 2.0 / 3.0 * k * k * k);
+  }
+  double bytes_in() const {
+    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element_size(precision));
+  }
+  double bytes_out() const {
+    return bytes_in() + static_cast<double>(factored()) * static_cast<double>(element_size(precision));
+  }
+};
+
+/// The same for a product with the Q of a factorisation.
+struct Application {
+  Routine routine;
+  Precision precision;
+  QProduct product;
+  bool overlaps;  ///< C shares bytes with the reflectors or tau
+
+  /// LAPACK Working Note 41.
+  double flops() const {
+    const double m = static_cast<double>(product.m), n = static_cast<double>(product.n),
+                 k = static_cast<double>(product.k);
+    const double count = product.of_identity ? 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k
+                                             : (product.left ? n : m) * (4 * (product.left ? m : n) * k - 2 * k * k);
+    return (is_complex(precision) ? 4.0 : 1.0) * count;
+  }
+  double bytes_of_reflectors() const {
+    return static_cast<double>(product.order()) * static_cast<double>(product.k) *
+           static_cast<double>(element_size(precision));
+  }
+  double bytes_in() const { return bytes_of_reflectors() + (product.of_identity ? 0.0 : bytes_out()); }
+  double bytes_out() const {
+    return static_cast<double>(product.m) * static_cast<double>(product.n) *
+           static_cast<double>(element_size(precision));
+  }
 };
 
 /// BLAS's vector of n elements (at least one) as a matrix of one row, or one column where its elements are adjacent.
@@ -152,9 +235,35 @@ SymmetricProduct product_of(Routine routine, const SymvArgs<T>& a) {
           .overlaps = in_y(a.A, a.n, a.n, a.lda) || in_y(x.at, x.rows, x.cols, x.ld)};
 }
 
+template <class T>
+Factorisation factorisation_of(Routine routine, const GeqrfArgs<T>& a) {
+  const index k = a.factored();
+  return {.routine = routine,
+          .precision = precision_of<T>,
+          .m = a.m,
+          .n = a.n,
+          .overlaps = overlap(a.A, a.m, a.n, a.lda, a.tau, k, 1, k, sizeof(T))};
+}
+
+template <class T>
+Application application_of(Routine routine, const QArgs<T>& a) {
+  const QProduct& p = a.product;
+  const auto in_c = [&](const T* at, index rows, index cols, index ld) {
+    return overlap(a.C, p.m, p.n, a.ldc, at, rows, cols, ld, sizeof(T));
+  };
+  return {.routine = routine,
+          .precision = precision_of<T>,
+          .product = p,
+          .overlaps = in_c(a.tau, p.k, 1, p.k) || (!p.of_identity && in_c(a.A, p.order(), p.k, a.lda))};
+}
+
 /// "dgemm m=.. n=.. k=.."
 std::string to_string(const Product& product);
 /// "dsymv n=.."
 std::string to_string(const SymmetricProduct& product);
+/// "dgeqrf m=.. n=.."
+std::string to_string(const Factorisation& factorisation);
+/// "dormqr LC m=.. n=.. k=.."
+std::string to_string(const Application& application);
 
 }  // namespace blaslift

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdio>
 
+#include "impl/qr_plan.hpp"
 #include "impl/schedule.hpp"
 
 namespace blaslift {
@@ -116,14 +117,41 @@ double seconds_by_levels(const Product& p, const strassen::Choice& choice, const
 }
 
 /// What settles a call before anything is predicted.
-template <class P>
-bool settled(const P& p, bool empty, const Facts& facts, const Policy& policy, Reason& reason) {
+bool settled(bool nothing, bool overlaps, const Facts& facts, const Policy& policy, Reason& reason) {
   if (!policy.on) return reason = Reason::off, true;
   if (facts.forked) return reason = Reason::forked, true;
   if (facts.exiting) return reason = Reason::exiting, true;
-  if (empty || p.alpha_zero) return reason = Reason::nothing, true;
-  if (p.overlaps) return reason = Reason::overlap, true;
+  if (nothing) return reason = Reason::nothing, true;
+  if (overlaps) return reason = Reason::overlap, true;
   return false;
+}
+
+/// Where a call goes that is settled by predictions or by what else is known.
+/// @param on_device  double(double spared): seconds there, where so many bytes need not move in
+template <class OnDevice>
+void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, const OnDevice& on_device) {
+  d.device_seconds = on_device(facts.spared);
+  if (policy.measuring) return void(d.reason = Reason::measuring);
+  if (facts.device_memory && facts.device == DeviceState::ready)
+    return void((d.route = Route::device, d.reason = Reason::device_memory));
+  if (!policy.forced && small) return void(d.reason = Reason::small);
+  if (facts.device == DeviceState::absent) return void(d.reason = Reason::no_device);
+  if (policy.forced) return void((d.route = Route::device, d.reason = Reason::forced));
+  if (d.saving() <= 0) {
+    // Ski rental again: buy copies once what they would have saved has reached what this call loses by making them.
+    if (facts.device != DeviceState::ready || policy.fixed || facts.reusable <= 0) return;
+    d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
+    if (d.reuse_seconds > 0 && facts.missed_reuse + d.reuse_seconds >= -d.saving())
+      d.route = Route::device, d.reason = Reason::reuse;
+    return;
+  }
+  // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
+  // the best that knowing the future could do.
+  if (facts.device == DeviceState::unopened && !policy.fixed &&
+      facts.missed_seconds + d.saving() < facts.profile->startup_seconds)
+    return void(d.reason = Reason::startup);
+  d.route = Route::device;
+  d.reason = Reason::faster;
 }
 
 template <class P>
@@ -150,7 +178,8 @@ std::string line_of(const P& product, const Decision& d) {
 
 Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
   Reason reason{};
-  if (settled(p, p.m == 0 || p.n == 0 || p.k == 0, facts, policy, reason)) return {Route::cpu, reason};
+  if (settled(p.m == 0 || p.n == 0 || p.k == 0 || p.alpha_zero, p.overlaps, facts, policy, reason))
+    return {Route::cpu, reason};
 
   const int precision = static_cast<int>(p.precision);
   Decision d{Route::cpu, Reason::transfers};
@@ -184,30 +213,9 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     if (moves && policy.levels < 0) consider(std::min(smallest, std::min(p.m, p.n) / 2));
     return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
   };
-  d.device_seconds = on_device(facts.spared);
-  if (policy.measuring) return d.reason = Reason::measuring, d;
-  if (facts.device_memory && facts.device == DeviceState::ready)
-    return d.route = Route::device, d.reason = Reason::device_memory, d;
   // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
   const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  if (!policy.forced && volume < small_product) return d.reason = Reason::small, d;
-  if (facts.device == DeviceState::absent) return d.reason = Reason::no_device, d;
-  if (policy.forced) return d.route = Route::device, d.reason = Reason::forced, d;
-  if (d.saving() <= 0) {
-    // Ski rental again: buy copies once what they would have saved has reached what this call loses by making them.
-    if (facts.device != DeviceState::ready || policy.fixed || facts.reusable <= 0) return d;
-    d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
-    if (d.reuse_seconds > 0 && facts.missed_reuse + d.reuse_seconds >= -d.saving())
-      d.route = Route::device, d.reason = Reason::reuse;
-    return d;
-  }
-  // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
-  // the best that knowing the future could do.
-  if (facts.device == DeviceState::unopened && !policy.fixed &&
-      facts.missed_seconds + d.saving() < facts.profile->startup_seconds)
-    return d.reason = Reason::startup, d;
-  d.route = Route::device;
-  d.reason = Reason::faster;
+  choose(d, volume < small_product, facts, policy, on_device);
   return d;
 }
 
@@ -220,7 +228,7 @@ double cpu_rate_until_measured(const SymmetricProduct& p) {
 
 Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& policy) {
   Reason reason{};
-  if (settled(p, p.n == 0, facts, policy, reason)) return {Route::cpu, reason};
+  if (settled(p.n == 0 || p.alpha_zero, p.overlaps, facts, policy, reason)) return {Route::cpu, reason};
   if (p.n > INT32_MAX) return {Route::cpu, Reason::no_room};
 
   Decision d{Route::cpu, Reason::transfers};
@@ -255,11 +263,96 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
   return d;
 }
 
+namespace {
+
+/// Seconds of a QR on the device, but for what moves.
+struct Factoring {
+  double panels;    ///< one after the other
+  double products;  ///< on what is beside them
+  index blocks;
+
+  /// A block's panels run beside the products of the one before: what has nothing beside it is the first one's.
+  double together() const {
+    return std::max(panels, products) + std::min(panels, products) / static_cast<double>(blocks);
+  }
+};
+
+/// Products with `width` reflectors, as part of the rate that large products have: half of it with 64 (H100: 23, 38,
+/// 49, 52, 56 Tflop/s with 64, 128, 256, 512, 1,024).
+double efficiency(index width) {
+  constexpr double half = 64;
+  return static_cast<double>(width) / (static_cast<double>(width) + half);
+}
+
+/// @param rows, k  of the panels altogether
+/// @param flops    of all of it; what is done to a panel's own columns is in its time
+Factoring factoring(double rows, index k, double flops, double own_flops, Precision precision, const Profile& profile) {
+  const auto [block, panel] = qr_widths(k);
+  const double width = static_cast<double>(panel), columns = static_cast<double>(k), count = std::ceil(columns / width),
+               entries = columns * (rows - (columns - width) / 2);
+  constexpr double steps = 6;  // beside each panel
+  return {count * (profile.panel_seconds + steps * profile.step_seconds) +
+              entries * static_cast<double>(element_size(precision)) / profile.panel_rate,
+          std::max(0.0, flops - own_flops * entries * width * (is_complex(precision) ? 4 : 1)) /
+              (efficiency(block) * profile.gemm_rate[static_cast<int>(precision)]),
+          (k + block - 1) / block};
+}
+
+}  // namespace
+
+Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy) {
+  Reason reason{};
+  if (settled(f.factored() == 0, f.overlaps, facts, policy, reason)) return {Route::cpu, reason};
+  if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
+
+  Decision d{Route::cpu, Reason::transfers};
+  d.cpu_seconds = f.flops() / (policy.fixed ? facts.profile->cpu_rate[static_cast<int>(f.precision)] : facts.cpu_rate);
+  const auto on_device = [&](double spared) {
+    const double in = std::max(0.0, f.bytes_in() - spared) / facts.profile->in_rate,
+                 out = facts.result_stays ? 0 : f.bytes_out() / facts.profile->out_rate;
+    const Factoring work = factoring(static_cast<double>(f.m), f.factored(), f.flops(), 2, f.precision, *facts.profile);
+    // Everything is needed by the first update; a block goes home while the next ones are factored.
+    const double last = 1 / static_cast<double>(work.blocks);
+    return (facts.profile->latency_seconds + in + std::max(work.together(), (1 - last) * out) + last * out) *
+           (policy.fixed ? 1.0 : facts.slowdown);
+  };
+  const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
+  choose(d, reflectors_volume(m, n, std::min(m, n)) < small_product, facts, policy, on_device);
+  return d;
+}
+
+Decision decide(const Application& a, const Facts& facts, const Policy& policy) {
+  Reason reason{};
+  const auto [left, adjoint, m, n, k, of_identity] = a.product;
+  if (settled(m == 0 || n == 0 || k == 0, a.overlaps, facts, policy, reason)) return {Route::cpu, reason};
+  if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
+
+  Decision d{Route::cpu, Reason::transfers};
+  d.cpu_seconds = a.flops() / (policy.fixed ? facts.profile->cpu_rate[static_cast<int>(a.precision)] : facts.cpu_rate);
+  const auto on_device = [&](double spared) {
+    const double in = std::max(0.0, a.bytes_in() - spared) / facts.profile->in_rate,
+                 out = facts.result_stays ? 0 : a.bytes_out() / facts.profile->out_rate;
+    const double work =
+        factoring(static_cast<double>(a.product.order()), k, a.flops(), 0, a.precision, *facts.profile).together();
+    return (facts.profile->latency_seconds + in + work + out) * (policy.fixed ? 1.0 : facts.slowdown);
+  };
+  choose(d, reflectors_volume(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)) < small_product,
+         facts, policy, on_device);
+  return d;
+}
+
 bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision) {
   return do_copies_matter(product, facts, policy, decision);
 }
 bool copies_matter(const SymmetricProduct& product, Facts facts, const Policy& policy, const Decision& decision) {
   return do_copies_matter(product, facts, policy, decision);
+}
+bool copies_matter(const Factorisation& factorisation, Facts facts, const Policy& policy, const Decision& decision) {
+  return do_copies_matter(factorisation, facts, policy, decision);
+}
+
+bool copies_matter(const Application& application, Facts facts, const Policy& policy, const Decision& decision) {
+  return do_copies_matter(application, facts, policy, decision);
 }
 
 std::string to_string(const Product& product, const Decision& d) {
@@ -271,5 +364,7 @@ std::string to_string(const Product& product, const Decision& d) {
   return line;
 }
 std::string to_string(const SymmetricProduct& product, const Decision& d) { return line_of(product, d); }
+std::string to_string(const Factorisation& f, const Decision& d) { return line_of(f, d); }
+std::string to_string(const Application& a, const Decision& d) { return line_of(a, d); }
 
 }  // namespace blaslift

@@ -22,6 +22,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(off, "switched off")                             \
   X(measuring, "only measuring")                     \
   X(invalid, "invalid arguments")                    \
+  X(query, "workspace query")                        \
   X(nothing, "nothing to multiply")                  \
   X(overlap, "output overlaps an input")             \
   X(no_device, "no usable device")                   \
@@ -58,6 +59,7 @@ struct Facts {
   bool device_memory = false;  ///< the CPU cannot read the operands
   double spared = 0;           ///< bytes in that need not move: they, or valid copies, are on the device
   bool result_stays = false;   ///< C is the program's own device memory: nothing moves out
+  bool factors = true;         ///< an open device has what a QR takes
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
@@ -109,6 +111,10 @@ inline constexpr double small_product = 16777216.0;
 /// the gate compares.
 constexpr double symmetric_volume(double n) { return 64 * n * n; }
 
+/// What the gate compares for the QR of an m x n matrix, and for products with Q of k reflectors: about half of the
+/// flops, as m * n * k of a product.
+constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
+
 /// Bytes/s that products with vectors read on the CPU, until measured.
 inline constexpr double cpu_reading_rate = 5e10;
 
@@ -121,15 +127,22 @@ Decision decide(const Product& product, const Facts& facts, const Policy& policy
 /// no device is open, `facts.reusable` are the bytes of a matrix that earlier calls have used, too.
 Decision decide(const SymmetricProduct& product, const Facts& facts, const Policy& policy);
 
+Decision decide(const Factorisation& factorisation, const Facts& facts, const Policy& policy);
+Decision decide(const Application& application, const Facts& facts, const Policy& policy);
+
 /// flop/s of the CPU that follow from cpu_reading_rate.
 double cpu_rate_until_measured(const SymmetricProduct& product);
 
 /// Whether copies on the device could change what becomes of a call that was decided without a look at them.
 bool copies_matter(const Product& product, Facts facts, const Policy& policy, const Decision& decision);
 bool copies_matter(const SymmetricProduct& product, Facts facts, const Policy& policy, const Decision& decision);
+bool copies_matter(const Factorisation& factorisation, Facts facts, const Policy& policy, const Decision& decision);
+bool copies_matter(const Application& application, Facts facts, const Policy& policy, const Decision& decision);
 
 /// "dgemm m=.. n=.. k=.. -> cpu: too small (cpu 0.1 ms, device 0.2 ms)"
 std::string to_string(const Product& product, const Decision& decision);
 std::string to_string(const SymmetricProduct& product, const Decision& decision);
+std::string to_string(const Factorisation& factorisation, const Decision& decision);
+std::string to_string(const Application& application, const Decision& decision);
 
 }  // namespace blaslift

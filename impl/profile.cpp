@@ -45,6 +45,8 @@ constexpr Key keys[] = {
     {"pass_rate", [](Profile& p) -> double& { return p.pass_rate; }},
     {"step_seconds", [](Profile& p) -> double& { return p.step_seconds; }},
     {"symv_latency_seconds", [](Profile& p) -> double& { return p.symv_latency_seconds; }},
+    {"panel_rate", [](Profile& p) -> double& { return p.panel_rate; }},
+    {"panel_seconds", [](Profile& p) -> double& { return p.panel_seconds; }},
 };
 
 constexpr const char* leaf_keys[] = {"sgemm_leaf_rate", "dgemm_leaf_rate", "cgemm_leaf_rate", "zgemm_leaf_rate"};
@@ -262,22 +264,23 @@ constexpr Profile::LeafRate h100_leaf_rates[precision_count][Profile::most_leaf_
 Profile built_in_profile(const char* device_class) {
   struct Class {
     const char* name;
-    double in, out, latency, startup, s, d, c, z, pass, step, symv_latency;
+    double in, out, latency, startup, s, d, c, z, pass, step, symv_latency, panel, panel_latency;
   };
   // Transfer rates are those of the threads that copy through pinned slots, on PCIe 5 and 4; product rates are large
   // cuBLAS products.  What passes and steps take is guessed from data sheets but for sm_90: without leaf rates nobody
   // asks for it.  The latency of SYMV is an estimate everywhere until `blaslift tune symv` has measured it: a lane
-  // taken, two vectors moved by the calling thread, one kernel or two.
+  // taken, two vectors moved by the calling thread, one kernel or two.  So are panels: some twelve passes over their
+  // memory, some twenty kernels one after the other.
   constexpr Class classes[] = {
-      {"sm_90", 49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 2.9e12, 5e-6,
-       60e-6},  // H100: docs/performance.md
-      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6,
-       60e-6},  // A100's data sheet, less a tenth
-      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6,
-       60e-6},  // B200's data sheet, likewise
-      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6, 20e-6},
+      {"sm_90", 49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 2.9e12, 5e-6, 60e-6, 240e9,
+       100e-6},  // H100: docs/performance.md
+      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6, 60e-6, 120e9,
+       120e-6},  // A100's data sheet, less a tenth
+      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6, 60e-6, 500e9,
+       120e-6},  // B200's data sheet, likewise
+      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6, 20e-6, 20e6, 20e-6},
       // An unknown card may well have little FP64.
-      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6, 100e-6},
+      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6, 100e-6, 30e9, 200e-6},
   };
   const Class* found = &classes[std::size(classes) - 1];
   for (const Class& c : classes)
@@ -293,7 +296,9 @@ Profile built_in_profile(const char* device_class) {
                   .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores},
                   .pass_rate = found->pass,
                   .step_seconds = found->step,
-                  .symv_latency_seconds = found->symv_latency};
+                  .symv_latency_seconds = found->symv_latency,
+                  .panel_rate = found->panel,
+                  .panel_seconds = found->panel_latency};
   if (std::string_view(found->name) == "sm_90")
     for (int p = 0; p < precision_count; ++p)
       std::copy(std::begin(h100_leaf_rates[p]), std::end(h100_leaf_rates[p]), profile.leaf_rate[p]);

@@ -45,6 +45,8 @@ struct Profile {
   double pass_rate;                   ///< bytes/s that sums of blocks read and write on the device
   double step_seconds;                ///< what any operation on the device takes besides
   double symv_latency_seconds;        ///< per SYMV of which nothing moves but vectors
+  double panel_rate;                  ///< bytes/s of a QR's panels, each counted once
+  double panel_seconds;               ///< what a panel takes besides
   /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any, levels are not
   /// considered.
   struct LeafRate {

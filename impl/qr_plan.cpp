@@ -43,14 +43,8 @@ class Planner {
   QrPlan& plan_;
 };
 
-/// Some columns of A, or of a set of V and T: a column of T belongs to the right part of a join.
-struct Columns {
-  int what;  ///< 0: A; 1, 2: V; 3, 4: T
-  index col, cols;
-  bool written;
-};
-
-std::vector<Columns> touched(const QrPlan& p, const QrStep& s) {
+/// Columns of A (0), of a set of V (1, 2) and T (3, 4): a column of T belongs to the right part of a join.
+std::vector<QrTouched> touched(const QrPlan& p, const QrStep& s) {
   // W needs no mention: its columns are used with those of A, or of T.
   const int v = 1 + p.set_of(s.col), t = v + 2;
   const index own = s.col - p.first_of(s.col), to = s.to - p.first_of(s.col);
@@ -63,30 +57,6 @@ std::vector<Columns> touched(const QrPlan& p, const QrStep& s) {
     case QrStepKind::download: return {{0, s.col, s.cols, false}};
   }
   return {};
-}
-
-bool conflict(const std::vector<Columns>& x, const std::vector<Columns>& y) {
-  for (const Columns& a : x)
-    for (const Columns& b : y)
-      if (a.what == b.what && (a.written || b.written) && a.col < b.col + b.cols && b.col < a.col + a.cols) return true;
-  return false;
-}
-
-void derive_order(QrPlan& p) {
-  const std::size_t count = p.steps.size();
-  std::vector<std::vector<Columns>> parts(count);
-  std::vector<std::vector<bool>> before(count, std::vector<bool>(count));
-  p.after.assign(count, {});
-  for (std::size_t i = 0; i < count; ++i) {
-    parts[i] = touched(p, p.steps[i]);
-    for (std::size_t e = i; e-- > 0;) {
-      if (before[i][e] || !conflict(parts[e], parts[i])) continue;
-      p.after[i].push_back(static_cast<std::int32_t>(e));
-      before[i][e] = true;
-      for (std::size_t x = 0; x < e; ++x)
-        if (before[e][x]) before[i][x] = true;
-    }
-  }
 }
 
 std::string text(const QrStep& s) {
@@ -195,15 +165,47 @@ class Checker {
 
 }  // namespace
 
-std::size_t QrPlan::bytes(std::size_t element) const {
-  return leased_bytes(m, n, element) + leased_bytes(factored(), 1, element) + 2 * leased_bytes(m, block, element) +
-         2 * leased_bytes(block, block, element) + 2 * leased_bytes(block, n, element);
+std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts) {
+  const auto conflict = [](const std::vector<QrTouched>& x, const std::vector<QrTouched>& y) {
+    for (const QrTouched& a : x)
+      for (const QrTouched& b : y)
+        if (a.what == b.what && (a.written || b.written) && a.first < b.first + b.count && b.first < a.first + a.count)
+          return true;
+    return false;
+  };
+  const std::size_t count = parts.size();
+  std::vector<std::vector<bool>> before(count, std::vector<bool>(count));
+  std::vector<std::vector<std::int32_t>> after(count);
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t e = i; e-- > 0;) {
+      if (before[i][e] || !conflict(parts[e], parts[i])) continue;
+      after[i].push_back(static_cast<std::int32_t>(e));
+      before[i][e] = true;
+      for (std::size_t x = 0; x < e; ++x)
+        if (before[e][x]) before[i][x] = true;
+    }
+  return after;
+}
+
+std::size_t QrPlan::bytes(std::size_t element, bool own_a, bool own_tau) const {
+  const std::size_t a = own_a ? 0 : leased_bytes(m, n, element),
+                    tau = own_tau ? 0 : leased_bytes(factored(), 1, element),
+                    set = leased_bytes(m, block, element) + leased_bytes(block, block, element);
+  return a + tau + static_cast<std::size_t>(sets()) * set + 2 * leased_bytes(block, n, element);
+}
+
+QrWidths qr_widths(index k) {
+  constexpr index widest_panel = 64, widest_block = 512, blocks = 8;
+  const index panel = std::min(k, widest_panel), eighth = (k + blocks - 1) / blocks;
+  return {std::clamp((eighth + panel - 1) / panel * panel, panel, widest_block), panel};
 }
 
 QrPlan plan_qr(index m, index n, index block, index panel) {
   QrPlan plan{.m = m, .n = n, .block = block, .panel = panel};
   Planner(plan).plan();
-  derive_order(plan);
+  std::vector<std::vector<QrTouched>> parts;
+  for (const QrStep& step : plan.steps) parts.push_back(touched(plan, step));
+  plan.after = order_of(parts);
   return plan;
 }
 

@@ -43,10 +43,34 @@ struct QrPlan {
   index first_of(index col) const { return col / block * block; }
   int set_of(index col) const { return static_cast<int>(col / block % 2); }
 
-  // Device memory, in parts: A, m x n; tau; V, two of m x block; T, two of block x block; W, two of block x n for
-  // products in between.
-  std::size_t bytes(std::size_t element) const;
+  /// Of V and T: as long as there is but one block, nobody asks for the second one.
+  int sets() const { return factored() > block ? 2 : 1; }
+
+  /// Device memory, in parts: A, m x n; tau; V, m x block for each set; T, block x block for each; W, two of block x n
+  /// for products in between.
+  /// @param own_a, own_tau  A, and tau, have memory elsewhere
+  std::size_t bytes(std::size_t element, bool own_a = false, bool own_tau = false) const;
 };
+
+/// Part of something that a step reads or writes.
+struct QrTouched {
+  int what;
+  index first, count;
+  bool written;
+};
+
+/// By step: the earlier ones that write what it reads or writes, or read what it writes; none that another one of these
+/// comes after.
+std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts);
+
+/// How wide blocks and panels are, from sizes alone: what the last bits depend on.
+struct QrWidths {
+  index block, panel;
+};
+
+/// For k reflectors (at least one): products with a block's are fast from some 512 columns on, panels are slow; a small
+/// matrix has narrower blocks, since the first one's panels have nothing beside them.
+QrWidths qr_widths(index k);
 
 /// For an m x n matrix, both at least 1.
 /// @param panel  at most most_panel_columns, and at most `block`

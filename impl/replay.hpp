@@ -46,7 +46,7 @@ void refuse(const Site& site, Replay replay);
 /// returned in seconds (else 0).
 double stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);
 
-/// A call of a routine that has no route yet: counted, timed only while measuring.
-void pass_through(const Site& site, double flops, Replay replay);
+/// A call that only asks how much workspace it would need: replayed and counted.
+void answer_query(const Site& site, Replay replay);
 
 }  // namespace blaslift

@@ -121,18 +121,6 @@ std::string verified_json(const Summary& s) {
   return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
 }
 
-bool has_route(int routine) {
-  switch (static_cast<Routine>(routine)) {
-#define GEMM(name, type) case Routine::name:
-#define SYMV(name, type) case Routine::name:
-#define HEMV(name, type) case Routine::name:
-#define WSYMV(name, type) case Routine::name:
-#include "api/routines.def"
-    return true;
-    default: return false;
-  }
-}
-
 }  // namespace
 
 std::uint64_t Summary::PerRoutine::stayed_calls() const {
@@ -168,8 +156,7 @@ void Summary::add(const Counters& c) {
     to.routed += get(from.routed);
     for (int reason = 0; reason < reason_count; ++reason)
       to.stayed[static_cast<std::size_t>(reason)] += get(from.stayed[reason]);
-    const Reason forwarded = has_route(r) ? c.forwarded_reason : Reason::no_route;
-    to.stayed[static_cast<std::size_t>(forwarded)] += forwarded_calls(c, static_cast<Routine>(r));
+    to.stayed[static_cast<std::size_t>(c.forwarded_reason)] += forwarded_calls(c, static_cast<Routine>(r));
     to.cpu_seconds += 1e-9 * static_cast<double>(get(from.cpu_ns));
     to.device_seconds += 1e-9 * static_cast<double>(get(from.device_ns));
     to.bytes_in += static_cast<double>(get(from.bytes_in));

@@ -126,15 +126,16 @@ void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay)
 
 /// The whole way of a call with valid arguments: on the device, or else on the library underneath.
 /// @param try_device  bool(Decision&): decides, and computes the call if that says so, as on_device does
+/// @return whether the device has computed it
 template <class Try>
-void take_route(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
+bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
   Decision decision;
   {
     const Inside inside(r);
-    if (try_device(decision)) return;
+    if (try_device(decision)) return true;
   }
-  if (decision.nowhere) return leave_undone(call, decision);
-  stay(r, call, decision, replay);
+  decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay);
+  return false;
 }
 
 /// The same for a call that verification may look at.

@@ -36,6 +36,7 @@ struct DeviceFacts {
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
   bool factors;  ///< lanes have panel()
+  bool applies;  ///< and for panels that are factored already
 };
 
 /// Where memory that a program names lies.
@@ -181,7 +182,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 10;
+inline constexpr int backend_version = 11;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

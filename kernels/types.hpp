@@ -184,6 +184,7 @@ struct QrPanel {
   index ldv;
   void* T;  ///< block x n: upper triangular in the rows from `above` on, zeros elsewhere
   index ldt;
+  bool factored = false;  ///< A and tau hold the result already, are only read, and V and T are made from them
   std::int8_t stream = 0;
   bool awaited = true;
 };

@@ -23,16 +23,19 @@ SKIPPED = 77
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
-ROUTED = (*GEMMS, *SYMVS, "wsymv")
+QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
+QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
+ROUTED = (*GEMMS, *SYMVS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
 INVALID_ARGUMENTS = "invalid arguments"
 OVERLAP = "output overlaps an input"
+WORKSPACE_QUERY = "workspace query"
 NO_ROUTE = "no route yet"
 NO_ROOM = "no room on the device"
 
-STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP}
+STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}
 """The only reasons for which a routed routine may stay on the CPU when BLASLIFT_FORCE=all asks for every call."""
 
 
@@ -241,7 +244,8 @@ def bookkeeping_errors(total: dict[str, Account], *, forced: bool) -> list[str]:
     """What is wrong with the counters, whatever the program.
 
     Every call is either routed or stayed for a reason. Routines without a route say so. Under force, a call may
-    stay only for the reasons in STAYS_WHEN_FORCED; and one of symv for want of memory, since it goes in one block.
+    stay only for the reasons in STAYS_WHEN_FORCED; and one of symv or QR for want of memory, since these need all of their
+    matrix at once.
     """
     errors = []
     for name, account in sorted(total.items()):
@@ -249,7 +253,7 @@ def bookkeeping_errors(total: dict[str, Account], *, forced: bool) -> list[str]:
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
         if forced and name in ROUTED:
-            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS else set())
+            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS else set())
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:
                 errors.append(f"{name}: forced, and yet calls stayed: {strangers}")

@@ -123,7 +123,7 @@ class HostBackend final : public Backend {
         faults_(faults) {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
-    facts_.factors = true;
+    facts_.factors = facts_.applies = true;
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

@@ -132,6 +132,21 @@ std::vector<T> gram(index m, index n, const T* V, index ldv, const QrPanelCut& c
   return std::move(parts[0]);
 }
 
+/// T of reflectors with this Gram matrix, as larft makes it.
+template <class T>
+void triangular_factor(index n, const std::vector<T>& G, const T* tau, T* t, index ldt) {
+  for (index j = 0; j < n; ++j) {
+    T* z = t + j * ldt;
+    for (index p = 0; p < j; ++p) z[p] = times(-tau[j], G[elements(n, j) + static_cast<std::size_t>(p)]);
+    for (index p = 0; p < j; ++p) {
+      T sum{};
+      for (index q = p; q < j; ++q) sum += times(t[p + q * ldt], z[q]);
+      z[p] = sum;
+    }
+    z[j] = tau[j];
+  }
+}
+
 }  // namespace
 
 template <class T>
@@ -160,19 +175,9 @@ bool reconstruct(index m, index n, T* V, index ldv, T* tau, T* t, index ldt, std
       for (index r = 0; r < rows; ++r) column[r] = times(inverse, column[r]);
     }
   });
-  // T as larft makes it.
   const std::vector<T> G = gram(m, n, V, ldv, cut, threads);
-  for (index j = 0; j < n; ++j) {
-    tau[j] = -V[j + j * ldv] * static_cast<R>(sign[static_cast<std::size_t>(j)]);
-    T* z = t + j * ldt;
-    for (index p = 0; p < j; ++p) z[p] = times(-tau[j], G[elements(n, j) + static_cast<std::size_t>(p)]);
-    for (index p = 0; p < j; ++p) {
-      T sum{};
-      for (index q = p; q < j; ++q) sum += times(t[p + q * ldt], z[q]);
-      z[p] = sum;
-    }
-    z[j] = tau[j];
-  }
+  for (index j = 0; j < n; ++j) tau[j] = -V[j + j * ldv] * static_cast<R>(sign[static_cast<std::size_t>(j)]);
+  triangular_factor(n, G, tau, t, ldt);
   // A column's element is a sum of n terms below 2 in size, or a dot product whose factors have norms of about 1.
   const R allowed = 8 * static_cast<R>(n + 8) * std::numeric_limits<R>::epsilon();
   for (index j = 0; j < n; ++j) {
@@ -218,12 +223,15 @@ template <class T>
 void factor_panel(const QrPanel& p, int threads) {
   T *A = static_cast<T*>(p.A), *V = static_cast<T*>(p.V), *t = static_cast<T*>(p.T);
   for (index j = 0; j < p.n; ++j) std::fill_n(t + j * p.ldt, p.block, T(0));
-  blaslift::factor_panel(p.m, p.n, A, p.lda, static_cast<T*>(p.tau), t + p.above, p.ldt, qr_panel_cut(p.n), threads);
+  T* tau = static_cast<T*>(p.tau);
+  const QrPanelCut cut = qr_panel_cut(p.n);
+  if (!p.factored) blaslift::factor_panel(p.m, p.n, A, p.lda, tau, t + p.above, p.ldt, cut, threads);
   for (index j = 0; j < p.n; ++j) {
     T* v = std::fill_n(V + j * p.ldv, p.above + j, T(0));
     *v = T(1);
     std::copy_n(A + j * p.lda + j + 1, p.m - j - 1, v + 1);
   }
+  if (p.factored) triangular_factor(p.n, gram(p.m, p.n, V + p.above, p.ldv, cut, threads), tau, t + p.above, p.ldt);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import faults
 import forks
 import harness
+import reflectors
 import semantics
 import surroundings
 import threads
@@ -23,7 +24,7 @@ import vectors
 import verification
 from setting import Setting
 
-MODULES = (faults, semantics, vectors, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, vectors, reflectors, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 
 

@@ -1489,9 +1489,11 @@ class Panels : public testing::Test {
   };
 
   /// As columns from `above` on of a block.
-  static Factored run(const Matrix<T>& A, index above, index block) {
+  /// @param done_already  the factors of A, to be factored no more
+  static Factored run(const Matrix<T>& A, index above, index block, const Factored* done_already = nullptr) {
     const index m = A.rows(), n = A.cols();
     Factored f{A, A, Matrix<T>(n, 1), Matrix<T>(above + m, n, 3), Matrix<T>(block, n, 2)};
+    if (done_already) f.A = done_already->A, f.tau = done_already->tau;
     Call call(room(f.A) + room(f.tau) + room(f.V) + room(f.t));
     const Placed<T> a = call.put(f.A), tau = call.put(f.tau), v = call.put(f.V), t = call.put(f.t);
     const Ticket done = call.panel({.precision = precision_of<T>,
@@ -1505,7 +1507,8 @@ class Panels : public testing::Test {
                                     .V = v.at,
                                     .ldv = f.V.ld(),
                                     .T = t.at,
-                                    .ldt = f.t.ld()},
+                                    .ldt = f.t.ld(),
+                                    .factored = done_already != nullptr},
                                    {a.ready, tau.ready, v.ready, t.ready});
     for (const auto& [to, from] : {std::pair{&f.A, a.at}, {&f.tau, tau.at}, {&f.V, v.at}, {&f.t, t.at}})
       call.download(to->data(), to->ld(), from, to->ld(), to->ld(), to->cols(), {done});
@@ -1586,7 +1589,7 @@ TYPED_TEST(Panels, MakePlansComeTrue) {
         Lane* const lane = backend->acquire(underlying, much, status);
         if (!lane) throw std::runtime_error("no lane");
         const GeqrfArgs<T> args{s.m, s.n, A.data(), A.ld(), tau.data()};
-        const QrOutcome outcome = execute(plan, args, lease.memory(), piece_bytes(), *lane, +[] { return true; });
+        const QrOutcome outcome = execute(plan, args, {.lease = lease.memory()}, piece_bytes(), *lane, +[] { return true; });
         backend->release(lane);
         return outcome.status;
       };
@@ -1606,6 +1609,21 @@ TYPED_TEST(Panels, MakePlansComeTrue) {
       EXPECT_TRUE(A == again && tau == tau_again);
       if (testing::Test::HasFailure()) return;
     }
+}
+
+TYPED_TEST(Panels, ThatAreFactoredGetTheirVAndT) {
+  using T = TypeParam;
+  if (!backend->facts().applies) GTEST_SKIP() << "this backend factors only";
+  for (const Kind kind : kinds)
+    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {5, 5}, {600, 7}, {300, 128}})
+      for (const index above : {0, 6}) {
+        SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << m << " x " << n);
+        const auto factored = this->run(matrix_of<T>(kind, m, n), above, above + n);
+        const auto again = this->run(factored.A0, above, above + n, &factored);
+        EXPECT_TRUE(again.A == factored.A && again.tau == factored.tau) << "which are only read";
+        this->expect_right(again, above);
+        if (testing::Test::HasFailure()) return;
+      }
 }
 
 TYPED_TEST(Panels, AreParts) {

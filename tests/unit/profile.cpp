@@ -15,15 +15,15 @@ namespace {
 using namespace temporary;
 
 /// The rates in the order of their keys.
-std::array<double, 15> numbers(const Profile& p) {
-  return {p.in_rate,      p.out_rate,     p.latency_seconds, p.startup_seconds, p.gemm_rate[0],
-          p.gemm_rate[1], p.gemm_rate[2], p.gemm_rate[3],    p.cpu_rate[0],     p.cpu_rate[1],
-          p.cpu_rate[2],  p.cpu_rate[3],  p.pass_rate,       p.step_seconds,    p.symv_latency_seconds};
+std::array<double, 17> numbers(const Profile& p) {
+  return {p.in_rate,      p.out_rate,     p.latency_seconds,      p.startup_seconds, p.gemm_rate[0], p.gemm_rate[1],
+          p.gemm_rate[2], p.gemm_rate[3], p.cpu_rate[0],          p.cpu_rate[1],     p.cpu_rate[2],  p.cpu_rate[3],
+          p.pass_rate,    p.step_seconds, p.symv_latency_seconds, p.panel_rate,      p.panel_seconds};
 }
-constexpr const char* keys[] = {"in_rate",        "out_rate",       "latency_seconds",     "startup_seconds",
-                                "sgemm_rate",     "dgemm_rate",     "cgemm_rate",          "zgemm_rate",
-                                "cpu_sgemm_rate", "cpu_dgemm_rate", "cpu_cgemm_rate",      "cpu_zgemm_rate",
-                                "pass_rate",      "step_seconds",   "symv_latency_seconds"};
+constexpr const char* keys[] = {
+    "in_rate",    "out_rate",     "latency_seconds",      "startup_seconds", "sgemm_rate",     "dgemm_rate",
+    "cgemm_rate", "zgemm_rate",   "cpu_sgemm_rate",       "cpu_dgemm_rate",  "cpu_cgemm_rate", "cpu_zgemm_rate",
+    "pass_rate",  "step_seconds", "symv_latency_seconds", "panel_rate",      "panel_seconds"};
 
 struct Read {
   bool opened;
@@ -83,9 +83,9 @@ TEST(Profile, BuiltInLeafRatesAscendAndEnd) {
 
 TEST(Profile, WhatIsWrittenIsReadAgain) {
   Profile p{};
-  std::array<double, 15> values{};
+  std::array<double, 17> values{};
   for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = std::pow(10.0, static_cast<double>(i) * 1.5 - 5) * std::sqrt(2.0);
+    values[i] = std::pow(10.0, static_cast<double>(i) * 1.3 - 5) * std::sqrt(2.0);
   p = {values[0],
        values[1],
        values[2],
@@ -94,7 +94,9 @@ TEST(Profile, WhatIsWrittenIsReadAgain) {
        {values[8], values[9], values[10], values[11]},
        values[12],
        values[13],
-       values[14]};
+       values[14],
+       values[15],
+       values[16]};
   p.leaf_rate[1][0] = {512, 1.25e13};
   p.leaf_rate[1][1] = {4096, 5.5e13};
   p.leaf_rate[3][0] = {1000, 3e12};

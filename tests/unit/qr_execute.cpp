@@ -7,14 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <deque>
-#include <functional>
-#include <random>
 
-#include "kernels/copy.hpp"
 #include "kernels/host/host.hpp"
-#include "kernels/host/qr_panel.hpp"
 #include "tests/unit/lapack.hpp"
 #include "tests/unit/qr_reference.hpp"
+#include "tests/unit/shuffled.hpp"
 
 namespace blaslift {
 namespace {
@@ -33,69 +30,6 @@ Backend& new_backend(FaultPlan* faults = nullptr) {
   static auto& all = *new std::deque<Backend*>;
   return *all.emplace_back(make_host_backend({.memory_limit = std::size_t{1} << 20}, faults));
 }
-
-/// Remembers what it is asked for; drain() does it in an order that respects nothing but `after`.
-class Shuffled final : public Lane {
- public:
-  /// @param seed  0: what was asked for last as early as it may be; otherwise at random
-  explicit Shuffled(unsigned seed) : seed_(seed), random_(seed) {}
-
-  Status upload(const Transfer& t, After after) override {
-    return add(after, [t] { copy_block(t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element); });
-  }
-  Status gemm(const Gemm& g, After after) override {
-    std::array<std::array<char, 16>, 2> scalars;
-    std::memcpy(scalars[0].data(), g.alpha, element_size(g.precision));
-    std::memcpy(scalars[1].data(), g.beta, element_size(g.precision));
-    return add(after, [product = g, scalars]() mutable {
-      product.alpha = scalars[0].data();
-      product.beta = scalars[1].data();
-      naive(product);
-    });
-  }
-  Status panel(const QrPanel& p, After after) override {
-    return add(after, [p] { factor_panel(p, 1); });
-  }
-  Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
-    return add(after, [t, &landed] {
-      copy_block(t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element);
-      landed = true;
-    });
-  }
-  Status combine(const Combination&, After) override { return Status::lost; }
-  Status survey(const Survey&, After) override { return Status::lost; }
-  Status symv(const Symv&, After) override { return Status::lost; }
-  Status await(const std::atomic<bool>&) override { return Status::lost; }
-  void abandon() override {}
-  Status drain() override {
-    std::vector<bool> done(operations_.size());
-    for (std::size_t ran = 0; ran < operations_.size(); ++ran) {
-      std::vector<std::size_t> ready;
-      for (std::size_t i = 0; i < operations_.size(); ++i)
-        if (!done[i] && std::all_of(operations_[i].after.begin(), operations_[i].after.end(),
-                                    [&](Ticket t) { return done.at(static_cast<std::size_t>(t)); }))
-          ready.push_back(i);
-      const std::size_t next = seed_ == 0 ? ready.back() : ready.at(random_() % ready.size());
-      operations_[next].run();
-      done[next] = true;
-    }
-    return Status::done;
-  }
-
- private:
-  struct Operation {
-    std::vector<Ticket> after;
-    std::function<void()> run;
-  };
-  Status add(After after, std::function<void()> run) {
-    operations_.push_back({{after.tickets, after.tickets + after.count}, std::move(run)});
-    return Status::done;
-  }
-
-  unsigned seed_;
-  std::minstd_rand random_;
-  std::vector<Operation> operations_;
-};
 
 struct Shape {
   index m, n, block, panel;
@@ -119,13 +53,14 @@ struct Problem {
   }
   GeqrfArgs<T> args() { return {A.rows(), A.cols(), A.data(), A.ld(), tau.data()}; }
   QrOutcome on(Lane& lane, std::size_t piece_bytes) {
-    return execute(plan, args(), aligned(), piece_bytes, lane, always);
+    return execute(plan, args(), {.lease = aligned()}, piece_bytes, lane, always);
   }
-  QrOutcome on(Backend& backend) {
+  QrOutcome on(Backend& backend) { return on(backend, {.lease = aligned()}); }
+  QrOutcome on(Backend& backend, const QrPlacement& placement) {
     Status status;
     Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
     if (!lane) return {status};
-    const QrOutcome outcome = on(*lane, backend.facts().piece_bytes);
+    const QrOutcome outcome = execute(plan, args(), placement, backend.facts().piece_bytes, *lane, always);
     backend.release(lane);
     return outcome;
   }
@@ -211,6 +146,54 @@ TYPED_TEST(QrExecute, AFailureLeavesTheCallersMemoryAlone) {
   EXPECT_TRUE(again.A == good.A);
 }
 
+TYPED_TEST(QrExecute, FactorsACopyOfWhichSomeIsThere) {
+  using T = TypeParam;
+  Backend& backend = new_backend();
+  const Shape s{40, 30, 8, 4};
+  Problem<T> expected(s);
+  ASSERT_EQ(expected.on(backend).status, Status::done);
+  Problem<T> p(s);
+  Matrix<T> copy(s.m, s.n, 5);
+  for (index j = 0; j < s.n; ++j)
+    for (index i = 0; i < s.m; ++i) copy(i, j) = p.A0(i, j);
+  QrPlacement placement{.lease = p.aligned(), .A = {.device = copy.data(), .ld = copy.ld()}};
+  placement.A.missing = {{3, 2, 20, 17}, {0, 25, s.m, 1}};
+  double missing = 0;
+  for (const Block& b : placement.A.missing) {
+    missing += static_cast<double>(b.rows * b.cols);
+    for (index j = b.col; j < b.col + b.cols; ++j)
+      for (index i = b.row; i < b.row + b.rows; ++i) copy(i, j) = T(std::numeric_limits<Real<T>>::quiet_NaN());
+  }
+  const QrOutcome outcome = p.on(backend, placement);
+  ASSERT_EQ(outcome.status, Status::done);
+  EXPECT_EQ(outcome.bytes_in, missing * sizeof(T));
+  EXPECT_TRUE(p.A == expected.A && p.tau == expected.tau);
+  EXPECT_TRUE(copy.canaries_intact());
+  for (index j = 0; j < s.n; ++j)
+    for (index i = 0; i < s.m; ++i) ASSERT_TRUE(same_bits(copy(i, j), p.A(i, j))) << "what the copy holds";
+}
+
+TYPED_TEST(QrExecute, FactorsTheProgramsDeviceMemoryInPlace) {
+  using T = TypeParam;
+  Backend& backend = new_backend();
+  const Shape s{30, 40, 8, 4};
+  Problem<T> expected(s);
+  ASSERT_EQ(expected.on(backend).status, Status::done);
+  for (const bool tau_too : {false, true}) {
+    Problem<T> p(s);
+    Matrix<T> A = p.A0, tau = p.tau;
+    QrPlacement placement{.lease = p.aligned(), .A = {.device = A.data(), .ld = A.ld(), .in_place = true}};
+    if (tau_too) placement.tau = tau.data();
+    const QrOutcome outcome = p.on(backend, placement);
+    ASSERT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.bytes_in, 0);
+    EXPECT_EQ(outcome.bytes_out, tau_too ? 0 : 30.0 * sizeof(T));
+    EXPECT_TRUE(A == expected.A);
+    EXPECT_TRUE((tau_too ? tau : p.tau) == expected.tau);
+    EXPECT_TRUE(p.A == p.A0) << "which is not what was given";
+  }
+}
+
 TYPED_TEST(QrExecute, StopsWhenTheProcessExits) {
   using T = TypeParam;
   Problem<T> p({30, 20, 8, 4});
@@ -221,7 +204,7 @@ TYPED_TEST(QrExecute, StopsWhenTheProcessExits) {
   static int steps;
   steps = 0;
   const QrOutcome outcome = execute(
-      p.plan, p.args(), p.aligned(), backend.facts().piece_bytes, *lane, +[] { return ++steps < 5; });
+      p.plan, p.args(), {.lease = p.aligned()}, backend.facts().piece_bytes, *lane, +[] { return ++steps < 5; });
   backend.release(lane);
   EXPECT_EQ(outcome.status, Status::lost);
   EXPECT_TRUE(p.A == p.A0);

@@ -47,7 +47,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   c->slots[3].forwarded[static_cast<int>(Routine::dgemm)] = 3;
   c->slots[thread_slots].forwarded[static_cast<int>(Routine::dgemm)] = 1;
   c->slots[0].forwarded[static_cast<int>(Routine::dgeqrf)] = 2;
-  stayed(*c, Routine::dgeqrf, Reason::no_route) = 1;
+  stayed(*c, Routine::dgeqrf, Reason::query) = 1;
   c->slots[0].forwarded[routine_count] = 99;  // twins: in no sum
   return c;
 }
@@ -77,8 +77,7 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_EQ(dgemm.levels[0], 0u);
   EXPECT_EQ(dgemm.distrusted, 2u);
   EXPECT_EQ(s.residency, "on");
-  EXPECT_EQ(s.routines[static_cast<int>(Routine::dgeqrf)].stayed[static_cast<int>(Reason::no_route)], 6u)
-      << "forwarded calls of a routine without a route";
+  EXPECT_EQ(s.routines[static_cast<int>(Routine::dgeqrf)].stayed[static_cast<int>(Reason::small)], 4u);
 }
 
 TEST(Summary, LeavesOutProcessesWithoutCalls) {
@@ -116,7 +115,7 @@ TEST(Text, SaysEverythingInAFewLines) {
             "CPU: 1.500 s, too "
             "small 4, "
             "transfers cost more than they save 5, device failed, finished on the CPU 1\n"
-            "blaslift: dgeqrf  3 calls; 3 on the CPU: no route yet 3\n");
+            "blaslift: dgeqrf  3 calls; 3 on the CPU: too small 2, workspace query 1\n");
 }
 
 TEST(Text, SaysWhyNothingIsKeptUnlessTheUserWantsThat) {
@@ -189,7 +188,7 @@ TEST(Json, HoldsTheCountersNumbers) {
                 "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
                                              "device failed, finished on the CPU": 1}},
       "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
-                "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"no route yet": 3}}}})"));
+                "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"too small": 2, "workspace query": 1}}}})"));
 }
 
 /// The same after verification: ten calls checked, one of them wrong in two ways.

@@ -1,0 +1,52 @@
+// What LAPACK's routines have in common: a workspace whose size can be asked for, and info.
+#pragma once
+#include <cmath>
+#include <complex>
+#include <limits>
+
+#include "api/entry.hpp"
+#include "impl/qr_route.hpp"
+
+namespace blaslift {
+
+/// LAPACK's way of telling a size: as a number of the routine's own, not too small for being rounded.
+template <class T>
+auto told_size(std::int64_t size) {
+  using R = decltype(std::real(T()));
+  const R told = static_cast<R>(size);
+  return static_cast<double>(told) < static_cast<double>(size) ? std::nextafter(told, std::numeric_limits<R>::max())
+                                                               : told;
+}
+
+/// A call with a workspace: asked for with lwork = -1, when the answer is the library's, or what LAPACK promises to be
+/// enough if that is more; or used by the library underneath if the call stays.  A call that the device computes leaves
+/// in work what LAPACK does, the best size.
+/// @param args  null if they are invalid
+/// @param call  void(const void* lwork): the original call, with this lwork
+/// @param status  where the original call has info
+/// @param route Computed(const Args*, Replay): null as args
+template <class T, Symbol symbol, class Args, class Call, class Route>
+void with_workspace(const Site& site, const Args* args, const void* lwork, T* work, void* status, const Call& call,
+                    const Route& route) {
+  const auto original = [&] { call(lwork); };
+  const Replay replay = replay_of(original);
+  const std::int64_t size = integer<symbol>(&site, lwork);
+  constexpr std::int64_t asks = -1;  // in 32 bits, too
+  if (args && size == asks) {
+    answer_query(site, replay);
+    const auto least = told_size<T>(args->least_workspace());
+    if (std::real(*work) < least) *work = least;
+    return;
+  }
+  switch (route(args && size >= args->least_workspace() ? args : nullptr, replay)) {
+    case Computed::no: return;
+    case Computed::yes: return call(&asks);
+    case Computed::in_device_memory:  // and work may be there, too
+      if (info(symbol).width == Width::wide || site.wide)
+        *static_cast<std::int64_t*>(status) = 0;
+      else
+        *static_cast<std::int32_t*>(status) = 0;
+  }
+}
+
+}  // namespace blaslift

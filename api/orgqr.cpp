@@ -1,0 +1,46 @@
+// [sd]orgqr and [cz]ungqr in every family: from the ABI to QArgs.
+#include "api/lapack.hpp"
+#include "impl/decision.hpp"
+#include "impl/ormqr.hpp"
+
+namespace blaslift {
+namespace {
+
+template <Symbol symbol>
+[[gnu::always_inline]] inline auto volume(const Site* site, const void* m, const void* n, const void* k) {
+  return [=] {
+    return reflectors_volume(static_cast<double>(integer<symbol>(site, m)),
+                             static_cast<double>(integer<symbol>(site, n)),
+                             static_cast<double>(integer<symbol>(site, k)));
+  };
+}
+
+template <class T, Symbol symbol>
+[[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, const void* k, T* A, const void* lda,
+                                           const T* tau, T* work, const void* lwork, void* status) {
+  const Site& site = site_of(symbol, __builtin_return_address(0));
+  const auto call = [&](const void* size) {
+    using Function = void (*)(const void*, const void*, const void*, T*, const void*, const T*, T*, const void*, void*);
+    reinterpret_cast<Function>(site.function)(m, n, k, A, lda, tau, work, size, status);
+  };
+  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
+  const QArgs<T> args{{true, false, at(m), at(n), at(k), true}, A, at(lda), tau, A, at(lda)};
+  with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call,
+                            [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
+}
+
+}  // namespace
+}  // namespace blaslift
+
+using namespace blaslift;
+
+// On the stack: work, lwork, info.
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                          \
+  BLASLIFT_EXPORT void symbol(const void* m, const void* n, const void* k, void* A, const void* lda,                \
+                              const void* tau) {                                                                    \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
+    return next_function(site, long_way<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), m, n, k, A, lda, \
+                         tau);                                                                                      \
+  }
+#define ORGQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
+#include "api/routines.def"

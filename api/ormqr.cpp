@@ -1,0 +1,59 @@
+// [sd]ormqr and [cz]unmqr in every family: from the ABI to QArgs.
+#include "impl/ormqr.hpp"
+
+#include "api/lapack.hpp"
+#include "impl/decision.hpp"
+
+namespace blaslift {
+namespace {
+
+bool parse(char c, char no, char yes, bool& is) {
+  const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  is = upper == yes;
+  return is || upper == no;
+}
+
+template <Symbol symbol>
+[[gnu::always_inline]] inline auto volume(const Site* site, const void* m, const void* n, const void* k) {
+  return [=] {
+    return reflectors_volume(static_cast<double>(integer<symbol>(site, m)),
+                             static_cast<double>(integer<symbol>(site, n)),
+                             static_cast<double>(integer<symbol>(site, k)));
+  };
+}
+
+template <class T, Symbol symbol>
+[[gnu::noinline, gnu::cold]] void long_way(const char* side, const char* trans, const void* m, const void* n,
+                                           const void* k, const T* A, const void* lda, const T* tau, T* C,
+                                           const void* ldc, T* work, const void* lwork, void* status) {
+  const Site& site = site_of(symbol, __builtin_return_address(0));
+  const auto call = [&](const void* size) {
+    // The two hidden string lengths are supplied, whether or not the caller did.
+    using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const void*,
+                              const T*, T*, const void*, T*, const void*, void*, std::size_t, std::size_t);
+    reinterpret_cast<Function>(site.function)(side, trans, m, n, k, A, lda, tau, C, ldc, work, size, status, 1, 1);
+  };
+  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
+  QArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), tau, C, at(ldc)};
+  constexpr char adjoint = is_complex(precision_of<T>) ? 'C' : 'T';
+  const bool valid =
+      parse(*side, 'R', 'L', args.product.left) && parse(*trans, 'N', adjoint, args.product.adjoint) && args.valid();
+  with_workspace<T, symbol>(site, valid ? &args : nullptr, lwork, work, status, call,
+                            [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
+}
+
+}  // namespace
+}  // namespace blaslift
+
+using namespace blaslift;
+
+// On the stack: lda, tau, C, ldc, work, lwork, info.
+#define FORTRAN(symbol, name, T, interface, width, prefix)                                                            \
+  BLASLIFT_EXPORT void symbol(const char* side, const char* trans, const void* m, const void* n, const void* k,       \
+                              const void* A) {                                                                        \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                       \
+    return next_function(site, long_way<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k), side, trans, m, n, \
+                         k, A);                                                                                       \
+  }
+#define ORMQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
+#include "api/routines.def"

@@ -1,0 +1,108 @@
+#include "impl/ormqr.hpp"
+
+#include "impl/qr_execute.hpp"
+
+namespace blaslift {
+namespace {
+
+using Operands = QrOperands<3>;
+enum { operand_a, operand_tau, operand_c };
+
+Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
+  const QProduct& p = a.product;
+  const bool large =
+      reflectors_volume(static_cast<double>(p.m), static_cast<double>(p.n), static_cast<double>(p.k)) >= small_product;
+  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c);
+}
+
+/// With the copies that the operands have now, or in a lease.
+/// @param wait  for room; otherwise the outcome is no_memory if there is none now
+template <class T>
+QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, const Operands& operands,
+                  bool wait) {
+  const Operand &a = operands.all[operand_a], &tau = operands.all[operand_tau], &c = operands.all[operand_c];
+  const auto [block, panel] = qr_widths(args.product.k);
+  const QPlan plan = plan_q(args.product, block, panel, q_part(args.product.length()));
+  QPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr, .C = operand_on_device(c)};
+  if (tau.place == Place::on_a_device) placement.tau = const_cast<T*>(args.tau);
+  const bool c_is_leased = !placement.C.device || (placement.C.in_place && args.product.of_identity);
+  const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau, !c_is_leased),
+                    held = a.known.hold.bytes + c.known.hold.bytes;
+  if (bytes > r.arena.limit() - std::min(r.arena.limit(), held)) return {Status::no_memory};
+  const std::size_t piece = piece_bytes(backend, c.stored.bytes());
+
+  QrOutcome outcome;
+  outcome.status = r.arena.take(bytes, wait, placement.lease);
+  if (outcome.status != Status::done) return outcome;
+  const Leased leased(r.arena, placement.lease, bytes);
+  GemmBeside gemm(site);
+  const double moved = a.stored.bytes() + 2 * c.stored.bytes() - operands.spared();
+  if (Lane* lane = backend.acquire(gemm.underlying(), static_cast<std::size_t>(moved), outcome.status)) {
+    const Acquired acquired(backend, lane);
+    outcome = execute(plan, args, placement, piece, *lane, not_exiting);
+  }
+  return outcome;
+}
+
+/// On the device.  If that does not come to an end, C in the host's memory is untouched.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, Operands& operands,
+               const Decision& decision) {
+  if (!backend.facts().applies) return {Reason::no_route};
+  operands.locate(backend);
+  operands.look({true, false, true});
+  Operand &a = operands.all[operand_a], &c = operands.all[operand_c];
+  if (!args.product.of_identity) operands.keep(a);  // which is gone afterwards
+  // Without the copy that it is sent for, it would be sent again and again.
+  if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
+  operands.keep(c);
+  r.residency.before_writing(c.stored);
+  double spared = operands.spared();
+  // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+  QrOutcome outcome = attempt(r, site, backend, args, operands, !operands.any_hold());
+  // Another try begins with C as it was: in the program's device memory a first one may have changed it.
+  if (outcome.status == Status::no_memory && operands.any_hold() && c.place != Place::on_a_device) {
+    operands.forget();
+    spared = 0;
+    const double bytes_in = outcome.bytes_in;
+    outcome = attempt(r, site, backend, args, operands, true);
+    outcome.bytes_in += bytes_in;
+  }
+  // From here on nothing throws.
+  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
+  if (outcome.status != Status::done) {
+    ending.reason = give_up(r, backend, outcome.status);
+    return ending;
+  }
+  operands.close(true);
+  if (c.cared_for) r.residency.note_result(c.stored);
+  ending.computed = ending.as_predicted = true;
+  ending.bytes_spared = spared;
+  return ending;
+}
+
+}  // namespace
+
+template <class T>
+Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  Runtime& r = runtime();
+  const Application application = application_of(info(site.symbol).routine, *args);
+  const Call call{site, r.q, application.precision, application.flops(), timed_flops};
+  const QProduct& p = args->product;
+  return computed_by(r, call, replay, [&](Decision& decision) {
+    // Lets go of its copies while we are still inside.
+    Operands operands(r, {Operand{{args->A, p.order(), p.k, args->lda, sizeof(T)}, false, false, true},
+                          Operand{{args->tau, p.k, 1, p.k, sizeof(T)}, false, false, true},
+                          Operand{{args->C, p.m, p.n, args->ldc, sizeof(T)}, false, true, !p.of_identity}});
+    decision = decide_now(r, application, operands);
+    return on_device(r, call, decision,
+                     [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
+  });
+}
+
+#define ORMQR(name, type) template Computed ormqr(const Site&, const QArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,68 @@
+// Products with the Q of LAPACK's reflectors as a list of steps, as data: it can be printed, checked and executed.
+//
+// Q = Q1 Q2 ..., one for each block of columns, I - V T V^H each.  V and T of a block are made from what a QR has left,
+// by panels, as its own are (impl/qr_plan.hpp); those of the next block in a stream of their own while this one's
+// products run.  C moves in parts that do not depend on each other, columns or, with Q on the right, rows: the first
+// block is applied to each as it arrives, and each goes home when it has seen the last one.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "impl/args.hpp"
+#include "impl/qr_plan.hpp"
+
+namespace blaslift {
+
+enum class QStepKind : std::uint8_t {
+  tau,         ///< all of tau is uploaded
+  reflectors,  ///< columns of reflectors are uploaded
+  upload,      ///< a part of C
+  identity,    ///< or C becomes an identity's first columns
+  panel,       ///< V and T of columns of reflectors
+  join,        ///< T of columns and those next to them, as QrStepKind::join
+  update,      ///< their Q, or Q^H, applied to a part of C
+  download     ///< a part of C
+};
+
+struct QStep {
+  QStepKind kind;
+  index col = 0, cols = 0;    ///< of reflectors
+  index to = 0, to_cols = 0;  ///< join: the ones on the right; others: the part of C
+  std::int8_t stream = 0;
+  friend bool operator==(const QStep&, const QStep&) = default;
+};
+
+struct QPlan {
+  QProduct product{};
+  index block = 0;  ///< columns; a block's V and T are in set number (col / block) % 2
+  index panel = 0;  ///< columns at most
+  index part = 0;   ///< of C at most, where it moves
+  std::vector<QStep> steps{};
+  std::vector<std::vector<std::int32_t>> after{};  ///< as QrPlan's
+
+  index first_of(index col) const { return col / block * block; }
+  int set_of(index col) const { return static_cast<int>(col / block % 2); }
+  int sets() const { return product.k > block ? 2 : 1; }
+
+  // Device memory, in parts: the reflectors as the caller has them, order x k; tau; for each set V, order x block, T,
+  // block x block, and two of block x block for joins; two of block x length, or as much, for products in between; C.
+  /// @param own_v, own_tau, own_c  these have memory elsewhere
+  std::size_t bytes(std::size_t element, bool own_v = false, bool own_tau = false, bool own_c = false) const;
+};
+
+/// m, n, k at least 1, k at most the order.
+/// @param panel  at most most_panel_columns, and at most `block`
+QPlan plan_q(const QProduct& product, index block, index panel, index part);
+
+/// How wide a part of C is that moves: an eighth, but not too narrow for its products.
+index q_part(index length);
+
+/// Proves that the steps, in the order of the list, compute the product: every part of C is there, gets every block's
+/// reflectors once and in order, from V and T that are there and not overwritten, and comes back once, at the end.
+/// Returns the first fault, or an empty string.
+std::string check(const QPlan& plan);
+
+/// One line a step.
+std::string to_string(const QPlan& plan);
+
+}  // namespace blaslift

@@ -1,0 +1,194 @@
+// What the routes of QR's routines have in common.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "compat/call.hpp"
+#include "impl/qr_execute.hpp"
+#include "impl/route.hpp"
+
+namespace blaslift {
+
+/// What became of a call of LAPACK's.
+enum class Computed : std::uint8_t {
+  no,               ///< not here: the library underneath has had the call
+  yes,              ///< on the device; info and work are not written yet
+  in_device_memory  ///< likewise, and the operands are there
+};
+
+/// Products on behalf of a LAPACK routine: the gemm that the routine itself would call.  Looked up when it is needed,
+/// by backends that compute with it.
+class GemmBeside {
+ public:
+  explicit GemmBeside(const Site& lapack) : lapack_(lapack) {}
+
+  /// Valid as long as this.
+  UnderlyingGemm underlying() {
+    return {[](const void* self, const Gemm& product) {
+              call_gemm(static_cast<GemmBeside*>(const_cast<void*>(self))->site(), product);
+            },
+            this};
+  }
+
+ private:
+  const Site& site();
+
+  const Site& lapack_;
+  const Site* site_ = nullptr;
+};
+
+/// Gives a lease back at the end.
+class Leased {
+ public:
+  Leased(Arena& arena, void* lease, std::size_t bytes) : arena_(arena), lease_(lease), bytes_(bytes) {}
+  ~Leased() { arena_.give_back(lease_, bytes_); }
+  Leased(const Leased&) = delete;
+  Leased& operator=(const Leased&) = delete;
+
+ private:
+  Arena& arena_;
+  void* lease_;
+  std::size_t bytes_;
+};
+
+/// And a lane.
+class Acquired {
+ public:
+  Acquired(Backend& backend, Lane* lane) : backend_(backend), lane_(lane) {}
+  ~Acquired() { backend_.release(lane_); }
+  Acquired(const Acquired&) = delete;
+  Acquired& operator=(const Acquired&) = delete;
+
+ private:
+  Backend& backend_;
+  Lane* lane_;
+};
+
+/// Where an operand is on the device, if not in a lease.
+QrOperand operand_on_device(const Operand& x);
+
+/// Of a download at most: pieces of small results are small, so that several threads share them.
+std::size_t piece_bytes(const Backend& backend, double result_bytes);
+
+/// take_route, for LAPACK.
+template <class Try>
+Computed computed_by(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
+  bool device_memory = false;
+  const bool computed = take_route(r, call, replay, [&](Decision& decision) {
+    const bool done = try_device(decision);
+    device_memory = decision.reason == Reason::device_memory;
+    return done;
+  });
+  return !computed ? Computed::no : device_memory ? Computed::in_device_memory : Computed::yes;
+}
+
+/// A call's operands; lets go of their copies at the end.
+template <std::size_t count>
+class QrOperands {
+ public:
+  QrOperands(Runtime& r, const std::array<Operand, count>& operands) : all(operands), runtime_(r) {}
+  ~QrOperands() { close(false); }
+  QrOperands(const QrOperands&) = delete;
+  QrOperands& operator=(const QrOperands&) = delete;
+
+  /// Once, as soon as the device is open.
+  void locate(Backend& backend) {
+    if (std::exchange(located_, true)) return;
+    for (Operand& x : all)
+      if (x.stored.rows > 0 && x.stored.cols > 0) x.locate(backend);
+  }
+  /// Once, after locate: takes hold of the copies that there are.
+  void look(const std::array<bool, count>& which) {
+    if (std::exchange(looked_, true)) return;
+    for (std::size_t i = 0; i < count; ++i)
+      if (which[i]) all[i].look(runtime_.residency, glance_);
+  }
+  /// After look.
+  void keep(Operand& x) { x.keep(runtime_.residency, glance_); }
+  /// `good`: what was uploaded and computed is there.
+  void close(bool good) {
+    for (Operand& x : all) runtime_.residency.close(x.known.hold, good);
+  }
+  void forget() {
+    close(false);
+    for (Operand& x : all) x.known = {};
+  }
+
+  bool any_hold() const {
+    return std::any_of(all.begin(), all.end(), [](const Operand& x) { return static_cast<bool>(x.known.hold); });
+  }
+  bool in_device_memory() const {
+    return std::any_of(all.begin(), all.end(), [](const Operand& x) { return x.place == Place::on_a_device; });
+  }
+  double spared() const {
+    double bytes = 0;
+    for (const Operand& x : all) bytes += x.known.spared;
+    return bytes;
+  }
+  /// Bytes that are read where they are, in device memory of the program's.
+  double in_place() const {
+    double bytes = 0;
+    for (const Operand& x : all)
+      if (x.reads && x.place == Place::on_a_device) bytes += x.stored.bytes();
+    return bytes;
+  }
+
+  std::array<Operand, count> all;
+
+ private:
+  Runtime& runtime_;
+  Residency::Glance glance_;
+  bool located_ = false, looked_ = false;
+};
+
+/// The decision on a QR or a product with its Q, with a look at the operands where they matter.
+/// @param large   enough for a device
+/// @param able    what the device must be able to do
+/// @param copied  which operands may have copies
+/// @param result  which of them is the result
+template <class P, std::size_t count>
+Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
+                   QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result) {
+  const auto now = [&] {
+    Facts facts =
+        facts_now(r, learned, p.precision, p.flops(), r.device.profile().cpu_rate[static_cast<int>(p.precision)]);
+    facts.factors = facts.device != DeviceState::ready || r.device.backend().facts().*able;
+    return facts;
+  };
+  const Policy policy = policy_for(r, p.routine);
+  if (!p.overlaps) open_for_fixed(r, policy, large);
+  Facts facts = now();
+  Decision decision = decide(p, facts, policy);
+  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+    facts = now();  // by the device's own profile
+    decision = decide(p, facts, policy);
+  }
+  const bool settled =
+      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
+  if (facts.device != DeviceState::ready || settled) return decision;
+  operands.locate(r.device.backend());
+  facts.device_memory = operands.in_device_memory();
+  if (facts.device_memory) {
+    facts.spared = operands.in_place();
+    facts.result_stays = operands.all[result].place == Place::on_a_device;
+    return decide(p, facts, policy);
+  }
+  if (!copies_matter(p, facts, policy, decision)) return decision;
+  operands.look(copied);
+  facts.spared = operands.spared();
+  // What the call overwrites is of no use to later ones.
+  const auto reusable = [](const Operand& x) { return x.reads && !x.writes && !x.known.hold && x.known.unchanged; };
+  for (const Operand& x : operands.all)
+    if (reusable(x)) {
+      facts.reusable += x.stored.bytes();
+      facts.missed_reuse = std::max(facts.missed_reuse, x.known.missed);
+    }
+  decision = decide(p, facts, policy);
+  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
+    for (const Operand& x : operands.all)
+      if (reusable(x)) r.residency.note_missed(x.stored, decision.reuse_seconds);
+  return decision;
+}
+
+}  // namespace blaslift

@@ -1,0 +1,150 @@
+"""The promises for QR: LAPACK's format to the letter, nothing lost, copies never stale."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import harness
+from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
+from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY, Run
+from setting import FORCED, HOST, Setting, labelled, report_errors, told, verdict_errors
+
+ONLY_GEQRF = HOST | {"BLASLIFT_FORCE": "geqrf"}
+
+
+def qr_modes(s: Setting) -> dict[str, dict[str, str]]:
+    return {"forced": FORCED} if s.sanitizer else {"natural": {}, "forced": FORCED}
+
+
+def qr_semantics(s: Setting) -> list[str]:
+    """R, reflectors and tau of matrices that are hard on a QR; the least workspace; nothing beside is written."""
+    errors = []
+    for mode, settings in qr_modes(s).items():
+        run = s.run("qr", "semantics", settings=settings)
+        found = verdict_errors(run) + report_errors(run, routed=mode == "forced")
+        errors += labelled(mode, found)
+        print(f"{mode}: {told(run)}")
+    return errors
+
+
+def qr_products(s: Setting) -> list[str]:
+    """Products with Q on either side, Q itself; operands and gaps stay as they are."""
+    errors = []
+    for provider in s.providers:
+        run = s.run("qr", "products", provider=provider, settings=FORCED)
+        errors += labelled(provider, verdict_errors(run) + report_errors(run, routed=True))
+        print(f"{provider}: {told(run)}")
+    return errors
+
+
+def qr_consumers(s: Setting) -> list[str]:
+    """The CPU's own ormqr and orgqr read our factors."""
+    errors = []
+    for provider in s.providers:
+        run = s.run("qr", "consumers", provider=provider, settings=ONLY_GEQRF)
+        found = verdict_errors(run)
+        for name, account in harness.accounts(run.reports).items():
+            if name.endswith("geqrf") and (account.calls != told(run)[name] or account.routed != account.calls):
+                found.append(f"{name}: {account}")
+        errors += labelled(provider, found)
+        print(f"{provider}: {told(run)}")
+    return errors
+
+
+def qr_stays(s: Setting) -> list[str]:
+    """What is no QR, or none that the reference accepts, ends as without blaslift."""
+    errors = []
+    cases = {"stays": {NOTHING_TO_MULTIPLY}, "invalid": {INVALID_ARGUMENTS}, "queries": {WORKSPACE_QUERY}}
+    for provider in s.providers:
+        for what, stayed in cases.items():
+            plain = s.run("qr", what, provider=provider, preload=False)
+            if what == "invalid" and "refused 0 of" in plain.stdout:
+                errors.append(f"{provider}: the library refuses nothing")
+            for mode, settings in qr_modes(s).items():
+                run = s.run("qr", what, provider=provider, settings=settings)
+                found = report_errors(run, routed=False, stayed=stayed if mode == "forced" else None)
+                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
+                    found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r} {run.stderr!r}")
+                errors += labelled(f"{provider} {what} {mode}", found + verdict_errors(run))
+            print(f"{provider} {what}: {told(plain)}")
+    return errors
+
+
+def qr_faults_at_every_k(s: Setting) -> list[str]:
+    """Each operation of two factorisations fails in turn, and each of two products with Q; what is left is right every
+    time."""
+    errors = []
+    elements = {"faults": 24 * 18 + 18 + 10 * 21 + 10, "product_faults": 20 * 9 + 20 * 14}
+    for precision in "z" if s.sanitizer else "sdcz":
+        for which in ("faults", "product_faults"):
+            for copies in ("off", "always"):
+                if s.sanitizer and (which, copies) == ("product_faults", "off"):
+                    continue
+                settings = FORCED | {"BLASLIFT_RESIDENCY": copies, "BLASLIFT_MEMORY": "1M"}
+                run = s.run("qr", which, precision, settings=settings, library=s.fault_library, timeout=200)
+                label = f"{which} {precision}, copies {copies}"
+                errors += labelled(label, fault_errors(run, copies, elements[which] * ELEMENT[precision], label))
+    return errors
+
+
+def fault_errors(run: Run, copies: str, bytes_out: int, label: str) -> list[str]:
+    """What the reports of children with each fault must say about their two calls."""
+    faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
+    found = [error for error in verdict_errors(run) if "stderr" not in error]
+    if len(run.reports) != len(faults):
+        found.append(f"{len(run.reports)} reports from {len(faults)} children")
+    struck = 0
+    for fault, report in zip(faults, run.reports):
+        total = harness.accounts([report])
+        found += labelled(fault, harness.bookkeeping_errors(total, forced=False))
+        stayed = sum((account.stayed for account in total.values()), Counter())
+        calls, routed = (sum(getattr(account, what) for account in total.values()) for what in ("calls", "routed"))
+        whole = routed == 2 and sum(account.bytes_out for account in total.values()) == bytes_out
+        good = calls == 2 and set(stayed) <= {FAILED, NO_ROOM, NO_DEVICE}
+        good = good and (fault != "0" or whole) and (fault != "never" or stayed[NO_DEVICE] == 2)
+        if not good or ("lost" in fault and copies == "off" and not stayed):
+            found.append(f"{fault}: {total}")
+        struck += bool(stayed)
+    if struck < 0.4 * len(faults):
+        found.append(f"only {struck} of {len(faults)} faults struck")
+    print(f"{label}: {len(faults)} children, {struck} struck")
+    return found
+
+
+def qr_copies(s: Setting) -> list[str]:
+    """A product's result is factored where it is, and the factors are used where they are; the bits are the same."""
+    errors = []
+    lines = {}
+    for copies in ("off", "always"):
+        run = s.run("qr", "copies", settings=FORCED | {"BLASLIFT_RESIDENCY": copies})
+        found = verdict_errors(run) + report_errors(run, routed=True)
+        counters = run.reports[0]["routines"]
+        if copies == "always" and run.reports[0]["residency"] == "on":
+            if counters["dgeqrf"]["bytes_in"] or not counters["dgeqrf"]["bytes_spared"]:
+                found.append(f"the product was sent again: {counters['dgeqrf']}")
+            if not counters["dormqr"]["bytes_spared"]:
+                found.append(f"the reflectors were sent again: {counters['dormqr']}")
+            if not counters["dgemm"]["bytes_spared"]:
+                found.append("the factors were sent again")
+        lines[copies] = [line for line in run.stdout.splitlines() if line.startswith("round")]
+        print(f"copies {copies}: {counters}")
+        errors += labelled(f"copies {copies}", found)
+    if lines["off"] != lines["always"]:
+        errors.append(f"other bits with copies: {lines}")
+    return errors
+
+
+def qr_threads(s: Setting) -> list[str]:
+    """Threads factor at once; and the process ends while they do."""
+    errors = []
+    for memory in ("64M", "200K"):
+        run = s.run("qr", "threads", settings=FORCED | {"BLASLIFT_MEMORY": memory})
+        errors += labelled(f"memory {memory}", verdict_errors(run) + report_errors(run, routed=True))
+    for repetition in range(4):
+        run = s.run("qr", "exiting", settings=FORCED, timeout=60)
+        if run.status != 0 or run.stdout or run.stderr:
+            errors.append(f"exit {repetition}: status {run.status}, {run.stdout!r}, {run.stderr!r}")
+    return errors
+
+
+PROMISES = (qr_semantics, qr_products, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_threads)
