@@ -1,12 +1,14 @@
 """Tests of the command, one function each; the first argument after the options names the one to run."""
 
 import argparse
+import ctypes
 import json
 import os
 import pty
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -158,6 +160,27 @@ def run_keeps_preload(t):
     other = "/usr/lib/x86_64-linux-gnu/libm.so.6"
     done = t.run("run", "-q", "sh", "-c", "echo $LD_PRELOAD:$FOO", env=os.environ | {"LD_PRELOAD": other, "FOO": "bar"})
     assert re.fullmatch(r"/\S*/libblaslift\.so:" + re.escape(other) + ":bar\n", done.stdout), done.stdout
+
+
+def run_without_userfaultfd(t):
+    """In a container whose profile refuses userfaultfd, as default ones do, everything else works, and it is said."""
+
+    def refuse():
+        # The number of the call, compared with userfaultfd's: EPERM, or go on.
+        program = b"".join(struct.pack("HBBI", *line) for line in [(0x20, 0, 0, 0), (0x15, 0, 1, 323), (6, 0, 0, 0x00050001), (6, 0, 0, 0x7FFF0000)])
+        lines = ctypes.create_string_buffer(program)
+        filter_ = ctypes.create_string_buffer(struct.pack("HxxxxxxQ", 4, ctypes.addressof(lines)))
+        libc = ctypes.CDLL(None)
+        no_new_privileges, seccomp, by_filter = 38, 22, 2
+        if libc.prctl(no_new_privileges, 1, 0, 0, 0) or libc.prctl(seccomp, by_filter, filter_, 0, 0):
+            os._exit(99)
+
+    info = t.run("info", "--backend", "host", preexec_fn=refuse)
+    assert "copies kept between calls: no: userfaultfd is not permitted here: Operation not permitted\n" in info.stdout, info
+    done = t.run("run", *HOST, t.program, "exit", "0", preexec_fn=refuse)
+    equal(done.returncode, 0)
+    assert "blaslift: operands are sent anew in every call: userfaultfd is not permitted here" in done.stderr, done
+    assert "1 call; 1 on the host backend" in done.stderr, done
 
 
 def env(t):
