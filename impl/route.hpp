@@ -142,8 +142,10 @@ bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_devi
 /// @param describe  std::unique_ptr<Checkable>(): the call for that; may throw, and be null if there is nothing to see
 template <class Try, class Describe>
 void take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
-  if (r.options.verify == 0) [[likely]]
-    return take_route(r, call, replay, try_device);
+  if (r.options.verify == 0) [[likely]] {
+    take_route(r, call, replay, try_device);
+    return;
+  }
   Check check(r, call.site, call.precision, call.flops, describe);
   call.check = &check;
   Decision decision;
