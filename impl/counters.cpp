@@ -1,6 +1,7 @@
 #include "impl/counters.hpp"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -98,6 +99,14 @@ Counters& counters() {
   if (current.compare_exchange_strong(c, mine, std::memory_order_acq_rel)) return *mine;
   if (mine != &last_resort) munmap(mine, sizeof(Counters));  // its file stays, empty: readers pass over it
   return *c;
+}
+
+Noting::Noting(Counters& c) : taken_(c.noting) {
+  constexpr int patience = 1000000;
+  for (int i = 0; i < patience && !mine_; ++i) {
+    mine_ = taken_.exchange(1, std::memory_order_acquire) == 0;
+    if (!mine_) sched_yield();
+  }
 }
 
 ThreadCounters* claim_slot() {

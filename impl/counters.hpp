@@ -157,6 +157,24 @@ extern thread_local constinit ThreadState thread_state __attribute__((tls_model(
 /// This process's counters, created by the first call.  Safe to call from several threads and in a forked child.
 Counters& counters();
 
+/// Holds what is noted of calls: nobody else writes to it meanwhile.  A forked child has counters of its own.  Nothing
+/// that may wait is done with it; who does not get it in reasonable time, because another thread's priority is too low
+/// to give it back, goes without.
+class Noting {
+ public:
+  explicit Noting(Counters& counters);
+  ~Noting() {
+    if (mine_) taken_.store(0, std::memory_order_release);
+  }
+  Noting(const Noting&) = delete;
+  Noting& operator=(const Noting&) = delete;
+  explicit operator bool() const { return mine_; }
+
+ private:
+  std::atomic<std::uint32_t>& taken_;
+  bool mine_ = false;
+};
+
 /// Gives the calling thread a slot.
 ThreadCounters* claim_slot();
 

@@ -63,7 +63,9 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 /// The summary.  Touches no device, and nothing at all in a process that made no call.
 [[gnu::destructor]] void report_at_exit() {
   Runtime* r = the_runtime.load(std::memory_order_acquire);
-  if (r && counters_exist() && r->options.report != "off") write_report(counters(), r->options.report);
+  if (!r || !counters_exist() || r->options.report == "off") return;
+  const Noting noting(counters());
+  write_report(counters(), r->options.report);
 }
 
 }  // namespace

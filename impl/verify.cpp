@@ -2,7 +2,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -87,26 +86,6 @@ std::string words_of(unsigned findings) {
     if (findings >> i & 1) words += (words.empty() ? "" : ", ") + std::string(finding_texts[i]);
   return words;
 }
-
-/// Of counters, which a forked child has new ones of.  Nothing that may wait or end is done with it; who does not get
-/// it in reasonable time, because another thread's priority is too low to give it back, goes without.
-class Locked {
- public:
-  explicit Locked(std::atomic<std::uint32_t>& taken) : taken_(taken) {
-    for (int i = 0; i < 1000000 && !mine_; ++i)
-      if (!(mine_ = taken_.exchange(1, std::memory_order_acquire) == 0)) sched_yield();
-  }
-  ~Locked() {
-    if (mine_) taken_.store(0, std::memory_order_release);
-  }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
-  explicit operator bool() const { return mine_; }
-
- private:
-  std::atomic<std::uint32_t>& taken_;
-  bool mine_ = false;
-};
 
 bool is_read_only(const CheckedOperand& x) { return x.reads && !x.writes; }
 
@@ -325,14 +304,14 @@ void Check::note(unsigned findings, const Judgement& judgement, const void* agai
   NotedCall* const end = c.worst + most_noted_calls;
   bool kept = false;
   if (findings) {  // one of its like is enough
-    const Locked locked(c.noting);
-    if (!locked) return;
+    const Noting noting(c);
+    if (!noting) return;
     kept = std::any_of(c.worst, end, [&](const NotedCall& x) { return is_like(x) && x.dump[0]; });
   }
   if (findings && !kept) copy_text(call.dump, keep(findings, judgement, caller, again, reference));
 
-  const Locked locked(c.noting);
-  if (!locked) return;
+  const Noting noting(c);
+  if (!noting) return;
   NotedCall* place = std::find_if(c.worst, end, is_like);
   const bool like = place != end;
   if (!like) place = std::min_element(c.worst, end, less);
