@@ -6,7 +6,6 @@
 #include <deque>
 #include <exception>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 

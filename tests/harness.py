@@ -32,7 +32,6 @@ NOTHING_TO_MULTIPLY = "nothing to multiply"
 INVALID_ARGUMENTS = "invalid arguments"
 OVERLAP = "output overlaps an input"
 WORKSPACE_QUERY = "workspace query"
-NO_ROUTE = "no route yet"
 NO_ROOM = "no room on the device"
 
 STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}
@@ -111,9 +110,11 @@ class Preload:
         return cls(library)
 
     @classmethod
-    def forced(cls, library: Path, backend: str, memory: int | None = None) -> Preload:
+    def forced(
+        cls, library: Path, backend: str, memory: int | None = None, routines: tuple[str, ...] = ("all",)
+    ) -> Preload:
         """Every call of a routed routine goes to `backend`, in blocks that fit into `memory` bytes if given."""
-        settings = {"BLASLIFT_BACKEND": backend, "BLASLIFT_FORCE": "all"}
+        settings = {"BLASLIFT_BACKEND": backend, "BLASLIFT_FORCE": ",".join(routines)}
         if memory is not None:
             settings["BLASLIFT_MEMORY"] = str(memory)
         return cls(library, settings)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
+extern void dormqr_(), dorgqr_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -49,6 +50,9 @@ int main(int argc, char** argv) {
   REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
+  REPEAT("dormqr_",
+         dormqr_("L", "T", &size, &size, &size, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
+  REPEAT("dorgqr_", dorgqr_(&size, &size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("cblas_sgemm", cblas_sgemm(102, 111, 111, n, n, n, 1, sA, n, sA, n, 0, sC, n))
   REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
   REPEAT("cblas_zgemm", cblas_zgemm(102, 111, 111, n, n, n, &zone, zA, n, zA, n, &zzero, zC, n))

@@ -32,10 +32,12 @@ class Case:
     input: Path | None
     gemm: str | None = None
     """The gemm that this tester gives real work, by either provider."""
-    passes_through: str | None = None
-    """The routine without a route that this tester is about."""
+    qr: tuple[str, ...] = ()
+    """The routines of QR that this tester is about, among others."""
     symv: str | None = None
     """The symv or hemv that this tester calls, among others."""
+    qr_alone: bool = False
+    """It calls nothing else of ours that matters: for the mode `qr`."""
     large: bool = False
 
     @property
@@ -234,13 +236,15 @@ def lapack_cases(precisions: str) -> list[Case]:
         raise Skip(f"the LAPACK testers (Debian: liblapack-test) are not in {LAPACK}")
     cases = []
     for p in precisions:
-        gemm, geqrf = f"{p}gemm", f"{p}geqrf"
+        gemm = f"{p}gemm"
+        qr = (f"{p}geqrf", *((f"{p}ormqr", f"{p}orgqr") if p in "sd" else (f"{p}unmqr", f"{p}ungqr")))
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
             cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does))
-        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, geqrf))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, qr))
         cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
         if lower := {"d": "s", "z": "c"}.get(p):
             cases.append(Case("lapack", LAPACK / f"xlintst{p}{lower}", LAPACK / f"{p}{lower}test.in", gemm))
-        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_large.in", gemm, geqrf, large=True))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_large.in", gemm, qr, large=True))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_blocks.in", qr=qr, qr_alone=True))
     return cases

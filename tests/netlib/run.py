@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The netlib testers of BLAS and LAPACK, unmodified, must say the same with blaslift in front as without.
 
-Four modes, each compared with the same run without blaslift:
+Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
@@ -9,6 +9,9 @@ forced   Every gemm, symv and hemv with something to multiply goes to the backen
          passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some testers
          fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
          The counters must prove that the forced route ran.
+qr       As forced, but only the routines of QR: what they call themselves stays. Runs the linear equation
+         testers on QR at sizes of several blocks, and asserts that every call with something to do was routed. (With their
+         own inputs, which take all kinds of matrices, `forced` routes QR's routines among all others.)
 blocks   As forced, with so little device memory that the larger products are cut into several blocks; only the
          large inputs run.
 levels   As forced, by one, then two levels of Strassen's algorithm (see --levels) wherever these fit. Strassen's
@@ -40,14 +43,17 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness
 from cases import Case, blas_cases, lapack_cases, normwise
-from harness import INVALID_ARGUMENTS, NO_ROUTE, NOTHING_TO_MULTIPLY, Account, Preload, Run
+from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY, Account, Preload, Run
 from transcript import by_subject, calls_told, in_short, ratio_told, transcript, verdicts
 
 SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
 
 
-MODES = ("natural", "forced", "blocks", "levels")
+QR_MEMORY = 16 << 20
+"""Device memory for `qr`: enough for every matrix."""
+
+MODES = ("natural", "forced", "qr", "blocks", "levels")
 
 LEVELS_MEMORY = 4 << 20
 """Device memory for `levels`, which take more than the operands: enough for every product."""
@@ -103,7 +109,7 @@ def identity(lines: list[str]) -> list[str]:
 def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account]) -> list[str]:
     """The tester called what it is about, and a BLAS tester at least as often as it says itself."""
     errors = []
-    routines = [routine for routine in (case.gemm, case.symv, case.passes_through) if routine]
+    routines = [routine for routine in (case.gemm, case.symv, *case.qr) if routine]
     if not routines and case.suite == "blas" and total:
         errors.append(f"calls no routine of ours, and yet there are counters: {total}")
     for routine in routines:
@@ -159,13 +165,19 @@ def symv_errors(symv: Account, case: Case) -> list[str]:
     return errors
 
 
-def no_route_errors(total: dict[str, Account]) -> list[str]:
-    """A routine without a route says just that, whatever its arguments."""
-    return [
-        f"{name}: stayed for {dict(account.stayed)}, not only for {NO_ROUTE!r}"
-        for name, account in total.items()
-        if name not in harness.ROUTED and set(account.stayed) != {NO_ROUTE}
-    ]
+def qr_errors(case: Case, total: dict[str, Account]) -> list[str]:
+    """All valid calls of QR's routines with something to do were routed, and these are a good part."""
+    errors = []
+    for name in case.qr:
+        account = total.get(name, Account())
+        if set(account.stayed) - {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY}:
+            errors.append(f"{name}: stayed for {dict(account.stayed)}")
+        if account.routed < 0.4 * account.calls or not account.bytes_out:
+            errors.append(f"{name}: only {account.routed} of {account.calls} calls routed")
+    for name, account in total.items():
+        if name not in harness.QRS and account.routed:
+            errors.append(f"{name}: {account.routed} calls routed, which were not forced")
+    return errors
 
 
 def starts(lines: list[str]) -> bool:
@@ -185,6 +197,7 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     preload = {
         "natural": Preload.natural(arguments.lib),
         "forced": Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY),
+        "qr": Preload.forced(arguments.lib, arguments.backend, QR_MEMORY, harness.QRS),
         "blocks": Preload.forced(arguments.lib, arguments.backend, SCARCE_MEMORY),
     }[mode]
     run = execute(case, environment, preload)
@@ -195,10 +208,12 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     errors = baseline.difference(ours, verdicts if routed else identity)
     if starts(baseline[0]):
         errors += expected_calls_errors(case, ours, total)
-        errors += harness.bookkeeping_errors(total, forced=forced)
-        if forced:
+        errors += harness.bookkeeping_errors(total, forced=forced and mode != "qr")
+        if mode == "qr":
+            errors += qr_errors(case, total)
+        elif forced:
             errors += forced_errors(case, total, blocks=mode == "blocks")
-            errors += no_route_errors(total)
+        if forced:
             errors += harness.backend_errors(run.reports, arguments.backend)
         else:
             errors += natural_errors(total)
@@ -323,9 +338,11 @@ def runs_in(case: Case, mode: str) -> bool:
     """Blocks need the large inputs. LAPACK's large ones take long, and run in this mode only."""
     if mode == "levels":
         return case.by_levels
+    if mode == "qr":
+        return case.qr_alone
     if mode == "blocks":
         return case.large and case.gemm is not None
-    return not (case.large and case.suite == "lapack")
+    return not case.qr_alone and not (case.large and case.suite == "lapack")
 
 
 def select_cases(suite: str, precisions: str, only: str | None) -> list[Case]:

@@ -60,8 +60,8 @@ GROUPS = {
 }
 
 CALLED = {
-    "numpy": (*harness.GEMMS, "dgeqrf", "zgeqrf"),
-    "scipy": (*harness.GEMMS, "ssymv", "dsymv", "chemv", "zhemv", "sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf"),
+    "numpy": (*harness.GEMMS, "dgeqrf", "zgeqrf", "dorgqr", "zungqr"),
+    "scipy": (*harness.GEMMS, *harness.SYMVS, *harness.QRS),
 }
 """What the tests of each package call for certain."""
 

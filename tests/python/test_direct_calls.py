@@ -1,4 +1,5 @@
-"""Calls of SciPy's BLAS and LAPACK wrappers that its own tests do not make: SYMV and HEMV by name.
+"""Calls of SciPy's BLAS and LAPACK wrappers that its own tests do not make: SYMV and HEMV by name; and QR at sizes of
+several blocks.
 
 Without these, only LAPACK's inner calls reach them, and in the OpenBLAS of the wheels those are not visible from
 outside.
@@ -6,6 +7,7 @@ outside.
 
 import numpy as np
 import pytest
+import scipy.linalg
 from scipy.linalg import blas, lapack
 
 N = 37
@@ -20,6 +22,11 @@ def matrix(dtype, shape):
     if np.issubdtype(dtype, np.complexfloating):
         values = values + 1j * random.standard_normal(shape)
     return np.asfortranarray(values.astype(dtype))
+
+
+def times(x, y):
+    """Without BLAS's help."""
+    return np.einsum("ik,kj->ij", x, y)
 
 
 def bound(dtype, terms):
@@ -65,3 +72,26 @@ def test_qr(letter):
         v = np.concatenate((np.zeros(i), [1], factored[i + 1 :, i])).astype(dtype)
         product -= tau[i] * np.multiply.outer(v, np.einsum("i,ij->j", v.conj(), product))
     assert np.max(np.abs(product - a)) <= bound(dtype, N)
+
+
+@pytest.mark.parametrize("letter", PRECISIONS)
+@pytest.mark.parametrize("shape", [(N, N), (4 * N, 3 * N), (3 * N, 4 * N)])
+def test_qr_of_packages(letter, shape):
+    """numpy.linalg.qr, scipy.linalg.qr and qr_multiply, lstsq: Q R gives A back, Q is orthonormal."""
+    dtype = PRECISIONS[letter]
+    a = matrix(dtype, shape)
+    small = bound(dtype, max(shape))
+    for mode in ("reduced", "complete"):
+        q, r = np.linalg.qr(a, mode=mode)
+        assert np.max(np.abs(times(q, r) - a)) <= small
+        assert np.max(np.abs(times(q.conj().T, q) - np.eye(q.shape[1]))) <= small
+    q, r = scipy.linalg.qr(a, mode="full")
+    assert np.max(np.abs(times(q, r) - a)) <= small
+    k = min(shape)
+    c = matrix(dtype, (k, 7))
+    product, _ = scipy.linalg.qr_multiply(a, c, mode="left")
+    assert np.max(np.abs(product - times(q[:, :k], c))) <= small
+    if shape[0] >= shape[1]:
+        x = matrix(dtype, (shape[1], 2))
+        solved = scipy.linalg.lstsq(a, times(a, x), lapack_driver="gelsy")[0]
+        assert np.max(np.abs(times(a, solved - x))) <= small

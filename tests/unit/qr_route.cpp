@@ -187,7 +187,7 @@ TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
             Reason::startup);
   // Reflectors that are used again are worth a copy, at last.
   EXPECT_EQ(with([](QCall& c) {
-              c.facts.cpu_rate = 1.7e12;
+              c.facts.cpu_rate = 4.3e11;
               c.facts.reusable = c.a.bytes_of_reflectors();
               c.facts.missed_reuse = 1;
             }),
