@@ -1548,7 +1548,8 @@ TYPED_TEST_SUITE(Panels, Types, TypeNames);
 TYPED_TEST(Panels, OfAllKindsAndSizesAreLapacks) {
   using T = TypeParam;
   for (const Kind kind : kinds)
-    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {2, 1}, {5, 5}, {257, 1}, {300, 32}, {600, 7}, {130, 128}}) {
+    for (const auto& [m, n] :
+         {std::pair<index, index>{1, 1}, {2, 1}, {5, 5}, {257, 1}, {300, 32}, {600, 7}, {130, 128}}) {
       SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << m << " x " << n);
       this->expect_right(this->run(matrix_of<T>(kind, m, n), 0, n), 0);
       if (testing::Test::HasFailure()) return;
@@ -1586,7 +1587,8 @@ TYPED_TEST(Panels, MakePlansComeTrue) {
         Lane* const lane = backend->acquire(underlying, much, status);
         if (!lane) throw std::runtime_error("no lane");
         const GeqrfArgs<T> args{s.m, s.n, A.data(), A.ld(), tau.data()};
-        const QrOutcome outcome = execute(plan, args, lease.memory(), piece_bytes(), *lane, +[] { return true; });
+        const QrOutcome outcome = execute(
+            plan, args, lease.memory(), piece_bytes(), *lane, +[] { return true; });
         backend->release(lane);
         return outcome.status;
       };
