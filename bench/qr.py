@@ -3,10 +3,10 @@
 
     bench/qr.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions ds] [--budget SECONDS]
 
-Parts: first (a few sizes that tell most, in under a minute), tall, square (1,024 to 32,768), panels (of 64 columns, from
-1,024 rows on, as plans have them), widths (blocks and panels in turn), householder (panels column by column, as those that
-the fast way is not for).  Each measurement is a process of its own with cuSOLVER beside ours, and checks its result. Run
-again, it goes on where it stopped; qr.jsonl has the records, qr.md the tables.
+Parts: first (a few sizes that tell most), tall, square (1,024 to 32,768), panels (of 64 columns, from 1,024 rows on, as
+plans have them), widths (blocks and panels in turn, and the panels' stream before the other), householder (panels column
+by column, as those that the fast way is not for).  Each measurement is a process of its own with cuSOLVER beside ours,
+and checks its result.  Run again, it goes on where it stopped; qr.jsonl has the records, qr.md the tables.
 """
 
 from __future__ import annotations
@@ -63,6 +63,7 @@ def measurements(arguments: argparse.Namespace) -> list[Measurement]:
             for m, n in ((2048, 2048), (8192, 8192), (16384, 16384), (131072, 2048)) if part == "widths" else ():
                 for block, panel in WIDTHS:
                     add(part, p, m, n, "--block", str(block), "--panel", str(panel))
+                add(part, p, m, n, "--priority", "on")
             for m, n in ((16384, 64), (1048576, 64), (4096, 4096)) if part == "householder" else ():
                 add(part, p, m, n, "--householder", "on")
     return found
@@ -89,7 +90,8 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
                     "orthogonality", "aim", "right"]
             lines += ["", before, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
         ours, other = record["ours"], record.get("cusolver")
-        cells = [shape, str(record["block"]), str(record["panel"]), f"{ours['seconds'] * 1e3:.4g}", f"{ours['TFLOP/s']:.3g}"]
+        cells = [shape + (", priority" if record.get("priority") else ""), str(record["block"]), str(record["panel"])]
+        cells += [f"{ours['seconds'] * 1e3:.4g}", f"{ours['TFLOP/s']:.3g}"]
         cells += [f"{other['seconds'] * 1e3:.4g}", f"{other['TFLOP/s']:.3g}",
                   f"{other['seconds'] / ours['seconds']:.2f}"] if other else ["", "", ""]
         cells += [f"{record['residual']:.1e}", f"{record['orthogonality']:.1e}"]

@@ -1,11 +1,13 @@
 // QR with everything on the device: our plan and panels beside cuSOLVER's geqrf, in turns, in one process.
 //
-//   qr_time [--precision sd] [--shapes MxN,MxN,...] [--block B] [--panel P] [--householder on|off] [--seconds SECONDS]
-//           [--cusolver on|off]
+//   qr_time [--precision sd] [--shapes MxN,MxN,...] [--block B] [--panel P] [--householder on|off] [--priority on|off]
+//           [--seconds SECONDS] [--cusolver on|off]
 //
-// For each shape a line of JSON: "ours" and "cusolver", each the median and the least seconds of one call and operations
-// a second, 2 n^2 (m - n / 3).  A's copy is made anew before each call, outside its time.  --block 0 and --panel 0: what
-// the kernels are made for.  --householder on: all panels column by column, as those are that the fast way is not for.
+// For each shape a line of JSON: "ours" and "cusolver", each the median and the least seconds of one call and
+// operations a second, 2 n^2 (m - n / 3).  A's copy is made anew before each call, outside its time.  --block 0 and
+// --panel 0: what the kernels are made for.  --householder on: all panels column by column, as those are that the fast
+// way is not for.
+// --priority on: the stream with the panels before the other one.
 //
 // "residual": of eight columns, the largest |A e - Q R e| / |A e|; "orthogonality": the largest relative difference
 // between x^H y and (Q x)^H (Q y) for eight random vectors; both with cuSOLVER's ormqr, which consumes R, V and tau as
@@ -33,14 +35,14 @@
 
 namespace {
 
-using bench::check, bench::Memory, bench::Stream;
+using bench::check, bench::Memory;
 using blaslift::After, blaslift::Gemm, blaslift::QrPanel, blaslift::QrPlan, blaslift::Status, blaslift::Ticket;
 using Index = blaslift::index;
 
 struct Arguments {
   std::string precisions = "d", shapes = "16384x16384,1048576x64";
   Index block = 0, panel = 0;
-  bool householder = false, cusolver = true;
+  bool householder = false, priority = false, cusolver = true;
   double seconds = 1;
 };
 
@@ -149,26 +151,33 @@ class Cusolver {
 
 class DeviceLane final : public blaslift::Lane {
  public:
-  explicit DeviceLane(bool householder) : householder_(householder) {
+  DeviceLane(bool householder, bool priority) : householder_(householder) {
+    int least = 0, most = 0;
+    check(cudaDeviceGetStreamPriorityRange(&least, &most));
     for (Own& own : own_) {
+      const int which = priority && &own == own_ ? most : least;
+      check(cudaStreamCreateWithPriority(&own.stream, cudaStreamNonBlocking, which));
       check(cublasCreate(&own.handle));
-      check(cublasSetStream(own.handle, own.stream.get));
+      check(cublasSetStream(own.handle, own.stream));
       check(cublasSetWorkspace(own.handle, own.workspace.as(), products_bytes));
       check(cudaMemset(own.panels.as(), 0, panels_bytes()));
     }
     check(cudaDeviceSynchronize());
   }
   ~DeviceLane() {
-    for (Own& own : own_) cublasDestroy(own.handle);
+    for (Own& own : own_) {
+      cublasDestroy(own.handle);
+      cudaStreamDestroy(own.stream);
+    }
     for (cudaEvent_t event : events_) cudaEventDestroy(event);
   }
 
-  cudaStream_t first_stream() const { return own_[0].stream.get; }
+  cudaStream_t first_stream() const { return own_[0].stream; }
   void begin() { operations_.clear(); }
   /// What comes next in the first stream comes after everything.
   void join() {
-    check(cudaEventRecord(event(0), own_[1].stream.get));
-    check(cudaStreamWaitEvent(own_[0].stream.get, event(0), 0));
+    check(cudaEventRecord(event(0), own_[1].stream));
+    check(cudaStreamWaitEvent(own_[0].stream, event(0), 0));
   }
   Status failure() const { return failure_; }
 
@@ -185,7 +194,7 @@ class DeviceLane final : public blaslift::Lane {
       return blaslift::factor_by_halves(
           p, blaslift::qr_panel_columns(p.precision), own.panels.as<char>() + own_panel_bytes(),
           [&](const QrPanel& x) {
-            return as_status(blaslift::qr_panel(x, own.panels.as(), own.stream.get, householder_) == cudaSuccess);
+            return as_status(blaslift::qr_panel(x, own.panels.as(), own.stream, householder_) == cudaSuccess);
           },
           [&](const Gemm& x) { return multiply(own, x); });
     });
@@ -202,10 +211,11 @@ class DeviceLane final : public blaslift::Lane {
   static constexpr std::size_t products_bytes = std::size_t{32} << 20;
   static std::size_t own_panel_bytes() { return (blaslift::qr_panel_workspace() + 255) / 256 * 256; }
   static std::size_t panels_bytes() {
-    return own_panel_bytes() + static_cast<std::size_t>(blaslift::wide_panel_scratch(blaslift::most_panel_columns)) * 16;
+    return own_panel_bytes() +
+           static_cast<std::size_t>(blaslift::wide_panel_scratch(blaslift::most_panel_columns)) * 16;
   }
   struct Own {
-    Stream stream;
+    cudaStream_t stream = nullptr;
     cublasHandle_t handle = nullptr;
     Memory workspace{products_bytes}, panels{panels_bytes()};
   };
@@ -228,11 +238,11 @@ class DeviceLane final : public blaslift::Lane {
     Own& own = own_[stream];
     for (int i = 0; i < after.count; ++i)
       if (const Operation& x = operations_.at(static_cast<std::size_t>(after.tickets[i])); x.stream == 1 - stream)
-        check(cudaStreamWaitEvent(own.stream.get, x.end, 0));
+        check(cudaStreamWaitEvent(own.stream, x.end, 0));
     const Status status = start(own);
     if (status != Status::done) failure_ = status;
     const cudaEvent_t end = event(operations_.size() + 1);
-    check(cudaEventRecord(end, own.stream.get));
+    check(cudaEventRecord(end, own.stream));
     operations_.push_back({stream, end});
     return status;
   }
@@ -280,7 +290,7 @@ class Problem {
         block_(std::min(arguments.block > 0 ? arguments.block : usual_block(m, n), std::min(m, n))),
         panel_(std::min({arguments.panel > 0 ? arguments.panel : Index{64}, block_, blaslift::most_panel_columns})),
         plan_(blaslift::plan_qr(m, n, block_, panel_)),
-        lane_(arguments.householder),
+        lane_(arguments.householder, arguments.priority),
         original_(bytes(m * n)),
         lease_(plan_.bytes(sizeof(T))) {
     launch(fill<T>, m * n, original_.as<T>(), m * n, 1ull);
@@ -291,9 +301,12 @@ class Problem {
     const Index k = std::min(m_, n_);
     const double mm = static_cast<double>(m_), nn = static_cast<double>(n_);
     const double flops = m_ >= n_ ? 2 * nn * nn * (mm - nn / 3) : 2 * mm * mm * (nn - mm / 3);
-    std::printf("{\"precision\": \"%c\", \"m\": %lld, \"n\": %lld, \"block\": %lld, \"panel\": %lld, \"householder\": %s",
-                letter(), static_cast<long long>(m_), static_cast<long long>(n_), static_cast<long long>(block_),
-                static_cast<long long>(panel_), arguments_.householder ? "true" : "false");
+    std::printf(
+        "{\"precision\": \"%c\", \"m\": %lld, \"n\": %lld, \"block\": %lld, \"panel\": %lld, \"householder\": %s, "
+        "\"priority\": %s",
+        letter(), static_cast<long long>(m_), static_cast<long long>(n_), static_cast<long long>(block_),
+        static_cast<long long>(panel_), arguments_.householder ? "true" : "false",
+        arguments_.priority ? "true" : "false");
     bool right = true;
     {
       // A second result to compare with, as long as cuSOLVER's workspace is not needed.
@@ -316,7 +329,8 @@ class Problem {
       const double residual = residual_of(cusolver, k), orthogonality = orthogonality_of(cusolver, k);
       const double allowed = 50 * std::sqrt(static_cast<double>(k)) * std::numeric_limits<T>::epsilon();
       std::printf(", \"residual\": %.3g, \"orthogonality\": %.3g, \"allowed\": %.3g",
-                  std::isfinite(residual) ? residual : 1e99, std::isfinite(orthogonality) ? orthogonality : 1e99, allowed);
+                  std::isfinite(residual) ? residual : 1e99, std::isfinite(orthogonality) ? orthogonality : 1e99,
+                  allowed);
       right = right && residual <= allowed && orthogonality <= allowed;
     }
     const int ways = arguments_.cusolver ? 2 : 1;
@@ -347,9 +361,7 @@ class Problem {
   static char letter() { return std::is_same_v<T, float> ? 's' : 'd'; }
   // As plan.bytes() says: A, then tau.
   T* A() const { return lease_.as<T>(); }
-  T* tau() const {
-    return reinterpret_cast<T*>(lease_.as<char>() + blaslift::leased_bytes(m_, n_, sizeof(T)));
-  }
+  T* tau() const { return reinterpret_cast<T*>(lease_.as<char>() + blaslift::leased_bytes(m_, n_, sizeof(T))); }
 
   template <class... Parameters, class... Values>
   static void launch(void (*kernel)(Parameters...), Index count, const Values&... values) {
@@ -425,8 +437,8 @@ class Problem {
     double worst = 0;
     for (std::size_t c = 0; c < before.size(); ++c) {
       const double square = before[c] * before[c];
-      for (const double error : {std::fabs(after[c] * after[c] - square) / square,
-                                 std::fabs(products_after[c] - products[c]) / square})
+      for (const double error :
+           {std::fabs(after[c] * after[c] - square) / square, std::fabs(products_after[c] - products[c]) / square})
         if (!(error <= worst)) worst = error;
     }
     return worst;
@@ -468,6 +480,8 @@ Arguments parse(int argc, char** argv) {
       a.panel = std::atol(argv[i + 1]);
     else if (option == "--householder")
       a.householder = value == "on";
+    else if (option == "--priority")
+      a.priority = value == "on";
     else if (option == "--cusolver")
       a.cusolver = value != "off";
     else if (option == "--seconds")
@@ -490,7 +504,8 @@ int main(int argc, char** argv) {
         const Index m = std::strtol(at, &end, 10), n = *end == 'x' ? std::strtol(end + 1, &end, 10) : 0;
         if (m < 1 || n < 1 || (*end && *end != ',')) throw std::runtime_error("no such shapes: " + arguments.shapes);
         if (precision != 's' && precision != 'd') throw std::runtime_error("no such precision");
-        right = (precision == 's' ? Problem<float>(arguments, m, n).run() : Problem<double>(arguments, m, n).run()) && right;
+        right = (precision == 's' ? Problem<float>(arguments, m, n).run() : Problem<double>(arguments, m, n).run()) &&
+                right;
         at = *end ? end + 1 : end;
       }
   } catch (const std::exception& error) {

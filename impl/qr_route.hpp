@@ -150,13 +150,16 @@ class QrOperands {
 template <class P, std::size_t count>
 Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
                    QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result) {
+  const Policy policy = policy_for(r, p.routine);
   const auto now = [&] {
     Facts facts =
         facts_now(r, learned, p.precision, p.flops(), r.device.profile().cpu_rate[static_cast<int>(p.precision)]);
-    facts.factors = facts.device != DeviceState::ready || r.device.backend().facts().*able;
+    if (facts.device == DeviceState::ready) {
+      const DeviceFacts& device = r.device.backend().facts();
+      facts.factors = device.*able && (policy.forced || !device.untried);
+    }
     return facts;
   };
-  const Policy policy = policy_for(r, p.routine);
   if (!p.overlaps) open_for_fixed(r, policy, large);
   Facts facts = now();
   Decision decision = decide(p, facts, policy);

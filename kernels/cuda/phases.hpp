@@ -37,8 +37,8 @@ class Block {
   /// Between phases that end without one.
   __device__ __forceinline__ void barrier() const { __syncthreads(); }
 
-  /// c := a b + c for 8 x 4 times 4 x 8, several of them, by the threads of each warp together: thread 4 i + k of a warp
-  /// has a(i, k) and b(k, i), and c(i, 2 k) and c(i, 2 k + 1).
+  /// c := a b + c for 8 x 4 times 4 x 8, several of them, by the threads of each warp together: thread 4 i + k of a
+  /// warp has a(i, k) and b(k, i), and c(i, 2 k) and c(i, 2 k + 1).
   template <class Operands, class Sums>
   __device__ __forceinline__ void multiply(PerThread<Operands>& operands, PerThread<Sums>& sums) const {
     constexpr int count = sizeof(Operands::a) / sizeof(double);

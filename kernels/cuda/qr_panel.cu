@@ -46,10 +46,8 @@ struct Prepared {
     error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
     int device = 0, multiprocessors = 0, on_each = 0;
     if (error == cudaSuccess) error = cudaGetDevice(&device);
-    if (error == cudaSuccess)
-      error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
-    if (error == cudaSuccess)
-      error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&on_each, kernel, threads, shared);
+    if (error == cudaSuccess) error = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+    if (error == cudaSuccess) error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(&on_each, kernel, threads, shared);
     blocks = multiprocessors * std::min(on_each, 1);
     if (error == cudaSuccess && blocks == 0) error = cudaErrorInvalidConfiguration;
   }
@@ -110,6 +108,12 @@ std::size_t bytes() {
   return place_workspace(job, nullptr);
 }
 
+template <class T, int N>
+constexpr std::size_t most_shared() {
+  return std::max({sizeof(GramShared<T, N>), sizeof(SolveShared<T, N>), sizeof(SquareShared<Wide<T>, N>),
+                   sizeof(HouseholderShared<T, N>)});
+}
+
 }  // namespace
 
 index qr_panel_columns(Precision precision) {
@@ -120,6 +124,11 @@ std::size_t qr_panel_workspace() {
   return std::max({bytes<float>(), bytes<double>(), bytes<Complex<float>>(), bytes<Complex<double>>()});
 }
 std::size_t qr_panel_workspace_zeros() { return counter_bytes; }
+
+std::size_t qr_panel_shared_memory() {
+  return std::max({most_shared<float, 64>(), most_shared<double, 64>(), most_shared<Complex<float>, 32>(),
+                   most_shared<Complex<double>, 32>()});
+}
 
 cudaError_t qr_panel(const QrPanel& p, void* workspace, cudaStream_t stream, bool householder) {
   switch (p.precision) {

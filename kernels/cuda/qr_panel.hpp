@@ -2,6 +2,8 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <cstddef>
+
 #include "kernels/types.hpp"
 
 namespace blaslift {
@@ -14,8 +16,11 @@ std::size_t qr_panel_workspace();
 /// At its beginning: zero before the first panel.
 std::size_t qr_panel_workspace_zeros();
 
-/// Starts it on `stream`, without waiting for anything; at most qr_panel_columns() columns.  Which way it is factored is
-/// decided on the device.  The same bits in every run, on every device.  Returns the launches' error.
+/// Bytes of shared memory that a block has to be able to have; and cooperative launches have to be possible.
+std::size_t qr_panel_shared_memory();
+
+/// Starts it on `stream`, without waiting for anything; at most qr_panel_columns() columns.  Which way it is factored
+/// is decided on the device.  The same bits in every run, on every device.  Returns the launches' error.
 /// @param householder  column by column in any case, for comparison
 cudaError_t qr_panel(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder = false);
 

@@ -204,14 +204,14 @@ constexpr int width(int n) {
 // ---- Gram matrices
 
 /// What each thread has of the products of columns.  Real ones are made by warps, in 8 x 8 tiles on and above the
-/// diagonal: those in rows I and N / 8 - 1 - I of tiles, N / 8 + 1 of them, are a warp's, for some of the rows.  Of complex
-/// ones a thread has those of columns p + P a and q + P b with a <= b, of some of the rows.
+/// diagonal: those in rows I and N / 8 - 1 - I of tiles, N / 8 + 1 of them, are a warp's, for some of the rows.  Of
+/// complex ones a thread has those of columns p + P a and q + P b with a <= b, of some of the rows.
 template <class T, int N>
 struct GramCut {
   static constexpr bool by_warps = !is_complex_number<T>;
   static constexpr int rows = 4096 / N, P = N / 8, pairs = N / 16;
   static constexpr int slices = by_warps ? threads / 32 / pairs : threads / (P * P);
-  static constexpr int own = by_warps ? P + 1 : 36;                         ///< tiles of a warp, products of a thread
+  static constexpr int own = by_warps ? P + 1 : 36;  ///< tiles of a warp, products of a thread
   static constexpr int size = by_warps ? pairs * own * 64 : own * P * P;
   static constexpr int gap = by_warps ? 4 : 5;  ///< below the rows, so that what is read at once is in different banks
 
@@ -675,7 +675,8 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   if (*job.failed) return;
   const int n = job.n;
   const double allowed = 8 * (n + 8) * static_cast<double>(eps<T>);
-  Matrix<W, N>&R2 = s.first, &S = s.first, &Q = s.second, &V = s.second, &U = s.second, &below = s.third, &t_ = s.third, &R1 = s.fourth;
+  Matrix<W, N>&R2 = s.first, &S = s.first, &Q = s.second, &V = s.second, &U = s.second, &below = s.third, &t_ = s.third,
+            &R1 = s.fourth;
   PerThread<Square<W, N>> X;
   load_gram<N>(block, job, groups, X, s);
   block.each([&](int t) {
@@ -686,7 +687,8 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
     });
   });
   block.each([&](int t) {
-    X[t].add_products(t, n, [&](int i, int k) { return conj(Q[k][i]); }, [&](int k, int j) { return Q[k][j]; });
+    X[t].add_products(
+        t, n, [&](int i, int k) { return conj(Q[k][i]); }, [&](int k, int j) { return Q[k][j]; });
     // Q1 is well enough conditioned for one more step.
     X[t].each(t, [&](W& x, int i, int j) {
       const W off = plus(x, number<W>(i == j ? -1 : 0));
@@ -706,7 +708,8 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   block.each([&](int t) {
     X[t] = {};
     Y[t] = {};
-    X[t].add_products(t, n, [&](int i, int k) { return R2[i][k]; }, [&](int k, int j) { return R1[k][j]; });
+    X[t].add_products(
+        t, n, [&](int i, int k) { return R2[i][k]; }, [&](int k, int j) { return R1[k][j]; });
     Y[t].add_products(
         t, n, [&](int i, int k) { return i <= k ? U[i][k] : W{}; }, [&](int k, int j) { return R2[k][j]; });
     X[t].each(t, [&](W& x, int i, int j) { job.product[i * N + j] = narrow<T>(x); });
@@ -732,7 +735,8 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   const auto v_of = [&](int i, int j) { return i > j ? V[i][j] : number<W>(i == j ? 1 : 0); };
   block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) { x = below[i][j]; });
-    X[t].add_products(t, n, [&](int i, int k) { return conj(v_of(k, i)); }, [&](int k, int j) { return v_of(k, j); });
+    X[t].add_products(
+        t, n, [&](int i, int k) { return conj(v_of(k, i)); }, [&](int k, int j) { return v_of(k, j); });
     // In its place the inverse of T: what is above the diagonal, and 1 / tau.
     X[t].each(t, [&](W& x, int i, int j) {
       t_[i][j] = i < j ? x : W{};
@@ -757,8 +761,7 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   });
   // T = -U D V1^-H
   block.each([&](int t) {
-    X[t].each(
-        t, [&](W& x, int i, int j) { x = i <= j ? scaled(U[i][j], static_cast<double>(-s.sign[j])) : W{}; });
+    X[t].each(t, [&](W& x, int i, int j) { x = i <= j ? scaled(U[i][j], static_cast<double>(-s.sign[j])) : W{}; });
   });
   solve_square<N>(
       block, n, X, t_, [&](int k, int j) { return conj(v_of(j, k)); }, [](int) { return number<W>(1); });
@@ -796,10 +799,14 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
 /// Eight columns to a warp, a thread has `each` rows of them, 32 apart.
 template <class T, int N>
 struct SolveCut {
-  static constexpr int each = sizeof(T) == 4 ? 8 : sizeof(T) == 8 ? 4 : 2, across = N / 8, down = 8 / across,
-                       rows = 32 * each * down;
+  static constexpr int each = sizeof(T) == 4   ? 8
+                              : sizeof(T) == 8 ? 4
+                                               : 2,
+                       across = N / 8, down = 8 / across, rows = 32 * each * down;
   static constexpr index most_blocks = 528;  ///< twice as many as an H100 holds at a time; the bits do not depend on it
-  static int blocks(index m) { return static_cast<int>((m - 1) / rows < most_blocks ? (m - 1) / rows + 1 : most_blocks); }
+  static int blocks(index m) {
+    return static_cast<int>((m - 1) / rows < most_blocks ? (m - 1) / rows + 1 : most_blocks);
+  }
 };
 
 template <class T, int N>
@@ -1122,13 +1129,11 @@ struct SharedOf {
   using type = SquareShared<Wide<T>, N>;
 };
 template <Kernel kernel, class T, int N>
-  requires(kernel == Kernel::gram_of_a || kernel == Kernel::gram_of_q)
-struct SharedOf<kernel, T, N> {
+requires(kernel == Kernel::gram_of_a || kernel == Kernel::gram_of_q) struct SharedOf<kernel, T, N> {
   using type = GramShared<T, N>;
 };
 template <Kernel kernel, class T, int N>
-  requires(kernel == Kernel::solve_a || kernel == Kernel::solve_q)
-struct SharedOf<kernel, T, N> {
+requires(kernel == Kernel::solve_a || kernel == Kernel::solve_q) struct SharedOf<kernel, T, N> {
   using type = SolveShared<T, N>;
 };
 template <class T, int N>

@@ -33,8 +33,8 @@ inline const void* scalar(Precision precision, int value) {
 
 }  // namespace wide_panel
 
-/// narrow(panel) factors at most `most` columns, multiply(product) starts a Gemm; both return a status, zero where all is
-/// well.  Returns the first that is not.
+/// narrow(panel) factors at most `most` columns, multiply(product) starts a Gemm; both return a status, zero where all
+/// is well.  Returns the first that is not.
 /// @param scratch  wide_panel_scratch(n) elements
 template <class Narrow, class Multiply>
 auto factor_by_halves(const QrPanel& p, index most, void* scratch, const Narrow& narrow, const Multiply& multiply)

@@ -69,7 +69,7 @@ def main() -> None:
             assert part in text, part
         # Blocks and panels in turn are measurements of their own.
         dry = run(*command[:-1], "widths", "--dry-run").stdout
-        assert dry.count("  widths/d/8192x8192/") == 12 and "/512/64\n" in dry
+        assert dry.count("  widths/d/8192x8192/") == 13 and "/512/64\n" in dry
 
 
 if __name__ == "__main__":

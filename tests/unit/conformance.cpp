@@ -1551,7 +1551,8 @@ TYPED_TEST_SUITE(Panels, Types, TypeNames);
 TYPED_TEST(Panels, OfAllKindsAndSizesAreLapacks) {
   using T = TypeParam;
   for (const Kind kind : kinds)
-    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {2, 1}, {5, 5}, {257, 1}, {300, 32}, {600, 7}, {130, 128}}) {
+    for (const auto& [m, n] :
+         {std::pair<index, index>{1, 1}, {2, 1}, {5, 5}, {257, 1}, {300, 32}, {600, 7}, {130, 128}}) {
       SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << m << " x " << n);
       this->expect_right(this->run(matrix_of<T>(kind, m, n), 0, n), 0);
       if (testing::Test::HasFailure()) return;

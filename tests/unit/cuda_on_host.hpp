@@ -250,8 +250,7 @@ class Block {
           for (int e = 0; e < 2; ++e) {
             const int i = thread / 4, j = thread % 4 * 2 + e;
             double& c = sums[first + thread].c[u][e];
-            for (int k = 0; k < 4; ++k)
-              c += operands[first + 4 * i + k].a[u] * operands[first + 4 * j + k].b[u];
+            for (int k = 0; k < 4; ++k) c += operands[first + 4 * i + k].a[u] * operands[first + 4 * j + k].b[u];
           }
   }
 
@@ -306,7 +305,8 @@ template <class Shared>
 class Grid {
  public:
   Grid(int count, unsigned seed) : chance_(seed + 1) {
-    for (int b = 0; b < count; ++b) blocks_.push_back({Block(b, count, seed + static_cast<unsigned>(b)), fresh_shared<Shared>()});
+    for (int b = 0; b < count; ++b)
+      blocks_.push_back({Block(b, count, seed + static_cast<unsigned>(b)), fresh_shared<Shared>()});
   }
   template <class Body>
   void each_block(const Body& body) const {

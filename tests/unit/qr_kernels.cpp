@@ -183,7 +183,8 @@ TYPED_TEST(QrKernels, LeaveWhatLapackPromises) {
       f.expect_right();
       if (testing::Test::HasFailure()) return;
       // Uniformly tiny or huge columns are no reason to be slow, nor are graded ones.
-      const bool easy = kind == Kind::random || kind == Kind::tiny || kind == Kind::huge || kind == Kind::graded_columns;
+      const bool easy =
+          kind == Kind::random || kind == Kind::tiny || kind == Kind::huge || kind == Kind::graded_columns;
       if (size.m == n || kind == Kind::zero || kind == Kind::zero_column || (kind == Kind::rank_one && n > 1)) {
         EXPECT_TRUE(f.householder);
       } else if (easy) {
@@ -300,8 +301,7 @@ TYPED_TEST(QrKernels, AreRightWhateverTheScale) {
       const R by = largest == 0 ? 1 : std::scalbn(R{1}, -std::ilogb(largest) / 2);
       for (index i = 0; i < m; ++i) A(i, j) = A(i, j) * by * by;
       R r = 0;
-      for (index i = 0; i <= j; ++i)
-        r = std::max({r, std::abs(std::real(f.A(i, j))), std::abs(std::imag(f.A(i, j)))});
+      for (index i = 0; i <= j; ++i) r = std::max({r, std::abs(std::real(f.A(i, j))), std::abs(std::imag(f.A(i, j)))});
       // Of about the column's size.
       EXPECT_GE(r * by * by, R{0.5} * (largest != 0)) << j;
       EXPECT_LE(r * by * by, R{100}) << j;
@@ -412,8 +412,7 @@ TYPED_TEST(QrKernels, WidePanelsGoByHalves) {
   int calls = 0;
   QrPanel p{.precision = precision_of<T>, .m = 200, .n = 100};
   EXPECT_EQ(factor_by_halves(
-                p, 64, nullptr, [&](const QrPanel&) { return 0; },
-                [&](const Gemm&) { return ++calls == 2 ? 7 : 0; }),
+                p, 64, nullptr, [&](const QrPanel&) { return 0; }, [&](const Gemm&) { return ++calls == 2 ? 7 : 0; }),
             7);
   EXPECT_EQ(calls, 2);
 }
