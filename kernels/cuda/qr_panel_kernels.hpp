@@ -733,20 +733,21 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = conj(below[j][i]); }); });
   solve_square<N>(block, n, X, below, s_of, s_inverse);
   const auto v_of = [&](int i, int j) { return i > j ? V[i][j] : number<W>(i == j ? 1 : 0); };
+  const auto below_one = [&](int i, int j) { return i > j ? V[i][j] : W{}; };
   block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) { x = below[i][j]; });
     X[t].add_products(
-        t, n, [&](int i, int k) { return conj(v_of(k, i)); }, [&](int k, int j) { return v_of(k, j); });
-    // In its place the inverse of T: what is above the diagonal, and 1 / tau.
+        t, n, [&](int i, int k) { return conj(below_one(k, i)); }, [&](int k, int j) { return below_one(k, j); });
+    // In its place the inverse of T: what V^H V has above the diagonal, and 1 / tau.
     X[t].each(t, [&](W& x, int i, int j) {
-      t_[i][j] = i < j ? x : W{};
+      t_[i][j] = i < j ? plus(x, conj(V[j][i])) : W{};
       if (i != j) return;
       const W over_tau = inverse(scaled(U[i][i], static_cast<double>(-s.sign[i])));
       t_[i][i] = over_tau;
       if (i >= n) return;
-      if (!(std::fabs(re(x) - 2 * re(over_tau)) <= allowed)) s.bad = 1;
+      if (!(std::fabs(1 + re(x) - 2 * re(over_tau)) <= allowed)) s.bad = 1;
       // Nothing below the diagonal: LAPACK's reflector is the identity.
-      if (!(re(x) - 1 > eps<T>)) s.bad = 1;
+      if (!(re(x) > static_cast<double>(eps<T>) * eps<T>)) s.bad = 1;
     });
   });
   // T^-1 U = -V1^H D, if T is that of these reflectors and Q theirs.

@@ -368,6 +368,21 @@ TYPED_TEST(QrKernels, IdentitiesAreLapacks) {
   }
 }
 
+TYPED_TEST(QrKernels, HardlyAnythingBelowTheDiagonalIsNotNothing) {
+  using T = TypeParam;
+  for (const double size : {1e-1, 1e-3, 1e-5, 1e-9}) {
+    Matrix<T> A = matrix_of<T>(Kind::random, 300, 20);
+    for (index j = 0; j < 20; ++j)
+      for (index i = 0; i < 300; ++i)
+        if (i > j) A(i, j) *= static_cast<Real<T>>(size);
+    for (index j = 0; j < 20; ++j) A(j, j) += T(30);
+    const Factored<T> f(A);
+    // As long as reflectors can tell.
+    EXPECT_EQ(f.householder, size < eps<T>()) << size;
+    f.expect_right();
+  }
+}
+
 TYPED_TEST(QrKernels, WidePanelsGoByHalves) {
   using T = TypeParam;
   Device<T> device;
