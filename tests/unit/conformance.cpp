@@ -1615,8 +1615,8 @@ TYPED_TEST(Panels, MakePlansComeTrue) {
 TYPED_TEST(Panels, ThatAreFactoredGetTheirVAndT) {
   using T = TypeParam;
   if (!backend->facts().applies) GTEST_SKIP() << "this backend factors only";
-  for (const Kind kind : kinds)
-    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {5, 5}, {600, 7}, {300, 128}})
+  for (const Kind kind : {Kind::random, Kind::rank_one, Kind::zero_column})
+    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {5, 5}, {600, 7}, {300, 24}})
       for (const index above : {0, 6}) {
         SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << m << " x " << n);
         const auto factored = this->run(matrix_of<T>(kind, m, n), above, above + n);
