@@ -19,7 +19,6 @@ namespace {
 
 using namespace symv_order;
 using reference::all_blockings, reference::Matrix, reference::scalar, reference::SymvProblem;
-using reference::symv_precision_of;
 
 constexpr SymvPrecision precisions[] = {SymvPrecision::s, SymvPrecision::d, SymvPrecision::c, SymvPrecision::z,
                                         SymvPrecision::w};

@@ -12,11 +12,6 @@ namespace blaslift::reference {
 
 inline constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
-template <class T>
-inline constexpr SymvPrecision symv_precision_of = precision_of<T>;
-template <>
-inline constexpr SymvPrecision symv_precision_of<DoubleDouble> = SymvPrecision::w;
-
 // ---- pairs of doubles where complex numbers have their parts
 
 /// The second part, at most 2^-54 of the first and so never part of it, takes the imaginary part's place.

@@ -17,7 +17,6 @@ namespace {
 
 using reference::complex_type;
 using reference::Matrix;
-using reference::Real;
 using reference::scalar;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
