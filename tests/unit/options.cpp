@@ -67,8 +67,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_FORCE", "sgemm,zgemm", [](Options& o) { o.forced = bit(Routine::sgemm) | bit(Routine::zgemm); }},
     {"BLASLIFT_FORCE", "symv,hemv,dgeqrf",
      [](Options& o) {
-       o.forced =
-           bit(Routine::ssymv) | bit(Routine::dsymv) | bit(Routine::chemv) | bit(Routine::zhemv) | bit(Routine::dgeqrf);
+       o.forced = bit(Routine::ssymv) | bit(Routine::dsymv) | bit(Routine::chemv) | bit(Routine::zhemv) |
+                  bit(Routine::wsymv) | bit(Routine::dgeqrf);
      }},
     {"BLASLIFT_DECISION", "learned", [](Options&) {}},
     {"BLASLIFT_DECISION", "fixed", [](Options& o) { o.fixed = true; }},
