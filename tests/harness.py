@@ -25,7 +25,8 @@ GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
-ROUTED = (*GEMMS, *SYMVS, *QRS, "wsymv")
+BLAS = GEMMS + SYMVS
+ROUTED = (*BLAS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -241,8 +242,10 @@ def accounts(reports: list[dict]) -> dict[str, Account]:
     return total
 
 
-def bookkeeping_errors(total: dict[str, Account], *, forced: bool) -> list[str]:
-    """What is wrong with the counters, whatever the program.
+def bookkeeping_errors(
+    total: dict[str, Account], *, forced: bool, routines: tuple[str, ...] = ROUTED
+) -> list[str]:
+    """What is wrong with the counters, whatever the program. `routines`: what is forced, if anything is.
 
     Every call is either routed or stayed for a reason. Routines without a route say so. Under force, a call may
     stay only for the reasons in STAYS_WHEN_FORCED; and one of symv or QR for want of memory, since these need all of their
@@ -253,7 +256,7 @@ def bookkeeping_errors(total: dict[str, Account], *, forced: bool) -> list[str]:
         stayed = sum(account.stayed.values())
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
-        if forced and name in ROUTED:
+        if forced and name in routines:
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS else set())
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:
