@@ -13,7 +13,8 @@ import time
 
 SKIPPED = 77
 
-LAUNCHERS = ("run", "measure", "doctor")
+LAUNCHERS = ("run", "measure", "doctor", "verify")
+TAKE_WORDS = (*LAUNCHERS, "replay", "completion")
 
 
 def skip(reason):
@@ -89,7 +90,7 @@ def completion_bash(t):
 
     for words, (options, below) in t.commands().items():
         equal(complete(*words, "-"), options)
-        if words[-1:] not in [(name,) for name in (*LAUNCHERS, "completion")]:
+        if words[-1:] not in [(name,) for name in TAKE_WORDS]:
             equal(complete(*words, ""), set(below))
     equal(complete("completion", ""), {"bash", "zsh", "fish"})
     equal(complete("run", "--backend", ""), {"auto", "cuda", "host"})
