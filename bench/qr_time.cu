@@ -387,7 +387,8 @@ class Problem {
     return seconds([&] {
       lane_.begin();
       const blaslift::GeqrfArgs<T> args{m_, n_, A(), m_, tau()};
-      (void)blaslift::execute(plan_, args, {.lease = lease_.as()}, std::size_t{1} << 60, lane_, +[] { return true; });
+      (void)blaslift::execute(
+          plan_, args, {.lease = lease_.as()}, std::size_t{1} << 60, lane_, +[] { return true; });
       lane_.join();
     });
   }

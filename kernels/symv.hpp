@@ -69,10 +69,11 @@ struct SymvRule {
   friend bool operator==(const SymvRule&, const SymvRule&) = default;
 };
 
-// By the bytes of an element: what `bench/symv_time --blockings all` found on an H100 to be within 3.5 % of the best; of
-// 16 bytes reasoned, not measured.  While one block of columns is all that a warp has, strips, which take one launch;
-// then tiles of which there are several times as many as blocks that the device can hold, and which, alone in the end,
-// take a few microseconds; and panels as wide as that allows, since row parts cost 2 / U of the matrix's traffic.
+// By the bytes of an element: what `bench/symv_time --blockings all` found on an H100 to be within 3.5 % of the best;
+// of 16 bytes reasoned, not measured.  While one block of columns is all that a warp has, strips, which take one
+// launch; then tiles of which there are several times as many as blocks that the device can hold, and which, alone in
+// the end, take a few microseconds; and panels as wide as that allows, since row parts cost 2 / U of the matrix's
+// traffic.
 inline constexpr index any_n = INT64_MAX;
 inline constexpr SymvRule symv_rules_4[] = {{1025, {}},
                                             {1793, {32, 32, 4, 128}},

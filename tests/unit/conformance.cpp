@@ -1590,7 +1590,8 @@ TYPED_TEST(Panels, MakePlansComeTrue) {
         Lane* const lane = backend->acquire(underlying, much, status);
         if (!lane) throw std::runtime_error("no lane");
         const GeqrfArgs<T> args{s.m, s.n, A.data(), A.ld(), tau.data()};
-        const QrOutcome outcome = execute(plan, args, {.lease = lease.memory()}, piece_bytes(), *lane, +[] { return true; });
+        const QrOutcome outcome = execute(
+            plan, args, {.lease = lease.memory()}, piece_bytes(), *lane, +[] { return true; });
         backend->release(lane);
         return outcome.status;
       };
