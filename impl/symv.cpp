@@ -121,7 +121,7 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
   if (facts.device_memory) {
     // Vectors are conjugated on their way, so they need to have one.
     const bool stay = operands.x.place == Place::on_a_device || operands.y.place == Place::on_a_device;
-    if (conjugated && stay) return {Route::cpu, Reason::no_route};
+    if (conjugated && stay) return {.route = Route::cpu, .reason = Reason::no_route, .nowhere = true};
     facts.spared = operands.a.place == Place::on_a_device ? product.bytes_of_triangle() : 0;
     facts.result_stays = operands.y.place == Place::on_a_device;
     return decide(product, facts, policy);
