@@ -51,28 +51,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
   operands.look({true, false});
   Operand& a = operands.all[operand_a];
   operands.keep(a);
-  r.residency.before_writing(a.stored);
-  double spared = operands.spared();
-  // Whoever holds a copy may not wait for room: others may hold copies and wait, too.
-  QrOutcome outcome = attempt(r, site, backend, args, operands, !operands.any_hold());
-  if (outcome.status == Status::no_memory && operands.any_hold()) {
-    operands.forget();
-    spared = 0;
-    const double bytes_in = outcome.bytes_in;
-    outcome = attempt(r, site, backend, args, operands, true);
-    outcome.bytes_in += bytes_in;
-  }
-  // From here on nothing throws.
-  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
-  if (outcome.status != Status::done) {
-    ending.reason = give_up(r, backend, outcome.status);
-    return ending;
-  }
-  operands.close(true);
-  if (a.cared_for) r.residency.note_result(a.stored);
-  ending.computed = ending.as_predicted = true;
-  ending.bytes_spared = spared;
-  return ending;
+  return in_attempts(r, backend, decision, operands, a, true,
+                     [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
 }
 
 }  // namespace

@@ -56,29 +56,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& a
   // Without the copy that it is sent for, it would be sent again and again.
   if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
   operands.keep(c);
-  r.residency.before_writing(c.stored);
-  double spared = operands.spared();
-  // Whoever holds copies may not wait for room: others may hold copies and wait, too.
-  QrOutcome outcome = attempt(r, site, backend, args, operands, !operands.any_hold());
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
-  if (outcome.status == Status::no_memory && operands.any_hold() && c.place != Place::on_a_device) {
-    operands.forget();
-    spared = 0;
-    const double bytes_in = outcome.bytes_in;
-    outcome = attempt(r, site, backend, args, operands, true);
-    outcome.bytes_in += bytes_in;
-  }
-  // From here on nothing throws.
-  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
-  if (outcome.status != Status::done) {
-    ending.reason = give_up(r, backend, outcome.status);
-    return ending;
-  }
-  operands.close(true);
-  if (c.cared_for) r.residency.note_result(c.stored);
-  ending.computed = ending.as_predicted = true;
-  ending.bytes_spared = spared;
-  return ending;
+  return in_attempts(r, backend, decision, operands, c, c.place != Place::on_a_device,
+                     [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
 }
 
 }  // namespace

@@ -142,6 +142,36 @@ class QrOperands {
   bool located_ = false, looked_ = false;
 };
 
+/// Computes on the device with the copies that the operands have, or without where there is no room beside them.
+/// @param again    whether a second attempt would find the result's memory as the first one did
+/// @param attempt  QrOutcome(bool wait): `wait` for room, or no_memory if there is none now
+template <std::size_t count, class Attempt>
+Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision, QrOperands<count>& operands,
+                   const Operand& result, bool again, const Attempt& attempt) {
+  r.residency.before_writing(result.stored);
+  double spared = operands.spared();
+  // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+  QrOutcome outcome = attempt(!operands.any_hold());
+  if (outcome.status == Status::no_memory && operands.any_hold() && again) {
+    operands.forget();
+    spared = 0;
+    const double bytes_in = outcome.bytes_in;
+    outcome = attempt(true);
+    outcome.bytes_in += bytes_in;
+  }
+  // From here on nothing throws.
+  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
+  if (outcome.status != Status::done) {
+    ending.reason = give_up(r, backend, outcome.status);
+    return ending;
+  }
+  operands.close(true);
+  if (result.cared_for) r.residency.note_result(result.stored);
+  ending.computed = ending.as_predicted = true;
+  ending.bytes_spared = spared;
+  return ending;
+}
+
 /// The decision on a QR or a product with its Q, with a look at the operands where they matter.
 /// @param large   enough for a device
 /// @param able    what the device must be able to do
