@@ -8,6 +8,21 @@ namespace {
 using Operands = QrOperands<2>;
 enum { operand_a, operand_tau };
 
+template <class T>
+std::array<Operand, 2> matrices_of(const GeqrfArgs<T>& args, bool passing) {
+  const index k = args.factored();
+  return {Operand{.stored = {args.A, args.m, args.n, args.lda, sizeof(T)},
+                  .transposed = false,
+                  .writes = true,
+                  .reads = true,
+                  .passing = passing},
+          Operand{.stored = {args.tau, k, 1, k, sizeof(T)},
+                  .transposed = false,
+                  .writes = true,
+                  .reads = false,
+                  .passing = passing}};
+}
+
 /// The decision, with a look at the operands where they matter.
 Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
@@ -63,16 +78,21 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Factorisation f = factorisation_of(info(site.symbol).routine, *args);
-  const Call call{site, r.qr, f.precision, f.flops(), timed_flops};
-  const index k = args->factored();
-  return computed_by(r, call, replay, [&](Decision& decision) {
-    // Lets go of its copy while we are still inside.
-    Operands operands(r, {Operand{{args->A, args->m, args->n, args->lda, sizeof(T)}, false, true, true},
-                          Operand{{args->tau, k, 1, k, sizeof(T)}, false, true, false}});
-    decision = decide_now(r, f, operands);
-    return on_device(r, call, decision,
-                     [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
-  });
+  Call call{site, r.qr, f.precision, f.flops(), timed_flops};
+  return computed_by(
+      r, call, replay,
+      [&](Decision& decision) {
+        Operands operands(r, matrices_of(*args, false));  // lets go of its copy while we are still inside
+        decision = decide_now(r, f, operands);
+        return on_device(r, call, decision,
+                         [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
+      },
+      [&] {
+        return checkable(*args, f.overlaps, replay, [&](const GeqrfArgs<T>& other, const Decision& decision) {
+          Operands operands(r, matrices_of(other, true));
+          return compute(r, site, r.device.backend(), other, operands, decision);
+        });
+      });
 }
 
 #define GEQRF(name, type) template Computed geqrf(const Site&, const GeqrfArgs<type>*, Replay);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compat/call.hpp"
+#include "impl/judge.hpp"
 #include "impl/qr_execute.hpp"
 #include "impl/route.hpp"
 
@@ -72,14 +73,15 @@ QrOperand operand_on_device(const Operand& x);
 std::size_t piece_bytes(const Backend& backend, double result_bytes);
 
 /// take_route, for LAPACK.
-template <class Try>
-Computed computed_by(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
+template <class Try, class Describe>
+Computed computed_by(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
   bool device_memory = false;
-  const bool computed = take_route(r, call, replay, [&](Decision& decision) {
+  const auto try_it = [&](Decision& decision) {
     const bool done = try_device(decision);
     device_memory = decision.reason == Reason::device_memory;
     return done;
-  });
+  };
+  const bool computed = take_route(r, call, replay, try_it, describe);
   return !computed ? Computed::no : device_memory ? Computed::in_device_memory : Computed::yes;
 }
 
