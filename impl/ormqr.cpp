@@ -32,7 +32,8 @@ Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
   const QProduct& p = a.product;
   const bool large =
       reflectors_volume(static_cast<double>(p.m), static_cast<double>(p.n), static_cast<double>(p.k)) >= small_product;
-  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c);
+  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c,
+                   [] { return 0.0; });
 }
 
 /// With the copies that the operands have now, or in a lease.

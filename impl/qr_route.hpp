@@ -179,9 +179,11 @@ Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision,
 /// @param able    what the device must be able to do
 /// @param copied  which operands may have copies
 /// @param result  which of them is the result
-template <class P, std::size_t count>
+/// @param again   double(): bytes that an open device is sent more than once
+template <class P, std::size_t count, class Again>
 Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
-                   QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result) {
+                   QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result,
+                   const Again& again) {
   const Policy policy = policy_for(r, p.routine);
   const auto now = [&] {
     Facts facts =
@@ -189,6 +191,7 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
     if (facts.device == DeviceState::ready) {
       const DeviceFacts& device = r.device.backend().facts();
       facts.factors = device.*able && (policy.forced || !device.untried);
+      facts.sent_again = again();
     }
     return facts;
   };
