@@ -85,7 +85,8 @@ def qr_faults_at_every_k(s: Setting) -> list[str]:
                 label = f"{which} {precision}, copies {copies}"
                 errors += labelled(label, fault_errors(run, copies, elements[which] * ELEMENT[precision], label))
     # Larger than the device's memory: reflectors are sent again.
-    run = s.run("qr", "part_faults", "d", settings=FORCED | {"BLASLIFT_MEMORY": "24K"}, library=s.fault_library, timeout=200)
+    run = s.run("qr", "part_faults", "d", settings=FORCED | {"BLASLIFT_MEMORY": "26K"}, library=s.fault_library,
+                timeout=200)
     size = (40 * 40 + 40 + 10 * 12 + 10) * ELEMENT["d"]
     errors += labelled("in parts", fault_errors(run, "off", size, "in parts"))
     if not any(report["routines"]["dgeqrf"]["bytes_in"] > size for report in run.reports):
