@@ -21,13 +21,15 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda, T* tau, T* work,
                                            const void* lwork, void* status) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  const auto call = [&](const void* size) {
-    using Function = void (*)(const void*, const void*, T*, const void*, T*, T*, const void*, void*);
-    reinterpret_cast<Function>(site.function)(m, n, A, lda, tau, work, size, status);
+  const auto with = [&](void* a, void* t, void* w, const void* size, void* info) {
+    using Function = void (*)(const void*, const void*, void*, const void*, void*, void*, const void*, void*);
+    reinterpret_cast<Function>(site.function)(m, n, a, lda, t, w, size, info);
   };
+  const auto call = [&](const void* size) { with(A, tau, work, size, status); };
+  const auto elsewhere = [&](void* const* x, void* info) { with(x[0], x[1], x[2], lwork, info); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  const GeqrfArgs<T> args{at(m), at(n), A, at(lda), tau};
-  with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call,
+  const GeqrfArgs<T> args{at(m), at(n), A, at(lda), tau, work, at(lwork)};
+  with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call, elsewhere,
                             [&](const GeqrfArgs<T>* valid, Replay replay) { return geqrf<T>(site, valid, replay); });
 }
 

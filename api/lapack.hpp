@@ -23,13 +23,18 @@ auto told_size(std::int64_t size) {
 /// in work what LAPACK does, the best size.
 /// @param args  null if they are invalid
 /// @param call  void(const void* lwork): the original call, with this lwork
+/// @param elsewhere  void(void* const* operands, void* status): the original call, with operands in Args's order
 /// @param status  where the original call has info
 /// @param route Computed(const Args*, Replay): null as args
-template <class T, Symbol symbol, class Args, class Call, class Route>
+template <class T, Symbol symbol, class Args, class Call, class Elsewhere, class Route>
 void with_workspace(const Site& site, const Args* args, const void* lwork, T* work, void* status, const Call& call,
-                    const Route& route) {
+                    const Elsewhere& elsewhere, const Route& route) {
   const auto original = [&] { call(lwork); };
-  const Replay replay = replay_of(original);
+  const auto again = [&](void* const* operands) {
+    std::int64_t nobodys_status = 0;
+    elsewhere(operands, &nobodys_status);
+  };
+  const Replay replay = replay_of(original, again);
   const std::int64_t size = integer<symbol>(&site, lwork);
   constexpr std::int64_t asks = -1;  // in 32 bits, too
   if (args && size == asks) {

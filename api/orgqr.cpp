@@ -19,13 +19,16 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, const void* k, T* A, const void* lda,
                                            const T* tau, T* work, const void* lwork, void* status) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  const auto call = [&](const void* size) {
-    using Function = void (*)(const void*, const void*, const void*, T*, const void*, const T*, T*, const void*, void*);
-    reinterpret_cast<Function>(site.function)(m, n, k, A, lda, tau, work, size, status);
+  const auto with = [&](void* a, const void* t, void* w, const void* size, void* info) {
+    using Function =
+        void (*)(const void*, const void*, const void*, void*, const void*, const void*, void*, const void*, void*);
+    reinterpret_cast<Function>(site.function)(m, n, k, a, lda, t, w, size, info);
   };
+  const auto call = [&](const void* size) { with(A, tau, work, size, status); };
+  const auto elsewhere = [&](void* const* x, void* info) { with(x[0], x[1], x[2], lwork, info); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  const QArgs<T> args{{true, false, at(m), at(n), at(k), true}, A, at(lda), tau, A, at(lda)};
-  with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call,
+  const QArgs<T> args{{true, false, at(m), at(n), at(k), true}, A, at(lda), tau, A, at(lda), work, at(lwork)};
+  with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call, elsewhere,
                             [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
 }
 

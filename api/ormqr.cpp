@@ -27,18 +27,20 @@ template <class T, Symbol symbol>
                                            const void* k, const T* A, const void* lda, const T* tau, T* C,
                                            const void* ldc, T* work, const void* lwork, void* status) {
   const Site& site = site_of(symbol, __builtin_return_address(0));
-  const auto call = [&](const void* size) {
+  const auto with = [&](const void* a, const void* t, void* c, void* w, const void* size, void* info) {
     // The two hidden string lengths are supplied, whether or not the caller did.
-    using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const void*,
-                              const T*, T*, const void*, T*, const void*, void*, std::size_t, std::size_t);
-    reinterpret_cast<Function>(site.function)(side, trans, m, n, k, A, lda, tau, C, ldc, work, size, status, 1, 1);
+    using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const void*, const void*,
+                              const void*, void*, const void*, void*, const void*, void*, std::size_t, std::size_t);
+    reinterpret_cast<Function>(site.function)(side, trans, m, n, k, a, lda, t, c, ldc, w, size, info, 1, 1);
   };
+  const auto call = [&](const void* size) { with(A, tau, C, work, size, status); };
+  const auto elsewhere = [&](void* const* x, void* info) { with(x[0], x[1], x[2], x[3], lwork, info); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  QArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), tau, C, at(ldc)};
+  QArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), tau, C, at(ldc), work, at(lwork)};
   constexpr char adjoint = is_complex(precision_of<T>) ? 'C' : 'T';
   const bool valid =
       parse(*side, 'R', 'L', args.product.left) && parse(*trans, 'N', adjoint, args.product.adjoint) && args.valid();
-  with_workspace<T, symbol>(site, valid ? &args : nullptr, lwork, work, status, call,
+  with_workspace<T, symbol>(site, valid ? &args : nullptr, lwork, work, status, call, elsewhere,
                             [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
 }
 

@@ -1,5 +1,9 @@
 #include "compat/call.hpp"
 
+#include <complex>
+#include <cstring>
+#include <memory>
+
 namespace blaslift {
 namespace {
 
@@ -52,7 +56,55 @@ void symv(const Site& site, const Symv& p) {
   reinterpret_cast<Function>(site.function)(&uplo, &n, p.alpha, p.A, &lda, p.x, &incx, p.beta, p.y, &incy, 1);
 }
 
+/// Calls call(work, lwork) twice: for the best size, and with it.
+template <class Int, class Call>
+void with_workspace(Precision precision, const Call& call) {
+  const Int asks = -1;
+  std::complex<double> answer{};
+  call(static_cast<void*>(&answer), asks);
+  const bool is_float = precision == Precision::s || precision == Precision::c;
+  float told = 0;
+  std::memcpy(&told, &answer, sizeof told);
+  const auto size = static_cast<Int>(is_float ? static_cast<double>(told) : answer.real());
+  const std::unique_ptr<char[]> work(new char[static_cast<std::size_t>(size) * element_size(precision)]);
+  call(static_cast<void*>(work.get()), size);
+}
+
+template <class Int>
+void ormqr(const Site& site, const ProductWithQ& p) {
+  using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const void*, const Int*,
+                            const void*, void*, const Int*, void*, const Int*, std::int64_t*, std::size_t, std::size_t);
+  const char side = p.left ? 'L' : 'R', trans = !p.adjoint ? 'N' : is_complex(p.precision) ? 'C' : 'T';
+  const Int m = static_cast<Int>(p.m), n = static_cast<Int>(p.n), k = static_cast<Int>(p.k);
+  const Int lda = static_cast<Int>(p.lda), ldc = static_cast<Int>(p.ldc);
+  with_workspace<Int>(p.precision, [&](void* work, const Int& lwork) {
+    std::int64_t status = 0;
+    reinterpret_cast<Function>(site.function)(&side, &trans, &m, &n, &k, p.A, &lda, p.tau, p.C, &ldc, work, &lwork,
+                                              &status, 1, 1);
+  });
+}
+
+template <class Int>
+void orgqr(const Site& site, const ProductWithQ& p) {
+  using Function =
+      void (*)(const Int*, const Int*, const Int*, void*, const Int*, const void*, void*, const Int*, std::int64_t*);
+  const Int m = static_cast<Int>(p.m), n = static_cast<Int>(p.n), k = static_cast<Int>(p.k),
+            ldc = static_cast<Int>(p.ldc);
+  with_workspace<Int>(p.precision, [&](void* work, const Int& lwork) {
+    std::int64_t status = 0;
+    reinterpret_cast<Function>(site.function)(&m, &n, &k, p.C, &ldc, p.tau, work, &lwork, &status);
+  });
+}
+
 }  // namespace
+
+void call_ormqr(const Site& site, const ProductWithQ& product) {
+  site.wide ? ormqr<std::int64_t>(site, product) : ormqr<std::int32_t>(site, product);
+}
+
+void call_orgqr(const Site& site, const ProductWithQ& product) {
+  site.wide ? orgqr<std::int64_t>(site, product) : orgqr<std::int32_t>(site, product);
+}
 
 void call_symv(const Site& site, const Symv& product) {
   site.wide ? symv<std::int64_t>(site, product) : symv<std::int32_t>(site, product);

@@ -13,4 +13,22 @@ void call_gemm(const Site& site, const Gemm& product);
 /// The same for a product with a symmetric or Hermitian matrix; `site` is of a Fortran symbol.
 void call_symv(const Site& site, const Symv& product);
 
+/// C (m x n) := Q C, Q^H C, C Q or C Q^H with the Q of k reflectors, as ormqr and unmqr have it.
+struct ProductWithQ {
+  Precision precision;
+  bool left;  ///< Q's side
+  bool adjoint;
+  index m, n, k;
+  const void* A;  ///< of its diagonal some versions write and restore
+  index lda;
+  const void* tau;
+  void* C;
+  index ldc;
+};
+/// With a workspace of its own.  Throws std::bad_alloc.
+void call_ormqr(const Site& site, const ProductWithQ& product);
+
+/// C, which holds k reflectors, becomes their Q's first n columns, as by orgqr and ungqr; `product.A` is not used.
+void call_orgqr(const Site& site, const ProductWithQ& product);
+
 }  // namespace blaslift

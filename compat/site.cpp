@@ -181,4 +181,13 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   return site;
 }
 
+const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
+  const Symbol symbol = symbol_beside(of.symbol, routine);
+  if (const Site* known = known_site(symbol, of.function)) return known;
+  Target target;
+  std::string looked;
+  return find_target(symbol, of.function, fallback, target, looked) ? resolve_site(symbol, of.function, fallback)
+                                                                    : nullptr;
+}
+
 }  // namespace blaslift

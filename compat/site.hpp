@@ -29,6 +29,9 @@ extern std::atomic<Site*> sites[site_buckets];
 /// @param fallback  path of a library for callers that bring none, or empty.
 const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback);
 
+/// What the library that `of` has led to would reach by another routine of the same family; null if there is none.
+const Site* site_beside(const Site& of, Routine routine, const char* fallback);
+
 inline std::size_t site_bucket(Symbol symbol, const void* caller) {
   return (reinterpret_cast<std::uintptr_t>(caller) ^ (static_cast<std::uintptr_t>(symbol) << 4)) % site_buckets;
 }

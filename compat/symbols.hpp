@@ -1,6 +1,7 @@
 // Names of routines and exported symbols as values, made from api/routines.def.
 #pragma once
 #include <cstdint>
+#include <string_view>
 
 #include "api/families.hpp"
 
@@ -47,5 +48,24 @@ inline constexpr const char* routine_names[] = {
 #include "api/routines.def"
 };
 constexpr const char* name_of(Routine r) { return routine_names[static_cast<int>(r)]; }
+
+constexpr bool is_lapack(Routine r) {
+#define LAPACK(kind, name, type) \
+  if (r == Routine::name) return true;
+#include "api/routines.def"
+  return false;
+}
+
+/// The symbol of another routine in the same family of names.
+constexpr Symbol symbol_beside(Symbol symbol, Routine routine) {
+  const SymbolInfo& of = info(symbol);
+  for (int s = 0; s < symbol_count; ++s) {
+    const SymbolInfo& x = symbol_table[s];
+    if (x.routine == routine && x.interface == of.interface && x.width == of.width &&
+        std::string_view(x.prefix) == of.prefix)
+      return static_cast<Symbol>(s);
+  }
+  return symbol;  // never: every family has all routines of its kind
+}
 
 }  // namespace blaslift

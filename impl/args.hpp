@@ -64,6 +64,8 @@ struct GeqrfArgs {
   T* A;
   index lda;
   T* tau;
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
 
   index factored() const { return m < n ? m : n; }
   /// What the reference routine's own checks accept; anything else is for its xerbla.
@@ -91,6 +93,8 @@ struct QArgs {
   const T* tau;
   T* C;
   index ldc;
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
 
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const {

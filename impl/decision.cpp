@@ -313,7 +313,8 @@ Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy
     const Factoring work = factoring(static_cast<double>(f.m), f.factored(), f.flops(), 2, f.precision, *facts.profile);
     // Everything is needed by the first update; a block goes home while the next ones are factored.
     const double last = 1 / static_cast<double>(work.blocks);
-    return (facts.profile->latency_seconds + in + std::max(work.together(), (1 - last) * out) + last * out) *
+    const double again = facts.sent_again / facts.profile->in_rate;
+    return (facts.profile->latency_seconds + in + std::max({work.together(), (1 - last) * out, again}) + last * out) *
            (policy.fixed ? 1.0 : facts.slowdown);
   };
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);

@@ -58,6 +58,7 @@ struct Facts {
   bool forked, exiting;
   bool device_memory = false;  ///< the CPU cannot read the operands
   double spared = 0;           ///< bytes in that need not move: they, or valid copies, are on the device
+  double sent_again = 0;       ///< bytes in that move more than once, while others are computed with
   bool result_stays = false;   ///< C is the program's own device memory: nothing moves out
   bool factors = true;         ///< an open device has what a QR takes
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known

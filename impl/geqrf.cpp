@@ -8,11 +8,37 @@ namespace {
 using Operands = QrOperands<2>;
 enum { operand_a, operand_tau };
 
+template <class T>
+std::array<Operand, 2> matrices_of(const GeqrfArgs<T>& args, bool passing) {
+  const index k = args.factored();
+  return {Operand{.stored = {args.A, args.m, args.n, args.lda, sizeof(T)},
+                  .transposed = false,
+                  .writes = true,
+                  .reads = true,
+                  .passing = passing},
+          Operand{.stored = {args.tau, k, 1, k, sizeof(T)},
+                  .transposed = false,
+                  .writes = true,
+                  .reads = false,
+                  .passing = passing}};
+}
+
 /// The decision, with a look at the operands where they matter.
 Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
   const bool large = reflectors_volume(m, n, std::min(m, n)) >= small_product;
-  return decide_qr(r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a);
+  return decide_qr(
+      r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a, [&] {
+        const std::size_t element = element_size(f.precision);
+        return f.factored() > 0 ? sent_again(f.m, f.n, qr_cut(f.m, f.n, element, r.arena.limit()), element) : 0.0;
+      });
+}
+
+/// From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.
+template <class T>
+QrCut cut_for(const Runtime& r, const GeqrfArgs<T>& args, const Operand& a) {
+  const auto all = static_cast<std::size_t>(-1);
+  return qr_cut(args.m, args.n, sizeof(T), a.place == Place::on_a_device ? all : r.arena.limit());
 }
 
 /// With the copy that A has now, or in a lease.
@@ -21,8 +47,8 @@ template <class T>
 QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T>& args, const Operands& operands,
                   bool wait) {
   const Operand &a = operands.all[operand_a], &tau = operands.all[operand_tau];
-  const auto [block, panel] = qr_widths(args.factored());
-  const QrPlan plan = plan_qr(args.m, args.n, block, panel);
+  const auto [block, panel, part] = cut_for(r, args, a);
+  const QrPlan plan = plan_qr(args.m, args.n, block, panel, part);
   QrPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr};
   if (tau.place == Place::on_a_device) placement.tau = args.tau;
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau), held = a.known.hold.bytes;
@@ -48,11 +74,21 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
                const Decision& decision) {
   if (!backend.facts().factors) return {Reason::no_route};
   operands.locate(backend);
-  operands.look({true, false});
   Operand& a = operands.all[operand_a];
-  operands.keep(a);
-  return in_attempts(r, backend, decision, operands, a, true,
-                     [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  const QrCut cut = cut_for(r, args, a);
+  const bool in_parts = cut.part < args.n;
+  if (in_parts) {
+    // A copy of A would take the room that there is; what comes back waits in the host's memory.
+    operands.forget();
+    if (1.1 * a.stored.bytes() > static_cast<double>(available_memory())) return {Reason::no_room};
+  } else {
+    operands.look({true, false});
+    operands.keep(a);
+  }
+  Ending ending = in_attempts(r, backend, decision, operands, a, true,
+                              [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  if (in_parts) ending.way = static_cast<std::uint64_t>(cut.part) << 16 | static_cast<std::uint64_t>(cut.block);
+  return ending;
 }
 
 }  // namespace
@@ -63,16 +99,21 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Factorisation f = factorisation_of(info(site.symbol).routine, *args);
-  const Call call{site, r.qr, f.precision, f.flops(), timed_flops};
-  const index k = args->factored();
-  return computed_by(r, call, replay, [&](Decision& decision) {
-    // Lets go of its copy while we are still inside.
-    Operands operands(r, {Operand{{args->A, args->m, args->n, args->lda, sizeof(T)}, false, true, true},
-                          Operand{{args->tau, k, 1, k, sizeof(T)}, false, true, false}});
-    decision = decide_now(r, f, operands);
-    return on_device(r, call, decision,
-                     [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
-  });
+  Call call{site, r.qr, f.precision, f.flops(), timed_flops};
+  return computed_by(
+      r, call, replay,
+      [&](Decision& decision) {
+        Operands operands(r, matrices_of(*args, false));  // lets go of its copy while we are still inside
+        decision = decide_now(r, f, operands);
+        return on_device(r, call, decision,
+                         [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
+      },
+      [&] {
+        return checkable(*args, f.overlaps, replay, [&](const GeqrfArgs<T>& other, const Decision& decision) {
+          Operands operands(r, matrices_of(other, true));
+          return compute(r, site, r.device.backend(), other, operands, decision);
+        });
+      });
 }
 
 #define GEQRF(name, type) template Computed geqrf(const Site&, const GeqrfArgs<type>*, Replay);

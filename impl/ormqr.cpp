@@ -8,11 +8,32 @@ namespace {
 using Operands = QrOperands<3>;
 enum { operand_a, operand_tau, operand_c };
 
+template <class T>
+std::array<Operand, 3> matrices_of(const QArgs<T>& args, bool passing) {
+  const QProduct& p = args.product;
+  return {Operand{.stored = {args.A, p.order(), p.k, args.lda, sizeof(T)},
+                  .transposed = false,
+                  .writes = false,
+                  .reads = true,
+                  .passing = passing},
+          Operand{.stored = {args.tau, p.k, 1, p.k, sizeof(T)},
+                  .transposed = false,
+                  .writes = false,
+                  .reads = true,
+                  .passing = passing},
+          Operand{.stored = {args.C, p.m, p.n, args.ldc, sizeof(T)},
+                  .transposed = false,
+                  .writes = true,
+                  .reads = !p.of_identity,
+                  .passing = passing}};
+}
+
 Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
   const QProduct& p = a.product;
   const bool large =
       reflectors_volume(static_cast<double>(p.m), static_cast<double>(p.n), static_cast<double>(p.k)) >= small_product;
-  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c);
+  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c,
+                   [] { return 0.0; });
 }
 
 /// With the copies that the operands have now, or in a lease.
@@ -69,17 +90,21 @@ Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Application application = application_of(info(site.symbol).routine, *args);
-  const Call call{site, r.q, application.precision, application.flops(), timed_flops};
-  const QProduct& p = args->product;
-  return computed_by(r, call, replay, [&](Decision& decision) {
-    // Lets go of its copies while we are still inside.
-    Operands operands(r, {Operand{{args->A, p.order(), p.k, args->lda, sizeof(T)}, false, false, true},
-                          Operand{{args->tau, p.k, 1, p.k, sizeof(T)}, false, false, true},
-                          Operand{{args->C, p.m, p.n, args->ldc, sizeof(T)}, false, true, !p.of_identity}});
-    decision = decide_now(r, application, operands);
-    return on_device(r, call, decision,
-                     [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
-  });
+  Call call{site, r.q, application.precision, application.flops(), timed_flops};
+  return computed_by(
+      r, call, replay,
+      [&](Decision& decision) {
+        Operands operands(r, matrices_of(*args, false));  // lets go of its copies while we are still inside
+        decision = decide_now(r, application, operands);
+        return on_device(r, call, decision,
+                         [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
+      },
+      [&] {
+        return checkable(*args, application.overlaps, replay, [&](const QArgs<T>& other, const Decision& decision) {
+          Operands operands(r, matrices_of(other, true));
+          return compute(r, site, r.device.backend(), other, operands, decision);
+        });
+      });
 }
 
 #define ORMQR(name, type) template Computed ormqr(const Site&, const QArgs<type>*, Replay);

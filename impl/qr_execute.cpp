@@ -12,11 +12,16 @@ class Factoring : public QrRun<T> {
             Lane& lane)
       : QrRun<T>(lane, placement.lease, piece_bytes), p_(plan), args_(args), placement_(placement) {
     const QrOperand& a = placement.A;
-    A_ = a.device ? static_cast<T*>(a.device) : this->part(plan.m, plan.n);
+    A_ = a.device ? static_cast<T*>(a.device) : this->part(plan.m, plan.part);
     lda_ = a.device ? a.ld : plan.m;
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(plan.factored(), 1);
     this->make_sets(plan.sets(), plan.m, plan.block);
-    for (T*& W : W_) W = this->part(plan.block, plan.n);
+    for (T*& W : W_) W = this->part(plan.block, plan.part);
+    if (plan.in_parts())
+      for (int set = 0; set < plan.sets(); ++set) {
+        reflectors_[set] = this->part(plan.m, plan.block);
+        for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
+      }
     const auto room = [](index elements) {
       return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements));
     };
@@ -27,16 +32,39 @@ class Factoring : public QrRun<T> {
   Status ask(std::size_t step) {
     const QrStep& s = p_.steps[step];
     switch (s.kind) {
-      case QrStepKind::upload: return this->bring(placement_.A, {0, s.col, p_.m, s.cols}, A_, lda_, args_.A, args_.lda);
+      case QrStepKind::upload:
+        if (p_.in_parts())
+          return this->upload(at(0, s.col), lda_, args_.A + s.col * args_.lda, args_.lda, p_.m, s.cols,
+                              placement_.A.direct);
+        return this->bring(placement_.A, {0, s.col, p_.m, s.cols}, A_, lda_, args_.A, args_.lda);
       case QrStepKind::panel:
-        return this->then(
-            this->lane_.panel(this->panel(s.col, s.cols, A_, lda_, tau_, s.stream, false), this->after()));
+        return this->then(this->lane_.panel(this->panel(s.col, s.cols, at(s.col, s.col), lda_, tau_, s.stream, false),
+                                            this->after()));
       case QrStepKind::update:
-        return this->reflect_rows(s.stream, Op::conjugate, s.col, s.cols, s.to_cols, A_ + s.col + s.to * lda_, lda_,
-                                  W(0, s.to), W(1, s.to), p_.block);
-      case QrStepKind::join:
-        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, W(0, s.to), W(1, s.to), p_.block);
-      case QrStepKind::download: return download(s);
+        return this->reflect_rows(s.stream, Op::conjugate, s.col, s.cols, s.to_cols, at(s.col, s.to), lda_, W(0, s.to),
+                                  W(1, s.to), p_.block);
+      case QrStepKind::join: {
+        if (!p_.in_parts())
+          return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, W(0, s.to), W(1, s.to), p_.block);
+        T* const* J = J_[this->set_of(s.col)];
+        const index own = this->own(s.to) * p_.block;
+        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + own, J[1] + own, p_.block);
+      }
+      case QrStepKind::download: {
+        const Status status = download(s);
+        brought_[static_cast<std::size_t>(s.col / p_.block)] = this->downloads();
+        return status;
+      }
+      case QrStepKind::reflectors: {
+        if (const Status status = this->await_downloads(brought_[static_cast<std::size_t>(s.col / p_.block)]);
+            status != Status::done)
+          return status;
+        return this->upload(reflector(s.col), p_.m, result_.get() + s.col + s.col * p_.m, p_.m, p_.m - s.col, s.cols,
+                            false);
+      }
+      case QrStepKind::remake:
+        return this->then(
+            this->lane_.panel(this->panel(s.col, s.cols, reflector(s.col), p_.m, tau_, s.stream, true), this->after()));
     }
     return Status::lost;
   }
@@ -51,7 +79,7 @@ class Factoring : public QrRun<T> {
   Status download(const QrStep& s) {
     if (result_)
       if (const Status status =
-              QrRun<T>::download(result_.get() + s.col * p_.m, p_.m, A_ + s.col * lda_, lda_, p_.m, s.cols);
+              QrRun<T>::download(result_.get() + s.col * p_.m, p_.m, at(0, s.col), lda_, p_.m, s.cols);
           status != Status::done)
         return status;
     const index reflectors = std::min(s.cols, p_.factored() - s.col);
@@ -59,12 +87,18 @@ class Factoring : public QrRun<T> {
     return QrRun<T>::download(tau_result_.get() + s.col, reflectors, tau_ + s.col, reflectors, reflectors, 1);
   }
 
-  T* W(int which, index col) const { return W_[which] + col * p_.block; }
+  /// Of A, while this column's part is there.
+  T* at(index row, index col) const { return A_ + row + p_.within(col) * lda_; }
+  T* W(int which, index col) const { return W_[which] + p_.within(col) * p_.block; }
+  /// On the diagonal, of what came back.
+  T* reflector(index col) const { return reflectors_[this->set_of(col)] + col + this->own(col) * p_.m; }
 
   const QrPlan& p_;
   const GeqrfArgs<T>& args_;
   const QrPlacement& placement_;
-  T *A_, *tau_, *W_[2];
+  T *A_, *tau_, *W_[2], *J_[2][2] = {}, *reflectors_[2] = {};
+  /// By block: how many downloads have been asked for with it.
+  std::vector<std::size_t> brought_ = std::vector<std::size_t>(static_cast<std::size_t>(p_.n / p_.block + 1));
   index lda_;
   std::unique_ptr<T[]> result_, tau_result_;
 };
@@ -109,7 +143,8 @@ class Applying : public QrRun<T> {
         return this->upload(C_, ldc_ + 1, ones_.data(), 1, 1, q_.n, false);  // down the diagonal
       }
       case QStepKind::panel:
-        return this->then(this->lane_.panel(this->panel(s.col, s.cols, A_, lda_, tau_, s.stream, true), this->after()));
+        return this->then(this->lane_.panel(
+            this->panel(s.col, s.cols, A_ + s.col + s.col * lda_, lda_, tau_, s.stream, true), this->after()));
       case QStepKind::join: {
         T* const* J = J_[this->set_of(s.col)];
         const index at = this->own(s.to) * p_.block;

@@ -1,39 +1,69 @@
 #include "impl/qr_plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "impl/schedule.hpp"
 
 namespace blaslift {
 namespace {
 
-constexpr const char* names[] = {"upload", "panel", "update", "join", "download"};
+constexpr const char* names[] = {"upload", "panel", "update", "join", "download", "reflectors", "remake"};
 
 class Planner {
  public:
   explicit Planner(QrPlan& plan) : plan_(plan) {}
 
   void plan() {
-    const index k = plan_.factored(), n = plan_.n, block = plan_.block;
-    for (index col = 0; col < n; col += block) add({QrStepKind::upload, col, std::min(block, n - col)});
-    for (index col = 0; col < k; col += block) {
-      const index cols = std::min(block, k - col), right = col + cols, next = std::min(block, n - right);
-      factor(col, cols, right < n);
-      if (next > 0) add({QrStepKind::update, col, cols, right, next});
-      if (right + next < n) add({QrStepKind::update, col, cols, right + next, n - right - next, 1});
-      add({QrStepKind::download, col, cols});
-    }
-    for (index col = k; col < n; col += block) add({QrStepKind::download, col, std::min(block, n - col)});
+    for (index start = 0; start < plan_.n; start += plan_.part) part(start, std::min(plan_.n, start + plan_.part));
   }
 
  private:
+  void part(index start, index end) {
+    const index k = plan_.factored(), n = plan_.n, block = plan_.block;
+    for (index col = start; col < end; col += block) add({QrStepKind::upload, col, std::min(block, end - col)});
+    for (index col = 0; col < std::min(start, k); col += block) {
+      const index cols = std::min(block, k - col);
+      if (std::exchange(held_[plan_.set_of(col)], col) != col) {
+        add({QrStepKind::reflectors, col, cols});
+        remake(col, cols);
+      }
+      add({QrStepKind::update, col, cols, start, end - start});
+    }
+    for (index col = start; col < std::min(end, k); col += block) {
+      const index cols = std::min(block, k - col), right = col + cols, next = std::min(block, end - right);
+      // In the next part only the first two blocks are found where they are.
+      factor(col, cols, right < end || (right < n && col < 2 * block));
+      held_[plan_.set_of(col)] = col;
+      if (next > 0) add({QrStepKind::update, col, cols, right, next});
+      if (right + next < end) add({QrStepKind::update, col, cols, right + next, end - right - next, 1});
+      add({QrStepKind::download, col, cols});
+    }
+    for (index col = std::max(start, k); col < end; col += block)
+      add({QrStepKind::download, col, std::min(block, end - col)});
+  }
+
   void add(const QrStep& step) { plan_.steps.push_back(step); }
+
+  /// The left part of columns that are more than a panel.
+  index half(index cols) const {
+    const index panels = (cols + plan_.panel - 1) / plan_.panel;
+    return (panels + 1) / 2 * plan_.panel;
+  }
+
+  /// V and T as factor() has made them; while the reflectors before these are in use.
+  void remake(index col, index cols) {
+    if (cols <= plan_.panel) return add({QrStepKind::remake, col, cols, 0, 0, 1});
+    const index left = half(cols), right = cols - left;
+    remake(col, left);
+    remake(col + left, right);
+    add({QrStepKind::join, col, left, col + left, right, 1});
+  }
 
   /// @param for_others  T of all of it is needed, too
   void factor(index col, index cols, bool for_others) {
     if (cols <= plan_.panel) return add({QrStepKind::panel, col, cols});
-    const index panels = (cols + plan_.panel - 1) / plan_.panel, left = (panels + 1) / 2 * plan_.panel,
-                right = cols - left;
+    const index left = half(cols), right = cols - left;
     factor(col, left, true);
     add({QrStepKind::update, col, left, col + left, right});
     factor(col + left, right, for_others);
@@ -41,20 +71,26 @@ class Planner {
   }
 
   QrPlan& plan_;
+  index held_[2] = {-1, -1};  ///< by set: the block whose V and T are there
 };
 
-/// Columns of A (0), of a set of V (1, 2) and T (3, 4): a column of T belongs to the right part of a join.
+/// Columns of A on the device (0), of a set of V (1, 2), T (3, 4) and reflectors (5, 6), and of what has been brought
+/// back (7): a column of T belongs to the right part of a join.
 std::vector<QrTouched> touched(const QrPlan& p, const QrStep& s) {
   // W needs no mention: its columns are used with those of A, or of T.
-  const int v = 1 + p.set_of(s.col), t = v + 2;
-  const index own = s.col - p.first_of(s.col), to = s.to - p.first_of(s.col);
+  constexpr int back = 7;
+  const int v = 1 + p.set_of(s.col), t = v + 2, reflectors = t + 2;
+  const index own = s.col - p.first_of(s.col), to = s.to - p.first_of(s.col), at = p.within(s.col);
   switch (s.kind) {
-    case QrStepKind::upload: return {{0, s.col, s.cols, true}};
-    case QrStepKind::panel: return {{0, s.col, s.cols, true}, {v, own, s.cols, true}, {t, own, s.cols, true}};
-    case QrStepKind::update: return {{v, own, s.cols, false}, {t, own, s.cols, false}, {0, s.to, s.to_cols, true}};
+    case QrStepKind::upload: return {{0, at, s.cols, true}};
+    case QrStepKind::panel: return {{0, at, s.cols, true}, {v, own, s.cols, true}, {t, own, s.cols, true}};
+    case QrStepKind::update:
+      return {{v, own, s.cols, false}, {t, own, s.cols, false}, {0, p.within(s.to), s.to_cols, true}};
     case QrStepKind::join:
       return {{v, own, s.cols + s.to_cols, false}, {t, own, s.cols, false}, {t, to, s.to_cols, true}};
-    case QrStepKind::download: return {{0, s.col, s.cols, false}};
+    case QrStepKind::download: return {{0, at, s.cols, false}, {back, s.col, s.cols, true}};
+    case QrStepKind::reflectors: return {{back, s.col, s.cols, false}, {reflectors, 0, p.block, true}};
+    case QrStepKind::remake: return {{reflectors, own, s.cols, false}, {v, own, s.cols, true}, {t, own, s.cols, true}};
   }
   return {};
 }
@@ -73,7 +109,8 @@ std::string text(const QrStep& s) {
 /// What a step by step execution knows.
 class Checker {
  public:
-  explicit Checker(const QrPlan& plan) : plan_(plan), columns_(static_cast<std::size_t>(plan.n)) {}
+  explicit Checker(const QrPlan& plan)
+      : plan_(plan), columns_(static_cast<std::size_t>(plan.n)), places_(static_cast<std::size_t>(plan.part), -1) {}
 
   std::string run(const QrStep& s) {
     if (s.cols < 1 || s.col < 0 || s.col + s.cols > plan_.n) return "no such columns";
@@ -81,8 +118,11 @@ class Checker {
     if (reflectors && (s.col + s.cols > plan_.factored() || !in_one_block(s.col, s.cols))) return "no such reflectors";
     switch (s.kind) {
       case QrStepKind::upload:
-        return each(s.col, s.cols, [](Column& c) {
+        return each(s.col, s.cols, [this](Column& c) {
+          index& place = places_[static_cast<std::size_t>(plan_.within(number_of(c)))];
           if (c.there) return "there already";
+          if (place >= 0 && !columns_[static_cast<std::size_t>(place)].back) return "there is no place";
+          place = number_of(c);
           c.there = true;
           return "";
         });
@@ -95,18 +135,26 @@ class Checker {
           return "";
         });
         if (!fault.empty()) return fault;
-        // What was in these columns of the set is gone.
-        std::vector<Held>& set = sets_[plan_.set_of(s.col)];
-        const index own = s.col - plan_.first_of(s.col);
-        std::erase_if(set, [&](const Held& h) {
-          const index theirs = h.col - plan_.first_of(h.col);
-          return theirs < own + s.cols && own < theirs + h.cols;
-        });
-        set.push_back({s.col, s.cols});
+        replace({s.col, s.cols, false});
+        return {};
+      }
+      case QrStepKind::reflectors: {
+        if (!in_one_block(s.col, s.cols)) return "no such block";
+        const std::string fault = each(s.col, s.cols, [](Column& c) { return c.back ? "" : "not there yet"; });
+        if (!fault.empty()) return fault;
+        reflectors_[plan_.set_of(s.col)].clear();
+        for (index j = s.col; j < s.col + s.cols; ++j) reflector(j) = j;
+        return {};
+      }
+      case QrStepKind::remake: {
+        if (s.cols > plan_.panel || !in_one_block(s.col, s.cols)) return "too wide";
+        for (index j = s.col; j < s.col + s.cols; ++j)
+          if (reflector(j) != j) return "no such reflectors";
+        replace({s.col, s.cols, true});
         return {};
       }
       case QrStepKind::update:
-        if (!holds(s.col, s.cols)) return "no such V and T";
+        if (!find(s.col, s.cols)) return "no such V and T";
         if (s.to < s.col + s.cols || s.to_cols < 1 || s.to + s.to_cols > plan_.n) return "no such columns";
         return each(s.to, s.to_cols, [&](Column& c) {
           if (!c.there || c.factored || c.back || c.has != s.col) return "columns are not ready";
@@ -116,12 +164,15 @@ class Checker {
       case QrStepKind::join:
         if (s.to != s.col + s.cols || s.to_cols < 1 || !in_one_block(s.col, s.cols + s.to_cols))
           return "not neighbours";
-        if (!holds(s.col, s.cols) || !holds(s.to, s.to_cols)) return "no such V and T";
-        sets_[plan_.set_of(s.col)].push_back({s.col, s.cols + s.to_cols});
+        {
+          const Held *left = find(s.col, s.cols), *right = find(s.to, s.to_cols);
+          if (!left || !right || left->remade != right->remade) return "no such V and T";
+          sets_[plan_.set_of(s.col)].push_back({s.col, s.cols + s.to_cols, left->remade});
+        }
         return {};
       case QrStepKind::download:
         return each(s.col, s.cols, [&](Column& c) {
-          const bool last = &c - columns_.data() >= plan_.factored();
+          const bool last = number_of(c) >= plan_.factored();
           if (!c.there || c.back || (last ? c.has != plan_.factored() : !c.factored)) return "not final";
           c.back = true;
           return "";
@@ -141,15 +192,35 @@ class Checker {
   };
   struct Held {
     index col, cols;
-    friend bool operator==(const Held&, const Held&) = default;
+    bool remade;  ///< which has other roundings
   };
+
+  index number_of(const Column& c) const { return &c - columns_.data(); }
+
+  /// What was in these columns of the set is gone.
+  void replace(const Held& by) {
+    std::vector<Held>& set = sets_[plan_.set_of(by.col)];
+    const index own = by.col - plan_.first_of(by.col);
+    std::erase_if(set, [&](const Held& h) {
+      const index theirs = h.col - plan_.first_of(h.col);
+      return theirs < own + by.cols && own < theirs + h.cols;
+    });
+    set.push_back(by);
+  }
+
+  index& reflector(index col) {
+    std::vector<index>& set = reflectors_[plan_.set_of(col)];
+    set.resize(static_cast<std::size_t>(plan_.block), -1);
+    return set[static_cast<std::size_t>(col - plan_.first_of(col))];
+  }
 
   bool in_one_block(index col, index cols) const {
     return plan_.first_of(col) == plan_.first_of(col + cols - 1) && cols <= plan_.block;
   }
-  bool holds(index col, index cols) const {
-    const std::vector<Held>& set = sets_[plan_.set_of(col)];
-    return std::find(set.begin(), set.end(), Held{col, cols}) != set.end();
+  const Held* find(index col, index cols) const {
+    for (const Held& h : sets_[plan_.set_of(col)])
+      if (h.col == col && h.cols == cols) return &h;
+    return nullptr;
   }
   template <class Act>
   std::string each(index col, index cols, const Act& act) {
@@ -160,7 +231,9 @@ class Checker {
 
   const QrPlan& plan_;
   std::vector<Column> columns_;
+  std::vector<index> places_;  ///< by column of a part: whose it is
   std::vector<Held> sets_[2];
+  std::vector<index> reflectors_[2];  ///< by column of a block: whose they are
 };
 
 }  // namespace
@@ -188,10 +261,11 @@ std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<Qr
 }
 
 std::size_t QrPlan::bytes(std::size_t element, bool own_a, bool own_tau) const {
-  const std::size_t a = own_a ? 0 : leased_bytes(m, n, element),
+  const std::size_t a = own_a ? 0 : leased_bytes(m, part, element),
                     tau = own_tau ? 0 : leased_bytes(factored(), 1, element),
-                    set = leased_bytes(m, block, element) + leased_bytes(block, block, element);
-  return a + tau + static_cast<std::size_t>(sets()) * set + 2 * leased_bytes(block, n, element);
+                    square = leased_bytes(block, block, element), tall = leased_bytes(m, block, element),
+                    set = tall + square + (in_parts() ? tall + 2 * square : 0);
+  return a + tau + static_cast<std::size_t>(sets()) * set + 2 * leased_bytes(block, part, element);
 }
 
 QrWidths qr_widths(index k) {
@@ -200,8 +274,36 @@ QrWidths qr_widths(index k) {
   return {std::clamp((eighth + panel - 1) / panel * panel, panel, widest_block), panel};
 }
 
-QrPlan plan_qr(index m, index n, index block, index panel) {
-  QrPlan plan{.m = m, .n = n, .block = block, .panel = panel};
+QrCut qr_cut(index m, index n, std::size_t element, std::size_t memory) {
+  const auto [widest, panel] = qr_widths(std::min(m, n));
+  const auto fits = [&](index block, index part) {
+    return QrPlan{.m = m, .n = n, .block = block, .panel = std::min(block, panel), .part = part}.bytes(element) <=
+           memory;
+  };
+  const QrCut all{widest, panel, n};
+  if (fits(widest, n)) return all;
+  constexpr index several = 4, narrowest = 8;
+  for (index block = widest; block >= std::min(widest, narrowest);
+       block = block > panel ? std::max(panel, block / 2 / panel * panel) : block / 2) {
+    const bool last = block / 2 < narrowest;
+    index fit = 0;
+    for (index blocks = (n - 1) / block; blocks > 0 && fit == 0; --blocks)
+      if (fits(block, blocks * block)) fit = blocks;
+    if (fit >= several || (last && fit > 0)) return {block, std::min(block, panel), fit * block};
+  }
+  return all;
+}
+
+double sent_again(index m, index n, const QrCut& cut, std::size_t element) {
+  const QrPlan plan{.m = m, .n = n, .block = cut.block, .panel = cut.panel, .part = cut.part};
+  double elements = 0;
+  for (index start = cut.part; start < n; start += cut.part)
+    elements += static_cast<double>(m) * static_cast<double>(std::min(start, plan.factored()));
+  return elements * static_cast<double>(element);
+}
+
+QrPlan plan_qr(index m, index n, index block, index panel, index part) {
+  QrPlan plan{.m = m, .n = n, .block = block, .panel = panel, .part = part};
   Planner(plan).plan();
   std::vector<std::vector<QrTouched>> parts;
   for (const QrStep& step : plan.steps) parts.push_back(touched(plan, step));
@@ -219,7 +321,8 @@ std::string check(const QrPlan& plan) {
 
 std::string to_string(const QrPlan& plan) {
   std::string all = "geqrf m=" + std::to_string(plan.m) + " n=" + std::to_string(plan.n) + " in blocks of " +
-                    std::to_string(plan.block) + ", panels of " + std::to_string(plan.panel) + "\n";
+                    std::to_string(plan.block) + ", panels of " + std::to_string(plan.panel) +
+                    (plan.in_parts() ? ", parts of " + std::to_string(plan.part) : "") + "\n";
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     all += std::to_string(i) + ": " + text(plan.steps[i]);
     for (std::size_t e = 0; e < plan.after[i].size(); ++e)

@@ -5,6 +5,10 @@
 // on the right are products with a long k.  Those that the next block consists of come first: its panels can be
 // factored while the others follow, in a stream of their own.  For that there are two sets of V and T.
 //
+// A matrix for which the device has no room goes through it in parts of whole blocks of columns, from left to right:
+// each gets all reflectors before it, which come back from where they were brought to, and is then factored like a
+// matrix of its own (left-looking: a column is sent, and brought back, once).
+//
 // The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
 // writes.
 #pragma once
@@ -16,11 +20,13 @@
 namespace blaslift {
 
 enum class QrStepKind : std::uint8_t {
-  upload,   ///< columns of A
-  panel,    ///< Lane::panel: columns are factored
-  update,   ///< Q^H of `cols` columns' reflectors, on other columns
-  join,     ///< T of columns and those next to them: T12 = -T1 (V1^H V2) T2
-  download  ///< columns of A, and their tau, into memory that is not the caller's
+  upload,      ///< columns of A
+  panel,       ///< Lane::panel: columns are factored
+  update,      ///< Q^H of `cols` columns' reflectors, on other columns
+  join,        ///< T of columns and those next to them: T12 = -T1 (V1^H V2) T2
+  download,    ///< columns of A, and their tau, into memory that is not the caller's
+  reflectors,  ///< a block of columns that has been downloaded, beside A
+  remake       ///< V and T of such columns
 };
 
 struct QrStep {
@@ -35,6 +41,7 @@ struct QrPlan {
   index m = 0, n = 0;
   index block = 0;  ///< columns; a block's V and T are in set number (col / block) % 2
   index panel = 0;  ///< columns at most
+  index part = 0;   ///< columns of A on the device at a time: n, or whole blocks
   std::vector<QrStep> steps{};
   /// By step: the earlier ones that must have ended before it; none that another one of these comes after.
   std::vector<std::vector<std::int32_t>> after{};
@@ -46,8 +53,14 @@ struct QrPlan {
   /// Of V and T: as long as there is but one block, nobody asks for the second one.
   int sets() const { return factored() > block ? 2 : 1; }
 
-  /// Device memory, in parts: A, m x n; tau; V, m x block for each set; T, block x block for each; W, two of block x n
-  /// for products in between.
+  bool in_parts() const { return part < n; }
+  /// Where a part begins, or a column is in it.
+  index start_of(index col) const { return col / part * part; }
+  index within(index col) const { return col - start_of(col); }
+
+  /// Device memory, in parts: A's columns, m x part; tau; V, m x block for each set; T, block x block for each; W, two
+  /// of block x part for products in between; and if A comes in parts, for each set m x block for its reflectors, and
+  /// two of block x block for joins' products.
   /// @param own_a, own_tau  A, and tau, have memory elsewhere
   std::size_t bytes(std::size_t element, bool own_a = false, bool own_tau = false) const;
 };
@@ -74,11 +87,27 @@ QrWidths qr_widths(index k);
 
 /// For an m x n matrix, both at least 1.
 /// @param panel  at most most_panel_columns, and at most `block`
-QrPlan plan_qr(index m, index n, index block, index panel);
+/// @param part   n, or a multiple of `block` below that
+QrPlan plan_qr(index m, index n, index block, index panel, index part);
+inline QrPlan plan_qr(index m, index n, index block, index panel) { return plan_qr(m, n, block, panel, n); }
+
+/// How a matrix is cut for a device.
+struct QrCut {
+  index block, panel, part;
+  friend bool operator==(const QrCut&, const QrCut&) = default;
+};
+
+/// As qr_widths says where `memory` bytes are enough for all of it.  Otherwise parts as wide as there is room for, and
+/// narrower blocks, whose reflectors take room, too, until a part has several.  Where nothing fits: as if all did.
+QrCut qr_cut(index m, index n, std::size_t element, std::size_t memory);
+
+/// What such a cut sends more than once: reflectors, for all parts on their right but the next block.
+double sent_again(index m, index n, const QrCut& cut, std::size_t element);
 
 /// Proves that the steps, in the order of the list, leave a QR: every column gets every block of reflectors before it
 /// exactly once and in order, from V and T that are there and not overwritten, is factored with what it has got by
-/// then, and comes back once, when it is final.  Returns the first fault, or an empty string.
+/// then, and comes back once, when it is final, before another one takes its place.  Returns the first fault, or an
+/// empty string.
 std::string check(const QrPlan& plan);
 
 /// One line a step.

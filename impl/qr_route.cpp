@@ -5,16 +5,12 @@
 namespace blaslift {
 namespace {
 
-/// Of the same family and precision.
-Symbol gemm_beside(Symbol lapack) {
-  const SymbolInfo& of = info(lapack);
-  for (int s = 0; s < symbol_count; ++s) {
-    const SymbolInfo& x = symbol_table[s];
-    if (x.interface == of.interface && x.width == of.width && std::string_view(x.prefix) == of.prefix &&
-        x.base[0] == of.base[0] && std::string_view(x.base + 1) == "gemm")
-      return static_cast<Symbol>(s);
-  }
-  return lapack;  // never: every family has its gemm
+/// Of the same precision.
+Routine gemm_for(Routine lapack) {
+  for (int r = 0; r < routine_count; ++r)
+    if (routine_names[r][0] == name_of(lapack)[0] && std::string_view(routine_names[r] + 1) == "gemm")
+      return static_cast<Routine>(r);
+  return lapack;  // never: every precision has its gemm
 }
 
 }  // namespace
@@ -35,7 +31,7 @@ std::size_t piece_bytes(const Backend& backend, double result_bytes) {
 
 const Site& GemmBeside::site() {
   if (site_) return *site_;
-  const Symbol symbol = gemm_beside(lapack_.symbol);
+  const Symbol symbol = symbol_beside(lapack_.symbol, gemm_for(info(lapack_.symbol).routine));
   site_ = known_site(symbol, lapack_.function);
   if (!site_) site_ = resolve_site(symbol, lapack_.function, runtime().options.fallback.c_str());
   return *site_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compat/call.hpp"
+#include "impl/judge.hpp"
 #include "impl/qr_execute.hpp"
 #include "impl/route.hpp"
 
@@ -72,14 +73,15 @@ QrOperand operand_on_device(const Operand& x);
 std::size_t piece_bytes(const Backend& backend, double result_bytes);
 
 /// take_route, for LAPACK.
-template <class Try>
-Computed computed_by(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
+template <class Try, class Describe>
+Computed computed_by(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
   bool device_memory = false;
-  const bool computed = take_route(r, call, replay, [&](Decision& decision) {
+  const auto try_it = [&](Decision& decision) {
     const bool done = try_device(decision);
     device_memory = decision.reason == Reason::device_memory;
     return done;
-  });
+  };
+  const bool computed = take_route(r, call, replay, try_it, describe);
   return !computed ? Computed::no : device_memory ? Computed::in_device_memory : Computed::yes;
 }
 
@@ -177,9 +179,11 @@ Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision,
 /// @param able    what the device must be able to do
 /// @param copied  which operands may have copies
 /// @param result  which of them is the result
-template <class P, std::size_t count>
+/// @param again   double(): bytes that an open device is sent more than once
+template <class P, std::size_t count, class Again>
 Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
-                   QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result) {
+                   QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result,
+                   const Again& again) {
   const Policy policy = policy_for(r, p.routine);
   const auto now = [&] {
     Facts facts =
@@ -187,6 +191,7 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
     if (facts.device == DeviceState::ready) {
       const DeviceFacts& device = r.device.backend().facts();
       facts.factors = device.*able && (policy.forced || !device.untried);
+      facts.sent_again = again();
     }
     return facts;
   };

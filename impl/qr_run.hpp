@@ -78,6 +78,14 @@ class QrRun {
     }
     return Status::done;
   }
+  /// Downloads that have been asked for.
+  std::size_t downloads() const { return landed_.size(); }
+  /// Waits until those before number `end` have landed: the host's memory may be read.
+  Status await_downloads(std::size_t end) {
+    for (; awaited_ < end; ++awaited_)
+      if (const Status status = lane_.await(landed_[awaited_]); status != Status::done) return status;
+    return Status::done;
+  }
 
   Status multiply(std::int8_t stream, Op opx, Op opy, index m, index n, index k, const T& alpha, const T* X, index ldx,
                   const T* Y, index ldy, const T& beta, T* Z, index ldz) {
@@ -116,12 +124,12 @@ class QrRun {
   /// T's block on the diagonal, or the one on the right of it.
   T* t(index col, index of) const { return T_[set_of(col)] + own(col) + (of - (col - own(col))) * block_; }
 
-  /// V and T of the reflectors in these columns of A, which is in place of tau's matrix.
+  /// V and T of the reflectors in these columns, of which A is the first one's element on the diagonal.
   QrPanel panel(index col, index cols, T* A, index lda, T* tau, std::int8_t stream, bool factored) const {
     return {.precision = precision_of<T>,
             .m = rows_ - col,
             .n = cols,
-            .A = A + col + col * lda,
+            .A = A,
             .lda = lda,
             .tau = tau + col,
             .above = own(col),
@@ -217,6 +225,7 @@ class QrRun {
   std::vector<Span> spans_{};  ///< by step
   std::vector<Ticket> tickets_{};  ///< what comes next waits for these
   std::deque<std::atomic<bool>> landed_{};
+  std::size_t awaited_ = 0;  ///< of these
 };
 
 }  // namespace blaslift

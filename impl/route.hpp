@@ -141,24 +141,23 @@ bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_devi
 /// The same for a call that verification may look at.
 /// @param describe  std::unique_ptr<Checkable>(): the call for that; may throw, and be null if there is nothing to see
 template <class Try, class Describe>
-void take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
-  if (r.options.verify == 0) [[likely]] {
-    take_route(r, call, replay, try_device);
-    return;
-  }
+bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
+  if (r.options.verify == 0) [[likely]]
+    return take_route(r, call, replay, try_device);
   Check check(r, call.site, call.precision, call.flops, describe);
   call.check = &check;
   Decision decision;
   {
     const Inside inside(r);
-    if (try_device(decision)) return check.look();
+    if (try_device(decision)) return check.look(), true;
     if (!r.options.oracle.empty() && !decision.nowhere) check.before(nullptr);
   }
-  if (decision.nowhere) return leave_undone(call, decision);
+  if (decision.nowhere) return leave_undone(call, decision), false;
   stay(r, call, decision, replay);
-  if (r.options.oracle.empty()) return;
+  if (r.options.oracle.empty()) return false;
   const Inside inside(r);
   check.look();
+  return false;
 }
 
 }  // namespace blaslift

@@ -106,7 +106,7 @@ const Site* Verifier::oracle(Routine routine, const std::string& path) {
   if (find_in(path.c_str(), routine, made->symbol, target, why)) {
     made->function = target.function;
     made->wide = target.wide;
-  } else {
+  } else if (!is_lapack(routine)) {
     say_problem("BLASLIFT_VERIFY_ORACLE: " + why);
   }
   const Site* other = nullptr;
@@ -143,20 +143,16 @@ void Check::before(Backend* backend) {
 
 void Check::copy_operands(Backend* backend) {
   const auto& operands = call_->operands;
-  output_ = static_cast<std::size_t>(
-      std::find_if(operands.begin(), operands.end(), [](const CheckedOperand& x) { return x.writes; }) -
-      operands.begin());
-  if (output().stored.rows == 0 || output().stored.cols == 0) return call_.reset();
+  if (std::all_of(operands.begin(), operands.end(),
+                  [](const CheckedOperand& x) { return !x.writes || x.stored.rows == 0 || x.stored.cols == 0; }))
+    return call_.reset();
   if (call_->overlaps) return leave(Unchecked::overlap);
   if (too_late(runtime_)) return leave(Unchecked::exiting);
-  reference_ = &site_;
-  if (!runtime_.options.oracle.empty())
-    reference_ = runtime_.verifier.oracle(info(site_.symbol).routine, runtime_.options.oracle);
-  if (!reference_) return leave(Unchecked::oracle);
+  if (!find_library()) return leave(Unchecked::oracle);
 
   // Another run's output and the reference's, magnitudes, and the units that the result is measured in.
-  double needed = 4 * output().stored.bytes();
-  for (const CheckedOperand& x : operands) needed += 2 * x.stored.bytes();
+  double needed = 0;
+  for (const CheckedOperand& x : operands) needed += (x.writes ? 6 : 2) * x.stored.bytes();
   if (needed > 0.75 * static_cast<double>(available_memory())) return leave(Unchecked::memory);
 
   before_ = std::make_unique<PrivateCopy[]>(operands.size());
@@ -172,6 +168,19 @@ void Check::copy_operands(Backend* backend) {
     if (!before_[i].make(x.stored, x.stored.at)) return leave(Unchecked::memory);
     at_[i] = before_[i].at();
   }
+}
+
+/// What the result is compared with.
+bool Check::find_library() {
+  const std::string& oracle = runtime_.options.oracle;
+  const auto find = [&](Routine routine) -> const Site* {
+    if (!oracle.empty()) return runtime_.verifier.oracle(routine, oracle);
+    return routine == info(site_.symbol).routine ? &site_
+                                                 : site_beside(site_, routine, runtime_.options.fallback.c_str());
+  };
+  reference_ = find(info(site_.symbol).routine);
+  for (const Routine routine : call_->beside) beside_.push_back(find(routine));
+  return reference_ && std::find(beside_.begin(), beside_.end(), nullptr) == beside_.end();
 }
 
 void Check::computed(const Decision& decision, const Ending& ending) {
@@ -190,10 +199,27 @@ void Check::look() {
   }
 }
 
-std::vector<void*> Check::with_output(const PrivateCopy& to) const {
-  std::vector<void*> at = at_;
-  at[output_] = to.at();
-  return at;
+void Check::Outputs::make(const Check& of) {
+  const auto& operands = of.call_->operands;
+  count_ = operands.size();
+  copies_ = std::make_unique<PrivateCopy[]>(count_);
+  at = of.at_;
+  for (std::size_t i = 0; i < count_; ++i) {
+    const CheckedOperand& x = operands[i];
+    if (!x.writes && !x.scratch) continue;
+    if (!copies_[i].make(x.stored, x.reads ? of.at_[i] : nullptr)) throw std::bad_alloc();
+    at[i] = copies_[i].at();
+  }
+}
+
+bool Check::Outputs::intact() const {
+  return std::all_of(copies_.get(), copies_.get() + count_, [](const PrivateCopy& x) { return !x || x.intact(); });
+}
+
+bool Check::Outputs::same(const Check& of, void* const* other, std::size_t real) const {
+  for (std::size_t i = 0; i < count_; ++i)
+    if (of.call_->operands[i].writes && !copies_[i].same(other[i], real)) return false;
+  return true;
 }
 
 bool Check::inputs_kept() const {
@@ -209,20 +235,19 @@ bool Check::inputs_intact() const {
 }
 
 /// Computes the call once more, in the way in which the program's result was; false if that did not come to an end.
-bool Check::repeat(PrivateCopy& to, unsigned& findings, std::uint64_t& way) {
-  if (!to.make(output().stored, output().reads ? at_[output_] : nullptr)) throw std::bad_alloc();
-  const std::vector<void*> at = with_output(to);
+bool Check::repeat(Outputs& to, unsigned& findings, std::uint64_t& way) {
+  to.make(*this);
   if (ending_.computed) {
     Decision decision = decision_;
     decision.reason = Reason::forced;
     decision.levels = ending_.levels;
     decision.tile = ending_.tile;
     decision.repeats = true;
-    const Ending ending = call_->on_device(at.data(), decision);
+    const Ending ending = call_->on_device(to.at.data(), decision);
     if (!ending.computed || ending.reason == Reason::failed) return false;
     way = ending.way;
   } else {
-    call_->underneath(at.data());
+    call_->underneath(to.at.data());
     way = ending_.way;
   }
   if (!to.intact() || !inputs_intact()) findings |= bit(Finding::outside);
@@ -232,19 +257,19 @@ bool Check::repeat(PrivateCopy& to, unsigned& findings, std::uint64_t& way) {
 
 void Check::compare() {
   const QuietFloats quiet;
-  const void* result = output().stored.at;
-  const std::size_t real = output().stored.element / (is_complex(precision_) ? 2 : 1);
+  std::vector<void*> result = at_;
+  for (std::size_t i = 0; i < result.size(); ++i)
+    if (call_->operands[i].writes) result[i] = const_cast<void*>(call_->operands[i].stored.at);
+  const std::size_t real = call_->operands[0].stored.element / (is_complex(precision_) ? 2 : 1);
   unsigned findings = inputs_kept() ? 0 : bit(Finding::input_changed);
 
   // From operands that only the reference has seen.
-  PrivateCopy reference;
-  if (!reference.make(output().stored, output().reads ? at_[output_] : nullptr)) throw std::bad_alloc();
-  const std::vector<void*> at = with_output(reference);
-  if (reference_ == &site_)
-    call_->underneath(at.data());
-  else if (!call_->by(*reference_, at.data()))
-    return leave(Unchecked::oracle);
-  const Judgement judgement = call_->judge(*reference_, at_.data(), result, reference.at(), ending_);
+  Outputs reference;
+  if (!call_->alone) reference.make(*this);
+  if (reference_ != &site_ && !call_->by(*reference_, reference.at.data())) return leave(Unchecked::oracle);
+  if (reference_ == &site_ && !call_->alone) call_->underneath(reference.at.data());
+  const Judgement judgement =
+      call_->judge({*reference_, beside_.data()}, at_.data(), result.data(), reference.at.data(), ending_);
   if (!(judgement.ratio <= judgement.limit)) findings |= bit(Finding::over);
 
   // A call that spoils its operands spoils the copies, too; to be kept they have to be as they were.
@@ -259,7 +284,7 @@ void Check::compare() {
     }
   }
 
-  PrivateCopy again, once_more;
+  Outputs again, once_more;
   std::uint64_t way = 0, other_way = 0;
   bool repeated = false, same = true;
   // What the CPU has finished was put together by chance.
@@ -267,11 +292,11 @@ void Check::compare() {
   if (repeatable && repeat(again, findings, way)) {
     if (way == ending_.way) {
       repeated = true;
-      same = again.same(result, real);
+      same = again.same(*this, result.data(), real);
     } else if (repeat(once_more, findings, other_way) &&
                other_way == way) {  // the program's used copies that were kept
       repeated = true;
-      same = again.same(once_more.at(), real);
+      same = again.same(*this, once_more.at.data(), real);
     }
     if (!same) findings |= bit(Finding::unrepeatable);
   }
@@ -282,10 +307,10 @@ void Check::compare() {
   if (findings) add_one(c.wrong);
   for (int i = 0; i < finding_count; ++i)
     if (findings >> i & 1) add_one(c.found[i]);
-  note(findings, judgement, same ? nullptr : again.at(), reference.at());
+  note(findings, judgement, same ? nullptr : &again, call_->alone ? nullptr : &reference);
 }
 
-void Check::note(unsigned findings, const Judgement& judgement, const void* again, const void* reference) {
+void Check::note(unsigned findings, const Judgement& judgement, const Outputs* again, const Outputs* reference) {
   NotedCall call{};
   call.routine = info(site_.symbol).routine;
   call.findings = static_cast<std::uint8_t>(findings);
@@ -332,8 +357,8 @@ void Check::note(unsigned findings, const Judgement& judgement, const void* agai
 }
 
 /// The file it is kept in, or nothing.
-std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* again,
-                        const void* reference) {
+std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller, const Outputs* again,
+                        const Outputs* reference) {
   const std::string& directory = runtime_.options.verify_dump;
   const int number = directory.empty() ? -1 : runtime_.verifier.next_dump();
   if (number < 0) return {};
@@ -350,15 +375,24 @@ std::string Check::keep(unsigned findings, const Judgement& judgement, const std
                   .ratio = blaslift::number(judgement.ratio),
                   .limit = blaslift::number(judgement.limit)};
   std::vector<RecordBlock> blocks;
-  const auto add = [&blocks](const char* name, Stored stored, const void* at) {
+  const auto& operands = call_->operands;
+  const auto add = [&blocks](const std::string& name, Stored stored, const void* at) {
     stored.at = at;
     blocks.push_back({name, stored});
   };
-  for (std::size_t i = 0; i < call_->operands.size(); ++i)
-    if (call_->operands[i].reads) add(call_->operands[i].name, call_->operands[i].stored, recorded_[i]);
-  add("result", output().stored, output().stored.at);
-  if (again) add("again", output().stored, again);
-  add("reference", output().stored, reference);
+  // Behind the first output's name those of the others.
+  const auto add_outputs = [&](const std::string& name, const Outputs* of) {
+    bool others = false;
+    for (std::size_t i = 0; i < operands.size(); ++i)
+      if (operands[i].writes)
+        add(std::exchange(others, true) ? name + '-' + operands[i].name : name, operands[i].stored,
+            of ? of->at[i] : operands[i].stored.at);
+  };
+  for (std::size_t i = 0; i < operands.size(); ++i)
+    if (operands[i].reads) add(operands[i].name, operands[i].stored, recorded_[i]);
+  add_outputs("result", nullptr);
+  if (again) add_outputs("again", again);
+  if (reference) add_outputs("reference", reference);
   const std::string path =
       directory + "/" + routine + "-" + std::to_string(getpid()) + "-" + std::to_string(number) + ".call";
   const std::string why = write_record(path, text, blocks);

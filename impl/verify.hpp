@@ -24,6 +24,7 @@ struct CheckedOperand {
   const char* name;  ///< as in BLAS's documentation
   Stored stored;
   bool reads, writes;
+  bool scratch = false;  ///< a workspace, whose contents are nobody's before and afterwards
 };
 
 /// The worst of a result's elements.
@@ -32,28 +33,35 @@ struct Judgement {
   double limit = 0;  ///< what rounding explains, of both
 };
 
+/// What a result is compared with.
+struct JudgingLibrary {
+  const Site& site;           ///< of the call's routine
+  const Site* const* beside;  ///< of others in the same library, in the order of Checkable::beside
+};
+
 /// A call as verification sees it.  Addresses of operands come in the order of `operands`; those that are neither read
 /// nor written are the program's.
 class Checkable {
  public:
   virtual ~Checkable() = default;
 
-  std::vector<CheckedOperand> operands;  ///< one of them is written
+  std::vector<CheckedOperand> operands;  ///< at least one of them is written
   std::string arguments;                 ///< "transa=N ...": words of name=value, for people and for records
-  bool overlaps = false;                 ///< the output shares bytes with an input
+  bool overlaps = false;                 ///< an output shares bytes with another operand
+  bool alone = false;                    ///< what is right shows in the result itself: there is no reference
+  std::vector<Routine> beside{};         ///< routines that the judgement takes besides
 
   /// The program's call on the library underneath.
   virtual void underneath(void* const* at) const = 0;
-  /// The same by another library; false if its integers are too narrow.
+  /// The same by another library, unless the result stands alone; false if its integers are too narrow.
   virtual bool by(const Site& oracle, void* const* at) const = 0;
   /// On the device again, as it has been there.
   virtual Ending on_device(void* const* at, const Decision& decision) const = 0;
   /// Throws std::bad_alloc.
   /// @param before     operands as they were before the call; an output that is not read may be anything
-  /// @param result     the output, stored as the program's
+  /// @param result     the outputs, stored as the program's, among the operands as they were
   /// @param reference  the same, of another library
-  /// @param by         what multiplies magnitudes
-  virtual Judgement judge(const Site& by, void* const* before, const void* result, const void* reference,
+  virtual Judgement judge(const JudgingLibrary& by, void* const* before, void* const* result, void* const* reference,
                           const Ending& ending) const = 0;
 };
 
@@ -63,7 +71,8 @@ class Verifier {
   /// Whether a call is among those to be checked: the first of `every` of a routine and size.
   bool due(Routine routine, double flops, std::uint32_t every);
 
-  /// The library at `path`, opened by the first call; null, and the reason noted once, if it has no such routine.
+  /// The library at `path`, opened by the first call; null if it has no such routine, and the reason noted once unless
+  /// the routine is LAPACK's, which not every BLAS has.
   const Site* oracle(Routine routine, const std::string& path);
 
   /// A number for a file of a call that is kept; negative: enough are.
@@ -100,16 +109,30 @@ class Check {
   void look();
 
  private:
+  /// What a computation writes, in memory of our own.
+  class Outputs {
+   public:
+    /// Contents as the operands had them before the call.  Throws std::bad_alloc.
+    void make(const Check& of);
+    bool intact() const;
+    /// Whether all that is written, workspaces aside, is as at these addresses.
+    bool same(const Check& of, void* const* other, std::size_t real) const;
+    /// The operands' private addresses, with these outputs.
+    std::vector<void*> at{};
+
+   private:
+    std::unique_ptr<PrivateCopy[]> copies_{};
+    std::size_t count_ = 0;
+  };
+
   void copy_operands(Backend* backend);
+  bool find_library();
   void compare();
-  bool repeat(PrivateCopy& to, unsigned& findings, std::uint64_t& way);
+  bool repeat(Outputs& to, unsigned& findings, std::uint64_t& way);
   void leave(Unchecked why);
-  void note(unsigned findings, const Judgement& judgement, const void* again, const void* reference);
-  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const void* again,
-                   const void* reference);
-  const CheckedOperand& output() const { return call_->operands[output_]; }
-  /// The operands' private addresses, with the output elsewhere.
-  std::vector<void*> with_output(const PrivateCopy& to) const;
+  void note(unsigned findings, const Judgement& judgement, const Outputs* again, const Outputs* reference);
+  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const Outputs* again,
+                   const Outputs* reference);
   bool inputs_kept() const;
   bool inputs_intact() const;
 
@@ -123,11 +146,11 @@ class Check {
   bool asked_ = false;
   std::unique_ptr<Checkable> call_{};  ///< while it is being checked
   std::unique_ptr<PrivateCopy[]> before_{};
-  std::vector<void*> at_{};        ///< of these
-  std::vector<void*> recorded_{};  ///< of what a record is to say of them
-  std::size_t output_ = 0;
+  std::vector<void*> at_{};          ///< of these
+  std::vector<void*> recorded_{};    ///< of what a record is to say of them
   const Site* reference_ = nullptr;  ///< the oracle, or the site
-  Decision decision_{};              ///< for the device, if it has computed the result
+  std::vector<const Site*> beside_{};
+  Decision decision_{};  ///< for the device, if it has computed the result
   Ending ending_{Reason::no_device};
 };
 

@@ -414,7 +414,8 @@ class CudaBackend final : public Backend {
     if (cudaGetDeviceProperties(&properties, device) != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
         cudaRuntimeGetVersion(&runtime) != cudaSuccess)
       return "the device cannot be asked for its properties";
-    facts_.factors = properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch;
+    facts_.factors = facts_.applies =
+        properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch;
     facts_.untried = true;
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d", driver / 1000,

@@ -20,7 +20,8 @@ template <class T>
 constexpr int resident(Kernel kernel) {
   switch (kernel) {
     case Kernel::gram_of_a:
-    case Kernel::gram_of_q: return is_complex_number<T> ? 1 : 2;
+    case Kernel::gram_of_q:
+    case Kernel::gram_of_reflectors: return is_complex_number<T> ? 1 : 2;
     case Kernel::solve_a:
     case Kernel::solve_q: return 2;
     default: return 1;

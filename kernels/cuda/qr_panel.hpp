@@ -19,8 +19,8 @@ std::size_t qr_panel_workspace_zeros();
 /// Bytes of shared memory that a block has to be able to have; and cooperative launches have to be possible.
 std::size_t qr_panel_shared_memory();
 
-/// Starts it on `stream`, without waiting for anything; at most qr_panel_columns() columns.  Which way it is factored
-/// is decided on the device.  The same bits in every run, on every device.  Returns the launches' error.
+/// Starts it on `stream`, without waiting for anything; at most qr_panel_columns() columns.  Which way it is factored,
+/// if it is not, is decided on the device.  The same bits in every run, on every device.  Returns the launches' error.
 /// @param householder  column by column in any case, for comparison
 cudaError_t qr_panel(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder = false);
 

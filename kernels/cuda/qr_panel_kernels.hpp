@@ -12,6 +12,11 @@
 // V^H V is (U R2)^-H (their part of Q1^H Q1) (U R2)^-1.  What does not pass is left to the last kernel, Householder's
 // way column by column; it returns at once where there is nothing left to do.
 //
+// A panel that is factored already needs its V and T only:
+//
+//     gram       G = V^H V below the first n rows, which are copied on the way
+//     triangle   G of all rows; T of G and tau; V's first n rows
+//
 // Gram matrices and all that is n x n is in double precision, also for s and c: R1 is good then whatever the condition
 // that single precision can see.  Every sum has one order, which follows from m and n alone.
 #pragma once
@@ -158,6 +163,7 @@ struct Job {
   T* t;  ///< with the rows above the panel's
   index ldt;
   bool householder;  ///< without trying the fast way
+  bool factored;     ///< A and tau are only read
 
   // The workspace.
   W* parts;            ///< of Gram matrices, by block; of scalar products, by chunk
@@ -397,18 +403,22 @@ class GramByThreads {
   PerThread<Sums> sums_;
 };
 
-/// Of A with its columns scaled, or of Q1 below the first n rows.  Any number of blocks up to that of tiles.
-template <bool first, int N, class T, class Block>
+/// What a Gram matrix is of: A with its columns scaled; Q1 below the first n rows; the reflectors there, which go from
+/// A to V as well.
+enum class GramOf { a, q, reflectors };
+
+/// Any number of blocks up to that of tiles.
+template <GramOf what, int N, class T, class Block>
 __device__ void gram(const Block& block, const Job<T>& job, GramShared<T, N>& s) {
   using Cut = GramCut<T, N>;
   using W = Wide<T>;
   constexpr int rows = Cut::rows;
-  if constexpr (first)
-    choose_scales(block, job, s);
-  else if (*job.failed)
-    return;
-  const index m = first ? job.m : job.m - job.n, ld = first ? job.lda : job.ldv;
-  const T* const from = first ? job.A : job.V + job.n;
+  constexpr bool first = what == GramOf::a;
+  if constexpr (first) choose_scales(block, job, s);
+  if constexpr (what == GramOf::q)
+    if (*job.failed) return;
+  const index m = first ? job.m : job.m - job.n, ld = what == GramOf::q ? job.ldv : job.lda;
+  const T* const from = first ? job.A : (what == GramOf::q ? job.V : job.A) + job.n;
   const index tiles = (m - 1) / rows + 1;
 
   const auto fetch = [&](index tile, int buffer) {
@@ -435,6 +445,13 @@ __device__ void gram(const Block& block, const Job<T>& job, GramShared<T, N>& s)
     else
       block.each_at_once([&](int) { block.end_group(); });
     block.await_all_but_last_group();
+    if constexpr (what == GramOf::reflectors)
+      block.each_at_once([&](int t) {
+        for (int e = t; e < rows * job.n; e += threads) {
+          const int j = e / rows, i = e % rows;
+          if (tile * rows + i < m) job.V[job.n + tile * rows + i + j * job.ldv] = s.tile[buffer][j][i];
+        }
+      });
     if (first && s.scaled)
       products.template add<true>(block, s, buffer);
     else
@@ -668,6 +685,20 @@ __device__ void cholesky(const Block& block, const Job<T>& job, int groups, Squa
   });
 }
 
+/// V's first n rows and T, with zeros where they have nothing of the panel's.
+template <class T, class Block, class V, class F>
+__device__ void write_factors(const Block& block, const Job<T>& job, const V& v_of, const F& t_of) {
+  const int n = job.n;
+  block.each([&](int t) {
+    for (int e = t; e < n * n; e += threads) job.V[e % n + e / n * job.ldv] = narrow<T>(v_of(e % n, e / n));
+    for (int e = t; e < n * job.above; e += threads) job.V[e % job.above - job.above + e / job.above * job.ldv] = T{};
+    for (int e = t; e < n * job.block; e += threads) {
+      const int i = e % job.block - job.above, j = e / job.block;
+      job.t[e % job.block + j * job.ldt] = i >= 0 && i <= j ? narrow<T>(t_of(i, j)) : T{};
+    }
+  });
+}
+
 /// Everything between Q1's Gram matrix and the last pass, the check, and the first n rows of the result: one block.
 template <int N, class T, class Block>
 __device__ void rebuild(const Block& block, const Job<T>& job, int groups, SquareShared<Wide<T>, N>& s) {
@@ -777,22 +808,48 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
     X[t].each(t, [&](W&, int i, int j) {
       if (i >= n || j >= n) return;
       T* const a = job.A + i + j * job.lda;
-      T* const v = job.V + i + j * job.ldv;
-      *v = narrow<T>(v_of(i, j));
       if (i > j) {
-        *a = *v;
+        *a = narrow<T>(v_of(i, j));
       } else {
         const T r = scaled(job.product[i * N + j], static_cast<Real<T>>(s.sign[i]) / job.scale[j]);
         *a = i == j ? number<T>(re(r)) : r;
       }
       if (i == j) job.tau[j] = narrow<T>(t_[j][j]);
     });
-    for (int e = t; e < n * job.above; e += threads) job.V[e % job.above - job.above + e / job.above * job.ldv] = T{};
-    for (int e = t; e < n * job.block; e += threads) {
-      const int i = e % job.block - job.above, j = e / job.block;
-      job.t[e % job.block + j * job.ldt] = i >= 0 && i <= j ? narrow<T>(t_[i][j]) : T{};
-    }
   });
+  write_factors(block, job, v_of, [&](int i, int j) { return t_[i][j]; });
+}
+
+/// Of a panel that is factored already, after its Gram matrix below the first n rows: one block.  A column of T is
+/// -tau_j T (V^H v_j) above tau_j, as larft makes it; so T (1 + U diag(tau)) = diag(tau) with what V^H V has above its
+/// diagonal in U, and where tau_j is 0, T's column is.
+template <int N, class T, class Block>
+__device__ void triangle(const Block& block, const Job<T>& job, int groups, SquareShared<Wide<T>, N>& s) {
+  using W = Wide<T>;
+  const int n = job.n;
+  Matrix<W, N>&V = s.first, &G = s.second, &t_ = s.third;
+  PerThread<Square<W, N>> X;
+  load_gram<N>(block, job, groups, X, s);
+  block.each([&](int t) {
+    for (int e = t; e < N * N; e += threads) {
+      const int i = e % N, j = e / N;
+      V[i][j] = i > j && i < n ? wide(job.A[i + j * job.lda]) : W{};
+    }
+    if (t < N) s.inverse[t] = t < n ? wide(job.tau[t]) : W{};
+  });
+  block.each([&](int t) {
+    X[t].add_products(
+        t, n, [&](int i, int k) { return conj(V[k][i]); }, [&](int k, int j) { return V[k][j]; });
+    X[t].each(t, [&](W& x, int i, int j) {
+      G[i][j] = i < j && j < n ? times(plus(x, conj(V[j][i])), s.inverse[j]) : W{};
+      x = i == j ? s.inverse[j] : W{};
+    });
+  });
+  solve_square<N>(
+      block, n, X, t_, [&](int k, int j) { return G[k][j]; }, [](int) { return number<W>(1); });
+  write_factors(
+      block, job, [&](int i, int j) { return i == j ? number<W>(1) : V[i][j]; },
+      [&](int i, int j) { return t_[i][j]; });
 }
 
 // ---- substitution
@@ -1091,7 +1148,17 @@ __device__ void householder(const Grid& grid, const Job<T>& job) {
 
 // ---- all of it
 
-enum class Kernel { gram_of_a, cholesky, solve_a, gram_of_q, rebuild, solve_q, householder };
+enum class Kernel {
+  gram_of_a,
+  cholesky,
+  solve_a,
+  gram_of_q,
+  rebuild,
+  solve_q,
+  gram_of_reflectors,
+  triangle,
+  householder
+};
 
 /// In one stream, in this order.
 struct Launch {
@@ -1107,13 +1174,19 @@ struct Launches {
   int count;
 
   explicit Launches(const Job<T>& job) {
+    const index below = job.m - job.n;
+    if (job.factored) {
+      all[0] = {Kernel::gram_of_reflectors, GramCut<T, N>::blocks(below)};
+      all[1] = {Kernel::triangle, 1};
+      count = 2;
+      return;
+    }
     const Launch last{Kernel::householder, chunks_of(job.m)};
     if (job.householder) {
       all[0] = last;
       count = 1;
       return;
     }
-    const index below = job.m - job.n;
     all = {Launch{Kernel::gram_of_a, GramCut<T, N>::blocks(job.m)},
            {Kernel::cholesky, 1},
            {Kernel::solve_a, SolveCut<T, N>::blocks(job.m)},
@@ -1130,7 +1203,8 @@ struct SharedOf {
   using type = SquareShared<Wide<T>, N>;
 };
 template <Kernel kernel, class T, int N>
-requires(kernel == Kernel::gram_of_a || kernel == Kernel::gram_of_q) struct SharedOf<kernel, T, N> {
+requires(kernel == Kernel::gram_of_a || kernel == Kernel::gram_of_q ||
+         kernel == Kernel::gram_of_reflectors) struct SharedOf<kernel, T, N> {
   using type = GramShared<T, N>;
 };
 template <Kernel kernel, class T, int N>
@@ -1147,17 +1221,21 @@ template <Kernel kernel, int N, class T, class Block, class Shared>
 __device__ void run(const Block& block, const Job<T>& job, Shared& shared) {
   const auto groups = [](index m) { return (GramCut<T, N>::blocks(m) - 1) / group + 1; };
   if constexpr (kernel == Kernel::gram_of_a)
-    gram<true, N>(block, job, shared);
+    gram<GramOf::a, N>(block, job, shared);
   else if constexpr (kernel == Kernel::cholesky)
     cholesky<N>(block, job, groups(job.m), shared);
   else if constexpr (kernel == Kernel::solve_a)
     solve<true, N>(block, job, shared);
   else if constexpr (kernel == Kernel::gram_of_q)
-    gram<false, N>(block, job, shared);
+    gram<GramOf::q, N>(block, job, shared);
   else if constexpr (kernel == Kernel::rebuild)
     rebuild<N>(block, job, groups(job.m - job.n), shared);
-  else
+  else if constexpr (kernel == Kernel::solve_q)
     solve<false, N>(block, job, shared);
+  else if constexpr (kernel == Kernel::gram_of_reflectors)
+    gram<GramOf::reflectors, N>(block, job, shared);
+  else
+    triangle<N>(block, job, groups(job.m - job.n), shared);
 }
 
 /// The panel of p, and its workspace.
@@ -1176,7 +1254,8 @@ Job<T> job_of(const QrPanel& p, void* workspace, bool householder) {
              .t = static_cast<T*>(p.T),
              .ldt = p.ldt,
              // Of a square matrix the last reflector is the identity.
-             .householder = householder || p.m == p.n};
+             .householder = householder || p.m == p.n,
+             .factored = p.factored};
   place_workspace(job, workspace);
   return job;
 }

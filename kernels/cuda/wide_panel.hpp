@@ -1,5 +1,6 @@
 // Panels of QR that are wider than what a device's kernels take: by halves, the left one's reflectors on the right one,
-// that one, and T of both together, as plans do with panels (impl/qr_plan.hpp).
+// that one, and T of both together, as plans do with panels (impl/qr_plan.hpp).  Of those that are factored already,
+// the halves' V and T, and T of both.
 #pragma once
 #include <complex>
 
@@ -33,8 +34,8 @@ inline const void* scalar(Precision precision, int value) {
 
 }  // namespace wide_panel
 
-/// narrow(panel) factors at most `most` columns, multiply(product) starts a Gemm; both return a status, zero where all
-/// is well.  Returns the first that is not.
+/// narrow(panel) does what is asked for with at most `most` columns, multiply(product) starts a Gemm; both return a
+/// status, zero where all is well.  Returns the first that is not.
 /// @param scratch  wide_panel_scratch(n) elements
 template <class Narrow, class Multiply>
 auto factor_by_halves(const QrPanel& p, index most, void* scratch, const Narrow& narrow, const Multiply& multiply)
@@ -81,9 +82,11 @@ auto factor_by_halves(const QrPanel& p, index most, void* scratch, const Narrow&
   const auto then = [&](const auto& step) {
     if (status == decltype(status){}) status = step();
   };
-  then([&] { return product(Op::conjugate, left, right, p.m, 1, V1, p.ldv, A2, p.lda, 0, W0, left); });
-  then([&] { return product(Op::conjugate, left, right, left, 1, T1, p.ldt, W0, left, 0, W1, left); });
-  then([&] { return product(Op::none, p.m, right, left, -1, V1, p.ldv, W1, left, 1, A2, p.lda); });
+  if (!p.factored) {
+    then([&] { return product(Op::conjugate, left, right, p.m, 1, V1, p.ldv, A2, p.lda, 0, W0, left); });
+    then([&] { return product(Op::conjugate, left, right, left, 1, T1, p.ldt, W0, left, 0, W1, left); });
+    then([&] { return product(Op::none, p.m, right, left, -1, V1, p.ldv, W1, left, 1, A2, p.lda); });
+  }
   then([&] { return factor_by_halves(second, most, scratch, narrow, multiply); });
   then([&] {
     return product(Op::conjugate, left, right, second.m, 1, at(V1, p.ldv, left, 0, x), p.ldv, V2, p.ldv, 0, W0, left);

@@ -84,6 +84,13 @@ def qr_faults_at_every_k(s: Setting) -> list[str]:
                 run = s.run("qr", which, precision, settings=settings, library=s.fault_library, timeout=200)
                 label = f"{which} {precision}, copies {copies}"
                 errors += labelled(label, fault_errors(run, copies, elements[which] * ELEMENT[precision], label))
+    # Larger than the device's memory: reflectors are sent again.
+    run = s.run("qr", "part_faults", "d", settings=FORCED | {"BLASLIFT_MEMORY": "26K"}, library=s.fault_library,
+                timeout=200)
+    size = (40 * 40 + 40 + 10 * 12 + 10) * ELEMENT["d"]
+    errors += labelled("in parts", fault_errors(run, "off", size, "in parts"))
+    if not any(report["routines"]["dgeqrf"]["bytes_in"] > size for report in run.reports):
+        errors.append("in parts: nothing was sent again")
     return errors
 
 
@@ -134,6 +141,19 @@ def qr_copies(s: Setting) -> list[str]:
     return errors
 
 
+def qr_in_parts(s: Setting) -> list[str]:
+    """What is larger than the device's memory goes through it in parts of its columns; every call is made twice."""
+    run = s.run("qr", "semantics", settings=FORCED | {"BLASLIFT_MEMORY": "300K", "BLASLIFT_VERIFY": "all"}, timeout=200)
+    errors = verdict_errors(run) + report_errors(run, routed=True)
+    for name, counters in run.reports[0]["routines"].items():
+        if counters["bytes_in"] <= counters["bytes_out"]:
+            errors.append(f"{name}: no reflectors were sent again: {counters}")
+        if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
+            errors.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")
+    print(told(run))
+    return errors
+
+
 def qr_threads(s: Setting) -> list[str]:
     """Threads factor at once; and the process ends while they do."""
     errors = []
@@ -147,4 +167,4 @@ def qr_threads(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (qr_semantics, qr_products, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_threads)
+PROMISES = (qr_semantics, qr_products, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_in_parts, qr_threads)

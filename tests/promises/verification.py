@@ -15,6 +15,7 @@ PROGRAMS = {
     "in blocks": (SCARCE, ("products canaries_ldc", "products beta_zero_nan")),
     "copies": (FORCED | {"BLASLIFT_RESIDENCY": "always"}, ("products canaries_ldc", "symv reuse 20 3")),
     "levels": (LEVELS, ("products reads_c",)),
+    "qr": (FORCED, ("qr products",)),
 }
 """By what is asked for: settings, and programs with canaries, NaN and Inf, zero scalars, increments, triangles."""
 

@@ -55,6 +55,9 @@ class Device {
         default: run<64>(job, seed);
       }
     for (int g = 0; g < qr_kernels::most_groups; ++g) EXPECT_EQ(job.counters[g], 0u);
+    if (p.factored) {
+      EXPECT_EQ(*job.failed, -1) << "which is nothing to it";
+    }
     return job.householder || *job.failed != 0;
   }
 
@@ -104,20 +107,39 @@ struct Factored {
         V(above_ + matrix.rows(), matrix.cols(), 3),
         t(std::max(block, above_ + matrix.cols()), matrix.cols(), 2),
         above(above_) {
-    static auto& device = *new Device<T>;  // its workspace holds what the panel before has left
-    householder = device.factor({.precision = precision_of<T>,
-                                 .m = A.rows(),
-                                 .n = A.cols(),
-                                 .A = A.data(),
-                                 .lda = A.ld(),
-                                 .tau = tau.data(),
-                                 .above = above,
-                                 .block = t.rows(),
-                                 .V = V.data(),
-                                 .ldv = V.ld(),
-                                 .T = t.data(),
-                                 .ldt = t.ld()},
-                                slow, seed);
+    householder = device().factor(panel(), slow, seed);
+  }
+
+  /// Made of these factors, which are only read, and nothing else.
+  Factored again(unsigned seed) const {
+    Factored x = *this;
+    x.V = Matrix<T>(V.rows(), V.cols(), 3);
+    x.t = Matrix<T>(t.rows(), t.cols(), 2);
+    QrPanel p = x.panel();
+    p.factored = true;
+    device().factor(p, false, seed);
+    EXPECT_TRUE(x.A == A && x.tau == tau);
+    return x;
+  }
+
+  QrPanel panel() {
+    return {.precision = precision_of<T>,
+            .m = A.rows(),
+            .n = A.cols(),
+            .A = A.data(),
+            .lda = A.ld(),
+            .tau = tau.data(),
+            .above = above,
+            .block = t.rows(),
+            .V = V.data(),
+            .ldv = V.ld(),
+            .T = t.data(),
+            .ldt = t.ld()};
+  }
+
+  static Device<T>& device() {
+    static auto& it = *new Device<T>;  // its workspace holds what the panel before has left
+    return it;
   }
 
   bool same_bits_as(const Factored& x) const {
@@ -224,6 +246,58 @@ TYPED_TEST(QrKernels, AreParts) {
         EXPECT_EQ(f.householder, slow);
         f.expect_right();
       }
+}
+
+TYPED_TEST(QrKernels, OfFactoredPanelsMakeVAndT) {
+  using T = TypeParam;
+  const auto expect = [](const Matrix<T>& A, index above) {
+    const Factored<T> f(A, false, 0, above, above + A.cols() + above / 2), made = f.again(1);
+    made.expect_right();
+    EXPECT_TRUE(made.V == f.V);
+    EXPECT_TRUE(f.again(2).same_bits_as(made));
+  };
+  for (const Kind kind : {Kind::random, Kind::rank_one, Kind::zero_column, Kind::zero})
+    for (const Size size : {Size{1, 1}, {5, 5}, {64, 64}, {33, 16}, {300, 17}, {600, 32}}) {
+      SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << size.m << " x " << size.n);
+      if (kind == Kind::random || size.m < 40)
+        for (const index above : {0, 6}) expect(matrix_of<T>(kind, size.m, this->narrow(size.n)), above);
+      if (testing::Test::HasFailure()) return;
+    }
+  expect(matrix_of<T>(Kind::random, 34000, 1), 0);  // more tiles than parts of a Gram matrix
+}
+
+TYPED_TEST(QrKernels, OfFactoredPanelsTakeAnyTau) {
+  using T = TypeParam;
+  // Also what no QR leaves: reflectors that are none, ones that are not unitary, of elements beyond 1.
+  const index m = 90, n = 20;
+  Factored<T> f(matrix_of<T>(Kind::random, m, n));
+  for (index j = 0; j < n; ++j) {
+    f.tau(j, 0) = j % 4 == 1 ? T(0) : f.tau(j, 0) + T(static_cast<Real<T>>(j % 3));
+    for (index i = j + 1; i < m; ++i) f.A(i, j) *= static_cast<Real<T>>(1 + j % 2);
+  }
+  const Factored<T> made = f.again(3);
+  Matrix<T> expected(n, n), V(m, n);
+  factor_panel({.precision = precision_of<T>,
+                .m = m,
+                .n = n,
+                .A = f.A.data(),
+                .lda = f.A.ld(),
+                .tau = f.tau.data(),
+                .above = 0,
+                .block = n,
+                .V = V.data(),
+                .ldv = V.ld(),
+                .T = expected.data(),
+                .ldt = expected.ld(),
+                .factored = true},
+               1);
+  const Wide<T> of_host = Wide<T>::of(expected);
+  // Substitution, and products of m terms, by the same recurrence.
+  EXPECT_LE((Wide<T>::of(made.t) - of_host).norm(), static_cast<double>(m + n) * eps<T>() * of_host.norm() * 4);
+  for (index j = 1; j < n; j += 4)
+    for (index i = 0; i <= j; ++i) EXPECT_EQ(made.t(i, j), T(0));
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < m; ++i) ASSERT_EQ(made.V(i, j), V(i, j));
 }
 
 TYPED_TEST(QrKernels, HaveTheSameBitsInEveryOrder) {
@@ -395,32 +469,31 @@ TYPED_TEST(QrKernels, WidePanelsGoByHalves) {
       f.tau = Matrix<T>(n, 1);
       f.V = Matrix<T>(above + m, n, 3);
       f.t = Matrix<T>(n + 3, n, 2);
-      std::vector<T> scratch(static_cast<std::size_t>(wide_panel_scratch(n)));
-      const int status = factor_by_halves(
-          QrPanel{.precision = precision_of<T>,
-                  .m = m,
-                  .n = n,
-                  .A = f.A.data(),
-                  .lda = f.A.ld(),
-                  .tau = f.tau.data(),
-                  .above = above,
-                  .block = f.t.rows(),
-                  .V = f.V.data(),
-                  .ldv = f.V.ld(),
-                  .T = f.t.data(),
-                  .ldt = f.t.ld()},
-          this->narrow(n), scratch.data(),
-          [&](const QrPanel& p) {
-            EXPECT_LE(p.n, this->narrow(n));
-            device.factor(p, false, 3);
-            return 0;
-          },
-          [](const Gemm& g) {
-            naive(g);
-            return 0;
-          });
-      EXPECT_EQ(status, 0);
+      const auto by_halves = [&](const QrPanel& panel) {
+        std::vector<T> scratch(static_cast<std::size_t>(wide_panel_scratch(n)));
+        const int status = factor_by_halves(
+            panel, this->narrow(n), scratch.data(),
+            [&](const QrPanel& p) {
+              EXPECT_LE(p.n, this->narrow(n));
+              device.factor(p, false, 3);
+              return 0;
+            },
+            [](const Gemm& g) {
+              naive(g);
+              return 0;
+            });
+        EXPECT_EQ(status, 0);
+      };
+      by_halves(f.panel());
       f.expect_right();
+      Factored<T> again = f;
+      again.V = Matrix<T>(above + m, n, 3);
+      again.t = Matrix<T>(n + 3, n, 2);
+      QrPanel factored = again.panel();
+      factored.factored = true;
+      by_halves(factored);
+      again.expect_right();
+      EXPECT_TRUE(again.A == f.A && again.tau == f.tau && again.V == f.V);
       if (testing::Test::HasFailure()) return;
     }
   // Nothing goes on behind a failure.

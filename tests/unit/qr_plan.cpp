@@ -13,12 +13,14 @@ namespace {
 
 struct Shape {
   index m, n, block, panel;
+  index part = n;
 };
-constexpr Shape shapes[] = {{1, 1, 1, 1},    {9, 1, 4, 2},    {1, 9, 4, 2},    {8, 8, 4, 4},
-                            {30, 20, 8, 2},  {20, 30, 8, 2},  {25, 25, 8, 3},  {40, 17, 6, 6},
-                            {17, 40, 16, 4}, {50, 13, 13, 4}, {24, 24, 24, 1}, {12, 40, 5, 2}};
+constexpr Shape shapes[] = {
+    {1, 1, 1, 1},    {9, 1, 4, 2},      {1, 9, 4, 2},       {8, 8, 4, 4},      {30, 20, 8, 2},    {20, 30, 8, 2},
+    {25, 25, 8, 3},  {40, 17, 6, 6},    {17, 40, 16, 4},    {50, 13, 13, 4},   {24, 24, 24, 1},   {12, 40, 5, 2},
+    {9, 7, 2, 2, 4}, {30, 20, 8, 2, 8}, {40, 41, 6, 3, 12}, {12, 40, 4, 2, 8}, {40, 13, 4, 4, 4}, {21, 45, 7, 2, 14}};
 
-QrPlan plan_of(const Shape& s) { return plan_qr(s.m, s.n, s.block, s.panel); }
+QrPlan plan_of(const Shape& s) { return plan_qr(s.m, s.n, s.block, s.panel, s.part); }
 
 /// The plan's steps in another order.
 QrPlan reordered(const QrPlan& plan, const std::vector<std::size_t>& order) {
@@ -31,6 +33,9 @@ QrPlan reordered(const QrPlan& plan, const std::vector<std::size_t>& order) {
 TEST(QrPlan, ComputesAQr) {
   for (const Shape& s : shapes) EXPECT_EQ(check(plan_of(s)), "") << to_string(plan_of(s));
   EXPECT_EQ(check(plan_qr(5000, 3000, 512, 64)), "");
+  // The last block of reflectors is a narrower one.
+  EXPECT_EQ(check(plan_qr(13, 40, 4, 2, 8)), "");
+  EXPECT_EQ(check(plan_qr(20, 45, 7, 2, 14)), "");
 }
 
 TEST(QrPlan, IsPrinted) {
@@ -48,6 +53,77 @@ TEST(QrPlan, IsPrinted) {
             "9: update [4, 6) on [6, 7) after 8\n"
             "10: panel [6, 7) after 9\n"
             "11: download [4, 7) after 10\n");
+}
+
+TEST(QrPlan, InPartsIsPrinted) {
+  EXPECT_EQ(to_string(plan_qr(9, 7, 2, 1, 4)),
+            "geqrf m=9 n=7 in blocks of 2, panels of 1, parts of 4\n"
+            "0: upload [0, 2)\n"
+            "1: upload [2, 4)\n"
+            "2: panel [0, 1) after 0\n"
+            "3: update [0, 1) on [1, 2) after 2\n"
+            "4: panel [1, 2) after 3\n"
+            "5: join [0, 1) with [1, 2) after 4\n"
+            "6: update [0, 2) on [2, 4) after 5 1\n"
+            "7: download [0, 2) after 4\n"
+            "8: panel [2, 3) after 6\n"
+            "9: update [2, 3) on [3, 4) after 8\n"
+            "10: panel [3, 4) after 9\n"
+            "11: join [2, 3) with [3, 4) after 10\n"
+            "12: download [2, 4) after 10\n"
+            "13: upload [4, 6) after 7\n"
+            "14: upload [6, 7) after 12\n"
+            "15: update [0, 2) on [4, 7) after 14 13\n"
+            "16: update [2, 4) on [4, 7) after 15 11\n"
+            "17: panel [4, 5) after 16\n"
+            "18: update [4, 5) on [5, 6) after 17\n"
+            "19: panel [5, 6) after 18\n"
+            "20: join [4, 5) with [5, 6) after 19\n"
+            "21: update [4, 6) on [6, 7) after 20\n"
+            "22: download [4, 6) after 19\n"
+            "23: panel [6, 7) after 21\n"
+            "24: download [6, 7) after 23\n");
+}
+
+TEST(QrPlan, SendsReflectorsAgainUnlessTheyAreThere) {
+  // Of the last two blocks V and T are there still: those of all blocks before the second part.
+  const QrPlan plan = plan_qr(12, 12, 2, 2, 4);
+  std::vector<index> again;
+  double elements = 0;
+  for (const QrStep& s : plan.steps)
+    if (s.kind == QrStepKind::reflectors) again.push_back(s.col), elements += static_cast<double>(12 * s.cols);
+  EXPECT_EQ(again, (std::vector<index>{0, 2, 4, 6}));
+  EXPECT_LE(elements * 8, sent_again(12, 12, {2, 2, 4}, 8));
+  EXPECT_EQ(sent_again(12, 12, {2, 2, 12}, 8), 0);
+}
+
+TEST(QrPlan, IsCutForTheMemoryThereIs) {
+  for (const auto& [m, n] : {std::pair<index, index>{300, 200}, {5000, 3000}, {200, 300}, {40000, 100}}) {
+    const auto [block, panel] = qr_widths(std::min(m, n));
+    const std::size_t all = plan_qr(m, n, block, panel).bytes(8);
+    EXPECT_EQ(qr_cut(m, n, 8, all), (QrCut{block, panel, n}));
+    bool parts = false;
+    index part = n;
+    for (std::size_t memory = all - 1; memory > all / 4; memory = memory / 10 * 9) {
+      const QrCut cut = qr_cut(m, n, 8, memory);
+      if (cut.part == n) {  // there is no way
+        EXPECT_EQ(cut, (QrCut{block, panel, n}));
+        continue;
+      }
+      parts = true;
+      EXPECT_EQ(cut.part % cut.block, 0);
+      EXPECT_LE(cut.panel, cut.block);
+      EXPECT_LT(cut.part, n);
+      const QrPlan plan = plan_qr(m, n, cut.block, cut.panel, cut.part);
+      EXPECT_LE(plan.bytes(8), memory);
+      if (n <= 300) {
+        EXPECT_EQ(check(plan), "");
+      }
+      part = cut.part;
+    }
+    EXPECT_TRUE(parts && part < n) << m << " x " << n;
+    EXPECT_EQ(qr_cut(m, n, 8, 1000), (QrCut{block, panel, n}));
+  }
 }
 
 TEST(QrPlan, TheNextBlockDoesNotWaitForTheOthers) {
@@ -145,7 +221,8 @@ TEST(QrPlan, CheckCatchesEveryMutation) {
       bad = good;
       bad.steps.insert(bad.steps.begin() + static_cast<std::ptrdiff_t>(i), good.steps[i]);
       bad.after.emplace_back();
-      if (good.steps[i].kind != QrStepKind::join) caught(bad);  // twice the same T
+      const QrStepKind kind = good.steps[i].kind;  // twice the same T, or the same reflectors
+      if (kind != QrStepKind::join && kind != QrStepKind::reflectors && kind != QrStepKind::remake) caught(bad);
       const bool others = good.steps[i].to_cols > 0;
       for (index QrStep::*field : {&QrStep::col, &QrStep::cols, &QrStep::to, &QrStep::to_cols})
         for (const index by : {-1, 1}) {

@@ -109,6 +109,12 @@ TEST(DecideQr, PredictsFromTransfersPanelsAndProducts) {
   ASSERT_LT(panels, products);
   call.facts.spared = 8 * n * n;
   EXPECT_NEAR(call.decide().device_seconds, 2 * (1e-5 + products + panels / 16), 1e-6);
+  // Reflectors that are sent again move while others are computed with.
+  call.facts.sent_again = products * 1e10 / 2;
+  EXPECT_NEAR(call.decide().device_seconds, 2 * (1e-5 + products + panels / 16), 1e-6);
+  call.facts.sent_again = products * 1e10 * 3;
+  EXPECT_NEAR(call.decide().device_seconds, 2 * (1e-5 + products * 3), 1e-6);
+  call.facts.sent_again = 0;
   // Fixed decisions know nothing that was measured.
   call.policy.fixed = true;
   EXPECT_NEAR(call.decide().device_seconds, 1e-5 + products + panels / 16, 1e-6);

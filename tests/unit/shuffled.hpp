@@ -15,7 +15,8 @@
 
 namespace blaslift {
 
-/// Remembers what it is asked for; drain() does it in an order that respects nothing but `after`.
+/// Remembers what it is asked for; drain() does it in an order that respects nothing but `after`, and await() as much
+/// of it as it takes.
 class Shuffled final : public Lane {
  public:
   /// @param seed  0: what was asked for last as early as it may be; otherwise at random
@@ -48,24 +49,34 @@ class Shuffled final : public Lane {
   }
   Status survey(const Survey&, After) override { return Status::lost; }
   Status symv(const Symv&, After) override { return Status::lost; }
-  Status await(const std::atomic<bool>&) override { return Status::lost; }
+  Status await(const std::atomic<bool>& landed) override {
+    while (!landed)
+      if (!run_one()) return Status::lost;
+    return Status::done;
+  }
   void abandon() override {}
   Status drain() override {
-    std::vector<bool> done(operations_.size());
-    for (std::size_t ran = 0; ran < operations_.size(); ++ran) {
-      std::vector<std::size_t> ready;
-      for (std::size_t i = 0; i < operations_.size(); ++i)
-        if (!done[i] && std::all_of(operations_[i].after.begin(), operations_[i].after.end(),
-                                    [&](Ticket t) { return done.at(static_cast<std::size_t>(t)); }))
-          ready.push_back(i);
-      const std::size_t next = seed_ == 0 ? ready.back() : ready.at(random_() % ready.size());
-      operations_[next].run();
-      done[next] = true;
+    while (run_one()) {
     }
     return Status::done;
   }
 
  private:
+  /// One that may run now; false: there is none.
+  bool run_one() {
+    done_.resize(operations_.size());
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < operations_.size(); ++i)
+      if (!done_[i] && std::all_of(operations_[i].after.begin(), operations_[i].after.end(),
+                                   [&](Ticket t) { return done_.at(static_cast<std::size_t>(t)); }))
+        ready.push_back(i);
+    if (ready.empty()) return false;
+    const std::size_t next = seed_ == 0 ? ready.back() : ready[random_() % ready.size()];
+    operations_[next].run();
+    done_[next] = true;
+    return true;
+  }
+
   struct Operation {
     std::vector<Ticket> after;
     std::function<void()> run;
@@ -78,6 +89,7 @@ class Shuffled final : public Lane {
   unsigned seed_;
   std::minstd_rand random_;
   std::vector<Operation> operations_;
+  std::vector<bool> done_{};
 };
 
 }  // namespace blaslift

@@ -1,15 +1,18 @@
 // Verification's parts: private copies that notice what is written around them, and the bounds of what is right.
 #include "impl/verify.hpp"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <vector>
 
 #include "compat/call.hpp"
 #include "impl/execute.hpp"
 #include "impl/judge.hpp"
+#include "tests/unit/lapack.hpp"
 #include "tests/unit/reference.hpp"
 
 namespace blaslift {
@@ -300,6 +303,129 @@ TYPED_TEST(Products, WithVectorsAreJudgedByEachElementsOwnTerms) {
       EXPECT_NEAR(judge(none, args, other.data(), result.data(), ending).ratio / units, 1, 0.01)
           << static_cast<char>(uplo) << " " << inc;
     }
+}
+
+// ---- QR
+
+/// One of LAPACK's routines, as the library underneath has it.
+struct LapackSite : Site {
+  explicit LapackSite(Symbol of) : Site{} {
+    symbol = of;
+    void* opened = dlopen("liblapack.so.3", RTLD_NOW | RTLD_LOCAL);
+    function = opened ? dlsym(opened, info(of).name) : nullptr;
+  }
+};
+
+/// A QR by LAPACK itself.
+struct Factors {
+  Matrix<double> A0, A, tau;
+  LapackSite ormqr{Symbol::dormqr_}, orgqr{Symbol::dorgqr_};
+  const Site* beside[3] = {};
+
+  Factors(index m, index n, const std::function<void(Matrix<double>&)>& change = {})
+      : A0(m, n, 3), A(m, n, 3), tau(std::min(m, n), 1) {
+    A0.random(1);
+    if (change) change(A0);
+    A = A0;
+    beside[by_ormqr] = &ormqr, beside[by_orgqr] = &orgqr, beside[by_gemm] = &naive_site<double>();
+    const auto* lapack = reference::Lapack<double>::get();
+    lapack->geqrf(static_cast<int>(m), static_cast<int>(n), A.data(), static_cast<int>(A.ld()), tau.data());
+  }
+  static bool possible() { return reference::Lapack<double>::get() != nullptr; }
+  static GeqrfArgs<double> args(Matrix<double>& A, Matrix<double>& tau) {
+    return {A.rows(), A.cols(), A.data(), A.ld(), tau.data()};
+  }
+  double ratio(Matrix<double> other, Matrix<double> other_tau) {
+    const Judgement judgement = judge(JudgingLibrary{ormqr, beside}, args(A0, tau), args(other, other_tau));
+    EXPECT_EQ(judgement.limit, 30);
+    return judgement.ratio;
+  }
+};
+
+TEST(Factorisations, AreJudgedByWhatTheyGiveBack) {
+  if (!Factors::possible()) GTEST_SKIP() << "no LAPACK";
+  for (const auto& [m, n] : {std::pair<index, index>{40, 17}, {17, 40}, {20, 20}, {1, 1}}) {
+    Factors f(m, n, [](Matrix<double>& A) {
+      for (index i = 0; i < A.rows(); ++i) A(i, A.cols() - 1) *= 1e-200;  // each column by its own norm
+    });
+    EXPECT_LE(f.ratio(f.A, f.tau), 4) << m << " " << n;
+    for (const double units : {20.0, 45.0}) {
+      // An element of R, in units of its column's norm.
+      const double unit = static_cast<double>(m) * std::numeric_limits<double>::epsilon();
+      for (const index j : {index{0}, n - 1}) {
+        double norm = 0;
+        for (index i = 0; i < m; ++i) norm = std::hypot(norm, f.A0(i, j));
+        Matrix<double> other = f.A;
+        other(0, j) += units * unit * norm;
+        EXPECT_NEAR(f.ratio(other, f.tau), units, 4) << m << " " << n << " " << j;
+      }
+    }
+    if (m == 1) continue;
+    Matrix<double> bent = f.tau;
+    bent(0, 0) *= 1 + 1e-10;
+    EXPECT_GT(f.ratio(f.A, bent), 1e3);
+    Matrix<double> other = f.A;
+    other(1, 0) = not_a_number;
+    EXPECT_EQ(f.ratio(other, f.tau), HUGE_VAL);
+  }
+}
+
+TEST(Factorisations, OfWhatIsNotFiniteAreJudgedUpToThere) {
+  if (!Factors::possible()) GTEST_SKIP() << "no LAPACK";
+  for (const double special : {infinity, not_a_number}) {
+    Factors f(12, 9, [special](Matrix<double>& A) { A(5, 4) = special; });
+    EXPECT_LE(f.ratio(f.A, f.tau), 4);
+    Matrix<double> other = f.A;
+    other(1, 3) += 1e-9;
+    EXPECT_GT(f.ratio(other, f.tau), 1e3);
+    for (index i = 0; i < 12; ++i) other(i, 4) = 1;
+    EXPECT_EQ(f.ratio(other, f.tau), HUGE_VAL) << "where poison has to be";
+    Factors first(12, 9, [special](Matrix<double>& A) { A(5, 0) = special; });
+    EXPECT_EQ(first.ratio(first.A, first.tau), 0);
+  }
+  Factors huge(6, 4, [](Matrix<double>& A) { A(2, 2) = std::numeric_limits<double>::max() / 2; });
+  EXPECT_EQ(huge.ratio(huge.A, huge.tau), 0) << "may overflow on the way";
+}
+
+TEST(Factorisations, ProductsWithQAreJudgedByTheirLines) {
+  if (!Factors::possible()) GTEST_SKIP() << "no LAPACK";
+  Factors f(15, 6);
+  for (const bool left : {true, false}) {
+    Matrix<double> C(left ? 15 : 4, left ? 4 : 15, 2), reference(C.rows(), C.cols(), 2);
+    C.random(3);
+    for (index i = 0; i < 15; ++i) (left ? C(i, 2) : C(2, i)) *= 1e-100;
+    (left ? C(3, 1) : C(1, 3)) = not_a_number;
+    reference = C;
+    const auto args = [&](Matrix<double>& at) {
+      return QArgs<double>{
+          {left, false, C.rows(), C.cols(), 6}, f.A.data(), f.A.ld(), f.tau.data(), at.data(), at.ld()};
+    };
+    const Site& site = f.ormqr;
+    ASSERT_TRUE(call_by(site, args(reference)));
+    const auto ratio = [&](Matrix<double>& result) {
+      return judge(args(C), static_cast<const double*>(result.data()), static_cast<const double*>(reference.data()))
+          .ratio;
+    };
+    EXPECT_EQ(ratio(reference), 0);
+    for (const index line : {0, 2}) {
+      double norm = 0;
+      for (index i = 0; i < 15; ++i) norm = std::hypot(norm, left ? C(i, line) : C(line, i));
+      Matrix<double> other = reference;
+      (left ? other(7, line) : other(line, 7)) += 40 * 15 * std::numeric_limits<double>::epsilon() * norm;
+      EXPECT_NEAR(ratio(other), 40, 1) << left << " " << line;
+    }
+    Matrix<double> other = reference;
+    for (index i = 0; i < 15; ++i) (left ? other(i, 1) : other(1, i)) = 0;
+    EXPECT_EQ(ratio(other), HUGE_VAL) << "poison has gone";
+    other = reference;
+    (left ? other(0, 0) : other(0, 0)) = infinity;
+    EXPECT_EQ(ratio(other), HUGE_VAL) << "poison has spread";
+    // What is no reflector has no bound.
+    const double tau = f.tau(2, 0);
+    f.tau(2, 0) = 3;
+    EXPECT_EQ(ratio(other), 0);
+    f.tau(2, 0) = tau;
+  }
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 //   program products N COUNT       dgemm_ of N x N, alpha = 1, beta = 0, ldc = N + 3, from product()
 //   program sizes N COUNT          products of N x N, (N + 1) x (N + 1) ...
 //   program vectors N COUNT        the same with dsymv_, from vector_product()
+//   program qr M N                 geqrf of M x N, ormqr on M x 7 and orgqr of what that has left, in each precision
+//   program dqr M N                in double precision only
 //   program threads                products and vectors, from four threads
 //   program fork                   a product, and one in a child
 //   program poor                   a product with no memory left for anything else
@@ -16,6 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cfenv>
 #include <cmath>
 #include <complex>
@@ -35,6 +38,12 @@
   extern "C" void name##_(const char*, const int*, const T*, const T*, const int*, const T*, const int*, const T*, T*, \
                           const int*, std::size_t);
 #define HEMV(name, T) SYMV(name, T)
+#define GEQRF(name, T) extern "C" void name##_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
+#define ORMQR(name, T)                                                                                        \
+  extern "C" void name##_(const char*, const char*, const int*, const int*, const int*, const T*, const int*, \
+                          const T*, T*, const int*, T*, const int*, int*, std::size_t, std::size_t);
+#define ORGQR(name, T) \
+  extern "C" void name##_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
 #include "api/routines.def"
 
 extern "C" {
@@ -65,18 +74,21 @@ struct Names;
 template <class T>
 concept Real = std::is_floating_point_v<T>;
 
-#define NAMES(T, gemm, vector)                         \
+#define NAMES(T, gemm, vector, QR, QC, Q)              \
   template <>                                          \
   struct Names<T> {                                    \
+    static constexpr auto geqrf = QR##_;               \
+    static constexpr auto ormqr = QC##_;               \
+    static constexpr auto orgqr = Q##_;                \
     static constexpr auto fortran_gemm = gemm##_;      \
     static constexpr auto fortran_symv = vector##_;    \
     static constexpr auto cblas_gemm = cblas_##gemm;   \
     static constexpr auto cblas_symv = cblas_##vector; \
   };
-NAMES(float, sgemm, ssymv)
-NAMES(double, dgemm, dsymv)
-NAMES(std::complex<float>, cgemm, chemv)
-NAMES(std::complex<double>, zgemm, zhemv)
+NAMES(float, sgemm, ssymv, sgeqrf, sormqr, sorgqr)
+NAMES(double, dgemm, dsymv, dgeqrf, dormqr, dorgqr)
+NAMES(std::complex<float>, cgemm, chemv, cgeqrf, cunmqr, cungqr)
+NAMES(std::complex<double>, zgemm, zhemv, zgeqrf, zunmqr, zungqr)
 
 template <class T>
 T number(unsigned& state) {
@@ -200,6 +212,21 @@ extern "C" __attribute__((visibility("default"), noinline)) void vector_product(
 
 namespace {
 
+template <class T>
+void qr(int m, int n) {
+  const int k = std::min(m, n), lda = m + 2, ldc = m + 3, cols = 7, lwork = 32 * std::max(n, cols);
+  const auto size = [](int rows, int columns) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  };
+  std::vector<T> A = numbers<T>(size(lda, n), 11), C = numbers<T>(size(ldc, cols), 12), tau(size(k, 1)),
+                 work(size(lwork, 1));
+  int status = 0;
+  Names<T>::geqrf(&m, &n, A.data(), &lda, tau.data(), work.data(), &lwork, &status);
+  Names<T>::ormqr("L", Real<T> ? "T" : "C", &m, &cols, &k, A.data(), &lda, tau.data(), C.data(), &ldc, work.data(),
+                  &lwork, &status, 1, 1);
+  Names<T>::orgqr(&m, &k, &k, A.data(), &lda, tau.data(), work.data(), &lwork, &status);
+}
+
 void products(int n, int count) {
   const auto square = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   const std::vector<double> A = numbers<double>(square, 7), B = numbers<double>(square, 8);
@@ -250,6 +277,13 @@ int main(int argc, char** argv) {
     for (int i = 0; i < count; ++i) products(n + i, 1);
   } else if (how == "vectors") {
     vectors(n, count);
+  } else if (how == "dqr") {
+    qr<double>(n, count);
+  } else if (how == "qr") {
+    qr<float>(n, count);
+    qr<double>(n, count);
+    qr<std::complex<float>>(n, count);
+    qr<std::complex<double>>(n, count);
   } else if (how == "threads") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)

@@ -28,6 +28,7 @@ OVER, BITS, OUTSIDE, INPUT = (
 )
 
 REFERENCE = str(harness.PROVIDERS["reference"][0] / "libblas.so.3")
+REFERENCE_LAPACK = str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")
 OPENBLAS = str(harness.PROVIDERS["openblas"][0] / "libblas.so.3")
 
 CALLS_OF_EVERY = {"gemm": 3 * 3 * 2 * 2 + 5, "symv": 3 * 2 * 2 * 2 + 2}
@@ -434,6 +435,72 @@ def mistaken_blas(t):
                 equal(account["found"], {})
             else:
                 equal((mistake, set(account["found"])), (mistake, findings))
+        if routine:
+            replay = ["replay", "--subject", t.wrong_blas, "--json", t.json]
+            record = t.path(mistake + "/" + sorted(os.listdir(t.path(mistake)))[0])
+            again = t.run(*replay, record, env=os.environ | {"WRONG_BLAS": mistake})
+            equal((mistake, again.returncode), (mistake, WRONG))
+            good = t.run(*replay, record, env=os.environ | {"WRONG_BLAS": "none"})
+            all_good(good, t.summary())
+
+
+QR = {precision: (precision + "geqrf", precision + other + "mqr", precision + other + "gqr")
+      for precision, other in (("s", "or"), ("d", "or"), ("c", "un"), ("z", "un"))}
+
+
+def qr(t):
+    """Factors by what they give back, products with Q by the library's, in every precision; kept, and made again."""
+    for size in (("60", "40"), ("30", "70"), ("1", "3")):
+        done, summary = t.verify(*HOST, "--", t.program, "qr", *size)
+        all_good(done, summary)
+        for routine in sum(QR.values(), ()):
+            equal((routine, verified(summary, routine)["checked"], verified(summary, routine)["repeated"]), (routine, 1, 1))
+    # By an oracle: also what stays on the CPU.  One that has no LAPACK cannot say anything.
+    done, summary = t.verify("--oracle", REFERENCE_LAPACK, *HOST[:2], "--", t.program, "qr", "60", "40")
+    all_good(done, summary)
+    equal((summary["routines"]["dgeqrf"]["routed"], verified(summary, "dgeqrf")["checked"]), (0, 1))
+    done, summary = t.verify("--oracle", REFERENCE, *HOST, "--", t.program, "qr", "60", "40")
+    equal((done.returncode, verified(summary, "dgeqrf")["unchecked"], summary.get("problems", [])),
+          (0, {"not possible with the oracle": 1}, []))
+    # Products in between that are spoilt: two panels and more.
+    t.stand_in()
+    for mistake, finding in (("block", OVER), ("bits", BITS)):
+        done, summary = t.verify("--dump", t.path(mistake), *HOST, "--", t.program, "qr", "150", "140", mistake=mistake)
+        equal(done.returncode, WRONG)
+        found = {routine: list(verified(summary, routine)["found"]) for routine in sum(QR.values(), ())}
+        # Every second product has other bits: a call of an even number of them is the same twice.
+        assert all(f == [finding] or (mistake == "bits" and f == []) for f in found.values()), found
+        assert sum(f == [finding] for f in found.values()) > 3, found
+        for name in sorted(os.listdir(t.path(mistake))):
+            again = t.run("replay", "--json", t.json, t.path(f"{mistake}/{name}"), env=os.environ | {"INJECTED_MISTAKE": mistake})
+            equal((name, again.returncode), (name, WRONG))
+            all_good(t.run("replay", "--json", t.json, t.path(f"{mistake}/{name}")), t.summary())
+    # tau is what a product with Q sends first.
+    done, summary = t.verify(*HOST, "--", t.program, "qr", "60", "40", mistake="input")
+    equal((done.returncode, INPUT in verified(summary, "zunmqr")["found"]), (WRONG, True))
+
+
+def mistaken_qr(t):
+    """A LAPACK with the mistakes that such libraries have."""
+    command = ["--subject", t.wrong_blas, "--oracle", REFERENCE_LAPACK, "--", t.program, "dqr", "37", "21"]
+    for mistake, routine, finding in (
+        ("none", None, None),
+        ("geqrf_forgets_row", "dgeqrf", OVER),
+        ("geqrf_bends_q", "dgeqrf", OVER),
+        ("geqrf_behind_tau", "dgeqrf", OUTSIDE),
+        ("geqrf_behind_work", "dgeqrf", OUTSIDE),
+        ("geqrf_clears_gap", "dgeqrf", OUTSIDE),
+        ("geqrf_chance", "dgeqrf", BITS),
+        ("ormqr_forgets_trans", "dormqr", OVER),
+        ("ormqr_leaves_ones", "dormqr", INPUT),
+        ("orgqr_reads_r", "dorgqr", OVER),
+    ):
+        done, summary = t.verify("--dump", t.path(mistake), *command, environment={"WRONG_BLAS": mistake})
+        equal((mistake, done.returncode), (mistake, WRONG if routine else 0))
+        for name in QR["d"]:
+            account = verified(summary, name)
+            equal((mistake, name, account["checked"], set(account["found"])),
+                  (mistake, name, 1, {finding} if name == routine else set()))
         if routine:
             replay = ["replay", "--subject", t.wrong_blas, "--json", t.json]
             record = t.path(mistake + "/" + sorted(os.listdir(t.path(mistake)))[0])

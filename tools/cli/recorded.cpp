@@ -126,6 +126,32 @@ void call(void* function, const SymvArgs<T>& x) {
   reinterpret_cast<Function>(function)(&uplo, &n, &x.alpha, x.A, &lda, x.x, &incx, &x.beta, x.y, &incy, 1);
 }
 
+template <class Int, class T>
+void call(void* function, const GeqrfArgs<T>& x) {
+  using Function = void (*)(const Int*, const Int*, T*, const Int*, T*, T*, const Int*, Int*);
+  const Int m = static_cast<Int>(x.m), n = static_cast<Int>(x.n), lda = static_cast<Int>(x.lda);
+  const Int lwork = static_cast<Int>(x.lwork);
+  Int status = 0;
+  reinterpret_cast<Function>(function)(&m, &n, x.A, &lda, x.tau, x.work, &lwork, &status);
+}
+
+template <class Int, class T>
+void call(void* function, const QArgs<T>& x) {
+  const auto [left, adjoint, rows, cols, reflectors, of_identity] = x.product;
+  const Int m = static_cast<Int>(rows), n = static_cast<Int>(cols), k = static_cast<Int>(reflectors);
+  const Int lda = static_cast<Int>(x.lda), ldc = static_cast<Int>(x.ldc), lwork = static_cast<Int>(x.lwork);
+  Int status = 0;
+  if (of_identity) {
+    using Function = void (*)(const Int*, const Int*, const Int*, T*, const Int*, const T*, T*, const Int*, Int*);
+    return reinterpret_cast<Function>(function)(&m, &n, &k, x.C, &ldc, x.tau, x.work, &lwork, &status);
+  }
+  using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const T*, const Int*,
+                            const T*, T*, const Int*, T*, const Int*, Int*, std::size_t, std::size_t);
+  const char side = left ? 'L' : 'R', trans = !adjoint ? 'N' : std::is_floating_point_v<T> ? 'T' : 'C';
+  reinterpret_cast<Function>(function)(&side, &trans, &m, &n, &k, x.A, &lda, x.tau, x.C, &ldc, x.work, &lwork, &status,
+                                       1, 1);
+}
+
 template <class Args>
 void call(const Found& found, const Args& args) {
   found.wide ? call<std::int64_t>(found.function, args) : call<std::int32_t>(found.function, args);
@@ -163,6 +189,47 @@ void make_symv(const Recorded& r, const std::string& fallback) {
       y(r, "y", to.rows, to.cols, to.ld, x.beta == T(0));
   x.A = A.at(), x.x = X.at(), x.y = y.at();
   call(find(r, x.conjugated ? Interface::cblas : Interface::fortran, fallback), x);
+}
+
+/// As large as the program's was, which may decide how the library underneath computes.
+index workspace_in(const Recorded& r, index least) {
+  const auto lwork = number_in<index>(r, "lwork");
+  constexpr index most = index{1} << 40;
+  if (lwork < least || lwork > most) fail("the record's arguments are not those of a call");
+  return lwork;
+}
+
+template <class T>
+void make_geqrf(const Recorded& r, const std::string& fallback) {
+  GeqrfArgs<T> x{};
+  x.m = number_in<index>(r, "m"), x.n = number_in<index>(r, "n"), x.lda = number_in<index>(r, "lda");
+  if (!x.valid()) fail("the record's arguments are not those of a call");
+  x.lwork = workspace_in(r, x.least_workspace());
+  const index k = x.factored();
+  Storage<T> A(r, "A", x.m, x.n, x.lda, false), tau(r, "tau", k, 1, std::max<index>(1, k), true),
+      work(r, "work", x.lwork, 1, x.lwork, true);
+  x.A = A.at(), x.tau = tau.at(), x.work = work.at();
+  call(find(r, Interface::fortran, fallback), x);
+}
+
+template <class T>
+void make_ormqr(const Recorded& r, const std::string& fallback, bool of_identity) {
+  QArgs<T> x{};
+  x.product = {true, false, number_in<index>(r, "m"), number_in<index>(r, "n"), number_in<index>(r, "k"), of_identity};
+  QProduct& p = x.product;
+  if (!of_identity) {
+    p.left = letter_in(r, "side", "LR") == 'L';
+    p.adjoint = letter_in(r, "trans", std::is_floating_point_v<T> ? "NT" : "NC") != 'N';
+  }
+  x.lda = number_in<index>(r, "lda");
+  x.ldc = of_identity ? x.lda : number_in<index>(r, "ldc");
+  if (!x.valid()) fail("the record's arguments are not those of a call");
+  x.lwork = workspace_in(r, x.least_workspace());
+  Storage<T> A(r, "A", p.order(), of_identity ? p.n : p.k, x.lda, p.k == 0 && !of_identity),
+      tau(r, "tau", p.k, 1, std::max<index>(1, p.k), p.k == 0), C(r, "C", p.m, p.n, x.ldc, of_identity),
+      work(r, "work", x.lwork, 1, x.lwork, true);
+  x.A = A.at(), x.tau = tau.at(), x.C = of_identity ? A.at() : C.at(), x.work = work.at();
+  call(find(r, Interface::fortran, fallback), x);
 }
 
 }  // namespace
@@ -229,14 +296,24 @@ Recorded read_record(const std::string& path, bool with_data) {
 }
 
 void make_call(const Recorded& recorded, const std::string& fallback) {
-  for (const std::string& library : {fallback, recorded.text.library, std::string("libblas.so.3")})
-    if (!library.empty() && dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) break;
   const std::string& routine = recorded.text.routine;
+  bool lapack = false;
+  for (int i = 0; i < routine_count; ++i)
+    lapack = lapack || (routine == routine_names[i] && is_lapack(static_cast<Routine>(i)));
+  const std::string system = lapack ? "liblapack.so.3" : "libblas.so.3";
+  for (const std::string& library : {fallback, recorded.text.library, system})
+    if (!library.empty() && dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) break;
 #define GEMM(name, type) \
   if (routine == #name) return make_gemm<type>(recorded, fallback);
 #define SYMV(name, type) \
   if (routine == #name) return make_symv<type>(recorded, fallback);
 #define HEMV(name, type) SYMV(name, type)
+#define GEQRF(name, type) \
+  if (routine == #name) return make_geqrf<type>(recorded, fallback);
+#define ORMQR(name, type) \
+  if (routine == #name) return make_ormqr<type>(recorded, fallback, false);
+#define ORGQR(name, type) \
+  if (routine == #name) return make_ormqr<type>(recorded, fallback, true);
 #include "api/routines.def"
   fail("records of " + routine + " cannot be replayed");
 }

@@ -3,7 +3,7 @@
 // they are defined, in higher precision.
 //
 //   qr semantics | products | stays | invalid | queries | consumers | threads | exiting
-//   qr faults PRECISION, qr product_faults PRECISION   as faults.cpp
+//   qr faults PRECISION, qr product_faults PRECISION, qr part_faults PRECISION   as faults.cpp
 //   qr copies             a product, its QR, and its R in a product, each of which may find the last one's result
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -373,6 +373,17 @@ void faults() {
   });
 }
 
+/// Of one that is larger than the device's memory, and one that is not.
+template <class T>
+void part_faults() {
+  const Canaried<T> A = reference::matrix_of<T>(Kind::random, 40, 40),
+                    B = reference::matrix_of<T>(Kind::random, 10, 12);
+  at_every_fault([&] {
+    check_factors(A, factored(A), "in parts");
+    check_factors(B, factored(B), "behind it");
+  });
+}
+
 /// And of two products with Q.
 template <class T>
 void product_faults() {
@@ -505,9 +516,10 @@ int main(int count, char** arguments) {
       {"copies", copies},       {"threads", threads},   {"exiting", exiting}};
   for (const auto& [name, part] : parts)
     if (which == name && count == 2) return part(), qr_verdict();
-  if ((which != "faults" && which != "product_faults") || count != 3) return 2;
+  if ((which != "faults" && which != "product_faults" && which != "part_faults") || count != 3) return 2;
   for_each_precision([&]<class T>(T*) {
-    if (letter<T>() == arguments[2][0]) which == "faults" ? faults<T>() : product_faults<T>();
+    if (letter<T>() != arguments[2][0]) return;
+    which == "faults" ? faults<T>() : which == "part_faults" ? part_faults<T>() : product_faults<T>();
   });
   return qr_verdict();
 }
