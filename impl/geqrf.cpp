@@ -63,7 +63,7 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Factorisation f = factorisation_of(info(site.symbol).routine, *args);
-  const Call call{site, r.qr, f.precision, f.flops(), timed_flops};
+  const Call call{site, r.qr, f.precision, f.flops(), timed_flops, shape_of(f)};
   const index k = args->factored();
   return computed_by(r, call, replay, [&](Decision& decision) {
     // Lets go of its copy while we are still inside.

@@ -69,7 +69,7 @@ Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Application application = application_of(info(site.symbol).routine, *args);
-  const Call call{site, r.q, application.precision, application.flops(), timed_flops};
+  const Call call{site, r.q, application.precision, application.flops(), timed_flops, shape_of(application)};
   const QProduct& p = args->product;
   return computed_by(r, call, replay, [&](Decision& decision) {
     // Lets go of its copies while we are still inside.
