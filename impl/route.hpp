@@ -96,7 +96,7 @@ struct Call {
   Learned& learned;  ///< from calls of its kind
   SymvPrecision precision;
   double flops;
-  double timed;            ///< from so many flops on its time on the CPU is taken
+  double timed;  ///< from so many flops on its time on the CPU is taken
   CallShape shape;
   Check* check = nullptr;  ///< of its result; null: none
 };

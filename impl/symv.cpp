@@ -256,10 +256,10 @@ class Run {
       y[static_cast<index>(i) * args_.incy] = conjugate_if(args_.conjugated, result_[i]);
   }
 
-  double bytes_in() const { return bytes_in_; }                ///< of all attempts
-  double bytes_out() const { return bytes_out_; }              ///< that came back
+  double bytes_in() const { return bytes_in_; }                  ///< of all attempts
+  double bytes_out() const { return bytes_out_; }                ///< that came back
   const TransferTimes& transfers() const { return transfers_; }  ///< of all attempts
-  double bytes_of_matrix() const { return bytes_of_matrix_; }  ///< sent by the last attempt
+  double bytes_of_matrix() const { return bytes_of_matrix_; }    ///< sent by the last attempt
 
  private:
   void pack(const T* from, index inc, std::vector<T>& to) const {

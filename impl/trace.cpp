@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -25,6 +26,12 @@ constinit std::atomic<TraceEvent*> chunks[most_trace_chunks] = {};
 constinit std::atomic<bool> full{false};
 thread_local constinit std::uint32_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
 
+/// A larger file would end the program, by SIGXFSZ.
+bool within_limit(std::uint64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
+}
+
 /// The file is opened anew for each chunk: a descriptor that stays open might be closed by the program, or be one too
 /// many.
 TraceEvent* map_chunk(const Recording& r, std::uint64_t number) {
@@ -33,7 +40,8 @@ TraceEvent* map_chunk(const Recording& r, std::uint64_t number) {
   const Uncancelled uncancelled;
   constexpr std::size_t bytes = trace_chunk_events * sizeof(TraceEvent);
   const auto at = static_cast<off_t>(Recording::events_at() + number * bytes);
-  const int fd = open(r.path, O_RDWR | O_CLOEXEC);
+  const bool may = within_limit(static_cast<std::uint64_t>(at) + bytes);
+  const int fd = may ? open(r.path, O_RDWR | O_CLOEXEC) : -1;
   // Reserved now: a full disk must not become a SIGBUS at some later event.
   void* p = fd >= 0 && posix_fallocate(fd, at, bytes) == 0
                 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at)
@@ -107,7 +115,7 @@ void set_trace_up(const char* path) { directory.store(path, std::memory_order_re
 
 Recording* make_recording() {
   const char* dir = directory.load(std::memory_order_acquire);
-  if (!dir) return nullptr;
+  if (!dir || !within_limit(Recording::events_at())) return nullptr;
   char path[sizeof Recording::path];
   auto* r = static_cast<Recording*>(map_new_file(dir, Recording::events_at(), path, sizeof path));
   if (!r) return nullptr;

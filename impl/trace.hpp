@@ -2,8 +2,8 @@
 // process, and each program that it executes, leaves one in the directory: its counters, then events of one size, room
 // for which is made by the thousand.  A process that is killed has left what had happened by then.
 //
-// An event takes a fetch_add and some stores: no lock, no allocation, no clock of its own.  Where there is no room, on the
-// disk or beyond most_trace_events, events are dropped and counted; the counters hold every call all the same.
+// An event takes a fetch_add and some stores: no lock, no allocation, no clock of its own.  Where there is no room, on
+// the disk or beyond most_trace_events, events are dropped and counted; the counters hold every call all the same.
 #pragma once
 #include <array>
 #include <string>
@@ -32,12 +32,12 @@ struct TraceEvent {
   float cpu_seconds, device_seconds;  ///< predicted when the call was decided; 0: it took no prediction
   Routine routine;
   Traced what;
-  Reason reason;           ///< why there; of an attempt: what came of it
-  std::uint8_t levels;     ///< by so many
-  std::uint8_t reused;     ///< operands with a copy on the device that spared bytes
-  bool computed;           ///< the result was there at the end
-  bool distrusted;         ///< the guard has sent it back to no level
-  bool beta_zero, left;    ///< of a product: C is not read; Q's side
+  Reason reason;         ///< why there; of an attempt: what came of it
+  std::uint8_t levels;   ///< by so many
+  std::uint8_t reused;   ///< operands with a copy on the device that spared bytes
+  bool computed;         ///< the result was there at the end
+  bool distrusted;       ///< the guard has sent it back to no level
+  bool beta_zero, left;  ///< of a product: C is not read; Q's side
 };
 static_assert(sizeof(TraceEvent) == 144);
 
@@ -50,8 +50,8 @@ struct Recording {
   Counters counters;
   std::uint64_t layout;
   char host[64];
-  char arguments[512];  ///< the program's, separated by spaces, as many as fit
-  char path[1024];      ///< of this file
+  char arguments[512];                 ///< the program's, separated by spaces, as many as fit
+  char path[1024];                     ///< of this file
   std::atomic<std::uint64_t> claimed;  ///< events begun; those from most_trace_events on were dropped
   std::atomic<std::uint64_t> dropped;
   Note<12288> guessed_profile;  ///< rates of the device that there might be; "key value" lines

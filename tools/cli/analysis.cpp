@@ -16,13 +16,16 @@ template <class With>
 auto with_problem(const Span& s, With with) {
   switch (s.routine) {
 #define GEMM(name, type) \
-  case Routine::name: return with(Product{s.routine, precision_of<type>, s.m, s.n, s.k, false, s.beta_zero, false});
+  case Routine::name:    \
+    return with(Product{s.routine, precision_of<type>, s.m, s.n, s.k, false, s.beta_zero, false});
 #define SYMV(name, type) \
-  case Routine::name: return with(SymmetricProduct{s.routine, symv_precision_of<type>, s.n, false, s.beta_zero, false});
+  case Routine::name:    \
+    return with(SymmetricProduct{s.routine, symv_precision_of<type>, s.n, false, s.beta_zero, false});
 #define HEMV(name, type) SYMV(name, type)
 #define WSYMV(name, type) SYMV(name, type)
 #define GEQRF(name, type) \
-  case Routine::name: return with(Factorisation{s.routine, precision_of<type>, s.m, s.n, false});
+  case Routine::name:     \
+    return with(Factorisation{s.routine, precision_of<type>, s.m, s.n, false});
 #define ORMQR(name, type) \
   case Routine::name:     \
     return with(Application{s.routine, precision_of<type>, {s.left, false, s.m, s.n, s.k, false}, false});
@@ -214,8 +217,8 @@ Analysis analyse(ReadRecording run) {
     a.dropped += process.dropped;
     a.unfinished += process.unfinished;
     for (auto first = process.spans.begin(); first != process.spans.end();) {
-      const auto end = std::find_if(first, process.spans.end(),
-                                    [&](const Span& s) { return s.thread != first->thread; });
+      const auto end =
+          std::find_if(first, process.spans.end(), [&](const Span& s) { return s.thread != first->thread; });
       std::vector<const Span*> stayed;
       std::int64_t outermost_end = INT64_MIN;
       for (; first != end; ++first) {

@@ -23,12 +23,12 @@ std::optional<WhatIf> what_if(const Span& span, const Profile& profile);
 double operand_bytes(const Span& span);
 
 struct RoutineAccount {
-  std::uint64_t calls = 0, routed = 0;                    ///< all of them
-  double cpu_seconds = 0, device_seconds = 0;             ///< of all that were timed, by the counters
-  double bytes_in = 0, bytes_out = 0, bytes_spared = 0;   ///< likewise
-  std::uint64_t spans_on_cpu = 0, spans_on_device = 0;    ///< calls in the trace
-  double span_cpu_seconds = 0, span_device_seconds = 0;   ///< of these
-  double bus_seconds = 0;                                 ///< of the latter: while something was moving
+  std::uint64_t calls = 0, routed = 0;                   ///< all of them
+  double cpu_seconds = 0, device_seconds = 0;            ///< of all that were timed, by the counters
+  double bytes_in = 0, bytes_out = 0, bytes_spared = 0;  ///< likewise
+  std::uint64_t spans_on_cpu = 0, spans_on_device = 0;   ///< calls in the trace
+  double span_cpu_seconds = 0, span_device_seconds = 0;  ///< of these
+  double bus_seconds = 0;                                ///< of the latter: while something was moving
   double span_bytes_in = 0, span_bytes_out = 0, span_bytes_spared = 0;
   double failed_seconds = 0;  ///< of attempts on the device that came to nothing
   std::uint64_t reused = 0;   ///< operands whose copies spared bytes

@@ -41,7 +41,8 @@ class Svg {
 
   void rect(const char* kind, double x, double y, double width, double height, const std::string& tip = {}) {
     if (width <= 0 || height <= 0) return;
-    text_ += format("<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", kind, x, y, width, height);
+    text_ +=
+        format("<rect class=\"%s\" x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\"", kind, x, y, width, height);
     text_ += tip.empty() ? "/>\n" : "><title>" + escaped(tip) + "</title></rect>\n";
   }
   void circle(const char* kind, double x, double y, double radius, const std::string& tip) {
@@ -100,7 +101,8 @@ std::string horizontal_bars(const std::string& title, const std::vector<Bar>& ba
 }
 
 /// Of bars that are beside each other: at most so many, with what is under each.
-std::string columns(const std::string& title, const std::vector<Bar>& bars, const std::function<std::string(double)>& words) {
+std::string columns(const std::string& title, const std::vector<Bar>& bars,
+                    const std::function<std::string(double)>& words) {
   constexpr double height = 220, top = 20, bottom = 44, left = 8;
   double highest = 0;
   for (const Bar& bar : bars) highest = std::max(highest, bar.length());
@@ -164,20 +166,27 @@ std::string time_by_routine(const Analysis& a) {
                     in_seconds(x.device_seconds), in_seconds(x.bus_seconds), in_bytes(x.bytes_in),
                     in_bytes(x.bytes_out), in_bytes(x.bytes_spared)});
     if (all == 0) continue;
-    const auto tip = [&](const char* where, double seconds) { return std::string(name) + " " + where + ": " + in_seconds(seconds); };
-    bars.push_back({name,
-                    {{"cpu", x.cpu_seconds, tip("on the CPU", x.cpu_seconds)},
-                     {"device", x.device_alone_seconds(), tip("on the device, nothing moving", x.device_alone_seconds())},
-                     {"bus", x.bus_seconds, tip("on the device, bytes moving", x.bus_seconds)}},
-                    in_seconds(all) + ", " + in_calls(x.calls)});
+    const auto tip = [&](const char* where, double seconds) {
+      return std::string(name) + " " + where + ": " + in_seconds(seconds);
+    };
+    bars.push_back(
+        {name,
+         {{"cpu", x.cpu_seconds, tip("on the CPU", x.cpu_seconds)},
+          {"device", x.device_alone_seconds(), tip("on the device, nothing moving", x.device_alone_seconds())},
+          {"bus", x.bus_seconds, tip("on the device, bytes moving", x.bus_seconds)}},
+         in_seconds(all) + ", " + in_calls(x.calls)});
   }
   if (rows.empty()) return nothing("No routine was called.");
-  return (bars.empty() ? nothing("No call was large enough to be timed.")
-                       : legend({{"cpu", "on the CPU"}, {"device", "on the device"}, {"bus", "on the device, while bytes moved"}}) +
-                             figure(horizontal_bars("Time by routine", bars, 90),
-                                    "Time of the calls that were timed, without counted calls inside them. Moving: from the first "
-                                    "piece to the last, in each direction, as the threads see it that copy.")) +
-         table({"routine", "calls", "on the device", "CPU time", "device time", "of it moving", "in", "out", "spared"}, rows);
+  return (bars.empty()
+              ? nothing("No call was large enough to be timed.")
+              : legend(
+                    {{"cpu", "on the CPU"}, {"device", "on the device"}, {"bus", "on the device, while bytes moved"}}) +
+                    figure(
+                        horizontal_bars("Time by routine", bars, 90),
+                        "Time of the calls that were timed, without counted calls inside them. Moving: from the first "
+                        "piece to the last, in each direction, as the threads see it that copy.")) +
+         table({"routine", "calls", "on the device", "CPU time", "device time", "of it moving", "in", "out", "spared"},
+               rows);
 }
 
 std::string sizes(const Analysis& a) {
@@ -187,10 +196,11 @@ std::string sizes(const Analysis& a) {
     if (x.cpu_calls + x.device_calls == 0 && calls.empty()) continue;
     const std::string name = i == 0 ? "less" : in_flops(std::pow(4.0, static_cast<double>(i) + 1));
     const std::string from = name_of_size(i);
-    calls.push_back({name,
-                     {{"cpu", static_cast<double>(x.cpu_calls), from + ": " + in_calls(x.cpu_calls) + " on the CPU"},
-                      {"device", static_cast<double>(x.device_calls), from + ": " + in_calls(x.device_calls) + " on the device"}},
-                     {}});
+    calls.push_back(
+        {name,
+         {{"cpu", static_cast<double>(x.cpu_calls), from + ": " + in_calls(x.cpu_calls) + " on the CPU"},
+          {"device", static_cast<double>(x.device_calls), from + ": " + in_calls(x.device_calls) + " on the device"}},
+         {}});
     seconds.push_back({name,
                        {{"cpu", x.cpu_seconds, from + ": " + in_seconds(x.cpu_seconds) + " on the CPU"},
                         {"device", x.device_seconds, from + ": " + in_seconds(x.device_seconds) + " on the device"}},
@@ -199,19 +209,46 @@ std::string sizes(const Analysis& a) {
   while (!calls.empty() && calls.back().length() == 0) calls.pop_back(), seconds.pop_back();
   if (calls.empty()) return nothing("No call was recorded.");
   return legend({{"cpu", "on the CPU"}, {"device", "on the device"}}) +
-         figure(columns("Recorded calls by size", calls, [](double x) { return x > 0 ? in_digits(static_cast<std::uint64_t>(x)) : ""; }),
-                "Recorded calls by their floating-point operations: from the number below a bar to four times as many.") +
+         figure(
+             columns("Recorded calls by size", calls,
+                     [](double x) { return x > 0 ? in_digits(static_cast<std::uint64_t>(x)) : ""; }),
+             "Recorded calls by their floating-point operations: from the number below a bar to four times as many.") +
          figure(columns("Time of recorded calls by size", seconds, [](double x) { return x > 0 ? in_seconds(x) : ""; }),
                 "The time that they took.");
 }
+
+/// Where words have been written, so that others are not written over them.
+class Labels {
+ public:
+  /// As near above `y` as there is room, or else below; x is the left end.
+  void write(Svg& svg, double x, double y, double top, double bottom, const std::string& words) {
+    constexpr double height = 14, letter = 6.6, gap = 3;
+    const double width = letter * static_cast<double>(words.size());
+    x = std::min(x, page_width - width - gap);
+    const auto is_free = [&](double at) {
+      return std::none_of(taken_.begin(), taken_.end(), [&](const Box& b) {
+        return x < b.right + gap && x + width + gap > b.left && std::fabs(at - b.y) < height;
+      });
+    };
+    double at = std::clamp(y - 5, top + height, bottom);
+    for (int i = 0; i < 40 && !is_free(at); ++i)
+      at = std::clamp(y - 5 + (i % 2 ? -1 : 1) * height * (i / 2 + 1), top + height, bottom);
+    taken_.push_back({x, x + width, at});
+    svg.label(x, at, words, "start", "small");
+  }
+
+ private:
+  struct Box {
+    double left, right, y;
+  };
+  std::vector<Box> taken_;
+};
 
 /// Logarithmic axes.
 struct Axes {
   double x0, x1, y0, y1;  ///< decades
   static constexpr double left = 90, right = 20, top = 14, bottom = 46, height = 420;
-  double x(double value) const {
-    return left + (page_width - left - right) * (std::log10(value) - x0) / (x1 - x0);
-  }
+  double x(double value) const { return left + (page_width - left - right) * (std::log10(value) - x0) / (x1 - x0); }
   double y(double value) const {
     return height - bottom - (height - top - bottom) * (std::log10(value) - y0) / (y1 - y0);
   }
@@ -265,27 +302,29 @@ std::string roofline(const Analysis& a) {
   }
   svg.label((Axes::left + right) / 2, Axes::height - 8, "flop per byte of the operands and the result", "middle");
 
+  Labels labels;
   const double begin = std::pow(10, axes.x0), end = std::pow(10, axes.x1), floor = std::pow(10, axes.y0);
   const auto slope = [&](const char* kind, double rate, const std::string& words) {  // up to the peak, if there is one
     const double to = peak > 0 ? std::clamp(peak / rate, begin, end) : end, from = std::clamp(floor / rate, begin, to);
     const double ceiling = std::pow(10, axes.y1), stop = std::min(to, std::max(from, ceiling / rate));
     if (stop <= from) return;
     svg.line(kind, axes.x(from), axes.y(from * rate), axes.x(stop), axes.y(stop * rate));
-    svg.label(axes.x(from) + 8, axes.y(from * rate) - 6 > Axes::top + 8 ? axes.y(from * rate) - 6 : Axes::top + 10, words,
-              "start", "small");
+    labels.write(svg, axes.x(from) + 8, axes.y(from * rate), Axes::top, low, words);
   };
   const auto flat = [&](const char* kind, double rate, const std::string& words) {
     if (!(rate > floor)) return;
     svg.line(kind, Axes::left, axes.y(rate), right, axes.y(rate));
-    svg.label(right - 4, axes.y(rate) - 5, words, "end", "small");
+    labels.write(svg, right, axes.y(rate), Axes::top, low, words);
   };
   slope("roof bus-line", a.profile.in_rate, "bus, " + in_bytes(a.profile.in_rate) + "/s");
   slope("roof device-line", a.profile.pass_rate, "device's memory, " + in_bytes(a.profile.pass_rate) + "/s");
   for (const Precision p : precisions) {
     const double rate = a.profile.gemm_rate[static_cast<int>(p)];
-    flat("roof device-line", rate, std::string(1, "sdcz"[static_cast<int>(p)]) + "gemm on the device, " + in_flops(rate) + "/s");
+    flat("roof device-line", rate,
+         std::string(1, "sdcz"[static_cast<int>(p)]) + "gemm on the device, " + in_flops(rate) + "/s");
   }
-  if (fastest_on_cpu > 0) flat("roof cpu-line", fastest_on_cpu, "fastest here on the CPU, " + in_flops(fastest_on_cpu) + "/s");
+  if (fastest_on_cpu > 0)
+    flat("roof cpu-line", fastest_on_cpu, "fastest here on the CPU, " + in_flops(fastest_on_cpu) + "/s");
   for (const auto& [key, spot] : spots) {
     const double radius = std::min(12.0, 3 + 1.5 * std::log10(static_cast<double>(spot.calls)));
     svg.circle(std::get<0>(key) ? "device spot" : "cpu spot", axes.x(spot.x), axes.y(spot.y), radius,
@@ -293,9 +332,10 @@ std::string roofline(const Analysis& a) {
                    routine_names[static_cast<int>(spot.one->routine)] + " " + sizes_of(*spot.one));
   }
   return legend({{"cpu", "calls on the CPU"}, {"device", "calls on the device, transfers included"}}) +
-         figure(svg.end(), "Each spot stands for calls of about the same intensity and speed. A call whose operands move stays "
-                           "under the bus's roof, one whose operands are on the device under that of its memory. Roofs: " +
-                               a.profile_name + ".");
+         figure(svg.end(),
+                "Each spot stands for calls of about the same intensity and speed. A call whose operands move stays "
+                "under the bus's roof, one whose operands are on the device under that of its memory. Roofs: " +
+                    a.profile_name + ".");
 }
 
 std::string reasons(const Analysis& a) {
@@ -313,8 +353,11 @@ std::string reasons(const Analysis& a) {
                     in_calls(x.calls) + (x.recorded ? ", " + in_seconds(x.seconds) : "")});
   }
   if (rows.empty()) return nothing("No call stayed on the CPU.");
-  return figure(horizontal_bars("Time on the CPU by reason", bars, 260), "Time of the recorded calls that stayed, by the reason.") +
-         table({"reason", "calls", "CPU time", "as they are, the device would take", "with operands there, it would take"}, rows);
+  return figure(horizontal_bars("Time on the CPU by reason", bars, 260),
+                "Time of the recorded calls that stayed, by the reason.") +
+         table({"reason", "calls", "CPU time", "as they are, the device would take",
+                "with operands there, it would take"},
+               rows);
 }
 
 std::string levels(const Analysis& a) {
@@ -323,7 +366,8 @@ std::string levels(const Analysis& a) {
   for (const auto& [routine, x] : a.routines) {
     std::uint64_t by_levels = 0;
     for (std::size_t i = 0; i < most_levels; ++i) calls[i + 1] += x.levels[i], by_levels += x.levels[i];
-    if (std::string_view(routine_names[static_cast<int>(routine)]).ends_with("gemm")) calls[0] += x.spans_on_device - by_levels;
+    if (std::string_view(routine_names[static_cast<int>(routine)]).ends_with("gemm"))
+      calls[0] += x.spans_on_device - by_levels;
     distrusted += x.distrusted;
   }
   std::vector<Bar> bars;
@@ -333,9 +377,10 @@ std::string levels(const Analysis& a) {
                       {{"device", static_cast<double>(calls[i]), in_calls(calls[i])}},
                       in_calls(calls[i])});
   if (bars.empty()) return nothing("No recorded product ran on the device.");
-  return figure(horizontal_bars("Products on the device by Strassen's levels", bars, 90),
-                "Recorded products on the device by levels of Strassen's algorithm." +
-                    (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels." : std::string()));
+  return figure(
+      horizontal_bars("Products on the device by Strassen's levels", bars, 90),
+      "Recorded products on the device by levels of Strassen's algorithm." +
+          (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels." : std::string()));
 }
 
 std::string moved(const Analysis& a) {
@@ -347,27 +392,30 @@ std::string moved(const Analysis& a) {
   }
   if (in + out + spared == 0) return nothing("Nothing went over the bus.");
   const std::string residency = a.run.summary.residency;
-  return figure(horizontal_bars("Bytes over the bus",
-                                {{"to the device", {{"bus", in, in_bytes(in)}}, in_bytes(in)},
-                                 {"back", {{"bus", out, in_bytes(out)}}, in_bytes(out)},
-                                 {"spared", {{"spared", spared, in_bytes(spared)}}, in_bytes(spared)}},
-                                120),
-                "Spared: a copy on the device was still good. " + in_digits(reused) + " operands of " + in_calls(reusing) +
-                    " were there already. Copies kept between calls: " + (residency.empty() ? "not known" : residency) + ".");
+  return figure(
+      horizontal_bars("Bytes over the bus",
+                      {{"to the device", {{"bus", in, in_bytes(in)}}, in_bytes(in)},
+                       {"back", {{"bus", out, in_bytes(out)}}, in_bytes(out)},
+                       {"spared", {{"spared", spared, in_bytes(spared)}}, in_bytes(spared)}},
+                      120),
+      "Spared: a copy on the device was still good. " + in_digits(reused) + " operands of " + in_calls(reusing) +
+          " were there already. Copies kept between calls: " + (residency.empty() ? "not known" : residency) + ".");
 }
 
 std::string share(const Analysis& a) {
   const auto bar = [&](const char* name, double seconds) {
-    return Bar{name, {{"cpu", seconds, in_seconds(seconds)}}, in_seconds(seconds) + ", " + in_percent(seconds, a.seconds)};
+    return Bar{
+        name, {{"cpu", seconds, in_seconds(seconds)}}, in_seconds(seconds) + ", " + in_percent(seconds, a.seconds)};
   };
   std::string text;
   if (a.cpu_union_seconds > 0)
-    text = figure(horizontal_bars("The run, and what a bigger share would make of it",
-                                  {bar("as it was", a.seconds), bar("calls as they are", a.seconds_with(&ReasonAccount::moving)),
-                                   bar("operands there", a.seconds_with(&ReasonAccount::resident)),
-                                   bar("Amdahl's bound", a.least_seconds())},
-                                  140),
-                  "Predicted length of the run.");
+    text = figure(
+        horizontal_bars(
+            "The run, and what a bigger share would make of it",
+            {bar("as it was", a.seconds), bar("calls as they are", a.seconds_with(&ReasonAccount::moving)),
+             bar("operands there", a.seconds_with(&ReasonAccount::resident)), bar("Amdahl's bound", a.least_seconds())},
+            140),
+        "Predicted length of the run.");
   text += "<ul>\n";
   for (const std::string& line : share_of(a)) text += "<li>" + escaped(line) + "</li>\n";
   return text + "</ul>\n";
@@ -394,8 +442,9 @@ std::string lanes(const Analysis& a) {
           ++others;
           continue;
         }
-        const std::string name = process.command + " " + std::to_string(process.pid) +
-                                 (static_cast<std::int32_t>(span.thread) == process.pid ? "" : "/" + std::to_string(span.thread));
+        const std::string name =
+            process.command + " " + std::to_string(process.pid) +
+            (static_cast<std::int32_t>(span.thread) == process.pid ? "" : "/" + std::to_string(span.thread));
         rows.push_back({name, std::vector<std::array<double, 5>>(slots)});
       } else if (others) {
         continue;
@@ -403,8 +452,8 @@ std::string lanes(const Analysis& a) {
       const auto fill = [&](std::size_t kind, std::int64_t begin, std::int64_t end) {
         for (double at = static_cast<double>(begin); at < static_cast<double>(end);) {
           const int slot = std::clamp(static_cast<int>(at / slot_ns), 0, slots - 1);
-          const double to = slot == slots - 1 ? static_cast<double>(end)
-                                              : std::min(static_cast<double>(end), (slot + 1) * slot_ns);
+          const double to =
+              slot == slots - 1 ? static_cast<double>(end) : std::min(static_cast<double>(end), (slot + 1) * slot_ns);
           rows.back().filled[static_cast<std::size_t>(slot)][kind] += to - at;
           at = std::max(to, std::nextafter(at, 1e300));
         }
@@ -437,10 +486,18 @@ std::string lanes(const Analysis& a) {
     y += row;
   }
   for (int i = 0; i <= 4; ++i)
-    svg.label(left + slots * i / 4.0, y + 16, in_seconds(a.seconds * i / 4), i == 0 ? "start" : i == 4 ? "end" : "middle", "small");
-  return legend({{"cpu", "on the CPU"}, {"device", "on the device"}, {"bus", "mostly moving"}, {"opening", "opening the device"}}) +
-         figure(svg.end(), "Recorded calls by thread; a column shows what took most of its time." +
-                               (others ? " " + std::to_string(others) + " more threads are not shown." : std::string()));
+    svg.label(left + slots * i / 4.0, y + 16, in_seconds(a.seconds * i / 4),
+              i == 0   ? "start"
+              : i == 4 ? "end"
+                       : "middle",
+              "small");
+  return legend({{"cpu", "on the CPU"},
+                 {"device", "on the device"},
+                 {"bus", "mostly moving"},
+                 {"opening", "opening the device"}}) +
+         figure(svg.end(),
+                "Recorded calls by thread; a column shows what took most of its time." +
+                    (others ? " " + std::to_string(others) + " more threads are not shown." : std::string()));
 }
 
 std::string cards(const Analysis& a) {
@@ -457,9 +514,9 @@ std::string cards(const Analysis& a) {
   };
   card("first call to last", in_seconds(a.seconds));
   card("calls", in_digits(a.calls));
-  card("on the device", in_digits(routed));
-  card("on the CPU", in_seconds(cpu));
-  card("on the device", in_seconds(device));
+  card("calls on the device", in_digits(routed));
+  card("time on the CPU", in_seconds(cpu));
+  card("time on the device", in_seconds(device));
   card("of it moving", in_seconds(bus));
   card("over the bus", in_bytes(in + out));
   return text + "</dl>\n";
@@ -478,8 +535,9 @@ std::string head(const Analysis& a) {
   const std::size_t processes = a.run.processes.size();
   std::string text = "<header><h1>blaslift report</h1>\n<p class=\"command\"><code>" +
                      escaped(a.run.processes.front().arguments) + "</code></p>\n<p>" + escaped(when) + " on " +
-                     escaped(where) + ", " + std::to_string(processes) + (processes == 1 ? " process" : " processes") + "; " +
-                     escaped(s.device.empty() ? "no device was used" : s.device + " (" + s.backend + ")") + "</p>\n";
+                     escaped(where) + ", " + std::to_string(processes) + (processes == 1 ? " process" : " processes") +
+                     "; " + escaped(s.device.empty() ? "no device was used" : s.device + " (" + s.backend + ")") +
+                     "</p>\n";
   for (const std::string& detail : s.details) text += "<p class=\"note\">" + escaped(detail) + "</p>\n";
   for (const std::string& warning : s.warnings) text += "<p class=\"note\">Warning: " + escaped(warning) + "</p>\n";
   for (const std::string& gap : gaps_of(a)) text += "<p class=\"dim\">" + escaped(gap) + "</p>\n";
@@ -521,17 +579,20 @@ svg text.dim { fill: var(--dim); } svg text.small { font-size: 12px; }
 std::string report_page(const Analysis& a) {
   // The policy lets the page load nothing, whatever is in it.
   return "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; "
+         "img-src data:\">\n"
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<link rel=\"icon\" href=\"data:,\">\n<title>blaslift: " +
-         escaped(a.run.processes.front().command) + "</title>\n<style>" + style + "</style>\n</head>\n<body>\n<main>\n" +
-         head(a) + section("time", "Where the time went", time_by_routine(a)) +
+         escaped(a.run.processes.front().command) + "</title>\n<style>" + style +
+         "</style>\n</head>\n<body>\n<main>\n" + head(a) + section("time", "Where the time went", time_by_routine(a)) +
          section("timeline", "When", lanes(a)) + section("sizes", "How large calls were", sizes(a)) +
          section("roofline", "How fast they were", roofline(a)) +
          section("reasons", "Why calls stayed on the CPU", reasons(a)) +
          section("levels", "Strassen's levels", levels(a)) + section("moved", "Over the bus", moved(a)) +
-         section("share", "What a bigger share would bring", share(a)) + "<footer class=\"dim\"><p>Written by blaslift " BLASLIFT_VERSION
-         ". Times of calls are measured; what another route would take is predicted.</p></footer>\n</main>\n</body>\n</html>\n";
+         section("share", "What a bigger share would bring", share(a)) +
+         "<footer class=\"dim\"><p>Written by blaslift " BLASLIFT_VERSION
+         ". Times of calls are measured; what another route would take is "
+         "predicted.</p></footer>\n</main>\n</body>\n</html>\n";
 }
 
 }  // namespace blaslift::cli

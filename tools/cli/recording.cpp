@@ -59,7 +59,8 @@ bool plausible(const TraceEvent& e) {
 }
 
 /// A stretch of a span; empty where nothing moved.
-std::pair<std::int64_t, std::int64_t> within(const Span& s, std::uint64_t begin, std::uint64_t end, std::int64_t shift) {
+std::pair<std::int64_t, std::int64_t> within(const Span& s, std::uint64_t begin, std::uint64_t end,
+                                             std::int64_t shift) {
   if (begin == 0 || end < begin) return {s.begin, s.begin};
   const auto inside = [&](std::uint64_t t) { return std::clamp(static_cast<std::int64_t>(t) - shift, s.begin, s.end); };
   return {inside(begin), inside(end)};
@@ -117,9 +118,8 @@ RecordedProcess read_process(const MappedFile& file, const Recording& r, std::in
   process.end = process.begin;
   if (const std::uint64_t last = c.last_ns.load()) process.end = static_cast<std::int64_t>(last) - shift;
   const std::uint64_t claimed = std::min(r.claimed.load(), most_trace_events);
-  const std::size_t there = file.size() <= Recording::events_at()
-                                ? 0
-                                : (file.size() - Recording::events_at()) / sizeof(TraceEvent);
+  const std::size_t there =
+      file.size() <= Recording::events_at() ? 0 : (file.size() - Recording::events_at()) / sizeof(TraceEvent);
   for (std::size_t i = 0; i < std::min<std::size_t>(claimed, there); ++i) {
     const TraceEvent& event = *file.at<TraceEvent>(Recording::events_at() + i * sizeof(TraceEvent));
     if (event.complete.load(std::memory_order_acquire) == 1 && plausible(event))
@@ -155,8 +155,7 @@ ReadRecording read_recording(const std::string& directory) {
     if (!entry.is_regular_file()) continue;
     auto file = std::make_unique<MappedFile>(entry.path().string());
     const auto* recording = file->at<Recording>(0);
-    if (recording && recording->counters.layout == Counters::this_layout &&
-        recording->layout == Recording::this_layout)
+    if (recording && recording->counters.layout == Counters::this_layout && recording->layout == Recording::this_layout)
       files.push_back(std::move(file));
     else
       read.problems.push_back(entry.path().string() + ": no trace, or another version's");

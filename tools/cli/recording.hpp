@@ -36,18 +36,18 @@ struct Span {
 struct RecordedProcess {
   std::int32_t pid, parent;
   std::string command, arguments, host;
-  std::int64_t begin, end;        ///< first call; end of the last that was timed
-  std::vector<Span> spans;        ///< by thread, then by time: what contains another comes first
+  std::int64_t begin, end;  ///< first call; end of the last that was timed
+  std::vector<Span> spans;  ///< by thread, then by time: what contains another comes first
   std::uint64_t dropped, unfinished;
-  std::string profile;            ///< of the device that it opened; or empty
-  std::string guessed_profile;    ///< of the device that there might be
+  std::string profile;          ///< of the device that it opened; or empty
+  std::string guessed_profile;  ///< of the device that there might be
 };
 
 struct ReadRecording {
   std::vector<RecordedProcess> processes;  ///< in order of their first call
   std::uint64_t began_ns = 0;              ///< CLOCK_REALTIME of the first of them
   Summary summary;
-  std::vector<std::string> problems;       ///< files that could not be read
+  std::vector<std::string> problems;  ///< files that could not be read
 
   std::int64_t length() const;  ///< nanoseconds to the end of the last call that was timed
 };

@@ -7,9 +7,9 @@
 namespace blaslift::cli {
 
 struct Report {
-  std::string recording;               ///< the directory; empty: there is a program to run
-  std::string html, timeline, json;    ///< files to write; "-": standard output
-  bool quiet = false;                  ///< nothing for the terminal
+  std::string recording;             ///< the directory; empty: there is a program to run
+  std::string html, timeline, json;  ///< files to write; "-": standard output
+  bool quiet = false;                ///< nothing for the terminal
 };
 
 /// Of a recording, on standard output.

@@ -67,9 +67,9 @@ std::string reasons(const Analysis& a) {
   text += format("  %-36s %9s %10s  %12s  %12s\n", "", "calls", "time", "as they are", "operands there");
   for (const auto& [reason, x] : a.reasons) {
     const auto saved = [](const ReasonAccount::Gain& g) { return g.calls ? in_seconds(g.saved()) : std::string("-"); };
-    text += format("  %-36s %9s %10s  %12s  %12s\n", text_of(reason), in_digits(x.calls).c_str(),
-                   x.recorded ? in_seconds(x.seconds).c_str() : "-", saved(x.moving).c_str(),
-                   saved(x.resident).c_str());
+    text +=
+        format("  %-36s %9s %10s  %12s  %12s\n", text_of(reason), in_digits(x.calls).c_str(),
+               x.recorded ? in_seconds(x.seconds).c_str() : "-", saved(x.moving).c_str(), saved(x.resident).c_str());
   }
   return text;
 }
@@ -86,8 +86,8 @@ std::string copies(const Analysis& a) {
   }
   if (in + out + spared == 0) return {};
   std::string text = heading("Over the bus");
-  text += "  " + in_bytes(in) + " to the device, " + in_bytes(out) + " back; " + in_bytes(spared) + " spared: " +
-          in_digits(reused) + " operands of " + in_calls(reusing) + " were there already\n";
+  text += "  " + in_bytes(in) + " to the device, " + in_bytes(out) + " back; " + in_bytes(spared) +
+          " spared: " + in_digits(reused) + " operands of " + in_calls(reusing) + " were there already\n";
   if (!a.run.summary.residency.empty()) text += "  copies kept between calls: " + a.run.summary.residency + "\n";
   return text;
 }
@@ -115,16 +115,17 @@ std::vector<std::string> share_of(const Analysis& a) {
     return seconds > 0 && a.seconds > 0 ? format(" (%.2f times as fast)", a.seconds / seconds) : std::string();
   };
   if (a.cpu_union_seconds == 0) return {"No recorded call stayed on the CPU."};
-  const double as_they_are = a.seconds_with(&ReasonAccount::moving), resident = a.seconds_with(&ReasonAccount::resident);
-  return {"Of " + in_seconds(a.seconds) + " from the first call to the end of the last, " +
-              in_seconds(a.cpu_union_seconds) + " had a recorded call on the CPU.",
-          "If those that gain by it had gone to the device as they are: " + in_seconds(as_they_are) +
-              times(as_they_are) + ".",
-          "If their operands had been there already, and their results had stayed: " + in_seconds(resident) +
-              times(resident) + ".",
-          "If they took no time at all (Amdahl's bound): " + in_seconds(a.least_seconds()) + times(a.least_seconds()) +
-              ".",
-          "These are predictions by " + a.profile_name + "; calls that overlap are taken to shrink alike."};
+  const double as_they_are = a.seconds_with(&ReasonAccount::moving),
+               resident = a.seconds_with(&ReasonAccount::resident);
+  return {
+      "Of " + in_seconds(a.seconds) + " from the first call to the end of the last, " +
+          in_seconds(a.cpu_union_seconds) + " had a recorded call on the CPU.",
+      "If those that gain by it had gone to the device as they are: " + in_seconds(as_they_are) + times(as_they_are) +
+          ".",
+      "If their operands had been there already, and their results had stayed: " + in_seconds(resident) +
+          times(resident) + ".",
+      "If they took no time at all (Amdahl's bound): " + in_seconds(a.least_seconds()) + times(a.least_seconds()) + ".",
+      "These are predictions by " + a.profile_name + "; calls that overlap are taken to shrink alike."};
 }
 
 std::string report_text(const Analysis& a) {

@@ -89,8 +89,9 @@ void write_timeline(const ReadRecording& run, std::ostream& out) {
     // An executed program has its process's number, and two nodes may give the same one.
     const std::int64_t number = taken.insert(process.pid).second ? process.pid : next_number++;
     const Track main{number, process.pid};
-    names.push_back(metadata("process_name", main,
-                             {{"name", process.command + " (" + std::to_string(process.pid) + " on " + process.host + ")"}}));
+    names.push_back(
+        metadata("process_name", main,
+                 {{"name", process.command + " (" + std::to_string(process.pid) + " on " + process.host + ")"}}));
     names.push_back(metadata("process_labels", main, {{"labels", process.arguments}}));
     std::set<std::int64_t> named;
     for (const Span& span : process.spans) {
@@ -111,11 +112,11 @@ void write_timeline(const ReadRecording& run, std::ostream& out) {
       moved(span.out_begin, span.out_end, Entry::out);
     }
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
-    return std::tuple(a.begin, -a.end) < std::tuple(b.begin, -b.end);
-  });
+  std::sort(entries.begin(), entries.end(),
+            [](const Entry& a, const Entry& b) { return std::tuple(a.begin, -a.end) < std::tuple(b.begin, -b.end); });
   out << "{\"displayTimeUnit\": \"ms\", \"otherData\": "
-      << text_of_json({{"writer", "blaslift " BLASLIFT_VERSION}, {"began_ns", run.began_ns}, {"device", run.summary.device}})
+      << text_of_json(
+             {{"writer", "blaslift " BLASLIFT_VERSION}, {"began_ns", run.began_ns}, {"device", run.summary.device}})
       << ", \"traceEvents\": [";
   const char* separator = "\n";
   for (const json& name : names) out << std::exchange(separator, ",\n") << text_of_json(name);
