@@ -172,6 +172,7 @@ class EngineLane : public Lane {
     // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
     constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{1} << 10;
     by_caller_ = bytes <= little && engine_.sizes().out >= least_slot;
+    (void)transfer_times();  // of whoever did not ask for them
   }
 
   enum class Queue : std::uint8_t { in, out, compute, second };

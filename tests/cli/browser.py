@@ -31,10 +31,11 @@ class Browser:
             os.dup2(high_write, 4)
 
         self._process = subprocess.Popen(
-            [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--hide-scrollbars",
-             "--disable-background-networking", "--disable-component-update", "--disable-extensions", f"--user-data-dir={profile}",
-             "--remote-debugging-pipe", "about:blank"],
-            preexec_fn=place, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ | {"HOME": profile})
+            [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
+             "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--disable-extensions",
+             f"--user-data-dir={profile}", "--remote-debugging-pipe", "about:blank"],
+            preexec_fn=place, close_fds=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            env=os.environ | {"HOME": profile})
         os.close(to_browser)
         os.close(from_browser)
         self._unread, self._next, self._session = b"", 0, None

@@ -100,8 +100,9 @@ def report_program(t):
     equal([e["name"] for e in calls_of(timeline)], ["opening the device"] + 5 * ["dgemm"] + ["dsymv"])
     sizes = [[e["args"].get(x) for x in "mnk"] for e in calls_of(timeline)[1:]]
     equal(sizes, 3 * [[24, 24, 24]] + 2 * [[160, 160, 160]] + [[None, 900, None]])
-    for line in ("blaslift: recorded 7 calls in ", "blaslift: dgemm   6 calls; 5 on the host backend", "Time by routine", "Recorded calls by size",
-                 "Why calls stayed", "invalid arguments", "Over the bus", "What a bigger share would bring", "(Amdahl's bound)", "1 call was counted but not recorded"):
+    for line in ("blaslift: recorded 7 calls in ", "blaslift: dgemm   6 calls; 5 on the host backend", "Time by routine",
+                 "Recorded calls by size", "Why calls stayed", "invalid arguments", "Over the bus",
+                 "What a bigger share would bring", "(Amdahl's bound)", "1 call was counted but not recorded"):
         assert line in done.stderr, (line, done.stderr)
     quiet, _, _ = t.recorded("mix", options=["-q", *HOST])
     equal((quiet.stdout, quiet.stderr), ("", ""))
@@ -129,15 +130,17 @@ def report_recording(t):
     sums_agree(both)
     equal((both["processes"], both["calls"], both["recorded"]), (2, 2 * report["calls"], 2 * report["recorded"]))
     # By the variable alone, without the command.
-    environment = os.environ | {"LD_PRELOAD": os.path.join(os.path.dirname(t.blaslift), "../lib/libblaslift.so"), "BLASLIFT_TRACE": t.path("alone")}
+    library = os.path.join(os.path.dirname(t.blaslift), "../lib/libblaslift.so")
+    environment = os.environ | {"LD_PRELOAD": library, "BLASLIFT_TRACE": t.path("alone")}
     done = subprocess.run([t.program, "mix"], env=environment, capture_output=True, text=True)
     equal((done.returncode, done.stdout, done.stderr), (STATUS, "", ""))
     t.run("report", "alone", "-q", "--json", "report.json")
-    equal((t.json("report.json")["calls"], t.json("report.json")["recorded"]), (7, 1))  # nothing is forced: dsymv is timed, products are forwarded
+    # Nothing is forced: dsymv is timed, products are forwarded.
+    equal((t.json("report.json")["calls"], t.json("report.json")["recorded"]), (7, 1))
 
 
 def report_processes(t):
-    """Children that end by _exit and by SIGKILL, a program that is executed in another's place, one that is killed itself: nothing is lost."""
+    """Children that end by _exit and by SIGKILL, a program executed in another's place, one that is killed: nothing is lost."""
     _, report, timeline = t.recorded("tree")
     sums_agree(report)
     equal((report["processes"], report["routines"]["dgemm"]["recorded"]), (3, {"cpu": 4, "device": 5}))
@@ -187,7 +190,7 @@ def check_schema(timeline):
 
 
 def report_timeline(t):
-    """Every event has what the format asks for, in order of time; those of a thread nest or follow each other; transfers are inside their calls."""
+    """Events have what the format asks for, in order of time; those of a thread nest or follow each other, transfers are inside."""
     _, report, timeline = t.recorded("threads")
     sums_agree(report)
     tracks = check_schema(timeline)
@@ -199,7 +202,8 @@ def report_timeline(t):
     equal({e["name"] for e in bus}, {"to the device", "from the device"})
     products = [e for e in calls_of(timeline) if e["name"] == "dgemm"]
     for event in bus:
-        assert any(p["ts"] - 1e-3 <= event["ts"] and event["ts"] + event["dur"] <= p["ts"] + p["dur"] + 1e-3 for p in products), event
+        end = event["ts"] + event["dur"]
+        assert any(p["ts"] - 1e-3 <= event["ts"] and end <= p["ts"] + p["dur"] + 1e-3 for p in products), event
     for p in products:
         assert p["args"]["reason"] == "forced" and p["args"]["bytes out"] == 160 * 160 * 8 and p["args"]["Gflop/s"] > 0, p
 
@@ -247,7 +251,7 @@ def report_many(t):
 
 
 def report_page(t):
-    """In a browser: everything is there and can be seen, light and dark, and nothing was asked of the network or complained about."""
+    """In a browser: everything is there and can be seen, light and dark, with no request to the network and no complaint."""
     chromium = browser.find()
     if not chromium:
         print("SKIPPED: no chromium")
@@ -288,15 +292,19 @@ LOOK = """(() => {
   const outside = [], overlapping = [], invisible = [];
   for (const svg of document.querySelectorAll('svg')) {
     const frame = svg.getBoundingClientRect();
-    const boxes = [...svg.querySelectorAll('text')].map(t => [t.textContent, t.getBoundingClientRect()]).filter(([words]) => words);
+    const boxes = [...svg.querySelectorAll('text')].filter(t => t.textContent)
+                      .map(t => [t.textContent, t.getBoundingClientRect()]);
     if (frame.width < 100 || frame.height < 10) invisible.push(svg.querySelector('title').textContent);
     for (const [words, box] of boxes)
-      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1) outside.push(words);
+      if (box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
+        outside.push(words);
     for (let i = 0; i < boxes.length; ++i)
       for (let j = 0; j < i; ++j) {
         const a = boxes[i][1], b = boxes[j][1];
-        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-        if (wide > 0.02 * frame.width && high > 0.5 * Math.min(a.height, b.height)) overlapping.push(boxes[i][0] + ' / ' + boxes[j][0]);
+        const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+        const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+        if (wide > 0.02 * frame.width && high > 0.5 * Math.min(a.height, b.height))
+          overlapping.push(boxes[i][0] + ' / ' + boxes[j][0]);
       }
   }
   const style = getComputedStyle(document.body);
@@ -339,7 +347,8 @@ def report_fails(t):
         f.write(data[: len(data) - 294912])
     with open(os.path.join(t.path("kept"), "wild"), "wb") as f:
         f.write(data[:-294912] + bytes(b ^ 0xA5 if b else 0 for b in data[-294912:]))
-    done = t.run("report", t.path("kept"), "--html", t.path("page.html"), "--timeline", t.path("timeline.json"), "--json", t.path("report.json"))
+    done = t.run("report", t.path("kept"), "--html", t.path("page.html"), "--timeline", t.path("timeline.json"), "--json",
+                 t.path("report.json"))
     equal(t.json("report.json")["processes"], 3)
     check_schema(t.json("timeline.json")["traceEvents"])
     assert "short: no trace" in done.stdout and "were being written" in done.stdout, done.stdout

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "impl/decision.hpp"
@@ -38,16 +39,46 @@ auto with_problem(const Span& s, With with) {
   return with(Product{});
 }
 
-const strassen::Estimator* estimator_for(const Product& p, const Profile& profile) {
-  thread_local std::map<std::pair<const Profile*, Precision>, std::optional<strassen::Estimator>> made;
-  const auto [there, is_new] = made.try_emplace({&profile, p.precision});
-  if (is_new) there->second = make_estimator(profile, p.precision);
-  return there->second ? &*there->second : nullptr;
-}
-template <class P>
-const strassen::Estimator* estimator_for(const P&, const Profile&) {
-  return nullptr;
-}
+/// Runs make the same calls again and again: each is predicted once.
+class Predictions {
+ public:
+  explicit Predictions(const Profile& profile) : profile_(profile) {
+    for (int p = 0; p < precision_count; ++p) estimators_[p] = make_estimator(profile, static_cast<Precision>(p));
+  }
+
+  std::optional<WhatIf> of(const Span& s) {
+    const auto [there, is_new] = made_.try_emplace({s.routine, s.m, s.n, s.k, s.beta_zero, s.left});
+    if (is_new) there->second = predict(s);
+    return there->second;
+  }
+
+ private:
+  std::optional<WhatIf> predict(const Span& span) const {
+    return with_problem(span, [&](const auto& problem) -> std::optional<WhatIf> {
+      if (!(problem.flops() > 0)) return std::nullopt;
+      Facts facts{.device = DeviceState::ready, .profile = &profile_, .cpu_rate = 1, .slowdown = 1};
+      facts.estimator = estimator_for(problem);
+      const Policy policy{.on = true, .measuring = true, .forced = false, .fixed = false, .levels = -1};
+      const double moving = decide(problem, facts, policy).device_seconds;
+      facts.spared = problem.bytes_in();
+      facts.result_stays = true;
+      const double resident = decide(problem, facts, policy).device_seconds;
+      return WhatIf{moving, resident};
+    });
+  }
+  const strassen::Estimator* estimator_for(const Product& p) const {
+    const auto& estimator = estimators_[static_cast<int>(p.precision)];
+    return estimator ? &*estimator : nullptr;
+  }
+  template <class Other>
+  const strassen::Estimator* estimator_for(const Other&) const {
+    return nullptr;
+  }
+
+  const Profile& profile_;
+  std::optional<strassen::Estimator> estimators_[precision_count];
+  std::map<std::tuple<Routine, std::int64_t, std::int64_t, std::int64_t, bool, bool>, std::optional<WhatIf>> made_{};
+};
 
 /// Whether a call with this reason might have gone to the device.
 bool might_go(Reason reason) {
@@ -70,7 +101,7 @@ struct Savings {
 /// Of a thread's spans on the CPU, the best choice of calls of which none contains another.
 class Chooser {
  public:
-  Chooser(const Profile& profile, double WhatIf::*how) : profile_(profile), how_(how) {}
+  Chooser(Predictions& predictions, double WhatIf::*how) : predictions_(predictions), how_(how) {}
 
   /// @param next  the first span of those inside `until`; becomes the one behind them
   Savings best(const std::vector<const Span*>& spans, std::size_t& next, std::int64_t until) const {
@@ -78,7 +109,7 @@ class Chooser {
     while (next < spans.size() && spans[next]->begin < until) {
       const Span& span = *spans[next++];
       Savings inside = best(spans, next, span.end);
-      if (const auto there = might_go(span.reason) ? what_if(span, profile_) : std::nullopt)
+      if (const auto there = might_go(span.reason) ? predictions_.of(span) : std::nullopt)
         if (const double seconds = (*there).*how_, saved = span.seconds() - seconds; saved > inside.total)
           inside = {saved, {{&span, seconds}}};
       all.total += inside.total;
@@ -88,14 +119,14 @@ class Chooser {
   }
 
  private:
-  const Profile& profile_;
+  Predictions& predictions_;
   double WhatIf::*const how_;
 };
 
-void add_gains(const std::vector<const Span*>& spans, Analysis& a, double WhatIf::*how,
+void add_gains(const std::vector<const Span*>& spans, Predictions& predictions, Analysis& a, double WhatIf::*how,
                ReasonAccount::Gain ReasonAccount::*gain) {
   std::size_t next = 0;
-  for (const auto& [span, seconds] : Chooser(a.profile, how).best(spans, next, INT64_MAX).calls) {
+  for (const auto& [span, seconds] : Chooser(predictions, how).best(spans, next, INT64_MAX).calls) {
     ReasonAccount::Gain& g = a.reasons[span->reason].*gain;
     ++g.calls;
     g.seconds += span->seconds();
@@ -168,19 +199,7 @@ void choose_profile(Analysis& a) {
 
 }  // namespace
 
-std::optional<WhatIf> what_if(const Span& span, const Profile& profile) {
-  return with_problem(span, [&](const auto& problem) -> std::optional<WhatIf> {
-    if (!(problem.flops() > 0)) return std::nullopt;
-    Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
-    facts.estimator = estimator_for(problem, profile);
-    const Policy policy{.on = true, .measuring = true, .forced = false, .fixed = false, .levels = -1};
-    const double moving = decide(problem, facts, policy).device_seconds;
-    facts.spared = problem.bytes_in();
-    facts.result_stays = true;
-    const double resident = decide(problem, facts, policy).device_seconds;
-    return WhatIf{moving, resident};
-  });
-}
+std::optional<WhatIf> what_if(const Span& span, const Profile& profile) { return Predictions(profile).of(span); }
 
 double operand_bytes(const Span& span) {
   return with_problem(span, [](const auto& problem) { return problem.bytes_in() + problem.bytes_out(); });
@@ -213,6 +232,7 @@ Analysis analyse(ReadRecording run) {
       if (x.stayed[reason]) a.reasons[static_cast<Reason>(reason)].calls += x.stayed[reason];
   }
   std::vector<std::pair<std::int64_t, std::int64_t>> on_cpu;
+  Predictions predictions(a.profile);
   for (const RecordedProcess& process : a.run.processes) {
     a.dropped += process.dropped;
     a.unfinished += process.unfinished;
@@ -230,8 +250,8 @@ Analysis analyse(ReadRecording run) {
         a.outermost_seconds += first->seconds();
         on_cpu.emplace_back(first->begin, first->end);
       }
-      add_gains(stayed, a, &WhatIf::moving, &ReasonAccount::moving);
-      add_gains(stayed, a, &WhatIf::resident, &ReasonAccount::resident);
+      add_gains(stayed, predictions, a, &WhatIf::moving, &ReasonAccount::moving);
+      add_gains(stayed, predictions, a, &WhatIf::resident, &ReasonAccount::resident);
     }
   }
   a.cpu_union_seconds = union_seconds(std::move(on_cpu));

@@ -423,7 +423,7 @@ std::string share(const Analysis& a) {
 
 /// A thread's time in columns as wide as a pixel, each of what filled it most.
 std::string lanes(const Analysis& a) {
-  constexpr double left = 150, right = 10, row = 20, thick = 14;
+  constexpr double left = 190, right = 10, row = 20, thick = 14;
   constexpr int slots = static_cast<int>(page_width - left - right);
   constexpr std::size_t most_rows = 32;
   constexpr const char* kinds[] = {"", "cpu", "device", "bus", "opening"};
@@ -563,7 +563,7 @@ p { margin: .3rem 0; } .command { overflow-wrap: anywhere; } .note { border-left
 th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; }
 th:first-child { text-align: left; } thead th { color: var(--dim); font-weight: 500; } tbody th { font-weight: 500; }
 .legend span { margin-right: 1rem; white-space: nowrap; font-size: .9rem; }
-.legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .35rem; border-radius: .15rem; vertical-align: -.05rem; }
+.legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .35rem; border-radius: .15rem; }
 svg { display: block; width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 14px; }
 svg text.dim { fill: var(--dim); } svg text.small { font-size: 12px; }
 .cpu { fill: var(--cpu); background: var(--cpu); } .device { fill: var(--device); background: var(--device); }
