@@ -190,7 +190,7 @@ def check_schema(timeline):
 
 
 def report_timeline(t):
-    """Events have what the format asks for, in order of time; those of a thread nest or follow each other, transfers are inside."""
+    """Events have what the format asks for, in order of time; of a thread they nest or follow each other; transfers are inside."""
     _, report, timeline = t.recorded("threads")
     sums_agree(report)
     tracks = check_schema(timeline)

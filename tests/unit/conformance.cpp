@@ -442,7 +442,7 @@ TEST(Copy, TimesSayWhenBytesMoved) {
     return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
   };
   const auto rows = static_cast<index>(piece_bytes() / sizeof(double) / 4);
-  for (const auto [moves, cols] : {std::pair{much, index{13}}, std::pair{little, index{1}}}) {
+  for (const auto& [moves, cols] : {std::pair{much, index{13}}, std::pair{little, index{1}}}) {
     Matrix<double> x(rows, cols);
     x.random(5);
     Call call(room(x), moves);

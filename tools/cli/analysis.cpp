@@ -193,7 +193,7 @@ void choose_profile(Analysis& a) {
       if (text.empty()) continue;
       std::string problem;
       read_profile_text(text, a.profile, problem);
-      a.profile_name = opened ? "the rates of " + a.run.summary.device : "the rates of the device that was expected";
+      a.profile_name = opened ? "the rates of " + a.run.summary.device : "the rates expected of the device";
     }
 }
 

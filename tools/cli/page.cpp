@@ -564,7 +564,8 @@ th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align
 th:first-child { text-align: left; } thead th { color: var(--dim); font-weight: 500; } tbody th { font-weight: 500; }
 .legend span { margin-right: 1rem; white-space: nowrap; font-size: .9rem; }
 .legend i { display: inline-block; width: .8rem; height: .8rem; margin-right: .35rem; border-radius: .15rem; }
-svg { display: block; width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 14px; }
+svg { display: block; width: 100%; height: auto; } svg text { fill: var(--ink); font-size: 14px;
+  paint-order: stroke; stroke: var(--back); stroke-width: 3px; stroke-linejoin: round; }
 svg text.dim { fill: var(--dim); } svg text.small { font-size: 12px; }
 .cpu { fill: var(--cpu); background: var(--cpu); } .device { fill: var(--device); background: var(--device); }
 .bus { fill: var(--bus); background: var(--bus); } .spared { fill: var(--spared); }

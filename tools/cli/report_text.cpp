@@ -125,7 +125,9 @@ std::vector<std::string> share_of(const Analysis& a) {
       "If their operands had been there already, and their results had stayed: " + in_seconds(resident) +
           times(resident) + ".",
       "If they took no time at all (Amdahl's bound): " + in_seconds(a.least_seconds()) + times(a.least_seconds()) + ".",
-      "These are predictions by " + a.profile_name + "; calls that overlap are taken to shrink alike."};
+      "These are predictions by " + a.profile_name +
+          "; opening the device is not in them, and calls that overlap are "
+          "taken to shrink alike."};
 }
 
 std::string report_text(const Analysis& a) {
