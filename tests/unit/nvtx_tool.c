@@ -1,4 +1,5 @@
-/* A tool that NVTX finds by NVTX_INJECTION64_PATH: writes each range's beginning and end to the file NVTX_TOOL_OUTPUT. */
+/* A tool that NVTX finds by NVTX_INJECTION64_PATH: writes each range's beginning and end to the file NVTX_TOOL_OUTPUT.
+ */
 #include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 #include <stdlib.h>

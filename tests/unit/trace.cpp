@@ -169,6 +169,9 @@ TEST(Trace, KilledAndForkedProcessesHaveLeftTheirOwn) {
 }
 
 TEST(Trace, AnEventCostsLittle) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "what sanitizers add costs more";
+#endif
   const Directory directory;
   EXPECT_EQ(in_child([&] {
               forget_counters();
