@@ -12,6 +12,7 @@
 #include <new>
 
 #include "compat/uncancelled.hpp"
+#include "impl/trace.hpp"
 
 namespace blaslift {
 
@@ -35,29 +36,12 @@ void* map(int fd, std::size_t bytes) {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-void* map_file(const char* dir, std::size_t bytes) {
-  for (int attempt = 0; attempt < 1000; ++attempt) {  // exec keeps the pid: each image gets a file of its own
-    char path[4096];
-    if (std::snprintf(path, sizeof path, "%s/%d.%d", dir, getpid(), attempt) >= static_cast<int>(sizeof path))
-      return nullptr;
-    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0) {
-      if (errno == EEXIST) continue;
-      return nullptr;
-    }
-    // Reserved now: a full disk must not become a SIGBUS at some later increment.
-    void* p = posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0 ? map(fd, bytes) : nullptr;
-    if (!p) unlink(path);
-    close(fd);
-    return p;
-  }
-  return nullptr;
-}
-
 Counters last_resort;  // no memory to map: count in the library's own
 
-Counters* create() {
-  void* memory = map_counters(sizeof(Counters));
+/// @param recording  whose beginning they are; null: none's
+Counters* create(Recording*& recording) {
+  recording = make_recording();
+  void* memory = recording ? &recording->counters : map_counters(sizeof(Counters));
   if (!memory) memory = &last_resort;
   Counters* c = static_cast<Counters*>(memory);  // zero pages are valid objects: atomics of integers
   c->pid = getpid();
@@ -76,9 +60,29 @@ Counters* create() {
 
 }  // namespace
 
+void* map_new_file(const char* dir, std::size_t bytes, char* name, std::size_t name_size) {
+  for (int attempt = 0; attempt < 1000; ++attempt) {  // exec keeps the pid: each image gets a file of its own
+    char path[4096];
+    const int length = std::snprintf(path, sizeof path, "%s/%d.%d", dir, getpid(), attempt);
+    if (length >= static_cast<int>(sizeof path) || (name && length >= static_cast<int>(name_size))) return nullptr;
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) {
+      if (errno == EEXIST) continue;
+      return nullptr;
+    }
+    // Reserved now: a full disk must not become a SIGBUS at some later increment.
+    void* p = posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0 ? map(fd, bytes) : nullptr;
+    if (!p) unlink(path);
+    close(fd);
+    if (name) std::snprintf(name, name_size, "%s", path);
+    return p;
+  }
+  return nullptr;
+}
+
 void* map_counters(std::size_t bytes) {
   const char* dir = directory.load(std::memory_order_acquire);
-  void* memory = dir ? map_file(dir, bytes) : nullptr;
+  void* memory = dir ? map_new_file(dir, bytes) : nullptr;
   return memory ? memory : map(-1, bytes);
 }
 
@@ -95,9 +99,16 @@ Counters& counters() {
   Counters* c = current.load(std::memory_order_acquire);
   if (c) return *c;
   const Uncancelled uncancelled;
-  Counters* mine = create();
-  if (current.compare_exchange_strong(c, mine, std::memory_order_acq_rel)) return *mine;
-  if (mine != &last_resort) munmap(mine, sizeof(Counters));  // its file stays, empty: readers pass over it
+  Recording* recording;
+  Counters* mine = create(recording);
+  if (current.compare_exchange_strong(c, mine, std::memory_order_acq_rel)) {
+    if (recording) open_recording(recording, directory.load(std::memory_order_acquire));
+    return *mine;
+  }
+  if (recording)
+    discard_recording(recording);
+  else if (mine != &last_resort)
+    munmap(mine, sizeof(Counters));  // its file stays, empty: readers pass over it
   return *c;
 }
 
@@ -117,6 +128,7 @@ ThreadCounters* claim_slot() {
 
 void forget_counters() {
   current.store(nullptr, std::memory_order_release);
+  forget_trace();
   thread_state = {};
 }
 

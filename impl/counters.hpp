@@ -191,6 +191,10 @@ void set_counters_up(const char* path, Reason forwarded);
 /// Zeroed memory for counters: a new mapped file in the directory of set_counters_up, else private; null if neither.
 void* map_counters(std::size_t bytes);
 
+/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `path` gets its
+/// name, ended by a zero, if it is not null.
+void* map_new_file(const char* directory, std::size_t bytes, char* path = nullptr, std::size_t path_size = 0);
+
 /// Calls of one routine that took the forwarding path, summed over threads.
 std::uint64_t forwarded_calls(const Counters& counters, Routine routine);
 

@@ -6,6 +6,7 @@
 #include "impl/args.hpp"
 #include "impl/estimator.hpp"
 #include "impl/profile.hpp"
+#include "kernels/backend.hpp"
 
 namespace blaslift {
 
@@ -95,10 +96,12 @@ struct Ending {
   bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
   bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
   double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
-  int levels = 0;           ///< by so many
-  index tile = 0;           ///< with levels: the edge of what they were applied to
-  bool distrusted = false;  ///< the guard has sent it back to no level
-  std::uint64_t way = 0;    ///< calls of equal arguments that went the same way have the same bits
+  TransferTimes transfers{};  ///< of all attempts
+  int reused = 0;             ///< operands whose copies spared bytes
+  int levels = 0;             ///< by so many
+  index tile = 0;             ///< with levels: the edge of what they were applied to
+  bool distrusted = false;    ///< the guard has sent it back to no level
+  std::uint64_t way = 0;      ///< calls of equal arguments that went the same way have the same bits
 };
 
 /// Steps of a schedule by levels, about: beyond, planning would take longer than it could save.

@@ -379,6 +379,7 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
   else
     lane.abandon();  // what waits in line is not worth waiting for
   const Status drained = lane.drain();
+  outcome.transfers = lane.transfer_times();
   outcome.status = asked != Status::done ? asked : drained;
   if (run) run->account(outcome);
   if (run && outcome.status == Status::done) outcome.verdict = run->verdict();

@@ -24,6 +24,7 @@ struct Outcome {
   /// By step: a download whose piece is in the caller's C, and final.  Empty: nothing has been asked of the device.
   std::vector<bool> committed{};
   double bytes_in = 0, bytes_out = 0;
+  TransferTimes transfers{};
   /// Of a surveyed schedule.  Unless sound, the result is not to be used: what depends on that has not been
   /// overwritten.
   Verdict verdict = Verdict::sound;

@@ -77,6 +77,8 @@ class Operands {
   bool any_hold() const { return a.known.hold || b.known.hold || c.known.hold; }
   std::size_t held_bytes() const { return a.known.hold.bytes + b.known.hold.bytes + c.known.hold.bytes; }
   double spared() const { return a.known.spared + b.known.spared + c.known.spared; }
+  /// How many have copies that spare bytes.
+  int reused() const { return (a.known.spared > 0) + (b.known.spared > 0) + (c.known.spared > 0); }
   /// Bytes, there and back.
   double moved() const {
     double bytes = 0;
@@ -279,6 +281,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   operands.keep();
   r.residency.before_writing(operands.c.stored);
   double spared = operands.spared();
+  int reused = operands.reused();
   // Whoever holds copies may not wait for room: others may hold copies and wait, too.
   Decision how = decision;
   // Who has been refused again and again is asked only now and then.
@@ -288,6 +291,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
       r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
     how.levels = 0;
   bool distrusted = false;
+  TransferTimes transfers;  // of attempts before the last
   Attempt done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
   if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
     // Nothing is lost: the operands are as they were, and so is C if it is read.
@@ -296,6 +300,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
     distrusted = true;
     operands.spoil_result();
     const double bytes_in = done.outcome.bytes_in;
+    transfers.add(done.outcome.transfers);
     done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
     done.outcome.bytes_in += bytes_in;
   }
@@ -309,19 +314,24 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   if (done.levels() > 0 && may_try_again()) {
     how.levels = 0;
     operands.spoil_result();
+    transfers.add(done.outcome.transfers);
     done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
   }
   if (operands.any_hold() && may_try_again()) {
+    transfers.add(done.outcome.transfers);
     operands.close(false);
     for (Operand* x : operands.all()) x->known = {};
     spared = 0;
+    reused = 0;
     done = attempt(r, backend, product, args, operands, underlying, how, true);
   }
   // From here on nothing throws.
   const Outcome& outcome = done.outcome;
+  transfers.add(outcome.transfers);
   Ending ending{.reason = decision.reason,
                 .bytes_in = outcome.bytes_in,
                 .bytes_out = outcome.bytes_out,
+                .transfers = transfers,
                 .distrusted = distrusted};
   if (outcome.status != Status::done) {
     ending.reason = give_up(r, backend, outcome.status);
@@ -344,6 +354,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   ending.computed = true;
   ending.as_predicted = done.levels() == decision.levels;
   ending.bytes_spared = spared;
+  ending.reused = reused;
   return ending;
 }
 
@@ -370,7 +381,7 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const Product product = product_of(info(site.symbol).routine, *args);
-  Call call{site, r.gemm, product.precision, product.flops(), timed_flops};
+  Call call{site, r.gemm, product.precision, product.flops(), timed_flops, shape_of(product)};
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
       [&] {

@@ -99,7 +99,7 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Factorisation f = factorisation_of(info(site.symbol).routine, *args);
-  Call call{site, r.qr, f.precision, f.flops(), timed_flops};
+  Call call{site, r.qr, f.precision, f.flops(), timed_flops, shape_of(f)};
   return computed_by(
       r, call, replay,
       [&](Decision& decision) {

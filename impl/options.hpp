@@ -25,6 +25,7 @@ struct Options {
   bool two_streams = true;                      ///< steps overlap: as their list says, or else wherever they may
   std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
+  std::string trace;                            ///< directory for traces; empty: none are left
   std::string fallback;                         ///< library for callers that bring none
   std::string profile;       ///< rates file; empty: the one of this device under the XDG cache, if there is one
   std::string counters;      ///< directory for counter files, set by `blaslift run`; empty: counters stay private

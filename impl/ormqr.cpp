@@ -90,7 +90,7 @@ Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Application application = application_of(info(site.symbol).routine, *args);
-  Call call{site, r.q, application.precision, application.flops(), timed_flops};
+  Call call{site, r.q, application.precision, application.flops(), timed_flops, shape_of(application)};
   return computed_by(
       r, call, replay,
       [&](Decision& decision) {

@@ -128,6 +128,10 @@ class QrOperands {
     for (const Operand& x : all) bytes += x.known.spared;
     return bytes;
   }
+  /// How many have copies that spare bytes.
+  int reused() const {
+    return static_cast<int>(std::count_if(all.begin(), all.end(), [](const Operand& x) { return x.known.spared > 0; }));
+  }
   /// Bytes that are read where they are, in device memory of the program's.
   double in_place() const {
     double bytes = 0;
@@ -152,17 +156,23 @@ Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision,
                    const Operand& result, bool again, const Attempt& attempt) {
   r.residency.before_writing(result.stored);
   double spared = operands.spared();
+  int reused = operands.reused();
   // Whoever holds copies may not wait for room: others may hold copies and wait, too.
   QrOutcome outcome = attempt(!operands.any_hold());
   if (outcome.status == Status::no_memory && operands.any_hold() && again) {
     operands.forget();
     spared = 0;
-    const double bytes_in = outcome.bytes_in;
+    reused = 0;
+    const QrOutcome first = outcome;
     outcome = attempt(true);
-    outcome.bytes_in += bytes_in;
+    outcome.bytes_in += first.bytes_in;
+    outcome.transfers.add(first.transfers);
   }
   // From here on nothing throws.
-  Ending ending{.reason = decision.reason, .bytes_in = outcome.bytes_in, .bytes_out = outcome.bytes_out};
+  Ending ending{.reason = decision.reason,
+                .bytes_in = outcome.bytes_in,
+                .bytes_out = outcome.bytes_out,
+                .transfers = outcome.transfers};
   if (outcome.status != Status::done) {
     ending.reason = give_up(r, backend, outcome.status);
     return ending;
@@ -171,6 +181,7 @@ Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision,
   if (result.cared_for) r.residency.note_result(result.stored);
   ending.computed = ending.as_predicted = true;
   ending.bytes_spared = spared;
+  ending.reused = reused;
   return ending;
 }
 

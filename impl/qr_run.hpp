@@ -35,6 +35,7 @@ class QrRun {
     if (outcome.status != Status::done) lane_.abandon();
     const Status drained = lane_.drain();
     if (outcome.status == Status::done) outcome.status = drained;
+    outcome.transfers = lane_.transfer_times();
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
     if (outcome.status == Status::done) commit();

@@ -32,11 +32,11 @@ void refuse(const Site& site, Replay replay) {
   replay();
 }
 
-double stay(const Site& site, Reason reason, double flops, Replay replay, double timed) {
+Replayed stay(const Site& site, Reason reason, double flops, Replay replay, double timed) {
   RoutineCounters& c = counters().routines[site.counter];
   c.stayed[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
   const bool measuring = runtime().options.measure;
-  if (flops < timed && !measuring) return replay(), 0.0;
+  if (flops < timed && !measuring) return replay(), Replayed{};
 
   const std::uint64_t nested_before = thread_state.nested_ns, start = now_ns();
   thread_state.nested_ns = 0;
@@ -52,7 +52,7 @@ double stay(const Site& site, Reason reason, double flops, Replay replay, double
     size.flops.fetch_add(static_cast<std::uint64_t>(flops), std::memory_order_relaxed);
     size.ns.fetch_add(own, std::memory_order_relaxed);
   }
-  return 1e-9 * static_cast<double>(elapsed);
+  return {start, elapsed, own};
 }
 
 void answer_query(const Site& site, Replay replay) {

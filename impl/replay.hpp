@@ -42,9 +42,15 @@ inline constexpr double timed_vector_flops = 1e5;
 /// held, and nothing is left to undo.
 void refuse(const Site& site, Replay replay);
 
-/// Replays a call that stays on the CPU and counts it with its reason.  From `timed` flops on its time is taken, and
-/// returned in seconds (else 0).
-double stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);
+/// When a call was replayed.
+struct Replayed {
+  std::uint64_t start_ns = 0, elapsed_ns = 0;  ///< now_ns; 0: its time was not taken
+  std::uint64_t own_ns = 0;                    ///< without counted calls inside
+  double seconds() const { return 1e-9 * static_cast<double>(elapsed_ns); }
+};
+
+/// Replays a call that stays on the CPU and counts it with its reason.  From `timed` flops on its time is taken.
+Replayed stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);
 
 /// A call that only asks how much workspace it would need: replayed and counted.
 void answer_query(const Site& site, Replay replay);

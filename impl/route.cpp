@@ -75,6 +75,50 @@ void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flo
   }
 }
 
+/// What events of both sides have in common.
+TraceEvent event_of(const Call& call, const Decision& decision) {
+  return {.m = call.shape.m,
+          .n = call.shape.n,
+          .k = call.shape.k,
+          .flops = call.flops,
+          .cpu_seconds = static_cast<float>(decision.cpu_seconds),
+          .device_seconds = static_cast<float>(decision.device_seconds),
+          .routine = static_cast<Routine>(call.site.counter),
+          .beta_zero = call.shape.beta_zero,
+          .left = call.shape.left};
+}
+
+/// On the device.
+void trace(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start, std::uint64_t end) {
+  TraceEvent event = event_of(call, decision);
+  event.what = Traced::on_device;
+  event.begin_ns = start;
+  event.end_ns = end;
+  event.own_ns = end - start;
+  event.bytes_in = static_cast<std::uint64_t>(ending.bytes_in);
+  event.bytes_out = static_cast<std::uint64_t>(ending.bytes_out);
+  event.bytes_spared = static_cast<std::uint64_t>(ending.bytes_spared);
+  event.transfers = ending.transfers;
+  event.reason = ending.reason;
+  event.levels = static_cast<std::uint8_t>(ending.levels);
+  event.reused = static_cast<std::uint8_t>(ending.reused);
+  event.computed = ending.computed;
+  event.distrusted = ending.distrusted;
+  trace(event);
+}
+
+/// On the CPU.
+void trace(const Call& call, const Decision& decision, const Replayed& replayed) {
+  TraceEvent event = event_of(call, decision);
+  event.what = Traced::on_cpu;
+  event.begin_ns = replayed.start_ns;
+  event.end_ns = replayed.start_ns + replayed.elapsed_ns;
+  event.own_ns = replayed.own_ns;
+  event.reason = decision.reason;
+  event.computed = true;
+  trace(event);
+}
+
 /// While measuring.
 void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds) {
   if (decision.device_seconds <= 0 || seconds <= decision.device_seconds) return;
@@ -102,6 +146,7 @@ Backend* backend_for(Runtime& r, Decision& decision) {
 }
 
 void note_ending(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start) {
+  const std::uint64_t elapsed = now_ns() - start;
   RoutineCounters& c = counters().routines[call.site.counter];
   const auto add = [](std::atomic<std::uint64_t>& sum, double bytes) {
     sum.fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
@@ -110,9 +155,9 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   add(c.bytes_out, ending.bytes_out);
   add(c.bytes_spared, ending.bytes_spared);
   if (ending.distrusted) c.distrusted.fetch_add(1, std::memory_order_relaxed);
+  if (tracing()) trace(call, decision, ending, start, start + elapsed);
   if (!ending.computed) return;
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
-  const std::uint64_t elapsed = now_ns() - start;
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
   if (ending.as_predicted) learn_device(call.learned, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
@@ -129,7 +174,9 @@ void leave_undone(const Call& call, const Decision& decision) {
 }
 
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
-  const double seconds = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  const double seconds = replayed.seconds();
+  if (replayed.start_ns && tracing()) trace(call, decision, replayed);
   learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds);
   if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds);
 }

@@ -8,6 +8,7 @@
 #include "impl/execute.hpp"
 #include "impl/replay.hpp"
 #include "impl/runtime.hpp"
+#include "impl/trace.hpp"
 #include "impl/verify.hpp"
 
 namespace blaslift {
@@ -77,18 +78,45 @@ struct Operand {
   }
 };
 
+/// A call's sizes, for traces.
+struct CallShape {
+  index m, n, k;  ///< 0 where the routine has none
+  bool beta_zero = false, left = false;
+};
+inline CallShape shape_of(const Product& p) { return {p.m, p.n, p.k, p.beta_zero}; }
+inline CallShape shape_of(const SymmetricProduct& p) { return {0, p.n, 0, p.beta_zero}; }
+inline CallShape shape_of(const Factorisation& f) { return {f.m, f.n, 0}; }
+inline CallShape shape_of(const Application& a) {
+  return {a.product.m, a.product.n, a.product.k, false, a.product.left};
+}
+
 /// A call that may be routed.
 struct Call {
   const Site& site;
   Learned& learned;  ///< from calls of its kind
   SymvPrecision precision;
   double flops;
-  double timed;            ///< from so many flops on its time on the CPU is taken
+  double timed;  ///< from so many flops on its time on the CPU is taken
+  CallShape shape;
   Check* check = nullptr;  ///< of its result; null: none
 };
 
 /// Why a call stays whose run on the device has ended with `status`, not `done`.  No further call uses a lost device.
 Reason give_up(Runtime& r, const Backend& backend, Status status);
+
+/// While a call is on the device: tools that watch the device are told.
+class NamedRange {
+ public:
+  NamedRange(Backend& backend, const Call& call) : backend_(backend) {
+    backend_.begin_range(routine_names[call.site.counter], call.shape.m, call.shape.n, call.shape.k);
+  }
+  ~NamedRange() { backend_.end_range(); }
+  NamedRange(const NamedRange&) = delete;
+  NamedRange& operator=(const NamedRange&) = delete;
+
+ private:
+  Backend& backend_;
+};
 
 /// For a call that goes to the device, opened if need be.  Null if there is none to be had; the decision says why.
 Backend* backend_for(Runtime& r, Decision& decision);
@@ -109,6 +137,7 @@ bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& 
   const std::uint64_t start = now_ns();
   Ending ending{Reason::no_room};
   try {
+    const NamedRange range(*backend, call);
     ending = compute(*backend);
   } catch (const std::exception&) {  // nothing has happened yet
   }

@@ -16,6 +16,7 @@
 #include "compat/loading.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
+#include "impl/trace.hpp"
 #include "impl/tracker.hpp"
 
 extern char** environ;
@@ -48,6 +49,13 @@ void at_exit() {
     const timespec millisecond{0, 1000000};
     nanosleep(&millisecond, nullptr);
   }
+}
+
+/// The profile without what is about one library or kernel.
+std::string rates_of(Profile profile) {
+  profile.algorithms.clear();
+  profile.symv.clear();
+  return to_text(profile);
 }
 
 /// Nothing has moved for a while: the device's memory is for others.
@@ -100,6 +108,11 @@ Runtime::Runtime()
             // Counters before the device, which notes there why it is absent.
             set_counters_up(options.counters.empty() ? nullptr : options.counters.c_str(),
                             options.on ? Reason::small : Reason::off);
+            if (std::string problem; !options.trace.empty()) {
+              options.trace = make_trace_directory(options.trace, problem);
+              if (!problem.empty()) warnings += "blaslift: there will be no trace: " + problem + "\n";
+            }
+            set_trace_up(options.trace.empty() ? nullptr : options.trace.c_str());
             return options;
           }(),
           give_up_copies, this),
@@ -117,6 +130,10 @@ Runtime& runtime() {
   pthread_atfork(nullptr, nullptr, in_forked_child);
   std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
   const Options& o = mine->options;
+  if (!o.trace.empty()) {
+    counters();
+    trace_profile(rates_of(mine->device.profile()), false);
+  }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const bool all = (o.on && (o.measure || o.forced != 0)) || (o.verify != 0 && !o.oracle.empty());
   gate.product.store(all ? -infinity : o.on ? small_product : infinity, std::memory_order_release);
@@ -126,7 +143,16 @@ Runtime& runtime() {
 Backend* open_device(Runtime& r) try {
   const Loading loading;  // exit waits until it will wait for what the device does
   if (!loading.allowed()) return nullptr;
+  TraceEvent event{.what = Traced::opening};
+  if (tracing() && r.device.state() == DeviceState::unopened) event.begin_ns = now_ns();
   Backend* backend = r.device.open();
+  if (event.begin_ns) {
+    event.end_ns = now_ns();
+    event.own_ns = event.end_ns - event.begin_ns;
+    event.reason = backend ? Reason::faster : Reason::no_device;
+    event.computed = backend != nullptr;
+    trace(event);
+  }
   if (!backend) return nullptr;
   static constinit std::mutex opening;
   static constinit bool opened = false;
@@ -144,6 +170,7 @@ Backend* open_device(Runtime& r) try {
     tracker = open_tracker(why);
   r.residency.open(r.arena, *backend, tracker, why);
   counters().residency.set(r.residency.state().c_str());
+  if (tracing()) trace_profile(rates_of(r.device.profile()), true);
   return backend;
 } catch (const std::exception&) {  // out of memory
   return nullptr;

@@ -240,6 +240,7 @@ class Run {
       status = ask(*lane, uploads, p, piece, landed);
       if (status != Status::done) lane->abandon();  // what waits in line is not worth waiting for
       const Status drained = lane->drain();
+      transfers_.add(lane->transfer_times());
       if (status == Status::done) status = drained;
       backend.release(lane);
     }
@@ -255,9 +256,10 @@ class Run {
       y[static_cast<index>(i) * args_.incy] = conjugate_if(args_.conjugated, result_[i]);
   }
 
-  double bytes_in() const { return bytes_in_; }                ///< of all attempts
-  double bytes_out() const { return bytes_out_; }              ///< that came back
-  double bytes_of_matrix() const { return bytes_of_matrix_; }  ///< sent by the last attempt
+  double bytes_in() const { return bytes_in_; }                  ///< of all attempts
+  double bytes_out() const { return bytes_out_; }                ///< that came back
+  const TransferTimes& transfers() const { return transfers_; }  ///< of all attempts
+  double bytes_of_matrix() const { return bytes_of_matrix_; }    ///< sent by the last attempt
 
  private:
   void pack(const T* from, index inc, std::vector<T>& to) const {
@@ -295,6 +297,7 @@ class Run {
   std::vector<T> x_{}, y_{}, result_{};  ///< y_: what is read of it, for another try as well
   std::vector<Ticket> tickets_{};
   double bytes_in_ = 0, bytes_out_ = 0, bytes_of_matrix_ = 0;
+  TransferTimes transfers_{};
 };
 
 /// On the device.  If that does not come to an end, y in the host's memory is untouched.
@@ -318,7 +321,8 @@ Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, co
     a.known = {};
     status = run.attempt(r.arena, backend, true);
   }
-  if (status != Status::done) return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in()};
+  if (status != Status::done)
+    return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in(), .transfers = run.transfers()};
   // From here on nothing throws.
   r.residency.before_writing(operands.y.stored);
   run.commit();
@@ -329,7 +333,9 @@ Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, co
           .as_predicted = true,
           .bytes_in = run.bytes_in(),
           .bytes_out = run.bytes_out(),
-          .bytes_spared = spared};
+          .bytes_spared = spared,
+          .transfers = run.transfers(),
+          .reused = spared > 0};
 }
 
 template <class T>
@@ -356,7 +362,7 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const SymmetricProduct product = product_of(info(site.symbol).routine, *args);
-  Call call{site, r.symv, product.precision, product.flops(), timed_vector_flops};
+  Call call{site, r.symv, product.precision, product.flops(), timed_vector_flops, shape_of(product)};
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
       [&]() -> std::unique_ptr<Checkable> {

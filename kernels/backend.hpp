@@ -98,6 +98,21 @@ struct After {
   int count;
 };
 
+/// When a call's bytes moved, as the threads see it that copy them; CLOCK_MONOTONIC in nanoseconds, 0: nothing did.
+struct TransferTimes {
+  std::uint64_t in_begin = 0, in_end = 0;    ///< the first is being packed; the last has been handed to the device
+  std::uint64_t out_begin = 0, out_end = 0;  ///< the first has arrived; the last is in the program's memory
+
+  /// Those of another attempt as well.
+  void add(const TransferTimes& x) {
+    const auto earlier = [](std::uint64_t a, std::uint64_t b) { return !a || (b && b < a) ? b : a; };
+    in_begin = earlier(in_begin, x.in_begin);
+    in_end = in_end > x.in_end ? in_end : x.in_end;
+    out_begin = earlier(out_begin, x.out_begin);
+    out_end = out_end > x.out_end ? out_end : x.out_end;
+  }
+};
+
 /// Operations for one call, asked for by one thread.  upload and download return at once, the others when what they
 /// come after is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing
 /// follows from the order.  After one has returned something else than `done`, nothing may be asked for before drain().
@@ -131,6 +146,9 @@ class Lane {
 
   /// Waits until every operation has ended or, after a failure, will never begin.  The first failure, if any.
   virtual Status drain() = 0;
+
+  /// After drain(): of the operations before it.  Once: the next ones begin anew.
+  virtual TransferTimes transfer_times() { return {}; }
 
  protected:
   ~Lane() = default;
@@ -166,6 +184,10 @@ class Backend {
   /// algorithm that is none of this backend's, or cannot do a product, is passed over for the backend's own choice.
   virtual void prefer(const Preference* preferences, int count) = 0;
 
+  /// The calling thread works on such a call of `routine` until end_range(): for tools that watch the device.
+  virtual void begin_range(const char* routine, index m, index n, index k) { (void)routine, (void)m, (void)n, (void)k; }
+  virtual void end_range() {}
+
  protected:
   ~Backend() = default;
 };
@@ -183,7 +205,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 12;
+inline constexpr int backend_version = 13;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <exception>
 #include <optional>
 #include <thread>
@@ -582,6 +583,31 @@ bool EngineLane::unless_failed(Step step) {
   return now == Status::done;
 }
 
+namespace {
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+}  // namespace
+
+void EngineLane::note_first(std::atomic<std::uint64_t>& time) {
+  std::uint64_t none = time.load(std::memory_order_relaxed);
+  if (none == 0) time.compare_exchange_strong(none, monotonic_ns(), std::memory_order_relaxed);
+}
+
+void EngineLane::note_last(std::atomic<std::uint64_t>& time) {
+  const std::uint64_t now = monotonic_ns();
+  for (std::uint64_t before = time.load(std::memory_order_relaxed);
+       before < now && !time.compare_exchange_weak(before, now, std::memory_order_relaxed);) {
+  }
+}
+
+TransferTimes EngineLane::transfer_times() {
+  const auto take = [](std::atomic<std::uint64_t>& time) { return time.exchange(0, std::memory_order_relaxed); };
+  return {take(in_begin_), take(in_end_), take(out_begin_), take(out_end_)};
+}
+
 void EngineLane::end_piece() {
   std::lock_guard lock(mutex_);
   --jobs_;
@@ -600,6 +626,7 @@ void EngineLane::await_slot(Slot& slot) {
 
 void EngineLane::fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share) {
   unless_failed([&] {
+    note_first(in_begin_);
     const index row = share % shares.down * shares.rows, col = share / shares.down * shares.cols;
     const Transfer p =
         part(piece, row, col, std::min(shares.rows, piece.rows - row), std::min(shares.cols, piece.cols - col));
@@ -613,10 +640,12 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
   unless_failed([&] {
     if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
+    note_first(in_begin_);  // of what is not packed
     {
       std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
       if (const Status sent = send(slot, p); sent != Status::done) return sent;
     }
+    note_last(in_end_);
     piece_started(Queue::in, job.ticket);
     return Status::done;
   });
@@ -642,10 +671,12 @@ void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started)
   if (started)
     unless_failed([&] {
       if (const Status settled = settle(slot); settled != Status::done) return settled;
+      note_first(out_begin_);
       if (!p.direct) {
         const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
         copy(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
       }
+      note_last(out_end_);
       std::atomic<bool>* landed;
       {
         std::lock_guard lock(mutex_);

@@ -160,6 +160,7 @@ class EngineLane : public Lane {
   Status await(const std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;
+  TransferTimes transfer_times() final;
 
  protected:
   ~EngineLane() = default;
@@ -171,6 +172,7 @@ class EngineLane : public Lane {
     // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
     constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{1} << 10;
     by_caller_ = bytes <= little && engine_.sizes().out >= least_slot;
+    (void)transfer_times();  // of whoever did not ask for them
   }
 
   enum class Queue : std::uint8_t { in, out, compute, second };
@@ -234,6 +236,8 @@ class EngineLane : public Lane {
   template <class Step>
   bool unless_failed(Step step);
   void end_piece();
+  static void note_first(std::atomic<std::uint64_t>& time);
+  static void note_last(std::atomic<std::uint64_t>& time);
   Status begin(Queue queue, Ticket ticket);
   Status mark_once(Ticket ticket);
   void piece_started(Queue queue, Ticket ticket);
@@ -246,6 +250,7 @@ class EngineLane : public Lane {
   int jobs_ = 0;                      ///< with the engine
   bool by_caller_ = false;            ///< the caller's thread makes the transfers itself,
   Slot own_;                          ///< with this
+  std::atomic<std::uint64_t> in_begin_{0}, in_end_{0}, out_begin_{0}, out_end_{0};  ///< TransferTimes
   Status status_ = Status::done;
 };
 

@@ -21,6 +21,7 @@
 #include "kernels/cuda/context.hpp"
 #include "kernels/cuda/matmul.hpp"
 #include "kernels/cuda/qr_panel.hpp"
+#include "kernels/cuda/ranges.hpp"
 #include "kernels/cuda/scale.hpp"
 #include "kernels/cuda/survey.hpp"
 #include "kernels/cuda/symv.hpp"
@@ -405,6 +406,9 @@ class CudaBackend final : public Backend {
     preferences_.swap(copy);
   }
 
+  void begin_range(const char* routine, index m, index n, index k) override { ranges_.begin(routine, m, n, k); }
+  void end_range() override { ranges_.end(); }
+
  private:
   std::string open_on(int device, const OpenRequest& request) {
     if (const std::string problem = context_.open(device); !problem.empty()) return problem;
@@ -535,6 +539,7 @@ class CudaBackend final : public Backend {
 
   Context context_;
   DeviceFacts facts_{};
+  Ranges ranges_;
   int device_ = 0;
   Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;

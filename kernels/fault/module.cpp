@@ -174,6 +174,7 @@ class DelayedLane final : public Lane {
   Status await(const std::atomic<bool>& landed) override { return lane.await(landed); }
   void abandon() override { lane.abandon(); }
   Status drain() override { return lane.drain(); }
+  TransferTimes transfer_times() override { return lane.transfer_times(); }
 
   Lane& lane;
 

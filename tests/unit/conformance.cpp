@@ -435,6 +435,34 @@ TEST(Copy, SourceMayChangeAfterDrain) {
   EXPECT_TRUE(x == original);
 }
 
+TEST(Copy, TimesSayWhenBytesMoved) {
+  const auto now = [] {
+    timespec t{};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
+  };
+  const auto rows = static_cast<index>(piece_bytes() / sizeof(double) / 4);
+  for (const auto& [moves, cols] : {std::pair{much, index{13}}, std::pair{little, index{1}}}) {
+    Matrix<double> x(rows, cols);
+    x.random(5);
+    Call call(room(x), moves);
+    call.drain();
+    TransferTimes times = call.lane().transfer_times();
+    EXPECT_EQ(times.in_begin | times.in_end | times.out_begin | times.out_end, 0u) << "nothing has moved";
+    const std::uint64_t before = now();
+    const double* device = call.put(x).at;
+    call.drain();
+    const std::uint64_t between = now();
+    times = call.lane().transfer_times();
+    EXPECT_TRUE(before <= times.in_begin && times.in_begin <= times.in_end && times.in_end <= between);
+    EXPECT_EQ(times.out_begin | times.out_end, 0u);
+    call.get(x, device, {});
+    times = call.lane().transfer_times();
+    EXPECT_EQ(times.in_begin | times.in_end, 0u) << "told once";
+    EXPECT_TRUE(between <= times.out_begin && times.out_begin <= times.out_end && times.out_end <= now());
+  }
+}
+
 TEST(Copy, ColumnsLongerThanAPiece) {
   const auto rows = static_cast<index>(piece_bytes() / sizeof(double) * 3 / 2 + 1);
   const Matrix<double> blank(rows, 3, 3);

@@ -38,9 +38,9 @@ std::string to_text(const Options& o) {
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
        << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
        << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
-       << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback << "' profile='"
-       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
-       << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+       << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
+       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
+       << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
   return text.str();
 }
 
@@ -101,6 +101,7 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_REPORT", "stderr", [](Options& o) { o.report = "stderr"; }},
     {"BLASLIFT_REPORT", "/tmp/report with spaces=.json",
      [](Options& o) { o.report = "/tmp/report with spaces=.json"; }},
+    {"BLASLIFT_TRACE", "/tmp/trace", [](Options& o) { o.trace = "/tmp/trace"; }},
     {"BLASLIFT_FALLBACK", "/usr/lib/libblas.so.3", [](Options& o) { o.fallback = "/usr/lib/libblas.so.3"; }},
     {"BLASLIFT_PROFILE", "rates", [](Options& o) { o.profile = "rates"; }},
     {"BLASLIFT_VERIFY", "off", [](Options&) {}},
@@ -131,6 +132,7 @@ constexpr struct {
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},
     {"BLASLIFT_REPORT", {""}},
+    {"BLASLIFT_TRACE", {""}},
     {"BLASLIFT_FALLBACK", {""}},
     {"BLASLIFT_PROFILE", {""}},
     {"BLASLIFT_VERIFY",

@@ -36,34 +36,14 @@ void pass_on(int signal, siginfo_t* from, void*) {
 
 constexpr int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGCONT};
 
-/// A directory for counter files, removed with its contents.
-class CounterDirectory {
- public:
-  CounterDirectory() {
-    const char* base = std::getenv("TMPDIR");
-    path_ = std::string(base && *base ? base : "/tmp") + "/blaslift-XXXXXX";
-    if (!mkdtemp(path_.data()))
-      throw std::runtime_error("no directory for counters: " + path_ + ": " + std::strerror(errno));
-  }
-  ~CounterDirectory() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  CounterDirectory(const CounterDirectory&) = delete;
-  CounterDirectory& operator=(const CounterDirectory&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 /// Maps a counters file if it is one of type T, for the life of this process: the directory goes before it is read.
+/// Those of a trace have more behind them.
 template <class T>
 T* map_counters_file(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return nullptr;
   struct stat status {};
-  void* p = fstat(fd, &status) == 0 && status.st_size == static_cast<off_t>(sizeof(T))
+  void* p = fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(T))
                 ? mmap(nullptr, sizeof(T), PROT_READ, MAP_SHARED, fd, 0)
                 : MAP_FAILED;
   close(fd);
@@ -94,6 +74,18 @@ void gather(const std::string& directory, Finished& finished) {
 
 }  // namespace
 
+ScratchDirectory::ScratchDirectory() {
+  const char* base = std::getenv("TMPDIR");
+  path_ = std::string(base && *base ? base : "/tmp") + "/blaslift-XXXXXX";
+  if (!mkdtemp(path_.data()))
+    throw std::runtime_error("no directory for counters: " + path_ + ": " + std::strerror(errno));
+}
+
+ScratchDirectory::~ScratchDirectory() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
 std::string library_directory() {
   const fs::path self = fs::read_symlink("/proc/self/exe").parent_path();
   for (const fs::path& candidate : {self / BLASLIFT_INSTALLED_LIBRARY, self / "../lib"}) {
@@ -107,7 +99,7 @@ std::string library_directory() {
 
 Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables) {
-  const CounterDirectory directory;
+  const ScratchDirectory directory;
   const std::string path = library_directory() + "/" + library;
   const std::string preload = preload_with(path, std::getenv("LD_PRELOAD"));
 
@@ -126,7 +118,8 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     sigprocmask(SIG_SETMASK, &before, nullptr);
     setenv("LD_PRELOAD", preload.c_str(), 1);
     setenv("BLASLIFT_COUNTERS", directory.path().c_str(), 1);
-    for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+    for (const auto& [name, value] : variables)
+      setenv(name.c_str(), (name == "BLASLIFT_TRACE" ? fs::absolute(value).string() : value).c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);

@@ -12,6 +12,19 @@ namespace blaslift::cli {
 /// Directory of libblaslift.so that belongs to this executable; throws std::runtime_error if there is none.
 std::string library_directory();
 
+/// A directory of this command's own, removed with its contents.
+class ScratchDirectory {
+ public:
+  ScratchDirectory();  ///< throws std::runtime_error
+  ~ScratchDirectory();
+  ScratchDirectory(const ScratchDirectory&) = delete;
+  ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
 struct Finished {
   int wait_status;  ///< as waitpid gives it
   double wall_seconds;
@@ -21,7 +34,8 @@ struct Finished {
   std::string bindings;  ///< what libblaslift_doctor.so has written, if it was asked to
 };
 
-/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment, passing
+/// Runs `command` with `library` (of our library directory) preloaded and `variables` (BLASLIFT_TRACE may be a
+/// relative path) added to its environment, passing
 /// signals on, and waits for it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command
 /// that cannot be executed ends with status 127 (not found) or 126, as in a shell.
 Finished launch(const char* library, const std::vector<std::string>& command,

@@ -16,6 +16,7 @@
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
 #include "tools/cli/recorded.hpp"
+#include "tools/cli/report.hpp"
 #include "tools/cli/shell.hpp"
 #include "tools/cli/tune.hpp"
 #include "tools/cli/tune_symv.hpp"
@@ -95,6 +96,15 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
   if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
     std::fprintf(stderr, "blaslift: %s cannot be written\n", json.c_str());
   cli::end_like(finished.wait_status);
+}
+
+int make_report(const cli::Report& what, const std::vector<std::string>& command,
+                const std::map<std::string, std::string>& variables) {
+  if (what.recording.empty() == command.empty())
+    throw CLI::ValidationError("report", "takes a recording, or a program behind --");
+  if (command.empty() && !variables.empty()) throw CLI::ValidationError("--", "a program is what these options need");
+  if (!command.empty()) cli::report_running(what, command, variables);
+  return cli::report(what), 0;
 }
 
 int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
@@ -253,6 +263,20 @@ int main(int argc, char** argv) {
       add_launcher(app, "measure", "record what a program calls, on the CPU, and what share a GPU would do faster");
   add_variables(*measure_app, variables);
 
+  CLI::App* report_app = app.add_subcommand("report", "show where a recorded run's time went, and what would help");
+  report_app->footer(
+      "blaslift report [options] RECORDING\n"
+      "blaslift report [options] -- program [its arguments]\n"
+      "A recording is the directory that --trace, or BLASLIFT_TRACE, named for a run.");
+  cli::Report report{};
+  report_app->add_option("recording", report.recording, "the directory")->type_name("FILE");
+  report_app->add_option("--html", report.html, "write a page with pictures to this file")->type_name("FILE");
+  report_app->add_option("--timeline", report.timeline, "write a timeline to this file, for ui.perfetto.dev")
+      ->type_name("FILE");
+  report_app->add_option("--json", report.json, "write what is shown to this file, for programs")->type_name("FILE");
+  report_app->add_flag("-q,--quiet", report.quiet, "write the files alone");
+  add_variables(*report_app, variables);
+
   CLI::App* doctor_app = add_launcher(app, "doctor", "say why a program's calls are intercepted, or are not");
   bool runs = false;
   doctor_app->add_flag("--run", runs, "run the program, and report what it really called");
@@ -322,6 +346,7 @@ int main(int argc, char** argv) {
     if (*completion_app) return std::fputs(cli::completion_for(completed, app).c_str(), stdout), 0;
     if (*manual_app) return print_page(page, app), 0;
     if (*measure_app) return measure(command_of(*measure_app, command), variables);
+    if (*report_app) return make_report(report, command, variables);
     if (*verify_app) cli::verify(verification, command_of(*verify_app, command), variables);
     if (*replay_app) cli::replay(verification, record, variables);
     if (*call_app) return cli::make_call(cli::read_record(record, true), options_with({}).fallback), 0;

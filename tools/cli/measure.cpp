@@ -99,9 +99,9 @@ void print_measurement(const Finished& finished) {
       if (classes[i].calls == 0) continue;
       char name[32];
       if (i == 0)
-        std::snprintf(name, sizeof name, "  below %.0e", std::pow(4.0, 3));
+        std::snprintf(name, sizeof name, "  below %.0e", std::pow(4.0, 2));
       else
-        std::snprintf(name, sizeof name, "  from %.0e", std::pow(4.0, i + 2));
+        std::snprintf(name, sizeof name, "  from %.0e", std::pow(4.0, i + 1));
       print(name, classes[i], wall, !calls_others(r));
     }
     all.seconds += total.seconds;

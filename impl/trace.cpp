@@ -1,0 +1,156 @@
+#include "impl/trace.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "compat/uncancelled.hpp"
+#include "impl/replay.hpp"
+
+namespace blaslift {
+namespace {
+
+constinit std::atomic<const char*> directory{nullptr};
+constinit std::atomic<Recording*> recording{nullptr};
+constinit std::atomic<TraceEvent*> chunks[most_trace_chunks] = {};
+constinit std::atomic<bool> full{false};
+thread_local constinit std::uint32_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
+
+/// A larger file would end the program, by SIGXFSZ.
+bool within_limit(std::uint64_t bytes) {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
+}
+
+/// The file is opened anew for each chunk: a descriptor that stays open might be closed by the program, or be one too
+/// many.
+TraceEvent* map_chunk(const Recording& r, std::uint64_t number) {
+  if (full.load(std::memory_order_relaxed)) return nullptr;
+  const ErrnoKept errno_kept;
+  const Uncancelled uncancelled;
+  constexpr std::size_t bytes = trace_chunk_events * sizeof(TraceEvent);
+  const auto at = static_cast<off_t>(Recording::events_at() + number * bytes);
+  const bool may = within_limit(static_cast<std::uint64_t>(at) + bytes);
+  const int fd = may ? open(r.path, O_RDWR | O_CLOEXEC) : -1;
+  // Reserved now: a full disk must not become a SIGBUS at some later event.
+  void* p = fd >= 0 && posix_fallocate(fd, at, bytes) == 0
+                ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at)
+                : MAP_FAILED;
+  if (fd >= 0) close(fd);
+  if (p == MAP_FAILED) return full.store(true, std::memory_order_relaxed), nullptr;
+  TraceEvent* others = nullptr;
+  if (chunks[number].compare_exchange_strong(others, static_cast<TraceEvent*>(p), std::memory_order_acq_rel))
+    return static_cast<TraceEvent*>(p);
+  munmap(p, bytes);
+  return others;
+}
+
+TraceEvent* claim(Recording& r) {
+  const std::uint64_t number = r.claimed.fetch_add(1, std::memory_order_relaxed);
+  TraceEvent* chunk = nullptr;
+  if (number < most_trace_events) {
+    chunk = chunks[number / trace_chunk_events].load(std::memory_order_acquire);
+    if (!chunk) chunk = map_chunk(r, number / trace_chunk_events);
+  }
+  if (chunk) return chunk + number % trace_chunk_events;
+  r.dropped.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
+void read_arguments(char* text, std::size_t size) {
+  const int fd = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  const auto got = read(fd, text, size - 1);
+  close(fd);
+  for (ssize_t i = 0; i + 1 < got; ++i)
+    if (text[i] == '\0') text[i] = ' ';
+}
+
+}  // namespace
+
+bool tracing() { return recording.load(std::memory_order_relaxed) != nullptr; }
+
+void trace(const TraceEvent& event) {
+  Recording* r = recording.load(std::memory_order_acquire);
+  TraceEvent* to = r ? claim(*r) : nullptr;
+  if (!to) return;
+  if (this_thread == 0) this_thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
+  constexpr std::size_t first = offsetof(TraceEvent, begin_ns);  // plain data from there on
+  to->thread = this_thread;
+  std::memcpy(reinterpret_cast<char*>(to) + first, reinterpret_cast<const char*>(&event) + first,
+              sizeof(TraceEvent) - first);
+  to->complete.store(1, std::memory_order_release);
+}
+
+std::string make_trace_directory(const std::string& path, std::string& problem) {
+  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+    problem = path + " cannot be made: " + std::strerror(errno);
+    return {};
+  }
+  struct FreeText {
+    void operator()(char* text) const { std::free(text); }
+  };
+  const std::unique_ptr<char, FreeText> real(realpath(path.c_str(), nullptr));
+  struct stat status {};
+  if (!real || stat(real.get(), &status) != 0 || access(real.get(), W_OK | X_OK) != 0)
+    problem = path + " cannot be written to: " + std::strerror(errno);
+  else if (!S_ISDIR(status.st_mode))
+    problem = path + " is not a directory";
+  else
+    return real.get();
+  return {};
+}
+
+void set_trace_up(const char* path) { directory.store(path, std::memory_order_release); }
+
+Recording* make_recording() {
+  const char* dir = directory.load(std::memory_order_acquire);
+  if (!dir || !within_limit(Recording::events_at())) return nullptr;
+  char path[sizeof Recording::path];
+  auto* r = static_cast<Recording*>(map_new_file(dir, Recording::events_at(), path, sizeof path));
+  if (!r) return nullptr;
+  std::memcpy(r->path, path, sizeof path);
+  (void)gethostname(r->host, sizeof r->host - 1);
+  read_arguments(r->arguments, sizeof r->arguments);
+  r->layout = Recording::this_layout;
+  return r;
+}
+
+void discard_recording(Recording* r) {
+  unlink(r->path);
+  munmap(static_cast<void*>(r), Recording::events_at());
+}
+
+void open_recording(Recording* r, const char* counters_directory) {
+  if (counters_directory) {
+    char link[4096];
+    const char* name = std::strrchr(r->path, '/');
+    const int length = std::snprintf(link, sizeof link, "%s%s", counters_directory, name);
+    if (length < static_cast<int>(sizeof link)) (void)!symlink(r->path, link);
+  }
+  recording.store(r, std::memory_order_release);
+}
+
+void forget_trace() {
+  recording.store(nullptr, std::memory_order_release);
+  for (auto& chunk : chunks) chunk.store(nullptr, std::memory_order_relaxed);
+  full.store(false, std::memory_order_relaxed);
+  this_thread = 0;
+}
+
+void trace_profile(const std::string& text, bool opened) {
+  if (Recording* r = recording.load(std::memory_order_acquire))
+    opened ? r->profile.set(text.c_str()) : r->guessed_profile.set(text.c_str());
+}
+
+}  // namespace blaslift

@@ -1,0 +1,59 @@
+#include "tools/cli/report.hpp"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <optional>
+#include <stdexcept>
+
+#include "tools/cli/analysis.hpp"
+#include "tools/cli/launch.hpp"
+#include "tools/cli/page.hpp"
+#include "tools/cli/report_text.hpp"
+#include "tools/cli/timeline.hpp"
+
+namespace blaslift::cli {
+namespace {
+
+void write_to(const std::string& path, const std::function<void(std::ostream&)>& write) {
+  if (path.empty()) return;
+  if (path == "-") return write(std::cout);
+  std::ofstream file(path, std::ios::binary);
+  write(file);
+  if (!file.flush()) throw std::runtime_error(path + " cannot be written");
+}
+
+void write_all(const Report& what, ReadRecording run, std::FILE* terminal) {
+  write_to(what.timeline, [&](std::ostream& out) { write_timeline(run, out); });
+  const Analysis analysis = analyse(std::move(run));
+  write_to(what.html, [&](std::ostream& out) { out << report_page(analysis); });
+  write_to(what.json, [&](std::ostream& out) { out << to_json(analysis); });
+  if (!what.quiet) std::fputs(report_text(analysis).c_str(), terminal);
+}
+
+}  // namespace
+
+void report(const Report& what) { write_all(what, read_recording(what.recording), stdout); }
+
+void report_running(const Report& what, const std::vector<std::string>& command,
+                    std::map<std::string, std::string> variables) {
+  std::optional<ScratchDirectory> scratch;
+  std::string& directory = variables["BLASLIFT_TRACE"];
+  if (directory.empty()) directory = scratch.emplace().path();
+  const Finished finished = launch("libblaslift.so", command, variables);
+  try {
+    if (finished.processes.empty())
+      std::fputs(to_text(finished.summary).c_str(), stderr);  // says that there was no call
+    else
+      write_all(what, read_recording(directory), stderr);
+  } catch (const std::exception& error) {  // the program's end is its own
+    std::fprintf(stderr, "blaslift: %s\n", error.what());
+  }
+  scratch.reset();
+  std::cout.flush();
+  end_like(finished.wait_status);
+}
+
+}  // namespace blaslift::cli
