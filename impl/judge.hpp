@@ -16,11 +16,15 @@ namespace blaslift {
 template <class T>
 std::vector<CheckedOperand> operands_of(const GemmArgs<T>& args);
 template <class T>
+std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& args);
+template <class T>
 std::vector<CheckedOperand> operands_of(const SymvArgs<T>& args);
 
 /// The call with operands at other addresses.
 template <class T>
 GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at);
+template <class T>
+SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at);
 template <class T>
 SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at);
 
@@ -28,11 +32,15 @@ SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at);
 template <class T>
 std::string to_words(const GemmArgs<T>& args);
 template <class T>
+std::string to_words(const SyrkArgs<T>& args);
+template <class T>
 std::string to_words(const SymvArgs<T>& args);
 
 /// The call by a library that has the routine's Fortran symbol; false if its integers are too narrow for the sizes.
 template <class T>
 bool call_by(const Site& library, const GemmArgs<T>& args);
+template <class T>
+bool call_by(const Site& library, const SyrkArgs<T>& args);
 template <class T>
 bool call_by(const Site& library, const SymvArgs<T>& args);
 
@@ -45,6 +53,10 @@ bool call_by(const Site& library, const SymvArgs<T>& args);
 template <class T>
 Judgement judge(const Site& magnitudes, const GemmArgs<T>& before, const T* result, const T* reference,
                 const Ending& ending);
+/// The same of one triangle.
+template <class T>
+Judgement judge(const Site& magnitudes, const SyrkArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
 /// The same for a product of n x n with a vector; `result` and `reference` have incy as before.y has.
 template <class T>
 Judgement judge(const Site& magnitudes, const SymvArgs<T>& before, const T* result, const T* reference,
@@ -53,6 +65,10 @@ Judgement judge(const Site& magnitudes, const SymvArgs<T>& before, const T* resu
 /// What of Args is written.
 template <class T>
 const T* output_of(const GemmArgs<T>& args) {
+  return args.C;
+}
+template <class T>
+const T* output_of(const SyrkArgs<T>& args) {
   return args.C;
 }
 template <class T>

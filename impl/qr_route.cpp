@@ -1,23 +1,6 @@
 #include "impl/qr_route.hpp"
 
-#include <string_view>
-
 namespace blaslift {
-namespace {
-
-/// Of the same family and precision.
-Symbol gemm_beside(Symbol lapack) {
-  const SymbolInfo& of = info(lapack);
-  for (int s = 0; s < symbol_count; ++s) {
-    const SymbolInfo& x = symbol_table[s];
-    if (x.interface == of.interface && x.width == of.width && std::string_view(x.prefix) == of.prefix &&
-        x.base[0] == of.base[0] && std::string_view(x.base + 1) == "gemm")
-      return static_cast<Symbol>(s);
-  }
-  return lapack;  // never: every family has its gemm
-}
-
-}  // namespace
 
 QrOperand operand_on_device(const Operand& x) {
   if (x.place == Place::on_a_device)
@@ -31,14 +14,6 @@ QrOperand operand_on_device(const Operand& x) {
 std::size_t piece_bytes(const Backend& backend, double result_bytes) {
   constexpr std::size_t least = std::size_t{256} << 10;
   return std::min(std::max(least, static_cast<std::size_t>(result_bytes) / 16), backend.facts().piece_bytes);
-}
-
-const Site& GemmBeside::site() {
-  if (site_) return *site_;
-  const Symbol symbol = gemm_beside(lapack_.symbol);
-  site_ = known_site(symbol, lapack_.function);
-  if (!site_) site_ = resolve_site(symbol, lapack_.function, runtime().options.fallback.c_str());
-  return *site_;
 }
 
 }  // namespace blaslift

@@ -118,7 +118,7 @@ Runtime& runtime() {
   std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
   const Options& o = mine->options;
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const bool all = (o.on && (o.measure || o.forced != 0)) || (o.verify != 0 && !o.oracle.empty());
+  const bool all = (o.on && (o.measure || o.forced.any())) || (o.verify != 0 && !o.oracle.empty());
   gate.product.store(all ? -infinity : o.on ? small_product : infinity, std::memory_order_release);
   return *mine;
 }
