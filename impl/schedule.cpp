@@ -608,12 +608,13 @@ std::string check(const GemmSchedule& s) {
 std::string to_string(const GemmSchedule& s) {
   char line[192];
   const Cut& cut = s.cut;
-  constexpr const char* parts[] = {"gemm", "upper triangle", "lower triangle"};
-  std::snprintf(line, sizeof line, "%s m=%lld n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
-                parts[static_cast<int>(cut.part)], static_cast<long long>(s.m), static_cast<long long>(s.n),
-                static_cast<long long>(s.k),
-                static_cast<long long>(cut.mb), static_cast<long long>(cut.nb), static_cast<long long>(cut.kb),
-                cut.operands, cut.results, s.reads_c ? ", reads C" : "");
+  std::snprintf(line, sizeof line, "%s n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
+                cut.part == Part::whole   ? ("gemm m=" + std::to_string(s.m)).c_str()
+                : cut.part == Part::upper ? "upper triangle"
+                                          : "lower triangle",
+                static_cast<long long>(s.n), static_cast<long long>(s.k), static_cast<long long>(cut.mb),
+                static_cast<long long>(cut.nb), static_cast<long long>(cut.kb), cut.operands, cut.results,
+                s.reads_c ? ", reads C" : "");
   std::string text = line;
   if (cut.whole_a || cut.whole_b || cut.whole_c)
     text +=

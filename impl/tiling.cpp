@@ -302,8 +302,13 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   std::vector<std::vector<Block>> final_after(steps.size());
   Missing changing{{{0, 0, m, n}}};
   for (std::size_t i = steps.size(); i-- > 0 && !changing.blocks.empty();)
-    for (const Block& x : touch[i].of[area_c])
-      for (const Block& own : changing.take(x)) final_after[i].push_back(own);
+    for (const Block& x : touch[i].of[area_c]) {
+      const std::vector<Block> taken = changing.take(x);
+      if (s.part_of(x) == Part::whole)
+        final_after[i].insert(final_after[i].end(), taken.begin(), taken.end());
+      else
+        final_after[i] = {x};  // a square on the diagonal stays one, and is computed once
+    }
 
   Missing missing[3];
   const Resident* resident[] = {&s.residents.a, &s.residents.b, &s.residents.c};
