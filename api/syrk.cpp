@@ -38,8 +38,8 @@ template <class T, class S, Symbol symbol>
   auto elsewhere = [&](void* const* x) { with(static_cast<const T*>(x[0]), static_cast<T*>(x[1])); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
   SyrkArgs<T> args{hermitian, {}, {}, at(n), at(k), T(*alpha), A, at(lda), T(*beta), C, at(ldc)};
-  const bool valid = parse_uplo(*uplo, args.uplo) && parse_op(*trans, args.trans) &&
-                     takes<T>(hermitian, args.trans) && args.valid();
+  const bool valid =
+      parse_uplo(*uplo, args.uplo) && parse_op(*trans, args.trans) && takes<T>(hermitian, args.trans) && args.valid();
   syrk<T>(site, valid ? &args : nullptr, replay_of(original, elsewhere));
 }
 
@@ -69,7 +69,7 @@ template <class T, class S, Symbol symbol>
       op = op != Op::none ? Op::none : hermitian ? Op::conjugate : Op::transpose;
     }
     args = {hermitian, stored, op, at(n), at(k), T(ByValue<S>::get(alpha)), A, at(lda), T(ByValue<S>::get(beta)),
-            C, at(ldc)};
+            C,         at(ldc)};
     valid = args.valid();
   }
   syrk<T>(site, valid ? &args : nullptr, replay_of(original, elsewhere));
@@ -90,17 +90,19 @@ using namespace blaslift;
   }
 // In registers: layout, uplo, trans, n, k and A's or alpha's address; real scalars.  A float's register passes as a
 // double's: nothing looks at its value here.
-#define CBLAS_ENTRY(symbol, T, S)                                                                                    \
-  BLASLIFT_EXPORT void symbol(int layout, int uplo, int trans, std::int64_t n, std::int64_t k, std::int64_t sixth,   \
-                              double alpha, double beta) {                                                           \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                      \
-    return next_function(site, long_way_cblas<T, S, Symbol::symbol>, volume<Symbol::symbol>(site, n, k), layout,     \
-                         uplo, trans, n, k, sixth, alpha, beta);                                                     \
+#define CBLAS_ENTRY(symbol, T, S)                                                                                      \
+  BLASLIFT_EXPORT void symbol(int layout, int uplo, int trans, std::int64_t n, std::int64_t k, std::int64_t sixth,     \
+                              double alpha, double beta) {                                                             \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                        \
+    return next_function(site, long_way_cblas<T, S, Symbol::symbol>, volume<Symbol::symbol>(site, n, k), layout, uplo, \
+                         trans, n, k, sixth, alpha, beta);                                                             \
   }
 #define FORTRAN_SYRK(symbol, name, T, interface, width, prefix) FORTRAN_ENTRY(symbol, T, T)
 #define FORTRAN_HERK(symbol, name, T, interface, width, prefix) FORTRAN_ENTRY(symbol, T, Real<T>)
 #define CBLAS_SYRK(symbol, name, T, interface, width, prefix) CBLAS_ENTRY(symbol, T, T)
 #define CBLAS_HERK(symbol, name, T, interface, width, prefix) CBLAS_ENTRY(symbol, T, Real<T>)
-#define SYRK(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN_SYRK, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS_SYRK, name, type)
-#define HERK(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN_HERK, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS_HERK, name, type)
+#define SYRK(name, type) \
+  BLASLIFT_FORTRAN_SYMBOLS(FORTRAN_SYRK, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS_SYRK, name, type)
+#define HERK(name, type) \
+  BLASLIFT_FORTRAN_SYMBOLS(FORTRAN_HERK, name, type) BLASLIFT_CBLAS_SYMBOLS(CBLAS_HERK, name, type)
 #include "api/routines.def"

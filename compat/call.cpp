@@ -67,8 +67,7 @@ void syrk(const Site& site, const Gemm& p) {
   if (info(site.symbol).interface == Interface::fortran) return fortran_syrk<Int>(site, p);
   const bool single = p.precision == Precision::s || p.precision == Precision::c;
   if (is_complex(p.precision) && !p.hermitian()) return cblas_syrk<Int>(site, p, p.alpha, p.beta);
-  if (single)
-    return cblas_syrk<Int>(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
+  if (single) return cblas_syrk<Int>(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
   cblas_syrk<Int>(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
 }
 

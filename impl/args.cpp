@@ -19,7 +19,8 @@ bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y
 
 std::string to_string(const Product& p) {
   return std::string(name_of(p.routine)) + (p.part == Part::whole ? " m=" + std::to_string(p.m) : "") +
-         " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") + (p.beta_zero ? " beta=0" : "");
+         " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") +
+         (p.beta_zero ? " beta=0" : "");
 }
 
 std::string to_string(const SymmetricProduct& p) {

@@ -142,9 +142,9 @@ struct Product {
   Routine routine;
   Precision precision;
   index m, n, k;
-  bool alpha_zero;  ///< neither A nor B is read
-  bool beta_zero;   ///< C is not read
-  bool overlaps;    ///< C shares bytes with A or B
+  bool alpha_zero;          ///< neither A nor B is read
+  bool beta_zero;           ///< C is not read
+  bool overlaps;            ///< C shares bytes with A or B
   Part part = Part::whole;  ///< a triangle: C is n x n, B is A
 
   /// Of C, what is computed.

@@ -86,8 +86,8 @@ inline std::vector<Block> pieces(const Block& x, index elements) {
   return all;
 }
 
-/// The same of what is in a part of the matrix.  Of a block on the diagonal, a piece that crosses it begins there (lower)
-/// or ends there (upper), with a square.
+/// The same of what is in a part of the matrix.  Of a block on the diagonal, a piece that crosses it begins there
+/// (lower) or ends there (upper), with a square.
 inline std::vector<Block> pieces(const Block& x, index elements, Part part) {
   std::vector<Block> all = pieces(x, elements);
   std::erase_if(all, [part](const Block& b) { return !meets(part, b); });

@@ -51,7 +51,8 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
   strassen::Choice choice{};
   if (policy.levels < 0) {
     if (facts.estimator)
-      choice = p.part == Part::whole ? facts.estimator->estimate(shape, most_tile) : best_in_triangle(*facts.estimator, p);
+      choice =
+          p.part == Part::whole ? facts.estimator->estimate(shape, most_tile) : best_in_triangle(*facts.estimator, p);
   } else {
     // As many as asked for, of tiles as large as fit; beside a diagonal there are two of them across.
     const index smallest = p.part == Part::whole ? std::min({p.m, p.n, p.k}) : std::min(p.n / 2, p.k);
@@ -221,10 +222,9 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
     const Moving moving{in - in_c, in_c, out};
     const bool moves = in + out > 0;
-    const double computing =
-        facts.estimator && policy.levels < 0
-            ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds(shape_of(p), 0, 0)
-            : p.flops() / facts.profile->gemm_rate[precision];
+    const double computing = facts.estimator && policy.levels < 0 ? moves ? panels_seconds(*facts.estimator, p)
+                                                                          : facts.estimator->seconds(shape_of(p), 0, 0)
+                                                                  : p.flops() / facts.profile->gemm_rate[precision];
     auto [seconds, head] = without_levels(p, computing, moving);
     d.head = head;
     d.levels = 0;

@@ -189,9 +189,9 @@ class Run {
     const auto m = static_cast<std::size_t>(s_.m), n = static_cast<std::size_t>(s_.n),
                k = static_cast<std::size_t>(s_.k);
     const auto rows_a = all.subspan(0, m), cols_a = all.subspan(m, k);
-    const Findings<Real> findings = s_.cut.part != Part::whole
-                                        ? Findings<Real>{rows_a, cols_a, cols_a, rows_a}
-                                        : Findings<Real>{rows_a, cols_a, all.subspan(m + k, k), all.subspan(m + 2 * k, n)};
+    const Findings<Real> findings =
+        s_.cut.part != Part::whole ? Findings<Real>{rows_a, cols_a, cols_a, rows_a}
+                                   : Findings<Real>{rows_a, cols_a, all.subspan(m + k, k), all.subspan(m + 2 * k, n)};
     return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
   }
 
@@ -232,27 +232,27 @@ class Run {
         const auto to = step.apart
                             ? on_device_.place({first_scratch, x})
                             : typename DeviceMemory<T>::Place{on_device_.c.at(step.c, x.row, x.col), on_device_.c.ld()};
-        status = lane_.gemm({.precision = precision_of<T>,
-                             .transa = args_.transa,
-                             .transb = args_.transb,
-                             .m = x.rows,
-                             .n = x.cols,
-                             .k = step.kb,
-                             .alpha = &args_.alpha,
-                             .A = on_device_.a.at(step.a, x.row, step.k0),
-                             .lda = on_device_.a.ld(),
-                             .B = from_a ? on_device_.a.at(step.a, x.col, step.k0)
-                                         : on_device_.b.at(step.b, step.k0, x.col),
-                             .ldb = from_a ? on_device_.a.ld() : on_device_.b.ld(),
-                             .beta = step.apart   ? &zero_
-                                     : step.first ? &args_.beta
-                                                  : &one_,
-                             .C = to.at,
-                             .ldc = to.ld,
-                             .stream = step.stream,
-                             .awaited = awaited_[i],
-                             .part = s_.part_of(x)},
-                            after);
+        status =
+            lane_.gemm({.precision = precision_of<T>,
+                        .transa = args_.transa,
+                        .transb = args_.transb,
+                        .m = x.rows,
+                        .n = x.cols,
+                        .k = step.kb,
+                        .alpha = &args_.alpha,
+                        .A = on_device_.a.at(step.a, x.row, step.k0),
+                        .lda = on_device_.a.ld(),
+                        .B = from_a ? on_device_.a.at(step.a, x.col, step.k0) : on_device_.b.at(step.b, step.k0, x.col),
+                        .ldb = from_a ? on_device_.a.ld() : on_device_.b.ld(),
+                        .beta = step.apart   ? &zero_
+                                : step.first ? &args_.beta
+                                             : &one_,
+                        .C = to.at,
+                        .ldc = to.ld,
+                        .stream = step.stream,
+                        .awaited = awaited_[i],
+                        .part = s_.part_of(x)},
+                       after);
         break;
       }
       case StepKind::leaf:

@@ -1,5 +1,5 @@
-// gemm, and syrk and herk, which are a gemm of which one triangle is computed: from Args to the library underneath or the
-// device.
+// gemm, and syrk and herk, which are a gemm of which one triangle is computed: from Args to the library underneath or
+// the device.
 #pragma once
 #include "compat/site.hpp"
 #include "impl/args.hpp"

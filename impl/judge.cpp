@@ -176,8 +176,8 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
   const Magnitudes<T>& b = other ? *other : a;
   std::unique_ptr<T[]> terms(new T[static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n)]);
   const T one(1), zero(0);
-  Gemm product{precision_of<T>, x.transa, x.transb, x.m, x.n, x.k, &one, a.packed.get(), x.rows_a(), b.packed.get(),
-               x.rows_b(), &zero, terms.get(), x.m};
+  Gemm product{precision_of<T>, x.transa,   x.transb,       x.m,        x.n,   x.k,         &one,
+               a.packed.get(),  x.rows_a(), b.packed.get(), x.rows_b(), &zero, terms.get(), x.m};
   product.part = x.part;
   x.part == Part::whole ? call_gemm(magnitudes, product) : call_syrk(magnitudes, product);
   // alpha * B may underflow before A makes it large again.
@@ -223,10 +223,9 @@ std::vector<CheckedOperand> operands_of(const SymvArgs<T>& x) {
     const StoredVector v = stored_vector(at, x.n, inc, std::max<index>(1, x.n));
     return Stored{v.at, v.rows, v.cols, v.ld, sizeof(T)};
   };
-  return {
-      {"A", {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, multiplies, false},
-      {"x", vector(x.x, x.incx), multiplies, false},
-      {"y", vector(x.y, x.incy), x.beta != T(0), true}};
+  return {{"A", {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, multiplies, false},
+          {"x", vector(x.x, x.incx), multiplies, false},
+          {"y", vector(x.y, x.incy), x.beta != T(0), true}};
 }
 
 template <class T>

@@ -19,7 +19,7 @@ struct Options {
   bool on = true;
   BackendChoice backend = BackendChoice::automatic;
   std::bitset<routine_count> forced{};  ///< by Routine: routed whatever the size
-  bool fixed = false;        ///< routes depend on the arguments and the profile alone
+  bool fixed = false;                   ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   strassen::Model estimator = strassen::Model::ours;

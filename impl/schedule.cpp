@@ -177,9 +177,9 @@ class Planner {
     need_a_ = s_.cut.whole_a ? missing_a_.any_in(block_a) : !held_a_.find(block_a);
     if (s_.part_of(block_) != Part::whole) return triangle({k0, kb, k0 == 0});
     b_from_a_ = s_.from_a(block_);
-    need_b_ = b_from_a_         ? missing_a_.any_in({block_.col, k0, block_.cols, kb})
+    need_b_ = b_from_a_        ? missing_a_.any_in({block_.col, k0, block_.cols, kb})
               : s_.cut.whole_b ? missing_b_.any_in(block_b)
-                                : !held_b_.find(block_b);
+                               : !held_b_.find(block_b);
     if (head_ == 0 || !need_a_ || !need_b_) return chunk({k0, kb, k0 == 0});
     const bool late_c = s_.reads_c && (!s_.cut.whole_c || !missing_c_.blocks.empty());
     if (late_c) s_.scratch.push_back({s_.m, s_.n});
@@ -223,8 +223,7 @@ class Planner {
     index have = 0;
     for (const index r : panels(rows, std::max(panel_, rows / 8))) {
       if (need_a_) upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {i + have, x.k0, r, x.kb});
-      if (have > 0)
-        multiply(x, s_.cut.part == Part::upper ? Block{i, j + have, have, r} : Block{i + have, j, r, have});
+      if (have > 0) multiply(x, s_.cut.part == Part::upper ? Block{i, j + have, have, r} : Block{i + have, j, r, have});
       multiply(x, {i + have, j + have, r, r});
       have += r;
     }

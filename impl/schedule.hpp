@@ -5,9 +5,9 @@
 // then.  After its last chunk a block is brought back in pieces, each committed as a whole: whatever fails later, the
 // library underneath computes only the pieces not committed.
 //
-// Where only a triangle of C is computed, op(B) is op(A) transposed, its blocks come from A's memory, and blocks of C on
-// the diagonal take no other operand: they grow from their corner with A's panels, each of which brings a rectangle and a
-// triangle.  What crosses the diagonal moves and is multiplied without the other triangle.
+// Where only a triangle of C is computed, op(B) is op(A) transposed, its blocks come from A's memory, and blocks of C
+// on the diagonal take no other operand: they grow from their corner with A's panels, each of which brings a rectangle
+// and a triangle.  What crosses the diagonal moves and is multiplied without the other triangle.
 //
 // Strassen-like levels (impl/tiling.hpp plans them) add products and sums of square blocks anywhere in the device's
 // memory.
@@ -166,8 +166,8 @@ struct GemmSchedule {
 };
 
 /// The cut with the largest blocks whose buffers fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on
-/// nothing else, so the same call is cut the same way every time.  A triangle is cut into chunks of k first: as long as C
-/// is one block, A moves once.
+/// nothing else, so the same call is cut the same way every time.  A triangle is cut into chunks of k first: as long as
+/// C is one block, A moves once.
 /// @param part  of C
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
                 Cut& cut, Part part = Part::whole);

@@ -205,8 +205,8 @@ void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, 
     const index at = p * t;
     Levels::Product product{.a = s.transposed_a ? square(area_a, at, i) : square(area_a, i, at),
                             .b = s.cut.part != Part::whole ? as_b(j, at)
-                                 : s.transposed_b         ? square(area_b, j, at)
-                                                          : square(area_b, at, j),
+                                 : s.transposed_b          ? square(area_b, j, at)
+                                                           : square(area_b, at, j),
                             .private_inputs = tiling.overwrite};
     const bool apart = adds && in_c && left % 2 != 0;  // and added to C afterwards
     const bool to_c = !apart && (adds ? !in_c : left % 2 != 0);
@@ -370,7 +370,8 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
         compute(rest, touched_operands(s, rest));
       }
       if (s.residents.c.in_place) continue;
-      for (const Block& x : pieces(own, piece, s.part_of(own))) downloads.push_back({.kind = StepKind::download, .block = x});
+      for (const Block& x : pieces(own, piece, s.part_of(own)))
+        downloads.push_back({.kind = StepKind::download, .block = x});
     }
     if ((reads_c && !reported) || downloads.empty()) continue;
     if (s.surveyed && reads_c) s.first_if_sound = std::min(s.first_if_sound, s.steps.size());

@@ -73,9 +73,9 @@ constexpr char letter(SymvPrecision p) { return "sdczw"[p]; }
 /// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
 /// memory.  With E: C := alpha * op(A) * op(B) + beta * E; E is m x n, only read, and shares nothing with C.
 ///
-/// With a triangle for its part, xSYRK, or xHERK where an op is a conjugate transpose: B is A, op(B) is op(A) transposed
-/// or conjugate-transposed, C is n x n, and only this triangle of it is read and written.  In the Hermitian case alpha
-/// and beta are real, and the diagonal's imaginary parts are not read, and become zero.
+/// With a triangle for its part, xSYRK, or xHERK where an op is a conjugate transpose: B is A, op(B) is op(A)
+/// transposed or conjugate-transposed, C is n x n, and only this triangle of it is read and written.  In the Hermitian
+/// case alpha and beta are real, and the diagonal's imaginary parts are not read, and become zero.
 struct Gemm {
   Precision precision;
   Op transa, transb;

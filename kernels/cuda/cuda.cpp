@@ -247,8 +247,8 @@ class CudaLane final : public EngineLane {
       Scalar alpha, beta;  // of a Hermitian one the real parts, which come first
       std::memcpy(&alpha, p.alpha, sizeof alpha);
       std::memcpy(&beta, p.beta, sizeof beta);
-      return status_of(function(own.handle, triangle, cublas_op(p.transa), p.n, p.k, &alpha,
-                                static_cast<const T*>(p.A), p.lda, &beta, static_cast<T*>(p.C), p.ldc));
+      return status_of(function(own.handle, triangle, cublas_op(p.transa), p.n, p.k, &alpha, static_cast<const T*>(p.A),
+                                p.lda, &beta, static_cast<T*>(p.C), p.ldc));
     };
     switch (p.precision) {
       case Precision::s: return call(cublasSsyrk_64, float{}, float{});

@@ -24,8 +24,8 @@
 #include "impl/device.hpp"
 #include "impl/execute.hpp"
 #include "impl/qr_execute.hpp"
-#include "kernels/host/symv.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/host/symv.hpp"
 #include "tests/unit/qr_reference.hpp"
 #include "tests/unit/reference.hpp"
 #include "tests/unit/symv_reference.hpp"
@@ -456,7 +456,8 @@ TYPED_TEST(Copies, OfATriangleTouchNothingElseOnTheHost) {
   using T = TypeParam;
   const struct {
     index rows, cols, below;
-  } cases[] = {{1, 1, 0}, {9, 9, 0}, {40, 7, 0}, {7, 40, -33}, {30, 30, 5}, {30, 30, -7}, {5, 5, 9}, {5, 5, -9}, {200, 130, 0}};
+  } cases[] = {{1, 1, 0},    {9, 9, 0}, {40, 7, 0}, {7, 40, -33}, {30, 30, 5},
+               {30, 30, -7}, {5, 5, 9}, {5, 5, -9}, {200, 130, 0}};
   for (const auto& c : cases)
     for (const Part part : {Part::upper, Part::lower})
       for (const std::size_t moves : {much, little}) {
@@ -478,8 +479,16 @@ TYPED_TEST(Copies, OfATriangleTouchNothingElseOnTheHost) {
         const Ticket first = 0;
         std::deque<std::atomic<bool>> landed;
         for (index j = 0; j < c.cols; j += width) {
-          const Transfer down{device + j * from.ld(), from.ld(),      back.data() + j * back.ld(), back.ld(), c.rows,
-                              std::min(width, c.cols - j), sizeof(T), false,                       part,      c.below - j};
+          const Transfer down{device + j * from.ld(),
+                              from.ld(),
+                              back.data() + j * back.ld(),
+                              back.ld(),
+                              c.rows,
+                              std::min(width, c.cols - j),
+                              sizeof(T),
+                              false,
+                              part,
+                              c.below - j};
           ASSERT_EQ(call.lane().download(down, {&first, 1}, landed.emplace_back(false)), Status::done);
         }
         call.drain();
@@ -1024,8 +1033,20 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
           Matrix<T> A(ta == Op::none ? n : k, ta == Op::none ? k : n, 3), C(n, n, 2);
           A.random(1);
           C.random(2);
-          GemmArgs<T> args{ta,     tb,       n,      n, k, scalar<T>(-0.5, hermitian ? 0 : 0.25), A.data(), A.ld(),
-                           A.data(), A.ld(), scalar<T>(beta, hermitian || beta == 0 ? 0 : 0.25),  C.data(), C.ld(), part};
+          GemmArgs<T> args{ta,
+                           tb,
+                           n,
+                           n,
+                           k,
+                           scalar<T>(-0.5, hermitian ? 0 : 0.25),
+                           A.data(),
+                           A.ld(),
+                           A.data(),
+                           A.ld(),
+                           scalar<T>(beta, hermitian || beta == 0 ? 0 : 0.25),
+                           C.data(),
+                           C.ld(),
+                           part};
           const auto counts = [part](index i, index j) { return part == Part::upper ? i <= j : i >= j; };
           std::vector<Element<T>> expected;
           for (index j = 0; j < n; ++j)

@@ -171,8 +171,8 @@ class Interpreter {
           std::uint64_t& sum = step.apart ? element({first_scratch, x}, i, j) : c_(step.c, x.row, x.col, i, j);
           sum *= step.apart ? 0 : step.first ? beta_ : 1;
           for (index p = 0; p < step.kb; ++p)
-            sum += a_(step.a, x.row, step.k0, i, p) * (s_.from_a(x) ? a_(step.a, x.col, step.k0, j, p)
-                                                                    : b_(step.b, step.k0, x.col, p, j));
+            sum += a_(step.a, x.row, step.k0, i, p) *
+                   (s_.from_a(x) ? a_(step.a, x.col, step.k0, j, p) : b_(step.b, step.k0, x.col, p, j));
         });
         break;
       case StepKind::leaf: leaf(at(s_.leaves, step.number)); break;

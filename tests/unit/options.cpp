@@ -35,8 +35,8 @@ Read read(std::vector<std::string> settings) {
 /// Every field in words, so that two Options can be compared and a difference read.
 std::string to_text(const Options& o) {
   std::ostringstream text;
-  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced
-       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
+  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced << " fixed=" << o.fixed
+       << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
        << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
        << " memory=" << o.memory << " report='" << o.report << "' fallback='" << o.fallback << "' profile='"
        << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify

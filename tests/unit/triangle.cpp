@@ -124,8 +124,8 @@ TEST(Triangle, CheckPassesNothingThatIsWrong) {
     for (const bool reads_c : {false, true})
       for (const index block : {7, 3})
         for (const bool resident : {false, true}) {
-          Cut cut{.mb = block, .nb = block, .kb = 2, .whole_a = resident, .whole_b = resident || block == 7,
-                  .part = part};
+          Cut cut{
+              .mb = block, .nb = block, .kb = 2, .whole_a = resident, .whole_b = resident || block == 7, .part = part};
           Residents residents;
           if (resident) residents.a = {true, {{0, 0, 3, 4}}};
           const GemmSchedule s = plan_gemm(7, 7, 5, reads_c, 8, cut, residents, 8 * 5, 3);
@@ -174,8 +174,7 @@ TEST(Triangle, ByLevelsIsComputedInEveryOrderThatDependAllows) {
       tiling.surveyed = random.coin();
       tiling.two_streams = random.coin();
       const Residents residents = random.coin() ? Residents{} : random_residents(n, k, random);
-      const GemmSchedule s =
-          plan_levels(n, n, k, transposed, !transposed, reads_c, 8, tiling, residents, 8 * 5, part);
+      const GemmSchedule s = plan_levels(n, n, k, transposed, !transposed, reads_c, 8, tiling, residents, 8 * 5, part);
       ASSERT_EQ(verdict(s), "") << text(s);
       const auto after = depend(s);
       for (int draw = 0; draw < 2; ++draw) ASSERT_EQ(verdict(s, random_order(s, after, random)), "") << text(s);

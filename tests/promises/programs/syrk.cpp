@@ -4,9 +4,9 @@
 //
 //   syrk semantics | nothing | overlap | invalid | poison
 //   syrk faults PRECISION UPLO N K as faults.cpp
-//   syrk reuse CALLS WRITES        C := A A' + C of 512 x 512 again and again, with an element of A written before so many
-//   syrk triangles                 what one array holds, by syrk and by gemm, in either triangle
-//   syrk threads                   calls with one A from several threads, which is written between rounds of them
+//   syrk reuse CALLS WRITES        C := A A' + C of 512 x 512 again and again, with an element of A written before so
+//   many syrk triangles                 what one array holds, by syrk and by gemm, in either triangle syrk threads
+//   calls with one A from several threads, which is written between rounds of them
 #include <sys/mman.h>
 
 #include <array>
@@ -50,15 +50,14 @@ int uplo_code(char uplo) { return uplo == 'U' || uplo == 'u' ? 121 : uplo == 'L'
 char flipped(char uplo) { return uplo == 'U' ? 'L' : uplo == 'L' ? 'U' : uplo; }
 
 /// In row-major the same storage is the transposed C's, of the transposed A.
-#define RAW(name, T, S, function, other)                                                                            \
-  void function(Via via, char uplo, char trans, int n, int k, const S& alpha, const T* A, int lda, const S& beta,   \
-                T* C, int ldc) {                                                                                    \
-    note_call(#name);                                                                                               \
-    if (via == Via::fortran)                                                                                        \
-      return name##_(&uplo, &trans, &n, &k, &alpha, A, &lda, &beta, C, &ldc, 1, 1);                                 \
-    if (via == Via::row_major) uplo = flipped(uplo), trans = trans == 'N' ? other : trans == 'X' ? 'X' : 'N';       \
-    cblas_##name(via == Via::row_major ? 101 : 102, uplo_code(uplo), trans == 'X' ? 0 : cblas_op(trans), n, k,      \
-                 scalar(alpha), A, lda, scalar(beta), C, ldc);                                                      \
+#define RAW(name, T, S, function, other)                                                                          \
+  void function(Via via, char uplo, char trans, int n, int k, const S& alpha, const T* A, int lda, const S& beta, \
+                T* C, int ldc) {                                                                                  \
+    note_call(#name);                                                                                             \
+    if (via == Via::fortran) return name##_(&uplo, &trans, &n, &k, &alpha, A, &lda, &beta, C, &ldc, 1, 1);        \
+    if (via == Via::row_major) uplo = flipped(uplo), trans = trans == 'N' ? other : trans == 'X' ? 'X' : 'N';     \
+    cblas_##name(via == Via::row_major ? 101 : 102, uplo_code(uplo), trans == 'X' ? 0 : cblas_op(trans), n, k,    \
+                 scalar(alpha), A, lda, scalar(beta), C, ldc);                                                    \
   }
 RAW(ssyrk, float, float, raw_syrk, 'T')
 RAW(dsyrk, double, double, raw_syrk, 'T')
@@ -117,8 +116,8 @@ struct Update {
   }
 
   /// Runs it every way.  Within gamma_k of the sum of magnitudes, whatever the order (Higham, Accuracy and Stability,
-  /// 3.5); complex products round up to four times as often.  By levels of Strassen's algorithm, the largest possible sum
-  /// counts; that these are within their own bound is verification's.
+  /// 3.5); complex products round up to four times as often.  By levels of Strassen's algorithm, the largest possible
+  /// sum counts; that these are within their own bound is verification's.
   template <class Vias>
   void run_and_check(const Vias& vias) const {
     const long double unit = (Scalars<T>::is_complex ? 4 : 1) * (k + 4.0L) * std::numeric_limits<Real<T>>::epsilon();
@@ -148,11 +147,10 @@ struct Update {
         if (by_levels && i != j) size = (2.0L * k + 1) * (size_of(widen(alpha)) + size_of(widen(beta)));
         for (std::size_t v = 0; v < results.size(); ++v) {
           const T& got = results[v].at(i, j);
-          bool right = stored(i, j) ? size_of(widen(got) - sum) <= unit * size
-                                    : std::memcmp(&got, &C.at(i, j), sizeof(T)) == 0;
+          bool right =
+              stored(i, j) ? size_of(widen(got) - sum) <= unit * size : std::memcmp(&got, &C.at(i, j), sizeof(T)) == 0;
           if constexpr (Scalars<T>::is_complex) right = right && !(hermitian && i == j && got.imag() != 0);
-          if (!right)
-            return fail("%s by %s: C(%d, %d) is wrong", name().c_str(), name_of(std::data(vias)[v]), i, j);
+          if (!right) return fail("%s by %s: C(%d, %d) is wrong", name().c_str(), name_of(std::data(vias)[v]), i, j);
         }
       }
     for (const Matrix<T>& out : results)
@@ -236,9 +234,8 @@ void invalid() {
     char uplo = 'U', trans = 'N';
     int n = 6, k = 4, lda = 8, ldc = 7;
   };
-  const Call wrong[] = {{.uplo = 'X'}, {.trans = 'X'}, {.n = -1},         {.k = -1},
-                        {.lda = 0},    {.lda = 3},     {.ldc = 5},        {.n = 0, .ldc = 0},
-                        {.k = -2000000000}, {.n = 0, .k = -1}};
+  const Call wrong[] = {{.uplo = 'X'}, {.trans = 'X'}, {.n = -1},          {.k = -1},          {.lda = 0},
+                        {.lda = 3},    {.ldc = 5},     {.n = 0, .ldc = 0}, {.k = -2000000000}, {.n = 0, .k = -1}};
   int refused = 0, made = 0;
   for_each_routine([&]<class T>(T*, bool hermitian, char trans) {
     if (trans == 'C' && !hermitian) return;
