@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/copy.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 

@@ -38,6 +38,7 @@ class Operands {
         b{{x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, x.transb != Op::none, false, true},
         c{{x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, false, true, !product.beta_zero},
         runtime_(r),
+        share_of_c_(product.results() / std::max(1.0, static_cast<double>(x.m) * static_cast<double>(x.n))),
         all_(x.part == Part::whole ? std::vector{&a, &b, &c} : std::vector{&a, &c}) {
     for (Operand* operand : all_) operand->passing = passing;
   }
@@ -76,20 +77,22 @@ class Operands {
 
   bool any_hold() const { return a.known.hold || b.known.hold || c.known.hold; }
   std::size_t held_bytes() const { return a.known.hold.bytes + b.known.hold.bytes + c.known.hold.bytes; }
-  double spared() const { return a.known.spared + b.known.spared + c.known.spared; }
+  /// Of a triangle a part counts.
+  double counted(const Operand& x, double bytes) const { return &x == &c ? share_of_c_ * bytes : bytes; }
+  double spared() const { return a.known.spared + b.known.spared + counted(c, c.known.spared); }
   /// Bytes, there and back.
   double moved() const {
     double bytes = 0;
     for (const Operand* x : all_)
       if (x->place != Place::on_a_device)
-        bytes += x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared;
+        bytes += counted(*x, x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared);
     return bytes;
   }
   /// Bytes that are read where they are, in device memory of the program's.
   double in_place() const {
     double bytes = 0;
     for (const Operand* x : all_)
-      if (x->reads && x->place == Place::on_a_device) bytes += x->stored.bytes();
+      if (x->reads && x->place == Place::on_a_device) bytes += counted(*x, x->stored.bytes());
     return bytes;
   }
   bool in_device_memory() const {
@@ -102,6 +105,7 @@ class Operands {
 
  private:
   Runtime& runtime_;
+  const double share_of_c_;
   const std::vector<Operand*> all_;
   Residency::Glance glance_;
   bool located_ = false, looked_ = false;
@@ -132,7 +136,7 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   facts.spared = operands.spared();
   for (const Operand* x : operands.all())
     if (x->reads && !x->known.hold && x->known.unchanged) {
-      facts.reusable += x->stored.bytes();
+      facts.reusable += operands.counted(*x, x->stored.bytes());
       facts.missed_reuse = std::max(facts.missed_reuse, x->known.missed);
     }
   decision = decide(product, facts, policy);

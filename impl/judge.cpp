@@ -10,7 +10,7 @@
 #include "compat/call.hpp"
 #include "impl/execute.hpp"
 #include "impl/text.hpp"
-#include "kernels/copy.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 namespace {

@@ -10,7 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "kernels/copy.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 namespace {

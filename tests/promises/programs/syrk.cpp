@@ -370,7 +370,7 @@ void triangles() {
 
 /// Copies of A are shared; each thread has its own C.
 void threads() {
-  constexpr int count = 8, rounds = 6;
+  constexpr int count = 8, rounds = 3;
   double* A = whole_array(5);
   std::barrier round(count, [A]() noexcept { A[100 + 3 * edge] += 1; });
   const auto work = [&](int number) {
