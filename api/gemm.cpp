@@ -2,30 +2,10 @@
 #include "impl/gemm.hpp"
 
 #include "api/entry.hpp"
+#include "api/letters.hpp"
 
 namespace blaslift {
 namespace {
-
-bool parse_op(char c, Op& op) {
-  switch (c) {
-    case 'N':
-    case 'n': return op = Op::none, true;
-    case 'T':
-    case 't': return op = Op::transpose, true;
-    case 'C':
-    case 'c': return op = Op::conjugate, true;
-    default: return false;
-  }
-}
-
-bool parse_op(int code, Op& op) {
-  switch (code) {
-    case 111: return op = Op::none, true;
-    case 112: return op = Op::transpose, true;
-    case 113: return op = Op::conjugate, true;
-    default: return false;
-  }
-}
 
 /// m * n * k, from addresses or values, once the site says how wide they are.
 template <Symbol symbol, class Integer>
@@ -69,7 +49,6 @@ template <class T, Symbol symbol>
   };
   auto original = [&] { with(A, B, C); };
   const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
-  constexpr int row_major = 101, column_major = 102;
   auto elsewhere = [&](void* const* x) {
     const int a = layout == row_major ? 1 : 0;
     with(static_cast<const T*>(x[a]), static_cast<const T*>(x[1 - a]), static_cast<T*>(x[2]));

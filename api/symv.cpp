@@ -2,27 +2,10 @@
 #include "impl/symv.hpp"
 
 #include "api/entry.hpp"
+#include "api/letters.hpp"
 
 namespace blaslift {
 namespace {
-
-bool parse_uplo(char c, Uplo& uplo) {
-  switch (c) {
-    case 'U':
-    case 'u': return uplo = Uplo::upper, true;
-    case 'L':
-    case 'l': return uplo = Uplo::lower, true;
-    default: return false;
-  }
-}
-
-bool parse_uplo(int code, Uplo& uplo) {
-  switch (code) {
-    case 121: return uplo = Uplo::upper, true;
-    case 122: return uplo = Uplo::lower, true;
-    default: return false;
-  }
-}
 
 /// What the gate compares, from n's address or value, once the site says how wide it is.
 template <Symbol symbol, class Integer>
@@ -65,14 +48,13 @@ template <class T, Symbol symbol>
     with(static_cast<const T*>(operands[0]), static_cast<const T*>(operands[1]), static_cast<T*>(operands[2]));
   };
   const auto at = [&site](std::int64_t argument) { return integer<symbol>(&site, argument); };
-  constexpr int row_major = 101, column_major = 102;
   Uplo stored{};
   bool valid = (layout == row_major || layout == column_major) && parse_uplo(uplo, stored);
   SymvArgs<T> args{};
   if (valid) {
     // Row-major storage is the transposed matrix's in column-major: the same if symmetric, conjugated if Hermitian.
     const bool transposed = layout == row_major;
-    if (transposed) stored = stored == Uplo::upper ? Uplo::lower : Uplo::upper;
+    if (transposed) stored = other(stored);
     args = {stored,
             at(n),
             ByValue<T>::get(alpha),

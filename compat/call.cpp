@@ -47,6 +47,35 @@ void by_interface(const Site& site, const Gemm& p) {
 }
 
 template <class Int>
+void fortran_syrk(const Site& site, const Gemm& p) {
+  using Function = void (*)(const char*, const char*, const Int*, const Int*, const void*, const void*, const Int*,
+                            const void*, void*, const Int*, std::size_t, std::size_t);
+  const char uplo = p.part == Part::upper ? 'U' : 'L', trans = static_cast<char>(p.transa);
+  const Int n = static_cast<Int>(p.n), k = static_cast<Int>(p.k);
+  const Int lda = static_cast<Int>(p.lda), ldc = static_cast<Int>(p.ldc);
+  reinterpret_cast<Function>(site.function)(&uplo, &trans, &n, &k, p.alpha, p.A, &lda, p.beta, p.C, &ldc, 1, 1);
+}
+
+template <class Int, class Scalar>
+void cblas_syrk(const Site& site, const Gemm& p, Scalar alpha, Scalar beta) {
+  constexpr int column_major = 102, upper = 121, lower = 122;
+  using Function = void (*)(int, int, int, Int, Int, Scalar, const void*, Int, Scalar, void*, Int);
+  reinterpret_cast<Function>(site.function)(column_major, p.part == Part::upper ? upper : lower, cblas_code(p.transa),
+                                            static_cast<Int>(p.n), static_cast<Int>(p.k), alpha, p.A,
+                                            static_cast<Int>(p.lda), beta, p.C, static_cast<Int>(p.ldc));
+}
+
+/// The scalars of a herk are real, and what a complex number begins with.
+template <class Int>
+void syrk(const Site& site, const Gemm& p) {
+  if (info(site.symbol).interface == Interface::fortran) return fortran_syrk<Int>(site, p);
+  const bool single = p.precision == Precision::s || p.precision == Precision::c;
+  if (is_complex(p.precision) && !p.hermitian()) return cblas_syrk<Int>(site, p, p.alpha, p.beta);
+  if (single) return cblas_syrk<Int>(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
+  cblas_syrk<Int>(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
+}
+
+template <class Int>
 void symv(const Site& site, const Symv& p) {
   using Function = void (*)(const char*, const Int*, const void*, const void*, const Int*, const void*, const Int*,
                             const void*, void*, const Int*, std::size_t);
@@ -108,6 +137,10 @@ void call_orgqr(const Site& site, const ProductWithQ& product) {
 
 void call_symv(const Site& site, const Symv& product) {
   site.wide ? symv<std::int64_t>(site, product) : symv<std::int32_t>(site, product);
+}
+
+void call_syrk(const Site& site, const Gemm& product) {
+  site.wide ? syrk<std::int64_t>(site, product) : syrk<std::int32_t>(site, product);
 }
 
 void call_gemm(const Site& site, const Gemm& product) {

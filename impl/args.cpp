@@ -18,8 +18,9 @@ bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y
 }
 
 std::string to_string(const Product& p) {
-  return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
-         " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") + (p.beta_zero ? " beta=0" : "");
+  return std::string(name_of(p.routine)) + (p.part == Part::whole ? " m=" + std::to_string(p.m) : "") +
+         " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") +
+         (p.beta_zero ? " beta=0" : "");
 }
 
 std::string to_string(const SymmetricProduct& p) {

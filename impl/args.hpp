@@ -8,7 +8,8 @@
 
 namespace blaslift {
 
-/// C := alpha * op(A) * op(B) + beta * C with op(A) m x k, op(B) k x n, C m x n, all column-major.
+/// C := alpha * op(A) * op(B) + beta * C with op(A) m x k, op(B) k x n, C m x n, all column-major.  With a triangle for
+/// its part, as SyrkArgs say it.
 template <class T>
 struct GemmArgs {
   Op transa, transb;
@@ -21,6 +22,7 @@ struct GemmArgs {
   T beta;
   T* C;
   index ldc;
+  Part part = Part::whole;  ///< of C: what is computed, and read
 
   index rows_a() const { return transa == Op::none ? m : k; }
   index cols_a() const { return transa == Op::none ? k : m; }
@@ -31,6 +33,38 @@ struct GemmArgs {
   bool valid() const {
     auto at_least = [](index ld, index rows) { return ld >= (rows > 1 ? rows : 1); };
     return m >= 0 && n >= 0 && k >= 0 && at_least(lda, rows_a()) && at_least(ldb, rows_b()) && at_least(ldc, m);
+  }
+};
+
+/// C := alpha * op(A) * op(A)' + beta * C with op(A) n x k, of which one triangle is read and written, column-major.
+/// The second factor is transposed (xSYRK) or conjugate-transposed (xHERK: alpha and beta are real, the diagonal's
+/// imaginary parts are not read and become zero).
+template <class T>
+struct SyrkArgs {
+  bool hermitian;
+  Uplo uplo;
+  Op trans;  ///< none, or what the second factor is otherwise
+  index n, k;
+  T alpha;
+  const T* A;
+  index lda;
+  T beta;
+  T* C;
+  index ldc;
+
+  index rows_a() const { return trans == Op::none ? n : k; }
+  index cols_a() const { return trans == Op::none ? k : n; }
+
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const {
+    auto at_least = [](index ld, index rows) { return ld >= (rows > 1 ? rows : 1); };
+    return n >= 0 && k >= 0 && at_least(lda, rows_a()) && at_least(ldc, n);
+  }
+
+  /// The same as a product of two matrices: B is A.
+  GemmArgs<T> product() const {
+    const Op other = trans != Op::none ? Op::none : hermitian ? Op::conjugate : Op::transpose;
+    return {trans, other, n, n, k, alpha, A, lda, A, lda, beta, C, ldc, part_of(uplo)};
   }
 };
 
@@ -112,23 +146,28 @@ struct Product {
   Routine routine;
   Precision precision;
   index m, n, k;
-  bool alpha_zero;  ///< neither A nor B is read
-  bool beta_zero;   ///< C is not read
-  bool overlaps;    ///< C shares bytes with A or B
+  bool alpha_zero;          ///< neither A nor B is read
+  bool beta_zero;           ///< C is not read
+  bool overlaps;            ///< C shares bytes with A or B
+  Part part = Part::whole;  ///< a triangle: C is n x n, B is A
 
-  double flops() const {
-    return (is_complex(precision) ? 8.0 : 2.0) * static_cast<double>(m) * static_cast<double>(n) *
-           static_cast<double>(k);
+  /// Of C, what is computed.
+  double results() const {
+    const double rows = static_cast<double>(m), cols = static_cast<double>(n);
+    return part == Part::whole ? rows * cols : cols * (cols + 1) / 2;
   }
+  /// What the gate compares: m * n * k, or for a triangle half of it.
+  double volume() const {
+    return (part == Part::whole ? 1.0 : 0.5) * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(k);
+  }
+  double flops() const { return (is_complex(precision) ? 8.0 : 2.0) * results() * static_cast<double>(k); }
   double bytes_in() const {
     const double elements = static_cast<double>(m) * static_cast<double>(k) +
-                            static_cast<double>(k) * static_cast<double>(n) +
-                            (beta_zero ? 0.0 : static_cast<double>(m) * static_cast<double>(n));
+                            (part == Part::whole ? static_cast<double>(k) * static_cast<double>(n) : 0.0) +
+                            (beta_zero ? 0.0 : results());
     return elements * static_cast<double>(element_size(precision));
   }
-  double bytes_out() const {
-    return static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element_size(precision));
-  }
+  double bytes_out() const { return results() * static_cast<double>(element_size(precision)); }
 };
 
 /// The same for a product of a symmetric or Hermitian matrix with a vector.
@@ -222,7 +261,8 @@ Product product_of(Routine routine, const GemmArgs<T>& a) {
           .alpha_zero = a.alpha == T(0),
           .beta_zero = a.beta == T(0),
           .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
-                      overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T))};
+                      overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T)),
+          .part = a.part};
 }
 
 template <class T>
@@ -261,7 +301,7 @@ Application application_of(Routine routine, const QArgs<T>& a) {
           .overlaps = in_c(a.tau, p.k, 1, p.k) || (!p.of_identity && in_c(a.A, p.order(), p.k, a.lda))};
 }
 
-/// "dgemm m=.. n=.. k=.."
+/// "dgemm m=.. n=.. k=..", "dsyrk n=.. k=.."
 std::string to_string(const Product& product);
 /// "dsymv n=.."
 std::string to_string(const SymmetricProduct& product);

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "kernels/types.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 
@@ -21,6 +21,23 @@ inline bool overlap(const Block& x, const Block& y) {
 inline Block intersection(const Block& x, const Block& y) {
   const index row = std::max(x.row, y.row), col = std::max(x.col, y.col);
   return {row, col, std::min(x.row + x.rows, y.row + y.rows) - row, std::min(x.col + x.cols, y.col + y.cols) - col};
+}
+
+/// Whether any element of the block, or all of it, is in this part of the matrix.
+inline bool meets(Part part, const Block& x) {
+  return part == Part::whole || (part == Part::upper ? x.row < x.col + x.cols : x.col < x.row + x.rows);
+}
+inline bool contains(Part part, const Block& x) {
+  return part == Part::whole || (part == Part::upper ? x.row + x.rows <= x.col + 1 : x.col + x.cols <= x.row + 1);
+}
+inline bool on_diagonal(const Block& x) { return x.row == x.col && x.rows == x.cols; }
+
+/// How many elements of the block are in the part.
+inline double elements_in(Part part, const Block& x) {
+  if (contains(part, x)) return static_cast<double>(x.rows) * static_cast<double>(x.cols);
+  double sum = 0;
+  for (index j = 0; j < x.cols; ++j) sum += static_cast<double>(rows_in(part, x.row - x.col - j, x.rows).count);
+  return sum;
 }
 
 inline bool inside(const Block& x, const Block& y) {
@@ -66,6 +83,20 @@ inline std::vector<Block> pieces(const Block& x, index elements) {
   for (index q = 0; q < x.cols; q += cols)
     for (index r = 0; r < x.rows; r += rows)
       all.push_back({x.row + r, x.col + q, std::min(rows, x.rows - r), std::min(cols, x.cols - q)});
+  return all;
+}
+
+/// The same of what is in a part of the matrix.  Of a block on the diagonal, a piece that crosses it begins there
+/// (lower) or ends there (upper), with a square.
+inline std::vector<Block> pieces(const Block& x, index elements, Part part) {
+  std::vector<Block> all = pieces(x, elements);
+  std::erase_if(all, [part](const Block& b) { return !meets(part, b); });
+  for (Block& b : all) {
+    const index above = part == Part::lower ? std::max<index>(0, b.col - b.row) : 0;
+    b.row += above;
+    b.rows -= above;
+    if (part == Part::upper) b.rows = std::min(b.rows, b.col + b.cols - b.row);
+  }
   return all;
 }
 

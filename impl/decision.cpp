@@ -21,21 +21,53 @@ const char* text_of(Reason reason) {
 
 namespace {
 
+/// The product as the estimator knows it: of a triangle, a rectangle of half the size.
+strassen::Shape shape_of(const Product& p) {
+  return {p.part == Part::whole ? p.m : std::max<index>(1, p.m / 2), p.n, p.k, p.beta_zero};
+}
+
+/// How levels would compute a triangle: tiles beside the diagonal by levels, whatever else is there classically.
+strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Product& p) {
+  const double n = static_cast<double>(p.n);
+  strassen::Choice best{0, 0, estimator.seconds(shape_of(p), 0, 0)};
+  for (const index parts : {2, 3, 4, 6, 8}) {
+    const index edge = p.n / parts;
+    if (edge == 0) break;
+    strassen::Choice choice = estimator.estimate({edge, edge, p.k, p.beta_zero}, edge);
+    if (choice.level == 0) continue;
+    const double t = static_cast<double>(choice.tile), across = static_cast<double>(p.n / choice.tile),
+                 tiles = across * (across - 1) / 2, rest = (n * n / 2 - tiles * t * t) / t;
+    choice.seconds =
+        tiles * estimator.seconds({choice.tile, choice.tile, p.k, p.beta_zero}, choice.level, choice.tile) +
+        estimator.seconds({std::max<index>(1, static_cast<index>(rest)), choice.tile, p.k, p.beta_zero}, 0, 0);
+    if (choice.seconds < best.seconds) best = choice;
+  }
+  return best;
+}
+
 /// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
 strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy, index most_tile) {
   const strassen::Shape shape{p.m, p.n, p.k, p.beta_zero};
   strassen::Choice choice{};
   if (policy.levels < 0) {
-    if (facts.estimator) choice = facts.estimator->estimate(shape, most_tile);
+    if (facts.estimator)
+      choice =
+          p.part == Part::whole ? facts.estimator->estimate(shape, most_tile) : best_in_triangle(*facts.estimator, p);
   } else {
-    // As many as asked for, of tiles as large as fit.
-    const index smallest = std::min({p.m, p.n, p.k});
+    // As many as asked for, of tiles as large as fit; beside a diagonal there are two of them across.
+    const index smallest = p.part == Part::whole ? std::min({p.m, p.n, p.k}) : std::min(p.n / 2, p.k);
+    if (smallest == 0) return {};
     choice.level = policy.levels;
     while (smallest >> choice.level == 0) --choice.level;
     choice.tile = smallest >> choice.level << choice.level;
     choice.seconds = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
   }
   if (choice.level == 0) return {};
+  if (p.part != Part::whole) {
+    const double tiles = static_cast<double>(p.n / choice.tile), ones_beside = tiles * (tiles - 1) / 2,
+                 leaves = ones_beside * static_cast<double>(p.k / choice.tile) * std::pow(7.0, choice.level);
+    return leaves <= most_leaves ? choice : strassen::Choice{};
+  }
   const auto tiles = [&](index size) { return static_cast<double>(size / choice.tile); };
   const double leaves = tiles(p.m) * tiles(p.n) * tiles(p.k) * std::pow(7.0, choice.level);
   return leaves <= most_leaves ? choice : strassen::Choice{};
@@ -78,8 +110,8 @@ Overlapped overlapped(double computing, const Moving& moving, double alone, doub
 /// Seconds of computing a product without levels in the panels that its transfers make of it, about eight ways.
 double panels_seconds(const strassen::Estimator& estimator, const Product& p) {
   constexpr index parts = 8, least = 4096;
-  const double whole = estimator.seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0);
-  if (std::min(p.m, p.n) < least) return whole;
+  const double whole = estimator.seconds(shape_of(p), 0, 0);
+  if (std::min(p.m, p.n) < least || p.part != Part::whole) return whole;
   return std::max(whole, 2 * parts * estimator.seconds({p.m / parts, p.n / 2, p.k, p.beta_zero}, 0, 0));
 }
 
@@ -103,7 +135,7 @@ struct WithoutLevels {
 WithoutLevels without_levels(const Product& p, double computing, const Moving& moving) {
   constexpr double last_panel = 256, least_gain = 0.02;  // a head's products are smaller, and so are its transfers
   const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0);
-  const index head = best_head(p.m, p.n, p.k);
+  const index head = p.part == Part::whole ? best_head(p.m, p.n, p.k) : 0;
   const double whole = overlapped(computing, moving, alone).seconds;
   const Overlapped begun = overlapped(computing, moving, alone, static_cast<double>(head) / static_cast<double>(p.k));
   if (head > 0 && begun.busy && begun.seconds < (1 - least_gain) * whole) return {begun.seconds, head};
@@ -190,10 +222,9 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
     const Moving moving{in - in_c, in_c, out};
     const bool moves = in + out > 0;
-    const double computing =
-        facts.estimator && policy.levels < 0
-            ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds({p.m, p.n, p.k, p.beta_zero}, 0, 0)
-            : p.flops() / facts.profile->gemm_rate[precision];
+    const double computing = facts.estimator && policy.levels < 0 ? moves ? panels_seconds(*facts.estimator, p)
+                                                                          : facts.estimator->seconds(shape_of(p), 0, 0)
+                                                                  : p.flops() / facts.profile->gemm_rate[precision];
     auto [seconds, head] = without_levels(p, computing, moving);
     d.head = head;
     d.levels = 0;
@@ -210,12 +241,11 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     const index smallest = std::min({p.m, p.n, p.k});
     consider(smallest);
     // Two tiles each way gain less, and begin and end sooner.
-    if (moves && policy.levels < 0) consider(std::min(smallest, std::min(p.m, p.n) / 2));
+    if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
     return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
   };
   // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
-  const double volume = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  choose(d, volume < small_product, facts, policy, on_device);
+  choose(d, p.volume() < small_product, facts, policy, on_device);
   return d;
 }
 

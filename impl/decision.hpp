@@ -111,6 +111,9 @@ inline constexpr double most_leaves = 50000;
 /// device call's latency.  Power of two: n = 256.
 inline constexpr double small_product = 16777216.0;
 
+/// What the gate compares for a triangle of an n x n product.
+constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
+
 /// Matrices below n = 512 stay on the CPU unseen, whose caches hold them: here this is below small_product, with which
 /// the gate compares.
 constexpr double symmetric_volume(double n) { return 64 * n * n; }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <limits>
 #include <optional>
+#include <span>
 
 namespace blaslift {
 namespace {
@@ -170,7 +171,8 @@ class Run {
   void account(Outcome& outcome) const {
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
-      const double bytes = static_cast<double>(step.block.rows) * static_cast<double>(step.block.cols) * sizeof(T);
+      const bool of_c = step.kind == StepKind::upload_c || step.kind == StepKind::download;
+      const double bytes = elements_in(of_c ? s_.cut.part : Part::whole, step.block) * sizeof(T);
       if (step.kind <= StepKind::upload_c && tickets_[i] != not_asked) outcome.bytes_in += bytes;
       outcome.committed[i] = step.kind == StepKind::download && landed_[i].load(std::memory_order_acquire);
       if (outcome.committed[i]) outcome.bytes_out += bytes;
@@ -183,11 +185,13 @@ class Run {
 
   Verdict judge() const {
     if (!s_.surveyed) return Verdict::sound;
-    const Real* a = found_.data();
-    const Findings<Real> findings{{a, static_cast<std::size_t>(s_.m)},
-                                  {a + s_.m, static_cast<std::size_t>(s_.k)},
-                                  {a + s_.m + s_.k, static_cast<std::size_t>(s_.k)},
-                                  {a + s_.m + 2 * s_.k, static_cast<std::size_t>(s_.n)}};
+    const std::span all(found_);
+    const auto m = static_cast<std::size_t>(s_.m), n = static_cast<std::size_t>(s_.n),
+               k = static_cast<std::size_t>(s_.k);
+    const auto rows_a = all.subspan(0, m), cols_a = all.subspan(m, k);
+    const Findings<Real> findings =
+        s_.cut.part != Part::whole ? Findings<Real>{rows_a, cols_a, cols_a, rows_a}
+                                   : Findings<Real>{rows_a, cols_a, all.subspan(m + k, k), all.subspan(m + 2 * k, n)};
     return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
   }
 
@@ -224,28 +228,31 @@ class Run {
         break;
       case StepKind::upload_c: status = lane_.upload(of_c(step), after); break;
       case StepKind::multiply: {
+        const bool from_a = s_.from_a(x);
         const auto to = step.apart
                             ? on_device_.place({first_scratch, x})
                             : typename DeviceMemory<T>::Place{on_device_.c.at(step.c, x.row, x.col), on_device_.c.ld()};
-        status = lane_.gemm({.precision = precision_of<T>,
-                             .transa = args_.transa,
-                             .transb = args_.transb,
-                             .m = x.rows,
-                             .n = x.cols,
-                             .k = step.kb,
-                             .alpha = &args_.alpha,
-                             .A = on_device_.a.at(step.a, x.row, step.k0),
-                             .lda = on_device_.a.ld(),
-                             .B = on_device_.b.at(step.b, step.k0, x.col),
-                             .ldb = on_device_.b.ld(),
-                             .beta = step.apart   ? &zero_
-                                     : step.first ? &args_.beta
-                                                  : &one_,
-                             .C = to.at,
-                             .ldc = to.ld,
-                             .stream = step.stream,
-                             .awaited = awaited_[i]},
-                            after);
+        status =
+            lane_.gemm({.precision = precision_of<T>,
+                        .transa = args_.transa,
+                        .transb = args_.transb,
+                        .m = x.rows,
+                        .n = x.cols,
+                        .k = step.kb,
+                        .alpha = &args_.alpha,
+                        .A = on_device_.a.at(step.a, x.row, step.k0),
+                        .lda = on_device_.a.ld(),
+                        .B = from_a ? on_device_.a.at(step.a, x.col, step.k0) : on_device_.b.at(step.b, step.k0, x.col),
+                        .ldb = from_a ? on_device_.a.ld() : on_device_.b.ld(),
+                        .beta = step.apart   ? &zero_
+                                : step.first ? &args_.beta
+                                             : &one_,
+                        .C = to.at,
+                        .ldc = to.ld,
+                        .stream = step.stream,
+                        .awaited = awaited_[i],
+                        .part = s_.part_of(x)},
+                       after);
         break;
       }
       case StepKind::leaf:
@@ -344,7 +351,12 @@ class Run {
   }
   Transfer of_c(const Step& step) const {
     const Block& x = step.block;
-    return transfer(on_device_.c, step.c, args_.C + x.row + x.col * args_.ldc, args_.ldc, x, placement_.c.direct);
+    Transfer t = transfer(on_device_.c, step.c, args_.C + x.row + x.col * args_.ldc, args_.ldc, x, placement_.c.direct);
+    if (contains(s_.cut.part, x)) return t;
+    t.direct = false;
+    t.part = s_.cut.part;
+    t.below = x.row - x.col;
+    return t;
   }
 
   const GemmSchedule& s_;
@@ -394,16 +406,31 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
 template <class T>
 void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& args, const UnderlyingGemm& underlying) {
   if (outcome.untouched()) return underlying.call(underlying.context, as_gemm(args));  // as if we had never been there
-  for (std::size_t i = 0; i < s.steps.size(); ++i) {
-    if (s.steps[i].kind != StepKind::download || outcome.committed[i]) continue;
-    const Block& c = s.steps[i].block;
+  const auto compute = [&](const Block& c, Part part) {
+    if (c.rows == 0 || c.cols == 0) return;
     Gemm rest = as_gemm(args);
     rest.m = c.rows;
     rest.n = c.cols;
     rest.A = stored(args.A, args.lda, args.transa, c.row, index{0});
     rest.B = stored(args.B, args.ldb, args.transb, index{0}, c.col);
     rest.C = args.C + c.row + c.col * args.ldc;
+    rest.part = part;
     underlying.call(underlying.context, rest);
+  };
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    if (s.steps[i].kind != StepKind::download || outcome.committed[i]) continue;
+    const Block& c = s.steps[i].block;
+    const index cols = c.cols;
+    const bool from_diagonal = c.row == c.col, to_diagonal = c.row + c.rows == c.col + cols;
+    if (args.part == Part::lower && from_diagonal) {
+      compute({c.row, c.col, cols, cols}, args.part);
+      compute({c.row + cols, c.col, c.rows - cols, cols}, Part::whole);
+    } else if (args.part == Part::upper && to_diagonal) {
+      compute({c.row, c.col, c.rows - cols, cols}, Part::whole);
+      compute({c.col, c.col, cols, cols}, args.part);
+    } else {
+      compute(c, Part::whole);
+    }
   }
 }
 

@@ -47,7 +47,10 @@ void finish(const GemmSchedule& schedule, const Outcome& outcome, const GemmArgs
 /// The product as the layers below take it.
 template <class T>
 Gemm as_gemm(const GemmArgs<T>& a) {
-  return {precision_of<T>, a.transa, a.transb, a.m, a.n, a.k, &a.alpha, a.A, a.lda, a.B, a.ldb, &a.beta, a.C, a.ldc};
+  Gemm product{precision_of<T>, a.transa, a.transb, a.m,     a.n, a.k,  &a.alpha, a.A,
+               a.lda,           a.B,      a.ldb,    &a.beta, a.C, a.ldc};
+  product.part = a.part;
+  return product;
 }
 
 }  // namespace blaslift

@@ -1,13 +1,12 @@
 #include "impl/gemm.hpp"
 
 #include <algorithm>
-#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
 
-#include "compat/call.hpp"
 #include "impl/execute.hpp"
+#include "impl/gemm_beside.hpp"
 #include "impl/judge.hpp"
 #include "impl/route.hpp"
 #include "impl/spread.hpp"
@@ -17,29 +16,31 @@ namespace blaslift {
 namespace {
 
 void open_for_fixed(Runtime& r, const Product& product) {
-  const double volume =
-      static_cast<double>(product.m) * static_cast<double>(product.n) * static_cast<double>(product.k);
   if (!product.alpha_zero && !product.overlaps)
-    open_for_fixed(r, policy_for(r, product.routine), volume >= small_product);
+    open_for_fixed(r, policy_for(r, product.routine), product.volume() >= small_product);
 }
+
+Learned& learned(Runtime& r, const Product& product) { return product.part == Part::whole ? r.gemm : r.syrk; }
 
 Facts facts_now(Runtime& r, const Product& product) {
   const double until_measured = r.device.profile().cpu_rate[static_cast<int>(product.precision)];
-  Facts facts = facts_now(r, r.gemm, product.precision, product.flops(), until_measured);
+  Facts facts = facts_now(r, learned(r, product), product.precision, product.flops(), until_measured);
   facts.estimator = r.device.estimator(product.precision);
   return facts;
 }
 
-/// A call's operands; lets go of their copies at the end.
+/// A call's operands; lets go of their copies at the end.  Where B is A, it is not one of them.
 class Operands {
  public:
   template <class T>
   Operands(Runtime& r, const GemmArgs<T>& x, const Product& product, bool passing = false)
       : a{{x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, x.transa != Op::none, false, true},
         b{{x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, x.transb != Op::none, false, true},
-        c{{x.C, x.m, x.n, x.ldc, sizeof(T)}, false, true, !product.beta_zero},
-        runtime_(r) {
-    for (Operand* operand : all()) operand->passing = passing;
+        c{{x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, false, true, !product.beta_zero},
+        runtime_(r),
+        share_of_c_(product.results() / std::max(1.0, static_cast<double>(x.m) * static_cast<double>(x.n))),
+        all_(x.part == Part::whole ? std::vector{&a, &b, &c} : std::vector{&a, &c}) {
+    for (Operand* operand : all_) operand->passing = passing;
   }
   ~Operands() { close(false); }
   Operands(const Operands&) = delete;
@@ -48,25 +49,25 @@ class Operands {
   /// Once, as soon as the device is open.
   void locate(Backend& backend) {
     if (std::exchange(located_, true)) return;
-    for (Operand* x : all()) x->locate(backend);
+    for (Operand* x : all_) x->locate(backend);
   }
 
   /// Once, after locate: takes hold of the copies that there are.
   void look() {
     if (std::exchange(looked_, true)) return;
-    for (Operand* x : all()) x->look(runtime_.residency, glance_);
+    for (Operand* x : all_) x->look(runtime_.residency, glance_);
   }
 
   /// After look: makes copies to be filled by this call, of what deserves one; the larger input first.
   void keep() {
-    auto order = all();
-    if (b.stored.bytes() > a.stored.bytes()) std::swap(order[0], order[1]);
+    auto order = all_;
+    if (order[1] == &b && b.stored.bytes() > a.stored.bytes()) std::swap(order[0], order[1]);
     for (Operand* x : order) x->keep(runtime_.residency, glance_);
   }
 
   /// `good`: what was uploaded and computed is there.
   void close(bool good) {
-    for (Operand* x : all()) runtime_.residency.close(x->known.hold, good);
+    for (Operand* x : all_) runtime_.residency.close(x->known.hold, good);
   }
 
   /// C's copy holds something else now.
@@ -76,34 +77,41 @@ class Operands {
 
   bool any_hold() const { return a.known.hold || b.known.hold || c.known.hold; }
   std::size_t held_bytes() const { return a.known.hold.bytes + b.known.hold.bytes + c.known.hold.bytes; }
-  double spared() const { return a.known.spared + b.known.spared + c.known.spared; }
+  /// Of a triangle a part counts.
+  double counted(const Operand& x, double bytes) const { return &x == &c ? share_of_c_ * bytes : bytes; }
+  double spared() const { return a.known.spared + b.known.spared + counted(c, c.known.spared); }
   /// How many have copies that spare bytes.
-  int reused() const { return (a.known.spared > 0) + (b.known.spared > 0) + (c.known.spared > 0); }
+  int reused() const {
+    return static_cast<int>(
+        std::count_if(all_.begin(), all_.end(), [](const Operand* x) { return x->known.spared > 0; }));
+  }
   /// Bytes, there and back.
   double moved() const {
     double bytes = 0;
-    for (const Operand* x : {&a, &b, &c})
+    for (const Operand* x : all_)
       if (x->place != Place::on_a_device)
-        bytes += x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared;
+        bytes += counted(*x, x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared);
     return bytes;
   }
   /// Bytes that are read where they are, in device memory of the program's.
   double in_place() const {
     double bytes = 0;
-    for (const Operand* x : {&a, &b, &c})
-      if (x->reads && x->place == Place::on_a_device) bytes += x->stored.bytes();
+    for (const Operand* x : all_)
+      if (x->reads && x->place == Place::on_a_device) bytes += counted(*x, x->stored.bytes());
     return bytes;
   }
   bool in_device_memory() const {
     return a.place == Place::on_a_device || b.place == Place::on_a_device || c.place == Place::on_a_device;
   }
 
-  std::array<Operand*, 3> all() { return {&a, &b, &c}; }
+  const std::vector<Operand*>& all() const { return all_; }
 
   Operand a, b, c;
 
  private:
   Runtime& runtime_;
+  const double share_of_c_;
+  const std::vector<Operand*> all_;
   Residency::Glance glance_;
   bool located_ = false, looked_ = false;
 };
@@ -133,7 +141,7 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   facts.spared = operands.spared();
   for (const Operand* x : operands.all())
     if (x->reads && !x->known.hold && x->known.unchanged) {
-      facts.reusable += x->stored.bytes();
+      facts.reusable += operands.counted(*x, x->stored.bytes());
       facts.missed_reuse = std::max(facts.missed_reuse, x->known.missed);
     }
   decision = decide(product, facts, policy);
@@ -176,10 +184,10 @@ Plans::Plan plan_by_levels(const Product& product, const GemmArgs<T>& args, cons
   tiling.two_streams = options.two_streams && strassen::says_streams(*list);
   auto plan = [&] {
     return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
-                       sizeof(T), tiling, residents, piece);
+                       sizeof(T), tiling, residents, piece, args.part);
   };
   // Strips that have to come first wait for all of A and B: then rather in more memory.
-  const bool may = may_overwrite(args.m, args.n, tile, residents);
+  const bool may = args.part == Part::whole && may_overwrite(args.m, args.n, tile, residents);
   tiling.overwrite = may && args.m == tile && args.n == tile;
   GemmSchedule schedule = plan();
   if (schedule.bytes(sizeof(T)) > room && may && !tiling.overwrite) {
@@ -215,7 +223,8 @@ Plans::Plan by_levels(Runtime& r, const Product& product, const GemmArgs<T>& arg
               .levels = decision.levels,
               .tile = decision.tile,
               .room = room,
-              .piece = piece};
+              .piece = piece,
+              .part = args.part};
   const Resident* operands[] = {&residents.a, &residents.b, &residents.c};
   for (int x = 0; x < 3; ++x) {
     if (!operands[x]->missing.empty()) return make();
@@ -232,7 +241,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
                 const UnderlyingGemm& underlying, const Decision& decision, bool wait) {
   Attempt t;
   Status& status = t.outcome.status = Status::no_memory;
-  const Residents residents{x.a.resident(), x.b.resident(), x.c.resident()};
+  const Residents residents{x.a.resident(), x.b.resident(), x.c.resident()};  // b: as if streamed, where it is A
   const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
   // Pieces of small results are small, so that several threads share them.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
@@ -245,7 +254,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   }
   if (!t.schedule) {
     Cut cut;
-    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut)) return t;
+    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut, args.part)) return t;
     const auto plan = [&](index head) {
       return std::make_shared<const GemmSchedule>(plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut,
                                                             residents, piece_bytes, usual_panel, head));
@@ -274,8 +283,9 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& args,
                Operands& operands, const Decision& decision) {
-  const UnderlyingGemm underlying{
-      [](const void* context, const Gemm& p) { call_gemm(*static_cast<const Site*>(context), p); }, &site};
+  GemmBeside beside(site);
+  (void)beside.gemm();  // finding it might throw later
+  const UnderlyingGemm underlying = beside.underlying();
   operands.locate(backend);
   operands.look();
   operands.keep();
@@ -381,7 +391,7 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const Product product = product_of(info(site.symbol).routine, *args);
-  Call call{site, r.gemm, product.precision, product.flops(), timed_flops, shape_of(product)};
+  Call call{site, learned(r, product), product.precision, product.flops(), timed_flops, shape_of(product)};
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
       [&] {
@@ -391,7 +401,25 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
       });
 }
 
+template <class T>
+void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay();
+  if (!args) return refuse(site, replay);
+  Runtime& r = runtime();
+  const GemmArgs<T> gemm = args->product();
+  const Product product = product_of(info(site.symbol).routine, gemm);
+  Call call{site, learned(r, product), product.precision, product.flops(), timed_flops, shape_of(product)};
+  take_route(
+      r, call, replay, [&](Decision& decision) { return try_device(r, call, product, gemm, decision); },
+      [&] {
+        return checkable(*args, product.overlaps, replay, [&](const SyrkArgs<T>& other, const Decision& decision) {
+          return repeat(r, call, product, other.product(), decision);
+        });
+      });
+}
+
 #define GEMM(name, type) template void gemm(const Site&, const GemmArgs<type>*, Replay);
+#define SYRK(name, type) template void syrk(const Site&, const SyrkArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

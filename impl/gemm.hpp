@@ -1,4 +1,5 @@
-// gemm, from Args to the library underneath or the device.
+// gemm, and syrk and herk, which are a gemm of which one triangle is computed: from Args to the library underneath or
+// the device.
 #pragma once
 #include "compat/site.hpp"
 #include "impl/args.hpp"
@@ -13,5 +14,8 @@ namespace blaslift {
 /// @param replay the call as it came.
 template <class T>
 void gemm(const Site& site, const GemmArgs<T>* args, Replay replay);
+/// xSYRK, or xHERK if args->hermitian.
+template <class T>
+void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

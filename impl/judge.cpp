@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "compat/call.hpp"
 #include "impl/execute.hpp"
 #include "impl/judging.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 namespace {
@@ -112,6 +114,58 @@ T* first_of(T* at, index n, index inc) {
   return inc < 0 ? at + (1 - n) * inc : at;
 }
 
+template <class T>
+Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
+                        const Ending& ending) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0, reads_c = x.beta != T(0), hermitian = as_gemm(x).hermitian();
+  const double alpha = size_of(x.alpha), beta = size_of(x.beta);
+  /// Calls visit(i, j, place in C, C's element as it is read) for all that is computed.
+  const auto of_result = [&](const auto& visit) {
+    for (index j = 0; j < x.n; ++j) {
+      const Rows rows = rows_in(x.part, -j, x.m);
+      for (index i = rows.first; i < rows.first + rows.count; ++i) {
+        const index at = i + j * x.ldc;
+        visit(i, j, at, !reads_c ? T(0) : hermitian && i == j ? T(std::real(x.C[at])) : x.C[at]);
+      }
+    }
+  };
+  if (!multiplies) {
+    Comparison<T> comparison(0, beta);
+    of_result([&](index, index, index at, const T& before) {
+      comparison.add(result[at], reference[at], reads_c ? beta * size_of(before) : 0, !reads_c || is_finite(before));
+    });
+    return comparison.judgement();
+  }
+
+  const Magnitudes<T> a(x.A, x.rows_a(), x.cols_a(), x.lda);
+  std::optional<Magnitudes<T>> other;
+  if (x.part == Part::whole) other.emplace(x.B, x.rows_b(), x.cols_b(), x.ldb);
+  const Magnitudes<T>& b = other ? *other : a;
+  std::unique_ptr<T[]> terms(new T[static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n)]);
+  const T one(1), zero(0);
+  Gemm product{precision_of<T>, x.transa,   x.transb,       x.m,        x.n,   x.k,         &one,
+               a.packed.get(),  x.rows_a(), b.packed.get(), x.rows_b(), &zero, terms.get(), x.m};
+  product.part = x.part;
+  x.part == Part::whole ? call_gemm(magnitudes, product) : call_syrk(magnitudes, product);
+  // alpha * B may underflow before A makes it large again.
+  const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
+  Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
+  const double levels = levels_bound<T>(ending, x.k, alpha, a.largest, b.largest) /
+                        std::numeric_limits<Real<T>>::epsilon() / comparison.limit();
+  const auto& rows = x.transa == Op::none ? a.row_finite : a.col_finite;
+  const auto& cols = x.transb == Op::none ? b.col_finite : b.row_finite;
+  of_result([&](index i, index j, index at, const T& before) {
+    double sum = alpha * size_of(terms[static_cast<std::size_t>(i + j * x.m)]);
+    bool finite = rows[static_cast<std::size_t>(i)] && cols[static_cast<std::size_t>(j)] && is_finite(x.alpha);
+    if (reads_c) {
+      sum += beta * size_of(before);
+      finite = finite && is_finite(before) && is_finite(x.beta);
+    }
+    comparison.add(result[at], reference[at], sum + levels, finite);
+  });
+  return comparison.judgement();
+}
+
 }  // namespace
 
 template <class T>
@@ -123,16 +177,22 @@ std::vector<CheckedOperand> operands_of(const GemmArgs<T>& x) {
 }
 
 template <class T>
+std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& x) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0;
+  return {{"A", {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, multiplies, false},
+          {"C", {x.C, x.n, x.n, x.ldc, sizeof(T), part_of(x.uplo)}, x.beta != T(0), true}};
+}
+
+template <class T>
 std::vector<CheckedOperand> operands_of(const SymvArgs<T>& x) {
   const bool multiplies = x.alpha != T(0);
   const auto vector = [&x](const T* at, index inc) {
     const StoredVector v = stored_vector(at, x.n, inc, std::max<index>(1, x.n));
     return Stored{v.at, v.rows, v.cols, v.ld, sizeof(T)};
   };
-  return {
-      {"A", {x.A, x.n, x.n, x.lda, sizeof(T), x.uplo == Uplo::upper ? Part::upper : Part::lower}, multiplies, false},
-      {"x", vector(x.x, x.incx), multiplies, false},
-      {"y", vector(x.y, x.incy), x.beta != T(0), true}};
+  return {{"A", {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, multiplies, false},
+          {"x", vector(x.x, x.incx), multiplies, false},
+          {"y", vector(x.y, x.incy), x.beta != T(0), true}};
 }
 
 template <class T>
@@ -140,6 +200,13 @@ GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at) {
   args.A = static_cast<const T*>(at[0]);
   args.B = static_cast<const T*>(at[1]);
   args.C = static_cast<T*>(at[2]);
+  return args;
+}
+
+template <class T>
+SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.C = static_cast<T*>(at[1]);
   return args;
 }
 
@@ -159,6 +226,13 @@ std::string to_words(const GemmArgs<T>& x) {
 }
 
 template <class T>
+std::string to_words(const SyrkArgs<T>& x) {
+  return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("trans", static_cast<char>(x.trans)) +
+                            word("n", x.n) + word("k", x.k) + word("alpha", x.alpha) + word("lda", x.lda) +
+                            word("beta", x.beta) + word("ldc", x.ldc));
+}
+
+template <class T>
 std::string to_words(const SymvArgs<T>& x) {
   return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("n", x.n) + word("alpha", x.alpha) +
                             word("lda", x.lda) + word("incx", x.incx) + word("beta", x.beta) + word("incy", x.incy) +
@@ -169,6 +243,14 @@ template <class T>
 bool call_by(const Site& library, const GemmArgs<T>& x) {
   if (!fits(library, {x.m, x.n, x.k, x.lda, x.ldb, x.ldc})) return false;
   call_gemm(library, as_gemm(x));
+  return true;
+}
+
+template <class T>
+bool call_by(const Site& library, const SyrkArgs<T>& x) {
+  if (!fits(library, {x.n, x.k, x.lda, x.ldc})) return false;
+  const GemmArgs<T> product = x.product();
+  call_syrk(library, as_gemm(product));
   return true;
 }
 
@@ -210,43 +292,13 @@ bool call_by(const Site& library, const SymvArgs<T>& args) {
 template <class T>
 Judgement judge(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
                 const Ending& ending) {
-  const bool multiplies = x.alpha != T(0) && x.k > 0, reads_c = x.beta != T(0);
-  const double alpha = size_of(x.alpha), beta = size_of(x.beta);
-  if (!multiplies) {
-    Comparison<T> comparison(0, beta);
-    for (index j = 0; j < x.n; ++j)
-      for (index i = 0; i < x.m; ++i) {
-        const index at = i + j * x.ldc;
-        comparison.add(result[at], reference[at], reads_c ? beta * size_of(x.C[at]) : 0,
-                       !reads_c || is_finite(x.C[at]));
-      }
-    return comparison.judgement();
-  }
+  return judge_product(magnitudes, x, result, reference, ending);
+}
 
-  const Magnitudes<T> a(x.A, x.rows_a(), x.cols_a(), x.lda), b(x.B, x.rows_b(), x.cols_b(), x.ldb);
-  std::unique_ptr<T[]> terms(new T[static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n)]);
-  const T one(1), zero(0);
-  call_gemm(magnitudes, {precision_of<T>, x.transa, x.transb, x.m, x.n, x.k, &one, a.packed.get(), x.rows_a(),
-                         b.packed.get(), x.rows_b(), &zero, terms.get(), x.m});
-  // alpha * B may underflow before A makes it large again.
-  const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
-  Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
-  const double levels = levels_bound<T>(ending, x.k, alpha, a.largest, b.largest) /
-                        std::numeric_limits<Real<T>>::epsilon() / comparison.limit();
-  const auto& rows = x.transa == Op::none ? a.row_finite : a.col_finite;
-  const auto& cols = x.transb == Op::none ? b.col_finite : b.row_finite;
-  for (index j = 0; j < x.n; ++j)
-    for (index i = 0; i < x.m; ++i) {
-      const index at = i + j * x.ldc;
-      double sum = alpha * size_of(terms[static_cast<std::size_t>(i + j * x.m)]);
-      bool finite = rows[static_cast<std::size_t>(i)] && cols[static_cast<std::size_t>(j)] && is_finite(x.alpha);
-      if (reads_c) {
-        sum += beta * size_of(x.C[at]);
-        finite = finite && is_finite(x.C[at]) && is_finite(x.beta);
-      }
-      comparison.add(result[at], reference[at], sum + levels, finite);
-    }
-  return comparison.judgement();
+template <class T>
+Judgement judge(const Site& magnitudes, const SyrkArgs<T>& x, const T* result, const T* reference,
+                const Ending& ending) {
+  return judge_product(magnitudes, x.product(), result, reference, ending);
 }
 
 template <class T>
@@ -301,6 +353,7 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
   template bool call_by(const Site&, const Args<type>&);               \
   template Judgement judge(const Site&, const Args<type>&, const type*, const type*, const Ending&);
 #define GEMM(name, type) FUNCTIONS(GemmArgs, type)
+#define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
 #define SYMV(name, type) FUNCTIONS(SymvArgs, type)
 #define HEMV(name, type) FUNCTIONS(SymvArgs, type)
 #include "api/routines.def"

@@ -16,6 +16,8 @@ namespace blaslift {
 template <class T>
 std::vector<CheckedOperand> operands_of(const GemmArgs<T>& args);
 template <class T>
+std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& args);
+template <class T>
 std::vector<CheckedOperand> operands_of(const SymvArgs<T>& args);
 template <class T>
 std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& args);
@@ -25,6 +27,8 @@ std::vector<CheckedOperand> operands_of(const QArgs<T>& args);
 /// The call with operands at other addresses.
 template <class T>
 GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at);
+template <class T>
+SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at);
 template <class T>
 SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at);
 template <class T>
@@ -36,6 +40,8 @@ QArgs<T> with_operands(QArgs<T> args, void* const* at);
 template <class T>
 std::string to_words(const GemmArgs<T>& args);
 template <class T>
+std::string to_words(const SyrkArgs<T>& args);
+template <class T>
 std::string to_words(const SymvArgs<T>& args);
 template <class T>
 std::string to_words(const GeqrfArgs<T>& args);
@@ -45,6 +51,8 @@ std::string to_words(const QArgs<T>& args);
 /// The call by a library that has the routine's Fortran symbol; false if its integers are too narrow for the sizes.
 template <class T>
 bool call_by(const Site& library, const GemmArgs<T>& args);
+template <class T>
+bool call_by(const Site& library, const SyrkArgs<T>& args);
 template <class T>
 bool call_by(const Site& library, const SymvArgs<T>& args);
 /// Computes nothing: factors are judged by what they give back.
@@ -61,6 +69,10 @@ bool call_by(const Site& library, const QArgs<T>& args);
 /// @param magnitudes multiplies |op(A)| and |op(B)|
 template <class T>
 Judgement judge(const Site& magnitudes, const GemmArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+/// The same of one triangle.
+template <class T>
+Judgement judge(const Site& magnitudes, const SyrkArgs<T>& before, const T* result, const T* reference,
                 const Ending& ending);
 /// The same for a product of n x n with a vector; `result` and `reference` have incy as before.y has.
 template <class T>
@@ -83,6 +95,11 @@ Judgement judge(const QArgs<T>& before, const T* result, const T* reference);
 template <class T>
 Judgement judge(const JudgingLibrary& by, const GemmArgs<T>& before, const GemmArgs<T>& result,
                 const GemmArgs<T>& reference, const Ending& ending) {
+  return judge(by.site, before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const SyrkArgs<T>& before, const SyrkArgs<T>& result,
+                const SyrkArgs<T>& reference, const Ending& ending) {
   return judge(by.site, before, result.C, reference.C, ending);
 }
 template <class T>

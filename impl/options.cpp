@@ -19,17 +19,17 @@ bool parse_switch(bool& target, const char* value, std::string_view yes, std::st
 }
 
 bool parse_force(Options& o, const char* value) {
-  std::uint32_t mask = 0;
+  std::bitset<routine_count> mask;
   std::string_view rest = value;
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(','));
     rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : word.size());
-    std::uint32_t bits = 0;
-    for (int r = 0; r < routine_count; ++r) {
+    std::bitset<routine_count> bits;
+    for (std::size_t r = 0; r < routine_count; ++r) {
       const std::string_view name = routine_names[r];
-      if (word == "all"sv || word == name || word == name.substr(1)) bits |= 1u << r;  // "gemm" means all four
+      if (word == "all"sv || word == name || word == name.substr(1)) bits.set(r);  // "gemm" means all four
     }
-    if (!bits) return false;
+    if (bits.none()) return false;
     mask |= bits;
   }
   o.forced = mask;

@@ -1,10 +1,12 @@
 // The environment: one table, read once.  A value that is not understood warns and leaves the default.
 #pragma once
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
 
+#include "compat/symbols.hpp"
 #include "impl/estimator.hpp"
 
 namespace blaslift {
@@ -16,8 +18,8 @@ enum class ResidencyMode : std::uint8_t { off, automatic, always };
 struct Options {
   bool on = true;
   BackendChoice backend = BackendChoice::automatic;
-  std::uint32_t forced = 0;  ///< bit per Routine: routed whatever the size
-  bool fixed = false;        ///< routes depend on the arguments and the profile alone
+  std::bitset<routine_count> forced{};  ///< by Routine: routed whatever the size
+  bool fixed = false;                   ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   strassen::Model estimator = strassen::Model::ours;

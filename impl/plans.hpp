@@ -20,6 +20,7 @@ struct PlanKey {
   int levels;
   index tile;
   std::size_t room, piece;
+  Part part = Part::whole;
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "kernels/part.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -28,14 +30,7 @@ bool filled(const char* from, const char* to) {
 }
 
 /// The rows of column j that belong to the operand.
-struct Rows {
-  index first, count;
-};
-Rows rows_of(const Stored& x, index j) {
-  if (x.part == Part::upper) return {0, std::min(x.rows, j + 1)};
-  if (x.part == Part::lower) return {std::min(j, x.rows), x.rows - std::min(j, x.rows)};
-  return {0, x.rows};
-}
+Rows rows_of(const Stored& x, index j) { return rows_in(x.part, -j, x.rows); }
 
 std::size_t span_of(const Stored& x) {
   if (x.rows <= 0 || x.cols <= 0) return 0;

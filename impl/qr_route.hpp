@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "compat/call.hpp"
+#include "impl/gemm_beside.hpp"
 #include "impl/judge.hpp"
 #include "impl/qr_execute.hpp"
 #include "impl/route.hpp"
@@ -16,27 +16,6 @@ enum class Computed : std::uint8_t {
   no,               ///< not here: the library underneath has had the call
   yes,              ///< on the device; info and work are not written yet
   in_device_memory  ///< likewise, and the operands are there
-};
-
-/// Products on behalf of a LAPACK routine: the gemm that the routine itself would call.  Looked up when it is needed,
-/// by backends that compute with it.
-class GemmBeside {
- public:
-  explicit GemmBeside(const Site& lapack) : lapack_(lapack) {}
-
-  /// Valid as long as this.
-  UnderlyingGemm underlying() {
-    return {[](const void* self, const Gemm& product) {
-              call_gemm(static_cast<GemmBeside*>(const_cast<void*>(self))->site(), product);
-            },
-            this};
-  }
-
- private:
-  const Site& site();
-
-  const Site& lapack_;
-  const Site* site_ = nullptr;
 };
 
 /// Gives a lease back at the end.

@@ -171,7 +171,7 @@ bool Residency::deserves(const Memory& m, double bytes, Glance& glance) const {
   return glance.advanced = bytes / page_bytes * protect_seconds_per_page <= credit;
 }
 
-Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
+Residency::Copies::iterator Residency::find(const Stored& x, bool writes, Block& where) {
   return std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) {
     const Address at = reinterpret_cast<Address>(x.at), base = reinterpret_cast<Address>(c.of.at);
     if (c.of.element != x.element || c.of.ld != x.ld || at < base || (at - base) % x.element != 0) return false;
@@ -179,6 +179,8 @@ Residency::Copies::iterator Residency::find(const Stored& x, Block& where) {
     where = {offset % x.ld, offset / x.ld, x.rows, x.cols};
     // A triangle's copy serves those of blocks on its diagonal.
     if (c.of.part != Part::whole && (c.of.part != x.part || where.row != where.col)) return false;
+    // What is written of one triangle would leave anything in the other.
+    if (c.of.part == Part::whole && x.part != Part::whole && writes) return false;
     return where.row + x.rows <= c.of.rows && where.col + x.cols <= c.of.cols;
   });
 }
@@ -192,7 +194,7 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
     Memory& m = recall(x);
     if (m.refused > 0) --m.refused;
     Block where;
-    const auto copy = find(x, where);
+    const auto copy = find(x, writes, where);
     if (copy == copies_.end() && !reads) return;
 
     if (!glance.call) glance.call = ++uses_;

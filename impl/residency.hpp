@@ -16,15 +16,12 @@
 
 namespace blaslift {
 
-/// What of a square matrix counts: where it is a triangle, a copy may hold anything in the other one.
-enum class Part : std::uint8_t { whole, upper, lower };
-
 /// A matrix as it lies in the program's memory, column-major.
 struct Stored {
   const void* at;
   index rows, cols, ld;
   std::size_t element;
-  Part part = Part::whole;
+  Part part = Part::whole;  ///< of a triangle, a copy may hold anything in the other one
 
   double bytes() const { return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(element); }
   /// From its first byte to its last, with the gaps between columns.
@@ -169,7 +166,7 @@ class Residency {
   Memory& recall(const Stored& operand);
   bool deserves(const Memory& memory, double bytes, Glance& glance) const;
   bool make_room(std::size_t bytes);
-  Copies::iterator find(const Stored& operand, Block& where);
+  Copies::iterator find(const Stored& operand, bool writes, Block& where);
   Copies::iterator oldest_unused();
   Prospect take_hold(Copies::iterator copy, const Block& where, const Stored& operand, bool writes, bool reads,
                      Memory& memory);

@@ -12,7 +12,7 @@ bool too_late(const Runtime& r) { return exit_has_begun() || r.exiting.load(std:
 Policy policy_for(const Runtime& r, Routine routine) {
   return {.on = r.options.on,
           .measuring = r.options.measure,
-          .forced = (r.options.forced >> static_cast<int>(routine) & 1) != 0,
+          .forced = r.options.forced[static_cast<std::size_t>(routine)],
           .fixed = r.options.fixed,
           .levels = r.options.levels};
 }

@@ -135,7 +135,7 @@ Runtime& runtime() {
     trace_profile(rates_of(mine->device.profile()), false);
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const bool all = (o.on && (o.measure || o.forced != 0)) || (o.verify != 0 && !o.oracle.empty());
+  const bool all = (o.on && (o.measure || o.forced.any())) || (o.verify != 0 && !o.oracle.empty());
   gate.product.store(all ? -infinity : o.on ? small_product : infinity, std::memory_order_release);
   return *mine;
 }

@@ -49,7 +49,7 @@ struct Runtime {
   Residency residency;
   Plans plans;
   Verifier verifier;
-  Learned gemm{}, symv{.cpu = CpuRates(timed_vector_flops)}, qr{}, q{};
+  Learned gemm{}, syrk{}, symv{.cpu = CpuRates(timed_vector_flops)}, qr{}, q{};
   Recurring recurring;                    ///< matrices of products with vectors, until the device is open
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
   std::atomic<int> refusals{0};           ///< of levels by the guard, since it last let some pass

@@ -67,13 +67,14 @@ Extent unit_c(const Cut& c) { return c.whole_c ? whole_operand : Extent{c.mb, c.
 }  // namespace
 
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
-                Cut& cut) {
+                Cut& cut, Part part) {
   cut = {.mb = m,
          .nb = n,
          .kb = k,
          .whole_a = residents.a.whole,
          .whole_b = residents.b.whole,
-         .whole_c = residents.c.whole};
+         .whole_c = residents.c.whole,
+         .part = part};
   // In floating point first: m * k may overflow for sizes that no memory holds.
   auto too_large = [&](const Cut& c) {
     const double mb = static_cast<double>(c.mb), nb = static_cast<double>(c.nb), kb = static_cast<double>(c.kb);
@@ -81,10 +82,19 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
         c.operands * ((c.whole_a ? 0 : mb * kb) + (c.whole_b ? 0 : kb * nb)) + c.results * (c.whole_c ? 0 : mb * nb);
     return elements * static_cast<double>(element) > static_cast<double>(memory) || c.bytes(element) > memory;
   };
+  constexpr index small = 2048, small_chunk = 512;  // large enough to keep the device busy; where C is one block
+  if (part != Part::whole) {
+    cut.whole_b = true;
+    while (too_large(cut) && cut.kb > small_chunk && !cut.whole_a) cut.kb = halve(cut.kb);
+    if (too_large(cut)) {  // several blocks of C
+      cut.kb = k;
+      cut.whole_b = cut.whole_a;
+    }
+  }
   // A long k streams: chunks arrive while the ones before are multiplied.
   constexpr index long_k = 4096;
   const index shorter = std::max({m, n, long_k});
-  if (k >= 2 * shorter && !(cut.whole_a && cut.whole_b)) cut.kb = panel_size(k, shorter);
+  if (k >= 2 * shorter && !(cut.whole_a && cut.whole_b)) cut.kb = std::min(cut.kb, panel_size(k, shorter));
   while (too_large(cut)) {
     // The largest size of the buffers; what only resident operands have does not matter.
     index none = 0, *largest_size = &none;
@@ -98,19 +108,22 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
     if (largest <= 1) return false;
     const index half = halve(largest);
     largest = half < largest ? half : (largest + 1) / 2;
+    if (part != Part::whole) cut.mb = cut.nb = std::min(cut.mb, cut.nb);
   }
   if (cut.mb == m && cut.nb == n && cut.kb == k) return true;
   // Units follow each other: a second set of buffers lets them overlap.  For that, smaller chunks of k and then smaller
   // blocks are worth it, as long as they are large enough to keep the device busy.
-  constexpr index small = 2048;
   const bool several_blocks = cut.mb < m || cut.nb < n;
   Cut two = cut;
   two.operands = 2;
   two.results = several_blocks ? 2 : 1;
+  const bool one_block = part != Part::whole && two.whole_b && !two.whole_a;  // which it stays
+  const index least = one_block ? small_chunk : small;
   while (too_large(two)) {
-    index& next = two.kb > small ? two.kb : two.mb > two.nb ? two.mb : two.nb;
-    if (next <= small) return true;
+    index& next = two.kb > least ? two.kb : two.mb > two.nb ? two.mb : two.nb;
+    if (next <= least || (one_block && &next != &two.kb)) return true;
     next = halve(next);
+    if (part != Part::whole) two.mb = two.nb = std::min(two.mb, two.nb);
   }
   cut = two;
   return true;
@@ -137,13 +150,14 @@ class Planner {
         held_b_(s.cut.operands),
         c_(s.cut.results - 1) {
     const bool one_unit = s.cut.mb == s.m && s.cut.nb == s.n && s.cut.kb == s.k;
-    head_ = one_unit && head < s.k ? head : 0;
+    head_ = one_unit && head < s.k && s.cut.part == Part::whole ? head : 0;
   }
 
   void plan() {
     for (index j = 0; j < s_.n; j += s_.cut.nb)
       for (index i = 0; i < s_.m; i += s_.cut.mb) {
         block_ = {i, j, std::min(s_.cut.mb, s_.m - i), std::min(s_.cut.nb, s_.n - j)};
+        if (!meets(s_.cut.part, block_)) continue;
         c_ = s_.cut.whole_c ? 0 : (c_ + 1) % s_.cut.results;
         for (index p = 0; p < s_.k; p += s_.cut.kb) unit(p, std::min(s_.cut.kb, s_.k - p));
       }
@@ -161,7 +175,11 @@ class Planner {
   void unit(index k0, index kb) {
     const Block block_a{block_.row, k0, block_.rows, kb}, block_b{k0, block_.col, kb, block_.cols};
     need_a_ = s_.cut.whole_a ? missing_a_.any_in(block_a) : !held_a_.find(block_a);
-    need_b_ = s_.cut.whole_b ? missing_b_.any_in(block_b) : !held_b_.find(block_b);
+    if (s_.part_of(block_) != Part::whole) return triangle({k0, kb, k0 == 0});
+    b_from_a_ = s_.from_a(block_);
+    need_b_ = b_from_a_        ? missing_a_.any_in({block_.col, k0, block_.cols, kb})
+              : s_.cut.whole_b ? missing_b_.any_in(block_b)
+                               : !held_b_.find(block_b);
     if (head_ == 0 || !need_a_ || !need_b_) return chunk({k0, kb, k0 == 0});
     const bool late_c = s_.reads_c && (!s_.cut.whole_c || !missing_c_.blocks.empty());
     if (late_c) s_.scratch.push_back({s_.m, s_.n});
@@ -189,10 +207,25 @@ class Planner {
         have_rows += r;
       } else {
         const index q = *next_col++;
-        upload(StepKind::upload_b, s_.cut.whole_b, missing_b_, {x.k0, j + have_cols, x.kb, q});
+        if (b_from_a_)
+          upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {j + have_cols, x.k0, q, x.kb});
+        else
+          upload(StepKind::upload_b, s_.cut.whole_b, missing_b_, {x.k0, j + have_cols, x.kb, q});
         if (have_rows > 0) multiply(x, {i, j + have_cols, have_rows, q});
         have_cols += q;
       }
+    }
+  }
+
+  /// A block on the diagonal: each panel of A is multiplied with those before it, and with itself.
+  void triangle(const Chunk& x) {
+    const auto [i, j, rows, cols] = block_;
+    index have = 0;
+    for (const index r : panels(rows, std::max(panel_, rows / 8))) {
+      if (need_a_) upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {i + have, x.k0, r, x.kb});
+      if (have > 0) multiply(x, s_.cut.part == Part::upper ? Block{i, j + have, have, r} : Block{i + have, j, r, have});
+      multiply(x, {i + have, j + have, r, r});
+      have += r;
     }
   }
 
@@ -208,14 +241,15 @@ class Planner {
       s_.passes.push_back({{{{area_c, part}, false}, {{first_scratch, part}, false}}, {{{area_c, part}, {1, 1}}}});
     }
     if (x.k0 + x.kb < s_.k || s_.residents.c.in_place) return;
-    for (const Block& piece : pieces(part, piece_)) step(StepKind::download, piece);
+    for (const Block& piece : pieces(part, piece_, s_.part_of(part))) step(StepKind::download, piece);
   }
 
   void upload(StepKind kind, bool resident, Missing& missing, const Block& part) {
     if (!resident)
       step(kind, part);
     else
-      for (const Block& x : missing.take(part)) step(kind, x);
+      for (const Block& x : missing.take(part))
+        if (kind != StepKind::upload_c || meets(s_.cut.part, x)) step(kind, x);
   }
 
   Step& step(StepKind kind, const Block& x) {
@@ -234,7 +268,7 @@ class Planner {
   Held held_a_, held_b_;
   int c_;  ///< C's buffer
   Block block_{};
-  bool need_a_ = true, need_b_ = true;
+  bool need_a_ = true, need_b_ = true, b_from_a_ = false;
 };
 
 }  // namespace
@@ -242,6 +276,7 @@ class Planner {
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel, index head) {
   GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
+  if (cut.part != Part::whole) s.residents.b = {.whole = cut.whole_b};
   Planner(s, static_cast<index>(piece_bytes / element), panel, head).plan();
   s.after = depend(s);
   return s;
@@ -331,7 +366,10 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
       case StepKind::upload_c: access(at, area_c, step.c, x, unit_c(s.cut), true); break;
       case StepKind::multiply:
         access(at, area_a, step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
-        access(at, area_b, step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
+        if (!s.from_a(x))
+          access(at, area_b, step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
+        else if (!on_diagonal(x))
+          access(at, area_a, step.a, {x.col, step.k0, x.cols, step.kb}, unit_a(s.cut), false);
         if (step.apart)
           access_region(at, {first_scratch, x}, true);
         else
@@ -395,6 +433,12 @@ std::string check(const GemmSchedule& s) {
       note(w.col, b.col, b.cols);
     }
   }
+  const Part part = s.cut.part;
+  if (part != Part::whole) {  // the same for rows and columns, so that a cell is on one side of the diagonal or on it
+    if (s.m != s.n || mb != nb) return "the blocks of a triangle are not square";
+    cuts[0].insert(cuts[0].end(), cuts[1].begin(), cuts[1].end());
+    cuts[1] = cuts[0];
+  }
   for (auto& list : cuts) {
     std::sort(list.begin(), list.end());
     list.erase(std::unique(list.begin(), list.end()), list.end());
@@ -415,6 +459,13 @@ std::string check(const GemmSchedule& s) {
            b.col / block_cols == (b.col + b.cols - 1) / block_cols;
   };
   using Cell = std::pair<std::ptrdiff_t, std::ptrdiff_t>;
+  /// The same of C's cells that are computed.
+  auto all_of_c = [&](const Block& x, auto visit) {
+    return all_of(0, 1, x, [&](Cell y) {
+      const bool beside = part == Part::upper ? y.first > y.second : part == Part::lower && y.first < y.second;
+      return beside || visit(y);
+    });
+  };
   struct Content {
     index k_done = -1;  // -1: as uploaded
     index k_from = 0;
@@ -453,7 +504,7 @@ std::string check(const GemmSchedule& s) {
                         !pass.sources[0].scaled && !pass.sources[1].scaled && pass.targets.size() == 1 &&
                         c.area == area_c && pass.targets[0].sign[0] == 1 && pass.targets[0].sign[1] == 1;
       const bool follows =
-          adds && all_of(0, 1, c.block, [&](Cell y) {
+          adds && all_of_c(c.block, [&](Cell y) {
             const auto there = C[0].cells.find(y);
             const auto head = apart.find(y);
             if (there == C[0].cells.end() || head == apart.end() || there->second.k_from != head->second) return false;
@@ -470,6 +521,7 @@ std::string check(const GemmSchedule& s) {
       return fault(at, "the block is out of bounds");
     if (step.a < 0 || step.a >= operands || step.b < 0 || step.b >= operands || step.c < 0 || step.c >= results)
       return fault(at, "no such buffer");
+    if (!is_a && !is_b && !meets(part, x)) return fault(at, "the block is in the other triangle");
     switch (step.kind) {
       case StepKind::upload_a:
         A[step.a].enter(x, unit_a(s.cut));
@@ -481,26 +533,35 @@ std::string check(const GemmSchedule& s) {
         break;
       case StepKind::upload_c:
         C[step.c].enter(x, unit_c(s.cut));
-        all_of(0, 1, x, [&](Cell y) { return C[step.c].cells[y] = {}, true; });
+        all_of_c(x, [&](Cell y) { return C[step.c].cells[y] = {}, true; });
         break;
       case StepKind::multiply: {
         const Block a{x.row, step.k0, x.rows, step.kb}, b{step.k0, x.col, step.kb, x.cols};
         if (!good(a, s.m, s.k, mb, kb)) return fault(at, "the chunk is out of bounds");
+        if (part != Part::whole && !on_diagonal(x) && meets(Part::upper, x) && meets(Part::lower, x))
+          return fault(at, "computes something else than a rectangle beside the diagonal or a triangle on it");
         Buffer &from_a = A[step.a], &from_b = B[step.b], &to = C[step.c];
         if (!from_a.holds(a, unit_a(s.cut)) || !all_of(0, 2, a, [&](Cell y) { return from_a.cells.contains(y); }))
           return fault(at, "A's panel is not there");
-        if (!from_b.holds(b, unit_b(s.cut)) || !all_of(2, 1, b, [&](Cell y) { return from_b.cells.contains(y); }))
+        if (s.from_a(x)) {
+          const Block rows{x.col, step.k0, x.cols, step.kb};
+          if (!from_a.holds(rows, unit_a(s.cut)) ||
+              !all_of(0, 2, rows, [&](Cell y) { return from_a.cells.contains(y); }))
+            return fault(at, "A's panel for op(B) is not there");
+        } else if (!from_b.holds(b, unit_b(s.cut)) ||
+                   !all_of(2, 1, b, [&](Cell y) { return from_b.cells.contains(y); })) {
           return fault(at, "B's panel is not there");
+        }
         if (step.apart) {
           if (step.k0 != 0 || step.first || step.c != 0 || s.scratch.empty() || s.scratch[0].rows < s.m ||
               s.scratch[0].cols < s.n)
             return fault(at, "the head is not the first of k, or scaled, or has no room");
-          all_of(0, 1, x, [&](Cell y) { return apart[y] = step.kb, true; });
+          all_of_c(x, [&](Cell y) { return apart[y] = step.kb, true; });
           break;
         }
         if (!step.first && !to.holds(x, unit_c(s.cut))) return fault(at, "adds to a block that no first chunk began");
         to.enter(x, unit_c(s.cut));
-        const bool follows = all_of(0, 1, x, [&](Cell y) {
+        const bool follows = all_of_c(x, [&](Cell y) {
           const auto there = to.cells.find(y);
           if (step.first) {
             if (s.reads_c && (there == to.cells.end() || there->second.k_done != -1)) return false;
@@ -520,36 +581,39 @@ std::string check(const GemmSchedule& s) {
       default: break;  // refused above
       case StepKind::download: {
         Buffer& from = C[step.c];
-        if (!from.holds(x, unit_c(s.cut)) || !all_of(0, 1, x, [&](Cell y) {
+        if (!from.holds(x, unit_c(s.cut)) || !all_of_c(x, [&](Cell y) {
               const auto there = from.cells.find(y);
               return there != from.cells.end() && there->second.k_done == s.k && there->second.k_from == 0;
             }))
           return fault(at, "brought back before its last chunk");
-        if (!all_of(0, 1, x, [&](Cell y) { return committed.emplace(y, true).second; }))
+        if (!all_of_c(x, [&](Cell y) { return committed.emplace(y, true).second; }))
           return fault(at, "commits an element twice");
-        elements += static_cast<double>(x.rows) * static_cast<double>(x.cols);
+        elements += elements_in(part, x);
         break;
       }
     }
   }
   if (s.residents.c.in_place) {
-    const bool whole = all_of(0, 1, {0, 0, s.m, s.n}, [&](Cell y) {
+    const bool whole = all_of_c({0, 0, s.m, s.n}, [&](Cell y) {
       const auto there = C[0].cells.find(y);
       return there != C[0].cells.end() && there->second.k_done == s.k && there->second.k_from == 0;
     });
     return whole && elements == 0 ? "" : "not all of C is computed, or it is brought back";
   }
-  if (elements != static_cast<double>(s.m) * static_cast<double>(s.n)) return "not all of C is committed";
+  if (elements != elements_in(part, {0, 0, s.m, s.n})) return "not all of C is committed";
   return {};
 }
 
 std::string to_string(const GemmSchedule& s) {
   char line[192];
   const Cut& cut = s.cut;
-  std::snprintf(line, sizeof line, "gemm m=%lld n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
-                static_cast<long long>(s.m), static_cast<long long>(s.n), static_cast<long long>(s.k),
-                static_cast<long long>(cut.mb), static_cast<long long>(cut.nb), static_cast<long long>(cut.kb),
-                cut.operands, cut.results, s.reads_c ? ", reads C" : "");
+  std::snprintf(line, sizeof line, "%s n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
+                cut.part == Part::whole   ? ("gemm m=" + std::to_string(s.m)).c_str()
+                : cut.part == Part::upper ? "upper triangle"
+                                          : "lower triangle",
+                static_cast<long long>(s.n), static_cast<long long>(s.k), static_cast<long long>(cut.mb),
+                static_cast<long long>(cut.nb), static_cast<long long>(cut.kb), cut.operands, cut.results,
+                s.reads_c ? ", reads C" : "");
   std::string text = line;
   if (cut.whole_a || cut.whole_b || cut.whole_c)
     text +=

@@ -5,6 +5,10 @@
 // then.  After its last chunk a block is brought back in pieces, each committed as a whole: whatever fails later, the
 // library underneath computes only the pieces not committed.
 //
+// Where only a triangle of C is computed, op(B) is op(A) transposed, its blocks come from A's memory, and blocks of C
+// on the diagonal take no other operand: they grow from their corner with A's panels, each of which brings a rectangle
+// and a triangle.  What crosses the diagonal moves and is multiplied without the other triangle.
+//
 // Strassen-like levels (impl/tiling.hpp plans them) add products and sums of square blocks anywhere in the device's
 // memory.
 //
@@ -102,8 +106,9 @@ struct Cut {
   index mb = 0, nb = 0, kb = 0;  ///< largest block of C and largest chunk of k
   int operands = 1;  ///< buffers for A's blocks, as many for B's: with 2, the next unit's arrive during this one
   int results = 1;   ///< buffers for C's blocks
-  /// Operands with device memory of their own need no buffers.
+  /// Operands with device memory of their own need no buffers.  B needs none, either, where all of its blocks are A's.
   bool whole_a = false, whole_b = false, whole_c = false;
+  Part part = Part::whole;  ///< of C: what is computed.  A triangle: mb = nb, or both all of it
 
   std::size_t a_bytes(std::size_t element) const { return whole_a ? 0 : leased_bytes(mb, kb, element); }
   std::size_t b_bytes(std::size_t element) const { return whole_b ? 0 : leased_bytes(kb, nb, element); }
@@ -131,13 +136,20 @@ struct GemmSchedule {
   bool transposed_a = false, transposed_b = false;  ///< op(X) is not X
   std::vector<Leaf> leaves{};
   /// A and B are surveyed: see impl/guard.hpp.  What is found follows the scratch areas, a real number for each row and
-  /// each column of op(A), then of op(B).
+  /// each column of op(A), then, where it is not A, of op(B).
   bool surveyed = false;
   int depth = 0;  ///< levels
   /// The steps from here on may run only if the findings are sound: they overwrite what would be needed otherwise.
   std::size_t first_if_sound = SIZE_MAX;
 
-  index findings() const { return surveyed ? m + 2 * k + n : 0; }
+  index findings() const { return !surveyed ? 0 : cut.part == Part::whole ? m + 2 * k + n : m + k; }
+
+  /// What is computed of a multiply step's block of C: a triangle of those on the diagonal.
+  Part part_of(const Block& c) const { return on_diagonal(c) ? cut.part : Part::whole; }
+  /// Whether op(B)'s block of a multiply step is taken from A's memory.
+  bool from_a(const Block& c) const {
+    return cut.part != Part::whole && (cut.whole_b || c.row / cut.mb == c.col / cut.nb);
+  }
 
   /// A region of an operand's memory as a block of op(X), and the other way round; others as they are.
   Block as_operand(const Region& r) const {
@@ -154,9 +166,11 @@ struct GemmSchedule {
 };
 
 /// The cut with the largest blocks whose buffers fit `memory` bytes; false if not even 1 x 1 x 1 does.  Depends on
-/// nothing else, so the same call is cut the same way every time.
+/// nothing else, so the same call is cut the same way every time.  A triangle is cut into chunks of k first: as long as
+/// C is one block, A moves once.
+/// @param part  of C
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
-                Cut& cut);
+                Cut& cut, Part part = Part::whole);
 
 inline constexpr index usual_panel = 1024;
 
@@ -169,7 +183,7 @@ index best_head(index m, index n, index k);
 /// at most `piece_bytes` large (at least one element must fit).
 /// @param head  of k, less than all of it: with so much of A and B all of C is begun, before the rest of them arrives;
 ///              C itself, if it is read, arrives with that rest, and what was begun waits for it in a scratch area.
-///              0, or where C is more than one block or k more than one chunk: none
+///              0, or where C is more than one block or a triangle, or k more than one chunk: none
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel = usual_panel, index head = 0);
 

@@ -192,6 +192,10 @@ constexpr std::size_t second_tile = ~std::size_t{0};  ///< a scratch area that n
 void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, index i, index j) {
   const index t = tiling.tile;
   auto square = [t](Area area, index row, index col) { return Region{area, {row, col, t, t}}; };
+  // Rows of op(A) are columns of op(B).
+  auto as_b = [&](index row, index col) {
+    return s.transposed_a ? square(area_a, col, row) : square(area_a, row, col);
+  };
   const Region c = square(area_c, i, j);
   const index products = s.k / t;
   // What the next product adds: C as it was, the product before, or nothing.
@@ -200,7 +204,9 @@ void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, 
     const index left = products - p;
     const index at = p * t;
     Levels::Product product{.a = s.transposed_a ? square(area_a, at, i) : square(area_a, i, at),
-                            .b = s.transposed_b ? square(area_b, j, at) : square(area_b, at, j),
+                            .b = s.cut.part != Part::whole ? as_b(j, at)
+                                 : s.transposed_b          ? square(area_b, j, at)
+                                                           : square(area_b, at, j),
                             .private_inputs = tiling.overwrite};
     const bool apart = adds && in_c && left % 2 != 0;  // and added to C afterwards
     const bool to_c = !apart && (adds ? !in_c : left % 2 != 0);
@@ -229,7 +235,10 @@ Touched touched_operands(const GemmSchedule& s, const Step& step) {
   Touched t;
   if (step.kind == StepKind::multiply) {
     t.of[area_a] = {{step.block.row, step.k0, step.block.rows, step.kb}};
-    t.of[area_b] = {{step.k0, step.block.col, step.kb, step.block.cols}};
+    if (s.from_a(step.block))
+      t.of[area_a].push_back({step.block.col, step.k0, step.block.cols, step.kb});
+    else
+      t.of[area_b] = {{step.k0, step.block.col, step.kb, step.block.cols}};
     t.of[area_c] = {step.block};
     return t;
   }
@@ -248,14 +257,18 @@ bool may_overwrite(index m, index n, index tile, const Residents& residents) {
 }
 
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
-                         std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes) {
+                         std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes,
+                         Part part) {
+  const bool triangle = part != Part::whole;
+  if (triangle) residents.b = {.whole = true};
   GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c};
   s.cut = {.mb = m,
            .nb = n,
            .kb = k,
            .whole_a = residents.a.whole,
            .whole_b = residents.b.whole,
-           .whole_c = residents.c.whole};
+           .whole_c = residents.c.whole,
+           .part = part};
   s.residents = std::move(residents);
   s.transposed_a = transposed_a;
   s.transposed_b = transposed_b;
@@ -267,12 +280,19 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     return Step{.kind = StepKind::multiply, .block = c, .k0 = k0, .kb = kb, .first = first};
   };
   std::vector<Step> strips;
-  if (core_m < m) strips.push_back(strip({core_m, 0, m - core_m, n}, 0, k, true));
-  if (core_n < n) strips.push_back(strip({0, core_n, core_m, n - core_n}, 0, k, true));
+  if (core_m < m && part != Part::upper)
+    strips.push_back(strip({core_m, 0, m - core_m, triangle ? core_n : n}, 0, k, true));
+  if (core_n < n && part != Part::lower) strips.push_back(strip({0, core_n, core_m, n - core_n}, 0, k, true));
+  if (core_n < n && triangle) strips.push_back(strip({core_n, core_n, n - core_n, n - core_n}, 0, k, true));
   Levels levels(s, tiling);
   if (tiling.overwrite) levels.steps = strips;
   for (index j = 0; j < core_n; j += t)
-    for (index i = 0; i < core_m; i += t) tile_products(s, levels, tiling, i, j);
+    for (index i = 0; i < core_m; i += t) {
+      if (triangle && i == j)
+        levels.steps.push_back(strip({i, j, t, t}, 0, k, true));
+      else if (meets(part, {i, j, t, t}))
+        tile_products(s, levels, tiling, i, j);
+    }
   if (!tiling.overwrite) levels.steps.insert(levels.steps.end(), strips.begin(), strips.end());
   const std::vector<Step>& steps = levels.steps;
 
@@ -282,8 +302,13 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   std::vector<std::vector<Block>> final_after(steps.size());
   Missing changing{{{0, 0, m, n}}};
   for (std::size_t i = steps.size(); i-- > 0 && !changing.blocks.empty();)
-    for (const Block& x : touch[i].of[area_c])
-      for (const Block& part : changing.take(x)) final_after[i].push_back(part);
+    for (const Block& x : touch[i].of[area_c]) {
+      const std::vector<Block> taken = changing.take(x);
+      if (s.part_of(x) == Part::whole)
+        final_after[i].insert(final_after[i].end(), taken.begin(), taken.end());
+      else
+        final_after[i] = {x};  // a square on the diagonal stays one, and is computed once
+    }
 
   Missing missing[3];
   const Resident* resident[] = {&s.residents.a, &s.residents.b, &s.residents.c};
@@ -294,12 +319,13 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   s.surveyed = tiling.surveyed;
   Missing unseen[2];
   if (s.surveyed)
-    for (const Area area : {area_a, area_b}) unseen[area].blocks = {whole[area]};
+    for (const Area area : {area_a, area_b})
+      if (area == area_a || !triangle) unseen[area].blocks = {whole[area]};
   const auto piece = static_cast<index>(piece_bytes / element);
   if (s.surveyed) s.steps.push_back({.kind = StepKind::begin, .block = {0, 0, s.findings(), 1}});
   auto survey = [&](Area area, const Block& block) {
-    for (const Block& part : unseen[area].take(block))
-      s.steps.push_back({.kind = StepKind::survey, .block = part, .number = area});
+    for (const Block& x : unseen[area].take(block))
+      s.steps.push_back({.kind = StepKind::survey, .block = x, .number = area});
   };
   // What was there before, and stays, is surveyed as a whole; not first of all, for products can begin at once.
   auto is_there = [&](Area area) { return resident[area]->whole && resident[area]->missing.empty(); };
@@ -308,14 +334,14 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
       if (is_there(area)) survey(area, whole[area]);
   };
   auto bring = [&](Area area, const Block& block) {
-    for (const Block& part : missing[area].take(block))
-      s.steps.push_back({.kind = static_cast<StepKind>(area), .block = part});
+    for (const Block& x : missing[area].take(block))
+      if (area != area_c || meets(part, x)) s.steps.push_back({.kind = static_cast<StepKind>(area), .block = x});
     if (area == area_c || is_there(area)) return;
     survey(area, block);
   };
   auto report = [&] {
-    for (const Block& part : pieces({0, 0, s.findings(), 1}, piece))
-      s.steps.push_back({.kind = StepKind::findings, .block = part});
+    for (const Block& x : pieces({0, 0, s.findings(), 1}, piece))
+      s.steps.push_back({.kind = StepKind::findings, .block = x});
   };
   // C in place, once overwritten, is lost; C as the program has it, too, once a piece of it has been brought back.
   const bool findings_first = s.surveyed && reads_c && s.residents.c.in_place;
@@ -337,14 +363,15 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   std::vector<Step> downloads;  // not before the findings are known, if they overwrite what would be needed
   for (std::size_t i = 0; i < steps.size(); ++i) {
     compute(steps[i], touch[i]);
-    for (const Block& part : final_after[i]) {
-      const bool of_core = part.row < core_m && part.col < core_n;
+    for (const Block& own : final_after[i]) {
+      const bool of_core = own.row < core_m && own.col < core_n && s.part_of(own) == Part::whole;
       if (of_core && core_k < k) {
-        const Step rest = strip(part, core_k, k - core_k, false);
+        const Step rest = strip(own, core_k, k - core_k, false);
         compute(rest, touched_operands(s, rest));
       }
       if (s.residents.c.in_place) continue;
-      for (const Block& x : pieces(part, piece)) downloads.push_back({.kind = StepKind::download, .block = x});
+      for (const Block& x : pieces(own, piece, s.part_of(own)))
+        downloads.push_back({.kind = StepKind::download, .block = x});
     }
     if ((reads_c && !reported) || downloads.empty()) continue;
     if (s.surveyed && reads_c) s.first_if_sound = std::min(s.first_if_sound, s.steps.size());

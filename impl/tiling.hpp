@@ -32,9 +32,12 @@ bool may_overwrite(index m, index n, index tile, const Residents& residents);
 /// levels have.
 /// What is brought back before the findings are known can be computed once more from the program's own memory; where
 /// that would be lost with it, the findings come first.
+/// @param part         of C: of a triangle the tiles beside the diagonal are computed by levels, those on it
+/// classically
 /// @param reads_c      beta is not 0
 /// @param piece_bytes  as in plan_gemm
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
-                         std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes);
+                         std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes,
+                         Part part = Part::whole);
 
 }  // namespace blaslift

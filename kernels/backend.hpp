@@ -87,6 +87,10 @@ struct Transfer {
   /// Without staging: the device reaches the host's side by itself.  A download that fails may then leave anything
   /// there.
   bool direct = false;
+  /// A triangle: only that part of the host's side is touched, and the device's other elements become anything.  Such a
+  /// transfer is not direct.
+  Part part = Part::whole;
+  index below = 0;  ///< rows from the diagonal down to the first element
 };
 
 /// An operation of a lane, counted from 0 after lease or drain in the order in which they were asked for.
@@ -205,7 +209,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 13;
+inline constexpr int backend_version = 14;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/types.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 
@@ -28,6 +28,22 @@ void copy_columns(void* to, index ldt, const void* from, index lds, index rows, 
 inline void copy_block(void* to, index ldt, const void* from, index lds, index rows, index cols, std::size_t element) {
   copy_columns(to, ldt, from, lds, rows, cols, element,
                [](char* t, const char* f, std::size_t bytes) { std::memcpy(t, f, bytes); });
+}
+
+/// Of a triangle, column by column with what is beside it left alone.
+/// @param copy   of a rectangle, as copy_block
+/// @param below  of the first element, as in Transfer
+template <class Copy>
+void copy_part(Part part, index below, void* to, index ldt, const void* from, index lds, index rows, index cols,
+               std::size_t element, Copy copy) {
+  if (part == Part::whole) return copy(to, ldt, from, lds, rows, cols, element);
+  for (index j = 0; j < cols; ++j) {
+    const Rows own = rows_in(part, below - j, rows);
+    if (own.count == 0) continue;
+    copy(static_cast<char*>(to) + static_cast<std::size_t>(own.first + j * ldt) * element, ldt,
+         static_cast<const char*>(from) + static_cast<std::size_t>(own.first + j * lds) * element, lds, own.count, 1,
+         element);
+  }
 }
 
 /// memcpy past the caches: the lines written are not read first, which halves the traffic of what is not used soon.

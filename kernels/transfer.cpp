@@ -64,6 +64,7 @@ Transfer part(const Transfer& t, index row, index col, index rows, index cols) {
   p.host = static_cast<char*>(t.host) + static_cast<std::size_t>(row + col * t.ldh) * t.element;
   p.rows = rows;
   p.cols = cols;
+  p.below = t.below + row - col;
   return p;
 }
 
@@ -631,7 +632,7 @@ void EngineLane::fill(const Slot& slot, const Transfer& piece, const Parts& shar
     const Transfer p =
         part(piece, row, col, std::min(shares.rows, piece.rows - row), std::min(shares.cols, piece.cols - col));
     char* to = static_cast<char*>(slot.memory) + static_cast<std::size_t>(row + col * piece.rows) * p.element;
-    copy_block(to, piece.rows, p.host, p.ldh, p.rows, p.cols, p.element);
+    copy_part(p.part, p.below, to, piece.rows, p.host, p.ldh, p.rows, p.cols, p.element, copy_block);
     return Status::done;
   });
 }
@@ -674,7 +675,7 @@ void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started)
       note_first(out_begin_);
       if (!p.direct) {
         const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
-        copy(p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element);
+        copy_part(p.part, p.below, p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element, copy);
       }
       note_last(out_end_);
       std::atomic<bool>* landed;

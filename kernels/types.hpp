@@ -14,6 +14,10 @@ enum class Op : char { none = 'N', transpose = 'T', conjugate = 'C' };
 /// Which triangle of a symmetric or Hermitian matrix is stored.
 enum class Uplo : char { upper = 'U', lower = 'L' };
 
+/// What of a square matrix counts: where it is a triangle, the other one may hold anything.
+enum class Part : std::uint8_t { whole, upper, lower };
+constexpr Part part_of(Uplo uplo) { return uplo == Uplo::upper ? Part::upper : Part::lower; }
+
 enum class Precision : std::uint8_t { s, d, c, z };
 inline constexpr int precision_count = 4;
 
@@ -68,6 +72,10 @@ constexpr char letter(SymvPrecision p) { return "sdczw"[p]; }
 /// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS
 /// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
 /// memory.  With E: C := alpha * op(A) * op(B) + beta * E; E is m x n, only read, and shares nothing with C.
+///
+/// With a triangle for its part, xSYRK, or xHERK where an op is a conjugate transpose: B is A, op(B) is op(A)
+/// transposed or conjugate-transposed, C is n x n, and only this triangle of it is read and written.  In the Hermitian
+/// case alpha and beta are real, and the diagonal's imaginary parts are not read, and become zero.
 struct Gemm {
   Precision precision;
   Op transa, transb;
@@ -84,6 +92,11 @@ struct Gemm {
   index lde = 0;
   std::int8_t stream = 0;  ///< of the device's two for products and combinations, 0 or 1
   bool awaited = true;     ///< false: only what follows in its own stream comes after it, which spares a mark
+  Part part = Part::whole;
+
+  bool hermitian() const {
+    return part != Part::whole && is_complex(precision) && (transa == Op::conjugate || transb == Op::conjugate);
+  }
 };
 
 /// One pass over memory: each target, a rows x cols matrix, becomes a sum of some of the sources, element by element,

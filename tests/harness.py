@@ -22,10 +22,11 @@ SKIPPED = 77
 """The exit status that ctest (SKIP_RETURN_CODE) shows as a skipped test."""
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
+SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
-BLAS = GEMMS + SYMVS
+BLAS = GEMMS + SYRKS + SYMVS
 ROUTED = (*BLAS, *QRS, "wsymv")
 """The routines that have a route."""
 

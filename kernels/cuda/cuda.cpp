@@ -133,6 +133,8 @@ class CudaLane final : public EngineLane {
     Matmul matmul;
     bool ready = false;
 
+    /// The second stream's are seldom needed: made when they are.
+    Status create_once(cudaStream_t stream) { return ready ? Status::done : create(stream); }
     Status create(cudaStream_t stream) {
       const Status status = in_order([&] { return workspace ? cudaSuccess : cudaMalloc(&workspace, workspace_bytes); },
                                      [&] { return handle ? CUBLAS_STATUS_SUCCESS : cublasCreate(&handle); },
@@ -153,14 +155,14 @@ class CudaLane final : public EngineLane {
 
   Status multiply(Queue queue, const Gemm& p) override {
     if (p.m == 0 || p.n == 0) return Status::done;
+    if (p.part != Part::whole) return multiply_triangle(queue, p);
     const bool multiplies = p.k != 0 && !equals(p.precision, p.alpha, 0);
     const bool adds_e = p.E && !equals(p.precision, p.beta, 0);
     if (!multiplies)
       return adds_e ? c_from_e(queue, p, !equals(p.precision, p.beta, 1))  // not E * 1: that would touch NaN and Inf
                     : status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(queue)));
-    Products& own = products(queue);  // the second ones are seldom needed: made when they are
-    if (!own.ready)
-      if (const Status made = own.create(stream(queue)); made != Status::done) return made;
+    Products& own = products(queue);
+    if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
     if (adds_e || equals(p.precision, p.beta, 0)) {
       Gemm product = p;
       if (!adds_e) product.E = nullptr;
@@ -234,6 +236,30 @@ class CudaLane final : public EngineLane {
       case Precision::d: return call(cublasDgemm_64, double{});
       case Precision::c: return call(cublasCgemm_64, cuComplex{});
       case Precision::z: return call(cublasZgemm_64, cuDoubleComplex{});
+    }
+    return Status::lost;
+  }
+
+  Status multiply_triangle(Queue queue, const Gemm& p) {
+    Products& own = products(queue);
+    if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
+    const cublasFillMode_t triangle = p.part == Part::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+    const auto call = [&]<class Scalar, class T>(auto function, Scalar, T) {
+      Scalar alpha, beta;  // of a Hermitian one the real parts, which come first
+      std::memcpy(&alpha, p.alpha, sizeof alpha);
+      std::memcpy(&beta, p.beta, sizeof beta);
+      return status_of(function(own.handle, triangle, cublas_op(p.transa), p.n, p.k, &alpha, static_cast<const T*>(p.A),
+                                p.lda, &beta, static_cast<T*>(p.C), p.ldc));
+    };
+    switch (p.precision) {
+      case Precision::s: return call(cublasSsyrk_64, float{}, float{});
+      case Precision::d: return call(cublasDsyrk_64, double{}, double{});
+      case Precision::c:
+        return p.hermitian() ? call(cublasCherk_64, float{}, cuComplex{})
+                             : call(cublasCsyrk_64, cuComplex{}, cuComplex{});
+      case Precision::z:
+        return p.hermitian() ? call(cublasZherk_64, double{}, cuDoubleComplex{})
+                             : call(cublasZsyrk_64, cuDoubleComplex{}, cuDoubleComplex{});
     }
     return Status::lost;
   }

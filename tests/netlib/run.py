@@ -5,16 +5,16 @@ Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm, symv and hemv with something to multiply goes to the backend. The verdict lines must be identical: what
-         passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some testers
-         fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
+forced   Every gemm, syrk, herk, symv and hemv with something to multiply goes to the backend. The verdict lines must be
+         identical: what passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some
+         testers fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
          The counters must prove that the forced route ran.
 qr       As forced, but the routines of QR instead: what they call themselves stays. Runs the linear equation testers on
          their own inputs, which take all kinds of matrices, and on QR at sizes of several blocks, and asserts that every
          call with something to do was routed.
 blocks   As forced, with so little device memory that the larger products are cut into several blocks; only the
          large inputs run.
-levels   As forced, by one, then two levels of Strassen's algorithm (see --levels) wherever these fit. Strassen's
+levels   As forced, but gemm alone: by one, then two levels of Strassen's algorithm (see --levels) wherever these fit. Strassen's
          is accurate normwise, not element by element as some testers ask; so in the cases that cases.py lists
          (NORMWISE, with reasons), and only there, the verdicts on the listed routines must differ. They are not
          just waved through: levels_check.cpp stands in front and compares every product with one in higher
@@ -109,7 +109,7 @@ def identity(lines: list[str]) -> list[str]:
 def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account]) -> list[str]:
     """The tester called what it is about, and a BLAS tester at least as often as it says itself."""
     errors = []
-    routines = [routine for routine in (case.gemm, case.symv, *case.qr) if routine]
+    routines = [routine for routine in (case.gemm, case.symv, *case.syrks, *case.qr) if routine]
     if not routines and case.suite == "blas" and total:
         errors.append(f"calls no routine of ours, and yet there are counters: {total}")
     for routine in routines:
@@ -129,9 +129,11 @@ def natural_errors(total: dict[str, Account]) -> list[str]:
 def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False, levels: int = 0) -> list[str]:
     """The forced route ran: for exactly the calls with work where these are known, else at all."""
     if case.symv is not None:
-        return symv_errors(total.get(case.symv, Account()), case)
+        return all_routed_errors(case.symv, total)
     if case.gemm is None:
         return []
+    if not levels and (errors := [error for name in case.syrks for error in all_routed_errors(name, total)]):
+        return errors
     gemm = total.get(case.gemm, Account())
     if case.gemm_input is None:
         return [] if gemm.routed else [f"{case.gemm}: forced, and yet nothing was routed"]
@@ -154,14 +156,15 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
     return errors
 
 
-def symv_errors(symv: Account, case: Case) -> list[str]:
+def all_routed_errors(name: str, total: dict[str, Account]) -> list[str]:
     """All valid calls with something to multiply were routed, and these are a good part."""
+    account = total.get(name, Account())
     errors = []
-    if set(symv.stayed) - {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY}:
-        errors.append(f"{case.symv}: stayed for {dict(symv.stayed)}")
+    if set(account.stayed) - {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY}:
+        errors.append(f"{name}: stayed for {dict(account.stayed)}")
     # Of three alphas one is zero, and of six sizes or so one.
-    if symv.routed < 0.4 * symv.calls or not symv.bytes_out:
-        errors.append(f"{case.symv}: only {symv.routed} of {symv.calls} calls routed")
+    if account.routed < 0.4 * account.calls or not account.bytes_out:
+        errors.append(f"{name}: only {account.routed} of {account.calls} calls routed")
     return errors
 
 
@@ -246,7 +249,7 @@ def judged(
         settings = {"BLASLIFT_STRASSEN": str(levels), "LEVELS_CHECK_REPORT": str(path)}
         if textbook:
             settings["LEVELS_CHECK_ANSWER"] = "textbook"
-        forced = Preload.forced(arguments.lib, arguments.backend, LEVELS_MEMORY, harness.BLAS)
+        forced = Preload.forced(arguments.lib, arguments.backend, LEVELS_MEMORY, harness.GEMMS)
         preload = Preload(arguments.lib, forced.settings | settings, in_front=(arguments.levels_check,))
         run = execute(case, environment, preload)
         routines: dict[str, dict[str, Any]] = {}
@@ -315,7 +318,7 @@ def check_levels(
         gemm = total.get(case.gemm or "", Account())
         errors += bound_errors(checked)
         errors += listed_errors(case, levels, checked, baseline, environment, arguments)
-        errors += harness.bookkeeping_errors(total, forced=True, routines=harness.BLAS)
+        errors += harness.bookkeeping_errors(total, forced=True, routines=harness.GEMMS)
         errors += harness.backend_errors(checked.reports, arguments.backend)
         if not any("abandoned" in said for said in by_subject(checked.lines).values()):
             errors += expected_calls_errors(case, checked.lines, total)

@@ -20,11 +20,12 @@ import reflectors
 import semantics
 import surroundings
 import threads
+import triangles
 import vectors
 import verification
 from setting import Setting
 
-MODULES = (faults, semantics, vectors, reflectors, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, triangles, vectors, reflectors, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 
 

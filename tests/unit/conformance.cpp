@@ -24,6 +24,7 @@
 #include "impl/device.hpp"
 #include "impl/execute.hpp"
 #include "impl/qr_execute.hpp"
+#include "kernels/copy.hpp"
 #include "kernels/host/symv.hpp"
 #include "tests/unit/qr_reference.hpp"
 #include "tests/unit/reference.hpp"
@@ -42,7 +43,36 @@ constexpr int exit_skipped = 77;
 Backend* backend;
 std::string backend_name = "host", modules;
 
-const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
+/// A triangle, column by column.
+template <class T>
+void naive_triangle(const Gemm& g) {
+  for (index j = 0; j < g.n; ++j) {
+    const Rows rows = rows_in(g.part, -j, g.n);
+    Gemm column = g;
+    column.part = Part::whole;
+    column.m = rows.count;
+    column.n = 1;
+    column.A = static_cast<const T*>(g.A) + rows.first * (g.transa == Op::none ? 1 : g.lda);
+    column.B = static_cast<const T*>(g.A) + j * (g.transb == Op::none ? g.lda : 1);
+    column.ldb = g.lda;
+    T* C = static_cast<T*>(g.C) + j * g.ldc;
+    column.C = C + rows.first;
+    if (g.hermitian()) C[j] = std::real(C[j]);
+    naive(column);
+    if (g.hermitian()) C[j] = std::real(C[j]);
+  }
+}
+
+const UnderlyingGemm underlying{[](const void*, const Gemm& g) {
+                                  if (g.part == Part::whole) return naive(g);
+                                  switch (g.precision) {
+                                    case Precision::s: return naive_triangle<float>(g);
+                                    case Precision::d: return naive_triangle<double>(g);
+                                    case Precision::c: return naive_triangle<std::complex<float>>(g);
+                                    case Precision::z: return naive_triangle<std::complex<double>>(g);
+                                  }
+                                },
+                                nullptr};
 
 using Tickets = std::vector<Ticket>;
 constexpr Ticket nothing = -1;  ///< among what an operation comes after: nothing to wait for
@@ -420,6 +450,54 @@ TYPED_TEST(Copies, StridedBlocksArriveAndGapsStay) {
         ASSERT_TRUE(same_bits(back.data()[i + j * lds], i < c.rows ? expected(i, j) : untouched.data()[i + j * lds]))
             << i << "," << j;
   }
+}
+
+TYPED_TEST(Copies, OfATriangleTouchNothingElseOnTheHost) {
+  using T = TypeParam;
+  const struct {
+    index rows, cols, below;
+  } cases[] = {{1, 1, 0},    {9, 9, 0}, {40, 7, 0}, {7, 40, -33}, {30, 30, 5},
+               {30, 30, -7}, {5, 5, 9}, {5, 5, -9}, {200, 130, 0}};
+  for (const auto& c : cases)
+    for (const Part part : {Part::upper, Part::lower})
+      for (const std::size_t moves : {much, little}) {
+        SCOPED_TRACE(testing::Message() << c.rows << " x " << c.cols << " below " << c.below << " of part "
+                                        << static_cast<int>(part) << ", " << moves << " bytes");
+        const auto counts = [&](index i, index j) {
+          const Rows rows = rows_in(part, c.below - j, c.rows);
+          return (part == Part::upper ? i + c.below <= j : i + c.below >= j) && i >= rows.first &&
+                 i < rows.first + rows.count;
+        };
+        Matrix<T> from(c.rows, c.cols, 3), back(c.rows, c.cols, 5);
+        from.random(5);
+        const Matrix<T> before = back;
+        Call call(room(from), moves);
+        T* device = call.part<T>(from.ld() * c.cols);
+        const index most = static_cast<index>(piece_bytes() / sizeof(T)), width = std::max<index>(1, most / c.rows);
+        const Transfer up{device, from.ld(), from.data(), from.ld(), c.rows, c.cols, sizeof(T), false, part, c.below};
+        ASSERT_EQ(call.lane().upload(up, {nullptr, 0}), Status::done);
+        const Ticket first = 0;
+        std::deque<std::atomic<bool>> landed;
+        for (index j = 0; j < c.cols; j += width) {
+          const Transfer down{device + j * from.ld(),
+                              from.ld(),
+                              back.data() + j * back.ld(),
+                              back.ld(),
+                              c.rows,
+                              std::min(width, c.cols - j),
+                              sizeof(T),
+                              false,
+                              part,
+                              c.below - j};
+          ASSERT_EQ(call.lane().download(down, {&first, 1}, landed.emplace_back(false)), Status::done);
+        }
+        call.drain();
+        for (const auto& x : landed) EXPECT_TRUE(x.load());
+        for (index j = 0; j < c.cols; ++j)
+          for (index i = 0; i < c.rows; ++i)
+            ASSERT_TRUE(same_bits(back(i, j), counts(i, j) ? from(i, j) : before(i, j))) << i << "," << j;
+        EXPECT_TRUE(back.canaries_intact());
+      }
 }
 
 TEST(Copy, SourceMayChangeAfterDrain) {
@@ -962,6 +1040,73 @@ TYPED_TEST(Products, RepeatBitForBit) {
   Call call(10 * p.bytes());
   for (int time = 0; time < 10; ++time)
     ASSERT_TRUE(p.run(call) == first) << "differs the " << time + 1 << "th time in one call";
+}
+
+// ---- triangles of products
+
+template <class T>
+class Triangles : public Products<T> {};
+TYPED_TEST_SUITE(Triangles, Types, TypeNames);
+
+TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
+  using T = TypeParam;
+  constexpr index shapes[][2] = {{1, 1}, {2, 7}, {5, 0}, {17, 13}, {65, 3}, {130, 40}};
+  for (const auto& [ta, tb] : {std::pair{Op::none, Op::transpose}, std::pair{Op::transpose, Op::none},
+                               std::pair{Op::none, Op::conjugate}, std::pair{Op::conjugate, Op::none}})
+    for (const Part part : {Part::upper, Part::lower})
+      for (const double beta : {0.0, 1.0, -0.7})
+        for (const auto& [n, k] : shapes) {
+          if (!complex_type<T> && (ta == Op::conjugate || tb == Op::conjugate)) continue;
+          const bool hermitian = ta == Op::conjugate || tb == Op::conjugate;
+          Matrix<T> A(ta == Op::none ? n : k, ta == Op::none ? k : n, 3), C(n, n, 2);
+          A.random(1);
+          C.random(2);
+          GemmArgs<T> args{ta,
+                           tb,
+                           n,
+                           n,
+                           k,
+                           scalar<T>(-0.5, hermitian ? 0 : 0.25),
+                           A.data(),
+                           A.ld(),
+                           A.data(),
+                           A.ld(),
+                           scalar<T>(beta, hermitian || beta == 0 ? 0 : 0.25),
+                           C.data(),
+                           C.ld(),
+                           part};
+          const auto counts = [part](index i, index j) { return part == Part::upper ? i <= j : i >= j; };
+          std::vector<Element<T>> expected;
+          for (index j = 0; j < n; ++j)
+            for (index i = 0; i < n; ++i) {
+              if (hermitian && i == j) C(i, j) = std::real(C(i, j));
+              expected.push_back(element(args, i, j));
+              if (!counts(i, j) || beta == 0) C(i, j) = scalar<T>(nan, nan);
+              if (hermitian && i == j && beta != 0) C(i, j) = scalar<T>(std::real(C(i, j)), nan);
+            }
+          Call call(room(A) + room(C) + 256);
+          Gemm g = as_gemm(args);
+          const Placed<T> a = call.put(A), c = call.put(C);
+          g.A = g.B = a.at;
+          g.C = c.at;
+          const Ticket product = call.gemm(g, {a.ready, c.ready});
+          Matrix<T> result = C;
+          call.get(result, c.at, {product});
+          for (index j = 0; j < n; ++j)
+            for (index i = 0; i < n; ++i) {
+              const std::string where = describe(args) + ", part " + std::to_string(static_cast<int>(part)) + " at " +
+                                        std::to_string(i) + "," + std::to_string(j);
+              if (!counts(i, j)) {
+                ASSERT_TRUE(same_bits(result(i, j), C(i, j))) << where;
+              } else {
+                ASSERT_LE(expected[static_cast<std::size_t>(i + j * n)].excess(result(i, j)), 1.0) << where;
+              }
+              if (hermitian && i == j) {
+                ASSERT_EQ(std::imag(result(i, j)), 0) << where;
+              }
+            }
+          ASSERT_TRUE(result.canaries_intact());
+        }
 }
 
 // ---- products added to another matrix than the one they are written to

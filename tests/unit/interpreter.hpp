@@ -18,7 +18,8 @@ using Lists = std::vector<std::vector<std::int32_t>>;
 
 /// Runs a schedule as impl/execute.cpp would, every access bounds-checked, with integers modulo 2^64 for elements:
 /// exact, so that only a schedule that computes the product gives the product (but for a chance of 2^-60).  Resident
-/// operands are there before, but for what is missing of them.
+/// operands are there before, but for what is missing of them.  Where a triangle is computed, transfers leave anything
+/// beside it on the device, and nothing on the host.
 class Interpreter {
  public:
   /// @param flip  store A and B the other way round than a schedule says that does not care
@@ -35,16 +36,21 @@ class Interpreter {
       for (auto& x : numbers) x = bits_();
     };
     for (Numbers* numbers : {&A_, &B_, &C_}) fill(*numbers);
+    for (index j = 0; triangle() && j < s.n; ++j)  // B is A
+      for (index p = 0; p < s.k; ++p)
+        B_[static_cast<std::size_t>(p + j * s.k)] = A_[static_cast<std::size_t>(j + p * s.m)];
     for (OnDevice* operand : {&a_, &b_, &c_})  // what the device's memory held before
       for (Numbers& numbers : operand->buffers) fill(numbers);
     make_resident(a_, s.residents.a, A_, s.m, s.k);
     make_resident(b_, s.residents.b, B_, s.k, s.n);
     if (s.reads_c) make_resident(c_, s.residents.c, C_, s.m, s.n);
+    c_before_ = c_.buffers;
     for (const Extent& area : s.scratch) fill(scratch_.emplace_back(room(area.rows, area.cols)));
     beta_ = s.reads_c ? bits_() : 0;
     expected_ = C_;
     for (index j = 0; j < s.n; ++j)
       for (index i = 0; i < s.m; ++i) {
+        if (!counts(i, j)) continue;
         std::uint64_t& x = expected_[static_cast<std::size_t>(i + j * s.m)];
         x *= beta_;
         for (index p = 0; p < s.k; ++p)
@@ -63,14 +69,25 @@ class Interpreter {
       return "out of bounds";
     }
     if (reported_ != s_.findings()) return "not all findings are reported";
-    for (index i = 0; s_.residents.c.in_place && i < s_.m * s_.n; ++i)
-      if (c_(0, 0, 0, i % s_.m, i / s_.m) != expected_[static_cast<std::size_t>(i)]) return "wrong in place";
-    for (const bool done : committed_)
-      if (done == s_.residents.c.in_place) return done ? "committed" : "not committed";
+    for (index i = 0; s_.residents.c.in_place && i < s_.m * s_.n; ++i) {
+      const index row = i % s_.m, col = i / s_.m;
+      const std::uint64_t before = c_before_[0][static_cast<std::size_t>(row + col * c_.ld)];
+      if (c_(0, 0, 0, row, col) != (counts(row, col) ? expected_[static_cast<std::size_t>(i)] : before))
+        return "wrong in place";
+    }
+    for (index i = 0; i < s_.m * s_.n; ++i) {
+      const bool done = committed_[static_cast<std::size_t>(i)];
+      if (done != (counts(i % s_.m, i / s_.m) && !s_.residents.c.in_place)) return done ? "committed" : "not committed";
+    }
     return {};
   }
 
  private:
+  bool triangle() const { return s_.cut.part != Part::whole; }
+  /// Whether the element of C is to be computed.
+  bool counts(index i, index j) const {
+    return s_.cut.part == Part::upper ? i <= j : s_.cut.part == Part::lower ? i >= j : true;
+  }
   using Numbers = std::vector<std::uint64_t>;
   using Buffers = std::vector<Numbers>;
   static Numbers room(index rows, index cols) { return Numbers(static_cast<std::size_t>(rows * cols)); }
@@ -141,16 +158,21 @@ class Interpreter {
         break;
       case StepKind::upload_c:
         within(x, s_.m, s_.n);
-        each([&](index i, index j) { c_(step.c, x.row, x.col, i, j) = at(C_, x.row + i + (x.col + j) * s_.m); });
+        each([&](index i, index j) {
+          c_(step.c, x.row, x.col, i, j) =
+              counts(x.row + i, x.col + j) ? at(C_, x.row + i + (x.col + j) * s_.m) : bits_();
+        });
         break;
       case StepKind::multiply:
         if (x.row < 0 || x.col < 0 || step.k0 < 0 || x.rows < 0 || x.cols < 0 || step.kb < 0)
           throw std::string("negative size");
         each([&](index i, index j) {
+          if (triangle() && x.row == x.col && x.rows == x.cols && !counts(x.row + i, x.col + j)) return;
           std::uint64_t& sum = step.apart ? element({first_scratch, x}, i, j) : c_(step.c, x.row, x.col, i, j);
           sum *= step.apart ? 0 : step.first ? beta_ : 1;
           for (index p = 0; p < step.kb; ++p)
-            sum += a_(step.a, x.row, step.k0, i, p) * b_(step.b, step.k0, x.col, p, j);
+            sum += a_(step.a, x.row, step.k0, i, p) *
+                   (s_.from_a(x) ? a_(step.a, x.col, step.k0, j, p) : b_(step.b, step.k0, x.col, p, j));
         });
         break;
       case StepKind::leaf: leaf(at(s_.leaves, step.number)); break;
@@ -158,13 +180,14 @@ class Interpreter {
       case StepKind::begin: began_ += x.rows; break;
       case StepKind::survey: survey(step.number == area_a, x); break;
       case StepKind::findings:
-        if (began_ != s_.findings() || surveyed_a_ != s_.m * s_.k || surveyed_b_ != s_.k * s_.n)
+        if (began_ != s_.findings() || surveyed_a_ != s_.m * s_.k || surveyed_b_ != (triangle() ? 0 : s_.k * s_.n))
           throw std::string("reports before everything is surveyed");
         reported_ += x.rows;
         break;
       case StepKind::download:
         within(x, s_.m, s_.n);
         each([&](index i, index j) {
+          if (!counts(x.row + i, x.col + j)) return;
           const index element = x.row + i + (x.col + j) * s_.m;
           at(C_, element) = c_(step.c, x.row, x.col, i, j);
           if (at(C_, element) != at(expected_, element)) throw std::string("wrong value committed");
@@ -254,6 +277,7 @@ class Interpreter {
   index began_ = 0, surveyed_a_ = 0, surveyed_b_ = 0, reported_ = 0;
   Numbers A_, B_, C_;
   OnDevice a_, b_, c_;
+  Buffers c_before_;
   std::vector<Numbers> scratch_;
   Numbers expected_;
   std::vector<bool> committed_;

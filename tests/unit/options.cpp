@@ -35,8 +35,8 @@ Read read(std::vector<std::string> settings) {
 /// Every field in words, so that two Options can be compared and a difference read.
 std::string to_text(const Options& o) {
   std::ostringstream text;
-  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << std::hex << o.forced << std::dec
-       << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
+  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced << " fixed=" << o.fixed
+       << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
        << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
        << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
        << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
@@ -44,10 +44,9 @@ std::string to_text(const Options& o) {
   return text.str();
 }
 
-constexpr std::uint32_t bit(Routine r) { return 1u << static_cast<int>(r); }
-constexpr std::uint32_t every_routine = (1u << routine_count) - 1;
-constexpr std::uint32_t every_gemm =
-    bit(Routine::sgemm) | bit(Routine::dgemm) | bit(Routine::cgemm) | bit(Routine::zgemm);
+using Forced = std::bitset<routine_count>;
+Forced bit(Routine r) { return Forced().set(static_cast<std::size_t>(r)); }
+Forced every_gemm() { return bit(Routine::sgemm) | bit(Routine::dgemm) | bit(Routine::cgemm) | bit(Routine::zgemm); }
 
 /// A value and what it makes of the defaults; no change stands for the default itself.
 struct Accepted {
@@ -61,8 +60,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_BACKEND", "auto", [](Options&) {}},
     {"BLASLIFT_BACKEND", "cuda", [](Options& o) { o.backend = BackendChoice::cuda; }},
     {"BLASLIFT_BACKEND", "host", [](Options& o) { o.backend = BackendChoice::host; }},
-    {"BLASLIFT_FORCE", "all", [](Options& o) { o.forced = every_routine; }},
-    {"BLASLIFT_FORCE", "gemm", [](Options& o) { o.forced = every_gemm; }},
+    {"BLASLIFT_FORCE", "all", [](Options& o) { o.forced.set(); }},
+    {"BLASLIFT_FORCE", "gemm", [](Options& o) { o.forced = every_gemm(); }},
     {"BLASLIFT_FORCE", "dgemm", [](Options& o) { o.forced = bit(Routine::dgemm); }},
     {"BLASLIFT_FORCE", "sgemm,zgemm", [](Options& o) { o.forced = bit(Routine::sgemm) | bit(Routine::zgemm); }},
     {"BLASLIFT_FORCE", "symv,hemv,dgeqrf",

@@ -4,6 +4,7 @@
 //   program real                   those in double precision
 //   program products N COUNT       dgemm_ of N x N, alpha = 1, beta = 0, ldc = N + 3, from product()
 //   program sizes N COUNT          products of N x N, (N + 1) x (N + 1) ...
+//   program triangles N COUNT      the same with dsyrk_, from triangle_product()
 //   program vectors N COUNT        the same with dsymv_, from vector_product()
 //   program qr M N                 geqrf of M x N, ormqr on M x 7 and orgqr of what that has left, in each precision
 //   program dqr M N                in double precision only
@@ -44,6 +45,11 @@
                           const T*, T*, const int*, T*, const int*, int*, std::size_t, std::size_t);
 #define ORGQR(name, T) \
   extern "C" void name##_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
+#define RANK_K(name, T, S)                                                                                            \
+  extern "C" void name##_(const char*, const char*, const int*, const int*, const S*, const T*, const int*, const S*, \
+                          T*, const int*, std::size_t, std::size_t);
+#define SYRK(name, T) RANK_K(name, T, T)
+#define HERK(name, T) RANK_K(name, T, T::value_type)
 #include "api/routines.def"
 
 extern "C" {
@@ -74,21 +80,23 @@ struct Names;
 template <class T>
 concept Real = std::is_floating_point_v<T>;
 
-#define NAMES(T, gemm, vector, QR, QC, Q)              \
+#define NAMES(T, gemm, syrk, herk, vector, QR, QC, Q)  \
   template <>                                          \
   struct Names<T> {                                    \
     static constexpr auto geqrf = QR##_;               \
     static constexpr auto ormqr = QC##_;               \
     static constexpr auto orgqr = Q##_;                \
     static constexpr auto fortran_gemm = gemm##_;      \
+    static constexpr auto fortran_syrk = syrk##_;      \
+    static constexpr auto fortran_herk = herk##_;      \
     static constexpr auto fortran_symv = vector##_;    \
     static constexpr auto cblas_gemm = cblas_##gemm;   \
     static constexpr auto cblas_symv = cblas_##vector; \
   };
-NAMES(float, sgemm, ssymv, sgeqrf, sormqr, sorgqr)
-NAMES(double, dgemm, dsymv, dgeqrf, dormqr, dorgqr)
-NAMES(std::complex<float>, cgemm, chemv, cgeqrf, cunmqr, cungqr)
-NAMES(std::complex<double>, zgemm, zhemv, zgeqrf, zunmqr, zungqr)
+NAMES(float, sgemm, ssyrk, ssyrk, ssymv, sgeqrf, sormqr, sorgqr)
+NAMES(double, dgemm, dsyrk, dsyrk, dsymv, dgeqrf, dormqr, dorgqr)
+NAMES(std::complex<float>, cgemm, csyrk, cherk, chemv, cgeqrf, cunmqr, cungqr)
+NAMES(std::complex<double>, zgemm, zsyrk, zherk, zhemv, zgeqrf, zunmqr, zungqr)
 
 template <class T>
 T number(unsigned& state) {
@@ -162,6 +170,16 @@ void symv(Via via, char uplo, int n, T alpha, T beta, int incx, int incy, Specia
   if (special != Special::nan) add_bits(y);
 }
 
+/// @param fortran  a syrk or, with real scalars, a herk
+template <class T, class S, class Function>
+void rank_k(Function* fortran, char uplo, char trans, int n, int k, S alpha, S beta) {
+  const int lda = (trans == 'N' ? n : k) + 2, ldc = n + 1;
+  const std::vector<T> A = numbers<T>(static_cast<std::size_t>(lda) * static_cast<std::size_t>(n + k), 11);
+  std::vector<T> C = numbers<T>(static_cast<std::size_t>(ldc) * static_cast<std::size_t>(n), 12);
+  fortran(&uplo, &trans, &n, &k, &alpha, A.data(), &lda, &beta, C.data(), &ldc, 1, 1);
+  add_bits(C);
+}
+
 template <class T>
 T scale(double re, double im) {
   if constexpr (Real<T>)
@@ -188,6 +206,12 @@ void every() {
         symv<T>(via, uplo, 61, scale<T>(0.9, -0.2), T(0), inc, 1, Special::nothing);
         symv<T>(via, uplo, 34, T(1), scale<T>(-1.5, 0.3), 1, inc, Special::nothing);
       }
+  for (const char uplo : {'U', 'L'})
+    for (const char trans : {'N', 'T'}) {
+      rank_k<T>(Names<T>::fortran_syrk, uplo, trans, 47, 31, scale<T>(-0.7, 0.4), scale<T>(0.3, 1));
+      if constexpr (!Real<T>)
+        rank_k<T>(Names<T>::fortran_herk, uplo, trans == 'T' ? 'C' : 'N', 43, 29, T(1).real(), T(-2).real());
+    }
   symv<T>(Via::fortran, 'U', 20, T(1), T(1), 1, 1, Special::alpha_zero);
   symv<T>(Via::fortran, 'L', 20, T(1), T(1), 1, 1, Special::nan);
 }
@@ -201,6 +225,11 @@ extern "C" __attribute__((visibility("default"), noinline)) void product(int n, 
   const int ldc = n + 3;
   dgemm_("N", "N", &n, &n, &n, &one, A, &n, B, &n, &zero, C, &ldc, 1, 1);
   asm volatile("");  // a call, not a jump
+}
+extern "C" __attribute__((visibility("default"), noinline)) void triangle_product(int n, double* C, const double* A) {
+  const double one = 1, zero = 0;
+  dsyrk_("L", "N", &n, &n, &one, A, &n, &zero, C, &n, 1, 1);
+  asm volatile("");
 }
 extern "C" __attribute__((visibility("default"), noinline)) void vector_product(int n, double* y, const double* A,
                                                                                 const double* x) {
@@ -232,6 +261,13 @@ void products(int n, int count) {
   const std::vector<double> A = numbers<double>(square, 7), B = numbers<double>(square, 8);
   std::vector<double> C(square + 3 * static_cast<std::size_t>(n) + 8, 0.25);
   for (int i = 0; i < count; ++i) product(n, C.data(), A.data(), B.data());
+}
+
+void triangles(int n, int count) {
+  const auto square = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+  const std::vector<double> A = numbers<double>(square, 7);
+  std::vector<double> C(square, 0.25);
+  for (int i = 0; i < count; ++i) triangle_product(n, C.data(), A.data());
 }
 
 void vectors(int n, int count) {
@@ -275,6 +311,8 @@ int main(int argc, char** argv) {
     products(n, count);
   } else if (how == "sizes") {
     for (int i = 0; i < count; ++i) products(n + i, 1);
+  } else if (how == "triangles") {
+    triangles(n, count);
   } else if (how == "vectors") {
     vectors(n, count);
   } else if (how == "dqr") {

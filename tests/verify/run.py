@@ -31,7 +31,7 @@ REFERENCE = str(harness.PROVIDERS["reference"][0] / "libblas.so.3")
 REFERENCE_LAPACK = str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")
 OPENBLAS = str(harness.PROVIDERS["openblas"][0] / "libblas.so.3")
 
-CALLS_OF_EVERY = {"gemm": 3 * 3 * 2 * 2 + 5, "symv": 3 * 2 * 2 * 2 + 2}
+CALLS_OF_EVERY = {"gemm": 3 * 3 * 2 * 2 + 5, "symv": 3 * 2 * 2 * 2 + 2, "syrk": 4}
 """Of `program every`, for each precision; and one of gemm with nothing to compute besides."""
 
 
@@ -97,7 +97,7 @@ def caught(t, mistake, *findings, arguments=("products", "70", "1"), routine="dg
     worst = summary["worst"][0]
     equal((worst["routine"], worst["found"]), (routine, list(findings)))
     assert f"n={arguments[1]} " in worst["arguments"], worst
-    caller = "product" if routine == "dgemm" else "vector_product"
+    caller = {"dgemm": "product", "dsyrk": "triangle_product", "dsymv": "vector_product"}[routine]
     assert worst["caller"].startswith("verify_program+0x") and f" ({caller}+0x" in worst["caller"], worst
     assert f"blaslift: wrong: {routine} {worst['arguments']}: ratio " in done.stderr, done.stderr
     return done, summary
@@ -117,7 +117,10 @@ def clean(t):
             if options == HOST:
                 equal(verified(summary, gemm)["checked"], CALLS_OF_EVERY["gemm"] - 3)
                 equal(verified(summary, symv)["checked"], CALLS_OF_EVERY["symv"] - 1)
-            for routine in (gemm, symv):
+            triangles = [precision + "syrk", *([precision + "herk"] if precision in "cz" else [])]
+            for routine in triangles:
+                equal(verified(summary, routine)["checked"], CALLS_OF_EVERY["syrk"])
+            for routine in (gemm, *triangles, symv):
                 account = summary["routines"][routine]
                 equal(account["verified"]["checked"], account["routed"])
                 equal(account["verified"]["repeated"], account["routed"])
@@ -186,6 +189,19 @@ def input(t):
     done, summary = t.verify(*HOST, "--", t.program, "products", "70", "1", mistake="input")
     equal(done.returncode, WRONG)
     assert verified(summary, "dgemm")["found"][INPUT] == 1, summary
+
+
+def triangles(t):
+    """One triangle is compared, by its own units; a kept call is made again."""
+    done, summary = t.verify(*HOST, "--strassen", "2", "--", t.program, "triangles", "100", "2")
+    all_good(done, summary)
+    equal(summary["routines"]["dsyrk"]["levels"], {"2": 2})
+    t.stand_in()
+    arguments = ("triangles", "70", "1")
+    caught(t, "element:75", OVER, arguments=arguments, routine="dsyrk")
+    caught(t, "bits", BITS, arguments=arguments, routine="dsyrk")
+    done, summary = t.verify(*HOST, "--", t.program, *arguments, mistake="element:71")
+    all_good(done, summary)
 
 
 def vectors(t):
@@ -303,7 +319,11 @@ def kept_call(t, *arguments, mistake, options=HOST):
 def replay(t):
     """A call that was kept is wrong again where the mistake is, and right where it is not; both ratios are told."""
     t.stand_in()
-    for arguments, routine in ((("products", "33", "1"), "dgemm"), (("vectors", "41", "1"), "dsymv")):
+    for arguments, routine in (
+        (("products", "33", "1"), "dgemm"),
+        (("triangles", "37", "1"), "dsyrk"),
+        (("vectors", "41", "1"), "dsymv"),
+    ):
         mistake = "element:5e9"
         path, worst = kept_call(t, *arguments, mistake=mistake)
         again = t.run("replay", "--json", t.json, path, env=os.environ | {"INJECTED_MISTAKE": mistake})

@@ -19,6 +19,10 @@ auto with_problem(const Span& s, With with) {
 #define GEMM(name, type) \
   case Routine::name:    \
     return with(Product{s.routine, precision_of<type>, s.m, s.n, s.k, false, s.beta_zero, false});
+#define SYRK(name, type) \
+  case Routine::name:    \
+    return with(Product{s.routine, precision_of<type>, s.m, s.n, s.k, false, s.beta_zero, false, Part::lower});
+#define HERK(name, type) SYRK(name, type)
 #define SYMV(name, type) \
   case Routine::name:    \
     return with(SymmetricProduct{s.routine, symv_precision_of<type>, s.n, false, s.beta_zero, false});

@@ -109,6 +109,17 @@ void call(void* function, const GemmArgs<T>& x) {
 }
 
 template <class Int, class T>
+void call(void* function, const SyrkArgs<T>& x) {
+  // The scalars of a herk are real, and what a complex number begins with.
+  using Function = void (*)(const char*, const char*, const Int*, const Int*, const T*, const T*, const Int*, const T*,
+                            T*, const Int*, std::size_t, std::size_t);
+  const char uplo = static_cast<char>(x.uplo), trans = static_cast<char>(x.trans);
+  const Int n = static_cast<Int>(x.n), k = static_cast<Int>(x.k);
+  const Int lda = static_cast<Int>(x.lda), ldc = static_cast<Int>(x.ldc);
+  reinterpret_cast<Function>(function)(&uplo, &trans, &n, &k, &x.alpha, x.A, &lda, &x.beta, x.C, &ldc, 1, 1);
+}
+
+template <class Int, class T>
 void call(void* function, const SymvArgs<T>& x) {
   if constexpr (!std::is_floating_point_v<T>)
     if (x.conjugated) {  // only CBLAS says that: row-major, of the other triangle
@@ -170,6 +181,21 @@ void make_gemm(const Recorded& r, const std::string& fallback) {
   Storage<T> A(r, "A", x.rows_a(), x.cols_a(), x.lda, !multiplies),
       B(r, "B", x.rows_b(), x.cols_b(), x.ldb, !multiplies), C(r, "C", x.m, x.n, x.ldc, x.beta == T(0));
   x.A = A.at(), x.B = B.at(), x.C = C.at();
+  call(find(r, Interface::fortran, fallback), x);
+}
+
+template <class T>
+void make_syrk(const Recorded& r, const std::string& fallback) {
+  SyrkArgs<T> x{};
+  x.uplo = static_cast<Uplo>(letter_in(r, "uplo", "UL"));
+  x.trans = static_cast<Op>(letter_in(r, "trans", "NTC"));
+  x.n = number_in<index>(r, "n"), x.k = number_in<index>(r, "k");
+  x.lda = number_in<index>(r, "lda"), x.ldc = number_in<index>(r, "ldc");
+  x.alpha = scalar_in<T>(r, "alpha"), x.beta = scalar_in<T>(r, "beta");
+  if (!x.valid()) fail("the record's arguments are not those of a call");
+  const bool multiplies = x.alpha != T(0) && x.k > 0;
+  Storage<T> A(r, "A", x.rows_a(), x.cols_a(), x.lda, !multiplies), C(r, "C", x.n, x.n, x.ldc, x.beta == T(0));
+  x.A = A.at(), x.C = C.at();
   call(find(r, Interface::fortran, fallback), x);
 }
 
@@ -305,6 +331,9 @@ void make_call(const Recorded& recorded, const std::string& fallback) {
     if (!library.empty() && dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) break;
 #define GEMM(name, type) \
   if (routine == #name) return make_gemm<type>(recorded, fallback);
+#define SYRK(name, type) \
+  if (routine == #name) return make_syrk<type>(recorded, fallback);
+#define HERK(name, type) SYRK(name, type)
 #define SYMV(name, type) \
   if (routine == #name) return make_symv<type>(recorded, fallback);
 #define HEMV(name, type) SYMV(name, type)

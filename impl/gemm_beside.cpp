@@ -1,0 +1,37 @@
+#include "impl/gemm_beside.hpp"
+
+#include <string_view>
+
+#include "compat/call.hpp"
+#include "impl/runtime.hpp"
+
+namespace blaslift {
+namespace {
+
+/// Of the same precision.
+Routine gemm_for(Routine routine) {
+  for (int r = 0; r < routine_count; ++r)
+    if (routine_names[r][0] == name_of(routine)[0] && std::string_view(routine_names[r] + 1) == "gemm")
+      return static_cast<Routine>(r);
+  return routine;  // never: every precision has its gemm
+}
+
+}  // namespace
+
+const Site& GemmBeside::gemm() {
+  if (gemm_) return *gemm_;
+  const Symbol symbol = symbol_beside(site_.symbol, gemm_for(info(site_.symbol).routine));
+  gemm_ = symbol == site_.symbol ? &site_ : known_site(symbol, site_.function);
+  if (!gemm_) gemm_ = resolve_site(symbol, site_.function, runtime().options.fallback.c_str());
+  return *gemm_;
+}
+
+UnderlyingGemm GemmBeside::underlying() {
+  return {[](const void* self, const Gemm& product) {
+            auto& beside = *static_cast<GemmBeside*>(const_cast<void*>(self));
+            product.part == Part::whole ? call_gemm(beside.gemm(), product) : call_syrk(beside.site_, product);
+          },
+          this};
+}
+
+}  // namespace blaslift
