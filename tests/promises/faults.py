@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import harness
+from harness import Run
 from setting import FORCED, LEVELS, SCARCE, Setting, labelled, report_errors, verdict_errors
 
 FAILED = "device failed, finished on the CPU"
@@ -49,6 +52,33 @@ def child_errors(fault: str, report: dict, routine: str, wanted_bytes: float, *,
     if not good:
         errors.append(f"routed {account.routed}, stayed {stayed}, detail {report['detail']!r}")
     return errors
+
+
+def fault_errors(run: Run, bytes_out: int, label: str, copies: str = "off") -> list[str]:
+    """What the reports of children with each fault must say about their two calls of whatever routine.
+
+    `bytes_out`: what both bring back. With copies a device may be lost where it was not needed any more.
+    """
+    faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
+    found = [error for error in verdict_errors(run) if "stderr" not in error]
+    if len(run.reports) != len(faults):
+        found.append(f"{len(run.reports)} reports from {len(faults)} children")
+    struck = 0
+    for fault, report in zip(faults, run.reports):
+        total = harness.accounts([report])
+        found += labelled(fault, harness.bookkeeping_errors(total, forced=False))
+        stayed = sum((account.stayed for account in total.values()), Counter())
+        calls, routed = (sum(getattr(account, what) for account in total.values()) for what in ("calls", "routed"))
+        whole = routed == 2 and sum(account.bytes_out for account in total.values()) == bytes_out
+        good = calls == 2 and set(stayed) <= {FAILED, NO_ROOM, NO_DEVICE}
+        good = good and (fault != "0" or whole) and (fault != "never" or stayed[NO_DEVICE] == 2)
+        if not good or ("lost" in fault and copies == "off" and not stayed):
+            found.append(f"{fault}: {total}")
+        struck += bool(stayed)
+    if struck < 0.4 * len(faults):
+        found.append(f"only {struck} of {len(faults)} faults struck")
+    print(f"{label}: {len(faults)} children, {struck} struck")
+    return found
 
 
 def faults_at_every_k(s: Setting) -> list[str]:

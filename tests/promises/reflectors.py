@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import harness
-from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
-from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY, Run
-from setting import FORCED, HOST, Setting, labelled, report_errors, told, verdict_errors
+from faults import ELEMENT, fault_errors
+from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY
+from setting import FORCED, HOST, Setting, labelled, report_errors, stay_errors, told, verdict_errors
 
 ONLY_GEQRF = HOST | {"BLASLIFT_FORCE": "geqrf"}
 
@@ -53,21 +51,8 @@ def qr_consumers(s: Setting) -> list[str]:
 
 def qr_stays(s: Setting) -> list[str]:
     """What is no QR, or none that the reference accepts, ends as without blaslift."""
-    errors = []
     cases = {"stays": {NOTHING_TO_MULTIPLY}, "invalid": {INVALID_ARGUMENTS}, "queries": {WORKSPACE_QUERY}}
-    for provider in s.providers:
-        for what, stayed in cases.items():
-            plain = s.run("qr", what, provider=provider, preload=False)
-            if what == "invalid" and "refused 0 of" in plain.stdout:
-                errors.append(f"{provider}: the library refuses nothing")
-            for mode, settings in qr_modes(s).items():
-                run = s.run("qr", what, provider=provider, settings=settings)
-                found = report_errors(run, routed=False, stayed=stayed if mode == "forced" else None)
-                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
-                    found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r} {run.stderr!r}")
-                errors += labelled(f"{provider} {what} {mode}", found + verdict_errors(run))
-            print(f"{provider} {what}: {told(plain)}")
-    return errors
+    return stay_errors(s, "qr", cases, qr_modes(s), judged=s.providers)
 
 
 def qr_faults_at_every_k(s: Setting) -> list[str]:
@@ -83,39 +68,15 @@ def qr_faults_at_every_k(s: Setting) -> list[str]:
                 settings = FORCED | {"BLASLIFT_RESIDENCY": copies, "BLASLIFT_MEMORY": "1M"}
                 run = s.run("qr", which, precision, settings=settings, library=s.fault_library, timeout=200)
                 label = f"{which} {precision}, copies {copies}"
-                errors += labelled(label, fault_errors(run, copies, elements[which] * ELEMENT[precision], label))
+                errors += labelled(label, fault_errors(run, elements[which] * ELEMENT[precision], label, copies))
     # Larger than the device's memory: reflectors are sent again.
     run = s.run("qr", "part_faults", "d", settings=FORCED | {"BLASLIFT_MEMORY": "26K"}, library=s.fault_library,
                 timeout=200)
     size = (40 * 40 + 40 + 10 * 12 + 10) * ELEMENT["d"]
-    errors += labelled("in parts", fault_errors(run, "off", size, "in parts"))
+    errors += labelled("in parts", fault_errors(run, size, "in parts"))
     if not any(report["routines"]["dgeqrf"]["bytes_in"] > size for report in run.reports):
         errors.append("in parts: nothing was sent again")
     return errors
-
-
-def fault_errors(run: Run, copies: str, bytes_out: int, label: str) -> list[str]:
-    """What the reports of children with each fault must say about their two calls."""
-    faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
-    found = [error for error in verdict_errors(run) if "stderr" not in error]
-    if len(run.reports) != len(faults):
-        found.append(f"{len(run.reports)} reports from {len(faults)} children")
-    struck = 0
-    for fault, report in zip(faults, run.reports):
-        total = harness.accounts([report])
-        found += labelled(fault, harness.bookkeeping_errors(total, forced=False))
-        stayed = sum((account.stayed for account in total.values()), Counter())
-        calls, routed = (sum(getattr(account, what) for account in total.values()) for what in ("calls", "routed"))
-        whole = routed == 2 and sum(account.bytes_out for account in total.values()) == bytes_out
-        good = calls == 2 and set(stayed) <= {FAILED, NO_ROOM, NO_DEVICE}
-        good = good and (fault != "0" or whole) and (fault != "never" or stayed[NO_DEVICE] == 2)
-        if not good or ("lost" in fault and copies == "off" and not stayed):
-            found.append(f"{fault}: {total}")
-        struck += bool(stayed)
-    if struck < 0.4 * len(faults):
-        found.append(f"only {struck} of {len(faults)} faults struck")
-    print(f"{label}: {len(faults)} children, {struck} struck")
-    return found
 
 
 def qr_copies(s: Setting) -> list[str]:

@@ -18,6 +18,13 @@ SCARCE = FORCED | {"BLASLIFT_MEMORY": "4096"}
 LEVELS = FORCED | {"BLASLIFT_STRASSEN": "2"}
 """Products by two levels of Strassen's algorithm, as far as they fit."""
 
+STAYS = {
+    "nothing": {harness.NOTHING_TO_MULTIPLY},
+    "overlap": {harness.OVERLAP},
+    "invalid": {harness.INVALID_ARGUMENTS, harness.NOTHING_TO_MULTIPLY},
+}
+"""What programs of BLAS's products are asked for that is left to the library underneath, and the reasons."""
+
 PROVIDERS = tuple(name for name in ("reference", "openblas") if name in harness.PROVIDERS)
 
 SANITIZER_OPTIONS = {
@@ -96,6 +103,31 @@ def report_errors(run: Run, *, routed: bool | None, stayed: set[str] | None = No
             errors.append(f"{name}: {account.routed} of {account.calls} calls routed; stayed: {dict(account.stayed)}")
         if stayed is not None and set(account.stayed) - stayed:
             errors.append(f"{name}: stayed for {dict(account.stayed)}, not only for {stayed}")
+    return errors
+
+
+def stay_errors(
+    s: Setting, program: str, cases: dict[str, set[str]], modes: dict[str, dict[str, str]], judged: tuple[str, ...]
+) -> list[str]:
+    """Calls that are computed by the library underneath end as without blaslift; when forced, for these reasons only.
+
+    Over the providers in `judged` they are right, too: the others have their ways.
+    """
+    errors = []
+    for provider in s.providers:
+        for what, stayed in cases.items():
+            plain = s.run(program, what, provider=provider, preload=False)
+            if what == "invalid" and "refused 0 of" in plain.stdout:
+                errors.append(f"{provider}: the library refuses nothing")
+            for mode, settings in modes.items():
+                run = s.run(program, what, provider=provider, settings=settings)
+                found = report_errors(run, routed=False, stayed=stayed if mode == "forced" else None)
+                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
+                    found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r} {run.stderr!r}")
+                if provider in judged:
+                    found += verdict_errors(run)
+                errors += labelled(f"{provider} {what} {mode}", found)
+            print(f"{provider} {what}: {told(plain)}")
     return errors
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import harness
-from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
-from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
+from faults import ELEMENT, fault_errors
 from semantics import modes
-from setting import FORCED, LEVELS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
+from setting import FORCED, LEVELS, SCARCE, STAYS, Setting, labelled, report_errors, stay_errors, told, verdict_errors
 
 
 def syrk_semantics(s: Setting) -> list[str]:
@@ -33,23 +32,7 @@ def syrk_semantics(s: Setting) -> list[str]:
 
 def syrk_stays(s: Setting) -> list[str]:
     """What is computed by the library underneath for a good reason is computed as without blaslift."""
-    errors = []
-    cases = {"nothing": {NOTHING_TO_MULTIPLY}, "overlap": {OVERLAP}, "invalid": {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY}}
-    for provider in s.providers:
-        for what, stayed in cases.items():
-            plain = s.run("syrk", what, provider=provider, preload=False)
-            if what == "invalid" and "refused 0 of" in plain.stdout:
-                errors.append(f"{provider}: the library refuses nothing")
-            for mode, settings in {"natural": {}, "forced": FORCED}.items():
-                run = s.run("syrk", what, provider=provider, settings=settings)
-                found = report_errors(run, routed=False, stayed=stayed if mode == "forced" else None)
-                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
-                    found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r}")
-                if provider == "reference":
-                    found += verdict_errors(run)
-                errors += labelled(f"{provider} {what} {mode}", found)
-            print(f"{provider} {what}: {told(plain)}")
-    return errors
+    return stay_errors(s, "syrk", STAYS, {"natural": {}, "forced": FORCED}, judged=("reference",))
 
 
 def syrk_faults_at_every_k(s: Setting) -> list[str]:
@@ -63,26 +46,8 @@ def syrk_faults_at_every_k(s: Setting) -> list[str]:
         triangles = n * (n + 1)  # of both products
         arguments = ("faults", precision, uplo, str(n), str(k))
         run = s.run("syrk", *arguments, settings=settings[mode], library=s.fault_library, timeout=200)
-        faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
-        found = [error for error in verdict_errors(run) if "stderr" not in error]
-        if len(run.reports) != len(faults):
-            found.append(f"{len(run.reports)} reports from {len(faults)} children")
-        struck = 0
-        for fault, report in zip(faults, run.reports):
-            account = harness.accounts([report])[routine]
-            found += labelled(fault, harness.bookkeeping_errors({routine: account}, forced=False))
-            if account.calls != 2 or not set(account.stayed) <= {FAILED, NO_ROOM, NO_DEVICE}:
-                found.append(f"{fault}: {account}")
-            good = account.routed == 2 and account.bytes_out == triangles * ELEMENT[precision]
-            if (fault == "0" and not good) or (fault == "never" and account.stayed[NO_DEVICE] != 2):
-                found.append(f"{fault}: {account}")
-            if "lost" in fault and not account.stayed:
-                found.append(f"{fault}: nothing failed")
-            struck += bool(account.stayed)
-        if struck < 0.4 * len(faults):
-            found.append(f"only {struck} of {len(faults)} faults struck")
-        print(f"{routine} {uplo}, {mode}: {len(faults)} children, {struck} struck")
-        errors += labelled(f"{routine} {uplo}, {mode}", found)
+        label = f"{routine} {uplo}, {mode}"
+        errors += labelled(label, fault_errors(run, triangles * ELEMENT[precision], label))
     return errors
 
 

@@ -6,9 +6,8 @@ import tempfile
 from pathlib import Path
 
 import harness
-from faults import ELEMENT, FAILED, NO_DEVICE, NO_ROOM
-from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
-from setting import FORCED, HOST, Setting, labelled, report_errors, told, verdict_errors
+from faults import ELEMENT, fault_errors
+from setting import FORCED, HOST, STAYS, Setting, labelled, report_errors, stay_errors, told, verdict_errors
 
 TRANSFERS = "transfers cost more than they save"
 STARTUP = "device start-up not yet earned"
@@ -34,23 +33,7 @@ def symv_semantics(s: Setting) -> list[str]:
 
 def symv_stays(s: Setting) -> list[str]:
     """What is computed by the library underneath for a good reason is computed as without blaslift."""
-    errors = []
-    cases = {"nothing": {NOTHING_TO_MULTIPLY}, "overlap": {OVERLAP}, "invalid": {INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY}}
-    for provider in s.providers:
-        for what, stayed in cases.items():
-            plain = s.run("symv", what, provider=provider, preload=False)
-            if what == "invalid" and "refused 0 of" in plain.stdout:
-                errors.append(f"{provider}: the library refuses nothing")
-            for mode, settings in symv_modes(s).items():
-                run = s.run("symv", what, provider=provider, settings=settings)
-                found = report_errors(run, routed=False, stayed=stayed if mode == "forced" else None)
-                if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
-                    found.append(f"without blaslift {plain.stdout!r}, with {run.stdout!r}")
-                if provider == "reference":
-                    found += verdict_errors(run)
-                errors += labelled(f"{provider} {what} {mode}", found)
-            print(f"{provider} {what}: {told(plain)}")
-    return errors
+    return stay_errors(s, "symv", STAYS, symv_modes(s), judged=("reference",))
 
 
 def symv_faults_at_every_k(s: Setting) -> list[str]:
@@ -61,26 +44,8 @@ def symv_faults_at_every_k(s: Setting) -> list[str]:
         for copies in ("off", "always"):
             settings = FORCED | {"BLASLIFT_RESIDENCY": copies, "BLASLIFT_MEMORY": "1M"}
             run = s.run("symv", "faults", precision, settings=settings, library=s.fault_library, timeout=200)
-            faults = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
-            found = [error for error in verdict_errors(run) if "stderr" not in error]
-            if len(run.reports) != len(faults):
-                found.append(f"{len(run.reports)} reports from {len(faults)} children")
-            struck = 0
-            for fault, report in zip(faults, run.reports):
-                account = harness.accounts([report])[routine]
-                found += labelled(fault, harness.bookkeeping_errors({routine: account}, forced=False))
-                if account.calls != 2 or not set(account.stayed) <= {FAILED, NO_ROOM, NO_DEVICE}:
-                    found.append(f"{fault}: {account}")
-                whole = fault == "0" and account.routed == 2 and account.bytes_out == 2 * 40 * ELEMENT[precision]
-                if (fault == "0" and not whole) or (fault == "never" and account.stayed[NO_DEVICE] != 2):
-                    found.append(f"{fault}: {account}")
-                if "lost" in fault and copies == "off" and not account.stayed:
-                    found.append(f"{fault}: nothing failed")
-                struck += bool(account.stayed)
-            if struck < 0.4 * len(faults):
-                found.append(f"only {struck} of {len(faults)} faults struck")
-            print(f"{routine}, copies {copies}: {len(faults)} children, {struck} struck")
-            errors += labelled(f"{routine}, copies {copies}", found)
+            label = f"{routine}, copies {copies}"
+            errors += labelled(label, fault_errors(run, 2 * 40 * ELEMENT[precision], label, copies))
     return errors
 
 

@@ -10,13 +10,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
-#include <mutex>
 #include <string_view>
 #include <thread>
-#include <utility>
 
 #include "every_fault.hpp"
+#include "routine_calls.hpp"
 #include "tests/unit/qr_reference.hpp"
 
 #define GEQRF(name, T) extern "C" void name##_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
@@ -39,16 +37,6 @@ template <class T>
 using Canaried = reference::Matrix<T>;
 
 namespace {
-
-std::string told;  // by xerbla
-
-std::map<std::string, int> calls;
-
-void note_call(const char* name) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  ++calls[name];
-}
 
 #define GEQRF(name, T)                                                     \
   int raw_geqrf(int m, int n, T* A, int lda, T* tau, T* work, int lwork) { \
@@ -490,23 +478,7 @@ void exiting() {
   std::exit(0);
 }
 
-int qr_verdict() {
-  std::printf("calls {");
-  const char* separator = "";
-  for (const auto& [name, count] : calls)
-    std::printf("%s\"%s\": %d", std::exchange(separator, ", "), name.c_str(), count);
-  std::printf("}\n%s\n", failures.load() ? "WRONG" : "ok");
-  return failures.load() ? 1 : 0;
-}
-
 }  // namespace
-
-extern "C" __attribute__((visibility("default"))) void xerbla_(const char* routine, const int* argument,
-                                                               std::size_t length) {
-  std::string name(routine, length < 32 ? length : 6);
-  while (!name.empty() && (name.back() == ' ' || name.back() == '\0')) name.pop_back();
-  told += "xerbla(" + name + ", " + std::to_string(*argument) + ")";
-}
 
 int main(int count, char** arguments) {
   const std::string_view which = count > 1 ? arguments[1] : "";
@@ -515,11 +487,11 @@ int main(int count, char** arguments) {
       {"stays", stays},         {"invalid", invalid},   {"queries", queries},
       {"copies", copies},       {"threads", threads},   {"exiting", exiting}};
   for (const auto& [name, part] : parts)
-    if (which == name && count == 2) return part(), qr_verdict();
+    if (which == name && count == 2) return part(), verdict_of_calls();
   if ((which != "faults" && which != "product_faults" && which != "part_faults") || count != 3) return 2;
   for_each_precision([&]<class T>(T*) {
     if (letter<T>() != arguments[2][0]) return;
     which == "faults" ? faults<T>() : which == "part_faults" ? part_faults<T>() : product_faults<T>();
   });
-  return qr_verdict();
+  return verdict_of_calls();
 }

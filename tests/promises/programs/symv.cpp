@@ -10,14 +10,11 @@
 #include <sys/mman.h>
 
 #include <barrier>
-#include <map>
-#include <mutex>
 #include <string_view>
 #include <thread>
-#include <utility>
 
-#include "check.hpp"
 #include "every_fault.hpp"
+#include "routine_calls.hpp"
 
 #define REAL(name, T)                                                                                                  \
   extern "C" void name##_(const char*, const int*, const T*, const T*, const int*, const T*, const int*, const T*, T*, \
@@ -36,15 +33,6 @@ using namespace promises;
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-std::string told;  // by xerbla
-
-std::map<std::string, int> calls;
-
-void note_call(const char* name) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  ++calls[name];
-}
 
 #define SYMV(name, T)                                                                                                \
   void raw_symv(Via via, char uplo, int n, const T& alpha, const T* A, int lda, const T* x, int incx, const T& beta, \
@@ -324,40 +312,21 @@ void threads() {
   for (std::thread& other : others) other.join();
 }
 
-int symv_verdict() {
-  std::printf("calls {");
-  const char* separator = "";
-  for (const auto& [name, count] : calls)
-    std::printf("%s\"%s\": %d", std::exchange(separator, ", "), name.c_str(), count);
-  std::printf("}\n%s\n", failures.load() ? "WRONG" : "ok");
-  return failures.load() ? 1 : 0;
-}
-
 }  // namespace
-
-extern "C" {
-__attribute__((visibility("default"))) void xerbla_(const char* routine, const int* argument, std::size_t length) {
-  std::string name(routine, length < 32 ? length : 6);
-  while (!name.empty() && (name.back() == ' ' || name.back() == '\0')) name.pop_back();
-  told += "xerbla(" + name + ", " + std::to_string(*argument) + ") ";
-}
-__attribute__((visibility("default"))) void cblas_xerbla(int argument, const char* routine, const char*, ...) {
-  told += "cblas_xerbla(" + std::string(routine) + ", " + std::to_string(argument) + ") ";
-}
-}
 
 int main(int count, char** arguments) {
   const std::string_view which = count > 1 ? arguments[1] : "";
-  if (which == "semantics" && count == 2) return semantics(), symv_verdict();
-  if (which == "nothing" && count == 2) return nothing(), symv_verdict();
-  if (which == "overlap" && count == 2) return overlap(), symv_verdict();
-  if (which == "invalid" && count == 2) return invalid(), symv_verdict();
-  if (which == "triangles" && count == 2) return triangles(), symv_verdict();
-  if (which == "threads" && count == 2) return threads(), symv_verdict();
-  if (which == "reuse" && count == 4) return reuse(std::atoi(arguments[2]), std::atoi(arguments[3])), symv_verdict();
+  if (which == "semantics" && count == 2) return semantics(), verdict_of_calls();
+  if (which == "nothing" && count == 2) return nothing(), verdict_of_calls();
+  if (which == "overlap" && count == 2) return overlap(), verdict_of_calls();
+  if (which == "invalid" && count == 2) return invalid(), verdict_of_calls();
+  if (which == "triangles" && count == 2) return triangles(), verdict_of_calls();
+  if (which == "threads" && count == 2) return threads(), verdict_of_calls();
+  if (which == "reuse" && count == 4)
+    return reuse(std::atoi(arguments[2]), std::atoi(arguments[3])), verdict_of_calls();
   if (which != "faults" || count != 3) return 2;
   for_each_precision([&]<class T>(T*) {
     if (letter<T>() == arguments[2][0]) faults<T>();
   });
-  return symv_verdict();
+  return verdict_of_calls();
 }

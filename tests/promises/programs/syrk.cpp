@@ -11,14 +11,11 @@
 
 #include <array>
 #include <barrier>
-#include <map>
-#include <mutex>
 #include <string_view>
 #include <thread>
-#include <utility>
 
-#include "check.hpp"
 #include "every_fault.hpp"
+#include "routine_calls.hpp"
 
 #define DECLARE(name, T, S, ByValue)                                                                                  \
   extern "C" void name##_(const char*, const char*, const int*, const int*, const S*, const T*, const int*, const S*, \
@@ -36,15 +33,6 @@ using namespace promises;
 namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
-std::string told;  // by xerbla
-
-std::map<std::string, int> calls;
-
-void note_call(const char* name) {
-  static std::mutex mutex;
-  const std::lock_guard lock(mutex);
-  ++calls[name];
-}
 
 int uplo_code(char uplo) { return uplo == 'U' || uplo == 'u' ? 121 : uplo == 'L' || uplo == 'l' ? 122 : uplo; }
 char flipped(char uplo) { return uplo == 'U' ? 'L' : uplo == 'L' ? 'U' : uplo; }
@@ -386,41 +374,22 @@ void threads() {
   for (std::thread& other : others) other.join();
 }
 
-int syrk_verdict() {
-  std::printf("calls {");
-  const char* separator = "";
-  for (const auto& [name, count] : calls)
-    std::printf("%s\"%s\": %d", std::exchange(separator, ", "), name.c_str(), count);
-  std::printf("}\n%s\n", failures.load() ? "WRONG" : "ok");
-  return failures.load() ? 1 : 0;
-}
-
 }  // namespace
-
-extern "C" {
-__attribute__((visibility("default"))) void xerbla_(const char* routine, const int* argument, std::size_t length) {
-  std::string name(routine, length < 32 ? length : 6);
-  while (!name.empty() && (name.back() == ' ' || name.back() == '\0')) name.pop_back();
-  told += "xerbla(" + name + ", " + std::to_string(*argument) + ") ";
-}
-__attribute__((visibility("default"))) void cblas_xerbla(int argument, const char* routine, const char*, ...) {
-  told += "cblas_xerbla(" + std::string(routine) + ", " + std::to_string(argument) + ") ";
-}
-}
 
 int main(int count, char** arguments) {
   const std::string_view which = count > 1 ? arguments[1] : "";
-  if (which == "semantics" && count == 2) return semantics(), syrk_verdict();
-  if (which == "nothing" && count == 2) return nothing(), syrk_verdict();
-  if (which == "overlap" && count == 2) return overlap(), syrk_verdict();
-  if (which == "invalid" && count == 2) return invalid(), syrk_verdict();
-  if (which == "poison" && count == 2) return poison(), syrk_verdict();
-  if (which == "triangles" && count == 2) return triangles(), syrk_verdict();
-  if (which == "threads" && count == 2) return threads(), syrk_verdict();
-  if (which == "reuse" && count == 4) return reuse(std::atoi(arguments[2]), std::atoi(arguments[3])), syrk_verdict();
+  if (which == "semantics" && count == 2) return semantics(), verdict_of_calls();
+  if (which == "nothing" && count == 2) return nothing(), verdict_of_calls();
+  if (which == "overlap" && count == 2) return overlap(), verdict_of_calls();
+  if (which == "invalid" && count == 2) return invalid(), verdict_of_calls();
+  if (which == "poison" && count == 2) return poison(), verdict_of_calls();
+  if (which == "triangles" && count == 2) return triangles(), verdict_of_calls();
+  if (which == "threads" && count == 2) return threads(), verdict_of_calls();
+  if (which == "reuse" && count == 4)
+    return reuse(std::atoi(arguments[2]), std::atoi(arguments[3])), verdict_of_calls();
   if (which != "faults" || count != 6) return 2;
   for_each_precision([&]<class T>(T*) {
     if (letter<T>() == arguments[2][0]) faults<T>(arguments[3][0], std::atoi(arguments[4]), std::atoi(arguments[5]));
   });
-  return syrk_verdict();
+  return verdict_of_calls();
 }
