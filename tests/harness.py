@@ -8,6 +8,7 @@ bookkeeping rules that hold for every program are checked here.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -278,6 +279,19 @@ def backend_errors(reports: list[dict], backend: str) -> list[str]:
 
 # ---------------------------------------------------------------------------------------------------------------
 # Telling
+
+
+@contextlib.contextmanager
+def scratch(**environment: str):
+    """A directory of the case's own, also for temporary files, and an environment that tells blaslift nothing."""
+    with tempfile.TemporaryDirectory() as directory:
+        for name in [name for name in os.environ if name.startswith("BLASLIFT")]:
+            del os.environ[name]
+        os.environ.update({"TMPDIR": directory} | environment)
+        try:
+            yield directory
+        finally:
+            os.chdir("/")
 
 
 def main(body) -> None:

@@ -8,8 +8,10 @@ import select
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
 
 SKIPPED = 77
 
@@ -212,10 +214,7 @@ def main():
     parser.add_argument("--source", required=True)
     parser.add_argument("case")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in list(os.environ):
-            if name.startswith("BLASLIFT"):
-                del os.environ[name]
+    with harness.scratch() as scratch:
         globals()[arguments.case](Context(arguments.blaslift, arguments.build, arguments.source, scratch))
     print(arguments.case, "ok")
 

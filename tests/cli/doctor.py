@@ -11,7 +11,9 @@ import shutil
 import struct
 import subprocess
 import sys
-import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
 
 SKIPPED = 77
 
@@ -455,11 +457,7 @@ def main():
     parser.add_argument("--venv", required=True)
     parser.add_argument("case")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in list(os.environ):
-            if name.startswith("BLASLIFT"):
-                del os.environ[name]
-        os.environ["TMPDIR"] = scratch
+    with harness.scratch() as scratch:
         globals()[arguments.case](Context(arguments.blaslift, arguments.venv, scratch))
     print(arguments.case, "ok")
 

@@ -9,7 +9,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
@@ -361,18 +360,13 @@ def main():
     parser.add_argument("--fault", required=True, help="directory of the library with the stand-in for the host backend")
     parser.add_argument("case")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in list(os.environ):
-            if name.startswith("BLASLIFT"):
-                del os.environ[name]
-        os.environ |= {"TMPDIR": scratch, "OPENBLAS_NUM_THREADS": "1", "XDG_CACHE_HOME": os.path.join(scratch, "cache")}
+    with harness.scratch(OPENBLAS_NUM_THREADS="1") as scratch:
+        os.environ["XDG_CACHE_HOME"] = os.path.join(scratch, "cache")
         try:
             globals()[arguments.case](Context(arguments.blaslift, arguments.program, arguments.fault, scratch))
         except harness.Skip as why:
             print("SKIPPED:", why)
             sys.exit(SKIPPED)
-        finally:
-            os.chdir("/")
     print(arguments.case, "ok")
 
 

@@ -11,8 +11,10 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import harness
 
 HOST = ["--backend", "host", "--force", "all"]
 
@@ -572,11 +574,7 @@ def main():
     parser.add_argument("--fault", required=True, help="directory of the library with the stand-in for the host backend")
     parser.add_argument("case")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        for name in list(os.environ):
-            if name.startswith("BLASLIFT"):
-                del os.environ[name]
-        os.environ["TMPDIR"] = scratch
+    with harness.scratch() as scratch:
         globals()[arguments.case](Context(arguments.blaslift, arguments.program, arguments.fault, scratch))
     print(arguments.case, "ok")
 

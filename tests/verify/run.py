@@ -11,7 +11,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -581,13 +580,7 @@ def main():
     arguments = parser.parse_args()
 
     def body():
-        with tempfile.TemporaryDirectory() as scratch:
-            for name in list(os.environ):
-                if name.startswith("BLASLIFT"):
-                    del os.environ[name]
-            os.environ["TMPDIR"] = scratch
-            os.environ.update(harness.provider_environment("reference"))
-            os.environ |= {"OPENBLAS_NUM_THREADS": "1"}
+        with harness.scratch(OPENBLAS_NUM_THREADS="1", **harness.provider_environment("reference")) as scratch:
             globals()[arguments.case](Context(arguments.blaslift, arguments.program, arguments.fault,
                                                arguments.wrong_blas, scratch))
         print(arguments.case, "ok")
