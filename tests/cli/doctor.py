@@ -420,12 +420,13 @@ def python(t):
     told, done = t.ask(script)
     if not any("numpy" in f["object"] for f in told["findings"]):
         skip("Debian's Python has no NumPy")
-    t.expect(INTERCEPTED, {"python": [], "linked": ["cblas_cgemm", "cblas_dgemm", "cblas_sgemm", "cblas_zgemm"]}, script)
+    products = [p + product for p in "cdsz" for product in ("gemm", "syrk")]
+    t.expect(INTERCEPTED, {"python": [], "linked": [f"cblas_{product}" for product in products]}, script)
     assert "libblas.so.3" in done.stdout, done.stdout
     wheels = os.path.join(t.venv, "bin/python")
     if not os.path.exists(wheels):
         skip("no virtual environment with NumPy's wheel")
-    names = [f"scipy_cblas_{p}gemm64_" for p in "cdsz"]
+    names = [f"scipy_cblas_{product}64_" for product in products]
     told = t.expect(INTERCEPTED, {"linked": names}, wheels)
     assert any("numpy.libs/libscipy_openblas64_" in f["object"] for f in told["findings"]), told
     assert not {"embedded-blas", "respelled"} & kinds_of(told), told
