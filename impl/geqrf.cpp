@@ -30,7 +30,9 @@ Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
   return decide_qr(
       r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a, [&] {
         const std::size_t element = element_size(f.precision);
-        return f.factored() > 0 ? sent_again(f.m, f.n, qr_cut(f.m, f.n, element, r.arena.limit()), element) : 0.0;
+        // The arena's limit, which the thread that opens the device may be about to set.
+        const std::size_t memory = r.device.backend().facts().memory;
+        return f.factored() > 0 ? sent_again(f.m, f.n, qr_cut(f.m, f.n, element, memory), element) : 0.0;
       });
 }
 
