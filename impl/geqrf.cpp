@@ -27,13 +27,13 @@ std::array<Operand, 2> matrices_of(const GeqrfArgs<T>& args, bool passing) {
 Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
   const bool large = reflectors_volume(m, n, std::min(m, n)) >= small_product;
-  return decide_qr(
-      r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a, [&] {
-        const std::size_t element = element_size(f.precision);
-        // The arena's limit, which the thread that opens the device may be about to set.
-        const std::size_t memory = r.device.backend().facts().memory;
-        return f.factored() > 0 ? sent_again(f.m, f.n, qr_cut(f.m, f.n, element, memory), element) : 0.0;
-      });
+  return decide_qr(r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a,
+                   [&] {
+                     const std::size_t element = element_size(f.precision);
+                     // The arena's limit, which the thread that opens the device may be about to set.
+                     const std::size_t memory = r.device.backend().facts().memory;
+                     return f.factored() > 0 ? sent_again(f.m, f.n, qr_cut(f.m, f.n, element, memory), element) : 0.0;
+                   });
 }
 
 /// From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.
