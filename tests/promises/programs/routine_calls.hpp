@@ -10,7 +10,8 @@
 namespace promises {
 
 inline std::string told;  ///< by xerbla
-inline std::map<std::string, int> calls;
+/// Never destroyed: threads that go on while the process exits call, too.
+inline std::map<std::string, int>& calls = *new std::map<std::string, int>;
 
 inline void note_call(const char* name) {
   static std::mutex mutex;
