@@ -34,6 +34,13 @@ class Block {
     body(static_cast<int>(threadIdx.x));
   }
 
+  /// A phase of the first 32 threads alone, with their own barrier; for what the others do next it takes a barrier.
+  template <class Body>
+  __device__ __forceinline__ void each_of_first_warp(const Body& body) const {
+    if (threadIdx.x < 32) body(static_cast<int>(threadIdx.x));
+    __syncwarp();
+  }
+
   /// Between phases that end without one.
   __device__ __forceinline__ void barrier() const { __syncthreads(); }
 

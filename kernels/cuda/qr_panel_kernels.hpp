@@ -479,7 +479,23 @@ __device__ void gram(const Block& block, const Job<T>& job, GramShared<T, N>& s)
   });
 }
 
-// ---- n x n matrices: one block of 16 x 16 threads, every 16th row and column in registers
+// ---- n x n matrices: one block of 16 x 16 threads, every 16th row and column in registers.  By tiles of 16 x 16,
+// since a barrier for each column would take longer than everything else.
+
+// Which tiles count of a product's: rows a, terms k and columns b of tiles.
+struct AllTiles {
+  __device__ static constexpr bool need(int, int, int) { return true; }
+};
+struct OfUppers {
+  __device__ static constexpr bool need(int a, int k, int b) { return a <= k && k <= b; }
+};
+struct OfLowers {  ///< L^H L
+  __device__ static constexpr bool need(int a, int k, int b) { return k >= a && k >= b; }
+};
+template <int term, int top, int left>
+struct OneTerm {
+  __device__ static constexpr bool need(int a, int k, int b) { return k == term && a >= top && b >= left; }
+};
 
 template <class W, int N>
 struct Square {
@@ -494,46 +510,37 @@ struct Square {
 #pragma unroll
       for (int b = left; b < E; ++b) body(x[a][b], t / 16 + 16 * a, t % 16 + 16 * b);
   }
-  /// What this thread has of column 16 b + k: body(element, i).
-  template <int b, class Body>
-  __device__ __forceinline__ void each_of_column(int t, int k, const Body& body) {
-    if (t % 16 != k) return;
+  /// x(i, j) += sum over k of left(i, k) right(k, j), or -= with `minus`, of the tiles that count.
+  template <class Tiles, bool minus = false, class Left, class Right>
+  __device__ __forceinline__ void add_products(int t, const Left& left, const Right& right) {
 #pragma unroll
-    for (int a = 0; a < E; ++a) body(x[a][b], t / 16 + 16 * a);
-  }
-  template <int a, class Body>
-  __device__ __forceinline__ void each_of_row(int t, int k, const Body& body) {
-    if (t / 16 != k) return;
+    for (int tile = 0; tile < E; ++tile)
+#pragma unroll 4
+      for (int k = 16 * tile; k < 16 * tile + 16; ++k) {
+        W l[E], r[E];  // those that are not needed are not read
 #pragma unroll
-    for (int b = 0; b < E; ++b) body(x[a][b], t % 16 + 16 * b);
-  }
-  /// x(i, j) += sum over k of left(i, k) right(k, j), or -= with a sign.
-  template <class Left, class Right>
-  __device__ __forceinline__ void add_products(int t, int terms, const Left& left, const Right& right) {
-#pragma unroll 2
-    for (int k = 0; k < terms; ++k) {
-      W l[E], r[E];
+        for (int e = 0; e < E; ++e) {
+          l[e] = left(t / 16 + 16 * e, k);
+          r[e] = right(k, t % 16 + 16 * e);
+        }
 #pragma unroll
-      for (int e = 0; e < E; ++e) {
-        l[e] = left(t / 16 + 16 * e, k);
-        r[e] = right(k, t % 16 + 16 * e);
+        for (int a = 0; a < E; ++a)
+#pragma unroll
+          for (int b = 0; b < E; ++b)
+            if (Tiles::need(a, tile, b))
+              x[a][b] = minus ? minus_product(l[a], r[b], x[a][b]) : add_product(l[a], r[b], x[a][b]);
       }
-#pragma unroll
-      for (int a = 0; a < E; ++a)
-#pragma unroll
-        for (int b = 0; b < E; ++b) x[a][b] = add_product(l[a], r[b], x[a][b]);
-    }
   }
 };
 
 template <class W, int N>
 using Matrix = W[N][N + 1];
 
-/// body(q, r) for k = 16 q + r below n: q is a constant, or registers could not be told by it.
+/// body(q) for each tile of the diagonal: q is a constant, or registers could not be told by it.
 template <int N, int q = 0, class Body>
-__device__ __forceinline__ void each_step(int n, const Body& body) {
-  for (int r = 0; r < 16 && 16 * q + r < n; ++r) body(std::integral_constant<int, q>{}, r);
-  if constexpr (16 * (q + 1) < N) each_step<N, q + 1>(n, body);
+__device__ __forceinline__ void each_tile(const Body& body) {
+  body(std::integral_constant<int, q>{});
+  if constexpr (16 * (q + 1) < N) each_tile<N, q + 1>(body);
 }
 
 /// What the kernels for n x n matrices share.
@@ -570,95 +577,130 @@ __device__ void load_gram(const Block& block, const Job<T>& job, int groups, Per
   });
 }
 
+/// What elimination is of: a Hermitian matrix; or one less D, each of which is minus the sign of what it finds on the
+/// diagonal.
+enum class Eliminate { hermitian, apart };
+
+/// One tile of the diagonal of M, by one warp, of which a lane has a column in registers.
+template <Eliminate what, int N, class W, class Block>
+__device__ void eliminate_tile(const Block& block, int at, Matrix<W, N>& M, SquareShared<W, N>& s) {
+  struct Column {
+    W x[16];
+  };
+  PerThread<Column> mine;
+#pragma unroll
+  for (int k = 0; k < 16; ++k)
+    block.each_of_first_warp([&](int t) {
+      if (t >= 16) return;
+      W(&x)[16] = mine[t].x;
+      // Lanes whose column is done compute what nobody asks for.
+#pragma unroll
+      for (int i = k; i < 16; ++i)
+        x[i] = k == 0 ? M[at + i][at + t] : minus_product(M[at + i][at + k - 1], x[k - 1], x[i]);
+      const int sign = what == Eliminate::hermitian ? 0 : re(x[k]) >= 0 ? -1 : 1;
+      const W pivot = what == Eliminate::hermitian ? number<W>(re(x[k])) : plus(x[k], number<W>(-sign));
+      const W by = inverse(pivot);
+      if (t != k) return;
+      s.inverse[at + k] = by;
+      s.sign[at + k] = sign;
+#pragma unroll
+      for (int i = 0; i < 16; ++i) M[at + i][at + k] = i < k ? x[i] : i == k ? pivot : times(x[i], by);
+    });
+  block.barrier();
+}
+
+/// X = V U without pivoting: U on and above the diagonal of M, V, of ones on its diagonal, below it, and U's diagonal
+/// inverted.
+template <Eliminate what, int N, class W, class Block>
+__device__ void eliminate(const Block& block, PerThread<Square<W, N>>& X, Matrix<W, N>& M, SquareShared<W, N>& s) {
+  constexpr bool hermitian = what == Eliminate::hermitian;
+  each_tile<N>([&]<int q>(std::integral_constant<int, q>) {
+    constexpr int at = 16 * q, next = at + 16;
+    block.each([&](int t) {
+      if constexpr (q > 0)
+        X[t].template add_products<OneTerm<q - 1, q, q>, true>(
+            t, [&](int i, int k) { return M[i][k]; }, [&](int k, int j) { return M[k][j]; });
+      X[t].template each<q, q>(t, [&](W x, int i, int j) {
+        if (i < next || (!hermitian && j < next)) M[i][j] = x;
+      });
+    });
+    eliminate_tile<what, N>(block, at, M, s);
+    if constexpr (next < N)
+      block.each([&](int t) {
+        const int to_right = next + t, below = next + t - threads / 2;
+        W x[16];
+        if (to_right < N) {
+#pragma unroll
+          for (int k = 0; k < 16; ++k) x[k] = M[at + k][to_right];
+#pragma unroll
+          for (int k = 0; k < 16; ++k) {
+#pragma unroll
+            for (int i = k + 1; i < 16; ++i) x[i] = minus_product(M[at + i][at + k], x[k], x[i]);
+            M[at + k][to_right] = x[k];
+            if constexpr (hermitian) M[to_right][at + k] = times(conj(x[k]), s.inverse[at + k]);
+          }
+        }
+        if (!hermitian && below >= next && below < N) {
+#pragma unroll
+          for (int k = 0; k < 16; ++k) x[k] = M[below][at + k];
+#pragma unroll
+          for (int k = 0; k < 16; ++k) {
+            x[k] = times(x[k], s.inverse[at + k]);
+#pragma unroll
+            for (int j = k + 1; j < 16; ++j) x[j] = minus_product(x[k], M[at + k][at + j], x[j]);
+            M[below][at + k] = x[k];
+          }
+        }
+      });
+  });
+}
+
 /// X, Hermitian, is R^H R: R, with zeros below the diagonal, into M.  Pivots are to be `least` of what they were.
 template <int N, class W, class Block>
-__device__ void factor_cholesky(const Block& block, int n, double least, PerThread<Square<W, N>>& X, Matrix<W, N>& M,
+__device__ void factor_cholesky(const Block& block, double least, PerThread<Square<W, N>>& X, Matrix<W, N>& M,
                                 SquareShared<W, N>& s) {
   block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) {
-      M[i][j] = number<W>(i == j ? 1 : 0);
       if (i == j) s.diagonal[i] = re(x);
     });
   });
-  // Row k of L^H, not yet divided by the root of the pivot, is there for all in the phase after it was written.
-  each_step<N>(n, [&]<int q>(std::integral_constant<int, q>, int r) {
-    const int k = 16 * q + r;
-    block.each([&](int t) {
-      if (k > 0) {
-        const double pivot = re(M[k - 1][k - 1]), by = 1 / pivot;
-        if (t == 0 && !(pivot > least * s.diagonal[k - 1])) s.bad = 1;
-        X[t].template each<q, q>(t, [&](W& x, int i, int j) {
-          if (i >= k && j >= k) x = minus_product(scaled(conj(M[k - 1][i]), by), M[k - 1][j], x);
-        });
-      }
-      X[t].template each_of_row<q>(t, r, [&](W x, int j) {
-        if (j >= k) M[k][j] = j == k ? number<W>(re(x)) : x;
-      });
-    });
-  });
+  eliminate<Eliminate::hermitian, N>(block, X, M, s);
   block.each([&](int t) {
-    if (t >= n) return;
+    if (t >= N) return;
     const double pivot = re(M[t][t]);
-    if (t == n - 1 && !(pivot > least * s.diagonal[t])) s.bad = 1;
+    if (!(pivot > least * s.diagonal[t])) s.bad = 1;
     s.diagonal[t] = 1 / std::sqrt(pivot);
   });
-  block.each([&](int t) {
-    X[t].each(t, [&](W&, int i, int j) {
-      if (i <= j && i < n) M[i][j] = scaled(M[i][j], s.diagonal[i]);
-    });
-  });
+  block.each(
+      [&](int t) { X[t].each(t, [&](W&, int i, int j) { M[i][j] = i <= j ? scaled(M[i][j], s.diagonal[i]) : W{}; }); });
 }
 
 /// out := X S^-1 for an upper triangular S, of which coefficient(k, j) and inverse(k), of the diagonal, are asked for.
 /// `out` may be where X came from.
 template <int N, class W, class Block, class Coefficient, class Inverse>
-__device__ void solve_square(const Block& block, int n, PerThread<Square<W, N>>& X, Matrix<W, N>& out,
+__device__ void solve_square(const Block& block, PerThread<Square<W, N>>& X, Matrix<W, N>& out,
                              const Coefficient& coefficient, const Inverse& inverse_of) {
-  each_step<N>(n, [&]<int q>(std::integral_constant<int, q>, int r) {
-    const int k = 16 * q + r;
+  each_tile<N>([&]<int q>(std::integral_constant<int, q>) {
+    constexpr int at = 16 * q;
     block.each([&](int t) {
-      if (k > 0)
-        X[t].template each<0, q>(t, [&](W& x, int i, int j) {
-          if (j >= k) x = minus_product(out[i][k - 1], coefficient(k - 1, j), x);
-        });
-      X[t].template each_of_column<q>(t, r, [&](W x, int i) { out[i][k] = times(x, inverse_of(k)); });
+      if constexpr (q > 0)
+        X[t].template add_products<OneTerm<q - 1, 0, q>, true>(
+            t, [&](int i, int k) { return out[i][k]; }, coefficient);
+#pragma unroll
+      for (int a = 0; a < N / 16; ++a) out[t / 16 + 16 * a][at + t % 16] = X[t].x[a][q];
     });
-  });
-}
-
-/// M - D = V U without pivoting, in place of M, and D: minus the sign of what elimination finds on the diagonal.
-template <int N, class W, class Block>
-__device__ void eliminate(const Block& block, int n, PerThread<Square<W, N>>& X, Matrix<W, N>& M,
-                          SquareShared<W, N>& s) {
-  const auto sign = [](W x) { return re(x) >= 0 ? -1 : 1; };
-  block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = M[i][j]; }); });
-  each_step<N>(n, [&]<int q>(std::integral_constant<int, q>, int r) {
-    const int k = 16 * q + r;
     block.each([&](int t) {
-      if (k > 0) {
-        const W found = M[k - 1][k - 1], by = inverse(plus(found, number<W>(-sign(found))));
-        X[t].template each<q, q>(t, [&](W& x, int i, int j) {
-          if (i >= k && j >= k) x = minus_product(times(M[i][k - 1], by), M[k - 1][j], x);
-        });
+      if (t >= N) return;
+      W x[16];
+#pragma unroll
+      for (int k = 0; k < 16; ++k) x[k] = out[t][at + k];
+#pragma unroll
+      for (int k = 0; k < 16; ++k) {
+        x[k] = times(x[k], inverse_of(at + k));
+#pragma unroll
+        for (int j = k + 1; j < 16; ++j) x[j] = minus_product(x[k], coefficient(at + k, at + j), x[j]);
+        out[t][at + k] = x[k];
       }
-      X[t].template each_of_column<q>(t, r, [&](W x, int i) {
-        if (i >= k) M[i][k] = x;
-      });
-      X[t].template each_of_row<q>(t, r, [&](W x, int j) {
-        if (j > k) M[k][j] = x;
-      });
-    });
-  });
-  block.each([&](int t) {
-    if (t >= N) return;
-    s.sign[t] = t < n ? sign(M[t][t]) : -1;
-    const W pivot = t < n ? plus(M[t][t], number<W>(-s.sign[t])) : number<W>(1);
-    M[t][t] = pivot;
-    s.inverse[t] = inverse(pivot);
-  });
-  block.each([&](int t) {
-    X[t].each(t, [&](W&, int i, int j) {
-      if (i > j) M[i][j] = times(M[i][j], s.inverse[j]);
     });
   });
 }
@@ -672,7 +714,7 @@ __device__ void cholesky(const Block& block, const Job<T>& job, int groups, Squa
   // Below this what is left of a column is made of roundings.  What is above may still be no good: Q1's Gram matrix
   // will tell.
   const double least = 16 * job.n * eps<double>;
-  factor_cholesky<N>(block, job.n, least, X, s.first, s);
+  factor_cholesky<N>(block, least, X, s.first, s);
   block.each([&](int t) {
     X[t].each(t, [&](W&, int i, int j) {
       job.R[i * N + j] = narrow<T>(s.first[i][j]);
@@ -718,31 +760,32 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
     });
   });
   block.each([&](int t) {
-    X[t].add_products(
-        t, n, [&](int i, int k) { return conj(Q[k][i]); }, [&](int k, int j) { return Q[k][j]; });
+    X[t].template add_products<AllTiles>(
+        t, [&](int i, int k) { return conj(Q[k][i]); }, [&](int k, int j) { return Q[k][j]; });
     // Q1 is well enough conditioned for one more step.
     X[t].each(t, [&](W& x, int i, int j) {
       const W off = plus(x, number<W>(i == j ? -1 : 0));
       if (!(largest_part(off) <= 0.5 / n)) s.bad = 1;
     });
   });
-  factor_cholesky<N>(block, n, 0, X, R2, s);
+  factor_cholesky<N>(block, 0, X, R2, s);
 
   // Q := Q1 R2^-1, V U := Q - D
   block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = Q[i][j]; }); });
   solve_square<N>(
-      block, n, X, Q, [&](int k, int j) { return R2[k][j]; }, [&](int k) { return number<W>(s.diagonal[k]); });
-  eliminate<N>(block, n, X, Q, s);
+      block, X, Q, [&](int k, int j) { return R2[k][j]; }, [&](int k) { return number<W>(s.diagonal[k]); });
+  block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = Q[i][j]; }); });
+  eliminate<Eliminate::apart, N>(block, X, Q, s);
 
   // R2 R1, which waits in the workspace, and S := U R2 in R2's place.
   PerThread<Square<W, N>> Y;
   block.each([&](int t) {
     X[t] = {};
     Y[t] = {};
-    X[t].add_products(
-        t, n, [&](int i, int k) { return R2[i][k]; }, [&](int k, int j) { return R1[k][j]; });
-    Y[t].add_products(
-        t, n, [&](int i, int k) { return i <= k ? U[i][k] : W{}; }, [&](int k, int j) { return R2[k][j]; });
+    X[t].template add_products<OfUppers>(
+        t, [&](int i, int k) { return R2[i][k]; }, [&](int k, int j) { return R1[k][j]; });
+    Y[t].template add_products<OfUppers>(
+        t, [&](int i, int k) { return i <= k ? U[i][k] : W{}; }, [&](int k, int j) { return R2[k][j]; });
     X[t].each(t, [&](W& x, int i, int j) { job.product[i * N + j] = narrow<T>(x); });
   });
   block.each([&](int t) {
@@ -760,15 +803,15 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   const auto s_of = [&](int k, int j) { return S[k][j]; };
   const auto s_inverse = [&](int k) { return s.inverse[k]; };
   block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = below[i][j]; }); });
-  solve_square<N>(block, n, X, below, s_of, s_inverse);
+  solve_square<N>(block, X, below, s_of, s_inverse);
   block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = conj(below[j][i]); }); });
-  solve_square<N>(block, n, X, below, s_of, s_inverse);
+  solve_square<N>(block, X, below, s_of, s_inverse);
   const auto v_of = [&](int i, int j) { return i > j ? V[i][j] : number<W>(i == j ? 1 : 0); };
   const auto below_one = [&](int i, int j) { return i > j ? V[i][j] : W{}; };
   block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) { x = below[i][j]; });
-    X[t].add_products(
-        t, n, [&](int i, int k) { return conj(below_one(k, i)); }, [&](int k, int j) { return below_one(k, j); });
+    X[t].template add_products<OfLowers>(
+        t, [&](int i, int k) { return conj(below_one(k, i)); }, [&](int k, int j) { return below_one(k, j); });
     // In its place the inverse of T: what V^H V has above the diagonal, and 1 / tau.
     X[t].each(t, [&](W& x, int i, int j) {
       t_[i][j] = i < j ? plus(x, conj(V[j][i])) : W{};
@@ -784,8 +827,8 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   // T^-1 U = -V1^H D, if T is that of these reflectors and Q theirs.
   block.each([&](int t) {
     X[t] = {};
-    X[t].add_products(
-        t, n, [&](int i, int k) { return t_[i][k]; }, [&](int k, int j) { return k <= j ? U[k][j] : W{}; });
+    X[t].template add_products<OfUppers>(
+        t, [&](int i, int k) { return t_[i][k]; }, [&](int k, int j) { return k <= j ? U[k][j] : W{}; });
     X[t].each(t, [&](W& x, int i, int j) {
       const W error = plus(x, scaled(conj(v_of(j, i)), static_cast<double>(s.sign[j])));
       if (i < n && j < n && !(largest_part(error) <= allowed)) s.bad = 1;
@@ -796,7 +839,7 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
     X[t].each(t, [&](W& x, int i, int j) { x = i <= j ? scaled(U[i][j], static_cast<double>(-s.sign[j])) : W{}; });
   });
   solve_square<N>(
-      block, n, X, t_, [&](int k, int j) { return conj(v_of(j, k)); }, [](int) { return number<W>(1); });
+      block, X, t_, [&](int k, int j) { return conj(v_of(j, k)); }, [](int) { return number<W>(1); });
   if (s.bad) {
     block.each([&](int t) {
       if (t == 0) *job.failed = 1;
@@ -838,15 +881,15 @@ __device__ void triangle(const Block& block, const Job<T>& job, int groups, Squa
     if (t < N) s.inverse[t] = t < n ? wide(job.tau[t]) : W{};
   });
   block.each([&](int t) {
-    X[t].add_products(
-        t, n, [&](int i, int k) { return conj(V[k][i]); }, [&](int k, int j) { return V[k][j]; });
+    X[t].template add_products<OfLowers>(
+        t, [&](int i, int k) { return conj(V[k][i]); }, [&](int k, int j) { return V[k][j]; });
     X[t].each(t, [&](W& x, int i, int j) {
       G[i][j] = i < j && j < n ? times(plus(x, conj(V[j][i])), s.inverse[j]) : W{};
       x = i == j ? s.inverse[j] : W{};
     });
   });
   solve_square<N>(
-      block, n, X, t_, [&](int k, int j) { return G[k][j]; }, [](int) { return number<W>(1); });
+      block, X, t_, [&](int k, int j) { return G[k][j]; }, [](int) { return number<W>(1); });
   write_factors(
       block, job, [&](int i, int j) { return i == j ? number<W>(1) : V[i][j]; },
       [&](int i, int j) { return t_[i][j]; });

@@ -239,6 +239,13 @@ class Block {
     each(body);
   }
 
+  template <class Body>
+  void each_of_first_warp(const Body& body) const {
+    each([&](int t) {
+      if (t < 32) body(t);
+    });
+  }
+
   void barrier() const {}
 
   template <class Operands, class Sums>
