@@ -278,7 +278,7 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   hold.writes = writes;
   hold.where = where;
   hold.pages = pages;
-  hold.ld = copy->of.rows;
+  hold.ld = copy_ld(copy->of);
   hold.part = copy->of.part;
   hold.bytes = copy->bytes;
   hold.device = copy->device + static_cast<std::size_t>(where.row + where.col * hold.ld) * x.element;
@@ -305,7 +305,8 @@ bool Residency::make_room(std::size_t bytes) {
 
 Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
   Hold hold;
-  const auto bytes = static_cast<std::size_t>(x.bytes());
+  const index ld = copy_ld(x);
+  const std::size_t bytes = static_cast<std::size_t>(ld) * static_cast<std::size_t>(x.cols) * x.element;
   const Range pages = pages_of(x.range());
   Copies fresh;  // made before anything is taken for it
   guarded([&] {
@@ -349,7 +350,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     hold.where = {0, 0, x.rows, x.cols};
     hold.pages = pages;
     hold.device = device;
-    hold.ld = x.rows;
+    hold.ld = ld;
     hold.part = x.part;
     hold.bytes = bytes;
   });

@@ -29,6 +29,14 @@ struct Stored {
   friend bool operator==(const Stored&, const Stored&) = default;
 };
 
+/// Elements from one column of a device copy to the next.  A triangle's columns begin with a line of the device's
+/// memory, since SYMV reads them one by one (an H100 loses 5 % otherwise); whole matrices are packed, and move in one
+/// piece.
+constexpr index copy_ld(const Stored& x) {
+  const auto line = static_cast<index>(128 / x.element);
+  return x.part == Part::whole ? x.rows : (x.rows + line - 1) / line * line;
+}
+
 /// Some elements of a matrix, to tell whether it seems to have changed.
 using Sample = std::array<std::uint64_t, 64>;
 Sample sample(const Stored& matrix);
@@ -50,7 +58,7 @@ class Recurring {
 };
 
 class Residency {
-  /// The device copy of a matrix, packed.
+  /// The device copy of a matrix.
   struct Copy {
     Stored of;
     Range pages;

@@ -177,7 +177,8 @@ class Run {
     const index n = args_.n;
     const Operand& a = operands_.a;
     const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
-    const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(n, n, sizeof(T)) : 0;
+    const index ld = copy_ld(a.stored);
+    const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(ld, n, sizeof(T)) : 0;
     Symv p{.precision = symv_precision_of<T>,
            .hermitian = is_complex(symv_precision_of<T>),
            .uplo = args_.uplo,
@@ -214,7 +215,7 @@ class Run {
       p.lda = args_.lda;
     } else {
       p.A = leases_a ? take(matrix) : a.known.hold.device;
-      p.lda = leases_a ? n : a.known.hold.ld;
+      p.lda = leases_a ? ld : a.known.hold.ld;
       const bool direct = a.place == Place::reachable;
       for (const Block& b : missing)
         uploads.push_back({static_cast<T*>(const_cast<void*>(p.A)) + b.row + b.col * p.lda, p.lda,

@@ -558,21 +558,29 @@ template <int N, class T, class Block>
 __device__ void load_gram(const Block& block, const Job<T>& job, int groups, PerThread<Square<Wide<T>, N>>& X,
                           SquareShared<Wide<T>, N>& s) {
   using W = Wide<T>;
-  const auto is_there = [&](int i, int j) { return i < job.n && j < job.n; };
+  using Cut = GramCut<T, N>;
+  W* const sums = &s.fourth[0][0];
+  static_assert(Cut::size * sizeof(W) <= sizeof s.fourth);
   block.each([&](int t) {
     if (t == 0) s.bad = 0;
-    X[t] = {};
-    // All elements of a group are on their way at once.
-    for (int g = 0; g < groups; ++g)
-      X[t].each(t, [&](W& x, int i, int j) {
-        if (is_there(i, j))
-          x = plus(x, job.groups[g * GramCut<T, N>::size + GramCut<T, N>::place(i < j ? i : j, i < j ? j : i)]);
-      });
+    for (int e = t; e < Cut::size; e += threads) {
+      W x[most_groups];
+#pragma unroll
+      for (int g = 0; g < most_groups; ++g) x[g] = g < groups ? job.groups[g * Cut::size + e] : W{};
+      W sum = x[0];
+#pragma unroll
+      for (int g = 1; g < most_groups; ++g) sum = plus(sum, x[g]);
+      sums[e] = sum;
+    }
+  });
+  block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) {
-      if (!is_there(i, j))
+      if (i >= job.n || j >= job.n) {
         x = number<W>(i == j ? 1 : 0);
-      else
-        x = i == j ? number<W>(re(x)) : i < j ? x : conj(x);
+        return;
+      }
+      const W sum = sums[Cut::place(i < j ? i : j, i < j ? j : i)];
+      x = i == j ? number<W>(re(sum)) : i < j ? sum : conj(sum);
     });
   });
 }
@@ -594,18 +602,36 @@ __device__ void eliminate_tile(const Block& block, int at, Matrix<W, N>& M, Squa
       if (t >= 16) return;
       W(&x)[16] = mine[t].x;
       // Lanes whose column is done compute what nobody asks for.
+      W by{};
+      if (k > 0) by = times(inverse(M[at + k - 1][at + k - 1]), x[k - 1]);
 #pragma unroll
-      for (int i = k; i < 16; ++i)
-        x[i] = k == 0 ? M[at + i][at + t] : minus_product(M[at + i][at + k - 1], x[k - 1], x[i]);
-      const int sign = what == Eliminate::hermitian ? 0 : re(x[k]) >= 0 ? -1 : 1;
-      const W pivot = what == Eliminate::hermitian ? number<W>(re(x[k])) : plus(x[k], number<W>(-sign));
-      const W by = inverse(pivot);
+      for (int i = 0; i < 16; ++i)
+        if (k == 0)
+          x[i] = M[at + i][at + t];
+        else if (i >= k)
+          x[i] = minus_product(M[at + i][at + k - 1], by, x[i]);
       if (t != k) return;
-      s.inverse[at + k] = by;
-      s.sign[at + k] = sign;
+      if constexpr (what == Eliminate::hermitian) {
+        x[k] = number<W>(re(x[k]));
+      } else {
+        s.sign[at + k] = re(x[k]) >= 0 ? -1 : 1;
+        x[k] = plus(x[k], number<W>(-s.sign[at + k]));
+      }
+      // Not yet divided by the pivot, which takes the longest.
 #pragma unroll
-      for (int i = 0; i < 16; ++i) M[at + i][at + k] = i < k ? x[i] : i == k ? pivot : times(x[i], by);
+      for (int i = k; i < 16; ++i) M[at + i][at + k] = x[i];
     });
+  block.each_of_first_warp([&](int t) {
+    if (t >= 16) return;
+    const W by = inverse(M[at + t][at + t]);
+    s.inverse[at + t] = by;
+#pragma unroll
+    for (int i = 0; i < 16; ++i)
+      if (i < t)
+        M[at + i][at + t] = mine[t].x[i];
+      else if (i > t)
+        M[at + i][at + t] = times(M[at + i][at + t], by);
+  });
   block.barrier();
 }
 
@@ -727,16 +753,18 @@ __device__ void cholesky(const Block& block, const Job<T>& job, int groups, Squa
   });
 }
 
-/// V's first n rows and T, with zeros where they have nothing of the panel's.
+/// V's first n rows and T, with zeros where they have nothing of the panel's.  A column to a warp.
 template <class T, class Block, class V, class F>
 __device__ void write_factors(const Block& block, const Job<T>& job, const V& v_of, const F& t_of) {
-  const int n = job.n;
   block.each([&](int t) {
-    for (int e = t; e < n * n; e += threads) job.V[e % n + e / n * job.ldv] = narrow<T>(v_of(e % n, e / n));
-    for (int e = t; e < n * job.above; e += threads) job.V[e % job.above - job.above + e / job.above * job.ldv] = T{};
-    for (int e = t; e < n * job.block; e += threads) {
-      const int i = e % job.block - job.above, j = e / job.block;
-      job.t[e % job.block + j * job.ldt] = i >= 0 && i <= j ? narrow<T>(t_of(i, j)) : T{};
+    for (int j = t / 32; j < job.n; j += threads / 32) {
+      T* const v = job.V + j * job.ldv;
+      for (int i = t % 32; i < job.n; i += 32) v[i] = narrow<T>(v_of(i, j));
+      for (int i = t % 32; i < job.above; i += 32) v[i - job.above] = T{};
+      for (int row = t % 32; row < job.block; row += 32) {
+        const int i = row - job.above;
+        job.t[row + j * job.ldt] = i >= 0 && i <= j ? narrow<T>(t_of(i, j)) : T{};
+      }
     }
   });
 }
@@ -748,16 +776,20 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   if (*job.failed) return;
   const int n = job.n;
   const double allowed = 8 * (n + 8) * static_cast<double>(eps<T>);
-  Matrix<W, N>&R2 = s.first, &S = s.first, &Q = s.second, &V = s.second, &U = s.second, &below = s.third, &t_ = s.third,
-            &R1 = s.fourth;
+  // What is in the same place follows on each other, in this order.
+  Matrix<W, N>&R2 = s.first, &S = s.first, &U = s.first, &Q = s.second, &product = s.second, &below = s.third,
+            &t_ = s.third, &R1 = s.fourth, &V = s.fourth;
   PerThread<Square<W, N>> X;
   load_gram<N>(block, job, groups, X, s);
   block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) {
       below[i][j] = i < n && j < n ? x : W{};
       R1[i][j] = wide(job.R[i * N + j]);
-      Q[i][j] = i < n && j < n ? wide(job.V[i + j * job.ldv]) : W{};
     });
+    for (int e = t; e < N * N; e += threads) {
+      const int i = e % N, j = e / N;
+      Q[i][j] = i < n && j < n ? wide(job.V[i + j * job.ldv]) : W{};
+    }
   });
   block.each([&](int t) {
     X[t].template add_products<AllTiles>(
@@ -785,18 +817,17 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
     X[t].template add_products<OfUppers>(
         t, [&](int i, int k) { return R2[i][k]; }, [&](int k, int j) { return R1[k][j]; });
     Y[t].template add_products<OfUppers>(
-        t, [&](int i, int k) { return i <= k ? U[i][k] : W{}; }, [&](int k, int j) { return R2[k][j]; });
+        t, [&](int i, int k) { return i <= k ? Q[i][k] : W{}; }, [&](int k, int j) { return R2[k][j]; });
     X[t].each(t, [&](W& x, int i, int j) { job.product[i * N + j] = narrow<T>(x); });
   });
+  // V without the ones on its diagonal.
   block.each([&](int t) {
     Y[t].each(t, [&](W& y, int i, int j) {
-      S[i][j] = y;
-      if (i >= n || j >= n) S[i][j] = number<W>(i == j ? 1 : 0);
+      S[i][j] = i >= n || j >= n ? number<W>(i == j ? 1 : 0) : y;
+      if (i == j) s.inverse[i] = inverse(S[i][i]);
       job.S[i * N + j] = narrow<T>(S[i][j]);
+      V[i][j] = i > j ? Q[i][j] : W{};
     });
-  });
-  block.each([&](int t) {
-    if (t < N) s.inverse[t] = inverse(S[t][t]);
   });
 
   // V^H V: of the rows below, S^-H (Q1^H Q1) S^-1, and of the first n.
@@ -806,40 +837,47 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   solve_square<N>(block, X, below, s_of, s_inverse);
   block.each([&](int t) { X[t].each(t, [&](W& x, int i, int j) { x = conj(below[j][i]); }); });
   solve_square<N>(block, X, below, s_of, s_inverse);
-  const auto v_of = [&](int i, int j) { return i > j ? V[i][j] : number<W>(i == j ? 1 : 0); };
-  const auto below_one = [&](int i, int j) { return i > j ? V[i][j] : W{}; };
   block.each([&](int t) {
-    X[t].each(t, [&](W& x, int i, int j) { x = below[i][j]; });
+    X[t].each(t, [&](W& x, int i, int j) {
+      x = below[i][j];
+      U[i][j] = i <= j ? Q[i][j] : W{};
+    });
     X[t].template add_products<OfLowers>(
-        t, [&](int i, int k) { return conj(below_one(k, i)); }, [&](int k, int j) { return below_one(k, j); });
-    // In its place the inverse of T: what V^H V has above the diagonal, and 1 / tau.
+        t, [&](int i, int k) { return conj(V[k][i]); }, [&](int k, int j) { return V[k][j]; });
+  });
+  // In its place the inverse of T: what V^H V has above the diagonal, and 1 / tau.
+  block.each([&](int t) {
     X[t].each(t, [&](W& x, int i, int j) {
       t_[i][j] = i < j ? plus(x, conj(V[j][i])) : W{};
-      if (i != j) return;
-      const W over_tau = inverse(scaled(U[i][i], static_cast<double>(-s.sign[i])));
-      t_[i][i] = over_tau;
-      if (i >= n) return;
-      if (!(std::fabs(1 + re(x) - 2 * re(over_tau)) <= allowed)) s.bad = 1;
-      // Nothing below the diagonal: LAPACK's reflector is the identity.
-      if (!(re(x) > static_cast<double>(eps<T>) * eps<T>)) s.bad = 1;
+      if (i == j) s.diagonal[i] = re(x);
+      product[i][j] = wide(job.product[i * N + j]);
     });
+  });
+  block.each([&](int t) {
+    if (t >= N) return;
+    const W over_tau = inverse(scaled(U[t][t], static_cast<double>(-s.sign[t])));
+    t_[t][t] = over_tau;
+    if (t >= n) return;
+    s.inverse[t] = number<W>(1 / static_cast<double>(job.scale[t]));
+    const double square = s.diagonal[t];
+    if (!(std::fabs(1 + square - 2 * re(over_tau)) <= allowed)) s.bad = 1;
+    // Nothing below the diagonal: LAPACK's reflector is the identity.
+    if (!(square > static_cast<double>(eps<T>) * eps<T>)) s.bad = 1;
   });
   // T^-1 U = -V1^H D, if T is that of these reflectors and Q theirs.
   block.each([&](int t) {
     X[t] = {};
     X[t].template add_products<OfUppers>(
-        t, [&](int i, int k) { return t_[i][k]; }, [&](int k, int j) { return k <= j ? U[k][j] : W{}; });
+        t, [&](int i, int k) { return t_[i][k]; }, [&](int k, int j) { return U[k][j]; });
     X[t].each(t, [&](W& x, int i, int j) {
-      const W error = plus(x, scaled(conj(v_of(j, i)), static_cast<double>(s.sign[j])));
+      const W v = i == j ? number<W>(1) : V[j][i], error = plus(x, scaled(conj(v), static_cast<double>(s.sign[j])));
       if (i < n && j < n && !(largest_part(error) <= allowed)) s.bad = 1;
+      x = scaled(U[i][j], static_cast<double>(-s.sign[j]));
     });
   });
   // T = -U D V1^-H
-  block.each([&](int t) {
-    X[t].each(t, [&](W& x, int i, int j) { x = i <= j ? scaled(U[i][j], static_cast<double>(-s.sign[j])) : W{}; });
-  });
   solve_square<N>(
-      block, X, t_, [&](int k, int j) { return conj(v_of(j, k)); }, [](int) { return number<W>(1); });
+      block, X, t_, [&](int k, int j) { return conj(V[j][k]); }, [](int) { return number<W>(1); });
   if (s.bad) {
     block.each([&](int t) {
       if (t == 0) *job.failed = 1;
@@ -848,19 +886,18 @@ __device__ void rebuild(const Block& block, const Job<T>& job, int groups, Squar
   }
 
   block.each([&](int t) {
-    X[t].each(t, [&](W&, int i, int j) {
-      if (i >= n || j >= n) return;
-      T* const a = job.A + i + j * job.lda;
-      if (i > j) {
-        *a = narrow<T>(v_of(i, j));
-      } else {
-        const T r = scaled(job.product[i * N + j], static_cast<Real<T>>(s.sign[i]) / job.scale[j]);
-        *a = i == j ? number<T>(re(r)) : r;
-      }
+    for (int e = t; e < N * N; e += threads) {
+      const int i = e % N, j = e / N;
+      if (i >= n || j >= n) continue;
+      // The product was rounded to T before, so that scales are exact.
+      const T r = scaled(narrow<T>(product[i][j]), static_cast<Real<T>>(s.sign[i] * re(s.inverse[j])));
+      job.A[i + j * job.lda] = i > j ? narrow<T>(V[i][j]) : i < j ? r : number<T>(re(r));
       if (i == j) job.tau[j] = narrow<T>(t_[j][j]);
-    });
+    }
   });
-  write_factors(block, job, v_of, [&](int i, int j) { return t_[i][j]; });
+  write_factors(
+      block, job, [&](int i, int j) { return i == j ? number<W>(1) : V[i][j]; },
+      [&](int i, int j) { return t_[i][j]; });
 }
 
 /// Of a panel that is factored already, after its Gram matrix below the first n rows: one block.  A column of T is
