@@ -41,6 +41,20 @@ class Block {
     __syncwarp();
   }
 
+  /// What a lane of the first warp has, for all of them: pick(its X), of 4-byte words.  In a phase in which that lane
+  /// does not change it.
+  template <class X, class Pick>
+  __device__ __forceinline__ auto of_lane(PerThread<X>& mine, int lane, const Pick& pick) const {
+    auto x = pick(mine[0]);
+    constexpr int words = sizeof x / sizeof(int);
+    int word[words];
+    memcpy(word, &x, sizeof x);
+#pragma unroll
+    for (int i = 0; i < words; ++i) word[i] = __shfl_sync(0xffffffff, word[i], lane);
+    memcpy(&x, word, sizeof x);
+    return x;
+  }
+
   /// Between phases that end without one.
   __device__ __forceinline__ void barrier() const { __syncthreads(); }
 

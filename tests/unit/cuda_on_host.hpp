@@ -246,6 +246,11 @@ class Block {
     });
   }
 
+  template <class X, class Pick>
+  auto of_lane(PerThread<X>& mine, int lane, const Pick& pick) const {
+    return pick(mine[lane]);
+  }
+
   void barrier() const {}
 
   template <class Operands, class Sums>
