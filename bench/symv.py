@@ -3,8 +3,8 @@
 
     bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszcw] [--budget SECONDS]
 
-Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (matrices whose columns are not
-aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are beside
+Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (a program's own matrices, whose columns
+need not be aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are beside
 d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run again, it goes on
 where it stopped; symv.jsonl has the records, symv.md the tables, and bench/plot_symv.py draws the curves.  All curves
 take two runs of the default budget on an H100.
@@ -53,9 +53,9 @@ def measurement(program: Path, key: str, precision: str, uplo: str, n: int, *opt
 
 
 def batch(program: Path, precision: str, uplo: str, sizes: list[int]) -> Measurement:
-    """Some sizes of a curve: a record with one for each."""
+    """Some sizes of a curve, A as the library's device copies have it: a record with one for each."""
     command = [str(program), "--precision", precision, "--uplo", uplo, "--sizes", ",".join(map(str, sizes)), "--seconds",
-               str(CURVE_SECONDS)]
+               str(CURVE_SECONDS), "--gap", "copy"]
     seconds = START_SECONDS
     for n in sizes:
         triangle = n * n * ELEMENT[precision] / 2

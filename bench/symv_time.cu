@@ -1,7 +1,8 @@
 // y := alpha * A * x + beta * y with everything on the device: the kernels of kernels/cuda/symv.cu beside cuBLAS as it
 // is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
 //
-//   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS] [--inc INC]
+//   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS|copy]
+//             [--inc INC]
 //             [--blocking UxTxTyxH|auto] [--blockings UxTxTyxH[:tickets],...|all] [--seconds SECONDS] [--repeat RUNS]
 //
 // For each size a line of JSON: "ours" (the blocking that the rules or --blocking give; strips, parts, tickets) and
@@ -10,6 +11,7 @@
 // cuBLAS's result relative to the largest element of it.  Pairs of doubles, w, cuBLAS does not know: there "error" is
 // of some rows, compared with sums on the host.
 //
+// --gap: lda is n and so many; copy: as device copies of a triangle have it.
 // With --blockings a line for each of them (all: every kernel, with all heights of chunks that make sense, and strips,
 // as 0x0x0x0, up to n = 4,096), the fastest first, beside cuBLAS; all in turns, with medians and minima of some rounds
 // that take --seconds together.
@@ -31,6 +33,7 @@
 
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
+#include "impl/residency.hpp"
 #include "kernels/cuda/symv.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/symv.hpp"
@@ -47,7 +50,7 @@ struct Arguments {
   std::string precisions = "d", sizes = "1024,4096,16384", blocking = "auto", blockings;
   Uplo uplo = Uplo::lower;
   bool hermitian = true;
-  Index gap = 0, inc = 1;
+  Index gap = 0, inc = 1;  ///< gap -1: as a copy's
   double seconds = 0.3;
   int repeat = 0;
 };
@@ -171,7 +174,8 @@ class Problem {
   Problem(const Arguments& arguments, Index n)
       : arguments_(arguments),
         n_(n),
-        lda_(n + arguments.gap),
+        lda_(arguments.gap >= 0 ? n + arguments.gap
+                                : blaslift::copy_ld({nullptr, n, n, n, sizeof(T), blaslift::Part::lower})),
         blocking_(arguments.blocking == "auto" ? blaslift::symv_blocking(precision, arguments.uplo, n)
                                                : blocking_of(arguments.blocking, precision)),
         candidates_(candidates_of(arguments, precision, n)),
@@ -519,7 +523,7 @@ Arguments parse(int argc, char** argv) {
     else if (option == "--hermitian")
       a.hermitian = value != "off";
     else if (option == "--gap")
-      a.gap = std::atol(argv[i + 1]);
+      a.gap = value == "copy" ? -1 : std::max(0l, std::atol(argv[i + 1]));
     else if (option == "--inc")
       a.inc = std::max(1l, std::atol(argv[i + 1]));
     else if (option == "--blocking")
