@@ -4,9 +4,9 @@
     bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszcw] [--budget SECONDS]
 
 Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (a program's own matrices, whose columns
-need not be aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles, w, are beside
-d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run again, it goes on
-where it stopped; symv.jsonl has the records, symv.md the tables, and bench/plot_symv.py draws the curves.  All curves
+need not be aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles,
+w, are beside d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run
+again, it goes on where it stopped; symv.jsonl has the records, symv.md the tables, and bench/plot_symv.py draws the curves.  All curves
 take two runs of the default budget on an H100.
 """
 

@@ -180,7 +180,7 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
         facts_now(r, learned, p.precision, p.flops(), r.device.profile().cpu_rate[static_cast<int>(p.precision)]);
     if (facts.device == DeviceState::ready) {
       const DeviceFacts& device = r.device.backend().facts();
-      facts.factors = device.*able && (policy.forced || !device.untried);
+      facts.factors = device.*able;
       facts.sent_again = again();
     }
     return facts;

@@ -37,7 +37,6 @@ struct DeviceFacts {
   char unseen_writes[96];
   bool factors;  ///< lanes have panel()
   bool applies;  ///< and for panels that are factored already
-  bool untried;  ///< panels have not been shown to be right and fast on such a device: calls use them where forced to
 };
 
 /// Where memory that a program names lies.
@@ -209,7 +208,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 14;
+inline constexpr int backend_version = 15;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

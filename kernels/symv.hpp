@@ -39,7 +39,7 @@ namespace blaslift {
 inline constexpr SymvBlocking symv_blockings[] = {{128, 32, 8}, {64, 64, 4}, {64, 32, 8},
                                                   {64, 32, 4},  {32, 64, 2}, {32, 32, 4}};
 /// Of z and w: 16-byte elements.
-inline constexpr SymvBlocking symv_blockings_16[] = {{128, 32, 8}, {64, 32, 8}, {32, 64, 4}, {32, 32, 4}};
+inline constexpr SymvBlocking symv_blockings_16[] = {{64, 32, 8}, {32, 64, 4}, {32, 32, 4}};
 
 constexpr int symv_rows_a_step(const SymvBlocking& b, std::size_t element) {
   return b.Tx * static_cast<int>(16 / element);

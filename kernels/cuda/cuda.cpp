@@ -446,7 +446,6 @@ class CudaBackend final : public Backend {
       return "the device cannot be asked for its properties";
     facts_.factors = facts_.applies =
         properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch;
-    facts_.untried = true;
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
