@@ -7,7 +7,7 @@ Where there is enough to draw:
   symv-P.svg             of each precision: GB/s of the triangle against n, both triangles, beside cuBLAS's two modes
   symv-ratio.svg         times faster than cuBLAS as it is, all precisions
   symv-ratio-atomics.svg the same beside cuBLAS with atomics, whose results do not repeat
-Lines go through the even sizes; dots beside them are their neighbours, whose columns are not aligned.  Prints the files'
+Lines go through the even sizes; dots beside them are their neighbours.  Prints the files'
 names.  Status 77 without gnuplot.
 """
 

@@ -2306,6 +2306,7 @@ int run_conformance(int argc, char** argv) {
 }  // namespace blaslift
 
 int main(int argc, char** argv) {
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);  // what has been said outlives a crash
   testing::InitGoogleTest(&argc, argv);
   return blaslift::run_conformance(argc, argv);
 }
