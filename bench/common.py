@@ -196,6 +196,9 @@ def candidates(build: Path, residency: str = "off") -> Iterator[dict[str, dict[s
         raise SystemExit("no BLAS for the CPU was found")
     with tempfile.TemporaryDirectory() as scratch:
         os.symlink(blas, os.path.join(scratch, "libblas.so.3"))
+        lapack = Path(blas).with_name("liblapack.so.3")  # beside it, where it has one of its own
+        if lapack.exists():
+            os.symlink(lapack, os.path.join(scratch, "liblapack.so.3"))
         path = scratch + ":" + os.environ.get("LD_LIBRARY_PATH", "")
         base = {"LD_LIBRARY_PATH": path}
         library = build.resolve() / "lib/libblaslift.so"

@@ -1,28 +1,33 @@
 #!/usr/bin/env python3
-"""QR with everything on the device: our plans and panels beside cuSOLVER's geqrf, by qr_time.
+"""QR: our plans and panels on the device beside cuSOLVER's geqrf, by qr_time; and as programs call it, by geqrf_time.
 
     bench/qr.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions ds] [--budget SECONDS]
 
 Parts: first (a few sizes that tell most), tall, square (1,024 to 32,768), panels (of 64 columns, from 1,024 rows on, as
 plans have them), widths (blocks and panels in turn, and the panels' stream before the other), householder (panels column
-by column, as those that the fast way is not for).  Each measurement is a process of its own with cuSOLVER beside ours,
-and checks its result.  Run again, it goes on where it stopped; qr.jsonl has the records, qr.md the tables.
+by column, as those that the fast way is not for), host (A in pageable memory, the CPU's cores beside blaslift in front of
+them, and blaslift with device memory for half of A).  Each measurement on the device is a process of its own with cuSOLVER
+beside ours; all check their results.  Run again, it goes on where it stopped; qr.jsonl has the records, qr.md the tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
-from common import ELEMENT, Measurement, Store, list_measurements, measure_all, run
+from common import ELEMENT, Failed, Measurement, Store, candidates, list_measurements, measure_all, run, run_with_report
 
-PARTS = ("first", "tall", "square", "panels", "widths", "householder")
+PARTS = ("first", "tall", "square", "panels", "widths", "householder", "host")
 TALL = ((65536, 512), (262144, 128), (1048576, 64), (4000000, 16), (131072, 2048))
 SQUARE = (1024, 2048, 4096, 8192, 12288, 16384, 24576, 32768)
 FIRST = ((1048576, 64), (16384, 64), (4000000, 16), (262144, 128), (4096, 4096), (16384, 16384))
 PANELS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 262144)
 WIDTHS = tuple((block, panel) for block in (128, 256, 512, 1024) for panel in (32, 64, 128) if panel <= block)
+HOST = ((2048, 2048), (4096, 4096), (8192, 8192), (16384, 16384), (262144, 128), (1048576, 64), (131072, 2048))
+CALLERS = ("CPU", "blaslift", "half of A")
+CPU_RATE, HOST_WARM_SECONDS = 2e11, 4.0
 AIMS = {"d/16384x64": 150e-6, "s/16384x64": 150e-6, "d/1048576x64": 1.9e-3, "d/4000000x16": 1.8e-3}
 """Seconds that ours is to take at most."""
 AIM_TIMES = {"d/262144x128": 5.0}
@@ -44,7 +49,30 @@ def measurement(program: Path, part: str, precision: str, m: int, n: int, *optio
     return Measurement(key, seconds, lambda limit: run(command, {}, limit)[0])
 
 
-def measurements(arguments: argparse.Namespace) -> list[Measurement]:
+def host_measurement(program: Path, precision: str, m: int, n: int, caller: str, environments: dict) -> Measurement:
+    """One size, computed by the CPU alone, by blaslift, or by blaslift with device memory for half of A."""
+    repetitions = 3 if operations(m, n) > 1e12 else 7
+    command = [str(program), precision, str(repetitions), f"{m}x{n}"]
+    environment = environments["CPU" if caller == "CPU" else "blaslift"]
+    if caller == "half of A":
+        environment = environment | {"BLASLIFT_MEMORY": str(m * n * ELEMENT[precision] // 2)}
+    seconds = HOST_WARM_SECONDS + m * n / 2e8 + (repetitions + 1) * operations(m, n) / CPU_RATE
+
+    def measure(limit: float) -> dict:
+        if caller == "CPU":
+            return run(command, environment, limit)[0]
+        record, report = run_with_report(command, environment, limit)
+        account = report["routines"][f"{precision}geqrf"]
+        # The first calls may still be the CPU's; those that are timed may not.
+        if account["routed"] < repetitions:
+            stayed = f"{account['routed']} of {account['calls']} calls on the device: {account['stayed']}"
+            raise Failed(f"{caller}, {m}x{n}: {stayed}")
+        return record
+
+    return Measurement(f"host/{precision}/{m}x{n}/{caller}", seconds, measure)
+
+
+def measurements(arguments: argparse.Namespace, environments: dict) -> list[Measurement]:
     program = arguments.build.resolve() / "bin/qr_time"
     chosen, found = arguments.only.split(","), []
 
@@ -66,6 +94,11 @@ def measurements(arguments: argparse.Namespace) -> list[Measurement]:
                 add(part, p, m, n, "--priority", "on")
             for m, n in ((16384, 64), (1048576, 64), (4096, 4096)) if part == "householder" else ():
                 add(part, p, m, n, "--householder", "on")
+    if "host" in chosen:
+        program = program.with_name("geqrf_time")
+        found += [host_measurement(program, p, m, n, caller, environments)
+                  for p in arguments.precisions for m, n in HOST for caller in CALLERS
+                  if caller != "half of A" or n >= 2048]  # narrower ones do not go in parts
     return found
 
 
@@ -85,6 +118,8 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
         if not (record := store.get(m.key)):
             continue
         part, p, shape, *_ = m.key.split("/")
+        if part == "host":
+            continue
         if before != (before := f"## {part}, {p}"):
             head = ["m x n", "block", "panel", "ours, ms", "TFLOP/s", "cuSOLVER, ms", "TFLOP/s", "times faster", "residual",
                     "orthogonality", "aim", "right"]
@@ -97,8 +132,27 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
         cells += [f"{record['residual']:.1e}", f"{record['orthogonality']:.1e}"]
         cells += [verdict(f"{p}/{shape}", ours["seconds"], other and other["seconds"]) if part != "householder" else ""]
         lines.append("| " + " | ".join([*cells, "yes" if record["right"] else "NO"]) + " |")
+    lines += host_table(store, wanted)
     wrong = [key for key, record in store.records.items() if "failed" in record and not store.get(key)]
     return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
+
+
+def host_table(store: Store, wanted: list[Measurement]) -> list[str]:
+    """Milliseconds a call, a row for each precision and size."""
+    rows = dict.fromkeys(tuple(m.key.split("/")[1:3]) for m in wanted if m.key.startswith("host/"))
+    lines = []
+    for p, shape in rows:
+        found = {caller: store.get(f"host/{p}/{shape}/{caller}") for caller in CALLERS}
+        if not any(found.values()):
+            continue
+        cells = [f"{record['seconds'] * 1e3:.4g}" if record else "" for record in found.values()]
+        cpu, ours = found["CPU"], found["blaslift"]
+        cells.append(f"{cpu['seconds'] / ours['seconds']:.2f}" if cpu and ours else "")
+        lines.append("| " + " | ".join([p, shape, *cells]) + " |")
+    if lines:
+        head = ["", "m x n", *(f"{caller}, ms" for caller in CALLERS), "times faster"]
+        lines = ["", "## host", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines]
+    return lines
 
 
 def main() -> None:
@@ -115,11 +169,12 @@ def main() -> None:
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
     arguments.results.mkdir(parents=True, exist_ok=True)
     store = Store(arguments.results / "qr.jsonl", arguments.commit)
-    wanted = measurements(arguments)
-    if arguments.dry_run:
-        list_measurements(wanted, store)
-        return
-    complete = measure_all(wanted, store, arguments.budget)
+    with candidates(arguments.build) if "host" in arguments.only.split(",") else nullcontext({}) as environments:
+        wanted = measurements(arguments, environments)
+        if arguments.dry_run:
+            list_measurements(wanted, store)
+            return
+        complete = measure_all(wanted, store, arguments.budget)
     lines = summary(store, wanted)
     (arguments.results / "qr.md").write_text("\n".join(lines) + "\n")
     print("\n".join(lines))
