@@ -491,13 +491,15 @@ def tune_symv(t):
     os.environ["INJECTED_SYMV"] = "100"  # where they change
     os.makedirs(folder)
     before = ["in_rate 1e9", "dsymv_rules 1 L any:strips", "dsymv_rules 1 U any:32x32x4x64"]
-    with open(profile, "w") as f:
-        f.write("# mine\n" + "\n".join(before) + "\n")
-    done = t.run(*SYMV, "--seconds", "8")
-    equal(done.returncode, 0)
-    found = re.fullmatch(r"dsymv_rules 1 L (\d+):strips any:64x32x8x64:tickets", symv_rules(profile)[0])
+    # Unit tests say how near crossings come; here the machine may be busy with other things, and times are real.
+    for _ in range(4):
+        with open(profile, "w") as f:
+            f.write("# mine\n" + "\n".join(before) + "\n")
+        done = t.run(*SYMV, "--seconds", "8")
+        equal(done.returncode, 0)
+        if found := re.fullmatch(r"dsymv_rules 1 L (\d+):strips any:64x32x8x64:tickets", symv_rules(profile)[0]):
+            break
     assert found, (symv_rules(profile), done)
-    # Unit tests say how near crossings come; here the machine may be busy with other things.
     assert 64 < int(found[1]) <= 192, found[0]
     lines = lines_of(profile)
     assert before[0] in lines and before[2] in lines and len(symv_rules(profile)) == 2, lines
