@@ -127,7 +127,8 @@ constexpr Shape shapes[] = {
     {14, 13, 33, Op::none, Op::none, false, 0, {14, 13, 33, 1, 1}, 4 + 2 + 1, nullptr, 0, 0, false, 9},
 };
 
-/// For tests that run a shape again and again: under sanitizers the precisions take turns, and one shape by levels does.
+/// For tests that run a shape again and again: under sanitizers the precisions take turns, and one shape by levels
+/// does.
 template <class T>
 bool too_slow(const Shape& shape) {
   constexpr std::ptrdiff_t turn = 2 * complex_type<T> + (sizeof(Real<T>) == 8);
