@@ -4,10 +4,11 @@
 
 namespace blaslift {
 
-Pages::Chunk& Pages::chunk(Address page) {
+/// As written, by this pass.
+void Pages::note(Address page) {
   auto& there = written_[page / chunk_pages];
   if (!there) there = std::make_unique<Chunk>();
-  return *there;
+  there->stamps[page % chunk_pages] = there->newest = now_;
 }
 
 /// Notes every page of the range that is not positively unwritten.
@@ -18,7 +19,7 @@ bool Pages::pass(Range pages) {
   if (!known) unwritten_.clear();
   Address at = pages.begin;
   auto note_until = [&](Address end) {
-    for (; at < end; at += page_bytes) chunk(at / page_bytes)[at / page_bytes % chunk_pages] = now_;
+    for (; at < end; at += page_bytes) note(at / page_bytes);
   };
   for (const Range& run : unwritten_) {
     note_until(std::clamp(run.begin, at, pages.end));
@@ -51,7 +52,7 @@ bool Pages::protect_again(Range pages, Stamp& now) {
   return known;
 }
 
-bool Pages::dirty(Range pages, const Stamp* since, std::vector<Range>& dirty, Stamp& now) {
+bool Pages::dirty(Range pages, const Stamp* since, Stamp oldest, std::vector<Range>& dirty, Stamp& now) {
   std::lock_guard lock(mutex_);
   const bool known = pass(pages);
   now = now_;
@@ -60,9 +61,9 @@ bool Pages::dirty(Range pages, const Stamp* since, std::vector<Range>& dirty, St
     const Address number = at / page_bytes, left = (pages.end - at) / page_bytes;
     const std::size_t first = number % chunk_pages, last = std::min<std::size_t>(chunk_pages, first + left);
     const Stamp* stamps = since + (at - pages.begin) / page_bytes;
-    if (const auto there = written_.find(number / chunk_pages); there != written_.end())
+    if (const auto there = written_.find(number / chunk_pages); there != written_.end() && there->second->newest > oldest)
       for (std::size_t i = first; i < last; ++i) {
-        if ((*there->second)[i] <= stamps[i - first]) continue;
+        if (there->second->stamps[i] <= stamps[i - first]) continue;
         const Address page = at + (i - first) * page_bytes;
         if (!dirty.empty() && dirty.back().end == page)
           dirty.back().end = page + page_bytes;

@@ -74,8 +74,9 @@ class Pages {
   bool protect_again(Range pages, Stamp& now);
 
   /// Looks at these pages and appends to `dirty` the runs that may have been written since a copy of them was made;
-  /// `since` holds a stamp a page.  A copy made again after this is good from `now` on.  False: all may have been.
-  bool dirty(Range pages, const Stamp* since, std::vector<Range>& dirty, Stamp& now);
+  /// `since` holds a stamp a page, `oldest` is not larger than any of them.  A copy made again after this is good from
+  /// `now` on.  False: all may have been.
+  bool dirty(Range pages, const Stamp* since, Stamp oldest, std::vector<Range>& dirty, Stamp& now);
 
   void uncover(Range pages);
 
@@ -83,10 +84,13 @@ class Pages {
 
  private:
   static constexpr std::size_t chunk_pages = 512;
-  using Chunk = std::array<Stamp, chunk_pages>;
+  struct Chunk {
+    std::array<Stamp, chunk_pages> stamps{};
+    Stamp newest = 0;
+  };
 
   bool pass(Range pages);
-  Chunk& chunk(Address page);
+  void note(Address page);
 
   Tracker& tracker_;
   std::mutex mutex_;  ///< a pass and what it leaves in the table are one step for everybody

@@ -148,6 +148,11 @@ bool Residency::blind(Glance& glance) {
   return glance.blind;
 }
 
+/// Whether the device cannot write there; takes a microsecond for every 2 MiB.
+bool Residency::ordinary(Range memory) const {
+  return backend_->place(reinterpret_cast<const void*>(memory.begin), memory.size(), true) == Place::pageable;
+}
+
 Residency::Memory& Residency::recall(const Stored& x) {
   const auto there = std::find_if(memories_.begin(), memories_.end(), [&](const Memory& m) { return m.of == x; });
   if (there != memories_.end()) {
@@ -212,7 +217,6 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
       m.chained = same ? m.chained + result : 0;
     }
     if (copy != copies_.end()) {
-      if (backend_->place(x.at, x.range().size(), true) != Place::pageable) return;
       if (mode_ == ResidencyMode::automatic && seen && changed >= rewritten_samples && copy->written < last) {
         // No need to ask the kernel, which would protect everything again.
         if (copy->users == 0) drop(copy);
@@ -234,7 +238,13 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   const auto first = (pages.begin - copy->pages.begin) / page_bytes;
   std::vector<Range> dirty;
   Stamp now = 0;
-  const bool known = pages_->dirty(pages, copy->since.data() + first, dirty, now);
+  const bool known = pages_->dirty(pages, copy->since.data() + first, copy->oldest, dirty, now);
+  // Registering memory for a device pins its pages for writing, which shows as writes: whatever has no new writes is not
+  // written by a device either.
+  if (!std::all_of(dirty.begin(), dirty.end(), [this](Range run) { return ordinary(run); })) {
+    if (copy->users == 0) drop(copy);
+    return {};
+  }
   if (!dirty.empty() && copy->users > 0) return {};
 
   Prospect p;
@@ -315,7 +325,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return;
     if (!deserves(m, x.bytes(), glance)) return;
     if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return;  // in use
-    if (backend_->place(x.at, x.range().size(), true) != Place::pageable || blind(glance) || !make_room(bytes)) return;
+    if (!ordinary(x.range()) || blind(glance) || !make_room(bytes)) return;
     if (reads) hold.missing.push_back({0, 0, x.rows, x.cols});
     Copy& copy = fresh.emplace_back(Copy{x, pages, nullptr, bytes, std::vector<Stamp>(pages.size() / page_bytes)});
     copy.users = 1;
@@ -331,6 +341,11 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     Memory& m = recall(x);
     Stamp now = 0;
     covered = pages_->protect(pages, now).empty();
+    // What was registered for a device before this shows no writes; what is registered later does.
+    if (covered && !ordinary(x.range())) {
+      pages_->release(pages);
+      covered = false;
+    }
     if (!covered) {
       m.refused = uses_until_retry;
       return;
@@ -338,6 +353,7 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     Copy& copy = fresh.front();
     copy.device = static_cast<char*>(device);
     std::fill(copy.since.begin(), copy.since.end(), now);
+    copy.oldest = now;
     copy.used = ++uses_;
     if (m.unchanged == 0) copy.price = x.bytes() / page_bytes * protect_seconds_per_page;
     spent_ += copy.price;
@@ -381,7 +397,8 @@ void Residency::close(Hold& hold, bool good) noexcept {
     if (!hold.alone) return;
     copy.alone = false;
     Stamp now = 0;
-    if (good && hold.writes) good = on() && pages_->blind().empty() && pages_->protect_again(hold.pages, now);
+    if (good && hold.writes)
+      good = on() && pages_->blind().empty() && pages_->protect_again(hold.pages, now) && ordinary(hold.pages);
     if (!good) {
       // What was to be sent again only still is; anything else on the device may be half written.
       if (hold.fresh || hold.writes) drop(hold.copy);

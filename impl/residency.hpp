@@ -65,6 +65,7 @@ class Residency {
     char* device;
     std::size_t bytes;
     std::vector<Stamp> since;  ///< by page: good unless the page was found written later
+    Stamp oldest = 0;          ///< not larger than any of these
     int users = 0;
     bool alone = false;                   ///< being filled, sent again or written
     double price = 0;                     ///< what the program may lose by it, until it has paid off
@@ -171,6 +172,7 @@ class Residency {
   void guarded(F step) noexcept;
   bool on() const { return pages_ && !gave_up_; }
   bool blind(Glance& glance);
+  bool ordinary(Range memory) const;
   Memory& recall(const Stored& operand);
   bool deserves(const Memory& memory, double bytes, Glance& glance) const;
   bool make_room(std::size_t bytes);

@@ -1,58 +1,18 @@
 #include "kernels/transfer.hpp"
 
-#include <dirent.h>
 #include <emmintrin.h>
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <exception>
 #include <optional>
-#include <thread>
 
 #include "kernels/copy.hpp"
+#include "kernels/own_thread.hpp"
 
 namespace blaslift {
 namespace {
-
-/// The processors that any thread of this process may use: the caller's own mask may be one core of an OpenMP team, and
-/// what the batch system left out must stay out.
-cpu_set_t processors() {
-  cpu_set_t all;
-  CPU_ZERO(&all);
-  if (DIR* tasks = opendir("/proc/self/task")) {
-    while (const dirent* task = readdir(tasks)) {
-      cpu_set_t one;
-      const int id = std::atoi(task->d_name);
-      if (id > 0 && sched_getaffinity(id, sizeof one, &one) == 0) CPU_OR(&all, &all, &one);
-    }
-    closedir(tasks);
-  }
-  return all;
-}
-
-/// Signals are blocked while threads are made, which inherit the mask: the program's handlers run on the program's
-/// threads.  Not those that a thread's own instruction raises: a program may have a page repaired when it is touched,
-/// and ours touch its operands.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t others;
-    sigfillset(&others);
-    for (const int own : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS}) sigdelset(&others, own);
-    pthread_sigmask(SIG_SETMASK, &others, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 std::size_t bytes_of(const Transfer& t) {
   return static_cast<std::size_t>(t.rows) * static_cast<std::size_t>(t.cols) * t.element;
@@ -91,21 +51,13 @@ bool Engine::start() {
   std::lock_guard lock(starting_);
   if (tried_) return started_;
   tried_ = true;
-  SignalsBlocked blocked;
-  const cpu_set_t allowed = processors();
-  try {
-    for (int i = 0; i < threads_.in + threads_.out; ++i) {
-      const Direction direction = i < threads_.in ? Direction::in : Direction::out;
-      const bool spare = i >= threads_.in + threads_.out - threads_.spare;
-      std::thread thread([this, direction, watches = i == 0, spare, allowed] {
-        pthread_setname_np(pthread_self(), direction == Direction::in ? "blaslift-in" : "blaslift-out");
-        (void)sched_setaffinity(0, sizeof allowed, &allowed);
-        direction == Direction::in ? send_all(watches) : receive_all(spare);
-      });
-      thread.detach();
-    }
-  } catch (const std::exception&) {
-    return false;  // those that were started wait for ever, harmlessly
+  const OwnThreads threads;
+  for (int i = 0; i < threads_.in + threads_.out; ++i) {
+    const bool in = i < threads_.in, spare = i >= threads_.in + threads_.out - threads_.spare;
+    const char* name = in ? "blaslift-in" : "blaslift-out";
+    // Those that were started before one cannot be wait for ever, harmlessly.
+    if (!threads.start(name, [this, in, watches = i == 0, spare] { in ? send_all(watches) : receive_all(spare); }))
+      return false;
   }
   return started_ = true;
 }

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <iterator>
 #include <list>
 #include <ostream>
@@ -43,7 +44,7 @@ struct Holder {
   Ranges dirty(bool renew = false) {
     Ranges found;
     Stamp now = 0;
-    known = table.dirty(of, since.data(), found, now);
+    known = table.dirty(of, since.data(), *std::min_element(since.begin(), since.end()), found, now);
     for (const Range& r : found)
       for (Address at = r.begin; renew && at < r.end; at += page_bytes) since[(at - of.begin) / page_bytes] = now;
     return found;

@@ -726,8 +726,31 @@ TEST_P(Resides, OnlyTheProgramsOwnMemoryIsKept) {
   }
   w.heap.where = Place::pageable;
   EXPECT_TRUE(w.operand(x).held);
-  w.heap.where = Place::mixed;  // registered since
+  EXPECT_EQ(w.operand(x).missing_bytes(8), 0);
+  // Registered since, which pins pages for writing: one of them is enough.
+  w.heap.where = Place::mixed;
+  w.store(memory.at(20), 1);
   EXPECT_FALSE(w.operand(x).held);
+  EXPECT_FALSE(w.operand(x).held);
+  w.heap.where = Place::pageable;
+  EXPECT_EQ(w.operand(x).missing_bytes(8), x.bytes()) << "a new copy";
+}
+
+TEST_P(Resides, ResultsInMemoryThatIsRegisteredMeanwhileAreNotKept) {
+  World& w = world(ResidencyMode::always);
+  const Mapped memory(64);
+  const Stored c = columns_of_pages(memory);
+  Residency::Glance glance;
+  World::Operand x{c, true, false};
+  w.look(x, glance);
+  w.keep(x, glance);
+  ASSERT_TRUE(x.known.hold);
+  w.residency->before_writing(c);
+  w.write(x, false);
+  w.heap.where = Place::mixed;
+  w.residency->close(x.known.hold, true);
+  w.heap.where = Place::pageable;
+  EXPECT_EQ(w.operand(c).missing_bytes(8), c.bytes());
 }
 
 TEST(Residency, NothingIsUsedOrKeptWhileWritesCouldGoUnseen) {

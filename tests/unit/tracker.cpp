@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "tests/unit/mapped.hpp"
+#include "tests/unit/random.hpp"
 #include "tests/unit/temporary.hpp"
 
 namespace blaslift {
@@ -326,6 +327,26 @@ TEST_F(KernelTracker, TellsMoreRunsThanFitOneAnswer) {
   const auto pages = unwritten(memory.pages());
   for (std::size_t p = 0; p < 4096; ++p) ASSERT_EQ(pages[p], p % 2 == 1) << p;
   for (const bool page : unwritten(memory.pages())) ASSERT_TRUE(page);
+}
+
+TEST_F(KernelTracker, LargeMemoryIsLookedAtInPartsByMany) {
+  for (const bool huge : {false, true}) {
+    // Five parts of 8 MiB, or six, of which the first and the last are not whole.
+    const Mapped memory(5 * 2048 - 100, huge);
+    protect(memory);
+    Random random(huge ? 2 : 1);
+    for (int time = 0; time < 20; ++time) {
+      std::vector<bool> written(memory.size() / page_bytes);
+      for (int i = 0; i < 1 << random.below(8); ++i) {
+        const std::size_t page = time % 5 == 0 ? 2048 * random.below(5) + random.below(2) : random.below(written.size());
+        memory.at(page)[random.below(page_bytes)] ^= 1;
+        written[page] = true;
+      }
+      const auto pages = unwritten(memory.pages());
+      for (std::size_t p = 0; p < pages.size(); ++p) ASSERT_EQ(pages[p], !written[p]) << p << ", time " << time;
+    }
+    for (const bool page : unwritten(memory.pages())) ASSERT_TRUE(page);
+  }
 }
 
 TEST_F(KernelTracker, WhatIsUncoveredIsFoundWrittenAndCoveredAgain) {
