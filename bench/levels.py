@@ -3,12 +3,12 @@
 
     cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu
     bench/levels.py --build build/gpu --results DIR --commit ID [--precisions d] [--only PART[,PART...]]
-                    [--budget SECONDS] [--own-algorithms]
+                    [--budget SECONDS] [--own-algorithms] [--built-in]
 
 Parts, in this order:
   leaf     algorithms of leaves and rates by `blaslift tune`: DIR/levels.profile; what the estimators predict from them
   fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
-  auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile
+  auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile or the --built-in rates
   methods  the published lists, in one stream and in two, at fewer sizes
   shapes   odd and rectangular products, transposed operands, beta: automatic levels
   memory   device memory by list and level, double precision
@@ -207,6 +207,7 @@ class Driver:
         self.program = str(arguments.build / "bin" / plan.program)
         self.environment = environment | {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend}
         self.profile = arguments.results / "levels.profile"
+        self.built_in = arguments.built_in
         self.began, self.budget = time.monotonic(), arguments.budget
         self.late = self.failed = 0
 
@@ -227,7 +228,7 @@ class Driver:
     def measure(self, batch: Batch) -> None:
         """Starts processes for what is missing, as far as the budget goes."""
         missing = self.missing(batch)
-        if missing and batch.setting == "auto" and not self.profile.exists():
+        if missing and batch.setting == "auto" and not self.built_in and not self.profile.exists():
             print(f"{batch.part}/{batch.precision}: needs levels.profile: part leaf first", flush=True)
             self.failed += 1
             return
@@ -294,7 +295,7 @@ class Driver:
             command += ["--repetitions", "1", "--warm", "0", "--check", "off", "--memory", "on"]
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT") and k != "LD_PRELOAD"}
         environment = inherited | self.environment | {"BLASLIFT_STRASSEN": batch.setting}
-        if self.profile.exists():
+        if self.profile.exists() and not self.built_in:
             environment["BLASLIFT_PROFILE"] = str(self.profile)
         result = Launch()
         with tempfile.TemporaryDirectory() as folder:
@@ -372,7 +373,7 @@ def host_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
 
     def measure(shape: Shape, setting: str, seconds: float) -> dict:
         said = {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend, "BLASLIFT_STRASSEN": setting}
-        if profile.exists():
+        if profile.exists() and not arguments.built_in:
             said["BLASLIFT_PROFILE"] = str(profile)
         # Far larger than any cache, so one set of operands is enough.
         command = [str(arguments.build / "bin/gemm_time"), "--sets", "1", shape.precision, "5", str(shape)]
@@ -543,6 +544,7 @@ def main() -> None:
     parser.add_argument("--precisions", default="dszc", help='some of "sdcz", in this order')
     parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
     parser.add_argument("--backend", choices=PLANS, default="cuda")
+    parser.add_argument("--built-in", action="store_true", help="the library's own rates, as before any `blaslift tune`")
     parser.add_argument("--own-algorithms", action="store_true", help="leaves by cuBLAS's own choice of algorithms")
     parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
     arguments = parser.parse_args()

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <mutex>
 
 namespace blaslift::strassen {
 namespace {
@@ -176,9 +178,43 @@ std::string check(const Rates& rates) {
   return {};
 }
 
+/// Programs ask for few shapes, and again and again.  Nobody waits: a child forked meanwhile would for ever.
+class Estimator::Memory {
+ public:
+  bool find(const Shape& shape, index most_tile, Choice& choice) noexcept {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return false;
+    const Entry& entry = place(shape, most_tile);
+    if (entry.most_tile != most_tile || entry.shape != shape) return false;
+    return choice = entry.choice, true;
+  }
+  void keep(const Shape& shape, index most_tile, const Choice& choice) noexcept {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock) place(shape, most_tile) = {shape, most_tile, choice};
+  }
+
+ private:
+  struct Entry {
+    Shape shape{};
+    index most_tile = 0;
+    Choice choice{};
+  };
+
+  Entry& place(const Shape& s, index most_tile) noexcept {
+    std::uint64_t hash = s.beta_zero;
+    for (const index x : {s.m, s.n, s.k, most_tile})
+      hash = (hash ^ static_cast<std::uint64_t>(x)) * 0x9e3779b97f4a7c15u;
+    return entries_[hash >> 57];
+  }
+
+  std::mutex mutex_;
+  std::array<Entry, 128> entries_{};
+};
+
 Estimator::Estimator(Model model, Precision precision, const Inputs& inputs, const Tuning& tuning)
     : model_(model),
       tuning_(tuning),
+      memory_(std::make_shared<Memory>()),
       element_(static_cast<double>(element_size(precision))),
       flops_(is_complex(precision) ? 8 : 2),
       pass_rate_(inputs.rates.pass_bytes_per_second),
@@ -300,8 +336,16 @@ Choice Estimator::by_smallest(const Shape& s, index most_tile) const noexcept {
   return {level, tile, seconds(s, level, tile)};
 }
 
-Choice Estimator::estimate(const Shape& shape, index most_tile) const noexcept {
+Choice Estimator::choose(const Shape& shape, index most_tile) const noexcept {
   return model_ == Model::ours ? best_tiling(shape, most_tile) : by_smallest(shape, most_tile);
+}
+
+Choice Estimator::estimate(const Shape& shape, index most_tile) const noexcept {
+  Choice choice;
+  if (memory_->find(shape, most_tile, choice)) return choice;
+  choice = choose(shape, most_tile);
+  memory_->keep(shape, most_tile, choice);
+  return choice;
 }
 
 std::optional<double> Estimator::crossover(double limit) const {

@@ -39,20 +39,31 @@ const Driver& driver() {
   return found;
 }
 
-/// What the driver knows of the allocation that holds an address; size 0 if it knows none.
-struct Allocation {
+/// What the driver knows of an address.
+struct Known {
+  bool at_all = false, on_a_device = false;
+};
+
+Known known_of(CUdeviceptr address) {
   CUmemorytype type{};
   unsigned managed = 0;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
+  void* answers[] = {&type, &managed};
+  if (!driver().complete || driver().attributes(2, asked, answers, address) != CUDA_SUCCESS) return {};
+  return {type != 0, type == CU_MEMORYTYPE_DEVICE && !managed};
+}
+
+/// The allocation that holds an address of which something is known; empty if that cannot be told.
+struct Allocation {
   CUdeviceptr begin = 0;
   std::size_t size = 0;
 };
 
 Allocation allocation_of(CUdeviceptr address) {
   Allocation a;
-  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED,
-                                 CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
-  void* answers[] = {&a.type, &a.managed, &a.begin, &a.size};
-  if (!driver().complete || driver().attributes(4, asked, answers, address) != CUDA_SUCCESS || a.begin == 0) a.size = 0;
+  CUpointer_attribute asked[] = {CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, CU_POINTER_ATTRIBUTE_RANGE_SIZE};
+  void* answers[] = {&a.begin, &a.size};
+  if (driver().attributes(2, asked, answers, address) != CUDA_SUCCESS) return {};
   return a;
 }
 
@@ -60,15 +71,15 @@ Allocation allocation_of(CUdeviceptr address) {
 
 Place place_of(const void* memory, std::size_t bytes, bool everywhere) {
   const auto begin = reinterpret_cast<CUdeviceptr>(memory), end = begin + bytes;
-  const Allocation first = allocation_of(begin);
-  if (first.size) {
-    if (first.type == CU_MEMORYTYPE_DEVICE && !first.managed) return Place::on_a_device;
-    return first.begin <= begin && end <= first.begin + first.size ? Place::reachable : Place::mixed;
+  if (const Known first = known_of(begin); first.at_all) {
+    if (first.on_a_device) return Place::on_a_device;
+    const Allocation a = allocation_of(begin);
+    return a.begin <= begin && end <= a.begin + a.size ? Place::reachable : Place::mixed;
   }
   constexpr CUdeviceptr stride = CUdeviceptr{2} << 20;
   for (CUdeviceptr at = begin + stride; everywhere && at < end; at += stride)
-    if (allocation_of(at).size) return Place::mixed;
-  return allocation_of(end - 1).size ? Place::mixed : Place::pageable;
+    if (known_of(at).at_all) return Place::mixed;
+  return known_of(end - 1).at_all ? Place::mixed : Place::pageable;
 }
 
 CUcontext current_context() {

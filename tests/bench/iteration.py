@@ -43,17 +43,18 @@ def programs_are_right(build: Path) -> None:
 
 
 def verdicts(results: Path) -> None:
-    def table(changes: dict) -> tuple[list[str], bool]:
+    def table(changes: dict, first: dict | None = None) -> tuple[list[str], bool]:
         store = Store(results / "iteration.jsonl", "some")
         store.records = {}
         cpu = {"seconds": [9.0] + [1.0] * 19}
         ours = {"seconds": [9.0] + [1.01] * 9 + [5.0] + [0.05] * 9, "calls": 20, "routed": 10, "stayed": {"startup": 10}}
         key = "power/constant/8192/huge"
-        store.add(f"{key}/CPU", cpu)
-        store.add(f"{key}/blaslift", ours | changes)
+        for turn in range(2):
+            store.add(f"{key}/CPU/{turn}", cpu)
+            store.add(f"{key}/blaslift/{turn}", ours | (changes if turn == 1 else first or {}))
         changing = {"seconds": [1.0] * 20, "calls": 20, "routed": changes.get("changing", 0), "stayed": {}}
-        store.add("lanczos/changing/8192/numpy's/CPU", cpu)
-        store.add("lanczos/changing/8192/numpy's/blaslift", changing)
+        store.add("lanczos/changing/8192/numpy's/CPU/0", cpu)
+        store.add("lanczos/changing/8192/numpy's/blaslift/0", changing)
         wanted = [iteration.Measurement(k, 1, lambda s: {}) for k in store.records]
         return iteration.summary(store, wanted)
 
@@ -61,10 +62,13 @@ def verdicts(results: Path) -> None:
     assert good, lines
     (row,) = [line for line in lines if line.startswith("| power")]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    assert cells == ["power, constant", "8192", "huge", "1000.000", "1010.000", "1.010", "50.000", "20.0", "10", "5000", "yes"], cells
-    assert not table({"seconds": [9.0] + [1.05] * 9 + [5.0] + [0.05] * 9})[1], "five hundredths are lost before the switch"
-    assert not table({"seconds": [9.0] + [1.01] * 9 + [5.0] + [0.11] * 9})[1], "nine times faster are not ten"
-    assert not table({"routed": 0})[1], "never switched"
+    assert cells == ["power, constant", "8192", "huge", "1000.000", "1010.000", "1.010", "1.010", "50.000", "20.0", "10", "5000", "yes"], cells
+    slower = [1.05] * 9  # a half of all, so that the lower quartile is of the other round
+    assert table({"seconds": [9.0] + slower + [5.0] + [0.05] * 9})[1], "noise of one round"
+    lost = {"seconds": [9.0] + slower + [5.0] + [0.05] * 9}
+    assert not table(lost, lost)[1], "five hundredths are lost before the switch"
+    assert not table({"seconds": [9.0] + [1.01] * 9 + [5.0] + [0.16] * 9})[1], "nine times faster are not ten"
+    assert not table({"routed": 0})[1], "one of two never switched"
     assert not table({"changing": 3})[1], "what changes is to stay"
 
 

@@ -119,7 +119,7 @@ def what_does_not_fit_is_told_apart(build: Path) -> None:
     """One size of three finds no room for levels: the others are proven to have run by them."""
     levels = importlib.import_module("levels")
     with tempfile.TemporaryDirectory() as folder, levels.candidates(build) as found:
-        arguments = argparse.Namespace(build=build, results=Path(folder), budget=60)
+        arguments = argparse.Namespace(build=build, results=Path(folder), budget=60, built_in=False)
         store = levels.Store(Path(folder, "levels.jsonl"), "none")
         scarce = found["blaslift"] | {"BLASLIFT_MEMORY": "1500K"}
         driver = levels.Driver(arguments, levels.HOST, scarce, store)
