@@ -269,9 +269,8 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
     // Vectors are moved by the calling thread, a matrix by the engine's, as gemm's are.
     const bool matrix_moves = spared < p.bytes_of_triangle();
     const double latency = matrix_moves ? facts.profile->latency_seconds : facts.profile->symv_latency_seconds;
-    d.look_seconds = spared > 0 && !facts.device_memory && !policy.fixed ? facts.look_seconds : 0;
-    return d.look_seconds + (latency + in + p.bytes_of_triangle() / facts.profile->pass_rate + out) *
-                                (policy.fixed ? 1.0 : facts.slowdown);
+    return (latency + in + p.bytes_of_triangle() / facts.profile->pass_rate + out) *
+           (policy.fixed ? 1.0 : facts.slowdown);
   };
   d.device_seconds = on_device(facts.spared);
   if (policy.measuring) return d.reason = Reason::measuring, d;
@@ -285,7 +284,6 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
   if (gain <= 0) {
     if (policy.fixed || facts.reusable <= 0) return d;
     gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
-    if (facts.spared <= 0) d.look_seconds = 0;  // this call's copy is new
     if (gain <= 0 || (!unopened && facts.missed_reuse + gain < -d.saving())) return d;
   }
   if (unopened && !policy.fixed && facts.missed_seconds + gain < facts.profile->startup_seconds)

@@ -63,7 +63,6 @@ struct Facts {
   bool result_stays = false;   ///< C is the program's own device memory: nothing moves out
   bool factors = true;         ///< an open device has what a QR takes
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
-  double look_seconds = 0;     ///< that using a copy costs before the device begins
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
 };
@@ -80,7 +79,6 @@ struct Decision {
   Route route;
   Reason reason;
   double cpu_seconds = 0, device_seconds = 0;  ///< predictions; zero where none was needed
-  double look_seconds = 0;                     ///< of device_seconds, those that pass before the device begins
   double reuse_seconds = 0;                    ///< what copies of the reusable operands would have saved
   int levels = 0;                              ///< on the device
   index tile = 0;                              ///< their tiles' edge

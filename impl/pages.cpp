@@ -61,8 +61,7 @@ bool Pages::dirty(Range pages, const Stamp* since, Stamp oldest, std::vector<Ran
     const Address number = at / page_bytes, left = (pages.end - at) / page_bytes;
     const std::size_t first = number % chunk_pages, last = std::min<std::size_t>(chunk_pages, first + left);
     const Stamp* stamps = since + (at - pages.begin) / page_bytes;
-    if (const auto there = written_.find(number / chunk_pages);
-        there != written_.end() && there->second->newest > oldest)
+    if (const auto there = written_.find(number / chunk_pages); there != written_.end() && there->second->newest > oldest)
       for (std::size_t i = first; i < last; ++i) {
         if (there->second->stamps[i] <= stamps[i - first]) continue;
         const Address page = at + (i - first) * page_bytes;

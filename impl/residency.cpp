@@ -20,8 +20,6 @@ constexpr double advance_seconds = 0.4, part_of_time = 0.02;
 constexpr double least_bytes = 1 << 20;
 constexpr std::size_t most_memories = 512, most_runs = 64;
 constexpr int uses_until_retry = 64;
-/// A look where there is a copy, until measured: pages of 4 KiB, by several threads.
-constexpr double least_look_seconds = 6e-5, look_seconds_per_page = 1.5e-9;
 /// Changed samples that mean a matrix was rewritten: twice what worthwhile dirt would show.
 constexpr int rewritten_samples = 8;
 
@@ -194,7 +192,6 @@ Residency::Copies::iterator Residency::find(const Stored& x, bool writes, Block&
 
 Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
   Prospect prospect;
-  const std::uint64_t start = now_ns();
   // Before the lock: touching the operand may run a handler of the program's.
   const Sample contents = reads ? sample(x) : Sample{};
   guarded([&] {
@@ -226,14 +223,10 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
         ++m.rewritten;
       } else if (!blind(glance)) {
         prospect = take_hold(copy, where, x, writes, reads, m);
-        const double seconds = 1e-9 * static_cast<double>(now_ns() - start);
-        if (prospect.hold) m.look_seconds += (m.look_seconds > 0 ? 0.25 : 1) * (seconds - m.look_seconds);
       }
     }
     prospect.unchanged = m.unchanged > 0;
     prospect.missed = m.missed;
-    prospect.look_seconds =
-        m.look_seconds > 0 ? m.look_seconds : least_look_seconds + look_seconds_per_page * x.bytes() / page_bytes;
   });
   return prospect;
 }
@@ -246,8 +239,8 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   std::vector<Range> dirty;
   Stamp now = 0;
   const bool known = pages_->dirty(pages, copy->since.data() + first, copy->oldest, dirty, now);
-  // Registering memory for a device pins its pages for writing, which shows as writes: whatever has no new writes is
-  // not written by a device either.
+  // Registering memory for a device pins its pages for writing, which shows as writes: whatever has no new writes is not
+  // written by a device either.
   if (!std::all_of(dirty.begin(), dirty.end(), [this](Range run) { return ordinary(run); })) {
     if (copy->users == 0) drop(copy);
     return {};
@@ -418,18 +411,6 @@ void Residency::close(Hold& hold, bool good) noexcept {
     } else {
       for (const auto& [page, stamp] : hold.good_from) copy.since[page] = stamp;
     }
-  });
-  arena_->changed();
-}
-
-void Residency::let_go(Hold& hold) noexcept {
-  if (!hold) return;
-  hold.device = nullptr;
-  guarded([&] {
-    Copy& copy = *hold.copy;
-    if (--copy.users > 0) return;
-    recall(copy.of).refused = uses_until_retry;
-    drop(hold.copy);
   });
   arena_->changed();
 }

@@ -107,11 +107,10 @@ class Residency {
 
   /// What is known of an operand before its call is decided.
   struct Prospect {
-    Hold hold;                ///< a copy, if there is one
-    double spared = 0;        ///< bytes of it that need not move
-    bool unchanged = false;   ///< no copy yet, but it seems not to change between calls
-    double missed = 0;        ///< seconds that copies of it would have saved so far
-    double look_seconds = 0;  ///< that looking takes where there is a copy, as measured or, before, as expected
+    Hold hold;               ///< a copy, if there is one
+    double spared = 0;       ///< bytes of it that need not move
+    bool unchanged = false;  ///< no copy yet, but it seems not to change between calls
+    double missed = 0;       ///< seconds that copies of it would have saved so far
   };
 
   explicit Residency(ResidencyMode mode) : mode_(mode) {}
@@ -143,9 +142,6 @@ class Residency {
   /// The call is over; `good`: what was missing has been uploaded, and what was written is in the host's memory, too.
   void close(Hold& hold, bool good) noexcept;
 
-  /// Gives up the copy, and makes none for a while: the CPU is faster than looking at it.
-  void let_go(Hold& hold) noexcept;
-
   /// C has been written: its contents are remembered to see whether they are used again.
   void note_result(const Stored& C) noexcept;
 
@@ -168,7 +164,6 @@ class Residency {
     bool result = false;  ///< the last call wrote it
     int refused = 0;      ///< uses until protecting is tried again
     double missed = 0;
-    double look_seconds = 0;  ///< 0: not measured
   };
 
   using Copies = std::list<Copy>;

@@ -160,8 +160,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
-  if (ending.as_predicted)
-    learn_device(call.learned, decision.device_seconds - decision.look_seconds, 1e-9 * static_cast<double>(elapsed));
+  if (ending.as_predicted) learn_device(call.learned, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
   const bool failed = ending.reason == Reason::failed;
   (failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed).fetch_add(1, std::memory_order_relaxed);
 }

@@ -128,8 +128,7 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
   }
   if (!copies_matter(product, facts, policy, decision)) return decision;
   operands.look();
-  Operand& a = operands.a;
-  facts.look_seconds = a.known.look_seconds;
+  const Operand& a = operands.a;
   if (a.known.hold) {
     facts.spared = std::max(0.0, product.bytes_of_triangle() - bytes_of(operands.missing(), a.stored.element));
   } else if (a.known.unchanged) {
@@ -137,10 +136,8 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
     facts.missed_reuse = a.known.missed;
   }
   decision = decide(product, facts, policy);
-  if (decision.route == Route::cpu) {
-    if (decision.reuse_seconds > 0) r.residency.note_missed(a.stored, decision.reuse_seconds);
-    if (a.known.hold && a.known.hold.missing.empty()) r.residency.let_go(a.known.hold);
-  }
+  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
+    r.residency.note_missed(a.stored, decision.reuse_seconds);
   return decision;
 }
 

@@ -162,8 +162,7 @@ class KernelTracker final : public Tracker {
     const std::size_t parts = (pages.end + part_bytes - 1) / part_bytes - first;
     if (parts_.size() < parts) parts_.resize(parts);
     Passing passing{*this, pages};
-    crew_.run(
-        static_cast<int>(parts), [](void* all, int i) { static_cast<Passing*>(all)->part(i); }, &passing);
+    crew_.run(static_cast<int>(parts), [](void* all, int i) { static_cast<Passing*>(all)->part(i); }, &passing);
     for (std::size_t i = 0; i < parts; ++i) {
       if (!parts_[i].known) return false;
       for (const Range& run : parts_[i].unwritten) append(unwritten, run);

@@ -753,32 +753,6 @@ TEST_P(Resides, ResultsInMemoryThatIsRegisteredMeanwhileAreNotKept) {
   EXPECT_EQ(w.operand(c).missing_bytes(8), c.bytes());
 }
 
-TEST_P(Resides, WhatIsNotWorthLookingAtIsLetGo) {
-  World& w = world();
-  const Mapped memory(64);
-  const Stored x = columns_of_pages(memory);
-  Residency::Glance glance;
-  World::Operand first{x, false, true}, second = first;
-  w.look(first, glance);
-  EXPECT_GT(first.known.look_seconds, 5e-5) << "nothing is measured yet";
-  w.operand(x);
-  ASSERT_TRUE(w.operand(x).held);
-  w.look(second, glance = {});
-  ASSERT_TRUE(second.known.hold);
-  EXPECT_GT(second.known.look_seconds, 0);
-  World::Operand third{x, false, true};
-  w.look(third, glance = {});
-  w.residency->let_go(third.known.hold);
-  EXPECT_GT(w.arena.taken(), 0u) << "somebody else uses it";
-  EXPECT_FALSE(third.known.hold);
-  w.residency->let_go(second.known.hold);
-  EXPECT_EQ(w.arena.taken(), 0u);
-  int more = 0;
-  while (!w.operand(x).held && more < 200) ++more;
-  EXPECT_GT(more, 30);
-  EXPECT_LT(more, 100);
-}
-
 TEST(Residency, NothingIsUsedOrKeptWhileWritesCouldGoUnseen) {
   World w(Kernel::scripted, ResidencyMode::always);
   const Mapped memory(128);

@@ -133,33 +133,6 @@ TEST(DecideSymv, CopiesAreBoughtOnceTheSavingsMissedReachTheirPrice) {
   EXPECT_EQ(call.decide().reason, Reason::transfers);
 }
 
-TEST(DecideSymv, LookingAtACopyIsPartOfItsPrice) {
-  Call call;
-  call.facts.slowdown = 2;
-  const Decision unseen = call.decide();
-  call.facts.look_seconds = 1e-4;
-  const Decision seen = call.decide();
-  EXPECT_DOUBLE_EQ(seen.device_seconds, unseen.device_seconds + 1e-4) << "which a busy device makes no longer";
-  EXPECT_DOUBLE_EQ(seen.look_seconds, 1e-4);
-  call.facts.look_seconds = unseen.cpu_seconds;
-  EXPECT_EQ(call.decide().reason, Reason::transfers);
-  // A copy that would never pay is not bought; one that would is, and there is nothing to look at yet.
-  call.facts.spared = 0;
-  call.facts.reusable = call.product.bytes_of_triangle();
-  call.facts.missed_reuse = 1;
-  EXPECT_EQ(call.decide().reason, Reason::transfers);
-  call.facts.look_seconds = 1e-4;
-  EXPECT_EQ(call.decide().reason, Reason::reuse);
-  EXPECT_EQ(call.decide().look_seconds, 0);
-  // Nobody looks where the matrix is in device memory, and fixed decisions know nothing that is measured.
-  call.facts.device_memory = true;
-  EXPECT_EQ(call.decide().look_seconds, 0);
-  call.facts.device_memory = false;
-  call.facts.spared = call.product.bytes_of_triangle();
-  call.policy.fixed = true;
-  EXPECT_EQ(call.decide().look_seconds, 0);
-}
-
 TEST(DecideSymv, TheDeviceIsOpenedOnceMatricesUsedAgainHaveMissedItsPrice) {
   Call call;
   call.facts.spared = 0;
