@@ -8,7 +8,7 @@ namespace blaslift {
 void Pages::note(Address page) {
   auto& there = written_[page / chunk_pages];
   if (!there) there = std::make_unique<Chunk>();
-  there->stamps[page % chunk_pages] = there->newest = now_;
+  there->stamps[page % chunk_pages] = there->newest = newest_ = now_;
 }
 
 /// Notes every page of the range that is not positively unwritten.
@@ -57,11 +57,13 @@ bool Pages::dirty(Range pages, const Stamp* since, Stamp oldest, std::vector<Ran
   const bool known = pass(pages);
   now = now_;
   if (!known) return dirty.push_back(pages), false;
+  if (newest_ <= oldest) return true;
   for (Address at = pages.begin; at < pages.end;) {
     const Address number = at / page_bytes, left = (pages.end - at) / page_bytes;
     const std::size_t first = number % chunk_pages, last = std::min<std::size_t>(chunk_pages, first + left);
     const Stamp* stamps = since + (at - pages.begin) / page_bytes;
-    if (const auto there = written_.find(number / chunk_pages); there != written_.end() && there->second->newest > oldest)
+    if (const auto there = written_.find(number / chunk_pages);
+        there != written_.end() && there->second->newest > oldest)
       for (std::size_t i = first; i < last; ++i) {
         if (there->second->stamps[i] <= stamps[i - first]) continue;
         const Address page = at + (i - first) * page_bytes;

@@ -93,8 +93,8 @@ class Pages {
   void note(Address page);
 
   Tracker& tracker_;
-  std::mutex mutex_;  ///< a pass and what it leaves in the table are one step for everybody
-  Stamp now_ = 0;
+  std::mutex mutex_;            ///< a pass and what it leaves in the table are one step for everybody
+  Stamp now_ = 0, newest_ = 0;  ///< newest_: of all pages'
   std::unordered_map<Address, std::unique_ptr<Chunk>> written_;  ///< by page number / chunk_pages
   std::vector<Range> unwritten_;
 };

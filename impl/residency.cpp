@@ -239,8 +239,8 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   std::vector<Range> dirty;
   Stamp now = 0;
   const bool known = pages_->dirty(pages, copy->since.data() + first, copy->oldest, dirty, now);
-  // Registering memory for a device pins its pages for writing, which shows as writes: whatever has no new writes is not
-  // written by a device either.
+  // Registering memory for a device pins its pages for writing, which shows as writes: whatever has no new writes is
+  // not written by a device either.
   if (!std::all_of(dirty.begin(), dirty.end(), [this](Range run) { return ordinary(run); })) {
     if (copy->users == 0) drop(copy);
     return {};
@@ -248,7 +248,7 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   if (!dirty.empty() && copy->users > 0) return {};
 
   Prospect p;
-  Hold& hold = p.hold;
+  Hold& hold = p.hold = hold_on(copy, where, x);
   for (const Range& run : dirty)
     for (Address page = run.begin; page < run.end; page += page_bytes) {
       // A page with elements of the copy outside this operand stays dirty: those are not sent now.
@@ -282,17 +282,57 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   copy->price = 0;
   copy->used = ++uses_;
   ++copy->users;
-  copy->alone = writes || !hold.missing.empty();
-  hold.copy = copy;
-  hold.alone = copy->alone;
+  copy->alone = hold.alone = writes || !hold.missing.empty();
   hold.writes = writes;
-  hold.where = where;
-  hold.pages = pages;
-  hold.ld = copy_ld(copy->of);
-  hold.part = copy->of.part;
-  hold.bytes = copy->bytes;
-  hold.device = copy->device + static_cast<std::size_t>(where.row + where.col * hold.ld) * x.element;
   return p;
+}
+
+Residency::Hold Residency::hold_on(Copies::iterator copy, const Block& where, const Stored& x) {
+  Hold hold;
+  hold.ld = copy_ld(copy->of);
+  hold.device = copy->device + static_cast<std::size_t>(where.row + where.col * hold.ld) * x.element;
+  hold.bytes = copy->bytes;
+  hold.part = copy->of.part;
+  hold.copy = copy;
+  hold.where = where;
+  hold.pages = pages_of(x.range());
+  return hold;
+}
+
+Residency::Hold Residency::peek(const Stored& x) noexcept {
+  Hold hold;
+  guarded([&] {
+    if (!on()) return;
+    Block where;
+    const auto copy = find(x, false, where);
+    if (copy == copies_.end() || copy->alone) return;
+    hold = hold_on(copy, where, x);
+    ++copy->users;
+  });
+  return hold;
+}
+
+bool Residency::confirm(const Hold& hold, const Stored& x, Glance& glance) noexcept {
+  bool good = false;
+  const Sample contents = sample(x);
+  guarded([&] {
+    if (!on()) return;
+    // What has been rewritten is found in look(), which then need not ask the kernel.
+    Memory& m = recall(x);
+    if (m.contents != contents || blind(glance)) return;
+    Copy& copy = *hold.copy;
+    const auto first = (hold.pages.begin - copy.pages.begin) / page_bytes;
+    std::vector<Range> dirty;
+    Stamp now = 0;
+    good = pages_->dirty(hold.pages, copy.since.data() + first, copy.oldest, dirty, now) && dirty.empty();
+    if (!good) return;
+    m.used = copy.used = ++uses_;
+    ++m.uses;
+    ++m.unchanged;
+    spent_ -= copy.price;
+    copy.price = 0;
+  });
+  return good;
 }
 
 Residency::Copies::iterator Residency::oldest_unused() {

@@ -131,6 +131,14 @@ class Residency {
   /// @param reads   it is read: not C with beta = 0
   Prospect look(const Stored& operand, bool writes, bool reads, Glance& glance) noexcept;
 
+  /// Takes hold of the copy of an operand that is only read, without a look whether it is still good.  What is computed
+  /// with it is a result only if confirm() says so, which may be asked while the device computes; close() it either
+  /// way.
+  Hold peek(const Stored& operand) noexcept;
+
+  /// Whether the copy under a hold from peek() is what the program's memory holds now.  If not, let go of it and look.
+  bool confirm(const Hold& hold, const Stored& operand, Glance& glance) noexcept;
+
   /// A copy to be filled by this call, if the operand deserves one and there is room.
   /// @param writes  it is C
   /// @param reads   it must be uploaded first
@@ -177,6 +185,7 @@ class Residency {
   bool deserves(const Memory& memory, double bytes, Glance& glance) const;
   bool make_room(std::size_t bytes);
   Copies::iterator find(const Stored& operand, bool writes, Block& where);
+  static Hold hold_on(Copies::iterator copy, const Block& where, const Stored& operand);
   Copies::iterator oldest_unused();
   Prospect take_hold(Copies::iterator copy, const Block& where, const Stored& operand, bool writes, bool reads,
                      Memory& memory);

@@ -67,15 +67,23 @@ struct Operand {
   Placement::Operand placement(bool direct) const;
 
   void locate(Backend& backend) { place = backend.place(stored.at, stored.range().size(), false); }
+  /// After locate: takes hold of its copy, if there is one, for a result that counts once that is confirmed.
+  void peek(Residency& residency) {
+    care(residency);
+    if (cared_for) known.hold = residency.peek(stored);
+  }
   /// After locate: takes hold of its copy, if there is one.
   void look(Residency& residency, Residency::Glance& glance) {
-    cared_for = !passing && place == Place::pageable && residency.cares(stored);
+    care(residency);
     if (cared_for) known = residency.look(stored, writes, reads, glance);
   }
   /// After look: makes a copy to be filled by this call, if the operand deserves one.
   void keep(Residency& residency, Residency::Glance& glance) {
     if (cared_for && !known.hold) known.hold = residency.keep(stored, writes, reads, glance);
   }
+
+ private:
+  void care(const Residency& residency) { cared_for = !passing && place == Place::pageable && residency.cares(stored); }
 };
 
 /// A call's sizes, for traces.

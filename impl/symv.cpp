@@ -61,9 +61,23 @@ class Operands {
     if (std::exchange(located_, true)) return;
     for (Operand* operand : {&a, &x, &y}) operand->locate(backend);
   }
-  /// Once, after locate.  Vectors move in every call: next to the matrix they are nothing.
+  /// After locate.  Vectors move in every call: next to the matrix they are nothing.  A copy that there is can be
+  /// computed with before it has been looked at: confirm() does that meanwhile.
+  void peek() {
+    a.peek(runtime_.residency);
+    unconfirmed_ = static_cast<bool>(a.known.hold);
+  }
+  bool unconfirmed() const { return unconfirmed_; }
+  bool confirm() {
+    unconfirmed_ = !runtime_.residency.confirm(a.known.hold, a.stored, glance_);
+    return !unconfirmed_;
+  }
+  /// Once, after locate, where there is nothing to be confirmed, or that was in vain.
   void look() {
-    if (!std::exchange(looked_, true)) a.look(runtime_.residency, glance_);
+    if (std::exchange(looked_, true)) return;
+    close(false);
+    unconfirmed_ = false;
+    a.look(runtime_.residency, glance_);
   }
   /// After look.
   void keep() { a.keep(runtime_.residency, glance_); }
@@ -93,7 +107,7 @@ class Operands {
 
   Runtime& runtime_;
   Residency::Glance glance_;
-  bool located_ = false, looked_ = false;
+  bool located_ = false, looked_ = false, unconfirmed_ = false;
 };
 
 /// The decision, with a look at the operands where they matter.
@@ -127,7 +141,8 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
     return decide(product, facts, policy);
   }
   if (!copies_matter(product, facts, policy, decision)) return decision;
-  operands.look();
+  operands.peek();
+  if (!operands.unconfirmed()) operands.look();
   const Operand& a = operands.a;
   if (a.known.hold) {
     facts.spared = std::max(0.0, product.bytes_of_triangle() - bytes_of(operands.missing(), a.stored.element));
@@ -172,8 +187,10 @@ class Run {
   }
 
   /// With the copy that the matrix has now, or one in a lease.  Nothing is under way afterwards.
-  /// @param wait  for room; otherwise no_memory if there is none now
-  Status attempt(Arena& arena, Backend& backend, bool wait) {
+  /// @param wait       for room; otherwise no_memory if there is none now
+  /// @param meanwhile  bool(), asked while the device computes: false, and there is no result, nor is it awaited
+  template <class Meanwhile>
+  Status attempt(Arena& arena, Backend& backend, bool wait, Meanwhile meanwhile) {
     const index n = args_.n;
     const Operand& a = operands_.a;
     const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
@@ -238,7 +255,7 @@ class Run {
     constexpr UnderlyingGemm none{[](const void*, const Gemm&) {}, nullptr};  // no product of matrices here
     const double moved = bytes_of_matrix_ + 3 * static_cast<double>(vector);
     if (Lane* lane = backend.acquire(none, static_cast<std::size_t>(moved), status)) {
-      status = ask(*lane, uploads, p, piece, landed);
+      status = ask(*lane, uploads, p, piece, landed, meanwhile);
       if (status != Status::done) lane->abandon();  // what waits in line is not worth waiting for
       const Status drained = lane->drain();
       transfers_.add(lane->transfer_times());
@@ -270,8 +287,9 @@ class Run {
       to[i] = conjugate_if(args_.conjugated, from[static_cast<index>(i) * inc]);
   }
 
+  template <class Meanwhile>
   Status ask(Lane& lane, const std::vector<Transfer>& uploads, const Symv& p, index piece,
-             std::vector<std::atomic<bool>>& landed) {
+             std::vector<std::atomic<bool>>& landed, Meanwhile meanwhile) {
     for (const Transfer& upload : uploads) {
       if (!not_exiting()) return Status::lost;
       if (const Status status = lane.upload(upload, {nullptr, 0}); status != Status::done) return status;
@@ -280,6 +298,7 @@ class Run {
     if (!not_exiting()) return Status::lost;
     const int sent = static_cast<int>(uploads.size());
     if (const Status status = lane.symv(p, {tickets_.data(), sent}); status != Status::done) return status;
+    if (!meanwhile()) return Status::done;
     const After product{tickets_.data() + sent, 1};
     for (std::size_t i = 0; i < landed.size(); ++i) {
       const index first = static_cast<index>(i) * piece, count = std::min(piece, args_.n - first);
@@ -306,24 +325,37 @@ template <class T>
 Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, const SymvArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  operands.look();
-  operands.keep();
   Operand& a = operands.a;
-  // Without the copy that it is sent for, it would be sent again and again.
-  if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
   Run<T> run(args, product.beta_zero, operands, symv_rule(r.device.profile(), symv_precision_of<T>, args.uplo, args.n));
-  const double whole = bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T));
-  // Whoever holds copies may not wait for room: others may hold copies and wait, too.
-  Status status = run.attempt(r.arena, backend, !a.known.hold);
-  // Another try begins with y as it was: in the program's device memory a first one may have changed it.
-  const bool kept = operands.y.place != Place::on_a_device || product.beta_zero;
-  if (status == Status::no_memory && a.known.hold && kept) {
-    operands.close(false);
-    a.known = {};
-    status = run.attempt(r.arena, backend, true);
+  Status status = Status::no_memory;
+  if (operands.unconfirmed()) {
+    bool good = false;
+    status = run.attempt(r.arena, backend, false, [&] { return good = operands.confirm(); });
+    if (status != Status::done && status != Status::no_memory)
+      return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in(), .transfers = run.transfers()};
+    if (!good) status = Status::no_memory;
+  }
+  if (status != Status::done) {
+    const bool had_copy = static_cast<bool>(a.known.hold);
+    operands.look();
+    operands.keep();
+    // Without the copy that it is sent for, it would be sent again and again.
+    if (!a.known.hold && (decision.reason == Reason::reuse || (had_copy && decision.reason == Reason::faster)))
+      return {.reason = Reason::transfers, .bytes_in = run.bytes_in(), .transfers = run.transfers()};
+    const auto counts = [] { return true; };
+    // Whoever holds copies may not wait for room: others may hold copies and wait, too.
+    status = run.attempt(r.arena, backend, !a.known.hold, counts);
+    // Another try begins with y as it was: in the program's device memory a first one may have changed it.
+    const bool kept = operands.y.place != Place::on_a_device || product.beta_zero;
+    if (status == Status::no_memory && a.known.hold && kept) {
+      operands.close(false);
+      a.known = {};
+      status = run.attempt(r.arena, backend, true, counts);
+    }
   }
   if (status != Status::done)
     return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in(), .transfers = run.transfers()};
+  const double whole = bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T));
   // From here on nothing throws.
   r.residency.before_writing(operands.y.stored);
   run.commit();

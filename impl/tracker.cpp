@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -162,7 +163,14 @@ class KernelTracker final : public Tracker {
     const std::size_t parts = (pages.end + part_bytes - 1) / part_bytes - first;
     if (parts_.size() < parts) parts_.resize(parts);
     Passing passing{*this, pages};
-    crew_.run(static_cast<int>(parts), [](void* all, int i) { static_cast<Passing*>(all)->part(i); }, &passing);
+    // Huge pages take next to nothing: then waking others would take longer.
+    constexpr auto alone = std::chrono::microseconds(40);
+    const int count = static_cast<int>(parts);
+    for (const auto start = std::chrono::steady_clock::now();
+         passing.done < count && std::chrono::steady_clock::now() - start < alone;)
+      passing.part(passing.done++);
+    crew_.run(
+        count - passing.done, [](void* all, int i) { static_cast<Passing*>(all)->part_after(i); }, &passing);
     for (std::size_t i = 0; i < parts; ++i) {
       if (!parts_[i].known) return false;
       for (const Range& run : parts_[i].unwritten) append(unwritten, run);
@@ -213,7 +221,9 @@ class KernelTracker final : public Tracker {
   struct Passing {
     KernelTracker& tracker;
     Range pages;
+    int done = 0;
 
+    void part_after(int number) { part(done + number); }
     void part(int number) {
       Part& found = tracker.parts_[static_cast<std::size_t>(number)];
       const Address begin = (pages.begin / part_bytes + static_cast<std::size_t>(number)) * part_bytes;

@@ -32,6 +32,13 @@ GEMM(sgemm, float)
 GEMM(dgemm, double)
 GEMM(zgemm, Complex)
 #undef GEMM
+#define SYMV(name, T)                                                                                                  \
+  extern "C" void name##_(const char*, const int*, const T*, const T*, const int*, const T*, const int*, const T*, T*, \
+                          const int*, std::size_t);
+SYMV(ssymv, float)
+SYMV(dsymv, double)
+SYMV(zhemv, Complex)
+#undef SYMV
 
 namespace torture {
 namespace {
@@ -47,6 +54,20 @@ void gemm(char ta, char tb, int m, int n, int k, double alpha, const double* a, 
 void gemm(char ta, char tb, int m, int n, int k, Complex alpha, const Complex* a, int lda, const Complex* b, int ldb,
           Complex beta, Complex* c, int ldc) {
   zgemm_(&ta, &tb, &m, &n, &k, &alpha, a, &lda, b, &ldb, &beta, c, &ldc, 1, 1);
+}
+
+void symv(char uplo, int n, float alpha, const float* a, int lda, const float* x, float beta, float* y, int incy) {
+  const int one = 1;
+  ssymv_(&uplo, &n, &alpha, a, &lda, x, &one, &beta, y, &incy, 1);
+}
+void symv(char uplo, int n, double alpha, const double* a, int lda, const double* x, double beta, double* y, int incy) {
+  const int one = 1;
+  dsymv_(&uplo, &n, &alpha, a, &lda, x, &one, &beta, y, &incy, 1);
+}
+void symv(char uplo, int n, Complex alpha, const Complex* a, int lda, const Complex* x, Complex beta, Complex* y,
+          int incy) {
+  const int one = 1;
+  zhemv_(&uplo, &n, &alpha, a, &lda, x, &one, &beta, y, &incy, 1);
 }
 
 template <class T>
@@ -291,6 +312,10 @@ class Torture {
 
   /// False: a result was wrong.
   bool product() {
+    if (w_.random.chance(20)) {
+      const View& v = w_.random.of(views_);
+      return v.type == 's' ? vector<float>(v) : v.type == 'd' ? vector<double>(v) : vector<Complex>(v);
+    }
     const char type = w_.random.of(views_).type;
     auto one = [this, type](auto&& suits) {
       for (int attempt = 0; attempt < 1000; ++attempt)
@@ -307,6 +332,48 @@ class Torture {
       case 'd': return product<double>(*a, *b, *c);
       default: return product<Complex>(*a, *b, *c);
     }
+  }
+
+  /// The product of a triangle with a vector, which the device begins before it is known whether its copy is good.
+  template <class T>
+  bool vector(View a) {
+    Random& random = w_.random;
+    const index most = std::min(a.rows, a.cols), n = random.chance(70) ? most : random.pick((most + 1) / 2, most);
+    a = random.chance(60) ? a.block(0, 0, n, n) : a.block(random.pick(0, a.rows - n), random.pick(0, a.cols - n), n, n);
+    const char uplo = random.chance(50) ? 'U' : 'L';
+    const index incy = random.pick(1, 2);
+    Operand<T> A(a, 'N');
+    if (!(A.largest * 4 * static_cast<double>(n) < exact_limit<T>)) return true;
+    std::vector<T> x(static_cast<std::size_t>(n)), y(static_cast<std::size_t>(n * incy), static_cast<T>(7));
+    for (T& value : x) value = static_cast<T>(static_cast<double>(random.pick(-1, 2)));
+    std::vector<T> expected = y;
+    for (index i = 0; i < n; ++i) {
+      T& sum = expected[static_cast<std::size_t>(i * incy)];
+      for (index j = 0; j < n; ++j) {
+        const bool there = uplo == 'L' ? i >= j : i <= j;
+        T element = there ? A.at(i, j) : A.at(j, i);
+        if constexpr (is_complex<T>) element = i == j ? element.real() : there ? element : std::conj(element);
+        sum += times(element, x[static_cast<std::size_t>(j)]);
+      }
+    }
+    const std::byte* at = a.range().at();
+    if (faulty() && !a.read_only) at = &copies_[a.arena][static_cast<std::size_t>(a.offset)];
+    symv(uplo, static_cast<int>(n), T{1}, reinterpret_cast<const T*>(at), static_cast<int>(a.ld), x.data(), T{1},
+         y.data(), static_cast<int>(incy));
+    ++products_;
+    events_.push_back({step_, "vector", {a.arena, 0, 0}});
+    const auto wrong = std::mismatch(y.begin(), y.end(), expected.begin()).first - y.begin();
+    if (y == expected) return true;
+    if (A.values != Operand<T>(a, 'N').values && writes_["FREE"].done > 0)
+      return true;  // freed pages have gone meanwhile
+    const std::lock_guard lock(telling_);
+    std::printf("WRONG: seed %llu, step %ld: %c %s %c n %td, incy %td: element %td is %g, not %g\n",
+                static_cast<unsigned long long>(seed_), step_, a.type, is_complex<T> ? "hemv" : "symv", uplo, n, incy,
+                wrong / incy, std::real(y[static_cast<std::size_t>(wrong)]),
+                std::real(expected[static_cast<std::size_t>(wrong)]));
+    tell("A", a, a);
+    std::fflush(stdout);  // a child ends without it
+    return false;
   }
 
   template <class T>

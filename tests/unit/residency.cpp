@@ -649,6 +649,71 @@ TEST_P(Resides, GoodCopiesAreSharedAndThoseBeingFilledOrWrittenAreNot) {
   EXPECT_EQ(w.operand(x).spared, x.bytes());
 }
 
+TEST_P(Resides, ACopyCanBeUsedBeforeItIsLookedAtAndConfirmedAfterwards) {
+  World& w = world();
+  const Mapped memory(128);
+  const Stored x = columns_of_pages(memory), other = columns_of_pages(memory, 64);
+  EXPECT_FALSE(w.residency->peek(x)) << "there is none";
+  w.operand(x);
+  const auto peek = [&] {
+    World::Operand early{x, false, true};
+    early.known.hold = w.residency->peek(x);
+    EXPECT_TRUE(early.known.hold);
+    return early;
+  };
+  const auto confirms = [&](const World::Operand& early) {
+    Residency::Glance glance;
+    return w.residency->confirm(early.known.hold, x, glance);
+  };
+  for (int time = 0; time < 3; ++time) {
+    World::Operand early = peek();
+    EXPECT_TRUE(w.same(early));
+    EXPECT_TRUE(confirms(early));
+    EXPECT_FALSE(w.residency->evict_one()) << "in use";
+    w.residency->close(early.known.hold, true);
+  }
+  EXPECT_FALSE(w.residency->peek(other));
+  // One page written: not confirmed, however often; found by the next look, and only that page.
+  w.store(memory.at(7), 1);
+  for (int time = 0; time < 2; ++time) {
+    World::Operand early = peek(), late{x, false, true};
+    EXPECT_FALSE(confirms(early));
+    Residency::Glance glance;
+    w.look(late, glance);
+    EXPECT_FALSE(late.known.hold) << "it would be sent again under the first one";
+    w.residency->close(early.known.hold, false);
+  }
+  EXPECT_EQ(w.operand(x).missing_bytes(8), page_bytes);
+  World::Operand early = peek();
+  EXPECT_TRUE(confirms(early));
+  w.residency->close(early.known.hold, true);
+  // Rewritten: its samples tell, nobody asks the kernel, and so nothing is protected again.
+  w.fill(x);
+  early = peek();
+  const int scans = w.script.scans;
+  EXPECT_FALSE(confirms(early));
+  EXPECT_EQ(w.script.scans, scans);
+  w.residency->close(early.known.hold, false);
+  EXPECT_FALSE(w.operand(x).held);
+  EXPECT_FALSE(w.residency->peek(x)) << "given up";
+}
+
+TEST(Residency, NothingIsConfirmedWhileWritesCouldGoUnseen) {
+  World w(Kernel::scripted, ResidencyMode::always);
+  const Mapped memory(64);
+  const Stored x = columns_of_pages(memory);
+  w.operand(x);
+  Residency::Hold hold = w.residency->peek(x);
+  Residency::Glance one, two, three;
+  EXPECT_TRUE(w.residency->confirm(hold, x, one));
+  w.script.blindness = "somebody else's hands";
+  EXPECT_FALSE(w.residency->confirm(hold, x, two));
+  w.script.blindness = "";
+  w.script.failing = 1;
+  EXPECT_FALSE(w.residency->confirm(hold, x, three));
+  w.residency->close(hold, false);
+}
+
 TEST_P(Resides, AFailedCallLeavesNothingHalfDone) {
   World& w = world(ResidencyMode::always);
   const Mapped memory(64);
@@ -883,7 +948,7 @@ TEST_P(Resides, RandomCallsAndWritesNeverFindAStaleCopy) {
         return a.end <= b.begin || b.end <= a.begin;
       };
       double spared = 0;
-      int results = 0;
+      int results = 0, confirmed = 0;
       for (int time = 0; time < 600 && !HasFailure(); ++time) {
         const std::size_t at = w.random.below(memory.size() - 5000);
         switch (w.random.below(12)) {
@@ -893,6 +958,17 @@ TEST_P(Resides, RandomCallsAndWritesNeverFindAStaleCopy) {
             if (w.random.below(4) == 0) w.discard(memory, at / page_bytes);
             break;
           case 3: w.residency->evict_one(); break;
+          case 4: {
+            World::Operand early{any(), false, true};
+            if (!(early.known.hold = w.residency->peek(early.stored))) break;
+            Residency::Glance glance;
+            if (w.residency->confirm(early.known.hold, early.stored, glance)) {
+              ++confirmed;
+              EXPECT_TRUE(w.same(early)) << "the copy is stale";
+            }
+            w.residency->close(early.known.hold, false);
+            break;
+          }
           default: {
             const Stored a = any(), b = any(), c = any();
             const bool good = w.random.below(6) != 0;
@@ -905,6 +981,7 @@ TEST_P(Resides, RandomCallsAndWritesNeverFindAStaleCopy) {
       }
       EXPECT_GT(spared, 1e5);
       EXPECT_GT(results, 20);
+      EXPECT_GT(confirmed, 0);
       if (HasFailure()) return;
     }
 }
