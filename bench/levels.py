@@ -86,7 +86,9 @@ class Plan:
     seconds: float = 0.5
     """For the repetitions of one size, though three are made at least."""
     repetitions: int = 7
-    overhead: float = 0.5
+    settle: float = 0.3
+    """Seconds of products before those that are timed."""
+    overhead: float = 0.8
     """Seconds that a size takes besides."""
 
 
@@ -110,7 +112,7 @@ HOST = Plan(
     leaf=[32, 64, 128], large=[256], small=[64, 128], most_complex=128,
     methods={1: [64], 2: [128]}, shapes=["101", "96x64x128"], variant_size=64,
     memory=[128], memory_levels=[1, 2], host={"d": [256]},
-    warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, overhead=0.1,
+    warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1,
 )
 
 PLANS = {"cuda": GPU, "host": HOST}
@@ -288,11 +290,11 @@ class Driver:
         plan = self.plan
         command = [self.program, "--precision", batch.precision, "--sizes", ",".join(map(str, shapes)),
                    "--beta", f"{batch.beta:g}", "--trans", batch.trans, "--seconds", f"{plan.seconds:g}",
-                   "--repetitions", str(plan.repetitions), "--warming", str(plan.warming)]
+                   "--repetitions", str(plan.repetitions), "--warming", str(plan.warming), "--settle", f"{plan.settle:g}"]
         if batch.setting == "auto":
             command += ["--warming", str(min(plan.warming, 256))]
         if batch.memory:
-            command += ["--repetitions", "1", "--warm", "0", "--check", "off", "--memory", "on"]
+            command += ["--repetitions", "1", "--warm", "0", "--settle", "0", "--check", "off", "--memory", "on"]
         inherited = {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT") and k != "LD_PRELOAD"}
         environment = inherited | self.environment | {"BLASLIFT_STRASSEN": batch.setting}
         if self.profile.exists() and not self.built_in:

@@ -2,11 +2,12 @@
 // it, in turns.  Links the ordinary BLAS; blaslift has to be preloaded and computes as its environment says.
 //
 //   levels_time [--precision s|d|c|z] [--sizes N|MxNxK,...] [--repetitions R] [--warm W] [--seconds S] [--beta BETA]
-//               [--trans XY] [--check on|off] [--memory on|off] [--warming N]
+//               [--trans XY] [--check on|off] [--memory on|off] [--warming N] [--settle S]
 //
 // Prints a line of JSON a size.  Of both: median, least and most seconds of up to R repetitions, as many as S seconds
 // allow, yet three at least; A and B, uniform in [-1, 1], are made anew before each, and C, all NaN where it is not
-// read.  W more go before, where S seconds allow, and products of size N once at the start.
+// read.  W more go before, where S seconds allow, products of size N once at the start, and --settle S seconds of
+// cuBLAS's: a device that was idle computes faster for a while.  Either begins in every other repetition.
 //
 // The check: of the last repetition, eight rows and columns of C beside sums in twice the precision, errors relative to
 // the largest entry seen; that C is finite, that A and B are as they were, and that the last two repetitions, with the
@@ -47,7 +48,7 @@ struct Arguments {
   char precision = 'd', transa = 'N', transb = 'N';
   std::string sizes = "1024";
   int repetitions = 9, warm = 1, warming = 2048;
-  double seconds = 1, beta = 0;
+  double seconds = 1, settle = 0, beta = 0;
   bool check = true, memory = false;
 };
 
@@ -425,20 +426,32 @@ class Problem {
               count = std::clamp(static_cast<int>(std::min(fit, 1e6)), least, arguments_.repetitions);
     Times ours, others;
     bool kept = true;
+    settle();
     for (int r = 0; r < count; ++r) {
       const bool last = r == count - 1, compared = arguments_.check && r >= count - 2;
       const std::uint64_t seed = r >= count - 2 ? 1 : static_cast<std::uint64_t>(r) + 2;
-      ours.seconds.push_back(run_ours(seed));
-      if (compared) ours.bits[r - (count - 2)] = digest(C_);
-      if (compared && last) {
+      const auto run_and_take_ours = [&] {
+        ours.seconds.push_back(run_ours(seed));
+        if (compared) ours.bits[r - (count - 2)] = digest(C_);
+        if (!compared || !last) return;
         rows_->take_ours(), cols_->take_ours();
         const Digest a = digest(A_), b = digest(B_);
         fill_inputs(seed);
         kept = a.bits == digest(A_).bits && b.bits == digest(B_).bits;
+      };
+      const auto run_and_take_other = [&] {
+        others.seconds.push_back(run_other(seed));
+        if (compared) others.bits[r - (count - 2)] = digest(C_);
+        if (compared && last) rows_->take_others(), cols_->take_others();
+      };
+      // Whoever comes second finds the device warmer.
+      if (r % 2 == 0) {
+        run_and_take_ours();
+        run_and_take_other();
+      } else {
+        run_and_take_other();
+        run_and_take_ours();
       }
-      others.seconds.push_back(run_other(seed));
-      if (compared) others.bits[r - (count - 2)] = digest(C_);
-      if (compared && last) rows_->take_others(), cols_->take_others();
     }
     session_.rate = flops() / others.middle();
     const std::size_t held = beside(operands, bytes_free());
@@ -470,6 +483,11 @@ class Problem {
 
  private:
   double flops() const { return (is_complex<T> ? 8.0 : 2.0) * call_.m * call_.n * call_.k; }
+
+  /// Products until the device's clock has come down to what it can keep up.
+  void settle() {
+    for (const double end = now() + arguments_.settle; now() < end;) run_other(1);
+  }
 
   static void fill_uniform(const Array<T>& x, std::uint64_t seed) {
     for_each(x.count() * reals, FillUniform<R>{reinterpret_cast<R*>(x.get()), seed});
@@ -607,6 +625,8 @@ Arguments parse(char** words) {
       a.warming = static_cast<int>(number(1));
     else if (option == "--seconds")
       a.seconds = number(0);
+    else if (option == "--settle")
+      a.settle = number(0);
     else if (option == "--beta")
       a.beta = std::atof(value.c_str());
     else if (option == "--trans")
