@@ -75,9 +75,15 @@ std::vector<Levels> chains() {
   }
   Random random(3);
   for (int i = 0; i < 10; ++i) {
-    Levels& mixture = all.emplace_back();
-    for (int depth = 0; depth < 3; ++depth)
-      mixture.push_back(strassen::levels()[random.below(strassen::levels().size())]);
+    Levels mixture;
+    bool destroys = false;  // none that does stands above one with a basis of its own
+    while (mixture.size() < 3) {
+      const Level* level = strassen::levels()[random.below(strassen::levels().size())];
+      if (destroys && level->basis.changes()) continue;
+      destroys |= level->destroys_inputs;
+      mixture.push_back(level);
+    }
+    all.push_back(mixture);
   }
   return all;
 }
