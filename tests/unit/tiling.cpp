@@ -230,6 +230,24 @@ TEST(Tiling, TakesNoMemoryBesideTheOperandsWhereTheseMayBeOverwritten) {
   EXPECT_NEAR(beside(strassen::high_level(), 6), 9.33, 0.01);
 }
 
+TEST(Tiling, AlternativeBasesTakeCopiesOfInputsThatAreToBeKeptAndNoSupportMatrix) {
+  constexpr index n = 64;
+  const Tiling kept{.levels = strassen::chain(strassen::alternative(), 4), .tile = n};
+  Tiling overwritten = kept;
+  overwritten.overwrite = true;
+  const auto scratch = [](const Tiling& tiling) {
+    std::map<index, int> squares;
+    for (const auto& area : plan_levels(n, n, n, false, true, false, 8, tiling, {}, 1 << 20).scratch) {
+      EXPECT_EQ(area.rows, area.cols);
+      ++squares[area.rows];
+    }
+    return squares;
+  };
+  // Three temporaries of the third level, and of the fourth.
+  EXPECT_EQ(scratch(overwritten), (std::map<index, int>{{n / 8, 3}, {n / 16, 3}}));
+  EXPECT_EQ(scratch(kept), (std::map<index, int>{{n, 2}, {n / 8, 3}, {n / 16, 3}}));
+}
+
 TEST(Tiling, SaysHowMuchMemoryItNeeds) {
   const Problem p{.m = 20, .n = 17, .k = 18, .tiling = {{&strassen::fused()}, 16}};
   const GemmSchedule s = p.plan();
