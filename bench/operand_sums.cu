@@ -3,9 +3,11 @@
 //
 //   cublas     cuBLAS's product of A1 and B1: no additions, for comparison
 //   passes     S := A1 - A2, T := B1 + B2, each a pass over memory, then cuBLAS's product of S and T
+//   pass       S alone, then cuBLAS's product of S and B1
 //   plain      CUTLASS's product of A1 and B1, operands copied to shared memory asynchronously
 //   staged     the same through registers, in two stages, as additions on the way need it
 //   summed     staged, and both blocks of each operand are loaded and added on the way to shared memory
+//   half       the same with A's alone
 //
 //   operand_sums [--precision s|d] [--sizes N,...] [--repetitions R] [--only WHAT,...]
 //
@@ -16,6 +18,7 @@
 //   best       fastest of CUTLASS's kernels of each kind, over cuBLAS's product
 //   at_most    passes over the fastest product without additions, of whomever: all that there is to gain
 //   gain       passes over the fastest summed
+//   half       pass over the fastest half
 //
 // The check: eight rows and columns of C beside sums in twice the precision, errors relative to the largest entry seen;
 // C is all NaN before.  Exit status 1 if something is wrong.
@@ -157,7 +160,7 @@ __global__ void __launch_bounds__(Kernel::kThreadCount)
   Kernel()(params, *reinterpret_cast<typename Kernel::SharedStorage*>(memory));
 }
 
-template <class Kernel, bool two>
+template <class Kernel>
 void start(const Operands<typename Kernel::Epilogue::OutputTileIterator::Element>& x) {
   using T = typename Kernel::Epilogue::OutputTileIterator::Element;
   const GemmCoord size{x.n, x.n, x.n}, tile{Kernel::Mma::Shape::kM, Kernel::Mma::Shape::kN, Kernel::Mma::Shape::kK};
@@ -165,7 +168,8 @@ void start(const Operands<typename Kernel::Epilogue::OutputTileIterator::Element
   const RowMajor layout(x.ld), layout_c(x.ldc);
   typename Kernel::Params params(size, tiles, {const_cast<T*>(x.B1), layout}, {const_cast<T*>(x.A1), layout},
                                  {x.C, layout_c}, {x.C, layout_c}, {T{1}, T{0}});
-  if constexpr (two) params.params_A.second = x.B2 - x.B1, params.params_B.second = x.A2 - x.A1;
+  if constexpr (requires { params.params_A.second; }) params.params_A.second = x.B2 - x.B1;
+  if constexpr (requires { params.params_B.second; }) params.params_B.second = x.A2 - x.A1;
   constexpr auto bytes = static_cast<int>(sizeof(typename Kernel::SharedStorage));
   static const bool allowed = [] {
     check(cudaFuncSetAttribute(product<Kernel>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
@@ -211,14 +215,18 @@ struct Kernels {
                                   typename Default<stages>::Epilogue, Swizzle, false>;
 
   /// CUTLASS's A is B transposed.
-  static void plain(const Operands<T>& x) { start<typename Default<stages>::GemmKernel, false>(x); }
+  static void plain(const Operands<T>& x) { start<typename Default<stages>::GemmKernel>(x); }
   static void staged(const Operands<T>& x) {
-    start<Staged<TilesA, TilesB, Keep<typename TilesA::Fragment>, Keep<typename TilesB::Fragment>>, false>(x);
+    start<Staged<TilesA, TilesB, Keep<typename TilesA::Fragment>, Keep<typename TilesB::Fragment>>>(x);
   }
   static void summed(const Operands<T>& x) {
     using A = TwoTiles<TilesA>;
     using B = TwoTiles<TilesB>;
-    start<Staged<A, B, Add<typename A::Fragment, 1>, Add<typename B::Fragment, -1>>, true>(x);
+    start<Staged<A, B, Add<typename A::Fragment, 1>, Add<typename B::Fragment, -1>>>(x);
+  }
+  static void half(const Operands<T>& x) {
+    using B = TwoTiles<TilesB>;
+    start<Staged<TilesA, B, Keep<typename TilesA::Fragment>, Add<typename B::Fragment, -1>>>(x);
   }
 };
 
@@ -253,6 +261,8 @@ std::vector<Variant<T>> variants() {
         {"summed", "128x128x16/32x64/16x8x4/2", Large::summed},
         {"summed", "128x64x16/32x32/16x8x4/2", Middle::summed},
         {"summed", "64x64x16/32x32/16x8x4/2", Small::summed},
+        {"half", "128x128x16/32x64/16x8x4/2", Large::half},
+        {"half", "128x64x16/32x32/16x8x4/2", Middle::half},
     };
   } else {
     using Large = Simt<GemmShape<256, 128, 8>, GemmShape<64, 64, 8>, 3>;
@@ -263,7 +273,8 @@ std::vector<Variant<T>> variants() {
         {"plain", "128x128x8/32x64/1x1x1/4", Middle::plain},   {"staged", "256x128x8/64x64/1x1x1/2", Large::staged},
         {"staged", "128x256x8/64x64/1x1x1/2", Wide::staged},   {"staged", "128x128x8/32x64/1x1x1/2", Middle::staged},
         {"summed", "256x128x8/64x64/1x1x1/2", Large::summed},  {"summed", "128x256x8/64x64/1x1x1/2", Wide::summed},
-        {"summed", "128x128x8/32x64/1x1x1/2", Middle::summed},
+        {"summed", "128x128x8/32x64/1x1x1/2", Middle::summed}, {"half", "256x128x8/64x64/1x1x1/2", Large::half},
+        {"half", "128x128x8/32x64/1x1x1/2", Middle::half},
     };
   }
 }
@@ -328,13 +339,13 @@ struct Cublas {
   ~Cublas() { cublasDestroy(handle); }
   Cublas(const Cublas&) = delete;
   Cublas& operator=(const Cublas&) = delete;
-  void multiply(int n, const double* A, const double* B, index ld, double* C) {
+  void multiply(int n, const double* A, index lda, const double* B, index ldb, double* C) {
     const double one = 1, zero = 0;
-    check(cublasDgemm_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, A, ld, B, ld, &zero, C, n));
+    check(cublasDgemm_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, A, lda, B, ldb, &zero, C, n));
   }
-  void multiply(int n, const float* A, const float* B, index ld, float* C) {
+  void multiply(int n, const float* A, index lda, const float* B, index ldb, float* C) {
     const float one = 1, zero = 0;
-    check(cublasSgemm_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, A, ld, B, ld, &zero, C, n));
+    check(cublasSgemm_64(handle, CUBLAS_OP_N, CUBLAS_OP_N, n, n, n, &one, A, lda, B, ldb, &zero, C, n));
   }
 };
 
@@ -360,10 +371,15 @@ class Problem {
     const index ld = 2 * n_;
     // The quarters that RUM's first products take.
     x_ = {n, A_.get(), A_.get() + n_, B_.get() + n_ + n_ * ld, B_.get() + n_ * ld, ld, C_.get(), n_};
-    variants_.push_back({"cublas", "", [this](const Operands<T>& x) { cublas_.multiply(x.n, x.A1, x.B1, x.ld, x.C); }});
+    variants_.push_back(
+        {"cublas", "", [this](const Operands<T>& x) { cublas_.multiply(x.n, x.A1, x.ld, x.B1, x.ld, x.C); }});
     variants_.push_back({"passes", "", [this](const Operands<T>& x) {
-                           add();
-                           cublas_.multiply(x.n, S_.get(), T_.get(), x.n, x.C);
+                           add_a(), add_b();
+                           cublas_.multiply(x.n, S_.get(), x.n, T_.get(), x.n, x.C);
+                         }});
+    variants_.push_back({"pass", "", [this](const Operands<T>& x) {
+                           add_a();
+                           cublas_.multiply(x.n, S_.get(), x.n, x.B1, x.ld, x.C);
                          }});
     for (const Variant<T>& v : variants<T>())
       if (arguments_.only.empty() ||
@@ -375,7 +391,7 @@ class Problem {
   bool measure() {
     for_each(A_.count(), FillUniform<T>{A_.get(), 1});
     for_each(B_.count(), FillUniform<T>{B_.get(), 2});
-    add();
+    add_a(), add_b();
     bool right = sums_are_right();
     if (!right) std::fprintf(stderr, "operand_sums: a sum of blocks is wrong\n");
 
@@ -385,7 +401,7 @@ class Problem {
     for (int r = 0; r < arguments_.repetitions; ++r)
       for (std::size_t i = 0; i < variants_.size(); ++i) {
         start_.record();
-        add();
+        add_a(), add_b();
         middle_.record();
         variants_[i].start(x_);
         end_.record();
@@ -400,14 +416,19 @@ class Problem {
     const View<T> a = view(x_.A1, static_cast<int>(x_.ld), 'N'), b = view(x_.B1, static_cast<int>(x_.ld), 'N'),
                   s = view<T>(S_.get(), static_cast<int>(n_), 'N'), t = view<T>(T_.get(), static_cast<int>(n_), 'N'),
                   c = view<T>(C_.get(), static_cast<int>(n_), 'N');
-    Samples<T> plain_rows(a, b, c, n_, n_, n_, 1), plain_cols(b.swapped(), a.swapped(), c.swapped(), n_, n_, n_, 2),
-        summed_rows(s, t, c, n_, n_, n_, 1), summed_cols(t.swapped(), s.swapped(), c.swapped(), n_, n_, n_, 2);
+    struct Check {
+      Samples<T> rows, cols;
+      Check(const View<T>& A, const View<T>& B, const View<T>& C, index n)
+          : rows(A, B, C, n, n, n, 1), cols(B.swapped(), A.swapped(), C.swapped(), n, n, n, 2) {}
+    };
+    Check plain(a, b, c, n_), half(s, b, c, n_), summed(s, t, c, n_);
     for (std::size_t i = 0; i < variants_.size(); ++i) {
       const Variant<T>& v = variants_[i];
       for_each(C_.count(), Fill<T>{C_.get(), std::numeric_limits<T>::quiet_NaN()});
       v.start(x_);
-      const bool adds = v.what == std::string("passes") || v.what == std::string("summed");
-      right = print(v, seconds[i], adds ? summed_rows : plain_rows, adds ? summed_cols : plain_cols) && right;
+      const std::string what = v.what;
+      Check& check = what == "passes" || what == "summed" ? summed : what == "pass" || what == "half" ? half : plain;
+      right = print(v, seconds[i], check.rows, check.cols) && right;
     }
     print_summary(seconds);
     return right;
@@ -419,11 +440,12 @@ class Problem {
     return 2e-12 * static_cast<double>(n_) * static_cast<double>(square()) / seconds;
   }
 
-  void add() {
+  void add(const T* x, const T* y, T sign, T* sum) {
     const index packs = n_ * static_cast<index>(sizeof(T)) / 16;
-    for_each(packs * n_, AddBlocks<T>{x_.A1, x_.A2, x_.ld, packs, -1, S_.get()});
-    for_each(packs * n_, AddBlocks<T>{x_.B1, x_.B2, x_.ld, packs, 1, T_.get()});
+    for_each(packs * n_, AddBlocks<T>{x, y, x_.ld, packs, sign, sum});
   }
+  void add_a() { add(x_.A1, x_.A2, -1, S_.get()); }
+  void add_b() { add(x_.B1, x_.B2, 1, T_.get()); }
   bool sums_are_right() {
     check(cudaMemset(differs_.get(), 0, sizeof(int)));
     for_each(n_, Differs<T>{x_.A1, x_.A2, S_.get(), x_.ld, n_, -1, differs_.get()});
@@ -461,13 +483,13 @@ class Problem {
       return least;
     };
     const double cublas = fastest("cublas"), passes = fastest("passes"), plain = fastest("plain"),
-                 staged = fastest("staged"), summed = fastest("summed");
-    // Nothing is 0 times as fast where --only left it out.
+                 staged = fastest("staged"), summed = fastest("summed"), half = fastest("half");
+    // What --only left out is 0 times as fast.
     std::printf(
         "{\"precision\": \"%c\", \"n\": %lld, \"what\": \"summary\", \"best\": {\"plain\": %.4f, \"staged\": %.4f, "
-        "\"summed\": %.4f}, \"at_most\": %.4f, \"gain\": %.4f}\n",
+        "\"summed\": %.4f, \"half\": %.4f}, \"at_most\": %.4f, \"gain\": %.4f, \"half\": %.4f}\n",
         arguments_.precision, static_cast<long long>(n_), cublas / plain, cublas / staged, cublas / summed,
-        passes / std::min({cublas, plain, staged}), passes / summed);
+        cublas / half, passes / std::min({cublas, plain, staged}), passes / summed, fastest("pass") / half);
     std::fflush(stdout);
   }
 
