@@ -53,7 +53,7 @@ from common import (
 
 PARTS = ["leaf", "fused", "auto", "methods", "shapes", "memory", "host"]
 LEVELS = ["off", "1", "2", "3", "4"]
-METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level"]
+METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level", "alternative"]
 PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level"]
 """Lists whose memory is compared."""
 
@@ -98,7 +98,7 @@ GPU = Plan(
     large=[8192, 16384, 24576, 32768, 40960],
     small=[1024, 2048, 3072, 4096, 5120, 6144, 7168, 10240, 12288, 20480],
     most_complex=24576,
-    methods={1: [2048, 4096, 8192], 2: [8192, 16384], 3: [16384, 32768]},
+    methods={1: [2048, 4096, 8192], 2: [8192, 16384], 3: [16384, 32768, 40960], 4: [40960]},
     shapes=["10007", "8192x8192x4096", "16384x4096x16384", "12345x9876x11111", "4096x16384x8192", "20000x3000x20000",
             "32768x8192x2048", "8191"],
     variant_size=16384,
@@ -110,7 +110,7 @@ GPU = Plan(
 HOST = Plan(
     program="levels_time_host", backend="host", rate=1e9,
     leaf=[32, 64, 128], large=[256], small=[64, 128], most_complex=128,
-    methods={1: [64], 2: [128]}, shapes=["101", "96x64x128"], variant_size=64,
+    methods={1: [64], 2: [128], 3: [128]}, shapes=["101", "96x64x128"], variant_size=64,
     memory=[128], memory_levels=[1, 2], host={"d": [256]},
     warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1,
 )

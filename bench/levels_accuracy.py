@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Errors of products by 0 to 4 levels on the host backend: the table of docs/levels.md.
 
-usage: levels_accuracy.py --lib build/default/lib/libblaslift.so [--size 1024]
+usage: levels_accuracy.py --lib build/default/lib/libblaslift.so [--size 1024] [--list alternative]
 
 A row per precision and distribution; in units of u = eps / 2, the largest error over 16 sampled rows relative to max|C|
 and, in brackets, to the element's own (|A| |B|). Each cell is a process of its own, whose report must say that the
@@ -51,7 +51,7 @@ def cell(lib: Path, levels: str, *of: str) -> str:
         command = [sys.executable, __file__, "--product", *of]
         done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=True)
         gemm = json.loads(report.read_text().splitlines()[-1])["routines"][f"{of[0]}gemm"]
-    ran = gemm["levels"].get(levels, 0) if levels != "off" else gemm["routed"]
+    ran = gemm["levels"].get(levels.split(":")[0], 0) if levels != "off" else gemm["routed"]
     if not ran or gemm["distrusted"]:
         sys.exit(f"levels {levels} did not run: {gemm}")
     of_all, of_own = done.stdout.split()
@@ -62,15 +62,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--lib", type=Path)
     parser.add_argument("--size", type=int, default=1024)
+    parser.add_argument("--list", default="fused", help="of steps, as BLASLIFT_STRASSEN names it")
     parser.add_argument("--product", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.product:
         precision, size, distribution = arguments.product
         return product(precision, int(size), distribution)
     print("| | " + " | ".join(LEVELS) + " |")
+    settings = [n if n == "off" else f"{n}:{arguments.list}" for n in LEVELS]
     for precision in "ds":
         for distribution in DISTRIBUTIONS:
-            cells = [cell(arguments.lib.resolve(), n, precision, str(arguments.size), distribution) for n in LEVELS]
+            cells = [cell(arguments.lib.resolve(), n, precision, str(arguments.size), distribution) for n in settings]
             print(f"| {precision} {distribution} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -180,7 +180,7 @@ Plans::Plan plan_by_levels(const Product& product, const GemmArgs<T>& args, cons
                            std::size_t piece) {
   const index tile = decision.tile;
   const strassen::Level* list = options.level_list ? options.level_list : &strassen::fused();
-  Tiling tiling{std::vector(static_cast<std::size_t>(decision.levels), list), tile};
+  Tiling tiling{strassen::chain(*list, decision.levels), tile};
   tiling.two_streams = options.two_streams && strassen::says_streams(*list);
   auto plan = [&] {
     return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,

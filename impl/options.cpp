@@ -77,7 +77,7 @@ bool parse_levels(Options& o, const char* value) {
     if (found == lists.end()) return false;
     list = *found;
   }
-  bool two_streams = !list || list == &strassen::fused();
+  bool two_streams = !list || list == &strassen::fused() || list == &strassen::alternative();
   if (!rest.empty()) {
     const std::string_view streams = next();
     if ((streams != "1" && streams != "2") || !rest.empty()) return false;

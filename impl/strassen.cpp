@@ -51,6 +51,9 @@ Step pass(std::initializer_list<std::pair<Block, Value>> sums) {
   return s;
 }
 
+/// The same pass as in a basis.
+std::vector<Sum> sums(std::initializer_list<std::pair<Block, Value>> of) { return pass(of).sums; }
+
 Step on(int stream, Step s) {
   s.stream = static_cast<std::int8_t>(stream);
   return s;
@@ -333,11 +336,48 @@ const Level& parallel() {
   return level;
 }
 
+// With s = A21 + A22 - A11 in the place of A21 and t = B22 - B12 + B11 in that of B12, all sums of Winograd's form are
+// of two blocks: its S are s + A11, A22 - s, A12 - s, its T are B22 - t, t - B11, t - B21.  Of C's blocks there are C11,
+// C22 - C12 in C22's place, C22 - C21 in C21's and C12 + C21 - C22 in C12's: no product is in more than two of them.
+const Level& alternative() {
+  constexpr Block T1 = temporary(0), T2 = temporary(1), T3 = temporary(2);
+  // E's blocks come with the first product of each pair, so that the last step has to take them out of C12's again.
+  static const Level& level = also_with_e(*new Level{.name = "alternative", .steps = {
+    pass({{T1, A21 + A11}, {T2, A22 - A21}, {T3, A21 - A12}}),
+    pass({{C21, B12 - B21}, {C22, B22 - B12}, {C11, B12 - B11}}),
+    step(C12, A22 * C21),
+    step(C21, T1 * C22 + C12),
+    step(T1, T3 * B22),
+    step(C22, T2 * C11 + T1),
+    step(T2, A11 * B11),
+    step(T3, A21 * B12 + T2),
+    step(C11, A12 * B21 + T2),
+    step(C12, T3 - C12 - T1)},
+    .temporaries = {"T1", "T2", "T3"},
+    .basis = {.a = sums({{A21, A21 + A22 - A11}}),
+              .b = sums({{B12, B22 - B12 + B11}}),
+              .c = sums({{C12, C12 + C21}, {C21, C22 + C12}, {C22, C22 + C12 + C21}})},
+    .above = &fused()},
+    "alternative + E", {
+    {3, step(C12, A22 * C21 + E21)},
+    {5, step(T1, T3 * B22 + E22)},
+    {7, step(T2, A11 * B11 + E11)},
+    {10, step(C12, T3 - C12 - T1 - E11 + E21 + E22 + E12)}});
+  return level;
+}
+
 // clang-format on
 
 const std::vector<const Level*>& levels() {
-  static const auto& all = *new std::vector<const Level*>{&classical(), &rum(),       &absorbed(),   &fused(),
-                                                          &lai(),       &low_level(), &high_level(), &parallel()};
+  static const auto& all = *new std::vector<const Level*>{
+      &classical(), &rum(), &absorbed(), &fused(), &lai(), &low_level(), &high_level(), &parallel(), &alternative()};
+  return all;
+}
+
+std::vector<const Level*> chain(const Level& level, int levels) {
+  constexpr std::size_t outermost = 2;
+  std::vector<const Level*> all(static_cast<std::size_t>(levels), &level);
+  if (level.above) std::fill_n(all.begin(), std::min(outermost, all.size()), level.above);
   return all;
 }
 
@@ -350,6 +390,29 @@ std::string check(const Level& level, bool outermost) {
     memory[at(B11) + i].emplace()[b_part + i] = 1;
     if (level.adds_e) memory[at(E11) + i].emplace()[e_part + i] = 1;
   }
+  const auto value = [&](const Sum& sum) {
+    Form result{};
+    for (const Term& t : sum.terms)
+      for (std::size_t j = 0; j < result.size(); ++j) result[j] += t.sign * (*held(t.block))[j];
+    return result;
+  };
+  /// One pass over a matrix's blocks; a fault, or empty.
+  const auto change = [&](const std::vector<Sum>& sums, Block first) -> std::string {
+    const auto foreign = [&](Block b) { return b < first || b >= first + 4; };
+    std::vector<Form> results;
+    for (const Sum& sum : sums) {
+      if (foreign(sum.target)) return "basis: " + name(level, sum.target) + " is another matrix's";
+      for (const Sum& other : sums)
+        if (&other != &sum && other.target == sum.target) return "basis: " + name(level, sum.target) + " is used twice";
+      for (const Term& t : sum.terms)
+        if (foreign(t.block) || !held(t.block)) return "basis: " + name(level, t.block) + " holds nothing of it";
+      results.push_back(value(sum));
+    }
+    for (std::size_t i = 0; i < sums.size(); ++i) held(sums[i].target) = results[i];
+    return {};
+  };
+  for (const auto& [sums, first] : {std::pair{&level.basis.a, A11}, std::pair{&level.basis.b, B11}})
+    if (const std::string fault = change(*sums, first); !fault.empty()) return fault;
 
   for (std::size_t i = 0; i < level.steps.size(); ++i) {
     const Step& s = level.steps[i];
@@ -372,11 +435,7 @@ std::string check(const Level& level, bool outermost) {
     }
 
     std::vector<Form> results;
-    for (const Sum& sum : s.sums) {
-      Form& result = results.emplace_back();
-      for (const Term& t : sum.terms)
-        for (std::size_t j = 0; j < result.size(); ++j) result[j] += t.sign * (*held(t.block))[j];
-    }
+    for (const Sum& sum : s.sums) results.push_back(value(sum));
     if (s.is_product()) {
       const auto x = only(*held(s.x), a_part), y = only(*held(s.y), b_part);
       if (!x || !y) return fault("not a sum of A's blocks times a sum of B's");
@@ -388,11 +447,21 @@ std::string check(const Level& level, bool outermost) {
     for (std::size_t j = 0; j < results.size(); ++j) held(spoilt[j]) = results[j];
   }
 
+  if (const std::string fault = change(level.basis.c, C11); !fault.empty()) return "at the end: " + fault;
+  // What was added, in E's blocks as they were given.
+  std::array<std::array<int, 4>, 4> e{};
+  for (std::size_t i = 0; i < 4; ++i) e[i][i] = level.adds_e;
+  const auto given = e;
+  for (const Sum& sum : level.basis.c) {
+    auto& added = e[at(sum.target) - at(C11)] = {};
+    for (const Term& t : sum.terms)
+      for (std::size_t i = 0; i < 4; ++i) added[i] += t.sign * given[at(t.block) - at(C11)][i];
+  }
   for (std::size_t row = 0; row < 2; ++row)
     for (std::size_t col = 0; col < 2; ++col) {
       Form expected{};
       for (std::size_t k = 0; k < 2; ++k) expected[products + 4 * (2 * row + k) + 2 * k + col] = 1;
-      if (level.adds_e) expected[e_part + 2 * row + col] = 1;
+      for (std::size_t i = 0; i < 4; ++i) expected[e_part + i] = e[2 * row + col][i];
       const auto c = static_cast<Block>(at(C11) + 2 * row + col);
       if (held(c) != expected) return "at the end: " + name(level, c) + " is wrong";
     }
@@ -476,14 +545,18 @@ bool says_streams(const Level& level) {
   return std::any_of(level.steps.begin(), level.steps.end(), [](const Step& step) { return step.stream == 2; });
 }
 
+int passes(const std::vector<Sum>& sums) {
+  if (sums.empty()) return 0;
+  const Step s{.sums = sums};
+  const Blocks in = reads(s), out = writes(s);
+  return static_cast<int>(std::set<Block>(in.begin(), in.end()).size() +
+                          std::set<Block>(out.begin(), out.end()).size());
+}
+
 int passes(const Level& level) {
-  std::size_t count = 0;
-  for (const Step& s : level.steps) {
-    if (s.is_product()) continue;
-    const Blocks in = reads(s), out = writes(s);
-    count += std::set<Block>(in.begin(), in.end()).size() + std::set<Block>(out.begin(), out.end()).size();
-  }
-  return static_cast<int>(count);
+  int count = 0;
+  for (const Step& s : level.steps) count += passes(s.sums);
+  return count;
 }
 
 std::string to_string(const Level& level) {

@@ -6,7 +6,7 @@
 //
 // Sources: RUM: Li, 2023, algorithm 3.1; its state table: chapter 3.3.2.  Lai: algorithm 2.2 there.  LowLevel,
 // HighLevel and parallel: Otsuka, 2020, as Li prints them (algorithms 2.4 and 2.3, table 2.1), mended; the tests name
-// the errors.
+// the errors.  Alternative bases: Karstadt and Schwartz, Matrix multiplication, a little faster, 2017.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -54,6 +54,15 @@ struct Step {
   bool is_product() const { return sums.empty(); }
 };
 
+/// Blocks are linear combinations of a matrix's quarters, in place of the quarters themselves; inside each of them the
+/// levels below have theirs.  Each list is one pass over the blocks under their own names, from what they held before.
+struct Basis {
+  std::vector<Sum> a{}, b{};  ///< from quarters of A and of B, before the product; may only be done to private copies
+  std::vector<Sum> c{};       ///< to quarters of C, after it
+
+  bool changes() const { return !a.empty() || !b.empty() || !c.empty(); }
+};
+
 struct Level {
   const char* name;
   std::vector<Step> steps;
@@ -63,23 +72,31 @@ struct Level {
   bool destroys_inputs = false;   ///< writes A or B under their own names, at every level
   bool adds_e = false;            ///< computes C := s * A * B + E; E is only read
   const Level* with_e = nullptr;  ///< the same with E.  Null: C := C + E in a pass of its own, twelve quarter blocks
+  Basis basis{};                  ///< what the steps take A's and B's blocks, and leave C's, in; E's are as C's
+  /// The outermost two levels are by this list, where a number of levels is asked for.  Null: all are alike.
+  const Level* above = nullptr;
 
   bool needs_support() const { return outermost[0] != none; }
   /// A block under its name at the outermost level.
   Block at_outermost(Block b) const { return needs_support() && b >= S11 && b <= S22 ? outermost[b - S11] : b; }
 };
 
-const Level& classical();   ///< eight products, no addition
-const Level& rum();         ///< as printed: 22 steps, seven products, fifteen additions
-const Level& absorbed();    ///< RUM with additions absorbed in products and shared passes
-const Level& fused();       ///< ours: an order in which more additions share passes
-const Level& lai();         ///< two temporaries
-const Level& low_level();   ///< Otsuka: overwrites inputs
-const Level& high_level();  ///< Otsuka: seven temporaries
-const Level& parallel();    ///< Otsuka, for two streams; overwrites inputs
+const Level& classical();    ///< eight products, no addition
+const Level& rum();          ///< as printed: 22 steps, seven products, fifteen additions
+const Level& absorbed();     ///< RUM with additions absorbed in products and shared passes
+const Level& fused();        ///< ours: an order in which more additions share passes
+const Level& lai();          ///< two temporaries
+const Level& low_level();    ///< Otsuka: overwrites inputs
+const Level& high_level();   ///< Otsuka: seven temporaries
+const Level& parallel();     ///< Otsuka, for two streams; overwrites inputs
+const Level& alternative();  ///< twelve additions, in bases of its own (Karstadt and Schwartz); three temporaries
 const std::vector<const Level*>& levels();
 
-/// Proves by symbols that the steps compute C := s * A * B (all four quarters; + E where the level adds it), from
+/// So many levels of a list, the outermost first, with what it has above.
+std::vector<const Level*> chain(const Level& level, int levels);
+
+/// Proves by symbols that the steps, between the changes of basis where there are any, compute C := s * A * B (all four
+/// quarters; + E where the level adds it), from
 /// blocks that hold what is read, with nothing lent that is still needed; `outermost` with S under the inputs' names,
 /// otherwise with inputs that are kept unless the level destroys them.  The first fault, or empty.
 std::string check(const Level& level, bool outermost);
@@ -104,8 +121,9 @@ std::vector<Free> free_blocks(const Level& level);
 /// Whether some of its steps are meant for a second stream.
 bool says_streams(const Level& level);
 
-/// Quarter blocks that the passes of one level read or write.
+/// Quarter blocks that the passes of one level read or write; without changes of basis.
 int passes(const Level& level);
+int passes(const std::vector<Sum>& sums);  ///< of one pass
 
 /// One line a step, as in the papers.
 std::string to_string(const Level& level);

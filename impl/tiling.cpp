@@ -102,6 +102,25 @@ class Levels {
     if (is_somewhere(p.e) && !level->adds_e) add_up(p.c, {p.c, 1, false}, {p.e, 1, p.scaled});
   }
 
+  /// A tile's product, with its changes of basis.  E has not been changed: it is added afterwards.
+  void multiply_tile(Product p) {
+    if (std::none_of(levels_.begin(), levels_.end(), [](const Level* level) { return level->basis.changes(); }))
+      return multiply(p);
+    const Region e = std::exchange(p.e, nowhere);
+    const auto into_basis = [&](Region& of, std::size_t which, auto sums, strassen::Block first, bool transposed) {
+      const Region to = p.private_inputs ? of : scratch(in_basis, which, of.block.rows);
+      const bool is_there = change_basis(sums, first, of, to, transposed);
+      if (is_there) of = to;
+      return is_there;
+    };
+    const bool private_a = into_basis(p.a, 0, &strassen::Basis::a, strassen::A11, s_.transposed_a),
+               private_b = into_basis(p.b, 1, &strassen::Basis::b, strassen::B11, s_.transposed_b);
+    p.private_inputs = private_a && private_b;
+    multiply(p);
+    change_basis(&strassen::Basis::c, strassen::C11, p.c, p.c, false);
+    if (is_somewhere(e)) add_up(p.c, {p.c, 1, false}, {e, 1, p.scaled});
+  }
+
   struct Term {
     Region region;
     signed char sign;
@@ -157,6 +176,37 @@ class Levels {
     std::vector<Term> terms;
   };
 
+  /// Changes every block that a level with a basis works on, one level after the other, from `from` to `to`, which may
+  /// be the same.  Whether what there is lies in `to` now: no level may have had anything to change.
+  bool change_basis(std::vector<strassen::Sum> strassen::Basis::*sums, strassen::Block first, const Region& from,
+                    const Region& to, bool transposed) {
+    Region source = from;
+    for (std::size_t depth = 0; depth < levels_.size(); ++depth) {
+      const std::vector<strassen::Sum>& change = levels_[depth]->basis.*sums;
+      if (change.empty()) continue;
+      change_blocks(change, first, source, to, transposed, depth);
+      source = to;
+    }
+    return source == to;
+  }
+  void change_blocks(const std::vector<strassen::Sum>& change, strassen::Block first, const Region& from,
+                     const Region& to, bool transposed, std::size_t depth) {
+    const auto part = [&](const Region& whole, int i) { return quarter(whole, i, transposed); };
+    if (depth > 0) {
+      for (int i = 0; i < 4; ++i) change_blocks(change, first, part(from, i), part(to, i), transposed, depth - 1);
+      return;
+    }
+    std::vector<Sum> result;
+    for (const strassen::Sum& sum : change) {
+      Sum& changed = result.emplace_back(Sum{part(to, sum.target - first), {}});
+      for (const strassen::Term& t : sum.terms) changed.terms.push_back({part(from, t.block - first), t.sign, false});
+    }
+    for (int i = 0; i < 4 && !(from == to); ++i)  // what stays comes along
+      if (std::none_of(change.begin(), change.end(), [&](const auto& sum) { return sum.target - first == i; }))
+        result.push_back({part(to, i), {{part(from, i), 1, false}}});
+    pass(result);
+  }
+
   void leaf(const Product& p) {
     steps.push_back({.kind = StepKind::leaf, .number = static_cast<std::int32_t>(s_.leaves.size()), .stream = stream_});
     s_.leaves.push_back({p.c, p.a, p.b, p.e, p.negative, is_somewhere(p.e), p.scaled});
@@ -184,6 +234,7 @@ class Levels {
   std::int8_t stream_ = 0;
   std::map<const Level*, std::vector<strassen::Free>> free_;
   std::map<std::pair<std::size_t, std::size_t>, Area> scratch_;
+  static constexpr std::size_t in_basis = ~std::size_t{1};  ///< as second_tile: A's and B's copies
 };
 
 constexpr std::size_t second_tile = ~std::size_t{0};  ///< a scratch area that no level has
@@ -216,7 +267,7 @@ void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, 
       product.scaled = scaled;
     }
     const std::size_t before = levels.steps.size();
-    levels.multiply(product);
+    levels.multiply_tile(product);
     if (apart && (tiling.levels.empty() || s.residents.c.in_place))
       levels.add_up(c, {c, 1, scaled}, {product.c, 1, false});
     else if (apart)

@@ -14,8 +14,9 @@ namespace blaslift {
 
 /// How a product is computed by levels.
 struct Tiling {
-  std::vector<const strassen::Level*> levels{};  ///< outermost first; none: not at all
-  index tile = 0;                                ///< edge of a tile, a multiple of 2 to the number of levels
+  /// Outermost first; none: not at all.  Above one with a basis of its own there is none that destroys inputs.
+  std::vector<const strassen::Level*> levels{};
+  index tile = 0;  ///< edge of a tile, a multiple of 2 to the number of levels
   /// A's and B's device memory holds private copies, read by one tile product each: the outermost level may overwrite
   /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
   bool overwrite = false;
@@ -28,8 +29,8 @@ struct Tiling {
 bool may_overwrite(index m, index n, index tile, const Residents& residents);
 
 /// The schedule for a product (m, n, k at least `tile`) by levels, all of it on the device at once.  Its scratch: a
-/// support matrix where the levels need one, a second tile of C where products are added up, and what temporaries the
-/// levels have.
+/// support matrix where the levels need one, a second tile of C where products are added up, what temporaries the
+/// levels have, and a tile each of A and B where a level has bases of its own and they are to be kept.
 /// What is brought back before the findings are known can be computed once more from the program's own memory; where
 /// that would be lost with it, the findings come first.
 /// @param part         of C: of a triangle the tiles beside the diagonal are computed by levels, those on it

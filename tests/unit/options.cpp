@@ -79,6 +79,7 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_STRASSEN", "1", [](Options& o) { o.levels = 1; }},
     {"BLASLIFT_STRASSEN", "6", [](Options& o) { o.levels = 6; }},
     {"BLASLIFT_STRASSEN", "3:fused", [](Options& o) { o.levels = 3, o.level_list = &strassen::fused(); }},
+    {"BLASLIFT_STRASSEN", "4:alternative", [](Options& o) { o.levels = 4, o.level_list = &strassen::alternative(); }},
     {"BLASLIFT_STRASSEN", "2:rum",
      [](Options& o) { o.levels = 2, o.level_list = &strassen::rum(), o.two_streams = false; }},
     {"BLASLIFT_STRASSEN", "1:high_level:1",

@@ -75,9 +75,15 @@ std::vector<Levels> chains() {
   }
   Random random(3);
   for (int i = 0; i < 10; ++i) {
-    Levels& mixture = all.emplace_back();
-    for (int depth = 0; depth < 3; ++depth)
-      mixture.push_back(strassen::levels()[random.below(strassen::levels().size())]);
+    Levels mixture;
+    bool destroys = false;  // none that does stands above one with a basis of its own
+    while (mixture.size() < 3) {
+      const Level* level = strassen::levels()[random.below(strassen::levels().size())];
+      if (destroys && level->basis.changes()) continue;
+      destroys |= level->destroys_inputs;
+      mixture.push_back(level);
+    }
+    all.push_back(mixture);
   }
   return all;
 }
@@ -222,6 +228,24 @@ TEST(Tiling, TakesNoMemoryBesideTheOperandsWhereTheseMayBeOverwritten) {
   EXPECT_DOUBLE_EQ(beside(strassen::lai(), 4), 2 * (1 + 1 / 4. + 1 / 16. + 1 / 64.));
   EXPECT_NEAR(beside(strassen::lai(), 6), 2.67, 0.01);
   EXPECT_NEAR(beside(strassen::high_level(), 6), 9.33, 0.01);
+}
+
+TEST(Tiling, AlternativeBasesTakeCopiesOfInputsThatAreToBeKeptAndNoSupportMatrix) {
+  constexpr index n = 64;
+  const Tiling kept{.levels = strassen::chain(strassen::alternative(), 4), .tile = n};
+  Tiling overwritten = kept;
+  overwritten.overwrite = true;
+  const auto scratch = [](const Tiling& tiling) {
+    std::map<index, int> squares;
+    for (const auto& area : plan_levels(n, n, n, false, true, false, 8, tiling, {}, 1 << 20).scratch) {
+      EXPECT_EQ(area.rows, area.cols);
+      ++squares[area.rows];
+    }
+    return squares;
+  };
+  // Three temporaries of the third level, and of the fourth.
+  EXPECT_EQ(scratch(overwritten), (std::map<index, int>{{n / 8, 3}, {n / 16, 3}}));
+  EXPECT_EQ(scratch(kept), (std::map<index, int>{{n, 2}, {n / 8, 3}, {n / 16, 3}}));
 }
 
 TEST(Tiling, SaysHowMuchMemoryItNeeds) {
