@@ -400,7 +400,7 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
   std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t);
   if (!by_caller())
     return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
-  const Ticket ticket = note(Queue::in, after, static_cast<int>(jobs.size()), nullptr);
+  const Ticket ticket = note(queue_of(Direction::in), after, static_cast<int>(jobs.size()), nullptr);
   for (Engine::Job& job : jobs) {
     job.ticket = ticket;
     await_slot(own_);
@@ -413,7 +413,7 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
 Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (!by_caller())
     return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
-  const Engine::Job job{this, note(Queue::out, after, 1, &landed), t};
+  const Engine::Job job{this, note(queue_of(Direction::out), after, 1, &landed), t};
   end_receiving(job, own_, start_receiving(job, own_));
   return status();
 }
@@ -421,8 +421,7 @@ Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool
 Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after,
                              std::atomic<bool>* landed) {
   const int pieces = static_cast<int>(jobs.size());
-  const Queue queue = direction == Direction::in ? Queue::in : Queue::out;
-  const Ticket ticket = note(queue, after, pieces, landed);
+  const Ticket ticket = note(queue_of(direction), after, pieces, landed);
   for (Engine::Job& job : jobs) job.ticket = ticket;
   try {
     engine_.push(direction, std::move(jobs));
@@ -592,14 +591,15 @@ void EngineLane::fill(const Slot& slot, const Transfer& piece, const Parts& shar
 void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
   unless_failed([&] {
-    if (const Status begun = begin(Queue::in, job.ticket); begun != Status::done) return begun;
+    const Queue queue = queue_of(Direction::in);
+    if (const Status begun = begin(queue, job.ticket); begun != Status::done) return begun;
     note_first(in_begin_);  // of what is not packed
     {
-      std::lock_guard in_queue(queues_[static_cast<int>(Queue::in)]);
-      if (const Status sent = send(slot, p); sent != Status::done) return sent;
+      std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
+      if (const Status sent = send(queue, slot, p); sent != Status::done) return sent;
     }
     note_last(in_end_);
-    piece_started(Queue::in, job.ticket);
+    piece_started(queue, job.ticket);
     return Status::done;
   });
   end_piece();
@@ -609,12 +609,13 @@ bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
   return unless_failed([&] {
     // The caller's own slot may still be on its way to the device.
     if (const Status settled = settle(slot); settled != Status::done) return settled;
-    if (const Status begun = begin(Queue::out, job.ticket); begun != Status::done) return begun;
+    const Queue queue = queue_of(Direction::out);
+    if (const Status begun = begin(queue, job.ticket); begun != Status::done) return begun;
     {
-      std::lock_guard in_queue(queues_[static_cast<int>(Queue::out)]);
-      if (const Status received = receive(slot, job.piece); received != Status::done) return received;
+      std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
+      if (const Status received = receive(queue, slot, job.piece); received != Status::done) return received;
     }
-    piece_started(Queue::out, job.ticket);
+    piece_started(queue, job.ticket);
     return Status::done;
   });
 }

@@ -191,8 +191,8 @@ class EngineLane : public Lane {
   virtual Status factor(Queue, const QrPanel&) { return Status::no_memory; }  ///< unless DeviceFacts::factors
   /// Starts the copy of a packed slot to the device and marks the slot, or the copy of the host's memory itself if
   /// direct, where there may be no slot; or the other way round, where there always is one.
-  virtual Status send(Slot& slot, const Transfer& piece) = 0;
-  virtual Status receive(Slot& slot, const Transfer& piece) = 0;
+  virtual Status send(Queue queue, Slot& slot, const Transfer& piece) = 0;
+  virtual Status receive(Queue queue, Slot& slot, const Transfer& piece) = 0;
   /// Until the copy last started with this slot has ended.
   virtual Status settle(Slot& slot) = 0;
   /// Until nothing is under way in the queue, whatever has failed.
@@ -213,7 +213,11 @@ class EngineLane : public Lane {
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
-  bool by_caller() { return by_caller_ && (own_.memory || engine_.borrow(own_)); }
+  bool by_caller() { return by_caller_ = by_caller_ && (own_.memory || engine_.borrow(own_)); }
+  /// What little the caller moves goes where products do: one queue need not wait for another.
+  Queue queue_of(Direction direction) const {
+    return by_caller_ ? Queue::compute : direction == Direction::in ? Queue::in : Queue::out;
+  }
   std::vector<Engine::Job> cut(const Transfer& transfer) const;
   template <class Ask>
   Status unless_failed_ask(Ask ask);

@@ -280,19 +280,19 @@ class CudaLane final : public EngineLane {
     return status_of(cudaEventRecord(marks_[static_cast<std::size_t>(ticket)], stream(queue)));
   }
 
-  Status send(Slot& slot, const Transfer& p) override {
-    if (p.direct) return status_of(copy(p, p.device, p.ldd, p.host, p.ldh, cudaMemcpyDefault, Queue::in));
-    return in_order([&] { return copy(p, p.device, p.ldd, slot.memory, p.rows, cudaMemcpyHostToDevice, Queue::in); },
-                    [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::in)); });
+  Status send(Queue queue, Slot& slot, const Transfer& p) override {
+    if (p.direct) return status_of(copy(p, p.device, p.ldd, p.host, p.ldh, cudaMemcpyDefault, queue));
+    return in_order([&] { return copy(p, p.device, p.ldd, slot.memory, p.rows, cudaMemcpyHostToDevice, queue); },
+                    [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(queue)); });
   }
 
-  Status receive(Slot& slot, const Transfer& p) override {
+  Status receive(Queue queue, Slot& slot, const Transfer& p) override {
     return in_order(
         [&] {
-          return p.direct ? copy(p, p.host, p.ldh, p.device, p.ldd, cudaMemcpyDefault, Queue::out)
-                          : copy(p, slot.memory, p.rows, p.device, p.ldd, cudaMemcpyDeviceToHost, Queue::out);
+          return p.direct ? copy(p, p.host, p.ldh, p.device, p.ldd, cudaMemcpyDefault, queue)
+                          : copy(p, slot.memory, p.rows, p.device, p.ldd, cudaMemcpyDeviceToHost, queue);
         },
-        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(Queue::out)); });
+        [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(queue)); });
   }
 
   Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }

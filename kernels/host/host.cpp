@@ -71,12 +71,12 @@ class HostLane final : public EngineLane {
     blaslift::factor_panel(panel, some_threads());
     return Status::done;
   }
-  Status send(Slot& slot, const Transfer& p) override {
+  Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
     return Status::done;
   }
-  Status receive(Slot& slot, const Transfer& p) override {
+  Status receive(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return torn(slot);
     copy_block(slot.memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element);
     return Status::done;

@@ -38,13 +38,13 @@ class Immediate : public EngineLane {
   Status sum(Queue, const Combination&) override { return Status::done; }
   Status measure(Queue, const Survey&) override { return Status::done; }
   Status multiply_vector(Queue, const Symv&) override { return Status::done; }
-  Status send(Slot& slot, const Transfer& p) override {
+  Status send(Queue, Slot& slot, const Transfer& p) override {
     sent.push_back(static_cast<std::size_t>(p.rows * p.cols) * p.element);
     p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
              : copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
     return Status::done;
   }
-  Status receive(Slot& slot, const Transfer& p) override {
+  Status receive(Queue, Slot& slot, const Transfer& p) override {
     copy_block(slot.memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element);
     return Status::done;
   }
@@ -226,14 +226,14 @@ class Gated final : public Immediate {
   std::set<std::thread::id> receivers;  // one receives at a time
 
  private:
-  Status send(Slot& slot, const Transfer& p) override {
+  Status send(Queue queue, Slot& slot, const Transfer& p) override {
     open.wait(false);
-    return Immediate::send(slot, p);
+    return Immediate::send(queue, slot, p);
   }
-  Status receive(Slot& slot, const Transfer& p) override {
+  Status receive(Queue queue, Slot& slot, const Transfer& p) override {
     receivers.insert(std::this_thread::get_id());
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    return Immediate::receive(slot, p);
+    return Immediate::receive(queue, slot, p);
   }
 };
 
@@ -384,19 +384,19 @@ class Busy final : public EngineLane {
   Status sum(Queue, const Combination&) override { return Status::done; }
   Status measure(Queue, const Survey&) override { return Status::done; }
   Status multiply_vector(Queue, const Symv&) override { return Status::done; }
-  Status send(Slot& slot, const Transfer& p) override {
+  Status send(Queue queue, Slot& slot, const Transfer& p) override {
     if (fails()) return Status::no_memory;
-    add(line(Queue::in), [p, memory = slot.memory] {
+    add(line(queue), [p, memory = slot.memory] {
       p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
                : copy_block(p.device, p.ldd, memory, p.rows, p.rows, p.cols, p.element);
     });
-    return p.direct ? Status::done : mark_slot(slot, Queue::in);
+    return p.direct ? Status::done : mark_slot(slot, queue);
   }
-  Status receive(Slot& slot, const Transfer& p) override {
+  Status receive(Queue queue, Slot& slot, const Transfer& p) override {
     if (fails()) return Status::no_memory;
-    add(line(Queue::out),
+    add(line(queue),
         [p, memory = slot.memory] { copy_block(memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element); });
-    return mark_slot(slot, Queue::out);
+    return mark_slot(slot, queue);
   }
   Status mark_slot(Slot& slot, Queue queue) {
     auto& marked = *static_cast<Marked*>(slot.mark);

@@ -829,14 +829,14 @@ class Late final : public EngineLane {
     return add(queue, [survey] { naive(survey); });
   }
   Status multiply_vector(Queue, const Symv&) override { return Status::lost; }  // no schedule has one
-  Status send(Slot& slot, const Transfer& p) override {
-    return move(Queue::in, slot, [p, memory = slot.memory] {
+  Status send(Queue queue, Slot& slot, const Transfer& p) override {
+    return move(queue, slot, [p, memory = slot.memory] {
       p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
                : copy_block(p.device, p.ldd, memory, p.rows, p.rows, p.cols, p.element);
     });
   }
-  Status receive(Slot& slot, const Transfer& p) override {
-    return move(Queue::out, slot, [p, memory = slot.memory] {
+  Status receive(Queue queue, Slot& slot, const Transfer& p) override {
+    return move(queue, slot, [p, memory = slot.memory] {
       p.direct ? copy_block(p.host, p.ldh, p.device, p.ldd, p.rows, p.cols, p.element)
                : copy_block(memory, p.rows, p.device, p.ldd, p.rows, p.cols, p.element);
     });
