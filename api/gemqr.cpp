@@ -122,13 +122,14 @@ template <class T, Symbol symbol>
 
 using namespace blaslift;
 
-// On the stack: lda, and T, which is looked at; tsize, C, ldc, work, lwork, info.
+// On the stack: lda, T, of which the entry has to know whose it is, tsize, C, ldc, work, lwork, info.
 #define FORTRAN(symbol, name, T, interface, width, prefix)                                                            \
   BLASLIFT_EXPORT void symbol(const char* side, const char* trans, const void* m, const void* n, const void* k,       \
-                              const void* A, const void* lda, const T* t) {                                           \
+                              const void* A) {                                                                        \
+    const T* t = static_cast<const T* const*>(__builtin_dwarf_cfa())[1];                                              \
     const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                       \
     return next_function(site, long_way<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k, t), side, trans, m, \
-                         n, k, A, lda, t);                                                                            \
+                         n, k, A);                                                                                    \
   }
 #define GEMQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
 #include "api/routines.def"

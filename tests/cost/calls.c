@@ -22,7 +22,7 @@ static const int size = n, one_step = 1, lwork = 64 * n;
 static float sA[n * n], sC[n * n];
 static double A[n * n], C[n * n], tau[n], work[64 * n];
 static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
-static const int tsize = 5 + 64 * n;
+static const int none = 0, tsize = 5 + 64 * n;  // otherwise the reference multiplies, through us
 static double table[5 + 64 * n] = {5 + 64 * n, n, 1};
 static int info;
 
@@ -60,8 +60,8 @@ int main(int argc, char** argv) {
   REPEAT("dormqr_",
          dormqr_("L", "T", &size, &size, &size, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dorgqr_", dorgqr_(&size, &size, &size, A, &size, tau, work, &lwork, &info))
-  REPEAT("dgeqr_", dgeqr_(&size, &size, A, &size, table, &tsize, work, &lwork, &info))
-  REPEAT("dgemqr_", dgemqr_("L", "T", &size, &size, &size, A, &size, table, &tsize, C, &size, work, &lwork, &info,
+  REPEAT("dgeqr_", dgeqr_(&none, &none, A, &size, table, &tsize, work, &lwork, &info))
+  REPEAT("dgemqr_", dgemqr_("L", "T", &size, &size, &none, A, &size, table, &tsize, C, &size, work, &lwork, &info,
                             (size_t)1, (size_t)1))
   REPEAT("cblas_sgemm", cblas_sgemm(102, 111, 111, n, n, n, 1, sA, n, sA, n, 0, sC, n))
   REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
