@@ -112,7 +112,6 @@ auto subject(const TunedProduct& x) {
   return std::tuple(p.precision, x.library, p.transa, p.transb, p.adds_e, p.n);
 }
 
-
 /// FNV-1a, 32 bits: a line that was cut or touched must not reach the library, which believes what it is given.
 std::uint32_t sum_of(const Algorithm& algorithm) {
   std::uint32_t sum = 2166136261U;
