@@ -132,7 +132,8 @@ class Searcher {
         return Sample{static_cast<double>(rows), seconds("panel " + std::to_string(rows) + " " + std::to_string(w),
                                                          [&] { return timer_.panel(rows, w, search_.rounds); })};
       };
-      costs.panel[w] = cost_through(sample(std::max(w, eighth)), sample(std::max(2 * w, n)));
+      const Sample small = sample(std::max(w, eighth)), large = sample(std::max(2 * w, n));
+      costs.panel[w] = cost_through(small, large);
     }
     ended("panels", std::to_string(search_.panels.size()) + " widths");
     begins("products");
@@ -142,7 +143,8 @@ class Searcher {
                       seconds("update " + std::to_string(edge) + " " + std::to_string(w),
                               [&] { return timer_.update(edge, edge, w, search_.rounds); })};
       };
-      costs.update[w] = cost_through(sample(eighth), sample(n));
+      const Sample small = sample(eighth), large = sample(n);
+      costs.update[w] = cost_through(small, large);
     }
     ended("products", std::to_string(search_.widths.size()) + " widths");
     begins("joins");
@@ -152,7 +154,8 @@ class Searcher {
         return Sample{static_cast<double>(rows), seconds("join " + std::to_string(rows) + " " + std::to_string(w),
                                                          [&] { return timer_.join(rows, w, search_.rounds); })};
       };
-      costs.join[w] = cost_through(sample(std::max(2 * w, eighth)), sample(std::max(4 * w, n)));
+      const Sample small = sample(std::max(2 * w, eighth)), large = sample(std::max(4 * w, n));
+      costs.join[w] = cost_through(small, large);
     }
     ended("joins", std::to_string(costs.join.size()) + " widths");
     const index middle = search_.sizes[search_.sizes.size() / 2];
