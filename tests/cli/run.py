@@ -631,7 +631,7 @@ def tune_qr_goes_on(t):
     equal(qr_lines(profile) if os.path.exists(profile) else [], [])
     with open(times) as f:
         kept = f.read()
-    assert kept.startswith("# blaslift tune qr, 1: host backend") and "\nd panel 8 8: " in kept, kept
+    assert kept.startswith("# blaslift tune qr, 1: host backend") and "\nd panel 32 8: " in kept, kept
     with open(times, "a") as f:
         f.write("d panel 64 32: nonsense\nd panel 64")  # cut off while it was written
     done = t.run(*arguments)

@@ -45,6 +45,8 @@ struct Search {
         if (block % panel == 0 && block <= n) all.push_back({block, panel});
     return all;
   }
+  /// Of the matrices on which operations by themselves are timed: each of them at two heights.
+  index edge() const { return std::max(sizes.back(), 4 * blocks.back()); }
   std::string name() const { return std::string(1, letter(precision)) + "geqrf"; }
   std::string prefix() const { return std::string(1, letter(precision)) + " "; }  ///< of its timings' keys
 };
@@ -54,11 +56,14 @@ std::vector<Search> searches_for(const QrTuning& tuning, const Plan& plan, std::
   for (const char p : tuning.precisions) {
     Search s{static_cast<Precision>(std::string_view(letters).find(p)), {}, plan.panels, {}, {}, tuning.quick ? 5 : 7};
     for (const index n : tuning.sizes.empty() ? plan.sizes : tuning.sizes)
-      if (n >= plan.blocks.front() && QrTimer::bytes(s.precision, n, std::min(n, plan.blocks.back())) <= memory)
-        s.sizes.push_back(n);
+      if (n >= plan.blocks.front()) s.sizes.push_back(n);
+    for (; !s.sizes.empty(); s.sizes.pop_back()) {
+      s.blocks.clear();
+      for (const index block : plan.blocks)
+        if (block <= s.sizes.back()) s.blocks.push_back(block);
+      if (QrTimer::bytes(s.precision, s.edge(), s.blocks.back()) <= memory) break;
+    }
     if (s.sizes.empty()) continue;
-    for (const index block : plan.blocks)
-      if (block <= s.sizes.back()) s.blocks.push_back(block);
     std::erase_if(s.panels, [&](index panel) { return panel > s.blocks.back(); });
     std::set_union(s.panels.begin(), s.panels.end(), s.blocks.begin(), s.blocks.end(), std::back_inserter(s.widths));
     searches.push_back(s);
@@ -124,7 +129,7 @@ class Searcher {
   void ended(const std::string& what, const std::string& how) { progress_.ended(search_.name() + " " + what, how); }
 
   QrCosts measured() {
-    const index n = search_.sizes.back(), eighth = std::max<index>(1, n / 8);
+    const index edge = search_.edge(), eighth = edge / 8;
     QrCosts costs;
     begins("panels");
     for (const index w : search_.panels) {
@@ -132,18 +137,18 @@ class Searcher {
         return Sample{static_cast<double>(rows), seconds("panel " + std::to_string(rows) + " " + std::to_string(w),
                                                          [&] { return timer_.panel(rows, w, search_.rounds); })};
       };
-      const Sample small = sample(std::max(w, eighth)), large = sample(std::max(2 * w, n));
+      const Sample small = sample(std::max(w, eighth)), large = sample(edge);
       costs.panel[w] = cost_through(small, large);
     }
     ended("panels", std::to_string(search_.panels.size()) + " widths");
     begins("products");
     for (const index w : search_.widths) {
-      const auto sample = [&](index edge) {
-        return Sample{static_cast<double>(edge) * static_cast<double>(edge),
-                      seconds("update " + std::to_string(edge) + " " + std::to_string(w),
-                              [&] { return timer_.update(edge, edge, w, search_.rounds); })};
+      const auto sample = [&](index n) {
+        return Sample{static_cast<double>(n) * static_cast<double>(n),
+                      seconds("update " + std::to_string(n) + " " + std::to_string(w),
+                              [&] { return timer_.update(n, n, w, search_.rounds); })};
       };
-      const Sample small = sample(eighth), large = sample(n);
+      const Sample small = sample(eighth), large = sample(edge);
       costs.update[w] = cost_through(small, large);
     }
     ended("products", std::to_string(search_.widths.size()) + " widths");
@@ -154,7 +159,7 @@ class Searcher {
         return Sample{static_cast<double>(rows), seconds("join " + std::to_string(rows) + " " + std::to_string(w),
                                                          [&] { return timer_.join(rows, w, search_.rounds); })};
       };
-      const Sample small = sample(std::max(2 * w, eighth)), large = sample(std::max(4 * w, n));
+      const Sample small = sample(std::max(2 * w, eighth)), large = sample(edge);
       costs.join[w] = cost_through(small, large);
     }
     ended("joins", std::to_string(costs.join.size()) + " widths");
@@ -314,8 +319,7 @@ void tune_qr(const QrTuning& tuning) {
     for (const Search& search : searches) {
       Outcome outcome;
       try {
-        const auto timer =
-            make_qr_timer(backend, underlying, search.precision, search.sizes.back(), search.blocks.back());
+        const auto timer = make_qr_timer(backend, underlying, search.precision, search.edge(), search.blocks.back());
         outcome = Searcher(search, *timer, kept, end, tuning.quick, progress).run();
       } catch (const NoRoom& none) {
         outcome.verdict = {search.name() + ": skipped: " + none.what()};
