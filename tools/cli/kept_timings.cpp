@@ -1,6 +1,5 @@
 #include "tools/cli/kept_timings.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -43,19 +42,21 @@ const std::vector<double>* KeptTimings::find(const std::string& key) const {
   return found == timings_.end() ? nullptr : &found->second;
 }
 
-void KeptTimings::add(const std::string& key, std::vector<double> rounds) {
-  timings_[key] = std::move(rounds);
+KeptTimings::Timings KeptTimings::under(const std::string& prefix) const {
+  Timings found;
+  for (auto at = timings_.lower_bound(prefix); at != timings_.end() && at->first.starts_with(prefix); ++at)
+    found.insert(*at);
+  return found;
+}
+
+void KeptTimings::add(const Timings& timings) {
+  for (const auto& [key, rounds] : timings) timings_[key] = rounds;
   write();
 }
 
 void KeptTimings::drop(const std::string& prefix) {
   std::erase_if(timings_, [&](const auto& x) { return x.first.starts_with(prefix); });
   write();
-}
-
-std::size_t KeptTimings::count(const std::string& prefix) const {
-  return static_cast<std::size_t>(
-      std::count_if(timings_.begin(), timings_.end(), [&](const auto& x) { return x.first.starts_with(prefix); }));
 }
 
 void KeptTimings::write() const {

@@ -10,18 +10,21 @@ namespace blaslift::cli {
 
 class KeptTimings {
  public:
+  using Timings = std::map<std::string, std::vector<double>>;  ///< seconds by round
+
   /// @param what  "blaslift tune qr, 1": whose timings in which form; another's, or another device's or driver's, say
   ///              nothing
   KeptTimings(std::string path, const std::string& what, const DeviceFacts& facts);
 
-  /// Seconds by round; null: not timed yet.
+  /// Null: not timed yet.
   /// @param key  words
   const std::vector<double>* find(const std::string& key) const;
-  void add(const std::string& key, std::vector<double> rounds);
-  /// Of all keys that begin like this.
+  /// All whose keys begin like this.
+  Timings under(const std::string& prefix) const;
+  std::size_t count(const std::string& prefix) const { return under(prefix).size(); }
+  void add(const Timings& timings);
   void drop(const std::string& prefix);
 
-  std::size_t count(const std::string& prefix) const;
   bool empty() const { return timings_.empty(); }
   const std::string& path() const { return path_; }
 
@@ -29,7 +32,7 @@ class KeptTimings {
   void write() const;
 
   const std::string path_, head_;
-  std::map<std::string, std::vector<double>> timings_;
+  Timings timings_;
 };
 
 }  // namespace blaslift::cli

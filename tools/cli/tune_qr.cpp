@@ -117,7 +117,7 @@ class Searcher {
     const std::vector<double>* rounds = kept_.find(key);
     if (!rounds) {
       if (now() >= end_) throw TimeIsUp();
-      kept_.add(key, time());
+      kept_.add({{key, time()}});
       rounds = kept_.find(key);
     }
     const Typical typical = typical_of(*rounds);
@@ -179,7 +179,9 @@ class Searcher {
     if (!unknown.empty()) {
       if (now() >= end_) throw TimeIsUp();
       const auto rounds = timer_.whole(n, unknown, search_.rounds);
-      for (std::size_t i = 0; i < unknown.size(); ++i) kept_.add(key(unknown[i]), rounds[i]);
+      KeptTimings::Timings timings;
+      for (std::size_t i = 0; i < unknown.size(); ++i) timings[key(unknown[i])] = rounds[i];
+      kept_.add(timings);
     }
     std::vector<WidthsTiming> found;
     for (const QrWidths& w : all) found.push_back({w, seconds(name(w), [] { return std::vector<double>{}; })});
