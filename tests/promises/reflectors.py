@@ -150,4 +150,14 @@ def qr_threads(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (qr_semantics, qr_products, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_by_profile, qr_in_parts, qr_threads)
+PROMISES = (
+    qr_semantics,
+    qr_products,
+    qr_consumers,
+    qr_stays,
+    qr_faults_at_every_k,
+    qr_copies,
+    qr_by_profile,
+    qr_in_parts,
+    qr_threads,
+)
