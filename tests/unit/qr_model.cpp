@@ -69,17 +69,25 @@ TEST(QrModel, AWholeQrSaysWhatItsStepsDoNot) {
   ASSERT_LT(two, 0.9 * row);
   for (const double part : {0.0, 0.25, 1.0}) {
     QrCosts fitted = costs;
-    fit_whole(64, widths, row - part * (row - two), fitted);
+    fit_whole(std::vector<WholeTiming>{{64, widths, row - part * (row - two)}}, fitted);
     EXPECT_NEAR(fitted.overlap, part, 1e-12);
     EXPECT_NEAR(fitted.stretch, 1, 1e-12);
     EXPECT_NEAR(predicted(64, widths, fitted), row - part * (row - two), 1e-9 * row);
   }
   QrCosts slow = costs, fast = costs;
-  fit_whole(64, widths, 2 * row, slow);
+  fit_whole(std::vector<WholeTiming>{{64, widths, 2 * row}}, slow);
   EXPECT_TRUE(slow.overlap == 0 && slow.stretch == 2);
   EXPECT_NEAR(predicted(64, widths, slow), 2 * row, 1e-9 * row);
-  fit_whole(64, widths, two / 2, fast);
+  fit_whole(std::vector<WholeTiming>{{64, widths, two / 2}}, fast);
   EXPECT_TRUE(fast.overlap == 1 && fast.stretch == 1) << "faster than it can be: the panels were timed badly";
+  // One that was disturbed says nothing, nor one of a single panel of what runs beside it.
+  QrCosts several = costs;
+  const double one_panel = step_seconds(plan_qr(4, 4, 4, 4), costs)[1];
+  fit_whole(
+      std::vector<WholeTiming>{{64, widths, 9 * row}, {64, widths, two}, {4, {4, 4}, one_panel}, {64, widths, two}},
+      several);
+  EXPECT_NEAR(several.overlap, 1, 1e-12);
+  EXPECT_NEAR(several.stretch, 1, 1e-12);
 }
 
 TEST(QrModel, TheFastestIsThatOfTheLeastSeconds) {

@@ -70,12 +70,23 @@ double predicted(index n, const QrWidths& widths, const QrCosts& costs) {
   return costs.stretch * (row - costs.overlap * (row - in_two_streams(plan, seconds)));
 }
 
-void fit_whole(index n, const QrWidths& widths, double seconds, QrCosts& costs) {
-  const QrPlan plan = plan_qr(n, n, widths.block, widths.panel);
-  const std::vector<double> each = step_seconds(plan, costs);
-  const double row = in_a_row(each), saved = row - in_two_streams(plan, each);
-  costs.overlap = saved > 0 ? std::clamp((row - seconds) / saved, 0.0, 1.0) : 1.0;
-  costs.stretch = row > 0 ? std::max(1.0, seconds / row) : 1.0;
+void fit_whole(std::span<const WholeTiming> timings, QrCosts& costs) {
+  std::vector<double> overlaps, stretches;
+  for (const auto& [n, widths, seconds] : timings) {
+    const QrPlan plan = plan_qr(n, n, widths.block, widths.panel);
+    const std::vector<double> each = step_seconds(plan, costs);
+    const double row = in_a_row(each), saved = row - in_two_streams(plan, each);
+    if (saved > 0) overlaps.push_back(std::clamp((row - seconds) / saved, 0.0, 1.0));
+    if (row > 0) stretches.push_back(std::max(1.0, seconds / row));
+  }
+  const auto middle_of = [](std::vector<double>& x) {
+    if (x.empty()) return 1.0;
+    const auto middle = x.begin() + static_cast<std::ptrdiff_t>(x.size() / 2);
+    std::nth_element(x.begin(), middle, x.end());
+    return *middle;
+  };
+  costs.overlap = middle_of(overlaps);
+  costs.stretch = middle_of(stretches);
 }
 
 const WidthsTiming& fastest(std::span<const WidthsTiming> timings) {

@@ -44,9 +44,14 @@ double in_two_streams(const QrPlan& plan, const std::vector<double>& seconds);
 /// Of an n x n QR with these widths.
 double predicted(index n, const QrWidths& widths, const QrCosts& costs);
 
-/// What only a whole QR says, here one that took `seconds`: how much of what two streams could save they do save or,
-/// where that is nothing, how much longer than in a row all steps take.
-void fit_whole(index n, const QrWidths& widths, double seconds, QrCosts& costs);
+/// What only whole QRs say, in the middle of these: how much of what two streams could save they do save or, where that
+/// is nothing, how much longer than in a row all steps take.
+struct WholeTiming {
+  index n;
+  QrWidths widths;
+  double seconds;
+};
+void fit_whole(std::span<const WholeTiming> timings, QrCosts& costs);
 
 /// Of an n x n QR, each with the others' seconds: the fastest.
 struct WidthsTiming {

@@ -95,7 +95,7 @@ class Searcher {
         progress_(progress),
         known_(kept.count(search.prefix())) {}
 
-  static std::size_t steps_of(const Search& search, bool quick) { return 3 + (quick ? 0 : search.sizes.size()) + 1; }
+  static std::size_t steps_of(const Search& search, bool quick) { return 4 + (quick ? 0 : search.sizes.size()) + 1; }
 
   Outcome run() {
     try {
@@ -163,9 +163,11 @@ class Searcher {
       costs.join[w] = cost_through(small, large);
     }
     ended("joins", std::to_string(costs.join.size()) + " widths");
-    const index middle = search_.sizes[search_.sizes.size() / 2];
-    const QrWidths built_in = qr_widths(middle);
-    fit_whole(middle, built_in, whole(middle, {built_in}).front().seconds, costs);
+    begins("whole ones");
+    std::vector<WholeTiming> timings;
+    for (const index n : search_.sizes) timings.push_back({n, qr_widths(n), whole(n, {qr_widths(n)}).front().seconds});
+    fit_whole(timings, costs);
+    ended("whole ones", std::to_string(timings.size()) + " sizes");
     return costs;
   }
 
