@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/entry.hpp"
+#include "api/letters.hpp"
 #include "impl/qr_route.hpp"
 
 namespace blaslift {
@@ -16,6 +17,29 @@ auto told_size(std::int64_t size) {
   const R told = static_cast<R>(size);
   return static_cast<double>(told) < static_cast<double>(size) ? std::nextafter(told, std::numeric_limits<R>::max())
                                                                : told;
+}
+
+/// The size that a workspace query tells is at least this one.
+template <class T>
+void raise_told(T& told, std::int64_t size) {
+  const auto least = told_size<T>(size);
+  if (std::real(told) < least) told = least;
+}
+
+/// info = 0.
+template <Symbol symbol>
+void report_success(const Site& site, void* status) {
+  if (info(symbol).width == Width::wide || site.wide)
+    *static_cast<std::int64_t*>(status) = 0;
+  else
+    *static_cast<std::int32_t*>(status) = 0;
+}
+
+/// SIDE and TRANS of a product with Q.
+template <class T>
+bool parse_q(char side, char trans, QProduct& product) {
+  constexpr char adjoint = is_complex(precision_of<T>) ? 'C' : 'T';
+  return parse_either(side, 'R', 'L', product.left) && parse_either(trans, 'N', adjoint, product.adjoint);
 }
 
 /// A call with a workspace: asked for with lwork = -1, when the answer is the library's, or what LAPACK promises to be
@@ -39,18 +63,12 @@ void with_workspace(const Site& site, const Args* args, const void* lwork, T* wo
   constexpr std::int64_t asks = -1;  // in 32 bits, too
   if (args && size == asks) {
     answer_query(site, replay);
-    const auto least = told_size<T>(args->least_workspace());
-    if (std::real(*work) < least) *work = least;
-    return;
+    return raise_told(*work, args->least_workspace());
   }
   switch (route(args && size >= args->least_workspace() ? args : nullptr, replay)) {
     case Computed::no: return;
     case Computed::yes: return call(&asks);
-    case Computed::in_device_memory:  // and work may be there, too
-      if (info(symbol).width == Width::wide || site.wide)
-        *static_cast<std::int64_t*>(status) = 0;
-      else
-        *static_cast<std::int32_t*>(status) = 0;
+    case Computed::in_device_memory: report_success<symbol>(site, status);  // work may be there, too
   }
 }
 

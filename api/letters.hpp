@@ -45,6 +45,13 @@ inline bool parse_uplo(int code, Uplo& uplo) {
   }
 }
 
+/// One of two letters, of either case.
+inline bool parse_either(char c, char no, char yes, bool& is) {
+  const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  is = upper == yes;
+  return is || upper == no;
+}
+
 inline Uplo other(Uplo uplo) { return uplo == Uplo::upper ? Uplo::lower : Uplo::upper; }
 
 }  // namespace blaslift

@@ -7,12 +7,6 @@
 namespace blaslift {
 namespace {
 
-bool parse(char c, char no, char yes, bool& is) {
-  const char upper = c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  is = upper == yes;
-  return is || upper == no;
-}
-
 template <Symbol symbol>
 [[gnu::always_inline]] inline auto volume(const Site* site, const void* m, const void* n, const void* k) {
   return [=] {
@@ -37,9 +31,7 @@ template <class T, Symbol symbol>
   const auto elsewhere = [&](void* const* x, void* info) { with(x[0], x[1], x[2], x[3], lwork, info); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
   QArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), tau, C, at(ldc), work, at(lwork)};
-  constexpr char adjoint = is_complex(precision_of<T>) ? 'C' : 'T';
-  const bool valid =
-      parse(*side, 'R', 'L', args.product.left) && parse(*trans, 'N', adjoint, args.product.adjoint) && args.valid();
+  const bool valid = parse_q<T>(*side, *trans, args.product) && args.valid();
   with_workspace<T, symbol>(site, valid ? &args : nullptr, lwork, work, status, call, elsewhere,
                             [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
 }

@@ -85,32 +85,36 @@ void symv(const Site& site, const Symv& p) {
   reinterpret_cast<Function>(site.function)(&uplo, &n, p.alpha, p.A, &lda, p.x, &incx, p.beta, p.y, &incy, 1);
 }
 
-/// Calls call(work, lwork) twice: for the best size, and with it.
+/// What call(work, lwork) answers if it is asked for the best size.
 template <class Int, class Call>
-void with_workspace(Precision precision, const Call& call) {
+Int best_workspace(Precision precision, const Call& call) {
   const Int asks = -1;
   std::complex<double> answer{};
   call(static_cast<void*>(&answer), asks);
   const bool is_float = precision == Precision::s || precision == Precision::c;
   float told = 0;
   std::memcpy(&told, &answer, sizeof told);
-  const auto size = static_cast<Int>(is_float ? static_cast<double>(told) : answer.real());
+  return static_cast<Int>(is_float ? static_cast<double>(told) : answer.real());
+}
+
+/// Calls call(work, lwork) twice: for the best size, and with it.
+template <class Int, class Call>
+void with_workspace(Precision precision, const Call& call) {
+  const Int size = best_workspace<Int>(precision, call);
   const std::unique_ptr<char[]> work(new char[static_cast<std::size_t>(size) * element_size(precision)]);
   call(static_cast<void*>(work.get()), size);
 }
 
 template <class Int>
-void ormqr(const Site& site, const ProductWithQ& p) {
+void ormqr(const Site& site, const ProductWithQ& p, void* work, Int lwork) {
   using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const void*, const Int*,
                             const void*, void*, const Int*, void*, const Int*, std::int64_t*, std::size_t, std::size_t);
   const char side = p.left ? 'L' : 'R', trans = !p.adjoint ? 'N' : is_complex(p.precision) ? 'C' : 'T';
   const Int m = static_cast<Int>(p.m), n = static_cast<Int>(p.n), k = static_cast<Int>(p.k);
   const Int lda = static_cast<Int>(p.lda), ldc = static_cast<Int>(p.ldc);
-  with_workspace<Int>(p.precision, [&](void* work, const Int& lwork) {
-    std::int64_t status = 0;
-    reinterpret_cast<Function>(site.function)(&side, &trans, &m, &n, &k, p.A, &lda, p.tau, p.C, &ldc, work, &lwork,
-                                              &status, 1, 1);
-  });
+  std::int64_t status = 0;
+  reinterpret_cast<Function>(site.function)(&side, &trans, &m, &n, &k, p.A, &lda, p.tau, p.C, &ldc, work, &lwork,
+                                            &status, 1, 1);
 }
 
 template <class Int>
@@ -128,7 +132,23 @@ void orgqr(const Site& site, const ProductWithQ& p) {
 }  // namespace
 
 void call_ormqr(const Site& site, const ProductWithQ& product) {
-  site.wide ? ormqr<std::int64_t>(site, product) : ormqr<std::int32_t>(site, product);
+  const auto in = [&]<class Int>(Int) {
+    with_workspace<Int>(product.precision, [&](void* work, Int lwork) { ormqr<Int>(site, product, work, lwork); });
+  };
+  site.wide ? in(std::int64_t{}) : in(std::int32_t{});
+}
+
+void call_ormqr(const Site& site, const ProductWithQ& product, void* work, index lwork) {
+  site.wide ? ormqr<std::int64_t>(site, product, work, lwork)
+            : ormqr<std::int32_t>(site, product, work, static_cast<std::int32_t>(lwork));
+}
+
+index ormqr_workspace(const Site& site, const ProductWithQ& product) {
+  const auto in = [&]<class Int>(Int) -> index {
+    return best_workspace<Int>(product.precision,
+                               [&](void* work, Int lwork) { ormqr<Int>(site, product, work, lwork); });
+  };
+  return site.wide ? in(std::int64_t{}) : in(std::int32_t{});
 }
 
 void call_orgqr(const Site& site, const ProductWithQ& product) {

@@ -30,6 +30,10 @@ struct ProductWithQ {
 };
 /// With a workspace of its own.  Throws std::bad_alloc.
 void call_ormqr(const Site& site, const ProductWithQ& product);
+/// With one of `lwork` elements: n at least, with Q on the right m.
+void call_ormqr(const Site& site, const ProductWithQ& product, void* work, index lwork);
+/// The best size of it, in elements.
+index ormqr_workspace(const Site& site, const ProductWithQ& product);
 
 /// C, which holds k reflectors, becomes their Q's first n columns, as by orgqr and ungqr; `product.A` is not used.
 void call_orgqr(const Site& site, const ProductWithQ& product);

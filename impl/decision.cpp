@@ -317,7 +317,7 @@ double efficiency(index width) {
 /// @param rows, k  of the panels altogether
 /// @param flops    of all of it; what is done to a panel's own columns is in its time
 Factoring factoring(double rows, index k, double flops, double own_flops, Precision precision, const Profile& profile) {
-  const auto [block, panel] = qr_widths(k);
+  const auto [block, panel] = qr_widths(profile, precision, k);
   const double width = static_cast<double>(panel), columns = static_cast<double>(k), count = std::ceil(columns / width),
                entries = columns * (rows - (columns - width) / 2);
   constexpr double steps = 6;  // beside each panel

@@ -32,7 +32,8 @@ enum class Route : std::uint8_t { cpu, device };
   X(no_room, "no room on the device")                \
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \
-  X(exiting, "process is exiting")
+  X(exiting, "process is exiting")                   \
+  X(of_library, "format of the library underneath")
 
 enum class Reason : std::uint8_t {
 #define X(name, text) name,

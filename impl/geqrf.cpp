@@ -32,15 +32,18 @@ Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
                      const std::size_t element = element_size(f.precision);
                      // The arena's limit, which the thread that opens the device may be about to set.
                      const std::size_t memory = r.device.backend().facts().memory;
-                     return f.factored() > 0 ? sent_again(f.m, f.n, qr_cut(f.m, f.n, element, memory), element) : 0.0;
+                     if (f.factored() == 0) return 0.0;
+                     const QrWidths widths = qr_widths(r.device.profile(), f.precision, f.factored());
+                     return sent_again(f.m, f.n, qr_cut(f.m, f.n, widths, element, memory), element);
                    });
 }
 
-/// From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.
+/// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
 QrCut cut_for(const Runtime& r, const GeqrfArgs<T>& args, const Operand& a) {
   const auto all = static_cast<std::size_t>(-1);
-  return qr_cut(args.m, args.n, sizeof(T), a.place == Place::on_a_device ? all : r.arena.limit());
+  const QrWidths widths = qr_widths(r.device.profile(), precision_of<T>, args.factored());
+  return qr_cut(args.m, args.n, widths, sizeof(T), a.place == Place::on_a_device ? all : r.arena.limit());
 }
 
 /// With the copy that A has now, or in a lease.

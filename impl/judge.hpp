@@ -4,6 +4,7 @@
 // take_route.
 #pragma once
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "impl/args.hpp"
@@ -127,6 +128,16 @@ enum { by_ormqr, by_orgqr, by_gemm };
 template <class T>
 std::vector<Routine> judged_with(const GeqrfArgs<T>&);
 
+/// The routine whose operands these are, where several have them.
+template <class Args>
+std::optional<Routine> same_as(const Args&) {
+  return std::nullopt;
+}
+template <class T>
+std::optional<Routine> same_as(const GeqrfArgs<T>&);
+template <class T>
+std::optional<Routine> same_as(const QArgs<T>&);
+
 template <class Args>
 inline constexpr bool stands_alone = false;
 template <class T>
@@ -141,6 +152,8 @@ class CheckableCall final : public Checkable {
     arguments = to_words(args);
     overlaps = overlap;
     alone = stands_alone<Args>;
+    ours_alone = !replay.call_elsewhere;
+    same_as = blaslift::same_as(args);
     beside = judged_with(args);
   }
 
@@ -164,6 +177,7 @@ class CheckableCall final : public Checkable {
 };
 
 /// @param args    live as long as the call
+/// @param replay  without other operands, if its results are not those that Args describe
 /// @param repeat  Ending(const Args&, const Decision&): the call on the device, of other operands, as decided before;
 ///                nothing of it is counted, learned or kept
 template <class Args, class Repeat>

@@ -168,6 +168,24 @@ std::vector<Routine> judged_with(const GeqrfArgs<T>&) {
 }
 
 template <class T>
+std::optional<Routine> same_as(const GeqrfArgs<T>&) {
+#define GEQRF(name, type) \
+  if (std::is_same_v<T, type>) return Routine::name;
+#include "api/routines.def"
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<Routine> same_as(const QArgs<T>& x) {
+#define ORMQR(name, type) \
+  if (std::is_same_v<T, type> && !x.product.of_identity) return Routine::name;
+#define ORGQR(name, type) \
+  if (std::is_same_v<T, type> && x.product.of_identity) return Routine::name;
+#include "api/routines.def"
+  return std::nullopt;
+}
+
+template <class T>
 Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const GeqrfArgs<T>& result) {
   const index m = before.m;
   Worst<T> worst(m);
@@ -251,6 +269,7 @@ Judgement judge(const QArgs<T>& before, const T* result, const T* reference) {
   template std::vector<CheckedOperand> operands_of(const Args<type>&); \
   template Args<type> with_operands(Args<type>, void* const*);         \
   template std::string to_words(const Args<type>&);                    \
+  template std::optional<Routine> same_as(const Args<type>&);          \
   template bool call_by(const Site&, const Args<type>&);
 #define GEQRF(name, type)                                            \
   FUNCTIONS(GeqrfArgs, type)                                         \

@@ -42,7 +42,7 @@ template <class T>
 QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, const Operands& operands,
                   bool wait) {
   const Operand &a = operands.all[operand_a], &tau = operands.all[operand_tau], &c = operands.all[operand_c];
-  const auto [block, panel] = qr_widths(args.product.k);
+  const auto [block, panel] = qr_widths(r.device.profile(), precision_of<T>, args.product.k);
   const QPlan plan = plan_q(args.product, block, panel, q_part(args.product.length()));
   QPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr, .C = operand_on_device(c)};
   if (tau.place == Place::on_a_device) placement.tau = const_cast<T*>(args.tau);

@@ -112,12 +112,6 @@ auto subject(const TunedProduct& x) {
   return std::tuple(p.precision, x.library, p.transa, p.transb, p.adds_e, p.n);
 }
 
-void take(std::vector<TunedProduct>& into, const TunedProduct& x) {
-  const auto before =
-      std::find_if(into.begin(), into.end(), [&](const TunedProduct& there) { return subject(there) == subject(x); });
-  before == into.end() ? into.push_back(x) : void(*before = x);
-}
-
 /// FNV-1a, 32 bits: a line that was cut or touched must not reach the library, which believes what it is given.
 std::uint32_t sum_of(const Algorithm& algorithm) {
   std::uint32_t sum = 2166136261U;
@@ -197,15 +191,9 @@ std::optional<TunedProduct> read_tuned(std::string_view line) {
 constexpr const char* symv_keys[] = {"ssymv_rules", "dsymv_rules", "csymv_rules", "zsymv_rules", "wsymv_rules"};
 constexpr std::string_view symv_version = "1", as_built_in = "built-in", any_word = "any";
 constexpr std::string_view strips_word = "strips", tickets_suffix = ":tickets";
-constexpr std::size_t most_symv_rules = 64;
+constexpr std::size_t most_rules = 64;
 
 auto subject(const TunedSymv& x) { return std::tuple(x.precision.name, x.uplo); }
-
-void take(std::vector<TunedSymv>& into, const TunedSymv& x) {
-  const auto before =
-      std::find_if(into.begin(), into.end(), [&](const TunedSymv& there) { return subject(there) == subject(x); });
-  before == into.end() ? into.push_back(x) : void(*before = x);
-}
 
 std::string to_line(const TunedSymv& x) {
   std::string line = std::string(symv_keys[x.precision]) + " " + std::string(symv_version) + " ";
@@ -229,7 +217,7 @@ std::optional<TunedSymv> read_symv(std::string_view line) {
   if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
   for (; !word.empty(); word = next_word(line)) {
     const std::size_t colon = word.find(':');
-    if (colon == word.npos || x.rules.size() == most_symv_rules) return std::nullopt;
+    if (colon == word.npos || x.rules.size() == most_rules) return std::nullopt;
     SymvRule rule{any_n, {}};
     const std::string_view below = word.substr(0, colon);
     if (below != any_word && (!read_number(below, rule.below) || rule.below == any_n)) return std::nullopt;
@@ -238,6 +226,46 @@ std::optional<TunedSymv> read_symv(std::string_view line) {
     x.rules.push_back(rule);
   }
   return !x.rules.empty() && x.rules.back().below == any_n ? std::optional(x) : std::nullopt;
+}
+
+// ---- QR's rules
+
+constexpr const char* qr_keys[] = {"sqr_widths", "dqr_widths", "cqr_widths", "zqr_widths"};
+constexpr std::string_view qr_version = "1";
+
+auto subject(const TunedQr& x) { return x.precision; }
+
+std::string to_line(const TunedQr& x) {
+  std::string line = std::string(qr_keys[static_cast<int>(x.precision)]) + " " + std::string(qr_version);
+  if (x.rules.empty()) line += " " + std::string(as_built_in);
+  for (const QrRule& rule : x.rules)
+    line += " " + (rule.below == any_k ? std::string(any_word) : std::to_string(rule.below)) + ":" +
+            std::to_string(rule.widths.block) + "x" + std::to_string(rule.widths.panel);
+  return line;
+}
+
+/// Rules that are not whole, ascending and for every k, or that no plan can follow, are none.
+std::optional<TunedQr> read_qr(std::string_view line) {
+  const auto key = std::find(std::begin(qr_keys), std::end(qr_keys), next_word(line));
+  if (key == std::end(qr_keys) || next_word(line) != qr_version) return std::nullopt;
+  TunedQr x{static_cast<Precision>(key - qr_keys), {}};
+  std::string_view word = next_word(line);
+  if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
+  for (; !word.empty(); word = next_word(line)) {
+    const std::size_t colon = word.find(':'), cross = word.find('x');
+    if (colon == word.npos || cross == word.npos || cross < colon || x.rules.size() == most_rules) return std::nullopt;
+    QrRule rule{any_k, {}};
+    auto& [block, panel] = rule.widths;
+    const std::string_view below = word.substr(0, colon);
+    if (below != any_word && (!read_number(below, rule.below) || rule.below == any_k)) return std::nullopt;
+    if (rule.below <= (x.rules.empty() ? 1 : x.rules.back().below)) return std::nullopt;
+    if (!read_number(word.substr(colon + 1, cross - colon - 1), block) || !read_number(word.substr(cross + 1), panel))
+      return std::nullopt;
+    if (panel < 1 || panel > most_panel_columns || block < panel || block > widest_qr_block || block % panel != 0)
+      return std::nullopt;
+    x.rules.push_back(rule);
+  }
+  return !x.rules.empty() && x.rules.back().below == any_k ? std::optional(x) : std::nullopt;
 }
 
 // ---- what is built in
@@ -258,6 +286,14 @@ constexpr Profile::LeafRate h100_leaf_rates[precision_count][Profile::most_leaf_
    {1280, 49.0e12}, {1536, 48.7e12}, {2048, 55.0e12}, {2560, 46.8e12}, {3072, 49.4e12}, {4096, 50.2e12},
    {5120, 53.9e12}, {6144, 49.2e12}, {8192, 49.0e12}, {10240, 49.4e12}, {12288, 47.9e12}, {16384, 48.2e12}}};
 // clang-format on
+
+/// In place of what was found about the same before.
+template <class Tuned>
+void take(std::vector<Tuned>& into, const Tuned& x) {
+  const auto before =
+      std::find_if(into.begin(), into.end(), [&](const Tuned& there) { return subject(there) == subject(x); });
+  before == into.end() ? into.push_back(x) : void(*before = x);
+}
 
 }  // namespace
 
@@ -343,6 +379,10 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
       take(profile.symv, *tuned);
       continue;
     }
+    if (const std::optional<TunedQr> tuned = read_qr(line)) {
+      take(profile.qr, *tuned);
+      continue;
+    }
     if (!problem.empty()) continue;
     while (!line.empty() && space(line.back())) line.remove_suffix(1);
     problem = line;
@@ -358,14 +398,17 @@ std::string to_text(const Profile& profile) {
       text += std::string(leaf_keys[p]) + " " + number(leaf->size, 6) + " " + number(leaf->rate, 6) + "\n";
   for (const TunedProduct& x : profile.algorithms) text += to_line(x) + "\n";
   for (const TunedSymv& x : profile.symv) text += to_line(x) + "\n";
+  for (const TunedQr& x : profile.qr) text += to_line(x) + "\n";
   return text;
 }
 
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
-                       const std::vector<TunedProduct>& algorithms, const std::vector<TunedSymv>& symv) {
+                       const std::vector<TunedProduct>& algorithms, const std::vector<TunedSymv>& symv,
+                       const std::vector<TunedQr>& qr) {
   std::string merged;
   std::vector<TunedProduct> tuned;
   std::vector<TunedSymv> tuned_symv;
+  std::vector<TunedQr> tuned_qr;
   std::map<std::pair<int, double>, std::string> rates;  // in the file's order, leaf rates ascending
   while (!text.empty()) {
     const std::string_view line = next_line(text);
@@ -375,6 +418,8 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
       take(tuned, *x);
     else if (const std::optional<TunedSymv> s = read_symv(line))
       take(tuned_symv, *s);
+    else if (const std::optional<TunedQr> q = read_qr(line))
+      take(tuned_qr, *q);
     else if (!is_rate(line))
       merged += std::string(line) + "\n";
   }
@@ -389,6 +434,7 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
   };
   add(tuned, algorithms);
   add(tuned_symv, symv);
+  add(tuned_qr, qr);
   return merged;
 }
 
@@ -396,6 +442,12 @@ const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo 
   for (const TunedSymv& x : profile.symv)
     if (x.precision == precision && x.uplo == uplo && !x.rules.empty()) return symv_rule(x.rules, n);
   return symv_rule(symv_rules(precision, uplo), n);
+}
+
+QrWidths qr_widths(const Profile& profile, Precision precision, index k) {
+  for (const TunedQr& x : profile.qr)
+    if (x.precision == precision) return qr_widths(x.rules, k);
+  return qr_widths(k);
 }
 
 std::string to_text(const SymvBlocking& b, SymvWay way) {

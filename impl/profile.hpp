@@ -11,12 +11,17 @@
 //   dsymv_rules 1 U built-in
 //
 // say how SYMV, and HEMV of c and z, is cut up (kernels/symv.hpp): 1 is the form's version; of one triangle, strips
-// below n = 897, and so on, as UxTxTyxH; or as is built in.
+// below n = 897, and so on, as UxTxTyxH; or as is built in.  Likewise
+//
+//   dqr_widths 1 1449:128x64 any:512x64
+//
+// says how wide the blocks and panels of a QR are by its number of reflectors, and those of products with its Q.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "impl/qr_widths.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/symv.hpp"
 
@@ -33,6 +38,12 @@ struct TunedSymv {
   SymvPrecision precision;
   Uplo uplo;
   std::vector<SymvRule> rules;  ///< none: those built in
+};
+
+/// What was found about QR.
+struct TunedQr {
+  Precision precision;
+  std::vector<QrRule> rules;  ///< none: what is built in
 };
 
 struct Profile {
@@ -58,13 +69,15 @@ struct Profile {
   std::vector<TunedProduct> algorithms = {};
   /// One for each precision and triangle at most.
   std::vector<TunedSymv> symv = {};
+  /// One for each precision at most.
+  std::vector<TunedQr> qr = {};
 };
 
 /// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
 Profile built_in_profile(const char* device_class);
 
 /// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
-/// leaf rates of a precision has all of them; algorithms and SYMV's rules are added to those that are there, or replace
+/// leaf rates of a precision has all of them; algorithms and rules are added to those that are there, or replace
 /// them.
 /// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
@@ -83,12 +96,16 @@ struct ProfileLine {
 };
 
 /// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
-/// order, algorithms, SYMV's rules.  Lines that are not understood are left out.
+/// order, algorithms, rules.  Lines that are not understood are left out.
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
-                       const std::vector<TunedProduct>& algorithms = {}, const std::vector<TunedSymv>& symv = {});
+                       const std::vector<TunedProduct>& algorithms = {}, const std::vector<TunedSymv>& symv = {},
+                       const std::vector<TunedQr>& qr = {});
 
 /// What a SYMV follows: the profile's rules of its precision and triangle or, where there are none, the built-in ones.
 const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n);
+
+/// And a QR, or a product with the Q of k reflectors.
+QrWidths qr_widths(const Profile& profile, Precision precision, index k);
 
 /// "strips", "32x32x4x64", "32x32x4x64:tickets"
 std::string to_text(const SymvBlocking& blocking, SymvWay way);

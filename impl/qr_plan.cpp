@@ -274,8 +274,15 @@ QrWidths qr_widths(index k) {
   return {std::clamp((eighth + panel - 1) / panel * panel, panel, widest_block), panel};
 }
 
-QrCut qr_cut(index m, index n, std::size_t element, std::size_t memory) {
-  const auto [widest, panel] = qr_widths(std::min(m, n));
+QrWidths qr_widths(const std::vector<QrRule>& rules, index k) {
+  const auto rule = std::find_if(rules.begin(), rules.end(), [k](const QrRule& r) { return k < r.below; });
+  if (rule == rules.end()) return qr_widths(k);
+  const index panel = std::min(k, rule->widths.panel);
+  return {std::min(rule->widths.block, (k + panel - 1) / panel * panel), panel};
+}
+
+QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory) {
+  const auto [widest, panel] = widths;
   const auto fits = [&](index block, index part) {
     return QrPlan{.m = m, .n = n, .block = block, .panel = std::min(block, panel), .part = part}.bytes(element) <=
            memory;

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "kernels/types.hpp"
+#include "impl/qr_widths.hpp"
 
 namespace blaslift {
 
@@ -76,15 +76,6 @@ struct QrTouched {
 /// comes after.
 std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts);
 
-/// How wide blocks and panels are, from sizes alone: what the last bits depend on.
-struct QrWidths {
-  index block, panel;
-};
-
-/// For k reflectors (at least one): products with a block's are fast from some 512 columns on, panels are slow; a small
-/// matrix has narrower blocks, since the first one's panels have nothing beside them.
-QrWidths qr_widths(index k);
-
 /// For an m x n matrix, both at least 1.
 /// @param panel  at most most_panel_columns, and at most `block`
 /// @param part   n, or a multiple of `block` below that
@@ -97,9 +88,9 @@ struct QrCut {
   friend bool operator==(const QrCut&, const QrCut&) = default;
 };
 
-/// As qr_widths says where `memory` bytes are enough for all of it.  Otherwise parts as wide as there is room for, and
+/// With these widths where `memory` bytes are enough for all of it.  Otherwise parts as wide as there is room for, and
 /// narrower blocks, whose reflectors take room, too, until a part has several.  Where nothing fits: as if all did.
-QrCut qr_cut(index m, index n, std::size_t element, std::size_t memory);
+QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory);
 
 /// What such a cut sends more than once: reflectors, for all parts on their right but the next block.
 double sent_again(index m, index n, const QrCut& cut, std::size_t element);

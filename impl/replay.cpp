@@ -55,9 +55,11 @@ Replayed stay(const Site& site, Reason reason, double flops, Replay replay, doub
   return {start, elapsed, own};
 }
 
-void answer_query(const Site& site, Replay replay) {
+void stay_here(const Site& site, Reason reason, double flops, Replay replay) {
   if (!enter(site)) return replay();
-  stay(site, runtime().options.on ? Reason::query : Reason::off, 0, replay);
+  stay(site, runtime().options.on ? reason : Reason::off, flops, replay);
 }
+
+void answer_query(const Site& site, Replay replay) { stay_here(site, Reason::query, 0, replay); }
 
 }  // namespace blaslift

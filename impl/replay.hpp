@@ -52,6 +52,9 @@ struct Replayed {
 /// Replays a call that stays on the CPU and counts it with its reason.  From `timed` flops on its time is taken.
 Replayed stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);
 
+/// A call whose way is settled without a decision: replayed, and counted with its reason.
+void stay_here(const Site& site, Reason reason, double flops, Replay replay);
+
 /// A call that only asks how much workspace it would need: replayed and counted.
 void answer_query(const Site& site, Replay replay);
 

@@ -135,6 +135,7 @@ void Check::before(Backend* backend) {
   if (!runtime_.verifier.due(info(site_.symbol).routine, flops_, runtime_.options.verify)) return;
   try {
     call_ = describe_(context_);
+    if (call_ && call_->ours_alone && !backend) call_.reset();
     if (call_) copy_operands(backend);
   } catch (const std::exception&) {
     leave(Unchecked::memory);
@@ -175,10 +176,9 @@ bool Check::find_library() {
   const std::string& oracle = runtime_.options.oracle;
   const auto find = [&](Routine routine) -> const Site* {
     if (!oracle.empty()) return runtime_.verifier.oracle(routine, oracle);
-    return routine == info(site_.symbol).routine ? &site_
-                                                 : site_beside(site_, routine, runtime_.options.fallback.c_str());
+    return site_beside(site_, routine, runtime_.options.fallback.c_str());
   };
-  reference_ = find(info(site_.symbol).routine);
+  reference_ = oracle.empty() ? &site_ : find(call_->same_as.value_or(info(site_.symbol).routine));
   for (const Routine routine : call_->beside) beside_.push_back(find(routine));
   return reference_ && std::find(beside_.begin(), beside_.end(), nullptr) == beside_.end();
 }
@@ -190,6 +190,7 @@ void Check::computed(const Decision& decision, const Ending& ending) {
 }
 
 void Check::look() {
+  if (call_ && call_->ours_alone && !ending_.computed) call_.reset();
   if (!call_) return;
   if (too_late(runtime_)) return leave(Unchecked::exiting);
   try {
@@ -362,7 +363,7 @@ std::string Check::keep(unsigned findings, const Judgement& judgement, const std
   const std::string& directory = runtime_.options.verify_dump;
   const int number = directory.empty() ? -1 : runtime_.verifier.next_dump();
   if (number < 0) return {};
-  const std::string routine = name_of(info(site_.symbol).routine);
+  const std::string routine = name_of(call_->same_as.value_or(info(site_.symbol).routine));
   RecordText text{.routine = routine,
                   .symbol = info(site_.symbol).name,
                   .arguments = call_->arguments,

@@ -6,6 +6,7 @@
 #pragma once
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -49,7 +50,9 @@ class Checkable {
   std::string arguments;                 ///< "transa=N ...": words of name=value, for people and for records
   bool overlaps = false;                 ///< an output shares bytes with another operand
   bool alone = false;                    ///< what is right shows in the result itself: there is no reference
-  std::vector<Routine> beside{};         ///< routines that the judgement takes besides
+  bool ours_alone = false;  ///< the library underneath leaves another format: only the device's results are looked at
+  std::optional<Routine> same_as{};  ///< another routine that has these operands and this result
+  std::vector<Routine> beside{};     ///< routines that the judgement takes besides
 
   /// The program's call on the library underneath.
   virtual void underneath(void* const* at) const = 0;

@@ -534,9 +534,9 @@ def tune_symv_goes_on(t):
     equal(symv_rules(profile), [])
     with open(times) as f:
         kept = f.read()
-    assert kept.startswith("# blaslift tune symv, 1: host backend") and "\nd L 32 strips " in kept, kept
+    assert kept.startswith("# blaslift tune symv, 2: host backend") and "\nd L 32 strips: " in kept, kept
     with open(times, "a") as f:
-        f.write("d L 32 nonsense 1\nd L 64")  # cut off while it was written
+        f.write("d L 32 nonsense: 1\nd L 64")  # cut off while it was written
     done = t.run(*SYMV, "--seconds", "8")
     equal(done.returncode, 0)
     assert f"({kept.count(chr(10)) - 1} known before" in done.stdout, done
@@ -567,6 +567,82 @@ def tune_symv_on_host(t):
         assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done
     no_gpu = t.run("tune", "symv", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
     equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
+
+
+QR = ["tune", "qr", "--backend", "host"]
+
+
+def qr_lines(profile):
+    return [line for line in lines_of(profile) if "qr_widths" in line or line.startswith("panel_")]
+
+
+def tune_qr(t):
+    """What is measured is predicted, searched, written and read back; other lines stay; --quick does not search."""
+    folder, profile = cache(t)
+    os.makedirs(folder)
+    with open(profile, "w") as f:
+        f.write("# mine\nin_rate 1e9\ndqr_widths 1 any:64x64\nzqr_widths 1 any:32x16\nsqr_widths 7 any:8x8\n")
+    dry = t.run(*QR, "--dry-run", "--precisions", "c", "--sizes", "40,16")
+    equal(dry.returncode, 0)
+    assert "\n  cgeqrf: panels of 8 16 32, blocks of 8 16 32, predicted and timed at 16 40\n" in dry.stdout, dry
+    equal(len(lines_of(profile)), 4)
+    # On a machine that is busy with other things timings may be unsteady, of which nothing comes.
+    for _ in range(4):
+        done = t.run(*QR, "--precisions", "d", "--sizes", "32,64")
+        equal(done.returncode, 0)
+        if "left as it was" not in done.stdout:
+            break
+    assert "sqr_widths 7 any:8x8" in done.stderr or "understood" not in done.stderr, done
+    for n, count in ((32, 6), (64, 9)):
+        found = re.search(rf"^  dgeqrf {n}: predicted \d+x\d+, \S+ ms, takes (\S+); of all {count} the fastest \d+x\d+, (\S+): "
+                          r"x (\d\.\d+); off by (\d+) %, median$", done.stdout, re.M)
+        assert found, done
+        assert abs(float(found[1]) / float(found[2]) - float(found[3])) < 0.02 and float(found[3]) >= 1, found[0]
+    assert re.search(r"^  dgeqrf: \d+ timings \(0 known before, \d+ unsteady\); ", done.stdout, re.M), done
+    lines = qr_lines(profile)
+    assert "# mine\n" in open(profile).read() and "in_rate 1e9" in lines_of(profile), lines
+    assert re.fullmatch(r"dqr_widths 1 (built-in|(\d+:\d+x\d+ )*any:\d+x\d+)", lines[-2]), lines
+    assert lines[-1] == "zqr_widths 1 any:32x16" and "any:64x64" not in lines[-2], lines
+    equal(os.listdir(folder), [os.path.basename(profile)])
+    shown = t.run("info", "--backend", "host")
+    assert all(f"\n{line}\n" in shown.stdout + "\n" for line in lines[-2:]) and not shown.stderr, shown
+    quick = t.run(*QR, "--precisions", "s", "--sizes", "32", "--quick")
+    equal(quick.returncode, 0)
+    assert re.search(r"^  sgeqrf 32: predicted \d+x\d+, \S+ ms$", quick.stdout, re.M), quick
+    equal(qr_lines(profile)[-2:], lines[-2:])
+    for bad in (["--precisions", "w"], ["--sizes", "0"], ["--seconds", "0"], ["--triangles", "L"]):
+        done = t.run("tune", "qr", *bad)
+        assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done
+    no_gpu = t.run("tune", "qr", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
+
+
+def tune_qr_goes_on(t):
+    """What was measured when the time was up is there for the next run, which ends without leftovers."""
+    folder, profile = cache(t)
+    times = profile + ".qr-times"
+    arguments = [*QR, "--precisions", "d", "--sizes", "32,64"]
+    for seconds in ("0.02", "0.05", "0.1", "0.2"):
+        done = t.run(*arguments, "--seconds", seconds)
+        equal(done.returncode, 0)
+        if os.path.exists(times):
+            break
+    assert "the time was up after " in done.stdout and times in done.stdout, done
+    equal(qr_lines(profile) if os.path.exists(profile) else [], [])
+    with open(times) as f:
+        kept = f.read()
+    assert kept.startswith("# blaslift tune qr, 1: host backend") and "\nd panel 32 8: " in kept, kept
+    with open(times, "a") as f:
+        f.write("d panel 64 32: nonsense\nd panel 64")  # cut off while it was written
+    done = t.run(*arguments)
+    equal(done.returncode, 0)
+    assert f"({kept.count(chr(10)) - 1} known before" in done.stdout or "left as it was" in done.stdout, done
+    assert not os.path.exists(times), os.listdir(folder)
+    # Another driver's timings say nothing.
+    with open(times, "w") as f:
+        f.write(kept.replace("host backend", "another"))
+    done = t.run(*arguments)
+    assert "(0 known before" in done.stdout or "left as it was" in done.stdout, done
 
 
 def main():

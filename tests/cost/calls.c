@@ -5,7 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dsyrk_(), zherk_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -22,6 +22,8 @@ static const int size = n, one_step = 1, lwork = 64 * n;
 static float sA[n * n], sC[n * n];
 static double A[n * n], C[n * n], tau[n], work[64 * n];
 static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
+static const int none = 0, tsize = 5 + 64 * n;  // otherwise the reference multiplies, through us
+static double table[5 + 64 * n] = {5 + 64 * n, n, 1};
 static int info;
 
 #define REPEAT(name, call)                 \
@@ -58,6 +60,9 @@ int main(int argc, char** argv) {
   REPEAT("dormqr_",
          dormqr_("L", "T", &size, &size, &size, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dorgqr_", dorgqr_(&size, &size, &size, A, &size, tau, work, &lwork, &info))
+  REPEAT("dgeqr_", dgeqr_(&none, &none, A, &size, table, &tsize, work, &lwork, &info))
+  REPEAT("dgemqr_", dgemqr_("L", "T", &size, &size, &none, A, &size, table, &tsize, C, &size, work, &lwork, &info,
+                            (size_t)1, (size_t)1))
   REPEAT("cblas_sgemm", cblas_sgemm(102, 111, 111, n, n, n, 1, sA, n, sA, n, 0, sC, n))
   REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
   REPEAT("cblas_zgemm", cblas_zgemm(102, 111, 111, n, n, n, &zone, zA, n, zA, n, &zzero, zC, n))

@@ -24,7 +24,8 @@ MOST_INSTRUCTIONS = 60
 
 CALLS = 500
 
-ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["dsyrk_", "zherk_", "ssymv_", "dsymv_", "chemv_", "zhemv_", "dgeqrf_", "zgeqrf_", "dormqr_", "dorgqr_"]
+ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["dsyrk_", "zherk_", "ssymv_", "dsymv_", "chemv_", "zhemv_"]
+ROUTINES += ["dgeqrf_", "zgeqrf_", "dormqr_", "dorgqr_", "dgeqr_", "dgemqr_"]
 ROUTINES += [f"cblas_{p}gemm" for p in "sdz"] + ["cblas_dsyrk", "cblas_zherk", "cblas_dsymv", "cblas_zhemv"]
 
 TWINS = {f"cblas_{name}": f"{name}_" for name in ("sgemm", "dgemm", "zgemm", "dsyrk", "zherk", "dsymv", "zhemv")}

@@ -241,13 +241,14 @@ def lapack_cases(precisions: str) -> list[Case]:
     for p in precisions:
         gemm = f"{p}gemm"
         qr = (f"{p}geqrf", *((f"{p}ormqr", f"{p}orgqr") if p in "sd" else (f"{p}unmqr", f"{p}ungqr")))
+        compact = (f"{p}geqr", f"{p}gemqr")
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
             cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does))
-        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, qr))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, (*qr, *compact)))
         cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
         if lower := {"d": "s", "z": "c"}.get(p):
             cases.append(Case("lapack", LAPACK / f"xlintst{p}{lower}", LAPACK / f"{p}{lower}test.in", gemm))
         cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_large.in", gemm, qr, large=True))
-        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_blocks.in", qr=qr, qr_alone=True))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_blocks.in", qr=(*qr, *compact), qr_alone=True))
     return cases

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import harness
 from faults import ELEMENT, fault_errors
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY
@@ -102,6 +104,26 @@ def qr_copies(s: Setting) -> list[str]:
     return errors
 
 
+def qr_by_profile(s: Setting) -> list[str]:
+    """Widths come from the profile: other ones are other bits, and as right; a line of another form is said to be one."""
+    errors = []
+    lines = {}
+    with harness.scratch() as scratch:
+        for name, text in {"built in": "", "own": "dqr_widths 1 any:24x8\n", "unknown": "dqr_widths 2 any:24x8\n"}.items():
+            profile = Path(scratch, name.replace(" ", "-"))
+            profile.write_text(text)
+            run = s.run("qr", "copies", settings=FORCED | {"BLASLIFT_PROFILE": str(profile)})
+            warned = [line for line in run.stderr.splitlines() if "dqr_widths 2 any:24x8" in line]
+            if len(warned) != (name == "unknown") or len(run.stderr.splitlines()) != len(warned):
+                errors.append(f"{name}: stderr {run.stderr!r}")
+            found = [error for error in verdict_errors(run) if not error.startswith("stderr")]
+            errors += labelled(name, found + report_errors(run, routed=True))
+            lines[name] = [line for line in run.stdout.splitlines() if line.startswith("round")]
+    if lines["own"] == lines["built in"] or lines["unknown"] != lines["built in"]:
+        errors.append(f"the bits: {lines}")
+    return errors
+
+
 def qr_in_parts(s: Setting) -> list[str]:
     """What is larger than the device's memory goes through it in parts of its columns; every call is made twice."""
     run = s.run("qr", "semantics", settings=FORCED | {"BLASLIFT_MEMORY": "300K", "BLASLIFT_VERIFY": "all"}, timeout=200)
@@ -128,4 +150,14 @@ def qr_threads(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (qr_semantics, qr_products, qr_consumers, qr_stays, qr_faults_at_every_k, qr_copies, qr_in_parts, qr_threads)
+PROMISES = (
+    qr_semantics,
+    qr_products,
+    qr_consumers,
+    qr_stays,
+    qr_faults_at_every_k,
+    qr_copies,
+    qr_by_profile,
+    qr_in_parts,
+    qr_threads,
+)

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import compact
 import faults
 import forks
 import harness
@@ -25,7 +26,7 @@ import vectors
 import verification
 from setting import Setting
 
-MODULES = (faults, semantics, triangles, vectors, reflectors, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, triangles, vectors, reflectors, compact, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 
 

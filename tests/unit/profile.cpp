@@ -307,6 +307,75 @@ TEST(Profile, AlgorithmsAreReplacedByWhatTheyAreFor) {
   EXPECT_FALSE(p.algorithms[1].preference.own);
 }
 
+// ---- QR's widths
+
+constexpr char qr_line[] = "dqr_widths 1 97:32x16 1449:128x64 any:512x64";
+
+TEST(Profile, QrWidthsAreWrittenAndReadAgain) {
+  const std::string text = std::string(qr_line) + "\nzqr_widths 1 built-in\n";
+  const Read r = read(text);
+  EXPECT_EQ(r.problem, "");
+  ASSERT_EQ(r.profile.qr.size(), 2u);
+  EXPECT_EQ(r.profile.qr[0].precision, Precision::d);
+  EXPECT_EQ(r.profile.qr[0].rules, (std::vector<QrRule>{{97, {32, 16}}, {1449, {128, 64}}, {any_k, {512, 64}}}));
+  EXPECT_TRUE(to_text(r.profile).ends_with("\n" + text)) << to_text(r.profile);
+  EXPECT_EQ(numbers(r.profile), numbers(built_in_profile("sm_80"))) << "rates stay";
+}
+
+TEST(Profile, QrFollowsItsOwnWidthsOrThoseBuiltIn) {
+  const Profile p = read(std::string(qr_line) + "\nzqr_widths 1 built-in\n").profile;
+  const auto widths = [&p](index k) { return qr_widths(p, Precision::d, k); };
+  EXPECT_EQ(widths(96), (QrWidths{32, 16}));
+  EXPECT_EQ(widths(97), (QrWidths{128, 64}));
+  EXPECT_EQ(widths(1448), (QrWidths{128, 64}));
+  EXPECT_EQ(widths(100000), (QrWidths{512, 64}));
+  // No wider than k, in whole panels.
+  EXPECT_EQ(widths(1), (QrWidths{1, 1}));
+  EXPECT_EQ(widths(15), (QrWidths{15, 15}));
+  EXPECT_EQ(widths(17), (QrWidths{32, 16}));
+  for (index k = 1; k < 50000; k += 1 + k / 9)
+    for (const Precision other : {Precision::s, Precision::c, Precision::z})
+      EXPECT_EQ(qr_widths(p, other, k), qr_widths(k)) << k;
+}
+
+TEST(Profile, DamagedQrWidthsAreNamedAndIgnored) {
+  for (const std::string bad : {"dqr_widths",
+                                "dqr_widths 1",
+                                "dqr_widths any:64x64",
+                                "dqr_widths 2 any:64x64",  // of another version
+                                "dqr_widths 1 97:64x64",   // nothing for large k
+                                "dqr_widths 1 any:64x64 any:64x64",
+                                "dqr_widths 1 90:64x64 90:32x32 any:64x64",
+                                "dqr_widths 1 1:64x64 any:64x64",
+                                "dqr_widths 1 any:64",
+                                "dqr_widths 1 any:64x",
+                                "dqr_widths 1 any:x64",
+                                "dqr_widths 1 64x64:any",
+                                "dqr_widths 1 any:64x0",
+                                "dqr_widths 1 any:0x0",
+                                "dqr_widths 1 any:96x64",    // no whole panels
+                                "dqr_widths 1 any:256x256",  // no such panel
+                                "dqr_widths 1 any:8192x64",  // nor block
+                                "dqr_widths 1 any:64x64x1",
+                                "dqr_widths 1 built-in any:64x64",
+                                "wqr_widths 1 any:64x64"}) {
+    const Read r = read(bad + "\nin_rate 2e9\nsqr_widths 1 any:64x32\n");
+    EXPECT_EQ(r.problem, bad);
+    ASSERT_EQ(r.profile.qr.size(), 1u) << bad;
+    EXPECT_EQ(r.profile.in_rate, 2e9);
+    EXPECT_EQ(qr_widths(r.profile, Precision::d, 5000), qr_widths(5000)) << bad;
+  }
+}
+
+TEST(Profile, QrWidthsAreReplacedByWhatTheyAreFor) {
+  const std::string before =
+      std::string("zqr_widths 1 built-in\n") + qr_line + "\nwsymv_rules 1 U built-in\nin_rate 2e9\n";
+  EXPECT_EQ(with_lines(before, {}),
+            std::string("in_rate 2e9\nwsymv_rules 1 U built-in\n") + qr_line + "\nzqr_widths 1 built-in\n");
+  EXPECT_EQ(with_lines(before, {{"panel_rate", 0, 5e8}}, {}, {}, {{Precision::d, {}}}),
+            "in_rate 2e9\npanel_rate 5e+08\nwsymv_rules 1 U built-in\ndqr_widths 1 built-in\nzqr_widths 1 built-in\n");
+}
+
 // ---- SYMV's rules
 
 constexpr char symv_line[] = "dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512";

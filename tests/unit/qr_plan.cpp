@@ -101,11 +101,11 @@ TEST(QrPlan, IsCutForTheMemoryThereIs) {
   for (const auto& [m, n] : {std::pair<index, index>{300, 200}, {5000, 3000}, {200, 300}, {40000, 100}}) {
     const auto [block, panel] = qr_widths(std::min(m, n));
     const std::size_t all = plan_qr(m, n, block, panel).bytes(8);
-    EXPECT_EQ(qr_cut(m, n, 8, all), (QrCut{block, panel, n}));
+    EXPECT_EQ(qr_cut(m, n, {block, panel}, 8, all), (QrCut{block, panel, n}));
     bool parts = false;
     index part = n;
     for (std::size_t memory = all - 1; memory > all / 4; memory = memory / 10 * 9) {
-      const QrCut cut = qr_cut(m, n, 8, memory);
+      const QrCut cut = qr_cut(m, n, {block, panel}, 8, memory);
       if (cut.part == n) {  // there is no way
         EXPECT_EQ(cut, (QrCut{block, panel, n}));
         continue;
@@ -122,7 +122,7 @@ TEST(QrPlan, IsCutForTheMemoryThereIs) {
       part = cut.part;
     }
     EXPECT_TRUE(parts && part < n) << m << " x " << n;
-    EXPECT_EQ(qr_cut(m, n, 8, 1000), (QrCut{block, panel, n}));
+    EXPECT_EQ(qr_cut(m, n, {block, panel}, 8, 1000), (QrCut{block, panel, n}));
   }
 }
 

@@ -121,6 +121,20 @@ TEST(DecideQr, PredictsFromTransfersPanelsAndProducts) {
   EXPECT_NEAR(call.decide().cpu_seconds, 4.0 / 3 * n * n * n / 2e9, 1e-3);
 }
 
+TEST(DecideQr, FollowsTheProfilesWidths) {
+  Profile narrow = profile;
+  narrow.qr = {{Precision::d, {{any_k, {64, 32}}}}};
+  Call call;
+  call.f.m = call.f.n = 8192;
+  const double built_in = call.decide().device_seconds;
+  call.facts.profile = &narrow;
+  EXPECT_GT(call.decide().device_seconds, built_in) << "products with 64 are slower than with 512";
+  call.f.precision = Precision::z;
+  const double complex = call.decide().device_seconds;
+  call.facts.profile = &profile;
+  EXPECT_EQ(call.decide().device_seconds, complex);
+}
+
 TEST(DecideQr, ComplexFactorisationsTakeFourTimesTheFlops) {
   Call real, complex;
   complex.f.precision = Precision::z;

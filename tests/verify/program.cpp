@@ -8,6 +8,7 @@
 //   program vectors N COUNT        the same with dsymv_, from vector_product()
 //   program qr M N                 geqrf of M x N, ormqr on M x 7 and orgqr of what that has left, in each precision
 //   program dqr M N                in double precision only
+//   program compact M N            geqr of M x N, and gemqr on M x 7, in single and double complex precision
 //   program threads                products and vectors, from four threads
 //   program fork                   a product, and one in a child
 //   program poor                   a product with no memory left for anything else
@@ -43,6 +44,11 @@
 #define ORMQR(name, T)                                                                                        \
   extern "C" void name##_(const char*, const char*, const int*, const int*, const int*, const T*, const int*, \
                           const T*, T*, const int*, T*, const int*, int*, std::size_t, std::size_t);
+#define GEQR(name, T) \
+  extern "C" void name##_(const int*, const int*, T*, const int*, T*, const int*, T*, const int*, int*);
+#define GEMQR(name, T)                                                                                        \
+  extern "C" void name##_(const char*, const char*, const int*, const int*, const int*, const T*, const int*, \
+                          const T*, const int*, T*, const int*, T*, const int*, int*, std::size_t, std::size_t);
 #define ORGQR(name, T) \
   extern "C" void name##_(const int*, const int*, const int*, T*, const int*, const T*, T*, const int*, int*);
 #define RANK_K(name, T, S)                                                                                            \
@@ -256,6 +262,20 @@ void qr(int m, int n) {
   Names<T>::orgqr(&m, &k, &k, A.data(), &lda, tau.data(), work.data(), &lwork, &status);
 }
 
+/// @param adjoint  "T" or "C"
+template <class T, class Geqr, class Gemqr>
+void compact(int m, int n, const char* adjoint, Geqr geqr, Gemqr gemqr) {
+  const int k = std::min(m, n), cols = 7, tsize = 5 + n, lwork = std::max(n, cols);
+  const auto size = [](int rows, int columns) {
+    return static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns);
+  };
+  std::vector<T> A = numbers<T>(size(m, n), 11), C = numbers<T>(size(m, cols), 12), t(size(tsize, 1)),
+                 work(size(lwork, 1));
+  int status = 0;
+  geqr(&m, &n, A.data(), &m, t.data(), &tsize, work.data(), &lwork, &status);
+  gemqr("L", adjoint, &m, &cols, &k, A.data(), &m, t.data(), &tsize, C.data(), &m, work.data(), &lwork, &status, 1, 1);
+}
+
 void products(int n, int count) {
   const auto square = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   const std::vector<double> A = numbers<double>(square, 7), B = numbers<double>(square, 8);
@@ -322,6 +342,9 @@ int main(int argc, char** argv) {
     qr<double>(n, count);
     qr<std::complex<float>>(n, count);
     qr<std::complex<double>>(n, count);
+  } else if (how == "compact") {
+    compact<float>(n, count, "T", sgeqr_, sgemqr_);
+    compact<std::complex<double>>(n, count, "C", zgeqr_, zgemqr_);
   } else if (how == "threads") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)

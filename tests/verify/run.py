@@ -499,6 +499,29 @@ def qr(t):
     equal((done.returncode, INPUT in verified(summary, "zunmqr")["found"]), (WRONG, True))
 
 
+COMPACT = ("sgeqr", "sgemqr", "zgeqr", "zgemqr")
+
+
+def compact_qr(t):
+    """geqr and gemqr on the device are judged, kept and made again as geqrf and ormqr; what is the library's is not looked at."""
+    done, summary = t.verify(*HOST, "--", t.program, "compact", "60", "40")
+    all_good(done, summary)
+    for routine in COMPACT:
+        equal((routine, verified(summary, routine)["checked"], verified(summary, routine)["repeated"]), (routine, 1, 1))
+    done, summary = t.verify("--oracle", REFERENCE_LAPACK, *HOST[:2], "--", t.program, "compact", "60", "40")
+    equal((done.returncode, [summary["routines"][routine].get("verified") for routine in COMPACT]), (0, [None] * 4))
+    t.stand_in()
+    done, summary = t.verify("--dump", t.path("kept"), *HOST, "--", t.program, "compact", "150", "140", mistake="block")
+    equal(done.returncode, WRONG)
+    equal([list(verified(summary, routine)["found"]) for routine in COMPACT], [[OVER]] * 4)
+    names = sorted(os.listdir(t.path("kept")))
+    equal([name.split("-")[0] for name in names], ["sgeqrf", "sormqr", "zgeqrf", "zunmqr"])
+    for name in names:
+        again = t.run("replay", "--json", t.json, t.path(f"kept/{name}"), env=os.environ | {"INJECTED_MISTAKE": "block"})
+        equal((name, again.returncode), (name, WRONG))
+        all_good(t.run("replay", "--json", t.json, t.path(f"kept/{name}")), t.summary())
+
+
 def mistaken_qr(t):
     """A LAPACK with the mistakes that such libraries have."""
     command = ["--subject", t.wrong_blas, "--oracle", REFERENCE_LAPACK, "--", t.program, "dqr", "37", "21"]

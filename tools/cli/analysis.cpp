@@ -31,9 +31,11 @@ auto with_problem(const Span& s, With with) {
 #define GEQRF(name, type) \
   case Routine::name:     \
     return with(Factorisation{s.routine, precision_of<type>, s.m, s.n, false});
+#define GEQR(name, type) GEQRF(name, type)
 #define ORMQR(name, type) \
   case Routine::name:     \
     return with(Application{s.routine, precision_of<type>, {s.left, false, s.m, s.n, s.k, false}, false});
+#define GEMQR(name, type) ORMQR(name, type)
 #define ORGQR(name, type) \
   case Routine::name:     \
     return with(Application{s.routine, precision_of<type>, {true, false, s.m, s.n, s.k, true}, false});
@@ -91,6 +93,7 @@ bool might_go(Reason reason) {
     case Reason::query:
     case Reason::nothing:
     case Reason::overlap:
+    case Reason::of_library:
     case Reason::exiting: return false;
     default: return true;
   }

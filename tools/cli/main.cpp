@@ -19,6 +19,7 @@
 #include "tools/cli/report.hpp"
 #include "tools/cli/shell.hpp"
 #include "tools/cli/tune.hpp"
+#include "tools/cli/tune_qr.hpp"
 #include "tools/cli/tune_symv.hpp"
 #include "tools/cli/verify.hpp"
 
@@ -212,6 +213,22 @@ void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
 
+void add_qr_tuning(CLI::App& app, cli::QrTuning& tuning) {
+  tuning.precisions = "dszc";
+  app.add_option("--precisions", tuning.precisions, "some of sdcz (default dszc)")->check(some_of("sdcz"));
+  constexpr index largest = 1 << 16;
+  app.add_option("--sizes", tuning.sizes, "of the squares that are factored, separated by commas")
+      ->delimiter(',')
+      ->check(CLI::Range(index{1}, largest));
+  app.add_option("--seconds", tuning.seconds, "for all of it; the next run goes on where this one stops")
+      ->check(CLI::Range(1e-3, 86400.0));
+  app.add_flag("--quick", tuning.quick, "by the model alone, without timing all widths");
+  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
+      ->type_name("FILE");
+  app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
+  app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
+}
+
 /// Of both verify and replay.
 void add_verification(CLI::App& app, cli::Verification& how) {
   app.add_option("--subject", how.subject, "test this BLAS: the program uses it, and nothing goes to a device");
@@ -325,6 +342,11 @@ int main(int argc, char** argv) {
   add_symv_tuning(*symv_app, symv_tuning);
   add_variables(*symv_app, variables, of_devices);
 
+  CLI::App* qr_app = tune_app->add_subcommand("qr", "find how wide a QR's blocks and panels are to be, by n, instead");
+  cli::QrTuning qr_tuning{};
+  add_qr_tuning(*qr_app, qr_tuning);
+  add_variables(*qr_app, variables, of_devices);
+
   CLI::App* completion_app = app.add_subcommand("completion", "print a shell's completion of this command");
   std::string completed;
   completion_app->add_option("shell", completed, "for which shell")
@@ -354,6 +376,11 @@ int main(int argc, char** argv) {
       sort_uniquely(symv_tuning.sizes);
       symv_tuning.options = options_with(variables);
       return cli::tune_symv(symv_tuning), 0;
+    }
+    if (*qr_app) {
+      sort_uniquely(qr_tuning.sizes);
+      qr_tuning.options = options_with(variables);
+      return cli::tune_qr(qr_tuning), 0;
     }
     if (*tune_app) return tune(tuning, variables), 0;
     cli::print_info(options_with(variables), profile_only);

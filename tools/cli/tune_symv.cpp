@@ -3,14 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <map>
 #include <memory>
-#include <sstream>
 
 #include "impl/device.hpp"
 #include "impl/profile.hpp"
 #include "impl/text.hpp"
 #include "tools/cli/backend.hpp"
+#include "tools/cli/kept_timings.hpp"
 #include "tools/cli/profile_file.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/rates.hpp"
@@ -97,89 +97,28 @@ std::vector<SymvCandidate> worth_timing(const Search& search, index n) {
 
 // ---- what has been measured
 
-/// Timings by whom they are of, in a file beside the profile: as long as no rules have come of them, a run that was cut
-/// off is not lost.
-class Kept {
- public:
-  Kept(std::string path, const DeviceFacts& facts)
-      : path_(std::move(path)),
-        head_(std::string("# blaslift tune symv, 1: ") + facts.name + ", " + facts.driver + "\n") {
-    std::ifstream file(path_);
-    std::string line;
-    if (!std::getline(file, line) || line + "\n" != head_) return;  // another device's or driver's say nothing
-    while (std::getline(file, line))
-      if (std::optional<Line> read = read_line(line)) lines_.push_back(std::move(*read));
-  }
+/// Of a subject's timings; then n and the blocking.
+std::string prefix_of(const Subject& s) {
+  return std::string(1, letter(s.precision)) + " " + static_cast<char>(s.uplo) + " ";
+}
+std::string key_of(const Subject& s, index n, const SymvCandidate& c) {
+  return prefix_of(s) + std::to_string(n) + " " + to_text(c.blocking, c.way);
+}
 
-  struct Line {
-    Subject subject;
-    index n;
+std::vector<Timing> known_timings(const KeptTimings& kept, const Search& search) {
+  std::vector<Timing> timings;
+  for (const auto& [key, seconds] : kept.under(prefix_of(search.subject))) {
+    const std::string_view rest = std::string_view(key).substr(prefix_of(search.subject).size());
+    const std::size_t space = rest.find(' ');
     SymvCandidate candidate;
-    std::vector<double> rounds;
-  };
-
-  std::vector<Timing> timings(const Subject& subject, const std::vector<SymvCandidate>& space) const {
-    std::vector<Timing> timings;
-    for (const Line& line : lines_) {
-      const auto at = std::find(space.begin(), space.end(), line.candidate);
-      if (is_of(line, subject) && at != space.end())
-        timings.push_back({static_cast<int>(at - space.begin()), line.n, line.rounds});
-    }
-    return timings;
+    index n = 0;
+    if (space == rest.npos || !read_number(rest.substr(0, space), n) || n < 1) continue;
+    if (!read_blocking(rest.substr(space + 1), search.subject.precision, candidate.blocking, candidate.way)) continue;
+    const auto at = std::find(search.space.begin(), search.space.end(), candidate);
+    if (at != search.space.end()) timings.push_back({static_cast<int>(at - search.space.begin()), n, seconds});
   }
-  bool empty() const { return lines_.empty(); }
-
-  void add(std::vector<Line> lines) {
-    lines_.insert(lines_.end(), std::make_move_iterator(lines.begin()), std::make_move_iterator(lines.end()));
-    write();
-  }
-  void drop(const Subject& subject) {
-    std::erase_if(lines_, [&](const Line& line) { return is_of(line, subject); });
-    write();
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  static bool is_of(const Line& line, const Subject& s) {
-    return line.subject.precision == s.precision && line.subject.uplo == s.uplo;
-  }
-
-  void write() const {
-    if (lines_.empty()) {
-      std::error_code ignored;
-      std::filesystem::remove(path_, ignored);
-      return;
-    }
-    std::string text = head_;
-    for (const Line& line : lines_) {
-      text += std::string(1, letter(line.subject.precision)) + " " + static_cast<char>(line.subject.uplo) + " " +
-              std::to_string(line.n) + " " + to_text(line.candidate.blocking, line.candidate.way);
-      for (const double seconds : line.rounds) text += " " + number(seconds, 5);
-      text += "\n";
-    }
-    replace_file(path_, text);
-  }
-
-  static std::optional<Line> read_line(const std::string& text) {
-    std::istringstream words(text);
-    std::string precision, uplo, n, blocking, seconds;
-    if (!(words >> precision >> uplo >> n >> blocking)) return std::nullopt;
-    const std::size_t p = std::string_view(letters).find(precision);
-    if (precision.size() != 1 || p == std::string_view::npos || (uplo != "L" && uplo != "U")) return std::nullopt;
-    Line line{{static_cast<SymvPrecision::Name>(p), static_cast<Uplo>(uplo.front())}, 0, {}, {}};
-    if (!read_number(n, line.n) || line.n < 1) return std::nullopt;
-    if (!read_blocking(blocking, line.subject.precision, line.candidate.blocking, line.candidate.way))
-      return std::nullopt;
-    while (words >> seconds) {
-      double& each = line.rounds.emplace_back();
-      if (!read_number(seconds, each) || !(each > 0) || !std::isfinite(each)) return std::nullopt;
-    }
-    return line.rounds.empty() ? std::nullopt : std::optional(std::move(line));
-  }
-
-  const std::string path_, head_;
-  std::vector<Line> lines_;
-};
+  return timings;
+}
 
 /// Shares the time out to what there is to do.
 class Clock {
@@ -224,13 +163,13 @@ class TimeIsUp {};
 
 class Searcher {
  public:
-  Searcher(const Search& search, SymvTimer& timer, Kept& kept, Clock& clock, Progress& progress)
+  Searcher(const Search& search, SymvTimer& timer, KeptTimings& kept, Clock& clock, Progress& progress)
       : search_(search),
         timer_(timer),
         kept_(kept),
         clock_(clock),
         progress_(progress),
-        timings_(kept.timings(search.subject, search.space)),
+        timings_(known_timings(kept, search)),
         before_(timings_.size()) {}
 
   Outcome run() {
@@ -271,17 +210,17 @@ class Searcher {
     std::string how = "known";
     if (!candidates.empty()) {
       const auto found = timer_.time(search_.subject.uplo, n, candidates, seconds, rounds);
-      std::vector<Kept::Line> lines;
+      std::map<std::string, std::vector<double>> lines;
       std::size_t best = 0;
       for (std::size_t i = 0; i < candidates.size(); ++i) {
         timings_.push_back({number_of(candidates[i]), n, found[i]});
-        lines.push_back({search_.subject, n, candidates[i], found[i]});
+        lines[key_of(search_.subject, n, candidates[i])] = found[i];
         if (typical_of(found[i]).seconds < typical_of(found[best]).seconds) best = i;
       }
       char text[48];
       std::snprintf(text, sizeof text, " %.2f us", typical_of(found[best]).seconds * 1e6);
       how = to_text(candidates[best].blocking, candidates[best].way) + text;
-      kept_.add(std::move(lines));
+      kept_.add(lines);
     }
     if (is_step) progress_.ended(what, how);
   }
@@ -348,7 +287,7 @@ class Searcher {
 
   const Search& search_;
   SymvTimer& timer_;
-  Kept& kept_;
+  KeptTimings& kept_;
   Clock& clock_;
   Progress& progress_;
   std::vector<Timing> timings_;
@@ -387,7 +326,7 @@ void tune_symv(const SymvTuning& tuning) {
     text = with_lines(text, lines, {}, symv);
     file.replace(text);
   };
-  Kept kept(file.path().string() + ".symv-times", facts);
+  KeptTimings kept(file.path().string() + ".symv-times", "blaslift tune symv, 2", facts);
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
@@ -425,7 +364,7 @@ void tune_symv(const SymvTuning& tuning) {
         outcome = {std::string("skipped: ") + none.what(), {}, false};
       }
       if (outcome.tuned) write({}, {*outcome.tuned});
-      if (outcome.finished) kept.drop(search.subject);
+      if (outcome.finished) kept.drop(prefix_of(search.subject));
       verdicts.push_back(name_of(search.subject) + ": " + outcome.verdict);
     }
   }
