@@ -34,7 +34,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from common import (
@@ -85,7 +85,7 @@ class Plan:
     leaf_seconds: float = 0.2
     seconds: float = 0.5
     """For the repetitions of one size, though three are made at least."""
-    repetitions: int = 7
+    repetitions: int = 15
     settle: float = 0.3
     """Seconds of products before those that are timed."""
     overhead: float = 0.8
@@ -548,6 +548,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=PLANS, default="cuda")
     parser.add_argument("--built-in", action="store_true", help="the library's own rates, as before any `blaslift tune`")
     parser.add_argument("--own-algorithms", action="store_true", help="leaves by cuBLAS's own choice of algorithms")
+    parser.add_argument("--sizes", help="of the squares on the device only these, separated by commas")
     parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
     arguments = parser.parse_args()
     chosen = arguments.only.split(",")
@@ -567,6 +568,9 @@ def main() -> None:
         leaf = leaf_measurements(arguments, plan, found["CPU"]) if "leaf" in chosen else []
         batches = [batch for part in PARTS if part in chosen for p in arguments.precisions
                    for batch in batches_of(part, p, plan)]
+        if arguments.sizes:
+            sizes = {int(n) for n in arguments.sizes.split(",")}
+            batches = [replace(b, shapes=kept) for b in batches if (kept := [s for s in b.shapes if {s.m, s.n, s.k} <= sizes])]
         host = host_measurements(arguments, plan, environment) if "host" in chosen else []
         if arguments.dry_run:
             rough = [Measurement(batch.key(shape), driver.estimate(batch, shape) +

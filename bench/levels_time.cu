@@ -207,12 +207,12 @@ class Problem {
     const std::size_t operands = free_before_ - bytes_free();
     const double pair = 2 * flops() / session_.rate;
     if (arguments_.warm * pair <= arguments_.seconds) warm(arguments_.warm);
+    settle();
     const double fit = arguments_.seconds * session_.rate / (2 * flops());
     const int least = std::min(3, arguments_.repetitions),
               count = std::clamp(static_cast<int>(std::min(fit, 1e6)), least, arguments_.repetitions);
     Times ours, others;
     bool kept = true;
-    settle();
     for (int r = 0; r < count; ++r) {
       const bool last = r == count - 1, compared = arguments_.check && r >= count - 2;
       const std::uint64_t seed = r >= count - 2 ? 1 : static_cast<std::uint64_t>(r) + 2;
@@ -272,7 +272,7 @@ class Problem {
 
   /// Products until the device's clock has come down to what it can keep up.
   void settle() {
-    for (const double end = now() + arguments_.settle; now() < end;) run_other(1);
+    for (const double end = now() + arguments_.settle; now() < end;) session_.rate = flops() / run_other(1);
   }
 
   static void fill_uniform(const Array<T>& x, std::uint64_t seed) {
