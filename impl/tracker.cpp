@@ -159,18 +159,21 @@ class KernelTracker final : public Tracker {
     struct stat now {};
     if (fstat(pagemap_, &now) != 0 || now.st_dev != pagemap_is_.st_dev || now.st_ino != pagemap_is_.st_ino)
       return false;
-    const Address first = pages.begin / part_bytes;
-    const std::size_t parts = (pages.end + part_bytes - 1) / part_bytes - first;
-    if (parts_.size() < parts) parts_.resize(parts);
     Passing passing{*this, pages};
-    // Huge pages take next to nothing: then waking others would take longer.
-    constexpr auto alone = std::chrono::microseconds(40);
-    const int count = static_cast<int>(parts);
-    for (const auto start = std::chrono::steady_clock::now();
-         passing.done < count && std::chrono::steady_clock::now() - start < alone;)
-      passing.part(passing.done++);
-    crew_.run(
-        count - passing.done, [](void* all, int i) { static_cast<Passing*>(all)->part_after(i); }, &passing);
+    std::size_t parts = passing.count();
+    if (parts_.size() < parts) parts_.resize(parts);
+    const auto start = std::chrono::steady_clock::now();
+    passing.look(0, 1);
+    // Huge pages take next to nothing: then waking others would take longer, and so would asking part by part.
+    constexpr auto little = std::chrono::microseconds(100);
+    const int rest = static_cast<int>(parts) - 1;
+    if (rest > 0 && (std::chrono::steady_clock::now() - start) * rest < little) {
+      passing.look(1, rest);
+      parts = 2;
+    } else {
+      crew_.run(
+          rest, [](void* all, int i) { static_cast<Passing*>(all)->look(1 + i, 1); }, &passing);
+    }
     for (std::size_t i = 0; i < parts; ++i) {
       if (!parts_[i].known) return false;
       for (const Range& run : parts_[i].unwritten) append(unwritten, run);
@@ -196,12 +199,23 @@ class KernelTracker final : public Tracker {
     if (!descriptors) return "/proc/self/fd cannot be read";
     std::string found;
     while (const dirent* entry = readdir(descriptors)) {
+      if (entry->d_name[0] == '.') continue;
+      // Names take a microsecond each: only of what could be a suspect.
+      struct stat now {};
+      const bool known = fstat(std::atoi(entry->d_name), &now) == 0;
+      if (known && (S_ISFIFO(now.st_mode) || S_ISSOCK(now.st_mode))) continue;
+      const bool device = known && S_ISCHR(now.st_mode);
+      if (device && std::find(innocent_.begin(), innocent_.end(), now.st_rdev) != innocent_.end()) continue;
       char target[128];
       const ssize_t length = readlinkat(dirfd(descriptors), entry->d_name, target, sizeof target);
       if (length <= 0) continue;
       const std::string_view name(target, static_cast<std::size_t>(length));
-      for (const std::string_view suspect : suspects)
-        if (name.find(suspect) != name.npos) found = "the process has opened " + std::string(name);
+      const bool suspected = std::any_of(std::begin(suspects), std::end(suspects),
+                                         [&](std::string_view suspect) { return name.find(suspect) != name.npos; });
+      if (suspected)
+        found = "the process has opened " + std::string(name);
+      else if (device)
+        innocent_.push_back(now.st_rdev);
     }
     closedir(descriptors);
     return found;
@@ -221,16 +235,16 @@ class KernelTracker final : public Tracker {
   struct Passing {
     KernelTracker& tracker;
     Range pages;
-    int done = 0;
 
-    void part_after(int number) { part(done + number); }
-    void part(int number) {
-      Part& found = tracker.parts_[static_cast<std::size_t>(number)];
-      const Address begin = (pages.begin / part_bytes + static_cast<std::size_t>(number)) * part_bytes;
+    std::size_t count() const { return (pages.end + part_bytes - 1) / part_bytes - pages.begin / part_bytes; }
+    /// At `parts` parts in one; what is found is the first one's.
+    void look(int first, int parts) {
+      Part& found = tracker.parts_[static_cast<std::size_t>(first)];
+      const Address begin = (pages.begin / part_bytes + static_cast<std::size_t>(first)) * part_bytes,
+                    end = begin + static_cast<std::size_t>(parts) * part_bytes;
       found.unwritten.clear();
       try {
-        found.known =
-            tracker.pass({std::max(pages.begin, begin), std::min(pages.end, begin + part_bytes)}, found.unwritten);
+        found.known = tracker.pass({std::max(pages.begin, begin), std::min(pages.end, end)}, found.unwritten);
       } catch (const std::exception&) {
         found.known = false;
       }
@@ -339,7 +353,8 @@ class KernelTracker final : public Tracker {
   int faults_ = -1, pagemap_ = -1;
   struct stat pagemap_is_ {};
   std::vector<Registered> registered_;
-  std::vector<Part> parts_;  ///< of the pass that is made now
+  std::vector<Part> parts_;      ///< of the pass that is made now
+  std::vector<dev_t> innocent_;  ///< devices that have been open, and are no suspects
   Crew crew_;
 };
 
