@@ -204,34 +204,56 @@ Plans::Plan plan_by_levels(const Product& product, const GemmArgs<T>& args, cons
   return std::make_shared<const GemmSchedule>(std::move(schedule));
 }
 
-template <class T>
-Plans::Plan by_levels(Runtime& r, const Product& product, const GemmArgs<T>& args, const Residents& residents,
-                      const Decision& decision, std::size_t room, std::size_t piece) {
-  const auto make = [&] {
-    return plan_by_levels(product, args, residents, decision, r.options, r.device.profile(), room, piece);
-  };
-  PlanKey key{.precision = precision_of<T>,
-              .m = args.m,
-              .n = args.n,
-              .k = args.k,
-              .transposed_a = args.transa != Op::none,
-              .transposed_b = args.transb != Op::none,
-              .reads_c = !product.beta_zero,
-              .whole = {},
-              .in_place = {},
-              .list = r.options.level_list,
-              .levels = decision.levels,
-              .tile = decision.tile,
-              .room = room,
-              .piece = piece,
-              .part = args.part};
+/// A plan that is kept for the next such product, or a new one where its operands' copies are not complete.
+template <class T, class Make>
+Plans::Plan kept_plan(Plans& plans, PlanKey key, const Product& product, const GemmArgs<T>& args,
+                      const Residents& residents, Make make) {
+  key.precision = precision_of<T>;
+  key.m = args.m;
+  key.n = args.n;
+  key.k = args.k;
+  key.transposed_a = args.transa != Op::none;
+  key.transposed_b = args.transb != Op::none;
+  key.reads_c = !product.beta_zero;
+  key.part = args.part;
   const Resident* operands[] = {&residents.a, &residents.b, &residents.c};
   for (int x = 0; x < 3; ++x) {
     if (!operands[x]->missing.empty()) return make();
     key.whole[x] = operands[x]->whole;
     key.in_place[x] = operands[x]->in_place;
   }
-  return r.plans.get(key, make);
+  return plans.get(key, make);
+}
+
+template <class T>
+Plans::Plan by_levels(Runtime& r, const Product& product, const GemmArgs<T>& args, const Residents& residents,
+                      const Decision& decision, std::size_t room, std::size_t piece) {
+  const PlanKey key{.list = r.options.level_list,
+                    .levels = decision.levels,
+                    .tile = decision.tile,
+                    .head = 0,
+                    .room = room,
+                    .piece = piece};
+  return kept_plan(r.plans, key, product, args, residents, [&] {
+    return plan_by_levels(product, args, residents, decision, r.options, r.device.profile(), room, piece);
+  });
+}
+
+/// The product without levels; null if it does not fit into `room`.
+template <class T>
+Plans::Plan without_levels(Runtime& r, const Product& product, const GemmArgs<T>& args, const Residents& residents,
+                           index head, std::size_t room, std::size_t piece) {
+  const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = head, .room = room, .piece = piece};
+  return kept_plan(r.plans_without_levels, key, product, args, residents, [&]() -> Plans::Plan {
+    Cut cut;
+    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut, args.part)) return nullptr;
+    const auto plan = [&](index first) {
+      return std::make_shared<const GemmSchedule>(
+          plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents, piece, usual_panel, first));
+    };
+    Plans::Plan with_head = plan(head);
+    return with_head->bytes(sizeof(T)) > room ? plan(0) : with_head;
+  });
 }
 
 /// Runs the product on the device, with the copies that the operands hold.
@@ -252,16 +274,8 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
     t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
     t.tile = tiles.tile;
   }
-  if (!t.schedule) {
-    Cut cut;
-    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut, args.part)) return t;
-    const auto plan = [&](index head) {
-      return std::make_shared<const GemmSchedule>(plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut,
-                                                            residents, piece_bytes, usual_panel, head));
-    };
-    t.schedule = plan(decision.head);
-    if (t.schedule->bytes(sizeof(T)) > room) t.schedule = plan(0);
-  }
+  if (!t.schedule) t.schedule = without_levels(r, product, args, residents, decision.head, room, piece_bytes);
+  if (!t.schedule) return t;
 
   const auto direct = [](const Operand& o) { return o.place == Place::reachable; };
   // A piece of C that a failure tears is computed again, so it may not be needed for that.

@@ -1,4 +1,4 @@
-// Plans: schedules by levels that were made lately, for programs that repeat a product.
+// Plans: schedules of products that were made lately, for programs that repeat a product.
 #pragma once
 #include <functional>
 #include <memory>
@@ -12,13 +12,14 @@ namespace blaslift {
 
 /// All that such a schedule follows from, where nothing of an operand that is on the device is missing there.
 struct PlanKey {
-  Precision precision;
-  index m, n, k;
-  bool transposed_a, transposed_b, reads_c;
-  bool whole[3], in_place[3];  ///< A, B, C
+  Precision precision{};
+  index m = 0, n = 0, k = 0;
+  bool transposed_a = false, transposed_b = false, reads_c = false;
+  bool whole[3] = {}, in_place[3] = {};  ///< A, B, C
   const strassen::Level* list;
   int levels;
   index tile;
+  index head;  ///< without levels: of k, in front of the rest
   std::size_t room, piece;
   Part part = Part::whole;
   friend bool operator==(const PlanKey&, const PlanKey&) = default;

@@ -47,7 +47,7 @@ struct Runtime {
   Device device;
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
-  Plans plans;
+  Plans plans, plans_without_levels;  ///< apart: those by levels take longer to make, and are fewer
   Verifier verifier;
   Learned gemm{}, syrk{}, symv{.cpu = CpuRates(timed_vector_flops)}, qr{}, q{};
   Recurring recurring;                    ///< matrices of products with vectors, until the device is open

@@ -20,6 +20,7 @@ PlanKey key_of(index n) {
           .list = nullptr,
           .levels = 1,
           .tile = n,
+          .head = 0,
           .room = 1000,
           .piece = 10};
 }
@@ -45,7 +46,7 @@ TEST(Plans, AreMadeOnce) {
 
 TEST(Plans, OfOtherProductsAreOthers) {
   const PlanKey key = key_of(5);
-  std::vector<PlanKey> others(12, key);
+  std::vector<PlanKey> others(13, key);
   others[0].precision = Precision::s;
   others[1].m = 6;
   others[2].n = 6;
@@ -58,6 +59,7 @@ TEST(Plans, OfOtherProductsAreOthers) {
   others[9].levels = 2;
   others[10].room = 999;
   others[11].list = &strassen::rum();
+  others[12].head = 64;
   for (const PlanKey& other : others) {
     Plans plans;
     Maker maker;
