@@ -15,7 +15,15 @@
 namespace blaslift {
 namespace {
 
-void* acceptable(void* function) { return function && !is_ours(function) ? function : nullptr; }
+bool is_passed_over(const void* address) {
+  static const char here = 0;
+  Dl_info self{}, other{};
+  if (!dladdr(address, &other)) return false;
+  if (dladdr(&here, &self) && self.dli_fbase == other.dli_fbase) return true;
+  return other.dli_fname && never_underneath(other.dli_fname);
+}
+
+void* acceptable(void* function) { return function && !is_passed_over(function) ? function : nullptr; }
 
 const link_map* object_of(const void* address) {
   Dl_info where{};
@@ -40,9 +48,9 @@ bool is_among(std::span<const Object* const> tree, const Object* object) {
   return std::find(tree.begin(), tree.end(), object) != tree.end();
 }
 
-/// `name` in one object, unless that is a copy of blaslift.
+/// `name` in one object, unless that is passed over.
 Definition search_object(const Object* object, const char* name) {
-  return object && !object->ours ? find_definition(*object, name) : Definition{};
+  return object && !object->passed_over ? find_definition(*object, name) : Definition{};
 }
 
 /// The first object of the tree, other than ourselves, that defines `name`.  dlsym would stop at us when we stand among
@@ -185,14 +193,6 @@ bool find_in(const char* path, Routine routine, Symbol& symbol, Target& target, 
     return true;
   }
   return why = std::string(path) + " has no " + name_of(routine), false;
-}
-
-bool is_ours(const void* address) {
-  static const char here = 0;
-  Dl_info self{}, other{};
-  if (!dladdr(address, &other)) return false;
-  if (dladdr(&here, &self) && self.dli_fbase == other.dli_fbase) return true;
-  return other.dli_fname && named_as_ours(other.dli_fname);
 }
 
 bool enclosing_function(const void* address, const void*& start) {

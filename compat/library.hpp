@@ -19,10 +19,10 @@ struct Target {
 /// object and its dependencies, breadth first as the loader would (for objects that the program was started with, the
 /// program's own and in its order); the objects after us in the global scope; the
 /// global scope; every loaded object; the library that `fallback` names (a path, may be null).  Functions of any copy
-/// of blaslift are passed over.  A 64-bit name that no library defines is looked for once more under its plain name, in
-/// libraries that probe as 64-bit.  Objects are looked at, not opened (compat/objects.hpp says why), so that a call may
-/// come at any time, also when the process's exit has finalised them.  The library found stays loaded for the life of
-/// the process, unless exit has begun.
+/// of blaslift, and those of libblastrampoline, are passed over.  A 64-bit name that no library defines is looked for
+/// once more under its plain name, in libraries that probe as 64-bit.  Objects are looked at, not opened
+/// (compat/objects.hpp says why), so that a call may come at any time, also when the process's exit has finalised them.
+/// The library found stays loaded for the life of the process, unless exit has begun.
 /// @param looked  receives, when nothing is found, the list of what was looked for.
 /// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
 bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);
@@ -33,9 +33,6 @@ void* find_function(const char* name, const void* caller, const char* fallback, 
 /// The Fortran function of a routine in the library at `path`, whatever else is loaded; opens it for good, by itself as
 /// far as that goes.  False with a sentence in `why`.
 bool find_in(const char* path, Routine routine, Symbol& symbol, Target& target, std::string& why);
-
-/// Whether `address` lies in this or another copy of blaslift.
-bool is_ours(const void* address);
 
 /// Name and extent of the dynamic symbol around `address`; false where the loader knows none.
 bool enclosing_function(const void* address, const void*& start);

@@ -39,7 +39,7 @@ Object object_of(const dl_phdr_info& info) {
     if (d->d_tag == DT_SONAME) soname = d;
   }
   if (soname && x.strings) x.soname = x.strings + soname->d_un.d_val;
-  x.ours = x.contains(&here) || named_as_ours(x.name);
+  x.passed_over = x.contains(&here) || never_underneath(x.name);
   return x;
 }
 
@@ -129,8 +129,12 @@ int collect_and_look(dl_phdr_info*, std::size_t, void* data) {
 
 }  // namespace
 
-// A second copy (one preloaded, one linked) must not be taken for a BLAS: the two would call each other forever.
 bool named_as_ours(const char* path) { return basename_of(path).starts_with("libblaslift"); }
+
+// A second copy (one preloaded, one linked) must not be taken for a BLAS: the two would call each other forever.
+bool never_underneath(const char* path) {
+  return named_as_ours(path) || basename_of(path).starts_with("libblastrampoline");
+}
 
 bool Object::contains(const void* address) const {
   const auto at = reinterpret_cast<std::uintptr_t>(address);

@@ -21,13 +21,16 @@ struct Object {
   const ElfW(Sym) * symbols;
   const ElfW(Half) * versions;
   const std::uint32_t *gnu_hash, *hash;
-  bool ours;  ///< this copy of blaslift, or another, or a module
+  bool passed_over;  ///< never what lies underneath: never_underneath(), or this very library
 
   bool contains(const void* address) const;
 };
 
 /// Whether an object of this path is a copy of blaslift or a module of it.
 bool named_as_ours(const char* path);
+
+/// Whether it is one, or libblastrampoline: that forwards to whatever library it was told to, which may be ours.
+bool never_underneath(const char* path);
 
 /// A function as an object defines it.
 struct Definition {

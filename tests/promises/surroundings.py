@@ -9,6 +9,7 @@ from pathlib import Path
 
 import forks
 import harness
+from harness import Preload
 from threads import MODEST
 from setting import FORCED, HOST, SANITIZER_OPTIONS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
 
@@ -34,6 +35,23 @@ def bind_now(s: Setting) -> list[str]:
     for provider in s.providers:
         for mode, settings in {"natural": {}, "forced": FORCED}.items():
             run = s.run("surroundings", "calls", provider=provider, settings=settings, LD_BIND_NOW="1")
+            found = verdict_errors(run) + report_errors(run, routed=mode == "forced")
+            errors += labelled(f"{provider} {mode}", found)
+    return errors
+
+
+def trampoline(s: Setting) -> list[str]:
+    """A library in front of us that forwards to us is never what lies underneath: the two would call each other for ever."""
+    in_front = (s.programs / "libblastrampoline.so",)
+    errors = []
+    for provider in s.providers:
+        for mode, settings in {"natural": HOST, "forced": FORCED}.items():
+            run = harness.run(
+                [s.programs / "surroundings", "calls"],
+                environment=harness.provider_environment(provider) | SANITIZER_OPTIONS,
+                preload=Preload(s.library, settings, in_front),
+                timeout=60,
+            )
             found = verdict_errors(run) + report_errors(run, routed=mode == "forced")
             errors += labelled(f"{provider} {mode}", found)
     return errors
@@ -267,6 +285,7 @@ def signals(s: Setting) -> list[str]:
 PROMISES = (
     dlclose,
     bind_now,
+    trampoline,
     untouched_process,
     no_device,
     killed,

@@ -168,10 +168,10 @@ TEST(Objects, KnowsWhereAddressesAre) {
   look_at_objects([&](Objects& objects) {
     const Object* mine = objects.around(&here);
     program = mine == &objects.program();
-    ours = mine && mine->ours;  // this program has the code of the library
+    ours = mine && mine->passed_over;  // this program has the code of the library
     const Object* c = objects.named("libc.so.6");
     libc = c && c == objects.around(reinterpret_cast<const void*>(c->base + c->segments[0].p_vaddr));
-    others = c && c->ours;
+    others = c && c->passed_over;
     nowhere = objects.around(nullptr) || objects.around(&nowhere);
   });
   EXPECT_TRUE(program);
@@ -181,6 +181,10 @@ TEST(Objects, KnowsWhereAddressesAre) {
   EXPECT_FALSE(nowhere);
   EXPECT_TRUE(named_as_ours("/some/where/libblaslift_host.so"));
   EXPECT_FALSE(named_as_ours("/opt/libblaslift/libblas.so.3"));
+  EXPECT_FALSE(named_as_ours("/lib/libblastrampoline.so.5"));
+  EXPECT_TRUE(never_underneath("/lib/libblastrampoline.so.5"));
+  EXPECT_TRUE(never_underneath("/some/where/libblaslift.so.0"));
+  EXPECT_FALSE(never_underneath("/lib/libblas.so.3"));
 }
 
 TEST(Objects, NamesAreThoseOfFilesAndOfLinksToThem) {
