@@ -50,7 +50,8 @@ void Crew::run(int count, Job job, void* context) {
   inside_.fetch_or(closed, std::memory_order_relaxed);
   // A helper's last job is short, unless it has lost its processor.
   constexpr int most_pauses = 4096;
-  for (int i = 0; inside_.load(std::memory_order_acquire) != closed; ++i) i < most_pauses ? _mm_pause() : (void)sched_yield();
+  for (int i = 0; inside_.load(std::memory_order_acquire) != closed; ++i)
+    i < most_pauses ? _mm_pause() : (void)sched_yield();
 }
 
 }  // namespace blaslift

@@ -11,8 +11,8 @@ class Crew {
   /// A job: its number, and what the caller handed over.
   using Job = void (*)(void* context, int number);
 
-  /// Calls job(context, 0) to job(context, count - 1), each once, here and by the crew, and returns when all have ended.
-  /// Whoever comes while the crew is busy does all of it alone.  Jobs do not throw.
+  /// Calls job(context, 0) to job(context, count - 1), each once, here and by the crew, and returns when all have
+  /// ended. Whoever comes while the crew is busy does all of it alone.  Jobs do not throw.
   void run(int count, Job job, void* context);
 
  private:

@@ -28,9 +28,9 @@ inline cpu_set_t processors() {
   return all;
 }
 
-/// Starts threads while it lives.  Signals are blocked meanwhile, which new threads inherit: the program's handlers run on
-/// the program's threads.  Not those that a thread's own instruction raises: a program may have a page repaired when it is
-/// touched, and ours touch its operands.
+/// Starts threads while it lives.  Signals are blocked meanwhile, which new threads inherit: the program's handlers run
+/// on the program's threads.  Not those that a thread's own instruction raises: a program may have a page repaired when
+/// it is touched, and ours touch its operands.
 class OwnThreads {
  public:
   OwnThreads() : allowed_(processors()) {

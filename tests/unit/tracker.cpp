@@ -338,7 +338,8 @@ TEST_F(KernelTracker, LargeMemoryIsLookedAtInPartsByMany) {
     for (int time = 0; time < 20; ++time) {
       std::vector<bool> written(memory.size() / page_bytes);
       for (int i = 0; i < 1 << random.below(8); ++i) {
-        const std::size_t page = time % 5 == 0 ? 2048 * random.below(5) + random.below(2) : random.below(written.size());
+        const std::size_t page =
+            time % 5 == 0 ? 2048 * random.below(5) + random.below(2) : random.below(written.size());
         memory.at(page)[random.below(page_bytes)] ^= 1;
         written[page] = true;
       }
