@@ -25,9 +25,10 @@ SKIPPED = 77
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
-QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
-QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
-QRS += ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
+CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
+CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
+COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
+QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + SYMVS
 ROUTED = (*BLAS, *QRS, "wsymv")
 """The routines that have a route."""
