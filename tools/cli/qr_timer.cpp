@@ -4,6 +4,7 @@
 #include <complex>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "impl/qr_execute.hpp"
@@ -26,7 +27,8 @@ class Timer final : public QrTimer {
         original_(backend, leased_bytes(most_n, most_n, sizeof(T))),
         A_(backend, leased_bytes(most_n, most_n, sizeof(T))),
         tau_(backend, leased_bytes(most_n, 1, sizeof(T))),
-        rest_(backend, rest_bytes(most_n, most_block)) {
+        rest_bytes_(rest_bytes(most_n, most_block)),
+        rest_(backend, rest_bytes_) {
     fill(original_.at(), most_n * most_n);
   }
 
@@ -38,7 +40,11 @@ class Timer final : public QrTimer {
   std::vector<std::vector<double>> whole(index n, const std::vector<QrWidths>& all, int rounds) override {
     Lease lease(backend_, underlying_);
     std::vector<QrPlan> plans;
-    for (const QrWidths& widths : all) plans.push_back(plan_qr(n, n, widths.block, widths.panel));
+    for (const QrWidths& widths : all) {
+      plans.push_back(plan_qr(n, n, widths.block, widths.panel));
+      if (plans.back().bytes(sizeof(T), true, true) > rest_bytes_)
+        throw std::logic_error("a QR beyond its timer's room");
+    }
     const GeqrfArgs<T> args{n, n, at<T>(A_), n, at<T>(tau_)};
     const QrPlacement placement{
         .lease = rest_.at(), .A = {.device = A_.at(), .ld = n, .in_place = true}, .tau = tau_.at()};
@@ -227,7 +233,9 @@ class Timer final : public QrTimer {
 
   Backend& backend_;
   const UnderlyingGemm underlying_;
-  const Memory original_, A_, tau_, rest_;
+  const Memory original_, A_, tau_;
+  const std::size_t rest_bytes_;
+  const Memory rest_;
   std::vector<T> numbers_;
 };
 
