@@ -64,7 +64,8 @@ void apply(const Site& ormqr, ProductWithQ whole, void* work, index lwork) {
     whole.A = reflectors.get();
     whole.lda = std::max<index>(1, whole.left ? whole.m : whole.n);
   }
-  const index best = ormqr_workspace(ormqr, whole), length = whole.left ? whole.n : whole.m;
+  // Where the best size is more than an int holds, LAPACK answers anything.
+  const index length = whole.left ? whole.n : whole.m, best = std::max(length, ormqr_workspace(ormqr, whole));
   const std::size_t element = element_size(whole.precision);
   std::unique_ptr<char[]> own;
   if (lwork < best) own.reset(new (std::nothrow) char[static_cast<std::size_t>(best) * element]);
