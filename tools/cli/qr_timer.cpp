@@ -122,11 +122,14 @@ class Timer final : public QrTimer {
     return reinterpret_cast<U*>(memory.at());
   }
 
+  /// Of `numbers_`: what is sent at once, and where that may begin.
+  static constexpr index piece = index{1} << 20, places = 8192;
+
   /// Numbers in [-1, 1], as programs have them: what is computed decides how fast the device can be.
   void fill(char* device, index elements) {
     if (numbers_.empty()) {
       using R = decltype(std::real(T()));
-      constexpr std::size_t enough = std::size_t{1} << 20;
+      constexpr std::size_t enough = piece + places;
       std::mt19937_64 generator(1);
       const auto next = [&] { return static_cast<R>(static_cast<double>(generator() >> 11) * 0x1p-52 - 1); };
       for (std::size_t i = 0; i < enough; ++i)
@@ -136,11 +139,10 @@ class Timer final : public QrTimer {
           numbers_.push_back({next(), next()});
     }
     const Lease lease(backend_, underlying_);
-    const auto most = static_cast<index>(numbers_.size());
-    for (index i = 0; i < elements; i += most) {
-      const index count = std::min(most, elements - i);
-      // Another one at each beginning, so that columns are not multiples of each other.
-      const index from = count < most ? (i / most * 7919) % (most - count + 1) : 0;
+    for (index i = 0; i < elements; i += piece) {
+      const index count = std::min(piece, elements - i);
+      // Each piece from another place, so that no two columns are the same.
+      const index from = (i / piece * 7919) % places;
       require(lease.lane().upload({.device = device + static_cast<std::size_t>(i) * sizeof(T),
                                    .ldd = count,
                                    .host = numbers_.data() + from,
