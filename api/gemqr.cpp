@@ -1,5 +1,6 @@
 // [sdcz]gemqr in every family: an ormqr where our geqr has left tau in T, and otherwise the library's.
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
@@ -43,9 +44,28 @@ ProductWithQ product_of(const QArgs<T>& x) {
   return {precision_of<T>, p.left, p.adjoint, p.m, p.n, p.k, x.A, x.lda, x.tau, x.C, x.ldc};
 }
 
+/// A column behind the other; null without memory.
+std::unique_ptr<char[]> reflectors_of(const ProductWithQ& p) {
+  const std::size_t element = element_size(p.precision),
+                    column = static_cast<std::size_t>(p.left ? p.m : p.n) * element;
+  std::unique_ptr<char[]> copy(new (std::nothrow) char[column * static_cast<std::size_t>(p.k)]);
+  for (index j = 0; copy && j < p.k; ++j)
+    std::memcpy(copy.get() + static_cast<std::size_t>(j) * column,
+                static_cast<const char*>(p.A) + static_cast<std::size_t>(j * p.lda) * element, column);
+  return copy;
+}
+
 /// On the library underneath, in a workspace of our own if the caller's is less than what is best.
-void apply(const Site& ormqr, const ProductWithQ& whole, void* work, index lwork) {
-  const index best = ormqr_workspace(ormqr, whole), length = whole.left ? whole.n : whole.m;
+void apply(const Site& ormqr, ProductWithQ whole, void* work, index lwork) {
+  // LAPACK's ormqr may write A's diagonal and restore it.  Its gemqr does not: A may be read-only, and is shared by
+  // threads.  Without memory there is no other way.
+  const std::unique_ptr<char[]> reflectors = reflectors_of(whole);
+  if (reflectors) {
+    whole.A = reflectors.get();
+    whole.lda = std::max<index>(1, whole.left ? whole.m : whole.n);
+  }
+  // Where the best size is more than an int holds, LAPACK answers anything.
+  const index length = whole.left ? whole.n : whole.m, best = std::max(length, ormqr_workspace(ormqr, whole));
   const std::size_t element = element_size(whole.precision);
   std::unique_ptr<char[]> own;
   if (lwork < best) own.reset(new (std::nothrow) char[static_cast<std::size_t>(best) * element]);

@@ -606,10 +606,11 @@ def tune_qr(t):
     equal(os.listdir(folder), [os.path.basename(profile)])
     shown = t.run("info", "--backend", "host")
     assert all(f"\n{line}\n" in shown.stdout + "\n" for line in lines[-2:]) and not shown.stderr, shown
-    quick = t.run(*QR, "--precisions", "s", "--sizes", "32", "--quick")
+    # Of 520 columns the built-in blocks are wider than all that are tried.
+    quick = t.run(*QR, "--precisions", "s", "--sizes", "32,520", "--quick")
     equal(quick.returncode, 0)
     assert re.search(r"^  sgeqrf 32: predicted \d+x\d+, \S+ ms$", quick.stdout, re.M), quick
-    equal(qr_lines(profile)[-2:], lines[-2:])
+    equal([line for line in qr_lines(profile) if not line.startswith("sqr_widths")][-2:], lines[-2:])
     for bad in (["--precisions", "w"], ["--sizes", "0"], ["--seconds", "0"], ["--triangles", "L"]):
         done = t.run("tune", "qr", *bad)
         assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done

@@ -4,6 +4,7 @@
 #include <complex>
 #include <functional>
 #include <random>
+#include <stdexcept>
 #include <utility>
 
 #include "impl/qr_execute.hpp"
@@ -26,7 +27,8 @@ class Timer final : public QrTimer {
         original_(backend, leased_bytes(most_n, most_n, sizeof(T))),
         A_(backend, leased_bytes(most_n, most_n, sizeof(T))),
         tau_(backend, leased_bytes(most_n, 1, sizeof(T))),
-        rest_(backend, rest_bytes(most_n, most_block)) {
+        rest_bytes_(rest_bytes(most_n, most_block)),
+        rest_(backend, rest_bytes_) {
     fill(original_.at(), most_n * most_n);
   }
 
@@ -38,7 +40,11 @@ class Timer final : public QrTimer {
   std::vector<std::vector<double>> whole(index n, const std::vector<QrWidths>& all, int rounds) override {
     Lease lease(backend_, underlying_);
     std::vector<QrPlan> plans;
-    for (const QrWidths& widths : all) plans.push_back(plan_qr(n, n, widths.block, widths.panel));
+    for (const QrWidths& widths : all) {
+      plans.push_back(plan_qr(n, n, widths.block, widths.panel));
+      if (plans.back().bytes(sizeof(T), true, true) > rest_bytes_)
+        throw std::logic_error("a QR beyond its timer's room");
+    }
     const GeqrfArgs<T> args{n, n, at<T>(A_), n, at<T>(tau_)};
     const QrPlacement placement{
         .lease = rest_.at(), .A = {.device = A_.at(), .ld = n, .in_place = true}, .tau = tau_.at()};
@@ -116,11 +122,14 @@ class Timer final : public QrTimer {
     return reinterpret_cast<U*>(memory.at());
   }
 
+  /// Of `numbers_`: what is sent at once, and where that may begin.
+  static constexpr index piece = index{1} << 20, places = 8192;
+
   /// Numbers in [-1, 1], as programs have them: what is computed decides how fast the device can be.
   void fill(char* device, index elements) {
     if (numbers_.empty()) {
       using R = decltype(std::real(T()));
-      constexpr std::size_t enough = std::size_t{1} << 20;
+      constexpr std::size_t enough = piece + places;
       std::mt19937_64 generator(1);
       const auto next = [&] { return static_cast<R>(static_cast<double>(generator() >> 11) * 0x1p-52 - 1); };
       for (std::size_t i = 0; i < enough; ++i)
@@ -130,11 +139,10 @@ class Timer final : public QrTimer {
           numbers_.push_back({next(), next()});
     }
     const Lease lease(backend_, underlying_);
-    const auto most = static_cast<index>(numbers_.size());
-    for (index i = 0; i < elements; i += most) {
-      const index count = std::min(most, elements - i);
-      // Another one at each beginning, so that columns are not multiples of each other.
-      const index from = count < most ? (i / most * 7919) % (most - count + 1) : 0;
+    for (index i = 0; i < elements; i += piece) {
+      const index count = std::min(piece, elements - i);
+      // Each piece from another place, so that no two columns are the same.
+      const index from = (i / piece * 7919) % places;
       require(lease.lane().upload({.device = device + static_cast<std::size_t>(i) * sizeof(T),
                                    .ldd = count,
                                    .host = numbers_.data() + from,
@@ -227,7 +235,9 @@ class Timer final : public QrTimer {
 
   Backend& backend_;
   const UnderlyingGemm underlying_;
-  const Memory original_, A_, tau_, rest_;
+  const Memory original_, A_, tau_;
+  const std::size_t rest_bytes_;
+  const Memory rest_;
   std::vector<T> numbers_;
 };
 

@@ -47,6 +47,8 @@ struct Search {
   }
   /// Of the matrices on which operations by themselves are timed: each of them at two heights.
   index edge() const { return std::max(sizes.back(), 4 * blocks.back()); }
+  /// Of all blocks that are timed: those that are built in may be wider than the plan's.
+  index widest() const { return std::max(blocks.back(), qr_widths(sizes.back()).block); }
   std::string name() const { return std::string(1, letter(precision)) + "geqrf"; }
   std::string prefix() const { return std::string(1, letter(precision)) + " "; }  ///< of its timings' keys
 };
@@ -61,7 +63,7 @@ std::vector<Search> searches_for(const QrTuning& tuning, const Plan& plan, std::
       s.blocks.clear();
       for (const index block : plan.blocks)
         if (block <= s.sizes.back()) s.blocks.push_back(block);
-      if (QrTimer::bytes(s.precision, s.edge(), s.blocks.back()) <= memory) break;
+      if (QrTimer::bytes(s.precision, s.edge(), s.widest()) <= memory) break;
     }
     if (s.sizes.empty()) continue;
     std::erase_if(s.panels, [&](index panel) { return panel > s.blocks.back(); });
@@ -323,7 +325,7 @@ void tune_qr(const QrTuning& tuning) {
     for (const Search& search : searches) {
       Outcome outcome;
       try {
-        const auto timer = make_qr_timer(backend, underlying, search.precision, search.edge(), search.blocks.back());
+        const auto timer = make_qr_timer(backend, underlying, search.precision, search.edge(), search.widest());
         outcome = Searcher(search, *timer, kept, end, tuning.quick, progress).run();
       } catch (const NoRoom& none) {
         outcome.verdict = {search.name() + ": skipped: " + none.what()};

@@ -6,6 +6,7 @@
 //   compact_qr kept        what is asked, or refused, with a T that is in use
 //   compact_qr memory      gemqr where there is none for a workspace of its own
 //   compact_qr faults PRECISION   as faults.cpp
+#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -164,6 +165,33 @@ void check_products(Factors<T>& f, Size other) {
     }
 }
 
+/// A may be where it cannot be written, and is not even for a moment: other threads may multiply by the same Q.
+template <class T>
+void check_read_only() {
+  constexpr Size rows = 48, few = 7, length = 3;
+  const Canaried<T> A0 = reference::matrix_of<T>(Kind::random, rows, few);
+  Factors<T> f = factored(A0);
+  const std::size_t bytes = static_cast<std::size_t>(rows * few) * sizeof(T);
+  void* const room = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) return fail("no memory");
+  T* const A = static_cast<T*>(room);
+  for (Size j = 0; j < few; ++j)
+    for (Size i = 0; i < rows; ++i) A[i + j * rows] = f.A(i, j);
+  mprotect(room, bytes, PROT_READ);
+  for (const char side : {'L', 'R'}) {
+    const bool left = side == 'L';
+    Canaried<T> C(left ? rows : length, left ? length : rows);
+    Canaried<T> got = C.random(5), work(rows, 1);
+    const Canaried<T> due = applied(f, side, 'N', C, rows);
+    const int info = raw_gemqr(side, 'N', as_int(C.rows()), as_int(C.cols()), few, A, rows, f.t.data(),
+                               as_int(f.t.rows()), got.data(), as_int(got.ld()), work.data(), rows);
+    const double error = (Dense<T>::of(got) - Dense<T>::of(due)).norm();
+    if (info != 0 || !(error <= 2 * allowed(f) * Dense<T>::of(due).norm()))
+      fail("%cgemqr %c of what cannot be written: info %d, error %.3g", letter<T>(), side, info, error);
+  }
+  munmap(room, bytes);
+}
+
 constexpr std::pair<Size, Size> shapes[] = {{1, 1}, {7, 7}, {40, 9}, {9, 40}, {70, 50}, {100, 20}};
 
 void semantics() {
@@ -187,6 +215,7 @@ void semantics() {
       fail("info");
     check_factors(B, other, "T again");
     check_products(other, 7);
+    check_read_only<T>();
   });
 }
 
