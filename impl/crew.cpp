@@ -21,7 +21,7 @@ void Crew::help() {
     seen = calls_.load(std::memory_order_acquire);
     // What the caller has left is still valid once we are counted and it is not closed.
     if (!(inside_.fetch_add(1, std::memory_order_acq_rel) & closed)) work();
-    inside_.fetch_sub(1, std::memory_order_release);
+    if (inside_.fetch_sub(1, std::memory_order_release) == closed + 1) inside_.notify_one();
   }
 }
 
@@ -50,8 +50,9 @@ void Crew::run(int count, Job job, void* context) {
   inside_.fetch_or(closed, std::memory_order_relaxed);
   // A helper's last job is short, unless it has lost its processor.
   constexpr int most_pauses = 4096;
-  for (int i = 0; inside_.load(std::memory_order_acquire) != closed; ++i)
-    i < most_pauses ? _mm_pause() : (void)sched_yield();
+  int inside;
+  for (int i = 0; (inside = inside_.load(std::memory_order_acquire)) != closed; ++i)
+    i < most_pauses ? _mm_pause() : inside_.wait(inside, std::memory_order_acquire);
 }
 
 }  // namespace blaslift

@@ -164,10 +164,11 @@ class KernelTracker final : public Tracker {
     if (parts_.size() < parts) parts_.resize(parts);
     const auto start = std::chrono::steady_clock::now();
     passing.look(0, 1);
+    const std::chrono::duration<double> first = std::chrono::steady_clock::now() - start;
     // Huge pages take next to nothing: then waking others would take longer, and so would asking part by part.
-    constexpr auto little = std::chrono::microseconds(100);
+    constexpr double little = 1e-4;
     const int rest = static_cast<int>(parts) - 1;
-    if (rest > 0 && (std::chrono::steady_clock::now() - start) * rest < little) {
+    if (rest > 0 && first.count() * passing.times_the_first() < little) {
       passing.look(1, rest);
       parts = 2;
     } else {
@@ -237,6 +238,11 @@ class KernelTracker final : public Tracker {
     Range pages;
 
     std::size_t count() const { return (pages.end + part_bytes - 1) / part_bytes - pages.begin / part_bytes; }
+    /// How many times as much as in the first part, which may be a few pages, there is in the others.
+    double times_the_first() const {
+      const Address end = std::min(pages.end, (pages.begin / part_bytes + 1) * part_bytes);
+      return static_cast<double>(pages.end - end) / static_cast<double>(end - pages.begin);
+    }
     /// At `parts` parts in one; what is found is the first one's.
     void look(int first, int parts) {
       Part& found = tracker.parts_[static_cast<std::size_t>(first)];
