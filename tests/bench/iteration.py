@@ -34,6 +34,15 @@ def programs_are_right(build: Path) -> None:
         if ours["mode"] == "constant":
             values.setdefault(ours["program"], set()).add(round(ours["value"], 6))
     assert all(len(found) == 1 for found in values.values()), f"of the same matrix: {values}"
+    beside = [str(build / "bin/power_iteration"), "changing", str(N), str(ITERATIONS), "small", "beside"]
+    record = run(beside, forced, 60)[0]
+    assert len(record["beside"]) == len(record["seconds"]) == ITERATIONS and min(record["beside"]) > 0, record
+    try:
+        run(beside, {}, 60)
+    except Failed:
+        pass
+    else:
+        raise AssertionError("with nothing preloaded there is nothing beside it")
     try:
         run([str(build / "bin/power_iteration"), "constant", "0", "5"], {}, 60)
     except Failed:
