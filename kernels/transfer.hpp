@@ -213,7 +213,12 @@ class EngineLane : public Lane {
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
-  bool by_caller() { return by_caller_ = by_caller_ && (own_.memory || engine_.borrow(own_)); }
+  /// Says for good that it is not where there is no slot: written only before the engine's threads have anything of this
+  /// lane's, which read it.
+  bool by_caller() {
+    if (by_caller_ && !own_.memory && !engine_.borrow(own_)) by_caller_ = false;
+    return by_caller_;
+  }
   /// What little the caller moves goes where products do: one queue need not wait for another.
   Queue queue_of(Direction direction) const {
     return by_caller_ ? Queue::compute : direction == Direction::in ? Queue::in : Queue::out;
