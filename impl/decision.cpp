@@ -365,7 +365,8 @@ Decision decide(const Application& a, const Facts& facts, const Policy& policy) 
                  out = facts.result_stays ? 0 : a.bytes_out() / facts.profile->out_rate;
     const double work =
         factoring(static_cast<double>(a.product.order()), k, a.flops(), 0, a.precision, *facts.profile).together();
-    return (facts.profile->latency_seconds + in + work + out) * (policy.fixed ? 1.0 : facts.slowdown);
+    const double again = facts.sent_again / facts.profile->in_rate;
+    return (facts.profile->latency_seconds + in + std::max(work, again) + out) * (policy.fixed ? 1.0 : facts.slowdown);
   };
   choose(d, reflectors_volume(static_cast<double>(m), static_cast<double>(n), static_cast<double>(k)) < small_product,
          facts, policy, on_device);

@@ -32,8 +32,21 @@ Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
   const QProduct& p = a.product;
   const bool large =
       reflectors_volume(static_cast<double>(p.m), static_cast<double>(p.n), static_cast<double>(p.k)) >= small_product;
-  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c,
-                   [] { return 0.0; });
+  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c, [&] {
+    const std::size_t element = element_size(a.precision);
+    if (p.m == 0 || p.n == 0 || p.k == 0) return 0.0;
+    const QrWidths widths = qr_widths(r.device.profile(), a.precision, p.k);
+    return sent_again(p, q_cut(p, widths, element, r.device.backend().facts().memory), element);
+  });
+}
+
+/// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
+template <class T>
+QCut cut_for(const Runtime& r, const QArgs<T>& args, const Operands& operands) {
+  // What is in the program's device memory is worked on there, and fits, or not at all.
+  const bool there = operands.in_device_memory();
+  const QrWidths widths = qr_widths(r.device.profile(), precision_of<T>, args.product.k);
+  return q_cut(args.product, widths, sizeof(T), there ? static_cast<std::size_t>(-1) : r.arena.limit());
 }
 
 /// With the copies that the operands have now, or in a lease.
@@ -42,8 +55,8 @@ template <class T>
 QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, const Operands& operands,
                   bool wait) {
   const Operand &a = operands.all[operand_a], &tau = operands.all[operand_tau], &c = operands.all[operand_c];
-  const auto [block, panel] = qr_widths(r.device.profile(), precision_of<T>, args.product.k);
-  const QPlan plan = plan_q(args.product, block, panel, q_part(args.product.length()));
+  const QCut cut = cut_for(r, args, operands);
+  const QPlan plan = plan_q(args.product, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   QPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr, .C = operand_on_device(c)};
   if (tau.place == Place::on_a_device) placement.tau = const_cast<T*>(args.tau);
   const bool c_is_leased = !placement.C.device || (placement.C.in_place && args.product.of_identity);
@@ -57,7 +70,8 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>
   if (outcome.status != Status::done) return outcome;
   const Leased leased(r.arena, placement.lease, bytes);
   GemmBeside gemm(site);
-  const double moved = a.stored.bytes() + 2 * c.stored.bytes() - operands.spared();
+  const double moved =
+      a.stored.bytes() + sent_again(args.product, cut, sizeof(T)) + 2 * c.stored.bytes() - operands.spared();
   if (Lane* lane = backend.acquire(gemm.underlying(), static_cast<std::size_t>(moved), outcome.status)) {
     const Acquired acquired(backend, lane);
     outcome = execute(plan, args, placement, piece, *lane, not_exiting);
@@ -71,15 +85,24 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& a
                const Decision& decision) {
   if (!backend.facts().applies) return {Reason::no_route};
   operands.locate(backend);
-  operands.look({true, false, true});
   Operand &a = operands.all[operand_a], &c = operands.all[operand_c];
-  if (!args.product.of_identity) operands.keep(a);  // which is gone afterwards
+  const QCut cut = cut_for(r, args, operands);
+  if (cut.streamed) {
+    // Copies would take the room that there is; what comes back waits in the host's memory.
+    operands.forget();
+    if (1.1 * c.stored.bytes() > static_cast<double>(available_memory())) return {Reason::no_room};
+  } else {
+    operands.look({true, false, true});
+    if (!args.product.of_identity) operands.keep(a);  // which is gone afterwards
+  }
   // Without the copy that it is sent for, it would be sent again and again.
   if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
-  operands.keep(c);
+  if (!cut.streamed) operands.keep(c);
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
-  return in_attempts(r, backend, decision, operands, c, c.place != Place::on_a_device,
-                     [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  Ending ending = in_attempts(r, backend, decision, operands, c, c.place != Place::on_a_device,
+                              [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  if (cut.streamed) ending.way = static_cast<std::uint64_t>(cut.window) << 16 | static_cast<std::uint64_t>(cut.block);
+  return ending;
 }
 
 }  // namespace

@@ -33,10 +33,9 @@ class Factoring : public QrRun<T> {
     const QrStep& s = p_.steps[step];
     switch (s.kind) {
       case QrStepKind::upload:
-        if (p_.in_parts())
-          return this->upload(at(0, s.col), lda_, args_.A + s.col * args_.lda, args_.lda, p_.m, s.cols,
-                              placement_.A.direct);
-        return this->bring(placement_.A, {0, s.col, p_.m, s.cols}, A_, lda_, args_.A, args_.lda);
+        return this->bring(
+            placement_.A, {0, s.col, p_.m, s.cols}, [this](index row, index col) { return at(row, col); }, lda_,
+            args_.A, args_.lda);
       case QrStepKind::panel:
         return this->then(this->lane_.panel(this->panel(s.col, s.cols, at(s.col, s.col), lda_, tau_, s.stream, false),
                                             this->after()));
@@ -109,16 +108,18 @@ class Applying : public QrRun<T> {
   Applying(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes, Lane& lane)
       : QrRun<T>(lane, placement.lease, piece_bytes), p_(plan), q_(plan.product), args_(args), placement_(placement) {
     const QrOperand &a = placement.A, &c = placement.C;
-    A_ = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
+    if (!plan.streamed) A_[0] = A_[1] = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
     lda_ = a.device ? a.ld : q_.order();
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(q_.k, 1);
-    C_ = owns_c() ? static_cast<T*>(c.device) : this->part(q_.m, q_.n);
-    ldc_ = owns_c() ? c.ld : q_.m;
+    C_ = owns_c() ? static_cast<T*>(c.device) : this->part(q_.order(), plan.window);
+    ldc_ = owns_c() ? c.ld : q_.left ? q_.m : plan.window;
     this->make_sets(plan.sets(), q_.order(), plan.block);
+    if (plan.streamed)
+      for (int set = 0; set < plan.sets(); ++set) A_[set] = this->part(q_.order(), plan.block);
     if (plan.block > plan.panel)
       for (int set = 0; set < plan.sets(); ++set)
         for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
-    for (T*& W : W_) W = this->part(plan.block, q_.length());
+    for (T*& W : W_) W = this->part(plan.block, plan.window);
     if (!c.in_place) result_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(q_.m * q_.n));
     if (q_.of_identity) ones_.assign(static_cast<std::size_t>(q_.n), T(1));
   }
@@ -134,31 +135,34 @@ class Applying : public QrRun<T> {
         return this->bring(
             placement_.A,
             placement_.A.device ? Block{0, s.col, q_.order(), s.cols} : Block{s.col, s.col, q_.order() - s.col, s.cols},
-            A_, lda_, args_.A, args_.lda);
-      case QStepKind::upload: return this->bring(placement_.C, part_of_c(s), C_, ldc_, args_.C, args_.ldc);
+            [this](index row, index col) { return reflector(row, col); }, lda_, args_.A, args_.lda);
+      case QStepKind::upload:
+        return this->bring(
+            placement_.C, part_of_c(s), [this](index row, index col) { return at(row, col); }, ldc_, args_.C,
+            args_.ldc);
       case QStepKind::identity: {
-        const Status status = this->multiply(s.stream, Op::none, Op::none, q_.m, q_.n, 0, this->zero_, C_, ldc_, C_,
-                                             ldc_, this->zero_, C_, ldc_);
+        const Status status = this->multiply(s.stream, Op::none, Op::none, q_.m, s.to_cols, 0, this->zero_, at(0, s.to),
+                                             ldc_, C_, ldc_, this->zero_, C_, ldc_);
         if (status != Status::done) return status;
-        return this->upload(C_, ldc_ + 1, ones_.data(), 1, 1, q_.n, false);  // down the diagonal
+        return this->upload(at(s.to, s.to), ldc_ + 1, ones_.data(), 1, 1, s.to_cols, false);  // down the diagonal
       }
       case QStepKind::panel:
         return this->then(this->lane_.panel(
-            this->panel(s.col, s.cols, A_ + s.col + s.col * lda_, lda_, tau_, s.stream, true), this->after()));
+            this->panel(s.col, s.cols, reflector(s.col, s.col), lda_, tau_, s.stream, true), this->after()));
       case QStepKind::join: {
         T* const* J = J_[this->set_of(s.col)];
-        const index at = this->own(s.to) * p_.block;
-        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + at, J[1] + at, p_.block);
+        const index own = this->own(s.to) * p_.block;
+        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + own, J[1] + own, p_.block);
       }
       case QStepKind::update:
         if (q_.left)
-          return this->reflect_rows(s.stream, op, s.col, s.cols, s.to_cols, C_ + s.col + s.to * ldc_, ldc_,
-                                    W_[0] + s.to * p_.block, W_[1] + s.to * p_.block, p_.block);
-        return this->reflect_columns(s.stream, op, s.col, s.cols, s.to_cols, C_ + s.to + s.col * ldc_, ldc_,
-                                     W_[0] + s.to, W_[1] + s.to, q_.length());
+          return this->reflect_rows(s.stream, op, s.col, s.cols, s.to_cols, at(s.col, s.to), ldc_,
+                                    W_[0] + p_.within(s.to) * p_.block, W_[1] + p_.within(s.to) * p_.block, p_.block);
+        return this->reflect_columns(s.stream, op, s.col, s.cols, s.to_cols, at(s.to, s.col), ldc_,
+                                     W_[0] + p_.within(s.to), W_[1] + p_.within(s.to), p_.window);
       case QStepKind::download: {
         const Block b = part_of_c(s);
-        const T* from = C_ + b.row + b.col * ldc_;
+        const T* from = at(b.row, b.col);
         if (result_) return this->download(result_.get() + b.row + b.col * q_.m, q_.m, from, ldc_, b.rows, b.cols);
         return owns_c() ? Status::done : put_in_place(b, from);
       }
@@ -174,6 +178,15 @@ class Applying : public QrRun<T> {
  private:
   /// What takes the reflectors' place does so at the end.
   bool owns_c() const { return placement_.C.device && !(placement_.C.in_place && q_.of_identity); }
+
+  /// Of C, while its window is there.
+  T* at(index row, index col) const {
+    return q_.left ? C_ + row + p_.within(col) * ldc_ : C_ + p_.within(row) + col * ldc_;
+  }
+  /// Of the reflectors, while they are there.
+  T* reflector(index row, index col) const {
+    return A_[this->set_of(col)] + row + (p_.streamed ? this->own(col) : col) * lda_;
+  }
 
   Block part_of_c(const QStep& s) const {
     return q_.left ? Block{0, s.to, q_.m, s.to_cols} : Block{s.to, 0, s.to_cols, q_.n};
@@ -199,7 +212,7 @@ class Applying : public QrRun<T> {
   const QProduct& q_;
   const QArgs<T>& args_;
   const QPlacement& placement_;
-  T *A_, *tau_, *C_, *J_[2][2], *W_[2];
+  T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set
   index lda_, ldc_;
   std::unique_ptr<T[]> result_;
   std::vector<T> ones_{};

@@ -1,6 +1,10 @@
 #include "impl/qr_plan.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <limits>
+#include <map>
 #include <utility>
 
 #include "impl/schedule.hpp"
@@ -236,27 +240,66 @@ class Checker {
   std::vector<index> reflectors_[2];  ///< by column of a block: whose they are
 };
 
+/// Who has used something: for each of its parts, the last one that wrote it, and those that have read it since.
+/// Whoever used it before these is waited for by one of them.
+class Uses {
+ public:
+  /// Adds those that have to have ended before it is touched like this.
+  void conflicts(const QrTouched& t, std::vector<std::int32_t>& steps) const {
+    for (auto at = covering(t.first); at != parts_.end() && at->first < t.first + t.count; ++at) {
+      const Part& part = at->second;
+      if (part.writer >= 0) steps.push_back(part.writer);
+      if (t.written) steps.insert(steps.end(), part.readers.begin(), part.readers.end());
+    }
+  }
+  void note(const QrTouched& t, std::int32_t step) {
+    const index end = t.first + t.count;
+    cut(t.first);
+    cut(end);
+    const auto from = parts_.lower_bound(t.first), to = parts_.lower_bound(end);
+    if (t.written) {
+      parts_.erase(from, to);
+      parts_.emplace(t.first, Part{step, {}});
+    } else {
+      for (auto at = from; at != to; ++at) at->second.readers.push_back(step);
+    }
+  }
+
+ private:
+  struct Part {
+    std::int32_t writer = -1;
+    std::vector<std::int32_t> readers{};
+  };
+  using Parts = std::map<index, Part>;  ///< by where they begin; each ends where the next one begins
+
+  Parts::const_iterator covering(index at) const { return std::prev(parts_.upper_bound(at)); }
+  void cut(index at) { parts_.emplace(at, std::as_const(*this).covering(at)->second); }
+
+  Parts parts_{{std::numeric_limits<index>::min(), {}}};
+};
+
 }  // namespace
 
 std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts) {
-  const auto conflict = [](const std::vector<QrTouched>& x, const std::vector<QrTouched>& y) {
-    for (const QrTouched& a : x)
-      for (const QrTouched& b : y)
-        if (a.what == b.what && (a.written || b.written) && a.first < b.first + b.count && b.first < a.first + a.count)
-          return true;
-    return false;
-  };
-  const std::size_t count = parts.size();
-  std::vector<std::vector<bool>> before(count, std::vector<bool>(count));
+  const std::size_t count = parts.size(), words = (count + 63) / 64;
+  std::map<int, Uses> uses;
+  std::vector<std::uint64_t> before(count * words);  // by step: a bit for each earlier one that it comes after
   std::vector<std::vector<std::int32_t>> after(count);
-  for (std::size_t i = 0; i < count; ++i)
-    for (std::size_t e = i; e-- > 0;) {
-      if (before[i][e] || !conflict(parts[e], parts[i])) continue;
-      after[i].push_back(static_cast<std::int32_t>(e));
-      before[i][e] = true;
-      for (std::size_t x = 0; x < e; ++x)
-        if (before[e][x]) before[i][x] = true;
+  std::vector<std::int32_t> conflicts;
+  for (std::size_t i = 0; i < count; ++i) {
+    conflicts.clear();
+    for (const QrTouched& t : parts[i]) uses[t.what].conflicts(t, conflicts);
+    for (const QrTouched& t : parts[i]) uses[t.what].note(t, static_cast<std::int32_t>(i));
+    std::sort(conflicts.begin(), conflicts.end(), std::greater<>());
+    std::uint64_t* const own = &before[i * words];
+    for (const std::int32_t c : conflicts) {
+      const auto e = static_cast<std::size_t>(c);
+      if (own[e / 64] >> (e % 64) & 1) continue;
+      after[i].push_back(c);
+      own[e / 64] |= std::uint64_t{1} << (e % 64);
+      for (std::size_t w = 0; w <= e / 64; ++w) own[w] |= before[e * words + w];
     }
+  }
   return after;
 }
 
@@ -281,6 +324,17 @@ QrWidths qr_widths(const std::vector<QrRule>& rules, index k) {
   return {std::min(rule->widths.block, (k + panel - 1) / panel * panel), panel};
 }
 
+std::vector<index> narrower_blocks(const QrWidths& widest) {
+  constexpr index narrowest = 8;
+  const index panel = widest.panel;
+  std::vector<index> blocks{widest.block};
+  while (blocks.back() / 2 >= narrowest) {
+    const index block = blocks.back();
+    blocks.push_back(block > panel ? std::max(panel, block / 2 / panel * panel) : block / 2);
+  }
+  return blocks;
+}
+
 QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory) {
   const auto [widest, panel] = widths;
   const auto fits = [&](index block, index part) {
@@ -289,14 +343,13 @@ QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std:
   };
   const QrCut all{widest, panel, n};
   if (fits(widest, n)) return all;
-  constexpr index several = 4, narrowest = 8;
-  for (index block = widest; block >= std::min(widest, narrowest);
-       block = block > panel ? std::max(panel, block / 2 / panel * panel) : block / 2) {
-    const bool last = block / 2 < narrowest;
+  const std::vector<index> blocks = narrower_blocks(widths);
+  for (const index block : blocks) {
     index fit = 0;
-    for (index blocks = (n - 1) / block; blocks > 0 && fit == 0; --blocks)
-      if (fits(block, blocks * block)) fit = blocks;
-    if (fit >= several || (last && fit > 0)) return {block, std::min(block, panel), fit * block};
+    for (index count = (n - 1) / block; count > 0 && fit == 0; --count)
+      if (fits(block, count * block)) fit = count;
+    if (fit >= several_blocks || (block == blocks.back() && fit > 0))
+      return {block, std::min(block, panel), fit * block};
   }
   return all;
 }

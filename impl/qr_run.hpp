@@ -180,10 +180,12 @@ class QrRun {
     return status;
   }
 
-  /// Parts of a matrix that are not on the device yet, of those in `block`.
-  Status bring(const QrOperand& x, const Block& block, T* to, index ldt, const T* from, index ldf) {
+  /// What of a block of the caller's is not on the device yet.
+  /// @param at  T*(index row, index col): its place there
+  template <class At>
+  Status bring(const QrOperand& x, const Block& block, const At& at, index ldt, const T* from, index ldf) {
     const auto send = [&](const Block& b) {
-      return upload(to + b.row + b.col * ldt, ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, x.direct);
+      return upload(at(b.row, b.col), ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, x.direct);
     };
     if (!x.device) return send(block);
     for (const Block& b : x.missing)

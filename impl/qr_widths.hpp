@@ -29,4 +29,9 @@ QrWidths qr_widths(index k);
 /// By the first of these rules that holds for k, or as is built in if none does; narrower where k is.
 QrWidths qr_widths(const std::vector<QrRule>& rules, index k);
 
+/// Blocks to be tried where memory is short, the widest first: whole panels down to one, then narrower ones.
+std::vector<index> narrower_blocks(const QrWidths& widest);
+/// What is on the device at a time has the length of so many blocks, unless these are the narrowest.
+inline constexpr index several_blocks = 4;
+
 }  // namespace blaslift

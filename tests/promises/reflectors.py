@@ -125,15 +125,25 @@ def qr_by_profile(s: Setting) -> list[str]:
 
 
 def qr_in_parts(s: Setting) -> list[str]:
-    """What is larger than the device's memory goes through it in parts of its columns; every call is made twice."""
-    run = s.run("qr", "semantics", settings=FORCED | {"BLASLIFT_MEMORY": "300K", "BLASLIFT_VERIFY": "all"}, timeout=200)
-    errors = verdict_errors(run) + report_errors(run, routed=True)
-    for name, counters in run.reports[0]["routines"].items():
-        if counters["bytes_in"] <= counters["bytes_out"]:
-            errors.append(f"{name}: no reflectors were sent again: {counters}")
-        if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
-            errors.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")
-    print(told(run))
+    """What is larger than the device's memory goes through it in parts, a matrix of its columns, and what Q is applied to;
+    every call is made twice."""
+    errors = []
+    sent = {}
+    for program, memory in (("semantics", "300K"), ("products", "300K"), ("products", "64M")):
+        # Without copies, more is sent only because it is sent more than once.
+        settings = FORCED | {"BLASLIFT_MEMORY": memory, "BLASLIFT_VERIFY": "all", "BLASLIFT_RESIDENCY": "off"}
+        run = s.run("qr", program, settings=settings, timeout=200)
+        found = verdict_errors(run) + report_errors(run, routed=True)
+        for name, counters in run.reports[0]["routines"].items():
+            sent[program, memory, name] = counters["bytes_in"]
+            if program == "semantics" and counters["bytes_in"] <= counters["bytes_out"]:
+                found.append(f"{name}: no reflectors were sent again: {counters}")
+            if program == "products" and memory == "64M" and counters["bytes_in"] >= sent["products", "300K", name]:
+                found.append(f"{name}: nothing was sent again: {sent}")
+            if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
+                found.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")
+        errors += labelled(f"{program} in {memory}", found)
+        print(program, memory, told(run))
     return errors
 
 

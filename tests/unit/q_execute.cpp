@@ -32,6 +32,7 @@ Backend& new_backend(FaultPlan* faults = nullptr) {
 
 struct Shape {
   index m, n, k, block, panel, part;
+  index window = 0;  ///< 0: all of C, and of the reflectors
 };
 constexpr Shape shapes[] = {{1, 1, 1, 1, 1, 1},     {20, 13, 9, 4, 2, 5}, {13, 20, 11, 8, 3, 20},
                             {30, 30, 30, 16, 4, 7}, {270, 9, 6, 3, 3, 4}, {25, 25, 25, 25, 5, 25}};
@@ -44,7 +45,8 @@ struct Problem {
   std::vector<unsigned char> lease;
 
   Problem(const Shape& s, const QProduct& product)
-      : plan(plan_q(product, s.block, s.panel, s.part)),
+      : plan(s.window == 0 ? plan_q(product, s.block, s.panel, s.part)
+                           : plan_q(product, s.block, s.panel, s.part, s.window, true)),
         A(product.order(), product.of_identity ? product.n : product.k, 3),
         tau(product.k, 1),
         C0(product.m, product.n, 2),
@@ -113,6 +115,19 @@ void for_products(const Act& act) {
   }
 }
 
+/// Also in windows: a part, almost two, and all of C.
+template <class Act>
+void for_products_and_windows(const Act& act) {
+  for_products([&](const Shape& s, const QProduct& product) {
+    act(s, product);
+    for (const index window : {s.part, 2 * s.part - 1, product.length()}) {
+      Shape in_windows = s;
+      in_windows.window = std::min(window, product.length());
+      act(in_windows, product);
+    }
+  });
+}
+
 template <class T>
 class QExecute : public testing::Test {
  protected:
@@ -127,7 +142,7 @@ TYPED_TEST(QExecute, ComputesEveryProduct) {
   using T = TypeParam;
   Backend& backend = new_backend();
   ASSERT_TRUE(backend.facts().applies);
-  for_products([&](const Shape& s, const QProduct& product) {
+  for_products_and_windows([&](const Shape& s, const QProduct& product) {
     Problem<T> p(s, product);
     SCOPED_TRACE(to_string(p.plan));
     const Matrix<T> reflectors = p.A;
@@ -141,7 +156,7 @@ TYPED_TEST(QExecute, ComputesEveryProduct) {
 TYPED_TEST(QExecute, HasTheSameBitsInEveryOrderThatALaneMayChoose) {
   using T = TypeParam;
   Backend& backend = new_backend();
-  for_products([&](const Shape& s, const QProduct& product) {
+  for_products_and_windows([&](const Shape& s, const QProduct& product) {
     Problem<T> expected(s, product);
     ASSERT_EQ(expected.on(backend).status, Status::done);
     for (unsigned seed = 0; seed < 3; ++seed) {
@@ -195,8 +210,10 @@ TYPED_TEST(QExecute, AFailureLeavesTheCallersMemoryAlone) {
   using T = TypeParam;
   FaultPlan& faults = new_faults();
   Backend& backend = new_backend(&faults);
-  const Shape s{20, 13, 9, 4, 2, 5};
-  for (const QProduct& product : {QProduct{true, true, 20, 13, 9}, QProduct{true, false, 20, 13, 9, true}}) {
+  const Shape whole{20, 13, 9, 4, 2, 5}, in_windows{20, 13, 9, 4, 2, 5, 7};
+  for (const auto& [s, product] : {std::pair{whole, QProduct{true, true, 20, 13, 9}},
+                                   {whole, QProduct{true, false, 20, 13, 9, true}},
+                                   {in_windows, QProduct{true, true, 20, 13, 9}}}) {
     faults.at = 0;
     faults.seen = 0;
     Problem<T> good(s, product);
