@@ -31,9 +31,10 @@ def qr_products(s: Setting) -> list[str]:
     """Products with Q on either side, Q itself; operands and gaps stay as they are."""
     errors = []
     for provider in s.providers:
-        run = s.run("qr", "products", provider=provider, settings=FORCED)
-        errors += labelled(provider, verdict_errors(run) + report_errors(run, routed=True))
-        print(f"{provider}: {told(run)}")
+        for program in ("products", "large_products"):
+            run = s.run("qr", program, provider=provider, settings=FORCED)
+            errors += labelled(f"{provider}, {program}", verdict_errors(run) + report_errors(run, routed=True))
+            print(f"{provider}, {program}: {told(run)}")
     return errors
 
 
@@ -129,7 +130,7 @@ def qr_in_parts(s: Setting) -> list[str]:
     every call is made twice."""
     errors = []
     sent = {}
-    for program, memory in (("semantics", "300K"), ("products", "300K"), ("products", "64M")):
+    for program, memory in (("semantics", "300K"), ("large_products", "300K"), ("large_products", "64M")):
         # Without copies, more is sent only because it is sent more than once.
         settings = FORCED | {"BLASLIFT_MEMORY": memory, "BLASLIFT_VERIFY": "all", "BLASLIFT_RESIDENCY": "off"}
         run = s.run("qr", program, settings=settings, timeout=200)
@@ -138,7 +139,7 @@ def qr_in_parts(s: Setting) -> list[str]:
             sent[program, memory, name] = counters["bytes_in"]
             if program == "semantics" and counters["bytes_in"] <= counters["bytes_out"]:
                 found.append(f"{name}: no reflectors were sent again: {counters}")
-            if program == "products" and memory == "64M" and counters["bytes_in"] >= sent["products", "300K", name]:
+            if memory == "64M" and counters["bytes_in"] >= sent["large_products", "300K", name]:
                 found.append(f"{name}: nothing was sent again: {sent}")
             if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
                 found.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")

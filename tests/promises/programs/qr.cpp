@@ -229,6 +229,11 @@ void products() {
       check_product(f, 'L', adjoint<T>, 10, 6);
       check_q(f, 90);
     }
+  });
+}
+
+void large_products() {
+  for_each_precision([]<class T>(T*) {
     const Factors<T> large = factored(reference::matrix_of<T>(Kind::random, 330, 210));
     check_product(large, 'R', 'N', 300, 7);
     check_product(large, 'L', 'N', 300, 8);
@@ -483,9 +488,10 @@ void exiting() {
 int main(int count, char** arguments) {
   const std::string_view which = count > 1 ? arguments[1] : "";
   constexpr std::pair<const char*, void (*)()> parts[] = {
-      {"semantics", semantics}, {"products", products}, {"consumers", consumers},
-      {"stays", stays},         {"invalid", invalid},   {"queries", queries},
-      {"copies", copies},       {"threads", threads},   {"exiting", exiting}};
+      {"semantics", semantics}, {"products", products}, {"large_products", large_products},
+      {"consumers", consumers}, {"stays", stays},       {"invalid", invalid},
+      {"queries", queries},     {"copies", copies},     {"threads", threads},
+      {"exiting", exiting}};
   for (const auto& [name, part] : parts)
     if (which == name && count == 2) return part(), verdict_of_calls();
   if ((which != "faults" && which != "product_faults" && which != "part_faults") || count != 3) return 2;
