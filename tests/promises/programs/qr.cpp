@@ -2,7 +2,7 @@
 // of matrices, what is beside tau, the workspace beyond lwork.  Results are checked against products of reflectors as
 // they are defined, in higher precision.
 //
-//   qr semantics | products | stays | invalid | queries | consumers | threads | exiting
+//   qr semantics | products | large_products | stays | invalid | queries | consumers | threads | exiting
 //   qr faults PRECISION, qr product_faults PRECISION, qr part_faults PRECISION   as faults.cpp
 //   qr copies             a product, its QR, and its R in a product, each of which may find the last one's result
 #include <stdlib.h>
