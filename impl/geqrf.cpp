@@ -1,5 +1,7 @@
 #include "impl/geqrf.hpp"
 
+#include <limits>
+
 #include "impl/qr_execute.hpp"
 
 namespace blaslift {
@@ -41,9 +43,12 @@ Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
 QrCut cut_for(const Runtime& r, const GeqrfArgs<T>& args, const Operand& a) {
-  const auto all = static_cast<std::size_t>(-1);
   const QrWidths widths = qr_widths(r.device.profile(), precision_of<T>, args.factored());
-  return qr_cut(args.m, args.n, widths, sizeof(T), a.place == Place::on_a_device ? all : r.arena.limit());
+  // In the program's device memory all columns are there, and it fits, or not at all.
+  if (a.place == Place::on_a_device)
+    return qr_cut(args.m, args.n, widths, sizeof(T), std::numeric_limits<std::size_t>::max());
+  const QrCut cut = qr_cut(args.m, args.n, widths, sizeof(T), r.arena.limit());
+  return r.options.qr_stream ? as_stream(args.m, args.n, cut, sizeof(T), r.arena.limit()) : cut;
 }
 
 /// With the copy that A has now, or in a lease.
@@ -52,8 +57,8 @@ template <class T>
 QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T>& args, const Operands& operands,
                   bool wait) {
   const Operand &a = operands.all[operand_a], &tau = operands.all[operand_tau];
-  const auto [block, panel, part] = cut_for(r, args, a);
-  const QrPlan plan = plan_qr(args.m, args.n, block, panel, part);
+  const auto [block, panel, part, lead] = cut_for(r, args, a);
+  const QrPlan plan = plan_qr(args.m, args.n, block, panel, part, lead);
   QrPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr};
   if (tau.place == Place::on_a_device) placement.tau = args.tau;
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau), held = a.known.hold.bytes;
@@ -92,7 +97,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
   }
   Ending ending = in_attempts(r, backend, decision, operands, a, true,
                               [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
-  if (in_parts) ending.way = static_cast<std::uint64_t>(cut.part) << 16 | static_cast<std::uint64_t>(cut.block);
+  ending.way = in_parts ? static_cast<std::uint64_t>(cut.part) << 16 | static_cast<std::uint64_t>(cut.block)
+                        : static_cast<std::uint64_t>(cut.lead);
   return ending;
 }
 

@@ -140,6 +140,10 @@ constexpr OptionInfo table[] = {
          if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
        return false;
      }},
+    {"BLASLIFT_QR", "bulk, stream", "bulk",
+     "the first updates of a QR: of all columns on the right at once, or piece by piece as they arrive (other last "
+     "bits)",
+     [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",

@@ -12,6 +12,9 @@
 namespace blaslift {
 namespace {
 
+/// Blocks to a piece of what a stream's updates change: narrower products are slow.
+constexpr index stream_piece = 4;
+
 constexpr const char* names[] = {"upload", "panel", "update", "join", "download", "reflectors", "remake"};
 
 class Planner {
@@ -24,21 +27,20 @@ class Planner {
 
  private:
   void part(index start, index end) {
-    const index k = plan_.factored(), n = plan_.n, block = plan_.block;
+    const index k = plan_.factored(), block = plan_.block;
     for (index col = start; col < end; col += block) add({QrStepKind::upload, col, std::min(block, end - col)});
     for (index col = 0; col < std::min(start, k); col += block) {
       const index cols = std::min(block, k - col);
-      if (std::exchange(held_[plan_.set_of(col)], col) != col) {
+      if (std::exchange(held_[static_cast<std::size_t>(plan_.set_of(col))], col) != col) {
         add({QrStepKind::reflectors, col, cols});
         remake(col, cols);
       }
       add({QrStepKind::update, col, cols, start, end - start});
     }
-    for (index col = start; col < std::min(end, k); col += block) {
+    if (plan_.lead > 0) stream();
+    for (index col = start + plan_.lead * block; col < std::min(end, k); col += block) {
       const index cols = std::min(block, k - col), right = col + cols, next = std::min(block, end - right);
-      // In the next part only the first two blocks are found where they are.
-      factor(col, cols, right < end || (right < n && col < 2 * block));
-      held_[plan_.set_of(col)] = col;
+      if (!factored(col)) factor_block(col, end);
       if (next > 0) add({QrStepKind::update, col, cols, right, next});
       if (right + next < end) add({QrStepKind::update, col, cols, right + next, end - right - next, 1});
       add({QrStepKind::download, col, cols});
@@ -47,7 +49,44 @@ class Planner {
       add({QrStepKind::download, col, std::min(block, end - col)});
   }
 
+  /// The first blocks, what they do to the columns behind them, and the block behind them: in the order in which
+  /// columns and factors are expected, since whoever asks waits for columns to be under way.
+  void stream() {
+    const index k = plan_.factored(), n = plan_.n, block = plan_.block;
+    constexpr index factoring = 4;  // times as long as to send a block
+    struct Work {
+      index when;  ///< in times that a block takes to be sent
+      index block;
+      index to, to_cols;  ///< none: all that leads to the block's factors
+    };
+    std::vector<Work> work;
+    for (index c = 0; c <= plan_.lead; ++c) work.push_back({c * factoring, c, 0, 0});
+    for (index to = (plan_.lead + 1) * block; to < n; to += stream_piece * block) {
+      const index cols = std::min(stream_piece * block, n - to), sent = (to + cols + block - 1) / block;
+      for (index c = 0; c < plan_.lead; ++c) work.push_back({std::max(sent, (c + 1) * factoring), c, to, cols});
+    }
+    std::stable_sort(work.begin(), work.end(), [](const Work& x, const Work& y) { return x.when < y.when; });
+    for (const Work& w : work) {
+      const index col = w.block * block;
+      if (w.to_cols > 0) {
+        add({QrStepKind::update, col, block, w.to, w.to_cols, 1});
+        continue;
+      }
+      for (index c = 0; c < col; c += block) add({QrStepKind::update, c, block, col, std::min(block, n - col)});
+      if (col < k) factor_block(col, n);
+      if (w.block < plan_.lead) add({QrStepKind::download, col, block});
+    }
+  }
+
   void add(const QrStep& step) { plan_.steps.push_back(step); }
+
+  void factor_block(index col, index end) {
+    const index cols = std::min(plan_.block, plan_.factored() - col), right = col + cols;
+    // In the next part only the first two blocks are found where they are.
+    factor(col, cols, right < end || (right < plan_.n && col < 2 * plan_.block));
+    held_[static_cast<std::size_t>(plan_.set_of(col))] = col;
+  }
+  bool factored(index col) const { return held_[static_cast<std::size_t>(plan_.set_of(col))] == col; }
 
   /// The left part of columns that are more than a panel.
   index half(index cols) const {
@@ -75,15 +114,16 @@ class Planner {
   }
 
   QrPlan& plan_;
-  index held_[2] = {-1, -1};  ///< by set: the block whose V and T are there
+  std::vector<index> held_ =
+      std::vector<index>(static_cast<std::size_t>(plan_.sets()), -1);  ///< by set: whose V and T are there
 };
 
-/// Columns of A on the device (0), of a set of V (1, 2), T (3, 4) and reflectors (5, 6), and of what has been brought
-/// back (7): a column of T belongs to the right part of a join.
+/// Columns of A on the device (0), of what has been brought back (1), and from 2 on, for each set, of V, T and
+/// reflectors: a column of T belongs to the right part of a join.
 std::vector<QrTouched> touched(const QrPlan& p, const QrStep& s) {
   // W needs no mention: its columns are used with those of A, or of T.
-  constexpr int back = 7;
-  const int v = 1 + p.set_of(s.col), t = v + 2, reflectors = t + 2;
+  constexpr int back = 1;
+  const int v = 2 + 3 * p.set_of(s.col), t = v + 1, reflectors = t + 1;
   const index own = s.col - p.first_of(s.col), to = s.to - p.first_of(s.col), at = p.within(s.col);
   switch (s.kind) {
     case QrStepKind::upload: return {{0, at, s.cols, true}};
@@ -114,7 +154,11 @@ std::string text(const QrStep& s) {
 class Checker {
  public:
   explicit Checker(const QrPlan& plan)
-      : plan_(plan), columns_(static_cast<std::size_t>(plan.n)), places_(static_cast<std::size_t>(plan.part), -1) {}
+      : plan_(plan),
+        columns_(static_cast<std::size_t>(plan.n)),
+        places_(static_cast<std::size_t>(plan.part), -1),
+        sets_(static_cast<std::size_t>(plan.sets())),
+        reflectors_(sets_.size()) {}
 
   std::string run(const QrStep& s) {
     if (s.cols < 1 || s.col < 0 || s.col + s.cols > plan_.n) return "no such columns";
@@ -146,7 +190,7 @@ class Checker {
         if (!in_one_block(s.col, s.cols)) return "no such block";
         const std::string fault = each(s.col, s.cols, [](Column& c) { return c.back ? "" : "not there yet"; });
         if (!fault.empty()) return fault;
-        reflectors_[plan_.set_of(s.col)].clear();
+        reflectors_[static_cast<std::size_t>(plan_.set_of(s.col))].clear();
         for (index j = s.col; j < s.col + s.cols; ++j) reflector(j) = j;
         return {};
       }
@@ -171,7 +215,7 @@ class Checker {
         {
           const Held *left = find(s.col, s.cols), *right = find(s.to, s.to_cols);
           if (!left || !right || left->remade != right->remade) return "no such V and T";
-          sets_[plan_.set_of(s.col)].push_back({s.col, s.cols + s.to_cols, left->remade});
+          held_by(s.col).push_back({s.col, s.cols + s.to_cols, left->remade});
         }
         return {};
       case QrStepKind::download:
@@ -203,7 +247,7 @@ class Checker {
 
   /// What was in these columns of the set is gone.
   void replace(const Held& by) {
-    std::vector<Held>& set = sets_[plan_.set_of(by.col)];
+    std::vector<Held>& set = held_by(by.col);
     const index own = by.col - plan_.first_of(by.col);
     std::erase_if(set, [&](const Held& h) {
       const index theirs = h.col - plan_.first_of(h.col);
@@ -212,8 +256,9 @@ class Checker {
     set.push_back(by);
   }
 
+  std::vector<Held>& held_by(index col) { return sets_[static_cast<std::size_t>(plan_.set_of(col))]; }
   index& reflector(index col) {
-    std::vector<index>& set = reflectors_[plan_.set_of(col)];
+    std::vector<index>& set = reflectors_[static_cast<std::size_t>(plan_.set_of(col))];
     set.resize(static_cast<std::size_t>(plan_.block), -1);
     return set[static_cast<std::size_t>(col - plan_.first_of(col))];
   }
@@ -221,8 +266,8 @@ class Checker {
   bool in_one_block(index col, index cols) const {
     return plan_.first_of(col) == plan_.first_of(col + cols - 1) && cols <= plan_.block;
   }
-  const Held* find(index col, index cols) const {
-    for (const Held& h : sets_[plan_.set_of(col)])
+  const Held* find(index col, index cols) {
+    for (const Held& h : held_by(col))
       if (h.col == col && h.cols == cols) return &h;
     return nullptr;
   }
@@ -236,8 +281,8 @@ class Checker {
   const QrPlan& plan_;
   std::vector<Column> columns_;
   std::vector<index> places_;  ///< by column of a part: whose it is
-  std::vector<Held> sets_[2];
-  std::vector<index> reflectors_[2];  ///< by column of a block: whose they are
+  std::vector<std::vector<Held>> sets_;
+  std::vector<std::vector<index>> reflectors_;  ///< by column of a block: whose they are
 };
 
 /// Who has used something: for each of its parts, the last one that wrote it, and those that have read it since.
@@ -354,6 +399,14 @@ QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std:
   return all;
 }
 
+QrCut as_stream(index m, index n, QrCut cut, std::size_t element, std::size_t memory) {
+  QrPlan plan{.m = m, .n = n, .block = cut.block, .panel = cut.panel, .part = cut.part};
+  if (plan.in_parts()) return cut;
+  plan.lead = stream_lead(plan.factored(), cut.block);
+  if (plan.bytes(element) <= memory) cut.lead = plan.lead;
+  return cut;
+}
+
 double sent_again(index m, index n, const QrCut& cut, std::size_t element) {
   const QrPlan plan{.m = m, .n = n, .block = cut.block, .panel = cut.panel, .part = cut.part};
   double elements = 0;
@@ -362,8 +415,10 @@ double sent_again(index m, index n, const QrCut& cut, std::size_t element) {
   return elements * static_cast<double>(element);
 }
 
-QrPlan plan_qr(index m, index n, index block, index panel, index part) {
-  QrPlan plan{.m = m, .n = n, .block = block, .panel = panel, .part = part};
+index stream_lead(index k, index block) { return std::min<index>(4, k / block / 4); }
+
+QrPlan plan_qr(index m, index n, index block, index panel, index part, index lead) {
+  QrPlan plan{.m = m, .n = n, .block = block, .panel = panel, .part = part, .lead = lead};
   Planner(plan).plan();
   std::vector<std::vector<QrTouched>> parts;
   for (const QrStep& step : plan.steps) parts.push_back(touched(plan, step));
@@ -382,7 +437,8 @@ std::string check(const QrPlan& plan) {
 std::string to_string(const QrPlan& plan) {
   std::string all = "geqrf m=" + std::to_string(plan.m) + " n=" + std::to_string(plan.n) + " in blocks of " +
                     std::to_string(plan.block) + ", panels of " + std::to_string(plan.panel) +
-                    (plan.in_parts() ? ", parts of " + std::to_string(plan.part) : "") + "\n";
+                    (plan.in_parts() ? ", parts of " + std::to_string(plan.part) : "") +
+                    (plan.lead > 0 ? ", a stream of " + std::to_string(plan.lead) : "") + "\n";
   for (std::size_t i = 0; i < plan.steps.size(); ++i) {
     all += std::to_string(i) + ": " + text(plan.steps[i]);
     for (std::size_t e = 0; e < plan.after[i].size(); ++e)

@@ -5,6 +5,11 @@
 // on the right are products with a long k.  Those that the next block consists of come first: its panels can be
 // factored while the others follow, in a stream of their own.  For that there are two sets of V and T.
 //
+// Where the columns have to come first, that bulk of them keeps the device waiting until the last one is there.  As a
+// stream, the first blocks' reflectors are applied to each piece of the columns on the right as it arrives
+// (Takayanagi's Stream update beside his Bulk update, 2021, chapter 5).  Then there is a set of V and T for each of
+// these blocks, and one more.
+//
 // A matrix for which the device has no room goes through it in parts of whole blocks of columns, from left to right:
 // each gets all reflectors before it, which come back from where they were brought to, and is then factored like a
 // matrix of its own (left-looking: a column is sent, and brought back, once).
@@ -39,19 +44,20 @@ struct QrStep {
 
 struct QrPlan {
   index m = 0, n = 0;
-  index block = 0;  ///< columns; a block's V and T are in set number (col / block) % 2
+  index block = 0;  ///< columns; a block's V and T are in set number (col / block) % sets()
   index panel = 0;  ///< columns at most
   index part = 0;   ///< columns of A on the device at a time: n, or whole blocks
+  index lead = 0;   ///< so many blocks' updates are a stream; not where A comes in parts
   std::vector<QrStep> steps{};
   /// By step: the earlier ones that must have ended before it; none that another one of these comes after.
   std::vector<std::vector<std::int32_t>> after{};
 
   index factored() const { return m < n ? m : n; }
   index first_of(index col) const { return col / block * block; }
-  int set_of(index col) const { return static_cast<int>(col / block % 2); }
+  int set_of(index col) const { return static_cast<int>(col / block % sets()); }
 
   /// Of V and T: as long as there is but one block, nobody asks for the second one.
-  int sets() const { return factored() > block ? 2 : 1; }
+  int sets() const { return factored() > block ? static_cast<int>(lead > 1 ? lead + 1 : 2) : 1; }
 
   bool in_parts() const { return part < n; }
   /// Where a part begins, or a column is in it.
@@ -79,18 +85,27 @@ std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<Qr
 /// For an m x n matrix, both at least 1.
 /// @param panel  at most most_panel_columns, and at most `block`
 /// @param part   n, or a multiple of `block` below that
-QrPlan plan_qr(index m, index n, index block, index panel, index part);
+/// @param lead   0, or if part is n up to stream_lead() of any number of blocks
+QrPlan plan_qr(index m, index n, index block, index panel, index part, index lead = 0);
 inline QrPlan plan_qr(index m, index n, index block, index panel) { return plan_qr(m, n, block, panel, n); }
+
+/// Of how many blocks the updates are a stream, of k reflectors in blocks: as many as the device might do while columns
+/// arrive, but a quarter at most.
+index stream_lead(index k, index block);
 
 /// How a matrix is cut for a device.
 struct QrCut {
   index block, panel, part;
+  index lead = 0;
   friend bool operator==(const QrCut&, const QrCut&) = default;
 };
 
 /// With these widths where `memory` bytes are enough for all of it.  Otherwise parts as wide as there is room for, and
 /// narrower blocks, whose reflectors take room, too, until a part has several.  Where nothing fits: as if all did.
 QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory);
+
+/// The same with updates as a stream, where there is room for that.
+QrCut as_stream(index m, index n, QrCut cut, std::size_t element, std::size_t memory);
 
 /// What such a cut sends more than once: reflectors, for all parts on their right but the next block.
 double sent_again(index m, index n, const QrCut& cut, std::size_t element);

@@ -113,13 +113,13 @@ class QrRun {
     rows_ = rows;
     block_ = block;
     for (int set = 0; set < sets; ++set) {
-      V_[set] = part(rows, block);
-      T_[set] = part(block, block);
+      V_.push_back(part(rows, block));
+      T_.push_back(part(block, block));
     }
   }
 
   index own(index col) const { return col % block_; }
-  int set_of(index col) const { return static_cast<int>(col / block_ % 2); }
+  std::size_t set_of(index col) const { return static_cast<std::size_t>(col / block_) % V_.size(); }
   /// Reflectors from column `col` on: from their first row.
   const T* V(index col) const { return V_[set_of(col)] + own(col) + own(col) * rows_; }
   /// T's block on the diagonal, or the one on the right of it.
@@ -221,7 +221,7 @@ class QrRun {
 
   char* next_part_;
   index rows_ = 0, block_ = 0;
-  T *V_[2] = {}, *T_[2] = {};
+  std::vector<T*> V_{}, T_{};
   double bytes_in_ = 0, bytes_out_ = 0;
   Ticket next_ = 0;
   Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones

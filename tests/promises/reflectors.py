@@ -126,6 +126,29 @@ def qr_by_profile(s: Setting) -> list[str]:
     return errors
 
 
+def qr_as_stream(s: Setting) -> list[str]:
+    """The first updates piece by piece: other operations on the device, and a result that is as right, again and again."""
+    errors = []
+    operations = {}
+    with harness.scratch() as scratch:
+        profile = Path(scratch, "profile")
+        profile.write_text("".join(f"{precision}qr_widths 1 any:6x3\n" for precision in "sdcz"))
+        for way in ("bulk", "stream"):
+            count = Path(scratch, way)
+            settings = FORCED | {"BLASLIFT_PROFILE": str(profile), "BLASLIFT_QR": way, "BLASLIFT_VERIFY": "all"}
+            run = s.run("qr", "copies", settings=settings, library=s.fault_library, INJECTED_FAULT_COUNT=str(count))
+            found = verdict_errors(run) + report_errors(run, routed=True)
+            for name, counters in run.reports[0]["routines"].items():
+                if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
+                    found.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")
+            errors += labelled(way, found)
+            operations[way] = int(count.read_text())
+    print(operations)
+    if operations["stream"] <= operations["bulk"]:
+        errors.append(f"updates are no stream: {operations}")
+    return errors
+
+
 def qr_in_parts(s: Setting) -> list[str]:
     """What is larger than the device's memory goes through it in parts, a matrix of its columns, and what Q is applied to;
     every call is made twice."""
@@ -170,6 +193,7 @@ PROMISES = (
     qr_faults_at_every_k,
     qr_copies,
     qr_by_profile,
+    qr_as_stream,
     qr_in_parts,
     qr_threads,
 )

@@ -37,7 +37,7 @@ std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced << " fixed=" << o.fixed
        << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
-       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
+       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream
        << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
        << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
        << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
@@ -90,6 +90,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_ESTIMATOR", "ours", [](Options&) {}},
     {"BLASLIFT_ESTIMATOR", "thesis", [](Options& o) { o.estimator = strassen::Model::thesis; }},
     {"BLASLIFT_ESTIMATOR", "otsuka", [](Options& o) { o.estimator = strassen::Model::otsuka; }},
+    {"BLASLIFT_QR", "bulk", [](Options&) {}},
+    {"BLASLIFT_QR", "stream", [](Options& o) { o.qr_stream = true; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -128,6 +130,7 @@ constexpr struct {
      {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
       ":rum", "auto:rum", "off:rum", "1::2"}},
     {"BLASLIFT_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
+    {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},
@@ -156,7 +159,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 9);
+  EXPECT_EQ(spelled, 10);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

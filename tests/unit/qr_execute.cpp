@@ -34,6 +34,7 @@ Backend& new_backend(FaultPlan* faults = nullptr) {
 struct Shape {
   index m, n, block, panel;
   index part = n;
+  index lead = 0;
 };
 
 template <class T>
@@ -43,7 +44,7 @@ struct Problem {
   std::vector<unsigned char> lease;
 
   Problem(const Shape& s, Kind kind = Kind::random)
-      : plan(plan_qr(s.m, s.n, s.block, s.panel, s.part)),
+      : plan(plan_qr(s.m, s.n, s.block, s.panel, s.part, s.lead)),
         A0(matrix_of<T>(kind, s.m, s.n)),
         A(A0),
         tau(plan.factored(), 1),
@@ -80,10 +81,10 @@ struct Problem {
   }
 };
 
-constexpr Shape shapes[] = {{1, 1, 1, 1},       {40, 40, 16, 4},    {45, 30, 16, 4},    {30, 45, 16, 4},
-                            {33, 33, 8, 8},     {50, 7, 16, 3},     {7, 50, 16, 3},     {300, 24, 8, 4},
-                            {40, 40, 40, 10},   {31, 1, 8, 8},      {40, 40, 8, 4, 16}, {45, 30, 8, 8, 8},
-                            {30, 45, 8, 4, 16}, {300, 40, 8, 3, 16}};
+constexpr Shape shapes[] = {{60, 50, 6, 3, 50, 2}, {48, 80, 4, 2, 80, 3}, {1, 1, 1, 1},       {40, 40, 16, 4},
+                            {45, 30, 16, 4},       {30, 45, 16, 4},       {33, 33, 8, 8},     {50, 7, 16, 3},
+                            {7, 50, 16, 3},        {300, 24, 8, 4},       {40, 40, 40, 10},   {31, 1, 8, 8},
+                            {40, 40, 8, 4, 16},    {45, 30, 8, 8, 8},     {30, 45, 8, 4, 16}, {300, 40, 8, 3, 16}};
 
 template <class T>
 class QrExecute : public testing::Test {};
@@ -132,7 +133,7 @@ TYPED_TEST(QrExecute, AFailureLeavesTheCallersMemoryAlone) {
   FaultPlan& faults = new_faults();
   Backend& backend = new_backend(&faults);
   faults.scribble = true;
-  for (const Shape& s : {Shape{30, 20, 8, 4}, {30, 20, 4, 2, 8}}) {
+  for (const Shape& s : {Shape{30, 20, 8, 4}, {30, 20, 4, 2, 8}, {30, 20, 4, 2, 20, 1}}) {
     faults.at = 0;
     faults.seen = 0;
     Problem<T> good(s);

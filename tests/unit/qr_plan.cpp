@@ -14,13 +14,17 @@ namespace {
 struct Shape {
   index m, n, block, panel;
   index part = n;
+  index lead = 0;
 };
-constexpr Shape shapes[] = {
-    {1, 1, 1, 1},    {9, 1, 4, 2},      {1, 9, 4, 2},       {8, 8, 4, 4},      {30, 20, 8, 2},    {20, 30, 8, 2},
-    {25, 25, 8, 3},  {40, 17, 6, 6},    {17, 40, 16, 4},    {50, 13, 13, 4},   {24, 24, 24, 1},   {12, 40, 5, 2},
-    {9, 7, 2, 2, 4}, {30, 20, 8, 2, 8}, {40, 41, 6, 3, 12}, {12, 40, 4, 2, 8}, {40, 13, 4, 4, 4}, {21, 45, 7, 2, 14}};
+constexpr Shape shapes[] = {{40, 37, 3, 3, 37, 2}, {20, 60, 2, 1, 60, 2}, {70, 33, 4, 2, 33, 1}, {90, 90, 4, 2, 90, 4},
 
-QrPlan plan_of(const Shape& s) { return plan_qr(s.m, s.n, s.block, s.panel, s.part); }
+                            {1, 1, 1, 1},          {9, 1, 4, 2},          {1, 9, 4, 2},          {8, 8, 4, 4},
+                            {30, 20, 8, 2},        {20, 30, 8, 2},        {25, 25, 8, 3},        {40, 17, 6, 6},
+                            {17, 40, 16, 4},       {50, 13, 13, 4},       {24, 24, 24, 1},       {12, 40, 5, 2},
+                            {9, 7, 2, 2, 4},       {30, 20, 8, 2, 8},     {40, 41, 6, 3, 12},    {12, 40, 4, 2, 8},
+                            {40, 13, 4, 4, 4},     {21, 45, 7, 2, 14}};
+
+QrPlan plan_of(const Shape& s) { return plan_qr(s.m, s.n, s.block, s.panel, s.part, s.lead); }
 
 /// The plan's steps in another order.
 QrPlan reordered(const QrPlan& plan, const std::vector<std::size_t>& order) {
@@ -83,6 +87,73 @@ TEST(QrPlan, InPartsIsPrinted) {
             "22: download [4, 6) after 19\n"
             "23: panel [6, 7) after 21\n"
             "24: download [6, 7) after 23\n");
+}
+
+TEST(QrPlan, AStreamIsPrinted) {
+  EXPECT_EQ(to_string(plan_qr(8, 16, 2, 2, 16, 1)),
+            "geqrf m=8 n=16 in blocks of 2, panels of 2, a stream of 1\n"
+            "0: upload [0, 2)\n"
+            "1: upload [2, 4)\n"
+            "2: upload [4, 6)\n"
+            "3: upload [6, 8)\n"
+            "4: upload [8, 10)\n"
+            "5: upload [10, 12)\n"
+            "6: upload [12, 14)\n"
+            "7: upload [14, 16)\n"
+            "8: panel [0, 2) after 0\n"
+            "9: download [0, 2) after 8\n"
+            "10: update [0, 2) on [2, 4) after 8 1\n"
+            "11: panel [2, 4) after 10\n"
+            "12: update [0, 2) on [4, 12) in the second stream after 8 5 4 3 2\n"
+            "13: update [0, 2) on [12, 16) in the second stream after 8 7 6\n"
+            "14: update [2, 4) on [4, 6) after 12 11\n"
+            "15: update [2, 4) on [6, 16) in the second stream after 13 12 11\n"
+            "16: download [2, 4) after 11\n"
+            "17: panel [4, 6) after 14 13\n"
+            "18: update [4, 6) on [6, 8) after 17 15\n"
+            "19: update [4, 6) on [8, 16) in the second stream after 17 15\n"
+            "20: download [4, 6) after 17\n"
+            "21: panel [6, 8) after 18\n"
+            "22: update [6, 8) on [8, 10) after 21 19\n"
+            "23: update [6, 8) on [10, 16) in the second stream after 21 19\n"
+            "24: download [6, 8) after 21\n"
+            "25: download [8, 10) after 22\n"
+            "26: download [10, 12) after 23\n"
+            "27: download [12, 14) after 23\n"
+            "28: download [14, 16) after 23\n");
+}
+
+TEST(QrPlan, AStreamsUpdatesNeedNotWaitForAllColumns) {
+  const index n = 100, block = 4;
+  for (const index lead : {1, 2, 4}) {
+    const QrPlan plan = plan_qr(n, n, block, 2, n, lead);
+    EXPECT_EQ(plan.sets(), std::max<index>(2, lead + 1));
+    std::vector<index> needs;  // by step: columns up to which have to be there
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const QrStep& s = plan.steps[i];
+      index end = s.kind == QrStepKind::upload ? s.col + s.cols : 0;
+      for (const std::int32_t e : plan.after[i]) end = std::max(end, needs[static_cast<std::size_t>(e)]);
+      needs.push_back(end);
+      if (s.kind == QrStepKind::update && s.col < lead * block) {
+        EXPECT_LE(end, s.to + s.to_cols) << i << "\n" << to_string(plan);
+      }
+      if (s.kind == QrStepKind::panel && s.col < (lead + 1) * block) {
+        EXPECT_LE(end, s.col + block) << i << "\n" << to_string(plan);
+      }
+    }
+  }
+}
+
+TEST(QrPlan, IsAStreamWhereThereIsRoom) {
+  EXPECT_EQ(stream_lead(16384, 512), 4);
+  EXPECT_EQ(stream_lead(4096, 512), 2);
+  EXPECT_EQ(stream_lead(3 * 64, 64), 0);
+  const QrCut bulk{64, 16, 600};
+  const std::size_t all = plan_qr(700, 600, 64, 16, 600, 2).bytes(8);
+  EXPECT_EQ(as_stream(700, 600, bulk, 8, all), (QrCut{64, 16, 600, 2}));
+  EXPECT_EQ(as_stream(700, 600, bulk, 8, all - 1), bulk);
+  const QrCut in_parts{64, 16, 256};
+  EXPECT_EQ(as_stream(700, 600, in_parts, 8, all), in_parts);
 }
 
 TEST(QrPlan, SendsReflectorsAgainUnlessTheyAreThere) {

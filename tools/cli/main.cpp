@@ -50,7 +50,8 @@ std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::s
 constexpr std::string_view of_runs[] = {"BLASLIFT", "BLASLIFT_COUNTERS", "BLASLIFT_MEASURE"},
                            of_verification[] = {"BLASLIFT_BACKEND",   "BLASLIFT_FORCE",    "BLASLIFT_DECISION",
                                                 "BLASLIFT_RESIDENCY", "BLASLIFT_STRASSEN", "BLASLIFT_ESTIMATOR",
-                                                "BLASLIFT_MEMORY",    "BLASLIFT_FALLBACK", "BLASLIFT_PROFILE"},
+                                                "BLASLIFT_QR",        "BLASLIFT_MEMORY",   "BLASLIFT_FALLBACK",
+                                                "BLASLIFT_PROFILE"},
                            of_devices[] = {"BLASLIFT_BACKEND", "BLASLIFT_MEMORY", "BLASLIFT_FALLBACK"};
 
 bool is_one(std::string_view variable, std::span<const std::string_view> variables) {
