@@ -1,4 +1,4 @@
-"""What the benchmark drivers share: measurements that are made once and kept, the candidates, and gemm timings.
+"""What the benchmark drivers share: options, measurements that are made once and kept, the candidates, and gemm timings.
 
 A measurement has a key; its record, a line of JSON, is appended to a file.  What is there for the same commit is not
 measured again, so a driver that was cut off, or that stopped at its budget, goes on where it was.
@@ -6,6 +6,7 @@ measured again, so a driver that was cut off, or that stopped at its budget, goe
 
 from __future__ import annotations
 
+import argparse
 import datetime
 import functools
 import glob
@@ -18,7 +19,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, Iterator, Optional
+from typing import Callable, Iterable, Iterator, Optional
 
 ELEMENT = {"s": 4, "d": 8, "c": 8, "z": 16, "w": 16}
 OPERATIONS = {"s": 2, "d": 2, "c": 8, "z": 8}
@@ -43,6 +44,56 @@ WARM_SECONDS = 3.0  # as in gemm_time.cpp
 
 class Failed(Exception):
     """A measurement that gave no result, or a wrong one."""
+
+
+# ---- drivers
+
+
+def driver_options(documentation: Optional[str], name: str, parts: Iterable[str], budget: float, *, only: Iterable[str] = (),
+                   precisions: str = "") -> argparse.ArgumentParser:
+    """What every driver is told. Its files are NAME.jsonl and NAME.md.
+
+    `only` are the parts by default, all if none are named; drivers of one precision have no `precisions`.
+    """
+    parser = argparse.ArgumentParser(description=documentation, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True, type=Path, help="build folder")
+    parser.add_argument("--results", required=True, type=Path, help=f"folder for {name}.jsonl and {name}.md")
+    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
+    parser.add_argument("--only", default=",".join(only or parts), help="parts, separated by commas")
+    if precisions:
+        parser.add_argument("--precisions", default=precisions, help=f'some of "{precisions}", in this order')
+    parser.add_argument("--budget", type=float, default=budget, metavar="SECONDS", help="default: %(default).0f")
+    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
+    parser.set_defaults(name=name, parts=list(parts), letters=precisions)
+    return parser
+
+
+def read_options(parser: argparse.ArgumentParser) -> tuple[argparse.Namespace, Store]:
+    """`only` as a list, folders that do not depend on where programs run; and what has been measured before."""
+    arguments = parser.parse_args()
+    arguments.only = arguments.only.split(",")
+    if unknown := set(arguments.only) - set(arguments.parts):
+        parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    if arguments.letters and set(arguments.precisions) - set(arguments.letters):
+        parser.error(f"no such precisions: {arguments.precisions}")
+    arguments.build = arguments.build.resolve()
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    arguments.results = arguments.results.resolve()
+    return arguments, Store(arguments.results / f"{arguments.name}.jsonl", arguments.commit)
+
+
+def publish(arguments: argparse.Namespace, lines: list[str]) -> None:
+    """The summary, into its file and to be read."""
+    (arguments.results / f"{arguments.name}.md").write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+def table_row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def table_head(names: list[str]) -> list[str]:
+    return [table_row(names), "|---" * len(names) + "|"]
 
 
 # ---- measurements
@@ -85,6 +136,10 @@ class Store:
         machines = sorted({record["machine"] for record in self.records.values()})
         dates = sorted({record["date"] for record in self.records.values()})
         return f"{' / '.join(machines)}, {', '.join(dates)}, commit {self.commit}"
+
+    def failures(self) -> str:
+        """Which have failed, and not been measured since."""
+        return f"Failed: {', '.join(key for key in self.records if not self.get(key)) or 'nothing'}."
 
 
 def measure_all(measurements: list[Measurement], store: Store, budget: float) -> bool:
@@ -130,13 +185,16 @@ def list_measurements(measurements: list[Measurement], store: Store) -> None:
 # ---- programs
 
 
+def environment_with(said: dict[str, str]) -> dict[str, str]:
+    """Only what is said here decides who computes."""
+    return {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT") and k != "LD_PRELOAD"} | said
+
+
 def run(command: list[str], environment: dict[str, str], seconds: float) -> list[dict]:
     """Runs a program that prints lines of JSON."""
     name = " ".join([Path(command[0]).name, *command[1:]])
-    # Only what is said here decides who computes.
-    inherited = {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT") and k != "LD_PRELOAD"}
     try:
-        done = subprocess.run(command, env=inherited | environment, capture_output=True, text=True, timeout=seconds)
+        done = subprocess.run(command, env=environment_with(environment), capture_output=True, text=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         raise Failed(f"{name}: not ended after {seconds:.0f} s") from None
     except OSError as problem:

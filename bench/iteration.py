@@ -15,7 +15,8 @@ import statistics
 import sys
 from pathlib import Path
 
-from common import Measurement, Store, candidates, list_measurements, measure_all, run, run_with_report
+from common import (Measurement, Store, candidates, driver_options, list_measurements, measure_all, publish, read_options, run,
+                    run_with_report, table_row)
 
 PARTS = ("power", "lanczos")
 SIZES = (8192, 16384)
@@ -29,7 +30,7 @@ CPU_RATE = 3e10
 
 def measurements(arguments: argparse.Namespace, found: dict[str, dict[str, str]]) -> list[Measurement]:
     wanted = []
-    for part in arguments.only.split(","):
+    for part in arguments.only:
         for mode in ("constant", "changing"):
             for n in arguments.sizes:
                 usual = max(60, min(600, int(6e10 / n**2))) if mode == "constant" else 24
@@ -97,27 +98,16 @@ def summary(store: Store, wanted: list[Measurement]) -> tuple[list[str], bool]:
                  f"{statistics.median(routed) * 1e3:.3f}" if routed else "", f"{gain:.1f}" if gain else "",
                  f"{statistics.median(after):.0f}" if after else "",
                  f"{statistics.median(first) * 1e3:.0f}" if first else "", "yes" if right else "NO"]
-        lines.append("| " + " | ".join(cells) + " |")
-    wrong = [key for key, record in store.records.items() if "failed" in record]
-    return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."], good
+        lines.append(table_row(cells))
+    return lines + ["", store.failures()], good
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="build folder")
-    parser.add_argument("--results", required=True, type=Path, help="folder for iteration.jsonl and iteration.md")
-    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
+    parser = driver_options(__doc__, "iteration", PARTS, 270)
     parser.add_argument("--sizes", type=lambda text: [int(n) for n in text.split(",")], default=list(SIZES), metavar="N,...")
     parser.add_argument("--rounds", type=int, default=3, metavar="COUNT", help="the CPU and blaslift in turns; default: %(default)d")
     parser.add_argument("--iterations", type=int, help="default: by size")
-    parser.add_argument("--budget", type=float, default=270, metavar="SECONDS", help="default: %(default).0f")
-    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.only.split(",")) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    store = Store(arguments.results / "iteration.jsonl", arguments.commit)
+    arguments, store = read_options(parser)
     with candidates(arguments.build, residency="auto") as found:
         wanted = measurements(arguments, found)
         if arguments.dry_run:
@@ -125,8 +115,7 @@ def main() -> None:
             return
         complete = measure_all(wanted, store, arguments.budget)
     lines, good = summary(store, wanted)
-    (arguments.results / "iteration.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    publish(arguments, lines)
     sys.exit(0 if complete and good else 1)
 
 

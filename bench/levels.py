@@ -27,7 +27,6 @@ from __future__ import annotations
 import argparse
 import functools
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -46,9 +45,14 @@ from common import (
     Shape,
     Store,
     candidates,
+    driver_options,
+    environment_with,
     list_measurements,
     measure_all,
+    publish,
+    read_options,
     run,
+    run_with_report,
 )
 
 PARTS = ["leaf", "fused", "auto", "methods", "shapes", "memory", "host"]
@@ -201,6 +205,11 @@ def fault_in(report: dict | None, batch: Batch, backend: str) -> str:
     return "" if levels == wanted else f"of {calls} calls by level {levels}, not {wanted}: no room"
 
 
+def most_levels(report: dict, precision: str) -> int:
+    """Of one call."""
+    return max(map(int, report["routines"][precision + "gemm"]["levels"]), default=0)
+
+
 class Driver:
     """Makes the measurements of levels_time that are missing."""
 
@@ -275,8 +284,7 @@ class Driver:
             return line | {"failed": "the result is wrong"}
         assert launch.report
         if batch.setting == "auto":  # a process of one size; what warmed it is too small for levels
-            levels = launch.report["routines"][batch.precision + "gemm"]["levels"]
-            return line | {"level": max((int(level) for level in levels), default=0)}
+            return line | {"level": most_levels(launch.report, batch.precision)}
         return line | {"level": int(batch.setting.split(":")[0]) if batch.setting != "off" else 0}
 
     def add(self, key: str, record: dict) -> None:
@@ -295,8 +303,7 @@ class Driver:
             command += ["--warming", str(min(plan.warming, 256))]
         if batch.memory:
             command += ["--repetitions", "1", "--warm", "0", "--settle", "0", "--check", "off", "--memory", "on"]
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT") and k != "LD_PRELOAD"}
-        environment = inherited | self.environment | {"BLASLIFT_STRASSEN": batch.setting}
+        environment = environment_with(self.environment | {"BLASLIFT_STRASSEN": batch.setting})
         if self.profile.exists() and not self.built_in:
             environment["BLASLIFT_PROFILE"] = str(self.profile)
         result = Launch()
@@ -379,16 +386,10 @@ def host_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
             said["BLASLIFT_PROFILE"] = str(profile)
         # Far larger than any cache, so one set of operands is enough.
         command = [str(arguments.build / "bin/gemm_time"), "--sets", "1", shape.precision, "5", str(shape)]
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "report.json")
-            line = run(command, environment | said | {"BLASLIFT_REPORT": str(path)}, seconds)[0]
-            report = json.loads(path.read_text().splitlines()[-1]) if path.exists() else None
-        batch = Batch("host", setting, [shape])
-        if fault := fault_in(report, batch, plan.backend):
+        line, report = run_with_report(command, environment | said, seconds)
+        if fault := fault_in(report, Batch("host", setting, [shape]), plan.backend):
             raise Failed(fault)
-        assert report
-        levels = report["routines"][shape.precision + "gemm"]["levels"]
-        return line | {"level": max((int(level) for level in levels), default=0)}
+        return line | {"level": most_levels(report, shape.precision)}
 
     made = []
     for p in arguments.precisions:
@@ -538,30 +539,13 @@ def summary(store: Store, plan: Plan) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="build folder")
-    parser.add_argument("--results", required=True, type=Path, help="folder for levels.jsonl, .md and .profile")
-    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--precisions", default="dszc", help='some of "sdcz", in this order')
-    parser.add_argument("--budget", type=float, default=450, metavar="SECONDS", help="default: %(default).0f")
+    parser = driver_options(__doc__, "levels", PARTS, 450, precisions="dszc")
     parser.add_argument("--backend", choices=PLANS, default="cuda")
     parser.add_argument("--built-in", action="store_true", help="the library's own rates, as before any `blaslift tune`")
     parser.add_argument("--own-algorithms", action="store_true", help="leaves by cuBLAS's own choice of algorithms")
     parser.add_argument("--sizes", help="of the squares on the device only these, separated by commas")
-    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
-    arguments = parser.parse_args()
-    chosen = arguments.only.split(",")
-    if unknown := set(chosen) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    if set(arguments.precisions) - set("sdcz"):
-        parser.error(f"no such precisions: {arguments.precisions}")
-    plan = PLANS[arguments.backend]
-    arguments.build = arguments.build.resolve()
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    arguments.results = arguments.results.resolve()
-    store = Store(arguments.results / "levels.jsonl", arguments.commit)
-    profile = arguments.results / "levels.profile"
+    arguments, store = read_options(parser)
+    chosen, plan = arguments.only, PLANS[arguments.backend]
     with candidates(arguments.build) as found:
         environment = found["blaslift"]
         driver = Driver(arguments, plan, environment, store)
@@ -585,9 +569,7 @@ def main() -> None:
         if driver.late:
             print(f"{driver.late} measurements are left for another run: the budget of {arguments.budget:.0f} s is spent")
         complete = measure_all(host, store, driver.left()) and complete and not driver.late and not driver.failed
-    lines = summary(store, plan)
-    (arguments.results / "levels.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    publish(arguments, summary(store, plan))
     print("\ncomplete" if complete else "\nnot complete: run the same command again")
     sys.exit(0 if complete else 1)
 

@@ -17,7 +17,8 @@ import sys
 from contextlib import nullcontext
 from pathlib import Path
 
-from common import ELEMENT, Failed, Measurement, Store, candidates, list_measurements, measure_all, run, run_with_report
+from common import (ELEMENT, Failed, Measurement, Store, candidates, driver_options, list_measurements, measure_all, publish,
+                    read_options, run, run_with_report, table_head, table_row)
 
 PARTS = ("first", "tall", "square", "panels", "widths", "householder", "host")
 TALL = ((65536, 512), (262144, 128), (1048576, 64), (4000000, 16), (131072, 2048))
@@ -73,8 +74,8 @@ def host_measurement(program: Path, precision: str, m: int, n: int, caller: str,
 
 
 def measurements(arguments: argparse.Namespace, environments: dict) -> list[Measurement]:
-    program = arguments.build.resolve() / "bin/qr_time"
-    chosen, found = arguments.only.split(","), []
+    program = arguments.build / "bin/qr_time"
+    chosen, found = arguments.only, []
 
     def add(part: str, precision: str, m: int, n: int, *options: str) -> None:
         if part in chosen:
@@ -123,7 +124,7 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
         if before != (before := f"## {part}, {p}"):
             head = ["m x n", "block", "panel", "ours, ms", "TFLOP/s", "cuSOLVER, ms", "TFLOP/s", "times faster", "residual",
                     "orthogonality", "aim", "right"]
-            lines += ["", before, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+            lines += ["", before, "", *table_head(head)]
         ours, other = record["ours"], record.get("cusolver")
         cells = [shape + (", priority" if record.get("priority") else ""), str(record["block"]), str(record["panel"])]
         cells += [f"{ours['seconds'] * 1e3:.4g}", f"{ours['TFLOP/s']:.3g}"]
@@ -131,10 +132,8 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
                   f"{other['seconds'] / ours['seconds']:.2f}"] if other else ["", "", ""]
         cells += [f"{record['residual']:.1e}", f"{record['orthogonality']:.1e}"]
         cells += [verdict(f"{p}/{shape}", ours["seconds"], other and other["seconds"]) if part != "householder" else ""]
-        lines.append("| " + " | ".join([*cells, "yes" if record["right"] else "NO"]) + " |")
-    lines += host_table(store, wanted)
-    wrong = [key for key, record in store.records.items() if "failed" in record and not store.get(key)]
-    return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
+        lines.append(table_row([*cells, "yes" if record["right"] else "NO"]))
+    return lines + host_table(store, wanted) + ["", store.failures()]
 
 
 def host_table(store: Store, wanted: list[Measurement]) -> list[str]:
@@ -148,36 +147,23 @@ def host_table(store: Store, wanted: list[Measurement]) -> list[str]:
         cells = [f"{record['seconds'] * 1e3:.4g}" if record else "" for record in found.values()]
         cpu, ours = found["CPU"], found["blaslift"]
         cells.append(f"{cpu['seconds'] / ours['seconds']:.2f}" if cpu and ours else "")
-        lines.append("| " + " | ".join([p, shape, *cells]) + " |")
+        lines.append(table_row([p, shape, *cells]))
     if lines:
         head = ["", "m x n", *(f"{caller}, ms" for caller in CALLERS), "times faster"]
-        lines = ["", "## host", "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|", *lines]
+        lines = ["", "## host", "", *table_head(head), *lines]
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="build folder")
-    parser.add_argument("--results", required=True, type=Path, help="folder for qr.jsonl and qr.md")
-    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
-    parser.add_argument("--only", default="first,tall,square,panels", help="parts, separated by commas")
-    parser.add_argument("--precisions", default="ds", help='some of "ds", in this order')
-    parser.add_argument("--budget", type=float, default=270, metavar="SECONDS", help="default: %(default).0f")
-    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.only.split(",")) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    store = Store(arguments.results / "qr.jsonl", arguments.commit)
-    with candidates(arguments.build) if "host" in arguments.only.split(",") else nullcontext({}) as environments:
+    default = ("first", "tall", "square", "panels")
+    arguments, store = read_options(driver_options(__doc__, "qr", PARTS, 270, only=default, precisions="ds"))
+    with candidates(arguments.build) if "host" in arguments.only else nullcontext({}) as environments:
         wanted = measurements(arguments, environments)
         if arguments.dry_run:
             list_measurements(wanted, store)
             return
         complete = measure_all(wanted, store, arguments.budget)
-    lines = summary(store, wanted)
-    (arguments.results / "qr.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    publish(arguments, summary(store, wanted))
     sys.exit(0 if complete else 1)
 
 

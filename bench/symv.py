@@ -16,7 +16,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from common import ELEMENT, Measurement, Store, list_measurements, measure_all, run
+from common import (ELEMENT, Measurement, Store, driver_options, list_measurements, measure_all, publish, read_options, run,
+                    table_head, table_row)
 
 PARTS = ("curve", "bits", "lda", "blockings")
 CENTRES = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384, 20480, 24576,
@@ -75,8 +76,8 @@ def curve(store: Store, precision: str, uplo: str) -> dict[int, dict]:
 
 
 def measurements(arguments: argparse.Namespace) -> list[Measurement]:
-    program = arguments.build.resolve() / "bin/symv_time"
-    chosen, found = arguments.only.split(","), []
+    program = arguments.build / "bin/symv_time"
+    chosen, found = arguments.only, []
 
     def add(part: str, precision: str, uplo: str, n: int, *options: str) -> None:
         if part in chosen:
@@ -107,7 +108,7 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
         part, p, uplo, *which = m.key.split("/")
         if before != (before := f"## {part}, {p}, {uplo}"):
             head = ["n", "blocking", *WAYS, "right"] if part != "bits" else ["n", *WAYS[:3], "right"]
-            lines += ["", before, "", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+            lines += ["", before, "", *table_head(head)]
         for point in record.get("sizes", [record]):
             if part == "bits":
                 cells = [str(point[way]["other_bits"]) if way in point else "" for way in WAYS[:3]]
@@ -115,10 +116,8 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
                 rates = [f"{point[way]['GB/s']:.0f}" if way in point else "" for way in WAYS]
                 cells = [point["blocking"], *rates]
             name = str(point["n"]) if "sizes" in record else " ".join(which)
-            lines.append("| " + " | ".join([name, *cells, "yes" if point["right"] else "NO"]) + " |")
-    lines += beside_d(store)
-    wrong = [key for key, record in store.records.items() if "failed" in record]
-    return lines + ["", f"Failed: {', '.join(wrong) or 'nothing'}."]
+            lines.append(table_row([name, *cells, "yes" if point["right"] else "NO"]))
+    return lines + beside_d(store) + ["", store.failures()]
 
 
 def beside_d(store: Store) -> list[str]:
@@ -134,36 +133,21 @@ def beside_d(store: Store) -> list[str]:
             w, d = rate(ws.get(n, {})), rate(ds.get(n, {}))
             if w and d:
                 enough = "yes" if w >= W_SHARE * d else "NO"
-                lines.append(f"| {uplo} | {n} | {w / 1e9:.1f} | {d / 1e9:.1f} | {w / d:.0%} | {enough} |")
+                lines.append(table_row([uplo, str(n), f"{w / 1e9:.1f}", f"{d / 1e9:.1f}", f"{w / d:.0%}", enough]))
     if lines:
-        head = ["", "## w beside d, 10^9 elements a second", ""]
-        head += [f"| uplo | n | w | d | w / d | {W_SHARE:.0%} |", "|---" * 6 + "|"]
-        lines = head + lines
+        head = table_head(["uplo", "n", "w", "d", "w / d", f"{W_SHARE:.0%}"])
+        lines = ["", "## w beside d, 10^9 elements a second", "", *head, *lines]
     return lines
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="build folder")
-    parser.add_argument("--results", required=True, type=Path, help="folder for symv.jsonl and symv.md")
-    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--precisions", default="dszcw", help='some of "sdczw", in this order')
-    parser.add_argument("--budget", type=float, default=270, metavar="SECONDS", help="default: %(default).0f")
-    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
-    arguments = parser.parse_args()
-    if unknown := set(arguments.only.split(",")) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    store = Store(arguments.results / "symv.jsonl", arguments.commit)
+    arguments, store = read_options(driver_options(__doc__, "symv", PARTS, 270, precisions="dszcw"))
     wanted = measurements(arguments)
     if arguments.dry_run:
         list_measurements(wanted, store)
         return
     complete = measure_all(wanted, store, arguments.budget)
-    lines = summary(store, wanted)
-    (arguments.results / "symv.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    publish(arguments, summary(store, wanted))
     sys.exit(0 if complete else 1)
 
 

@@ -24,7 +24,8 @@ import sys
 from pathlib import Path
 
 from common import (BUS_RATE, FILL_RATE, RATES, START_SECONDS, Measurement, Shape, Store, candidates, compare_table,
-                    list_measurements, measure_all, ran_on, run, run_with_report, time_gemm)
+                    driver_options, list_measurements, measure_all, publish, ran_on, read_options, run, run_with_report,
+                    time_gemm)
 
 ENGINE_SIZES = ["8192x16384", "8192x16384:8292", "1000x134217:1100"]
 BOUND_SIZES = [4096, 8192, 16384, 32768]
@@ -275,22 +276,10 @@ PARTS = {"bus": Bus, "bound": Bound, "large": Large, "repeat": Repeat, "shapes":
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", required=True, type=Path, help="build folder")
-    parser.add_argument("--results", required=True, type=Path, help="folder for transfers.jsonl and transfers.md")
-    parser.add_argument("--commit", default="unknown", help="what is measured; results of others are left alone")
-    parser.add_argument("--only", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--budget", type=float, default=400, metavar="SECONDS", help="default: %(default).0f")
-    parser.add_argument("--dry-run", action="store_true", help="list the measurements with rough times, make none")
-    arguments = parser.parse_args()
-    chosen = arguments.only.split(",")
-    if unknown := set(chosen) - set(PARTS):
-        parser.error(f"no such part: {', '.join(sorted(unknown))}")
-    arguments.results.mkdir(parents=True, exist_ok=True)
-    store = Store(arguments.results / "transfers.jsonl", arguments.commit)
+    arguments, store = read_options(driver_options(__doc__, "transfers", PARTS, 400))
     with candidates(arguments.build) as found:
         parts = {name: make(arguments, found) for name, make in PARTS.items()}
-        unique = {m.key: m for name, part in parts.items() if name in chosen for m in part.measurements}
+        unique = {m.key: m for name, part in parts.items() if name in arguments.only for m in part.measurements}
         if arguments.dry_run:
             list_measurements(list(unique.values()), store)
             return
@@ -301,8 +290,7 @@ def main() -> None:
             lines += ["", f"## {name}", "", part.__doc__, "", *part.summary(store)]
     failures = [f"{key}: {r['failed']}" for key, r in store.records.items() if "failed" in r]
     lines += ["", "## failed", "", *(f"- {failure}" for failure in failures)] if failures else []
-    (arguments.results / "transfers.md").write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    publish(arguments, lines)
     print("\ncomplete" if complete else "\nnot complete: run the same command again")
     sys.exit(0 if complete else 1)
 

@@ -152,7 +152,6 @@ class CheckableCall final : public Checkable {
     arguments = to_words(args);
     overlaps = overlap;
     alone = stands_alone<Args>;
-    ours_alone = !replay.call_elsewhere;
     same_as = blaslift::same_as(args);
     beside = judged_with(args);
   }

@@ -176,6 +176,13 @@ bool Residency::deserves(const Memory& m, double bytes, Glance& glance) const {
   return glance.advanced = bytes / page_bytes * protect_seconds_per_page <= credit;
 }
 
+void Residency::Memory::note_read(bool same) {
+  ++uses;
+  const bool was_result = std::exchange(result, false);
+  unchanged = same ? unchanged + 1 : 0;
+  chained = same ? chained + was_result : 0;
+}
+
 Residency::Copies::iterator Residency::find(const Stored& x, bool writes, Block& where) {
   return std::find_if(copies_.begin(), copies_.end(), [&](const Copy& c) {
     const Address at = reinterpret_cast<Address>(x.at), base = reinterpret_cast<Address>(c.of.at);
@@ -210,12 +217,7 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
         changed += contents[i] != std::exchange(m.contents[i], contents[i]);
     const std::uint64_t last = std::exchange(m.used, ++uses_);
     const bool seen = m.uses > 0;
-    if (reads && !again) {
-      ++m.uses;
-      const bool result = std::exchange(m.result, false), same = seen && changed == 0;
-      m.unchanged = same ? m.unchanged + 1 : 0;
-      m.chained = same ? m.chained + result : 0;
-    }
+    if (reads && !again) m.note_read(seen && changed == 0);
     if (copy != copies_.end()) {
       if (mode_ == ResidencyMode::automatic && seen && changed >= rewritten_samples && copy->written < last) {
         // No need to ask the kernel, which would protect everything again.
@@ -317,18 +319,20 @@ bool Residency::confirm(const Hold& hold, const Stored& x, Glance& glance) noexc
   const Sample contents = sample(x);
   guarded([&] {
     if (!on()) return;
-    // What has been rewritten is found in look(), which then need not ask the kernel.
     Memory& m = recall(x);
-    if (m.contents != contents || blind(glance)) return;
     Copy& copy = *hold.copy;
+    // What the program has rewritten is found in look(), which then need not ask the kernel.  Only the kernel knows of
+    // an operand that is new, or whose copy has got a result since it was used: its samples are from before that.
+    const bool same = m.uses > 0 && m.contents == contents, ours = m.uses == 0 || copy.written > m.used;
+    if ((!same && !ours) || blind(glance)) return;
     const auto first = (hold.pages.begin - copy.pages.begin) / page_bytes;
     std::vector<Range> dirty;
     Stamp now = 0;
     good = pages_->dirty(hold.pages, copy.since.data() + first, copy.oldest, dirty, now) && dirty.empty();
     if (!good) return;
     m.used = copy.used = ++uses_;
-    ++m.uses;
-    ++m.unchanged;
+    m.contents = contents;
+    m.note_read(same);
     spent_ -= copy.price;
     copy.price = 0;
   });

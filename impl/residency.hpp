@@ -172,6 +172,9 @@ class Residency {
     bool result = false;  ///< the last call wrote it
     int refused = 0;      ///< uses until protecting is tried again
     double missed = 0;
+
+    /// A call reads it.  @param same  with the contents that the last one left
+    void note_read(bool same);
   };
 
   using Copies = std::list<Copy>;

@@ -91,9 +91,29 @@ bool is_read_only(const CheckedOperand& x) { return x.reads && !x.writes; }
 
 }  // namespace
 
-bool Verifier::due(Routine routine, double flops, std::uint32_t every) {
+Verifier::Turn& Verifier::turn_of(Routine routine, double flops) {
   const int size = flops >= 1 ? std::min(size_classes_ - 1, std::ilogb(flops) / 2) : 0;
-  return seen_[static_cast<int>(routine)][size].fetch_add(1, std::memory_order_relaxed) % every == 0;
+  return turns_[static_cast<int>(routine)][size];
+}
+
+bool Verifier::due(Routine routine, double flops, std::uint32_t every) {
+  std::atomic<std::uint32_t>& left = turn_of(routine, flops).left;
+  std::uint32_t before = left.load(std::memory_order_relaxed);
+  while (!left.compare_exchange_weak(before, before > 0 ? before - 1 : every - 1, std::memory_order_relaxed)) {
+  }
+  return before == 0;
+}
+
+void Verifier::pass_on(Routine routine, double flops, std::uint32_t every) {
+  // Where several threads do so at once, one call more or less is due.
+  Turn& turn = turn_of(routine, flops);
+  const std::uint32_t calls = turn.passed_on.load(std::memory_order_relaxed);
+  turn.left.store(std::min(turn.left.load(std::memory_order_relaxed), calls), std::memory_order_relaxed);
+  turn.passed_on.store(std::min(2 * calls + 1, every - 1), std::memory_order_relaxed);
+}
+
+void Verifier::settle(Routine routine, double flops) {
+  turn_of(routine, flops).passed_on.store(0, std::memory_order_relaxed);
 }
 
 const Site* Verifier::oracle(Routine routine, const std::string& path) {
@@ -124,18 +144,28 @@ int Verifier::next_dump() {
   return number < most_dumps ? number : -1;
 }
 
+Check::~Check() {
+  if (!due_) return;
+  const Routine routine = info(site_.symbol).routine;
+  if (counted_)
+    runtime_.verifier.settle(routine, flops_);
+  else
+    runtime_.verifier.pass_on(routine, flops_, runtime_.options.verify);
+}
+
 void Check::leave(Unchecked why) {
   call_.reset();
   before_.reset();
+  counted_ = true;
   add_one(counters_of(site_).unchecked[static_cast<int>(why)]);
 }
 
 void Check::before(Backend* backend) {
   if (std::exchange(asked_, true) || runtime_.forked.load(std::memory_order_acquire)) return;
-  if (!runtime_.verifier.due(info(site_.symbol).routine, flops_, runtime_.options.verify)) return;
+  due_ = runtime_.verifier.due(info(site_.symbol).routine, flops_, runtime_.options.verify);
+  if (!due_) return;
   try {
     call_ = describe_(context_);
-    if (call_ && call_->ours_alone && !backend) call_.reset();
     if (call_) copy_operands(backend);
   } catch (const std::exception&) {
     leave(Unchecked::memory);
@@ -190,7 +220,6 @@ void Check::computed(const Decision& decision, const Ending& ending) {
 }
 
 void Check::look() {
-  if (call_ && call_->ours_alone && !ending_.computed) call_.reset();
   if (!call_) return;
   if (too_late(runtime_)) return leave(Unchecked::exiting);
   try {
@@ -302,6 +331,7 @@ void Check::compare() {
     if (!same) findings |= bit(Finding::unrepeatable);
   }
 
+  counted_ = true;
   CheckCounters& c = counters_of(site_);
   add_one(c.checked);
   if (repeated) add_one(c.repeated);

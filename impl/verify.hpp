@@ -50,9 +50,8 @@ class Checkable {
   std::string arguments;                 ///< "transa=N ...": words of name=value, for people and for records
   bool overlaps = false;                 ///< an output shares bytes with another operand
   bool alone = false;                    ///< what is right shows in the result itself: there is no reference
-  bool ours_alone = false;  ///< the library underneath leaves another format: only the device's results are looked at
-  std::optional<Routine> same_as{};  ///< another routine that has these operands and this result
-  std::vector<Routine> beside{};     ///< routines that the judgement takes besides
+  std::optional<Routine> same_as{};      ///< another routine that has these operands and this result
+  std::vector<Routine> beside{};         ///< routines that the judgement takes besides
 
   /// The program's call on the library underneath.
   virtual void underneath(void* const* at) const = 0;
@@ -74,6 +73,13 @@ class Verifier {
   /// Whether a call is among those to be checked: the first of `every` of a routine and size.
   bool due(Routine routine, double flops, std::uint32_t every);
 
+  /// Nothing came of checking a call that was due: the turn goes to the next one.  If nothing comes of that either, to
+  /// the second one after it, the fourth, and so on, since a call whose turn it is copies its operands.
+  void pass_on(Routine routine, double flops, std::uint32_t every);
+
+  /// A call that was due was checked, or is counted with the reason why not.
+  void settle(Routine routine, double flops);
+
   /// The library at `path`, opened by the first call; null if it has no such routine, and the reason noted once unless
   /// the routine is LAPACK's, which not every BLAS has.
   const Site* oracle(Routine routine, const std::string& path);
@@ -82,8 +88,16 @@ class Verifier {
   int next_dump();
 
  private:
+  /// Of one routine and size.
+  struct Turn {
+    std::atomic<std::uint32_t> left{0};       ///< calls before the next one that is due
+    std::atomic<std::uint32_t> passed_on{0};  ///< what that will be when a turn is passed on
+  };
   static constexpr int size_classes_ = 64;
-  std::atomic<std::uint32_t> seen_[routine_count][size_classes_] = {};
+
+  Turn& turn_of(Routine routine, double flops);
+
+  Turn turns_[routine_count][size_classes_] = {};
   std::atomic<const Site*> oracles_[routine_count] = {};
   std::atomic<int> dumps_{0};
 };
@@ -100,6 +114,7 @@ class Check {
         flops_(flops),
         describe_([](const void* context) { return (*static_cast<const Describe*>(context))(); }),
         context_(&describe) {}
+  ~Check();
   Check(const Check&) = delete;
   Check& operator=(const Check&) = delete;
 
@@ -146,7 +161,7 @@ class Check {
   std::unique_ptr<Checkable> (*const describe_)(const void*);
   const void* const context_;
 
-  bool asked_ = false;
+  bool asked_ = false, due_ = false, counted_ = false;
   std::unique_ptr<Checkable> call_{};  ///< while it is being checked
   std::unique_ptr<PrivateCopy[]> before_{};
   std::vector<void*> at_{};          ///< of these

@@ -646,6 +646,29 @@ def tune_qr_goes_on(t):
     assert "(0 known before" in done.stdout or "left as it was" in done.stdout, done
 
 
+def tune_qr_built_in(t):
+    """Where what is built in is as fast, panels are noted as it cuts them, not as those that seemed the fastest."""
+    folder, profile = cache(t)
+    os.makedirs(folder)
+    # By these timings, which a run that was cut off might have left, two panels of 8 are the fastest.  Beside the one of 16 that is
+    # built in they are not.
+    panels = {8: (1e-5, 1e-6), 16: (4e-5, 5e-6)}  # seconds, and for each row
+    seconds = {f"panel {rows} {w}": least + each * rows for w, (least, each) in panels.items() for rows in (w, 64)}
+    seconds |= {f"update {n} {w}": 1e-6 * n for w in panels for n in (8, 64)} | {"join 16 8": 1e-6, "join 64 8": 2e-6}
+    seconds |= {"whole 16 8x8": 1e-6, "whole 16 16x8": 1e-3, "whole 16 16x16": 1e-3}
+    with open(profile + ".qr-times", "w") as f:
+        f.write("# blaslift tune qr, 1: host backend: the schedules on the CPU, \n")
+        f.writelines(f"d {what}: {number:.5g}\n" for what, number in seconds.items())
+    done = t.run(*QR, "--precisions", "d", "--sizes", "16")
+    equal(done.returncode, 0)
+    assert "of all 3 the fastest 8x8, 0.001: " in done.stdout and "13 timings (13 known before, " in done.stdout, done
+    equal(qr_lines(profile)[-1], "dqr_widths 1 built-in")
+    found = {key: float(value) for key, value in (line.split() for line in qr_lines(profile)[:-1])}
+    least, each = panels[16]
+    rate = 16 * 8 / each
+    assert abs(found["panel_rate"] / rate - 1) < 1e-3 and abs(found["panel_seconds"] / least - 1) < 1e-3, found
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--blaslift", required=True)

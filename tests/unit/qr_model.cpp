@@ -42,6 +42,21 @@ TEST(QrModel, StepsTakeWhatTheirWidthsDo) {
   EXPECT_DOUBLE_EQ(panel_of(10), 16 + 10 * 10);
 }
 
+TEST(QrModel, APanelIsThatOfTheRulesOrAsIsBuiltIn) {
+  const QrCosts by_width{.panel = {{16, {2, 1}}, {32, {4, 3}}, {96, {8, 7}}}, .update = {}, .join = {}};
+  const auto expect = [&](const std::vector<QrRule>& rules, index k, double least, double each) {
+    const Cost cost = panel_cost(by_width, rules, k);
+    EXPECT_TRUE(cost.least == least && cost.each == each) << k << ": " << cost.least << ", " << cost.each;
+  };
+  const std::vector<QrRule> rules{{800, {64, 32}}, {any_k, {192, 96}}};
+  expect(rules, 799, 4, 3);
+  expect(rules, 800, 8, 7);
+  ASSERT_EQ(qr_widths(800).panel, 64) << "in the middle of two that were timed";
+  expect({}, 800, 6, 5);
+  expect({{800, {64, 32}}}, 800, 6, 5);
+  expect({}, 16, 2, 1);
+}
+
 TEST(QrModel, TwoStreamsSaveWhatRunsBesideThePanels) {
   // Of three blocks: 0 uploads, panel, update of the next, update of the last (beside), panel, update, panel.
   const QrPlan plan = plan_qr(6, 6, 2, 2);

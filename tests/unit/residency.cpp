@@ -698,6 +698,55 @@ TEST_P(Resides, ACopyCanBeUsedBeforeItIsLookedAtAndConfirmedAfterwards) {
   EXPECT_FALSE(w.residency->peek(x)) << "given up";
 }
 
+TEST_P(Resides, ACopyThatAnotherCallHasMadeOrWrittenIsConfirmedAtOnce) {
+  World& w = world();
+  const Mapped memory(128);
+  const Stored x = columns_of_pages(memory);
+  Stored part = x, triangle = x;
+  part.cols = x.cols / 2;
+  triangle.part = Part::lower;
+  w.operand(x);
+  const auto confirmed = [&](const Stored& view) {
+    World::Operand early{view, false, true};
+    early.known.hold = w.residency->peek(view);
+    EXPECT_TRUE(early.known.hold);
+    Residency::Glance glance;
+    const bool good = w.residency->confirm(early.known.hold, view, glance);
+    EXPECT_TRUE(!good || w.same(early)) << "the copy is stale";
+    w.residency->close(early.known.hold, good);
+    return good;
+  };
+  // A result on the device: the samples of these operands are from before it.
+  const auto write_result = [&] {
+    World::Operand writer{x, true, true};
+    Residency::Glance glance;
+    w.look(writer, glance);
+    ASSERT_TRUE(writer.known.hold);
+    w.send(writer);
+    w.residency->before_writing(x);
+    w.write(writer, false);
+    w.residency->close(writer.known.hold, true);
+    w.residency->note_result(x);
+  };
+  for (const Stored& view : {part, triangle})
+    for (int time = 0; time < 2; ++time) EXPECT_TRUE(confirmed(view)) << "never seen before, or once";
+  for (int time = 0; time < 3; ++time) {
+    write_result();
+    for (const Stored& view : {part, triangle, x}) EXPECT_TRUE(confirmed(view)) << time;
+  }
+  // What the program itself writes after that is seen all the same, also where no operand's samples could tell.
+  write_result();
+  w.store(memory.at(7), 1);
+  for (const Stored& view : {part, triangle, x}) EXPECT_FALSE(confirmed(view));
+  EXPECT_EQ(w.operand(x).missing_bytes(8), page_bytes);
+  EXPECT_TRUE(confirmed(part));
+  // And where they do tell, nobody asks the kernel.
+  w.fill(x);
+  const int scans = w.script.scans;
+  EXPECT_FALSE(confirmed(part));
+  EXPECT_EQ(w.script.scans, scans);
+}
+
 TEST(Residency, NothingIsConfirmedWhileWritesCouldGoUnseen) {
   World w(Kernel::scripted, ResidencyMode::always);
   const Mapped memory(64);

@@ -112,6 +112,35 @@ TEST(Verifier, TakesTheFirstOfEachRoutineAndSizeAndThenOneInSoMany) {
   EXPECT_EQ(taken(Routine::dgemm, 1e300, 1), 1);
 }
 
+TEST(Verifier, PassesTurnsOnThatNothingCameOf) {
+  Verifier verifier;
+  constexpr std::uint32_t every = 10;
+  const auto calls_until_due = [&verifier] {
+    int calls = 1;
+    while (!verifier.due(Routine::dgeqr, 1e6, every)) ++calls;
+    return calls;
+  };
+  EXPECT_EQ(calls_until_due(), 1);
+  for (const int calls : {1, 2, 4, 8, 10, 10}) {  // more and more rarely, but never more rarely than one in `every`
+    verifier.pass_on(Routine::dgeqr, 1e6, every);
+    EXPECT_EQ(calls_until_due(), calls);
+  }
+  verifier.settle(Routine::dgeqr, 1e6);
+  EXPECT_EQ(calls_until_due(), 10);
+  verifier.pass_on(Routine::dgeqr, 1e6, every);
+  EXPECT_EQ(calls_until_due(), 1);
+  EXPECT_TRUE(verifier.due(Routine::dgeqr, 1e9, every));
+  EXPECT_TRUE(verifier.due(Routine::sgeqr, 1e6, every));
+  // Meanwhile other threads' calls have come nearer to the next turn than the one passed on would be.
+  verifier.pass_on(Routine::dgeqr, 1e6, every);
+  EXPECT_EQ(calls_until_due(), 2);
+  for (int i = 0; i < 9; ++i) EXPECT_FALSE(verifier.due(Routine::dgeqr, 1e6, every));
+  verifier.pass_on(Routine::dgeqr, 1e6, every);
+  EXPECT_EQ(calls_until_due(), 1);
+  verifier.pass_on(Routine::sgemm, 1, 1);
+  EXPECT_TRUE(verifier.due(Routine::sgemm, 1, 1));
+}
+
 /// The function that a Site of the naive product calls, in Fortran's interface with 64-bit integers.
 template <class T>
 void naive_fortran(const char* transa, const char* transb, const index* m, const index* n, const index* k,

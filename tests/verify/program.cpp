@@ -8,7 +8,7 @@
 //   program vectors N COUNT        the same with dsymv_, from vector_product()
 //   program qr M N                 geqrf of M x N, ormqr on M x 7 and orgqr of what that has left, in each precision
 //   program dqr M N                in double precision only
-//   program compact M N            geqr of M x N, and gemqr on M x 7, in single and double complex precision
+//   program compact M N [COUNT]    geqr of M x N, and gemqr on M x 7, in single and double complex precision
 //   program threads                products and vectors, from four threads
 //   program fork                   a product, and one in a child
 //   program poor                   a product with no memory left for anything else
@@ -343,8 +343,10 @@ int main(int argc, char** argv) {
     qr<std::complex<float>>(n, count);
     qr<std::complex<double>>(n, count);
   } else if (how == "compact") {
-    compact<float>(n, count, "T", sgeqr_, sgemqr_);
-    compact<std::complex<double>>(n, count, "C", zgeqr_, zgemqr_);
+    for (int i = argc > 4 ? std::atoi(argv[4]) : 1; i > 0; --i) {
+      compact<float>(n, count, "T", sgeqr_, sgemqr_);
+      compact<std::complex<double>>(n, count, "C", zgeqr_, zgemqr_);
+    }
   } else if (how == "threads") {
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)

@@ -219,6 +219,31 @@ def sampled(t):
     assert "calls checked" in done.stderr and "none wrong" in done.stderr, done.stderr
 
 
+def passed_on(t):
+    """Of calls that end up on the CPU, whose results are not looked at, a later one on the device has the turn."""
+    t.stand_in()
+    no_room = {"INJECTED_FAULT": "1:no_memory"}
+    oracle = ["--oracle", REFERENCE_LAPACK]
+    for what, routine, options in (
+        (("products", "30", "3"), "dgemm", []),
+        (("vectors", "50", "3"), "dsymv", []),
+        (("compact", "60", "40", "3"), "sgeqr", []),
+        (("compact", "60", "40", "3"), "sgeqr", oracle),
+    ):
+        done, summary = t.verify("--sample", "64", *options, *HOST, "--", t.program, *what, environment=no_room)
+        all_good(done, summary)
+        account = summary["routines"][routine]
+        equal((routine, account["routed"], account["verified"]["checked"]), (routine, 2, 1))
+    # A format of the library's own: no other one is asked what it makes of the first call, which stays.
+    with open(t.path("profile"), "w") as f:  # by which the CPU seems fast until it has been measured
+        f.write("cpu_sgemm_rate 1e12\nsgemm_rate 1e13\npanel_rate 1e12\npanel_seconds 1e-6\nstartup_seconds 1e-9\n")
+    learned = [*HOST[:2], "--profile", t.path("profile")]
+    done, summary = t.verify("--sample", "64", *oracle, *learned, "--", t.program, "compact", "400", "300", "3")
+    all_good(done, summary)
+    account = summary["routines"]["sgeqr"]
+    equal((account["routed"], account["verified"]["checked"]), (2, 1))
+
+
 def threads(t):
     done, summary = t.verify(*HOST, "--", t.program, "threads")
     all_good(done, summary)

@@ -154,36 +154,6 @@ void print_page(const std::string& path, CLI::App& app) {
   std::fputs(cli::manual_page(page.str(), app).c_str(), stdout);
 }
 
-void add_tuning(CLI::App& app, cli::Tuning& tuning) {
-  tuning.precisions = "sdcz";
-  tuning.transposes = {"NN"};
-  app.add_option("--precisions", tuning.precisions, "of which products: some of sdcz (default all)")
-      ->check([](const std::string& letters) {
-        const std::set<char> different(letters.begin(), letters.end());
-        const bool fine = letters.find_first_not_of("sdcz") == std::string::npos && !letters.empty();
-        return fine && different.size() == letters.size() ? std::string() : "'" + letters + "' is not some of sdcz";
-      });
-  constexpr index largest = 1 << 17;  // 256 GiB a matrix
-  app.add_option("--sizes", tuning.sizes, "of square products, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(index{1}, largest));
-  app.add_option("--leaves", tuning.leaves, "of square products whose algorithms are compared; 0: of none")
-      ->delimiter(',')
-      ->check(CLI::Range(index{0}, largest));
-  app.add_option("--transposes", tuning.transposes, "of these, as in NN,TN (default NN)")
-      ->delimiter(',')
-      ->check([](const std::string& ops) {
-        const bool fine = ops.size() == 2 && ops.find_first_not_of("NTC") == std::string::npos;
-        return fine ? std::string() : "'" + ops + "' is not two of N, T, C";
-      });
-  app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
-      ->check(CLI::Range(1e-3, 3600.0));
-  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
-      ->type_name("FILE");
-  app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
-  app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
-}
-
 /// Some of these letters, each once.
 CLI::Validator some_of(const std::string& all) {
   return CLI::Validator(
@@ -195,39 +165,66 @@ CLI::Validator some_of(const std::string& all) {
       "");
 }
 
-void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
-  tuning.precisions = "dszcw";
-  tuning.triangles = "LU";
-  app.add_option("--precisions", tuning.precisions, "some of sdczw; w: pairs of doubles (default dszcw)")
-      ->check(some_of("sdczw"));
-  app.add_option("--triangles", tuning.triangles, "some of LU (default LU)")->check(some_of("LU"));
-  constexpr index largest = 1 << 17;
-  app.add_option("--sizes", tuning.sizes, "at which all blockings are timed, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(index{1}, largest));
-  app.add_option("--seconds", tuning.seconds, "for all of it; the next run goes on where this one stops")
-      ->check(CLI::Range(1e-3, 86400.0));
-  app.add_flag("--quick", tuning.quick, "fewer blockings, and a fifth of the time");
+// Of `tune`, `tune symv` and `tune qr`.
+
+void add_sizes(CLI::App& app, std::vector<index>& sizes, const char* help, index largest) {
+  app.add_option("--sizes", sizes, help)->delimiter(',')->check(CLI::Range(index{1}, largest));
+}
+
+template <class Tuning>
+void add_output(CLI::App& app, Tuning& tuning) {
   app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
       ->type_name("FILE");
   app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
 }
 
+/// What a search takes that goes on where the last one stopped: all but its precisions.
+template <class Search>
+void add_search(CLI::App& app, Search& search, const char* sizes, index largest, const char* quick) {
+  add_sizes(app, search.sizes, sizes, largest);
+  app.add_option("--seconds", search.seconds, "for all of it; the next run goes on where this one stops")
+      ->check(CLI::Range(1e-3, 86400.0));
+  app.add_flag("--quick", search.quick, quick);
+  add_output(app, search);
+}
+
+void add_tuning(CLI::App& app, cli::Tuning& tuning) {
+  tuning.precisions = "sdcz";
+  tuning.transposes = {"NN"};
+  app.add_option("--precisions", tuning.precisions, "of which products: some of sdcz (default all)")
+      ->check(some_of("sdcz"));
+  constexpr index largest = 1 << 17;  // 256 GiB a matrix
+  add_sizes(app, tuning.sizes, "of square products, separated by commas", largest);
+  app.add_option("--leaves", tuning.leaves, "of square products whose algorithms are compared; 0: of none")
+      ->delimiter(',')
+      ->check(CLI::Range(index{0}, largest));
+  app.add_option("--transposes", tuning.transposes, "of these, as in NN,TN (default NN)")
+      ->delimiter(',')
+      ->check([](const std::string& ops) {
+        const bool fine = ops.size() == 2 && ops.find_first_not_of("NTC") == std::string::npos;
+        return fine ? std::string() : "'" + ops + "' is not two of N, T, C";
+      });
+  app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
+      ->check(CLI::Range(1e-3, 3600.0));
+  add_output(app, tuning);
+}
+
+void add_symv_tuning(CLI::App& app, cli::SymvTuning& tuning) {
+  tuning.precisions = "dszcw";
+  tuning.triangles = "LU";
+  app.add_option("--precisions", tuning.precisions, "some of sdczw; w: pairs of doubles (default dszcw)")
+      ->check(some_of("sdczw"));
+  app.add_option("--triangles", tuning.triangles, "some of LU (default LU)")->check(some_of("LU"));
+  add_search(app, tuning, "at which all blockings are timed, separated by commas", 1 << 17,
+             "fewer blockings, and a fifth of the time");
+}
+
 void add_qr_tuning(CLI::App& app, cli::QrTuning& tuning) {
   tuning.precisions = "dszc";
   app.add_option("--precisions", tuning.precisions, "some of sdcz (default dszc)")->check(some_of("sdcz"));
-  constexpr index largest = 1 << 16;
-  app.add_option("--sizes", tuning.sizes, "of the squares that are factored, separated by commas")
-      ->delimiter(',')
-      ->check(CLI::Range(index{1}, largest));
-  app.add_option("--seconds", tuning.seconds, "for all of it; the next run goes on where this one stops")
-      ->check(CLI::Range(1e-3, 86400.0));
-  app.add_flag("--quick", tuning.quick, "by the model alone, without timing all widths");
-  app.add_option("--output", tuning.output, "the profile (default: this device's under the XDG cache)")
-      ->type_name("FILE");
-  app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
-  app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
+  add_search(app, tuning, "of the squares that are factored, separated by commas", 1 << 16,
+             "by the model alone, without timing all widths");
 }
 
 /// Of both verify and replay.

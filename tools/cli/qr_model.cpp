@@ -31,6 +31,10 @@ Cost cost_through(const Sample& small, const Sample& large) {
   return least >= 0 ? Cost{least, each} : Cost{0, large.seconds / large.elements};
 }
 
+Cost panel_cost(const QrCosts& costs, const std::vector<QrRule>& rules, index k) {
+  return at_width(costs.panel, static_cast<double>(qr_widths(rules, k).panel));
+}
+
 std::vector<double> step_seconds(const QrPlan& plan, const QrCosts& costs) {
   std::vector<double> seconds;
   for (const QrStep& s : plan.steps) {

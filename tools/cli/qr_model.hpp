@@ -33,6 +33,10 @@ struct QrCosts {
   double stretch = 1;            ///< of all steps together to each by itself
 };
 
+/// Of one panel, by its rows, among those that k reflectors are made in with these rules or, without any that hold for
+/// k, as is built in.
+Cost panel_cost(const QrCosts& costs, const std::vector<QrRule>& rules, index k);
+
 /// Seconds of each of the plan's steps; transfers take none, A being on the device.
 std::vector<double> step_seconds(const QrPlan& plan, const QrCosts& costs);
 

@@ -231,9 +231,9 @@ class Searcher {
       return outcome;
     }
     confirm(best, outcome);
-    // What a decision takes panels for, which knows one rate for all widths.
-    const index panel = best.back().widths.panel;
-    const Cost& cost = costs.panel.at(panel);
+    // What a decision takes panels for, which knows one rate for all widths: of the largest QR, as calls will cut it.
+    const index largest = search_.sizes.back(), panel = qr_widths(outcome.tuned->rules, largest).panel;
+    const Cost cost = panel_cost(costs, outcome.tuned->rules, largest);
     if (search_.precision == Precision::d && cost.each > 0 && cost.least > 0)
       outcome.lines = {{"panel_rate", 0, static_cast<double>(panel) * sizeof(double) / cost.each},
                        {"panel_seconds", 0, cost.least}};
