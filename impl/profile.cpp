@@ -51,6 +51,9 @@ constexpr Key keys[] = {
 
 constexpr const char* leaf_keys[] = {"sgemm_leaf_rate", "dgemm_leaf_rate", "cgemm_leaf_rate", "zgemm_leaf_rate"};
 
+/// The form of the file as a whole; lines of rules have their own.
+constexpr std::string_view profile_key = "profile", profile_version = "1";
+
 bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
 /// Takes the first word off `text`; empty at its end.
@@ -73,6 +76,19 @@ std::string_view next_line(std::string_view& text) {
 bool is_rate(std::string_view line) {
   const std::string_view name = next_word(line);
   return !name.empty() && name.front() != '#';
+}
+
+bool is_version(std::string_view line) { return next_word(line) == profile_key; }
+
+/// The line that says that a file is in another version's form; empty if none does.
+std::string_view other_version(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    std::string_view words = line;
+    if (next_word(words) == profile_key && (next_word(words) != profile_version || !next_word(words).empty()))
+      return line;
+  }
+  return {};
 }
 
 /// Where a name stands in the file: `keys`, then `leaf_keys`; -1 if it is none of them.
@@ -367,9 +383,15 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
     rates[count] = {};
     return true;
   };
+  const auto not_understood = [&problem](std::string_view line) {
+    if (!problem.empty()) return;
+    while (!line.empty() && space(line.back())) line.remove_suffix(1);
+    problem = line;
+  };
+  if (const std::string_view version = other_version(text); !version.empty()) return not_understood(version);
   while (!text.empty()) {
-    std::string_view line = next_line(text);
-    if (!is_rate(line)) continue;
+    const std::string_view line = next_line(text);
+    if (!is_rate(line) || is_version(line)) continue;
     if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) continue;
     if (const std::optional<TunedProduct> tuned = read_tuned(line)) {
       take(profile.algorithms, *tuned);
@@ -383,9 +405,7 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
       take(profile.qr, *tuned);
       continue;
     }
-    if (!problem.empty()) continue;
-    while (!line.empty() && space(line.back())) line.remove_suffix(1);
-    problem = line;
+    not_understood(line);
   }
 }
 
@@ -402,6 +422,8 @@ std::string to_text(const Profile& profile) {
   return text;
 }
 
+std::string version_line() { return std::string(profile_key) + " " + std::string(profile_version) + "\n"; }
+
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
                        const std::vector<TunedProduct>& algorithms, const std::vector<TunedSymv>& symv,
                        const std::vector<TunedQr>& qr) {
@@ -410,6 +432,7 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
   std::vector<TunedSymv> tuned_symv;
   std::vector<TunedQr> tuned_qr;
   std::map<std::pair<int, double>, std::string> rates;  // in the file's order, leaf rates ascending
+  if (!other_version(text).empty()) text = {};
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     if (const std::optional<Rate> rate = read_rate(line))

@@ -15,7 +15,8 @@
 //
 //   dqr_widths 1 1449:128x64 any:512x64
 //
-// says how wide the blocks and panels of a QR are by its number of reflectors, and those of products with its Q.
+// says how wide the blocks and panels of a QR are by its number of reflectors, and those of products with its Q.  A
+// file that `blaslift tune` has written says "profile 1": in the form of another number, nothing in it holds.
 #pragma once
 #include <string>
 #include <string_view>
@@ -95,8 +96,11 @@ struct ProfileLine {
   double value;
 };
 
+/// "profile 1" and the line's end.
+std::string version_line();
+
 /// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
-/// order, algorithms, rules.  Lines that are not understood are left out.
+/// order, algorithms, rules.  Lines that are not understood are left out, and the one that says its version.
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
                        const std::vector<TunedProduct>& algorithms = {}, const std::vector<TunedSymv>& symv = {},
                        const std::vector<TunedQr>& qr = {});

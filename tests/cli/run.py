@@ -307,7 +307,8 @@ def tune(t):
 
     shown = t.run("info", "--backend", "host")
     assert f"profile (from {profile})" in shown.stdout and not shown.stderr, shown
-    for line in lines_of(profile):
+    equal(lines_of(profile)[0], "profile 1")
+    for line in lines_of(profile)[1:]:
         assert f"\n{line}\n" in shown.stdout, (line, shown.stdout)
     # The library reads it, too: it says what it does not understand of it.
     run = t.run("run", "-q", *HOST, t.program, "exit", "0")
@@ -342,7 +343,7 @@ def tune_again(t):
         equal(len([line for line in after if line.startswith("dgemm_rate ")]), 1)
         with open(profile) as f:
             text = f.read()
-        equal((text.count("# mine\n"), text.count("# blaslift tune: ")), (1, 1))
+        equal((text.count("# mine\n"), text.count("# blaslift tune: "), text.count("\nprofile 1\n")), (1, 1, 1))
     equal(t.run("info", "--backend", "host").stderr, "")
     many = ",".join(map(str, range(1, 24)))
     done = t.run("tune", *QUICK, "--precisions", "d", "--sizes", many)

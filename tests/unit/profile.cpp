@@ -170,6 +170,24 @@ TEST(Profile, LongLinesAreOneLine) {
   EXPECT_EQ(r.profile.out_rate, 3e9);
 }
 
+TEST(Profile, OneOfAnotherVersionSaysNothing) {
+  const double built_in = built_in_profile("sm_80").in_rate;
+  for (const char* line : {"profile 1\n", "# mine\n profile  1 \r\n"}) {
+    const Read r = read(std::string(line) + "in_rate 2e9\n");
+    EXPECT_EQ(r.problem, "") << line;
+    EXPECT_EQ(r.profile.in_rate, 2e9) << line;
+    EXPECT_EQ(with_lines(std::string(line) + "in_rate 2e9\n", {{"out_rate", 0, 3e9}}).find("profile"),
+              std::string::npos);
+  }
+  for (const char* line : {"profile 2", "profile", "profile 1 1"}) {
+    const Read r = read("in_rate 2e9\n" + std::string(line) + "\nout_rate 3e9\n");
+    EXPECT_EQ(r.problem, line);
+    EXPECT_EQ(r.profile.in_rate, built_in) << line;
+    EXPECT_EQ(with_lines("in_rate 2e9\n" + std::string(line), {{"out_rate", 0, 3e9}}), "out_rate 3e+09\n");
+  }
+  EXPECT_EQ(version_line(), "profile 1\n");
+}
+
 TEST(Profile, LinesAreReplacedByNameAndSize) {
   const std::string before =
       "# of mine\n"

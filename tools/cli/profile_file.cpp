@@ -71,7 +71,9 @@ std::string ProfileFile::text() const {
   return kept;
 }
 
-void ProfileFile::replace(const std::string& text) const { replace_file(path_, todays_comment(facts_) + text); }
+void ProfileFile::replace(const std::string& text) const {
+  replace_file(path_, todays_comment(facts_) + version_line() + text);
+}
 
 void ProfileFile::print_where(const Options& options) const {
   std::printf("\nwritten to %s", path_.c_str());
