@@ -213,8 +213,8 @@ class EngineLane : public Lane {
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
-  /// Says for good that it is not where there is no slot: written only before the engine's threads have anything of this
-  /// lane's, which read it.
+  /// Says for good that it is not where there is no slot: written only before the engine's threads have anything of
+  /// this lane's, which read it.
   bool by_caller() {
     if (by_caller_ && !own_.memory && !engine_.borrow(own_)) by_caller_ = false;
     return by_caller_;
