@@ -37,10 +37,11 @@ std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced << " fixed=" << o.fixed
        << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
-       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream
-       << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
-       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
-       << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
+       << " qr_stream=" << o.qr_stream << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace
+       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
+       << "' measure=" << o.measure << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump
+       << "'";
   return text.str();
 }
 
