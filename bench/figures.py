@@ -86,25 +86,42 @@ def commits(path: Path) -> list[str]:
     return list(found)
 
 
+def drawing_options(description: str | None) -> argparse.ArgumentParser:
+    """Where pictures go, and what draws them."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
+    parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
+    return parser
+
+
+def read_drawing_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Ends with status 77 without gnuplot."""
+    arguments = parser.parse_args()
+    if not shutil.which(arguments.gnuplot):
+        print(f"SKIPPED: no {arguments.gnuplot}")
+        sys.exit(77)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    return arguments
+
+
+def plot(arguments: argparse.Namespace, program: str, out: Path) -> None:
+    """Has gnuplot make `out`, and says so."""
+    subprocess.run([arguments.gnuplot, "-"], input=program, text=True, check=True)
+    print(out)
+
+
 def draw(description: str, results: str, figures: Callable[[Store], Iterable[Figure]]) -> None:
     """A drawing script's whole command: draws each figure that has a line, and prints its file's name.
 
     Status 77 without gnuplot.
     """
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = drawing_options(description)
     parser.add_argument("results", type=Path, help=results)
     parser.add_argument("--commit", help="default: that of the last record")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
-    parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
-    arguments = parser.parse_args()
-    if not shutil.which(arguments.gnuplot):
-        print(f"SKIPPED: no {arguments.gnuplot}")
-        sys.exit(77)
+    arguments = read_drawing_options(parser)
     store = Store(arguments.results, arguments.commit or commits(arguments.results)[-1])
-    arguments.out.mkdir(parents=True, exist_ok=True)
     for figure in figures(store):
         if not any(len(curve.points) > 1 for curve in figure.curves):
             continue
         out = arguments.out / f"{figure.name}.svg"
-        subprocess.run([arguments.gnuplot, "-"], input=script(figure, out), text=True, check=True)
-        print(out)
+        plot(arguments, script(figure, out), out)

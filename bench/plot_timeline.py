@@ -9,14 +9,11 @@ Status 77 without gnuplot.
 
 from __future__ import annotations
 
-import argparse
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-from figures import COLOURS
+from figures import COLOURS, drawing_options, plot, read_drawing_options
 
 KINDS = ("geqrt", "larfb", "tsqrt", "ssrfb", "ttqrt", "ttmqr")
 
@@ -58,18 +55,13 @@ def script(bars: dict[str, list[dict]], title: str, out: Path) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = drawing_options(__doc__)
     parser.add_argument("timeline", type=Path)
     parser.add_argument("name")
     parser.add_argument("--tile", type=int, help="default: the first one's")
     parser.add_argument("--trees", type=lambda text: text.split(","), help="default: all")
     parser.add_argument("--title", default="QR of a matrix of tiles")
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
-    parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
-    arguments = parser.parse_args()
-    if not shutil.which(arguments.gnuplot):
-        print(f"SKIPPED: no {arguments.gnuplot}")
-        sys.exit(77)
+    arguments = read_drawing_options(parser)
     tasks = [json.loads(line) for line in arguments.timeline.read_text().splitlines()]
     if not tasks:
         sys.exit(f"{arguments.timeline}: no tasks")
@@ -81,9 +73,7 @@ def main() -> None:
     if not bars:
         sys.exit(f"{arguments.timeline}: no such tiles and trees")
     out = arguments.out / f"{arguments.name}.svg"
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    subprocess.run([arguments.gnuplot, "-"], input=script(bars, arguments.title, out), text=True, check=True)
-    print(out)
+    plot(arguments, script(bars, arguments.title, out), out)
 
 
 if __name__ == "__main__":
