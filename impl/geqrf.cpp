@@ -29,15 +29,16 @@ std::array<Operand, 2> matrices_of(const GeqrfArgs<T>& args, bool passing) {
 Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
   const double m = static_cast<double>(f.m), n = static_cast<double>(f.n);
   const bool large = reflectors_volume(m, n, std::min(m, n)) >= small_product;
+  const auto again = [&]() -> std::optional<double> {
+    const std::size_t element = element_size(f.precision);
+    if (f.factored() == 0) return std::nullopt;
+    const QrWidths widths = qr_widths(r.device.profile(), f.precision, f.factored());
+    // Not the arena's limit, which the thread that opens the device may be about to set.
+    const QrCut cut = qr_cut(f.m, f.n, widths, element, r.device.backend().facts().memory);
+    return cut.part < f.n ? std::optional(sent_again(f.m, f.n, cut, element)) : std::nullopt;
+  };
   return decide_qr(r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a,
-                   [&] {
-                     const std::size_t element = element_size(f.precision);
-                     // The arena's limit, which the thread that opens the device may be about to set.
-                     const std::size_t memory = r.device.backend().facts().memory;
-                     if (f.factored() == 0) return 0.0;
-                     const QrWidths widths = qr_widths(r.device.profile(), f.precision, f.factored());
-                     return sent_again(f.m, f.n, qr_cut(f.m, f.n, widths, element, memory), element);
-                   });
+                   again);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.

@@ -1,5 +1,7 @@
 #include "impl/ormqr.hpp"
 
+#include <limits>
+
 #include "impl/qr_execute.hpp"
 
 namespace blaslift {
@@ -32,21 +34,24 @@ Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
   const QProduct& p = a.product;
   const bool large =
       reflectors_volume(static_cast<double>(p.m), static_cast<double>(p.n), static_cast<double>(p.k)) >= small_product;
-  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c, [&] {
+  const auto again = [&]() -> std::optional<double> {
     const std::size_t element = element_size(a.precision);
-    if (p.m == 0 || p.n == 0 || p.k == 0) return 0.0;
+    if (p.m == 0 || p.n == 0 || p.k == 0) return std::nullopt;
     const QrWidths widths = qr_widths(r.device.profile(), a.precision, p.k);
-    return sent_again(p, q_cut(p, widths, element, r.device.backend().facts().memory), element);
-  });
+    const QCut cut = q_cut(p, widths, element, r.device.backend().facts().memory);
+    return cut.streamed ? std::optional(sent_again(p, cut, element)) : std::nullopt;
+  };
+  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c, again);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
 QCut cut_for(const Runtime& r, const QArgs<T>& args, const Operands& operands) {
+  const auto there = [&](int x) { return operands.all[static_cast<std::size_t>(x)].place == Place::on_a_device; };
   // What is in the program's device memory is worked on there, and fits, or not at all.
-  const bool there = operands.in_device_memory();
-  const QrWidths widths = qr_widths(r.device.profile(), precision_of<T>, args.product.k);
-  return q_cut(args.product, widths, sizeof(T), there ? static_cast<std::size_t>(-1) : r.arena.limit());
+  const std::size_t memory =
+      there(operand_a) || there(operand_c) ? std::numeric_limits<std::size_t>::max() : r.arena.limit();
+  return q_cut(args.product, qr_widths(r.device.profile(), precision_of<T>, args.product.k), sizeof(T), memory);
 }
 
 /// With the copies that the operands have now, or in a lease.

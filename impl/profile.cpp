@@ -80,17 +80,6 @@ bool is_rate(std::string_view line) {
 
 bool is_version(std::string_view line) { return next_word(line) == profile_key; }
 
-/// The line that says that a file is in another version's form; empty if none does.
-std::string_view other_version(std::string_view text) {
-  while (!text.empty()) {
-    const std::string_view line = next_line(text);
-    std::string_view words = line;
-    if (next_word(words) == profile_key && (next_word(words) != profile_version || !next_word(words).empty()))
-      return line;
-  }
-  return {};
-}
-
 /// Where a name stands in the file: `keys`, then `leaf_keys`; -1 if it is none of them.
 constexpr int key_count = std::size(keys);
 int place_of(std::string_view name) {
@@ -388,7 +377,11 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
     while (!line.empty() && space(line.back())) line.remove_suffix(1);
     problem = line;
   };
-  if (const std::string_view version = other_version(text); !version.empty()) return not_understood(version);
+  if (const std::string_view version = other_version(text); !version.empty()) {
+    not_understood(version);
+    problem += " (another version's form: nothing in the file is used)";
+    return;
+  }
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     if (!is_rate(line) || is_version(line)) continue;
@@ -420,6 +413,16 @@ std::string to_text(const Profile& profile) {
   for (const TunedSymv& x : profile.symv) text += to_line(x) + "\n";
   for (const TunedQr& x : profile.qr) text += to_line(x) + "\n";
   return text;
+}
+
+std::string_view other_version(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    std::string_view words = line;
+    if (next_word(words) == profile_key && (next_word(words) != profile_version || !next_word(words).empty()))
+      return line;
+  }
+  return {};
 }
 
 std::string version_line() { return std::string(profile_key) + " " + std::string(profile_version) + "\n"; }

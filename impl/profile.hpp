@@ -99,6 +99,9 @@ struct ProfileLine {
 /// "profile 1" and the line's end.
 std::string version_line();
 
+/// The line that says that a file is in another version's form; empty if none does.
+std::string_view other_version(std::string_view text);
+
 /// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
 /// order, algorithms, rules.  Lines that are not understood are left out, and the one that says its version.
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,

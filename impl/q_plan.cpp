@@ -289,8 +289,10 @@ QCut q_cut(const QProduct& product, const QrWidths& widths, std::size_t element,
     index fit = 1;  // of C's length, and as much more as there is room for
     for (index step = length; step > 0; step /= 2)
       while (fit + step <= length && fits(block, fit + step, true)) fit += step;
-    if (fit < std::min(length, several_blocks * block) && block != blocks.back()) continue;
+    const bool again = product.k > 2 * block;
+    if (again && fit < std::min(length, several_blocks * block) && block != blocks.back()) continue;
     const index windows = (length + fit - 1) / fit, window = (length + windows - 1) / windows;
+    if (static_cast<double>(windows) * steps_of_blocks(product.k, block, panel) > most_steps) break;
     return {block, std::min(block, panel), std::min(q_part(window), window), window, true};
   }
   return all;
@@ -298,6 +300,7 @@ QCut q_cut(const QProduct& product, const QrWidths& widths, std::size_t element,
 
 double sent_again(const QProduct& product, const QCut& cut, std::size_t element) {
   double elements = 0;
+  if (product.k <= 2 * cut.block) return 0;
   for (index start = cut.window; start < product.length(); start += cut.window)
     elements += static_cast<double>(
         product.of_identity ? std::min(product.k, (start + cut.block - 1) / cut.block * cut.block) : product.k);

@@ -82,7 +82,7 @@ struct QCut {
 /// fits: as if all did.
 QCut q_cut(const QProduct& product, const QrWidths& widths, std::size_t element, std::size_t memory);
 
-/// What such a cut sends more than once: reflectors, for all windows but one.
+/// What such a cut sends more than once: reflectors, for all windows but one, unless V and T of all blocks stay.
 double sent_again(const QProduct& product, const QCut& cut, std::size_t element);
 
 /// Proves that the steps, in the order of the list, compute the product: every part of C is there, gets every block's

@@ -1,6 +1,7 @@
 #include "impl/qr_plan.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <limits>
@@ -326,19 +327,28 @@ class Uses {
 }  // namespace
 
 std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts) {
-  const std::size_t count = parts.size(), words = (count + 63) / 64;
+  // Who comes after whom is known within so many steps: of a longer list some waits are more than are needed.
+  constexpr std::size_t known = 8192;
+  const std::size_t count = parts.size(), words = (std::min(count, known) + 63) / 64;
   std::map<int, Uses> uses;
-  std::vector<std::uint64_t> before(count * words);  // by step: a bit for each earlier one that it comes after
+  std::vector<std::uint64_t> before;  // by step from `start` on: a bit for each of these that it comes after
   std::vector<std::vector<std::int32_t>> after(count);
   std::vector<std::int32_t> conflicts;
   for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t start = i / known * known;
+    if (i == start) before.assign(std::min(count - start, known) * words, 0);
     conflicts.clear();
     for (const QrTouched& t : parts[i]) uses[t.what].conflicts(t, conflicts);
     for (const QrTouched& t : parts[i]) uses[t.what].note(t, static_cast<std::int32_t>(i));
     std::sort(conflicts.begin(), conflicts.end(), std::greater<>());
-    std::uint64_t* const own = &before[i * words];
+    conflicts.erase(std::unique(conflicts.begin(), conflicts.end()), conflicts.end());
+    std::uint64_t* const own = &before[(i - start) * words];
     for (const std::int32_t c : conflicts) {
-      const auto e = static_cast<std::size_t>(c);
+      if (static_cast<std::size_t>(c) < start) {
+        after[i].push_back(c);
+        continue;
+      }
+      const std::size_t e = static_cast<std::size_t>(c) - start;
       if (own[e / 64] >> (e % 64) & 1) continue;
       after[i].push_back(c);
       own[e / 64] |= std::uint64_t{1} << (e % 64);
@@ -378,6 +388,13 @@ std::vector<index> narrower_blocks(const QrWidths& widest) {
     blocks.push_back(block > panel ? std::max(panel, block / 2 / panel * panel) : block / 2);
   }
   return blocks;
+}
+
+double steps_of_blocks(index k, index block, index panel) {
+  const auto pieces = [](index all, index each) {
+    return std::ceil(static_cast<double>(all) / static_cast<double>(each));
+  };
+  return pieces(k, block) * (2 * pieces(block, std::min(block, panel)) + 2);
 }
 
 QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory) {

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "impl/gemm_beside.hpp"
@@ -169,19 +170,23 @@ Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision,
 /// @param able    what the device must be able to do
 /// @param copied  which operands may have copies
 /// @param result  which of them is the result
-/// @param again   double(): bytes that an open device is sent more than once
+/// @param again   std::optional<double>(): bytes that an open device is sent more than once, if the call is cut, which
+/// uses no copies
 template <class P, std::size_t count, class Again>
 Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
                    QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result,
                    const Again& again) {
   const Policy policy = policy_for(r, p.routine);
+  bool cut = false;
   const auto now = [&] {
     Facts facts =
         facts_now(r, learned, p.precision, p.flops(), r.device.profile().cpu_rate[static_cast<int>(p.precision)]);
     if (facts.device == DeviceState::ready) {
       const DeviceFacts& device = r.device.backend().facts();
       facts.factors = device.*able;
-      facts.sent_again = again();
+      const std::optional<double> bytes = again();
+      cut = bytes.has_value();
+      facts.sent_again = bytes.value_or(0);
     }
     return facts;
   };
@@ -198,11 +203,12 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
   if (facts.device_memory) {
+    facts.sent_again = 0;
     facts.spared = operands.in_place();
     facts.result_stays = operands.all[result].place == Place::on_a_device;
     return decide(p, facts, policy);
   }
-  if (!copies_matter(p, facts, policy, decision)) return decision;
+  if (cut || !copies_matter(p, facts, policy, decision)) return decision;
   operands.look(copied);
   facts.spared = operands.spared();
   // What the call overwrites is of no use to later ones.

@@ -320,6 +320,14 @@ def tune(t):
     again = t.run("tune", *QUICK, "--precisions", "s", "--sizes", "32", "-q")
     equal((again.stdout, again.stderr), ("", f"blaslift: {profile}: not understood and left out: nonsense\n"))
     equal(t.run("info", "--backend", "host").stderr, "")
+    with open(profile, "w") as f:
+        f.write("profile 2\nin_rate fast\n")
+    run = t.run("run", "-q", *HOST, t.program, "exit", "0")
+    equal(run.stderr, f"blaslift: {profile}: not understood and ignored: profile 2 (another version's form: nothing in the "
+                      "file is used)\n")
+    refused = t.run("tune", *QUICK, "--precisions", "s", "--sizes", "32", "-q")
+    assert refused.returncode == 125 and "another version's form (profile 2)" in refused.stderr, refused
+    equal(lines_of(profile), ["profile 2", "in_rate fast"])
 
 
 def tune_again(t):

@@ -181,7 +181,7 @@ TEST(Profile, OneOfAnotherVersionSaysNothing) {
   }
   for (const char* line : {"profile 2", "profile", "profile 1 1"}) {
     const Read r = read("in_rate 2e9\n" + std::string(line) + "\nout_rate 3e9\n");
-    EXPECT_EQ(r.problem, line);
+    EXPECT_EQ(r.problem, std::string(line) + " (another version's form: nothing in the file is used)");
     EXPECT_EQ(r.profile.in_rate, built_in) << line;
     EXPECT_EQ(with_lines("in_rate 2e9\n" + std::string(line), {{"out_rate", 0, 3e9}}), "out_rate 3e+09\n");
   }

@@ -135,6 +135,48 @@ TEST(QPlan, IsCutForTheMemoryThereIs) {
   }
 }
 
+TEST(QPlan, IsNotCutIntoMoreThanAListCanHold) {
+  const QProduct product{true, true, 20000, 20000, 20000};
+  const std::size_t memory = std::size_t{64} << 20;
+  const QCut cut = q_cut(product, {512, 64}, 8, memory);
+  EXPECT_FALSE(cut.streamed);
+  EXPECT_EQ(cut.window, 20000);
+  EXPECT_TRUE(q_cut(product, {512, 64}, 8, 16 * memory).streamed);
+}
+
+TEST(QPlan, NarrowsBlocksOnlyWhereReflectorsAreSentAgain) {
+  const QProduct product{true, true, 100000, 2000, 128};
+  const std::size_t memory = std::size_t{300} << 20;
+  EXPECT_EQ(q_cut(product, {64, 64}, 8, memory).block, 64);
+  EXPECT_EQ(sent_again(product, q_cut(product, {64, 64}, 8, memory), 8), 0);
+  const QProduct more{true, true, 100000, 2000, 129};
+  EXPECT_LT(q_cut(more, {64, 64}, 8, memory).block, 64);
+  EXPECT_GT(sent_again(more, q_cut(more, {64, 64}, 8, memory), 8), 0);
+}
+
+TEST(QPlan, LongListsHold) {
+  // More steps than it is known of in which order they come; the last ones first, where they may.
+  const QPlan plan = plan_q({true, true, 300, 400, 296}, 8, 2, 8, 8, true);
+  ASSERT_GT(plan.steps.size(), 16384u);
+  EXPECT_EQ(check(plan), "");
+  std::vector<std::size_t> waits(plan.steps.size()), order;
+  std::vector<std::vector<std::size_t>> before(plan.steps.size());
+  std::vector<std::size_t> ready;
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    waits[i] = plan.after[i].size();
+    for (const std::int32_t e : plan.after[i]) before[static_cast<std::size_t>(e)].push_back(i);
+    if (waits[i] == 0) ready.push_back(i);
+  }
+  while (!ready.empty()) {
+    order.push_back(ready.back());
+    ready.pop_back();
+    for (const std::size_t i : before[order.back()])
+      if (--waits[i] == 0) ready.push_back(i);
+  }
+  ASSERT_EQ(order.size(), plan.steps.size());
+  EXPECT_EQ(check(reordered(plan, order)), "");
+}
+
 TEST(QPlan, SaysWhatIsSentAgain) {
   for (const Shape& s : shapes()) {
     if (s.window == 0) continue;

@@ -62,6 +62,9 @@ std::string ProfileFile::text() const {
   std::ifstream file(path_, std::ios::binary);
   if (!file) return errno == ENOENT ? std::string() : (cannot(path_, "read", errno), std::string());
   std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (const std::string_view version = other_version(text); !version.empty())
+    throw std::runtime_error(path_.string() + " is in another version's form (" + std::string(version) +
+                             "): move it away, or say another one with --output");
   std::string kept;
   while (!text.empty()) {
     const std::string line = text.substr(0, text.find('\n'));
