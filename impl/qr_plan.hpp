@@ -101,8 +101,8 @@ struct QrCut {
 };
 
 /// With these widths where `memory` bytes are enough for all of it.  Otherwise parts as wide as there is room for, and
-/// narrower blocks, whose reflectors take room, too, until a part has several.  Where nothing fits, or only by a list of
-/// more than most_steps: as if all did.
+/// narrower blocks, whose reflectors take room, too, until a part has several.  Where nothing fits, or only by a list
+/// of more than most_steps: as if all did.
 QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory);
 
 /// The same with updates as a stream, where there is room for that.
