@@ -24,7 +24,7 @@
 #include <vector>
 
 #include "bench/product.hpp"
-#include "kernels/host/tile_qr.hpp"
+#include "bench/tile_qr.hpp"
 
 namespace blaslift {
 namespace {

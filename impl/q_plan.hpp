@@ -5,8 +5,8 @@
 // products run.  C moves in parts that do not depend on each other, columns or, with Q on the right, rows: the first
 // block is applied to each as it arrives, and each goes home when it has seen the last one.
 //
-// Where the device has no room for all of it, C goes through it in windows of so many parts, and the reflectors come by
-// block, for each window anew.
+// Where the device has no room for all of it, C goes through it in windows, a few parts each, and the reflectors come
+// by block, for each window anew.
 #pragma once
 #include <string>
 #include <vector>
@@ -78,8 +78,8 @@ struct QCut {
 };
 
 /// With these widths where `memory` bytes are enough for all of it.  Otherwise the fewest windows that there is room
-/// for, and narrower blocks, whose reflectors take room, too, until a window has the length of several.  Where nothing
-/// fits: as if all did.
+/// for and, if reflectors are sent again for each, narrower blocks, whose reflectors take room, too, until a window has
+/// the length of several.  Where nothing fits, or only by a list of more than most_steps: as if all did.
 QCut q_cut(const QProduct& product, const QrWidths& widths, std::size_t element, std::size_t memory);
 
 /// What such a cut sends more than once: reflectors, for all windows but one, unless V and T of all blocks stay.

@@ -93,10 +93,16 @@ inline QrPlan plan_qr(index m, index n, index block, index panel) { return plan_
 /// arrive, but a quarter at most.
 index stream_lead(index k, index block);
 
+/// About how many steps make V and T of k reflectors once, and apply them, where that is done for each piece of what
+/// goes through the device.
+double steps_of_blocks(index k, index block, index panel);
+/// A list that is longer takes more time and memory to be made than it could be worth.
+inline constexpr double most_steps = 1 << 17;
+
 /// How a matrix is cut for a device.
 struct QrCut {
   index block, panel, part;
-  index lead = 0;
+  index lead = 0;  ///< as QrPlan's
   friend bool operator==(const QrCut&, const QrCut&) = default;
 };
 

@@ -31,10 +31,6 @@ QrWidths qr_widths(const std::vector<QrRule>& rules, index k);
 
 /// Blocks to be tried where memory is short, the widest first: whole panels down to one, then narrower ones.
 std::vector<index> narrower_blocks(const QrWidths& widest);
-/// Of what goes through the device in pieces, all steps that make V and T of k reflectors once, and apply them.
-double steps_of_blocks(index k, index block, index panel);
-/// A list that is longer takes longer to be made, and more memory, than it could be worth.
-inline constexpr double most_steps = 1 << 17;
 /// What is on the device at a time has the length of so many blocks, unless these are the narrowest.
 inline constexpr index several_blocks = 4;
 

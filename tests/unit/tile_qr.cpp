@@ -3,7 +3,7 @@
 // Bounds as in qr_tiles.cpp.
 #include <gtest/gtest.h>
 
-#include "kernels/host/tile_qr.hpp"
+#include "bench/tile_qr.hpp"
 #include "tests/unit/qr_reference.hpp"
 
 namespace blaslift {
