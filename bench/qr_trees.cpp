@@ -4,9 +4,10 @@
 //   qr_trees s|d M N THREADS REPETITIONS TILE[,TILE...] TREE[,TREE...] [TIMELINE]
 //
 // TREE: flat, binary, or the tile rows of a domain.  Prints a line of JSON for each tile size and tree: median and
-// least seconds; "predicted", from each kernel's time on one thread and the graph alone (chapter 6 counts how often the
-// slowest ones come; here the tasks are given to the threads as they become ready); tasks, and how many of them are in
-// a row at most; and |A e - Q R e| / |A e|, e all ones.  Exit status 1 if that is over 10 sqrt(m) eps, or not a number.
+// least seconds; "predicted", from each kernel's time, while all threads work, and the graph alone (chapter 6 counts
+// how often the slowest ones come; here the tasks are given to the threads as they become ready); tasks, and how many
+// of them are in a row at most; and |A e - Q R e| / |A e|, e all ones.  Exit status 1 if that is over 10 sqrt(m) eps,
+// or not a number.
 //
 // TIMELINE: a file that gets a line of JSON for each task of the last repetitions: who did it, from when to when.
 #include <chrono>
@@ -127,13 +128,13 @@ struct Bench {
   std::FILE* timeline;
   std::vector<T> original, A;
 
-  /// Median seconds of each kind of kernel, on one thread; of those that this tree has.
+  /// Median seconds of each kind of kernel that this tree has, while all threads work: they share what a core has.
   void time_kernels(index tile, QrTree tree, double* seconds) {
     A = original;
     TileQr<T> f(m, n, A.data(), m, tile, std::min(tile, inner_block), tree);
     const QrGraph g = f.graph();
     Timeline times(g.tasks.size());
-    f.factor(g, 1, [&](const QrTask& task, const auto& run) { times.around(task, run); });
+    f.factor(g, threads, [&](const QrTask& task, const auto& run) { times.around(task, run); });
     std::vector<double> of[6];
     for (const Span& s : times.spans()) of[static_cast<int>(s.task.kind)].push_back(s.end - s.begin);
     for (int kind = 0; kind < 6; ++kind)
