@@ -89,9 +89,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
   const QrCut cut = cut_for(r, args, a);
   const bool in_parts = cut.part < args.n;
   if (in_parts) {
-    // A copy of A would take the room that there is; what comes back waits in the host's memory.
-    operands.forget();
-    if (1.1 * a.stored.bytes() > static_cast<double>(available_memory())) return {Reason::no_room};
+    operands.forget();  // a copy of A would take the room that there is
   } else {
     operands.look({true, false});
     operands.keep(a);

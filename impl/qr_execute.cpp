@@ -22,11 +22,8 @@ class Factoring : public QrRun<T> {
         reflectors_[set] = this->part(plan.m, plan.block);
         for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
       }
-    const auto room = [](index elements) {
-      return std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(elements));
-    };
-    if (!a.in_place) result_ = room(plan.m * plan.n);
-    if (!placement.tau) tau_result_ = room(plan.factored());
+    if (!a.in_place) result_ = {args.A, args.lda, plan.m, plan.n};
+    if (!placement.tau) tau_result_ = {args.tau, plan.factored(), plan.factored(), 1};
   }
 
   Status ask(std::size_t step) {
@@ -58,8 +55,8 @@ class Factoring : public QrRun<T> {
         if (const Status status = this->await_downloads(brought_[static_cast<std::size_t>(s.col / p_.block)]);
             status != Status::done)
           return status;
-        return this->upload(reflector(s.col), p_.m, result_.get() + s.col + s.col * p_.m, p_.m, p_.m - s.col, s.cols,
-                            false);
+        return this->upload(reflector(s.col), p_.m, result_.at(s.col, s.col), result_.ld(), p_.m - s.col, s.cols,
+                            placement_.A.direct);
       }
       case QrStepKind::remake:
         return this->then(
@@ -68,22 +65,15 @@ class Factoring : public QrRun<T> {
     return Status::lost;
   }
 
-  /// Once everything is there.
-  void commit() const {
-    if (result_) copy_block(args_.A, args_.lda, result_.get(), p_.m, p_.m, p_.n, sizeof(T));
-    if (tau_result_) std::copy_n(tau_result_.get(), p_.factored(), args_.tau);
-  }
-
  private:
   Status download(const QrStep& s) {
     if (result_)
-      if (const Status status =
-              QrRun<T>::download(result_.get() + s.col * p_.m, p_.m, at(0, s.col), lda_, p_.m, s.cols);
+      if (const Status status = QrRun<T>::download(result_, {0, s.col, p_.m, s.cols}, at(0, s.col), lda_);
           status != Status::done)
         return status;
     const index reflectors = std::min(s.cols, p_.factored() - s.col);
     if (!tau_result_ || reflectors <= 0) return Status::done;
-    return QrRun<T>::download(tau_result_.get() + s.col, reflectors, tau_ + s.col, reflectors, reflectors, 1);
+    return QrRun<T>::download(tau_result_, {s.col, 0, reflectors, 1}, tau_ + s.col, reflectors);
   }
 
   /// Of A, while this column's part is there.
@@ -99,14 +89,21 @@ class Factoring : public QrRun<T> {
   /// By block: how many downloads have been asked for with it.
   std::vector<std::size_t> brought_ = std::vector<std::size_t>(static_cast<std::size_t>(p_.n / p_.block + 1));
   index lda_;
-  std::unique_ptr<T[]> result_, tau_result_;
+  Overwritten<T> result_, tau_result_;  ///< unless they are in device memory
 };
 
 template <class T>
 class Applying : public QrRun<T> {
  public:
   Applying(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes, Lane& lane)
-      : QrRun<T>(lane, placement.lease, piece_bytes), p_(plan), q_(plan.product), args_(args), placement_(placement) {
+      : QrRun<T>(lane, placement.lease, piece_bytes),
+        p_(plan),
+        q_(plan.product),
+        args_(args),
+        placement_(placement),
+        reflectors_(placement.A),
+        from_(args.A),
+        ldf_(args.lda) {
     const QrOperand &a = placement.A, &c = placement.C;
     if (!plan.streamed) A_[0] = A_[1] = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
     lda_ = a.device ? a.ld : q_.order();
@@ -120,7 +117,15 @@ class Applying : public QrRun<T> {
       for (int set = 0; set < plan.sets(); ++set)
         for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
     for (T*& W : W_) W = this->part(plan.block, plan.window);
-    if (!c.in_place) result_ = std::make_unique_for_overwrite<T[]>(static_cast<std::size_t>(q_.m * q_.n));
+    if (!c.in_place) {
+      result_ = {args.C, args.ldc, q_.m, q_.n};
+      if (q_.of_identity && plan.streamed) {  // the reflectors are there, and are sent again
+        result_.keep_all();
+        from_ = result_.kept(0, 0);
+        ldf_ = result_.kept_ld();
+        reflectors_.direct = false;
+      }
+    }
     if (q_.of_identity) ones_.assign(static_cast<std::size_t>(q_.n), T(1));
   }
 
@@ -133,9 +138,9 @@ class Applying : public QrRun<T> {
       case QStepKind::reflectors:
         // Of what is only lent nobody reads R.
         return this->bring(
-            placement_.A,
-            placement_.A.device ? Block{0, s.col, q_.order(), s.cols} : Block{s.col, s.col, q_.order() - s.col, s.cols},
-            [this](index row, index col) { return reflector(row, col); }, lda_, args_.A, args_.lda);
+            reflectors_,
+            reflectors_.device ? Block{0, s.col, q_.order(), s.cols} : Block{s.col, s.col, q_.order() - s.col, s.cols},
+            [this](index row, index col) { return reflector(row, col); }, lda_, from_, ldf_);
       case QStepKind::upload:
         return this->bring(
             placement_.C, part_of_c(s), [this](index row, index col) { return at(row, col); }, ldc_, args_.C,
@@ -163,16 +168,11 @@ class Applying : public QrRun<T> {
       case QStepKind::download: {
         const Block b = part_of_c(s);
         const T* from = at(b.row, b.col);
-        if (result_) return this->download(result_.get() + b.row + b.col * q_.m, q_.m, from, ldc_, b.rows, b.cols);
+        if (result_) return this->download(result_, b, from, ldc_);
         return owns_c() ? Status::done : put_in_place(b, from);
       }
     }
     return Status::lost;
-  }
-
-  /// Once everything is there.
-  void commit() const {
-    if (result_) copy_block(args_.C, args_.ldc, result_.get(), q_.m, q_.m, q_.n, sizeof(T));
   }
 
  private:
@@ -212,9 +212,12 @@ class Applying : public QrRun<T> {
   const QProduct& q_;
   const QArgs<T>& args_;
   const QPlacement& placement_;
+  QrOperand reflectors_;
+  const T* from_;  ///< where the host has them
+  index ldf_;
   T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set
   index lda_, ldc_;
-  std::unique_ptr<T[]> result_;
+  Overwritten<T> result_;  ///< unless it is in device memory
   std::vector<T> ones_{};
 };
 
@@ -224,16 +227,14 @@ template <class T>
 QrOutcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
                   Lane& lane, bool (*keep_going)()) {
   Factoring<T> run(plan, args, placement, piece_bytes, lane);
-  return run.run(
-      plan.after, keep_going, [&](std::size_t step) { return run.ask(step); }, [&] { run.commit(); });
+  return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
 }
 
 template <class T>
 QrOutcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
                   Lane& lane, bool (*keep_going)()) {
   Applying<T> run(plan, args, placement, piece_bytes, lane);
-  return run.run(
-      plan.after, keep_going, [&](std::size_t step) { return run.ask(step); }, [&] { run.commit(); });
+  return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
 }
 
 #define INSTANTIATE(T)                                                                                                \

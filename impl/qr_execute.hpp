@@ -33,9 +33,9 @@ struct QrPlacement {
 };
 
 /// Runs the plan on the lane, each step as soon as what it waits for allows; nothing is under way when it returns.  The
-/// factorisation overwrites what it would need for another try, so it works on a copy, and what comes back waits beside
-/// the caller's memory until all of it is there: after a failure A and tau are what they were, unless they are in
-/// device memory.  Throws std::bad_alloc before anything has happened.
+/// factorisation overwrites what it would need for another try, so it works on a copy, and what A and tau held is kept
+/// beside them until all of the result is there: after a failure it is put back, unless they are in device memory.
+/// Throws std::bad_alloc before anything has happened.
 /// @param piece_bytes  of a download at most: DeviceFacts::piece_bytes, or less
 /// @param keep_going   asked between steps; false stops as a failure would, with Status::lost (the process is exiting)
 template <class T>

@@ -1,5 +1,7 @@
 #include "impl/qr_route.hpp"
 
+#include "impl/private_copy.hpp"
+
 namespace blaslift {
 
 QrOperand operand_on_device(const Operand& x) {
@@ -14,6 +16,12 @@ QrOperand operand_on_device(const Operand& x) {
 std::size_t piece_bytes(const Backend& backend, double result_bytes) {
   constexpr std::size_t least = std::size_t{256} << 10;
   return std::min(std::max(least, static_cast<std::size_t>(result_bytes) / 16), backend.facts().piece_bytes);
+}
+
+bool can_keep(const Operand& result) {
+  constexpr double little = 64 << 20;  // not worth a look
+  return result.place == Place::on_a_device || result.stored.bytes() < little ||
+         1.1 * result.stored.bytes() < static_cast<double>(available_memory());
 }
 
 }  // namespace blaslift

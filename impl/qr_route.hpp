@@ -52,6 +52,9 @@ QrOperand operand_on_device(const Operand& x);
 /// Of a download at most: pieces of small results are small, so that several threads share them.
 std::size_t piece_bytes(const Backend& backend, double result_bytes);
 
+/// Whether the host has memory for what the result overwrites, which is kept until all of it is there.
+bool can_keep(const Operand& result);
+
 /// take_route, for LAPACK.
 template <class Try, class Describe>
 Computed computed_by(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
@@ -134,6 +137,7 @@ class QrOperands {
 template <std::size_t count, class Attempt>
 Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision, QrOperands<count>& operands,
                    const Operand& result, bool again, const Attempt& attempt) {
+  if (!can_keep(result)) return {Reason::no_room};
   r.residency.before_writing(result.stored);
   double spared = operands.spared();
   int reused = operands.reused();

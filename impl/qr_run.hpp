@@ -10,22 +10,21 @@
 #include <vector>
 
 #include "impl/blocks.hpp"
+#include "impl/overwritten.hpp"
 #include "impl/qr_execute.hpp"
 #include "impl/schedule.hpp"
-#include "kernels/copy.hpp"
 
 namespace blaslift {
 
 template <class T>
 class QrRun {
  public:
-  /// Asks for the steps one after the other, and waits until all of them have ended; then `commit` writes to the
-  /// caller's memory what has come back.
+  /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's memory
+  /// is what it was.
   /// @param after  by step: the earlier ones that it waits for
   /// @param ask    Status(std::size_t step)
-  template <class Ask, class Commit>
-  QrOutcome run(const std::vector<std::vector<std::int32_t>>& after, bool (*keep_going)(), const Ask& ask,
-                const Commit& commit) {
+  template <class Ask>
+  QrOutcome run(const std::vector<std::vector<std::int32_t>>& after, bool (*keep_going)(), const Ask& ask) {
     QrOutcome outcome;
     try {
       outcome.status = run_steps(after, keep_going, ask);
@@ -38,7 +37,9 @@ class QrRun {
     outcome.transfers = lane_.transfer_times();
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
-    if (outcome.status == Status::done) commit();
+    if (outcome.status != Status::done)
+      for (const Landing& x : landings_)
+        if (x.landed.load(std::memory_order_acquire)) x.in->restore(x.block);
     return outcome;
   }
 
@@ -67,24 +68,24 @@ class QrRun {
     return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct}, after());
   }
 
-  /// Into memory that is not the caller's.
-  Status download(T* to, index ldt, const T* from, index ldf, index rows, index cols) {
-    for (const Block& p : pieces({0, 0, rows, cols}, piece_)) {
+  /// A block of a result.
+  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf) {
+    for (const Block& p : pieces(block, piece_)) {
       bytes_out_ += static_cast<double>(p.rows) * static_cast<double>(p.cols) * sizeof(T);
       ++next_;
-      const Transfer transfer{
-          const_cast<T*>(from) + p.row + p.col * ldf, ldf, to + p.row + p.col * ldt, ldt, p.rows, p.cols, sizeof(T)};
-      if (const Status status = lane_.download(transfer, after(), landed_.emplace_back(false)); status != Status::done)
+      const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf);
+      Landing& landing = landings_.emplace_back(&to, p);
+      if (const Status status = lane_.download(transfer, after(), landing.landed); status != Status::done)
         return status;
     }
     return Status::done;
   }
   /// Downloads that have been asked for.
-  std::size_t downloads() const { return landed_.size(); }
+  std::size_t downloads() const { return landings_.size(); }
   /// Waits until those before number `end` have landed: the host's memory may be read.
   Status await_downloads(std::size_t end) {
     for (; awaited_ < end; ++awaited_)
-      if (const Status status = lane_.await(landed_[awaited_]); status != Status::done) return status;
+      if (const Status status = lane_.await(landings_[awaited_].landed); status != Status::done) return status;
     return Status::done;
   }
 
@@ -218,6 +219,12 @@ class QrRun {
   struct Span {
     Ticket first = 0, end = 0;
   };
+  struct Landing {
+    Landing(Overwritten<T>* to, const Block& b) : in(to), block(b) {}
+    Overwritten<T>* in;
+    Block block;
+    std::atomic<bool> landed{false};  ///< what was there has been kept
+  };
 
   char* next_part_;
   index rows_ = 0, block_ = 0;
@@ -227,7 +234,7 @@ class QrRun {
   Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones
   std::vector<Span> spans_{};  ///< by step
   std::vector<Ticket> tickets_{};  ///< what comes next waits for these
-  std::deque<std::atomic<bool>> landed_{};
+  std::deque<Landing> landings_{};
   std::size_t awaited_ = 0;  ///< of these
 };
 

@@ -90,6 +90,10 @@ struct Transfer {
   /// transfer is not direct.
   Part part = Part::whole;
   index below = 0;  ///< rows from the diagonal down to the first element
+  /// Of a download of a whole block, unless null: memory of the host's, of leading dimension ldk, that receives what the
+  /// host's side holds before that is overwritten.
+  void* keep = nullptr;
+  index ldk = 0;
 };
 
 /// An operation of a lane, counted from 0 after lease or drain in the order in which they were asked for.

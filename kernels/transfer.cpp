@@ -628,6 +628,7 @@ void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started)
       note_first(out_begin_);
       if (!p.direct) {
         const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
+        if (p.keep) copy(p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element);
         copy_part(p.part, p.below, p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element, copy);
       }
       note_last(out_end_);

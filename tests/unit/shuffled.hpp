@@ -40,6 +40,7 @@ class Shuffled final : public Lane {
   }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     return add(after, [t, &landed] {
+      if (t.keep) copy_block(t.keep, t.ldk, t.host, t.ldh, t.rows, t.cols, t.element);
       copy_block(t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element);
       landed = true;
     });
