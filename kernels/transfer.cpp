@@ -66,8 +66,8 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   used_.store(true, std::memory_order_relaxed);
   Team& team = teams_[static_cast<int>(direction)];
   const Transfer& piece = jobs.front().piece;
-  const bool for_one =
-      jobs.size() == 1 && (direction == Direction::out || piece.direct || parts(piece, sizes_.share).count() == 1);
+  const bool for_one = jobs.size() == 1 && (direction == Direction::out || piece.direct || piece.keep ||
+                                            parts(piece, sizes_.share).count() == 1);
   {
     std::lock_guard lock(team.mutex);
     team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
@@ -135,8 +135,13 @@ void Engine::Filling::await_settled() const {
 
 bool Engine::can_send() const {
   if (filling_ && filling_->taken < filling_->shares.count()) return true;
-  const std::deque<Job>& jobs = teams_[static_cast<int>(Direction::in)].jobs;
-  return !jobs.empty() && (jobs.front().piece.direct || !sent_.empty());
+  return !teams_[static_cast<int>(Direction::in)].jobs.empty() && (needs_no_slot() || !sent_.empty());
+}
+
+/// The next piece on the way in: a copy of any size, by the device or within the host's memory.
+bool Engine::needs_no_slot() const {
+  const Transfer& next = teams_[static_cast<int>(Direction::in)].jobs.front().piece;
+  return next.direct || next.keep;
 }
 
 /// Null if it is in use.
@@ -194,13 +199,17 @@ void Engine::send_all(bool watches) {
     std::unique_lock lock(team.mutex);
     await_job(team, lock, watches, [this] { return can_send(); });
     if (!filling_ || filling_->taken == filling_->shares.count()) {
-      if (team.jobs.front().piece.direct) {  // a copy of any size, which needs no slot
+      if (needs_no_slot()) {
         const Job job = team.jobs.front();
         team.jobs.pop_front();
         lock.unlock();
-        use_for(*job.lane);
-        Slot none;
-        job.lane->send_piece(job, none);
+        if (job.piece.keep) {
+          job.lane->keep_piece(job);
+        } else {
+          use_for(*job.lane);
+          Slot none;
+          job.lane->send_piece(job, none);
+        }
         end_sending();
         continue;
       }
@@ -305,6 +314,14 @@ bool EngineLane::await_started(const std::vector<Ticket>& after) {
              return operations_[static_cast<std::size_t>(t)].started;
            });
   });
+  return status_ == Status::done;
+}
+
+/// Until the host's memory may be overwritten; false if something has failed instead.
+bool EngineLane::await_kept(Ticket ticket) {
+  std::unique_lock lock(mutex_);
+  const Operation& operation = operations_[static_cast<std::size_t>(ticket)];
+  changed_.wait(lock, [&] { return status_ != Status::done || operation.kept == Kept::yes; });
   return status_ == Status::done;
 }
 
@@ -424,6 +441,7 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
   const Ticket ticket = note(queue_of(direction), after, pieces, landed);
   for (Engine::Job& job : jobs) job.ticket = ticket;
   try {
+    if (direction == Direction::out && jobs.front().piece.keep) hand_over_keeping(jobs.front());
     engine_.push(direction, std::move(jobs));
   } catch (const std::exception&) {  // none of them was taken
     fail(Status::no_memory);
@@ -432,6 +450,20 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
     return Status::no_memory;
   }
   return Status::done;
+}
+
+/// If they cannot take it, the thread that has the result keeps what is there.
+void EngineLane::hand_over_keeping(const Engine::Job& job) {
+  {
+    std::lock_guard lock(mutex_);
+    ++jobs_;
+  }
+  try {
+    engine_.push(Direction::in, {job});
+  } catch (const std::exception&) {
+    std::lock_guard lock(mutex_);
+    --jobs_;
+  }
 }
 
 template <class Compute>
@@ -605,6 +637,29 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   end_piece();
 }
 
+void EngineLane::keep_piece(const Engine::Job& job) {
+  unless_failed([&] { return keep_once(job), Status::done; });
+  end_piece();
+}
+
+/// Unless another thread has begun to.
+void EngineLane::keep_once(const Engine::Job& job) {
+  Operation* operation;
+  {
+    std::lock_guard lock(mutex_);
+    operation = &operations_[static_cast<std::size_t>(job.ticket)];
+    if (operation->kept != Kept::no) return;
+    operation->kept = Kept::begun;
+  }
+  const Transfer& p = job.piece;
+  stream_block(p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element);
+  {
+    std::lock_guard lock(mutex_);
+    operation->kept = Kept::yes;
+  }
+  changed_.notify_all();
+}
+
 bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
   return unless_failed([&] {
     // The caller's own slot may still be on its way to the device.
@@ -627,8 +682,11 @@ void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started)
       if (const Status settled = settle(slot); settled != Status::done) return settled;
       note_first(out_begin_);
       if (!p.direct) {
+        if (p.keep) {
+          keep_once(job);
+          if (!await_kept(job.ticket)) return Status::lost;
+        }
         const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
-        if (p.keep) copy(p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element);
         copy_part(p.part, p.below, p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element, copy);
       }
       note_last(out_end_);

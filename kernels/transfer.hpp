@@ -39,10 +39,13 @@ struct Parts {
 /// copy costs the bus some microseconds beside its bytes, so copies must be large, while all slots together must fit
 /// into the processor's caches, or the bus would read what has gone to memory and come back.  What is very large goes
 /// through two neighbours at once; less had better pass through more slots.  A thread that loses its
-/// processor holds up the slot it fills, and no other.  On the way out each thread owns some slots.
+/// processor holds up the slot it fills, and no other.  On the way out each thread owns some slots.  What a download is
+/// to keep of the host's memory is copied by threads of either team: those that have nothing to send, or the one that
+/// has the result.
 ///
 /// Why it cannot hang: a piece waits only for slots that earlier pieces have, or for its thread's own earlier copies,
-/// and for operations asked for before it; these are all taken before it, by teams that never wait for later ones.
+/// for operations asked for before it, or for a copy within the host's memory that has begun; these are all taken before
+/// it, by teams that never wait for later ones.
 class Engine {
  public:
   /// While the processor empties one, the device fills the other.
@@ -115,6 +118,7 @@ class Engine {
   };
   void send_all(bool watches);
   bool can_send() const;
+  bool needs_no_slot() const;
   void end_sending();
   void receive_all(bool spare);
   template <class There>
@@ -201,6 +205,9 @@ class EngineLane : public Lane {
  private:
   friend class Engine;
 
+  /// Of the host's memory, before a download overwrites it.
+  enum class Kept : std::uint8_t { no, begun, yes };
+
   /// One operation.
   struct Operation {
     std::vector<Ticket> after;
@@ -210,6 +217,7 @@ class EngineLane : public Lane {
     bool ordered = false;  ///< its queue waits for what it comes after
     bool started = false;
     bool marked = false;  ///< others can wait for its end; under marking_
+    Kept kept = Kept::no;
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
@@ -231,7 +239,9 @@ class EngineLane : public Lane {
   template <class Compute>
   Status ask_compute(int stream, bool awaited, After after, Compute compute);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
+  void hand_over_keeping(const Engine::Job& job);
   bool await_started(const std::vector<Ticket>& after);
+  bool await_kept(Ticket ticket);
   void fail(Status status);
   Status status();
   /// One piece, from an engine's thread or the caller's: uploads in three steps, the second once or once a share,
@@ -240,6 +250,8 @@ class EngineLane : public Lane {
   void note_another_piece(Ticket ticket);
   void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share);
   void send_piece(const Engine::Job& job, Slot& slot);
+  void keep_piece(const Engine::Job& job);
+  void keep_once(const Engine::Job& job);
   bool start_receiving(const Engine::Job& job, Slot& slot);
   void end_receiving(const Engine::Job& job, Slot& slot, bool started);
   template <class Step>
