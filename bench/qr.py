@@ -6,7 +6,7 @@
 Parts: first (a few sizes that tell most), tall, square (1,024 to 32,768), panels (of 64 columns, from 1,024 rows on, as
 plans have them), widths (blocks and panels in turn, and the panels' stream before the other), householder (panels column
 by column, as those that the fast way is not for), host (A in pageable memory, the CPU's cores beside blaslift in front of
-them, updates as a stream, and device memory for half of A).  Each measurement on the device is a process of its own with cuSOLVER
+them, updates in bulk, and device memory for half of A).  Each measurement on the device is a process of its own with cuSOLVER
 beside ours; all check their results.  Run again, it goes on where it stopped; qr.jsonl has the records, qr.md the tables.
 """
 
@@ -27,7 +27,7 @@ FIRST = ((1048576, 64), (16384, 64), (4000000, 16), (262144, 128), (4096, 4096),
 PANELS = (1024, 2048, 4096, 8192, 16384, 32768, 65536, 262144)
 WIDTHS = tuple((block, panel) for block in (128, 256, 512, 1024) for panel in (32, 64, 128) if panel <= block)
 HOST = ((2048, 2048), (4096, 4096), (8192, 8192), (16384, 16384), (262144, 128), (1048576, 64), (131072, 2048))
-CALLERS = {"CPU": {}, "blaslift": {}, "stream": {"BLASLIFT_QR": "stream"}, "half of A": {}}
+CALLERS = {"CPU": {}, "blaslift": {}, "bulk": {"BLASLIFT_QR": "bulk"}, "half of A": {}}
 """And what their environment has besides."""
 CPU_RATE, HOST_WARM_SECONDS = 5e11, 4.0
 AIMS = {"d/16384x64": 150e-6, "s/16384x64": 150e-6, "d/1048576x64": 1.9e-3, "d/4000000x16": 1.8e-3}
@@ -52,8 +52,8 @@ def measurement(program: Path, part: str, precision: str, m: int, n: int, *optio
 
 
 def host_measurement(program: Path, precision: str, m: int, n: int, caller: str, environments: dict) -> Measurement:
-    """One size, computed by the CPU alone or by blaslift: as it is, as a stream, or with device memory for half of A."""
-    repetitions = 3 if operations(m, n) > 1e12 else 7
+    """One size, computed by the CPU alone or by blaslift: as it is, in bulk, or with device memory for half of A."""
+    repetitions = 7 if caller != "CPU" or operations(m, n) < 2e11 else 3 if operations(m, n) < 1e12 else 1
     command = [str(program), precision, str(repetitions), f"{m}x{n}"]
     environment = environments["CPU" if caller == "CPU" else "blaslift"] | CALLERS[caller]
     if caller == "half of A":

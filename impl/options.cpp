@@ -140,9 +140,9 @@ constexpr OptionInfo table[] = {
          if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
        return false;
      }},
-    {"BLASLIFT_QR", "bulk, stream", "bulk",
-     "the first updates of a QR: of all columns on the right at once, or piece by piece as they arrive (other last "
-     "bits)",
+    {"BLASLIFT_QR", "stream, bulk", "stream",
+     "the first updates of a QR: piece by piece as its columns arrive, or of all columns on the right at once (other "
+     "last bits)",
      [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
