@@ -258,7 +258,8 @@ void Engine::receive_all(bool spare) {
     std::unique_lock lock(team.mutex);
     const auto may_take = [&] { return !team.jobs.empty() && !(spare && unsent_.load() > 0); };
     if (count == 0) (spare ? team.changed_for_spare : team.changed).wait(lock, may_take);
-    if (count < slots_out && may_take()) {
+    // Asked once: what is on the way in changes without this lock.
+    if (count == 0 || (count < slots_out && may_take())) {
       Receiving& next = receiving[(first + count++) % slots_out];
       next.job = team.jobs.front();
       team.jobs.pop_front();

@@ -96,12 +96,14 @@ class HostLane final : public EngineLane {
 };
 
 constexpr std::size_t most_slot_bytes = std::size_t{1} << 20;
+/// Several of each kind, however few cores there are: what they do to each other is to show in tests everywhere.
+constexpr Engine::Threads threads{.in = 4, .out = 3, .spare = 1};
 
 class HostBackend final : public Backend {
  public:
   HostBackend(std::size_t memory, const OpenRequest& request, FaultPlan* faults)
       // A limited device has slots in proportion, so that small products, too, are committed in pieces.
-      : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), {some_threads(), some_threads()},
+      : engine_(slots(std::clamp<std::size_t>(memory / 8, 64, most_slot_bytes)), threads,
                 {this,
                  [](void* self) {
                    const OpenRequest& r = static_cast<HostBackend*>(self)->request_;
