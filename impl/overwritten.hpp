@@ -24,8 +24,8 @@ class OwnMemory {
         mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) throw std::bad_alloc();
     mapping_ = static_cast<char*>(mapping);
-    at_ = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(mapping) + large_page - 1) / large_page *
-                                  large_page);
+    at_ =
+        reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(mapping) + large_page - 1) / large_page * large_page);
     madvise(at_, bytes, MADV_HUGEPAGE);
   }
   OwnMemory(OwnMemory&& other) noexcept

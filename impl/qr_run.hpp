@@ -19,8 +19,8 @@ namespace blaslift {
 template <class T>
 class QrRun {
  public:
-  /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's memory
-  /// is what it was.
+  /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's
+  /// memory is what it was.
   /// @param after  by step: the earlier ones that it waits for
   /// @param ask    Status(std::size_t step)
   template <class Ask>

@@ -44,8 +44,8 @@ struct Parts {
 /// has the result.
 ///
 /// Why it cannot hang: a piece waits only for slots that earlier pieces have, or for its thread's own earlier copies,
-/// for operations asked for before it, or for a copy within the host's memory that has begun; these are all taken before
-/// it, by teams that never wait for later ones.
+/// for operations asked for before it, or for a copy within the host's memory that has begun; these are all taken
+/// before it, by teams that never wait for later ones.
 class Engine {
  public:
   /// While the processor empties one, the device fills the other.

@@ -272,6 +272,23 @@ def bookkeeping_errors(
     return errors
 
 
+def checked_errors(reports: list[dict]) -> list[str]:
+    """All routed calls were checked, most of them twice, and none was found wrong."""
+    errors = []
+    checked = 0
+    for report in reports:
+        for name, counters in report["routines"].items():
+            verified = counters.get("verified", {"checked": 0, "wrong": 0, "unchecked": {}})
+            checked += verified["checked"]
+            if verified["checked"] + sum(verified["unchecked"].values()) < counters["routed"]:
+                errors.append(f"{name}: {counters['routed']} calls routed, {verified}")
+            if verified["wrong"]:
+                errors.append(f"{name}: {verified}, {report['worst'][:3]}")
+        if report.get("problems"):
+            errors.append(f"{report['problems']}")
+    return errors if checked else [*errors, "nothing was checked"]
+
+
 def backend_errors(reports: list[dict], backend: str) -> list[str]:
     """Processes that routed something, but not to the backend that was asked for."""
     return [

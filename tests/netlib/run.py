@@ -206,10 +206,12 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
         "qr": Preload.forced(arguments.lib, arguments.backend, QR_MEMORY, harness.QRS),
         "blocks": Preload.forced(arguments.lib, arguments.backend, SCARCE_MEMORY, harness.BLAS),
     }[mode]
+    forced = mode != "natural"
+    if forced and arguments.verify:
+        preload = Preload(preload.library, preload.settings | {"BLASLIFT_VERIFY": "all"})
     run = execute(case, environment, preload)
     ours = transcript(run)
     total = harness.accounts(run.reports)
-    forced = mode != "natural"
     routed = any(account.routed for account in total.values())
     errors = baseline.difference(ours, verdicts if routed else identity)
     if starts(baseline[0]):
@@ -221,6 +223,8 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
             errors += forced_errors(case, total, blocks=mode == "blocks")
         if forced:
             errors += harness.backend_errors(run.reports, arguments.backend)
+            if routed and arguments.verify:
+                errors += harness.checked_errors(run.reports)
         else:
             errors += natural_errors(total)
     row = (case.name, mode, in_short(baseline[0]), in_short(ours), *counts(total), "DIFFERS" if errors else "same")
@@ -381,6 +385,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--provider", choices=sorted(harness.PROVIDERS), default="reference")
     parser.add_argument("--suite", choices=("blas", "lapack"), default="blas")
     parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
+    parser.add_argument("--verify", action="store_true", help="each forced call is checked: BLASLIFT_VERIFY=all")
     parser.add_argument("--precisions", default="sdcz", help='some of "sdcz"')
     parser.add_argument("--only", metavar="REGEX", help='cases whose name ("xblat3d < dblat3.in") matches')
     parsed = parser.parse_args(arguments)

@@ -20,30 +20,13 @@ PROGRAMS = {
 """By what is asked for: settings, and programs with canaries, NaN and Inf, zero scalars, increments, triangles."""
 
 
-def checked_errors(run: harness.Run) -> list[str]:
-    """All routed calls were checked, most of them twice, and none was found wrong."""
-    errors = []
-    checked = 0
-    for report in run.reports:
-        for name, counters in report["routines"].items():
-            verified = counters.get("verified", {"checked": 0, "wrong": 0, "unchecked": {}})
-            checked += verified["checked"]
-            if verified["checked"] + sum(verified["unchecked"].values()) < counters["routed"]:
-                errors.append(f"{name}: {counters['routed']} calls routed, {verified}")
-            if verified["wrong"]:
-                errors.append(f"{name}: {verified}, {report['worst'][:3]}")
-        if report.get("problems"):
-            errors.append(f"{report['problems']}")
-    return errors if checked else [*errors, "nothing was checked"]
-
-
 def verified_semantics(s: Setting) -> list[str]:
     """The programs of the other promises are told the same, and nothing that they call is called wrong."""
     errors = []
     for kind, (settings, programs) in PROGRAMS.items():
         for program in programs[:1] if s.sanitizer else programs:
             run = s.run(*program.split(), settings=settings | ALL, timeout=200)
-            errors += labelled(f"{kind}: {program}", verdict_errors(run) + checked_errors(run))
+            errors += labelled(f"{kind}: {program}", verdict_errors(run) + harness.checked_errors(run.reports))
     return errors
 
 
@@ -53,12 +36,12 @@ def verified_threads(s: Setting) -> list[str]:
     for kind, settings in {"forced": MODEST, "sampled": MODEST | {"BLASLIFT_VERIFY": "sample:3"}}.items():
         run = s.run("threads", "check", settings=ALL | settings, timeout=200)
         found = verdict_errors(run) + report_errors(run, routed=True)
-        errors += labelled(kind, found + (checked_errors(run) if kind == "forced" else []))
+        errors += labelled(kind, found + (harness.checked_errors(run.reports) if kind == "forced" else []))
     for how in ("return", "exit", "worker"):
         run = s.run("threads", "exit", how, settings=MODEST | ALL, timeout=60)
         if run.status != 0 or run.stdout or run.stderr:
             errors.append(f"exit, {how}: status {run.status}, {run.stdout!r}, {run.stderr!r}")
-        errors += labelled(f"exit, {how}", [e for e in checked_errors(run) if "wrong" in e])
+        errors += labelled(f"exit, {how}", [e for e in harness.checked_errors(run.reports) if "wrong" in e])
     return errors
 
 
@@ -70,7 +53,7 @@ def verified_surroundings(s: Setting) -> list[str]:
         if name != "device" and not Path(oracle["BLASLIFT_VERIFY_ORACLE"]).exists():
             continue
         run = s.run("surroundings", "errno_kept", settings=settings | ALL)
-        errors += labelled(name, verdict_errors(run) + checked_errors(run))
+        errors += labelled(name, verdict_errors(run) + harness.checked_errors(run.reports))
     return errors
 
 
