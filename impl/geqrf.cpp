@@ -79,7 +79,7 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArg
   return outcome;
 }
 
-/// On the device.  If that does not come to an end, A and tau in the host's memory are untouched.
+/// On the device.  If that does not come to an end, A and tau in the host's memory are what they were.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T>& args, Operands& operands,
                const Decision& decision) {

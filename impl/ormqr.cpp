@@ -84,7 +84,7 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>
   return outcome;
 }
 
-/// On the device.  If that does not come to an end, C in the host's memory is untouched.
+/// On the device.  If that does not come to an end, C in the host's memory is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, Operands& operands,
                const Decision& decision) {

@@ -119,7 +119,7 @@ class Applying : public QrRun<T> {
     for (T*& W : W_) W = this->part(plan.block, plan.window);
     if (!c.in_place) {
       result_ = {args.C, args.ldc, q_.m, q_.n};
-      if (q_.of_identity && plan.streamed) {  // the reflectors are there, and are sent again
+      if (q_.of_identity && plan.window < q_.length()) {  // the reflectors are there, and are sent again
         result_.keep_all();
         from_ = result_.kept(0, 0);
         ldf_ = result_.kept_ld();

@@ -29,7 +29,7 @@ enum class QrStepKind : std::uint8_t {
   panel,       ///< Lane::panel: columns are factored
   update,      ///< Q^H of `cols` columns' reflectors, on other columns
   join,        ///< T of columns and those next to them: T12 = -T1 (V1^H V2) T2
-  download,    ///< columns of A, and their tau, into memory that is not the caller's
+  download,    ///< columns of A, and their tau
   reflectors,  ///< a block of columns that has been downloaded, beside A
   remake       ///< V and T of such columns
 };

@@ -132,8 +132,8 @@ Backend* backend_for(Runtime& r, Decision& decision);
 /// Counts a call that was on the device from `start` (now_ns) on, and learns from it.
 void note_ending(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start);
 
-/// Computes a call on the device if that is the decision.  True: the result is there.  False: it is untouched, and
-/// `decision.reason` says why.
+/// Computes a call on the device if that is the decision.  True: the result is there.  False: its memory is what it
+/// was, and `decision.reason` says why.
 /// @param compute  Ending(Backend&); throws only as long as the result is untouched, when the host has no memory
 template <class Compute>
 bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& compute) {

@@ -66,8 +66,8 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   used_.store(true, std::memory_order_relaxed);
   Team& team = teams_[static_cast<int>(direction)];
   const Transfer& piece = jobs.front().piece;
-  const bool for_one = jobs.size() == 1 && (direction == Direction::out || piece.direct || piece.keep ||
-                                            parts(piece, sizes_.share).count() == 1);
+  const bool for_one =
+      jobs.size() == 1 && (direction == Direction::out || piece.direct || parts(piece, sizes_.share).count() == 1);
   {
     std::lock_guard lock(team.mutex);
     team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
@@ -75,6 +75,24 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   }
   for_one ? team.changed.notify_one() : team.changed.notify_all();
   if (direction == Direction::out && unsent_.load() == 0) team.changed_for_spare.notify_one();
+}
+
+void Engine::push_keeping(const Job& job) {
+  Team& team = teams_[static_cast<int>(Direction::in)];
+  {
+    std::lock_guard lock(team.mutex);
+    to_keep_.push_back(job);
+  }
+  team.changed.notify_one();
+}
+
+bool Engine::withdraw_keeping(const Job& job) {
+  std::lock_guard lock(teams_[static_cast<int>(Direction::in)].mutex);
+  const auto found = std::find_if(to_keep_.begin(), to_keep_.end(),
+                                  [&](const Job& x) { return x.lane == job.lane && x.ticket == job.ticket; });
+  if (found == to_keep_.end()) return false;
+  to_keep_.erase(found);
+  return true;
 }
 
 /// One piece fewer on the way in.
@@ -135,14 +153,12 @@ void Engine::Filling::await_settled() const {
 
 bool Engine::can_send() const {
   if (filling_ && filling_->taken < filling_->shares.count()) return true;
-  return !teams_[static_cast<int>(Direction::in)].jobs.empty() && (needs_no_slot() || !sent_.empty());
+  const std::deque<Job>& jobs = teams_[static_cast<int>(Direction::in)].jobs;
+  return !jobs.empty() && (jobs.front().piece.direct || !sent_.empty());
 }
 
-/// The next piece on the way in: a copy of any size, by the device or within the host's memory.
-bool Engine::needs_no_slot() const {
-  const Transfer& next = teams_[static_cast<int>(Direction::in)].jobs.front().piece;
-  return next.direct || next.keep;
-}
+/// Not while a piece waits for a slot: the next one may be free in a moment.
+bool Engine::can_keep() const { return !to_keep_.empty() && teams_[static_cast<int>(Direction::in)].jobs.empty(); }
 
 /// Null if it is in use.
 Engine::Filling* Engine::take_sent(Filling* filling) { return std::erase(sent_, filling) ? filling : nullptr; }
@@ -197,19 +213,23 @@ void Engine::send_all(bool watches) {
   Team& team = teams_[static_cast<int>(Direction::in)];
   for (;;) {
     std::unique_lock lock(team.mutex);
-    await_job(team, lock, watches, [this] { return can_send(); });
+    await_job(team, lock, watches, [this] { return can_send() || can_keep(); });
+    if (!can_send()) {
+      const Job job = to_keep_.front();
+      to_keep_.pop_front();
+      lock.unlock();
+      use_for(*job.lane);
+      job.lane->keep_piece(job);
+      continue;
+    }
     if (!filling_ || filling_->taken == filling_->shares.count()) {
-      if (needs_no_slot()) {
+      if (team.jobs.front().piece.direct) {  // a copy of any size, which needs no slot
         const Job job = team.jobs.front();
         team.jobs.pop_front();
         lock.unlock();
-        if (job.piece.keep) {
-          job.lane->keep_piece(job);
-        } else {
-          use_for(*job.lane);
-          Slot none;
-          job.lane->send_piece(job, none);
-        }
+        use_for(*job.lane);
+        Slot none;
+        job.lane->send_piece(job, none);
         end_sending();
         continue;
       }
@@ -322,7 +342,7 @@ bool EngineLane::await_started(const std::vector<Ticket>& after) {
 bool EngineLane::await_kept(Ticket ticket) {
   std::unique_lock lock(mutex_);
   const Operation& operation = operations_[static_cast<std::size_t>(ticket)];
-  changed_.wait(lock, [&] { return status_ != Status::done || operation.kept == Kept::yes; });
+  changed_.wait(lock, [&] { return status_ != Status::done || operation.kept; });
   return status_ == Status::done;
 }
 
@@ -455,15 +475,16 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
 
 /// If they cannot take it, the thread that has the result keeps what is there.
 void EngineLane::hand_over_keeping(const Engine::Job& job) {
-  {
+  const auto note = [&](bool handed) {
     std::lock_guard lock(mutex_);
-    ++jobs_;
-  }
+    operations_[static_cast<std::size_t>(job.ticket)].kept_by_another = handed;
+    jobs_ += handed ? 1 : -1;
+  };
+  note(true);
   try {
-    engine_.push(Direction::in, {job});
+    engine_.push_keeping(job);
   } catch (const std::exception&) {
-    std::lock_guard lock(mutex_);
-    --jobs_;
+    note(false);
   }
 }
 
@@ -638,27 +659,29 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   end_piece();
 }
 
+namespace {
+void keep(const Transfer& p) { stream_block(p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element); }
+}  // namespace
+
 void EngineLane::keep_piece(const Engine::Job& job) {
-  unless_failed([&] { return keep_once(job), Status::done; });
-  end_piece();
+  unless_failed([&] {
+    keep(job.piece);
+    std::lock_guard lock(mutex_);
+    operations_[static_cast<std::size_t>(job.ticket)].kept = true;
+    return Status::done;
+  });
+  end_piece();  // which tells who waits for that
 }
 
-/// Unless another thread has begun to.
-void EngineLane::keep_once(const Engine::Job& job) {
-  Operation* operation;
+/// False if another thread has begun to keep what the download overwrites.
+bool EngineLane::withdraw_keeping(const Engine::Job& job) {
   {
     std::lock_guard lock(mutex_);
-    operation = &operations_[static_cast<std::size_t>(job.ticket)];
-    if (operation->kept != Kept::no) return;
-    operation->kept = Kept::begun;
+    if (!operations_[static_cast<std::size_t>(job.ticket)].kept_by_another) return true;
   }
-  const Transfer& p = job.piece;
-  stream_block(p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element);
-  {
-    std::lock_guard lock(mutex_);
-    operation->kept = Kept::yes;
-  }
-  changed_.notify_all();
+  if (!engine_.withdraw_keeping(job)) return false;
+  end_piece();
+  return true;
 }
 
 bool EngineLane::start_receiving(const Engine::Job& job, Slot& slot) {
@@ -682,11 +705,14 @@ void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started)
     unless_failed([&] {
       if (const Status settled = settle(slot); settled != Status::done) return settled;
       note_first(out_begin_);
+      return Status::done;
+    });
+  const bool by_another = p.keep && !withdraw_keeping(job);  // after a failure, too: nobody is to wait for it
+  if (started)
+    unless_failed([&] {
       if (!p.direct) {
-        if (p.keep) {
-          keep_once(job);
-          if (!await_kept(job.ticket)) return Status::lost;
-        }
+        if (p.keep && !by_another) keep(p);
+        if (by_another && !await_kept(job.ticket)) return Status::lost;
         const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
         copy_part(p.part, p.below, p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element, copy);
       }

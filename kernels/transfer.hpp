@@ -40,12 +40,13 @@ struct Parts {
 /// into the processor's caches, or the bus would read what has gone to memory and come back.  What is very large goes
 /// through two neighbours at once; less had better pass through more slots.  A thread that loses its
 /// processor holds up the slot it fills, and no other.  On the way out each thread owns some slots.  What a download is
-/// to keep of the host's memory is copied by threads of either team: those that have nothing to send, or the one that
-/// has the result.
+/// to keep of the host's memory is copied by a thread on the way in while nothing is to be sent, or else by the one
+/// that has the result.
 ///
 /// Why it cannot hang: a piece waits only for slots that earlier pieces have, or for its thread's own earlier copies,
 /// for operations asked for before it, or for a copy within the host's memory that has begun; these are all taken
-/// before it, by teams that never wait for later ones.
+/// before it, by teams that never wait for later ones.  What nobody has begun to keep when its download ends is
+/// withdrawn, so that no call waits for time that others do not leave.
 class Engine {
  public:
   /// While the processor empties one, the device fills the other.
@@ -87,6 +88,10 @@ class Engine {
     Transfer piece;
   };
   void push(Direction direction, std::vector<Job>&& jobs);
+  /// A download: what it overwrites is to be kept as soon as there is time.
+  void push_keeping(const Job& job);
+  /// False if it has been taken, or was never pushed.
+  bool withdraw_keeping(const Job& job);
 
   /// No piece is waiting to be sent.
   bool quiet();
@@ -118,7 +123,7 @@ class Engine {
   };
   void send_all(bool watches);
   bool can_send() const;
-  bool needs_no_slot() const;
+  bool can_keep() const;
   void end_sending();
   void receive_all(bool spare);
   template <class There>
@@ -137,6 +142,7 @@ class Engine {
   bool tried_ = false, started_ = false;
   Team teams_[2];
   // Under the mutex of the team that sends.
+  std::deque<Job> to_keep_;
   Filling slots_in_[most_slots_in];
   Filling* filling_ = nullptr;             ///< by all threads, as long as there are shares to take
   std::vector<Filling*> sent_;             ///< in the order in which they were sent
@@ -205,9 +211,6 @@ class EngineLane : public Lane {
  private:
   friend class Engine;
 
-  /// Of the host's memory, before a download overwrites it.
-  enum class Kept : std::uint8_t { no, begun, yes };
-
   /// One operation.
   struct Operation {
     std::vector<Ticket> after;
@@ -216,8 +219,9 @@ class EngineLane : public Lane {
     int pieces = 0;        ///< not yet started
     bool ordered = false;  ///< its queue waits for what it comes after
     bool started = false;
-    bool marked = false;  ///< others can wait for its end; under marking_
-    Kept kept = Kept::no;
+    bool marked = false;           ///< others can wait for its end; under marking_
+    bool kept_by_another = false;  ///< what it overwrites, by a thread on the way in
+    bool kept = false;             ///< by that
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
@@ -240,6 +244,7 @@ class EngineLane : public Lane {
   Status ask_compute(int stream, bool awaited, After after, Compute compute);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   void hand_over_keeping(const Engine::Job& job);
+  bool withdraw_keeping(const Engine::Job& job);
   bool await_started(const std::vector<Ticket>& after);
   bool await_kept(Ticket ticket);
   void fail(Status status);
@@ -251,7 +256,6 @@ class EngineLane : public Lane {
   void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share);
   void send_piece(const Engine::Job& job, Slot& slot);
   void keep_piece(const Engine::Job& job);
-  void keep_once(const Engine::Job& job);
   bool start_receiving(const Engine::Job& job, Slot& slot);
   void end_receiving(const Engine::Job& job, Slot& slot, bool started);
   template <class Step>

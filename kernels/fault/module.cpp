@@ -11,6 +11,9 @@
 // "bits" changes the last bit of an element in every second result, "outside" writes behind the last row of the last
 // column brought back (of products only), "input" changes what was uploaded first, in the program's memory.
 //
+// With INJECTED_DEVICE_MEMORY=LEAST:MOST operands of so many bytes are said to be in the program's device memory, which
+// is the heap anyway.
+//
 // With INJECTED_SYMV=N a SYMV computes nothing but takes its time: below n = N the strips are the fastest, above the
 // tickets of 64x32x8x64.
 #include <algorithm>
@@ -230,6 +233,32 @@ class WithAlgorithms final : public Backend {
   std::vector<Preference> preferences_;
 };
 
+/// Operands whose sizes are in a range are in the program's device memory.
+class WithDeviceMemory final : public Backend {
+ public:
+  WithDeviceMemory(Backend& backend, std::size_t least, std::size_t most)
+      : backend_(backend), least_(least), most_(most) {}
+
+  const DeviceFacts& facts() const override { return backend_.facts(); }
+  Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
+    return backend_.acquire(underlying, bytes, status);
+  }
+  void release(Lane* lane) override { backend_.release(lane); }
+  Status allocate(std::size_t bytes, void*& memory) override { return backend_.allocate(bytes, memory); }
+  void free(void* memory) override { backend_.free(memory); }
+  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
+    return bytes >= least_ && bytes <= most_ ? Place::on_a_device : backend_.place(memory, bytes, everywhere);
+  }
+  int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) override {
+    return backend_.candidates(product, alignment, candidates, most);
+  }
+  void prefer(const Preference* preferences, int count) override { backend_.prefer(preferences, count); }
+
+ private:
+  Backend& backend_;
+  const std::size_t least_, most_;
+};
+
 void write_count(const char* variable, long count) {
   const char* path = std::getenv(variable);
   if (std::FILE* file = path ? std::fopen(path, "we") : nullptr) {
@@ -254,6 +283,11 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   plan.scribble = text.find(":torn") != text.npos;
   std::atexit(write_counts);
   Backend* backend = make_host_backend(request, &plan);
+  if (const char* sizes = std::getenv("INJECTED_DEVICE_MEMORY"); sizes && backend) {
+    char* most = nullptr;
+    const std::size_t least = std::strtoul(sizes, &most, 10);
+    backend = new WithDeviceMemory(*backend, least, std::strtoul(most + 1, nullptr, 10));
+  }
   const char* algorithms = std::getenv("INJECTED_ALGORITHMS");
   const char* symv = std::getenv("INJECTED_SYMV");
   const char* mistake = std::getenv("INJECTED_MISTAKE");

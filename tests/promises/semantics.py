@@ -6,6 +6,7 @@ import tempfile
 from pathlib import Path
 
 import harness
+from faults import ELEMENT
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OVERLAP
 from setting import FORCED, HOST, LEVELS, SCARCE, Setting, labelled, report_errors, told, verdict_errors
 
@@ -193,7 +194,46 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
     return errors
 
 
+IN_DEVICE_MEMORY = ("products canaries_ldc", "products beta_zero_nan", "products reads_c", "syrk semantics", "qr semantics",
+                    "qr products", "qr consumers")
+
+
+def in_device_memory(s: Setting) -> list[str]:
+    """Operands that the device has already are computed where they are; nothing moves but the ones of an orgqr."""
+    errors = []
+    for program in IN_DEVICE_MEMORY:
+        run = s.run(*program.split(), settings=FORCED, library=s.fault_library, INJECTED_DEVICE_MEMORY=f"0:{1 << 40}")
+        found = verdict_errors(run) + report_errors(run, routed=True)
+        for name, account in harness.accounts(run.reports).items():
+            if account.bytes_out or (account.bytes_in and not name.endswith(("orgqr", "ungqr"))):
+                found.append(f"{name}: {account.bytes_in} bytes in, {account.bytes_out} out")
+        errors += labelled(program, found)
+        print(f"{program}: {told(run)}")
+    return errors
+
+
+def tau_in_device_memory(s: Setting) -> list[str]:
+    """Reflectors' factors alone are there: products with Q go through little memory in the same windows as without."""
+    errors, bytes_in = [], {}
+    little = FORCED | {"BLASLIFT_MEMORY": "384K", "BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": "ormqr,unmqr"}
+    for what, sizes in {"host": "1:0", "device": "0:4000"}.items():
+        run = s.run("qr", "large_products", settings=little, library=s.fault_library, INJECTED_DEVICE_MEMORY=sizes)
+        accounts = {name: a for name, a in harness.accounts(run.reports).items() if name.endswith("mqr")}
+        errors += labelled(what, verdict_errors(run))
+        errors += [f"{what}: {name}: {a}" for name, a in accounts.items() if not a.calls or a.routed != a.calls]
+        bytes_in[what] = {name: a.bytes_in for name, a in accounts.items()}
+    for name, host in bytes_in["host"].items():
+        # Two calls with 210 reflectors.
+        tau = 2 * 210 * ELEMENT[name[0]]
+        if bytes_in["device"][name] != host - tau:
+            errors.append(f"{name}: {host} bytes in, with tau on the device {bytes_in['device'][name]}")
+    print(bytes_in)
+    return errors
+
+
 PROMISES = (
+    in_device_memory,
+    tau_in_device_memory,
     canaries_ldc,
     levels_in_little_memory,
     beta_zero_nan,

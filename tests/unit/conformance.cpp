@@ -168,21 +168,25 @@ class Call {
   /// Asks for a copy to the host, piece by piece: whole columns where a piece holds one, else parts of a column.
   template <class T>
   Tickets download(T* to, index ldh, const T* from, index ldd, index rows, index cols, const Tickets& after = {},
-                   bool direct = false) {
+                   bool direct = false, T* keep = nullptr, index ldk = 0) {
     const Tickets earlier = only_real(after);
     const auto most = static_cast<index>(piece_bytes() / sizeof(T));
     const index r = std::min(rows, most), c = std::max<index>(1, most / std::max<index>(1, rows));
     Tickets pieces;
     for (index j = 0; j < cols; j += c)
       for (index i = 0; i < rows; i += r) {
-        const Transfer piece{const_cast<T*>(from) + i + j * ldd,
-                             ldd,
-                             to + i + j * ldh,
-                             ldh,
-                             std::min(r, rows - i),
-                             std::min(c, cols - j),
-                             sizeof(T),
-                             direct};
+        Transfer piece{const_cast<T*>(from) + i + j * ldd,
+                       ldd,
+                       to + i + j * ldh,
+                       ldh,
+                       std::min(r, rows - i),
+                       std::min(c, cols - j),
+                       sizeof(T),
+                       direct};
+        if (keep) {
+          piece.keep = keep + i + j * ldk;
+          piece.ldk = ldk;
+        }
         pieces.push_back(asked(lane_->download(piece, as_after(earlier), landed_.emplace_back(false))));
       }
     return pieces;
@@ -538,6 +542,26 @@ TEST(Copy, TimesSayWhenBytesMoved) {
     times = call.lane().transfer_times();
     EXPECT_EQ(times.in_begin | times.in_end, 0u) << "told once";
     EXPECT_TRUE(between <= times.out_begin && times.out_begin <= times.out_end && times.out_end <= now());
+  }
+}
+
+TEST(Copy, ADownloadKeepsWhatItOverwrites) {
+  for (const index rows : {index{50}, static_cast<index>(piece_bytes() / sizeof(double) / 3)}) {
+    Matrix<double> source(rows, 9, 2), back(rows, 9, 7), kept(rows, 9, 4);
+    source.random(3);
+    back.random(4);
+    const Matrix<double> before = back;
+    Call call(room(source));
+    const auto device = call.put(source);
+    call.download(back.data(), back.ld(), device.at, source.ld(), rows, 9, {device.ready}, false, kept.data(),
+                  kept.ld());
+    call.drain();
+    EXPECT_TRUE(back.canaries_intact() && kept.canaries_intact());
+    for (index j = 0; j < 9; ++j) {
+      const std::size_t column = static_cast<std::size_t>(rows) * sizeof(double);
+      ASSERT_EQ(std::memcmp(&back(0, j), &source(0, j), column), 0) << "column " << j;
+      ASSERT_EQ(std::memcmp(&kept(0, j), &before(0, j), column), 0) << "column " << j;
+    }
   }
 }
 

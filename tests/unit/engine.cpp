@@ -73,11 +73,19 @@ struct Seen {
   }
 };
 
+/// At an address that no other lane ever has: the thread sanitizer tells mutexes apart by theirs.
+Immediate& new_lane(Engine& engine) {
+  static std::mutex mutex;
+  static std::deque<Immediate> lanes;
+  const std::lock_guard lock(mutex);
+  return lanes.emplace_back(engine, much);
+}
+
 /// Moves 1 MiB there and back through the engine's threads.
 Status move(Engine& engine) {
   const index rows = 1 << 10, cols = 128;
   std::vector<double> from(static_cast<std::size_t>(rows * cols), 1.5), device(from.size()), to(from.size());
-  Immediate lane(engine, much);
+  Immediate& lane = new_lane(engine);
   Status status = lane.upload({device.data(), rows, from.data(), rows, rows, cols, 8}, {nullptr, 0});
   const Ticket uploaded = 0;
   std::vector<std::atomic<bool>> landed(static_cast<std::size_t>(cols));
@@ -136,7 +144,7 @@ void upload_and_compare(Engine& engine, index rows, index cols, index ldh, index
   const auto size = [cols](index ld) { return static_cast<std::size_t>(ld * cols); };
   std::vector<float> from(size(ldh));
   std::iota(from.begin(), from.end(), 1.0f);
-  Immediate lane(engine, much);
+  Immediate& lane = new_lane(engine);
   for (int i = 0; i < times; ++i) {
     std::vector<float> device(size(ldd), -1);
     ASSERT_EQ(lane.upload({device.data(), ldd, from.data(), ldh, rows, cols, sizeof(float), direct}, {nullptr, 0}),
@@ -169,7 +177,7 @@ TEST(Engine, BeginsWithSmallPieces) {
   constexpr std::size_t kib = std::size_t{1} << 10;
   // By one thread, which sends in order.
   Engine& engine = *new Engine({.in = 64 * kib, .out = 64 * kib, .first = 8 * kib}, {1, 1}, seen.hooks());
-  Immediate lane(engine, much);
+  Immediate& lane = new_lane(engine);
   std::vector<char> from(256 * kib), device(from.size());
   ASSERT_EQ(lane.upload({device.data(), 1, from.data(), 1, 1, static_cast<index>(from.size()), 1}, {nullptr, 0}),
             Status::done);
@@ -182,7 +190,7 @@ TEST(Engine, VeryLargeTransfersPassThroughNeighbouringSlotsAtOnce) {
   const auto sent = [](std::size_t bytes, int slots_in) {
     Engine& engine = *new Engine({.in = slot, .out = slot, .slots_in = slots_in, .share = 1000, .first = slot}, {1, 1},
                                  (new Seen)->hooks());
-    Immediate lane(engine, much);
+    Immediate& lane = new_lane(engine);
     std::vector<char> from(bytes), device(bytes);
     std::iota(from.begin(), from.end(), char{0});
     EXPECT_EQ(lane.upload({device.data(), 1, from.data(), 1, 1, static_cast<index>(bytes), 1}, {nullptr, 0}),
@@ -237,7 +245,7 @@ class Gated final : public Immediate {
   }
 };
 
-/// At an address that no other kind of lane ever has: the thread sanitizer tells mutexes apart by theirs.
+/// Likewise.
 Gated& gated_lane(Engine& engine) {
   static std::deque<Gated> lanes;
   return lanes.emplace_back(engine, much);
@@ -269,6 +277,89 @@ TEST(Engine, SpareThreadsRestWhileSomethingIsOnTheWayIn) {
     ASSERT_EQ(lane.drain(), Status::done);
   }
   EXPECT_GT(most, 1u) << "spare threads never help";
+}
+
+/// Downloads, whose old contents are kept in columns that are farther apart.
+class Overwriting {
+ public:
+  static constexpr index rows = 700, cols = 60, ldh = 720, ldk = 710;
+
+  /// @return the first failure
+  Status ask(EngineLane& lane, double old, const std::vector<double>& result) {
+    to_.assign(static_cast<std::size_t>(ldh * cols), old);
+    kept_.assign(static_cast<std::size_t>(ldk * cols), -1.0);
+    landed_ = std::vector<std::atomic<bool>>(cols);
+    for (index j = 0; j < cols; ++j) {
+      const Transfer x{.device = const_cast<double*>(&result[static_cast<std::size_t>(j * rows)]),
+                       .ldd = rows,
+                       .host = &to_[static_cast<std::size_t>(j * ldh)],
+                       .ldh = ldh,
+                       .rows = rows,
+                       .cols = 1,
+                       .element = sizeof(double),
+                       .keep = &kept_[static_cast<std::size_t>(j * ldk)],
+                       .ldk = ldk};
+      const Status status = lane.download(x, {nullptr, 0}, landed_[static_cast<std::size_t>(j)]);
+      if (status != Status::done) return status;
+    }
+    return Status::done;
+  }
+  void expect(double old, const std::vector<double>& result) const {
+    for (index j = 0; j < cols; ++j) {
+      for (index i = 0; i < ldh; ++i)
+        ASSERT_EQ(to_[static_cast<std::size_t>(i + j * ldh)],
+                  i < rows ? result[static_cast<std::size_t>(i + j * rows)] : old);
+      for (index i = 0; i < ldk; ++i) ASSERT_EQ(kept_[static_cast<std::size_t>(i + j * ldk)], i < rows ? old : -1.0);
+    }
+  }
+
+ private:
+  std::vector<double> to_, kept_;
+  std::vector<std::atomic<bool>> landed_;
+};
+
+TEST(Engine, KeepsWhatDownloadsOverwriteWhateverElseMoves) {
+  Seen& seen = *new Seen;
+  Engine& engine = *new Engine({slot_bytes, slot_bytes}, {.in = 3, .out = 4, .spare = 2}, seen.hooks());
+  std::vector<double> result(static_cast<std::size_t>(Overwriting::rows * Overwriting::cols));
+  std::iota(result.begin(), result.end(), 1.0);
+  std::atomic<bool> stop{false};
+  Immediate& lane = new_lane(engine);
+  // So that spare threads have reason to rest and to come back.
+  Immediate& second = new_lane(engine);
+  std::thread other([&] {
+    std::vector<double> from(2000, 1.0), device(2000);
+    while (!stop.load()) {
+      EXPECT_EQ(second.upload({device.data(), 2000, from.data(), 2000, 2000, 1, 8}, {nullptr, 0}), Status::done);
+      EXPECT_EQ(second.drain(), Status::done);
+    }
+  });
+  for (int round = 0; round < 200 && !testing::Test::HasFailure(); ++round) {
+    Overwriting x;
+    EXPECT_EQ(x.ask(lane, -round, result), Status::done);
+    EXPECT_EQ(lane.drain(), Status::done);
+    x.expect(-round, result);
+  }
+  stop = true;
+  other.join();
+}
+
+TEST(Engine, WhatIsToBeKeptWaitsForNobodysUploads) {
+  Seen& seen = *new Seen;
+  Engine& engine = *new Engine({slot_bytes, slot_bytes}, {.in = 2, .out = 2}, seen.hooks());
+  std::vector<double> from(1 << 17, 1.0), device(from.size()),
+      result(static_cast<std::size_t>(Overwriting::rows * Overwriting::cols), 3.0);
+  const auto all = static_cast<index>(from.size());
+  Gated& other = gated_lane(engine);
+  ASSERT_EQ(other.upload({device.data(), all, from.data(), all, all, 1, 8}, {nullptr, 0}), Status::done);
+  Immediate& lane = new_lane(engine);
+  Overwriting x;
+  ASSERT_EQ(x.ask(lane, 2.0, result), Status::done);
+  ASSERT_EQ(lane.drain(), Status::done);
+  x.expect(2.0, result);
+  other.open = true;
+  other.open.notify_all();
+  ASSERT_EQ(other.drain(), Status::done);
 }
 
 TEST(Engine, ASlotThatIsHeldUpHoldsUpNoOther) {

@@ -213,7 +213,8 @@ TYPED_TEST(QExecute, AFailureLeavesTheCallersMemoryAlone) {
   const Shape whole{20, 13, 9, 4, 2, 5}, in_windows{20, 13, 9, 4, 2, 5, 7};
   for (const auto& [s, product] : {std::pair{whole, QProduct{true, true, 20, 13, 9}},
                                    {whole, QProduct{true, false, 20, 13, 9, true}},
-                                   {in_windows, QProduct{true, true, 20, 13, 9}}}) {
+                                   {in_windows, QProduct{true, true, 20, 13, 9}},
+                                   {in_windows, QProduct{true, false, 20, 13, 9, true}}}) {
     faults.at = 0;
     faults.seen = 0;
     Problem<T> good(s, product);
