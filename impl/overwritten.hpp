@@ -2,6 +2,7 @@
 #pragma once
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <new>
 #include <utility>
@@ -19,13 +20,14 @@ class OwnMemory {
   /// Throws std::bad_alloc.
   explicit OwnMemory(std::size_t bytes) {
     constexpr std::size_t large_page = std::size_t{2} << 20;
-    size_ = bytes + large_page;
+    const bool large = bytes >= large_page;  // what is less would cost a large page's zeros
+    size_ = std::max<std::size_t>(bytes, 1) + (large ? large_page : 0);
     void* const mapping =
         mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping == MAP_FAILED) throw std::bad_alloc();
-    mapping_ = static_cast<char*>(mapping);
-    at_ =
-        reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(mapping) + large_page - 1) / large_page * large_page);
+    at_ = mapping_ = static_cast<char*>(mapping);
+    if (!large) return;
+    at_ += (large_page - reinterpret_cast<std::uintptr_t>(mapping) % large_page) % large_page;
     madvise(at_, bytes, MADV_HUGEPAGE);
   }
   OwnMemory(OwnMemory&& other) noexcept
