@@ -28,6 +28,12 @@ struct SizeCounters {
   std::atomic<std::uint64_t> offloadable_ns;               ///< CPU time of calls that the device would do faster
 };
 
+/// Of calls that the device would do faster: what they take on the CPU, and what they would take there.
+struct Offloadable {
+  std::int64_t cpu_ns = 0, device_ns = 0;
+  std::int64_t gain() const { return cpu_ns - device_ns; }
+};
+
 /// What verification finds in a call.
 #define BLASLIFT_FINDINGS(X)                 \
   X(over, "over its bound")                  \
@@ -120,7 +126,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696604;  // "blaslif", layout 4
+  static constexpr std::uint64_t this_layout = 0x626c61736c696605;  // "blaslif", layout 5
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -137,6 +143,8 @@ struct Counters {
   std::atomic<std::uint32_t> library_wide;
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
+  /// Filled by `blaslift measure` only: of a call and those inside it, whichever is the better, once.
+  std::atomic<std::int64_t> offloadable_ns, on_device_ns;
   CheckCounters checks[routine_count];
   NotedCall worst[most_noted_calls];       ///< of the checked ones, in no order
   std::atomic<std::uint32_t> noting;       ///< taken by who writes to these
@@ -151,6 +159,7 @@ struct ThreadState {
   ThreadCounters* slot;
   bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
   std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
+  Offloadable nested;       ///< measuring: likewise
 };
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

@@ -191,7 +191,7 @@ void Summary::add(const Counters& c) {
 
 std::string to_text(const Summary& s) {
   std::string text = "blaslift: ";
-  if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts\n";
+  if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; why, blaslift doctor may say\n";
   text += s.device.empty() ? std::string("no device used") : s.device + " (" + s.backend + ")";
   if (s.processes > 1) text += format(", %d processes", s.processes);
   text += '\n';

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "compat/loading.hpp"
 
@@ -119,12 +120,24 @@ void trace(const Call& call, const Decision& decision, const Replayed& replayed)
   trace(event);
 }
 
-/// While measuring.
-void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds) {
-  if (decision.device_seconds <= 0 || seconds <= decision.device_seconds) return;
-  SizeCounters& size = counters().sizes[site.counter][size_class(flops)];
-  size.offloadable_ns.fetch_add(static_cast<std::uint64_t>(seconds * 1e9), std::memory_order_relaxed);
-  size.device_ns.fetch_add(static_cast<std::uint64_t>(decision.device_seconds * 1e9), std::memory_order_relaxed);
+/// While measuring, after a call of which `thread_state.nested` says what the device would do of those inside it.
+/// @param before  what it is to say besides, of calls beside this one
+void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds,
+                      const Offloadable& before) {
+  const Offloadable inside = thread_state.nested;
+  Offloadable best = inside;
+  if (decision.device_seconds > 0 && seconds > decision.device_seconds) {
+    const Offloadable whole{static_cast<std::int64_t>(seconds * 1e9),
+                            static_cast<std::int64_t>(decision.device_seconds * 1e9)};
+    SizeCounters& size = counters().sizes[site.counter][size_class(flops)];
+    size.offloadable_ns.fetch_add(static_cast<std::uint64_t>(whole.cpu_ns), std::memory_order_relaxed);
+    size.device_ns.fetch_add(static_cast<std::uint64_t>(whole.device_ns), std::memory_order_relaxed);
+    if (whole.gain() > inside.gain()) best = whole;
+  }
+  // Those inside have been added already.
+  counters().offloadable_ns.fetch_add(best.cpu_ns - inside.cpu_ns, std::memory_order_relaxed);
+  counters().on_device_ns.fetch_add(best.device_ns - inside.device_ns, std::memory_order_relaxed);
+  thread_state.nested = {before.cpu_ns + best.cpu_ns, before.device_ns + best.device_ns};
 }
 
 }  // namespace
@@ -174,11 +187,12 @@ void leave_undone(const Call& call, const Decision& decision) {
 }
 
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
+  const Offloadable before = std::exchange(thread_state.nested, {});
   const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
   const double seconds = replayed.seconds();
   if (replayed.start_ns && tracing()) trace(call, decision, replayed);
   learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds);
-  if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds);
+  if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds, before);
 }
 
 }  // namespace blaslift

@@ -193,6 +193,11 @@ def relinked(t):
     program = t.link("program", "-Wl,--no-as-needed", f"-L{ours}", f"-Wl,-rpath,{ours}", "-lblaslift", *t.with_libraries("someblas"),
                      main=MAIN, call=CALL)
     t.expect(INTERCEPTED, {"linked": ["dgemm_"], "relinked": None}, program)
+    ours_last = ["-Wl,--no-as-needed", f"-L{ours}", f"-Wl,-rpath,{ours}", *t.with_libraries("someblas"), "-lblaslift"]
+    behind = t.link("behind", *ours_last, main=MAIN, call=CALL)
+    t.expect(INTERCEPTED, {"linked": ["dgemm_"], "relinked-behind": None}, behind)
+    alone = t.link("alone", f"-L{ours}", f"-Wl,-rpath,{ours}", "-lblaslift", main=MAIN, call=CALL)
+    t.expect(NOT_INTERCEPTED, {"linked": ["dgemm_"], "no-blas-underneath": None}, alone)
 
 
 def static_blas(t):

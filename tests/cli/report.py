@@ -224,6 +224,21 @@ def report_nested(t):
     close(report["share"]["cpu_seconds"], 1e-6 * factorisation["dur"])
 
 
+def report_measure(t):
+    """`blaslift measure` counts a call and those inside it once: a device on which both are fast takes less than the run."""
+    environment = os.environ | harness.provider_environment("reference")
+    with open(t.path("profile"), "w") as f:
+        f.write("".join(f"{name} 1e+15\n" for name in ("in_rate", "out_rate", "dgemm_rate", "panel_rate")))
+        f.write("".join(f"{name} 1e-09\n" for name in ("latency_seconds", "startup_seconds", "step_seconds", "panel_seconds")))
+    done = t.run("measure", "--profile", t.path("profile"), t.program, "nested", env=environment, status=STATUS)
+    rows = {m[1]: float(m[2]) for m in re.finditer(r"^  (d\w+) +\d+ +[\d.]+ +[\d.]+ +[\d.-]+ +([\d.]+) ", done.stderr, re.M)}
+    assert rows["dgemm"] > 0 and rows["dgeqrf"] >= rows["dgemm"], done.stderr
+    once, there = re.search(r"A GPU would do ([\d.]+) s of the run in ([\d.]+) s", done.stderr).groups()
+    assert abs(float(once) - rows["dgeqrf"]) < 0.002, done.stderr
+    after, before = re.search(r"the run would take (-?[\d.]+) s instead of ([\d.]+) s", done.stderr).groups()
+    assert 0 <= float(after) <= float(before), done.stderr
+
+
 def report_attempts(t):
     """A call that fails on the device has left its attempt and what the CPU did then."""
     os.mkdir(t.path("bin"))

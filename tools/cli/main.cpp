@@ -104,7 +104,8 @@ int make_report(const cli::Report& what, const std::vector<std::string>& command
                 const std::map<std::string, std::string>& variables) {
   if (what.recording.empty() == command.empty())
     throw CLI::ValidationError("report", "takes a recording, or a program behind --");
-  if (command.empty() && !variables.empty()) throw CLI::ValidationError("--", "a program is what these options need");
+  if (command.empty() && !variables.empty())
+    throw CLI::ValidationError("--", "is missing: these options are for running a program, whose name comes behind it");
   if (!command.empty()) cli::report_running(what, command, variables);
   return cli::report(what), 0;
 }

@@ -85,7 +85,7 @@ void print_measurement(const Finished& finished) {
     std::fprintf(stderr, " over %s (%d-bit integers)", finished.processes.front()->library.get(),
                  finished.processes.front()->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
   std::fprintf(stderr, "\n\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
-               "Gflop/s", "GPU wins, s", "GPU's s");
+               "Gflop/s", "for a GPU, s", "GPU's s");
   for (int r = 0; r < routine_count; ++r) {
     Row total, classes[size_classes];
     for (const Counters* process : finished.processes)
@@ -105,14 +105,18 @@ void print_measurement(const Finished& finished) {
       print(name, classes[i], wall, !calls_others(r));
     }
     all.seconds += total.seconds;
-    all.offloadable += total.offloadable;
-    all.device += total.device;
+  }
+  // A call and those inside it count once here.
+  for (const Counters* process : finished.processes) {
+    all.offloadable += 1e-9 * static_cast<double>(process->offloadable_ns.load());
+    all.device += 1e-9 * static_cast<double>(process->on_device_ns.load());
   }
   const double others = print_others(finished, wall);
   std::fprintf(
       stderr,
       "\nblaslift: %.1f %% of the run in routines that blaslift intercepts, %.1f %% in other BLAS and LAPACK.\n"
-      "blaslift: A GPU would take %.3f s of it in %.3f s, transfers included, by the profile's rates:\n"
+      "blaslift: A GPU would do %.3f s of the run in %.3f s, transfers included, by the profile's rates\n"
+      "blaslift: (calls inside others count in both rows above, and once here):\n"
       "blaslift: the run would take %.3f s instead of %.3f s.\n",
       100 * all.seconds / wall, 100 * others / wall, all.offloadable, all.device, wall - all.offloadable + all.device,
       wall);

@@ -1,6 +1,7 @@
 #include "tools/cli/object_facts.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 
@@ -86,6 +87,30 @@ ObjectFacts facts_of(const std::string& path) {
 
 bool has_none(const ObjectFacts& f) { return f.through_linker.empty() && f.inside.empty() && f.respelled.empty(); }
 
+/// @param ours  its place in the dynamic linker's order
+void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std::vector<Finding>& findings) {
+  const auto is_blas = [](const ObjectFacts& f) { return f.blas && !f.ours; };
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(ours), first = std::find_if(all.begin(), end, is_blas);
+  if (first != end)
+    findings.push_back({"relinked-behind",
+                        Effect::note,
+                        first->path,
+                        {},
+                        "It is linked with blaslift, but this BLAS comes first: its calls reach blaslift when that is "
+                        "preloaded, and not otherwise.",
+                        "Link it with -lblaslift before every other BLAS and LAPACK."});
+  else if (std::ranges::none_of(all, is_blas) && !std::getenv("BLASLIFT_FALLBACK"))
+    findings.push_back({"no-blas-underneath",
+                        Effect::fatal,
+                        all[ours].path,
+                        {},
+                        "It is linked with blaslift, but with no BLAS underneath: its first call would abort.",
+                        "Link it again with -Wl,--no-as-needed before -lblaslift -llapack -lblas; or name a BLAS in "
+                        "BLASLIFT_FALLBACK."});
+  else
+    findings.push_back({"relinked", Effect::note, all[ours].path, {}, "It is linked with blaslift.", ""});
+}
+
 void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& findings) {
   const auto add = [&](const char* kind, Effect effect, const ObjectFacts& of, Names names, std::string what,
                        const char* advice = "") {
@@ -96,8 +121,7 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
     ObjectFacts& f = all[i];
     const bool is_program = i == 0 && !f.blas;
     if (f.ours) {
-      if (f.path.ends_with("/libblaslift.so"))
-        findings.push_back({"relinked", Effect::note, f.path, {}, "It is linked with blaslift.", ""});
+      if (f.path.ends_with("/libblaslift.so")) look_at_relinked(all, i, findings);
       continue;
     }
     if (!is_program) {

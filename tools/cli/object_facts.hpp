@@ -29,7 +29,7 @@ ObjectFacts facts_of(const std::string& path);
 bool has_none(const ObjectFacts& facts);
 
 /// What follows from each object, given the others.
-/// @param all  the program first, and then in any order
+/// @param all  the program first, and then as the dynamic linker searches them
 void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& findings);
 
 /// If nothing else was found: who calls BLAS and LAPACK all the same.

@@ -160,6 +160,8 @@ ReadRecording read_recording(const std::string& directory) {
     else
       read.problems.push_back(entry.path().string() + ": no trace, or another version's");
   }
+  if (error == std::errc::not_a_directory)
+    throw std::runtime_error(directory + " is no recording; to run a program: blaslift report -- " + directory);
   if (error) throw std::runtime_error(directory + ": " + error.message());
   const auto recording = [](const std::unique_ptr<MappedFile>& file) { return file->at<Recording>(0); };
   std::sort(files.begin(), files.end(), [&](const auto& a, const auto& b) {
