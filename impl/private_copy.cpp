@@ -1,8 +1,6 @@
 #include "impl/private_copy.hpp"
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
@@ -121,18 +119,6 @@ bool PrivateCopy::same(const void* other, std::size_t real) const {
       if (std::memcmp(x + i, y + i, real) != 0 && !both_nan(x + i, y + i, real)) return false;
   }
   return true;
-}
-
-std::size_t available_memory() {
-  char text[512];
-  const int fd = open("/proc/meminfo", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return SIZE_MAX;
-  const ssize_t got = read(fd, text, sizeof text - 1);
-  close(fd);
-  if (got <= 0) return SIZE_MAX;
-  text[got] = '\0';
-  const char* line = std::strstr(text, "MemAvailable:");
-  return line ? std::strtoull(line + std::strlen("MemAvailable:"), nullptr, 10) << 10 : SIZE_MAX;
 }
 
 }  // namespace blaslift

@@ -38,7 +38,4 @@ class PrivateCopy {
   std::size_t size_ = 0;
 };
 
-/// Bytes of memory that are free for more; as far as can be told, not less than none.
-std::size_t available_memory();
-
 }  // namespace blaslift

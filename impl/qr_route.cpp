@@ -1,6 +1,6 @@
 #include "impl/qr_route.hpp"
 
-#include "impl/private_copy.hpp"
+#include "impl/host_memory.hpp"
 
 namespace blaslift {
 

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "compat/library.hpp"
+#include "impl/host_memory.hpp"
 #include "impl/record.hpp"
 #include "impl/route.hpp"
 #include "impl/text.hpp"

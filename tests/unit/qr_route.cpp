@@ -6,6 +6,7 @@
 
 #include "impl/decision.hpp"
 #include "impl/qr_plan.hpp"
+#include "impl/qr_route.hpp"
 
 namespace blaslift {
 namespace {
@@ -320,6 +321,16 @@ TEST(GeqrfArgs, TauInsideOfTheMatrixIsSeen) {
   EXPECT_TRUE(overlaps(storage.data()));
   EXPECT_TRUE(overlaps(storage.data() + 57));
   EXPECT_FALSE(overlaps(storage.data() + 58));
+}
+
+TEST(QrKeeps, WhatAResultOverwritesWhereTheHostHasMemoryForIt) {
+  double x = 0;
+  Operand result{.stored = {&x, 1000, 1000, 1000, sizeof x}, .transposed = false, .writes = true, .reads = true};
+  EXPECT_TRUE(can_keep(result));
+  result.stored.cols = index{1} << 40;  // 7 PiB
+  EXPECT_FALSE(can_keep(result));
+  result.place = Place::on_a_device;
+  EXPECT_TRUE(can_keep(result)) << "nothing is kept";
 }
 
 }  // namespace
