@@ -564,11 +564,11 @@ def tune_symv_on_host(t):
     arguments = ["tune", "symv", "--backend", "host", "--quick", "--precisions", "cw", "--sizes", "16,32", "--seconds", "1"]
     dry = t.run(*arguments, "--dry-run", "--triangles", "U")
     equal((dry.returncode, dry.stderr), (0, ""))
-    assert re.search(r"^  csymv U: \d+ blockings at 16 32, 20 of them at 24$", dry.stdout, re.M), dry.stdout
+    assert re.search(r"^  chemv U: \d+ blockings at 16 32, 20 of them at 24$", dry.stdout, re.M), dry.stdout
     assert not os.path.exists(t.path("cache"))
     done = t.run(*arguments)
     equal(done.returncode, 0)
-    equal(len(re.findall(r"^  [cw]symv [LU]: ", done.stdout, re.M)), 4)
+    equal(len(re.findall(r"^  (chemv|wsymv) [LU]: ", done.stdout, re.M)), 4)
     shown = t.run("info", "--backend", "host")
     assert not shown.stderr and "\nsymv_latency_seconds " in shown.stdout, shown
     for bad in (["--precisions", "x"], ["--triangles", "LL"], ["--sizes", "0"], ["--seconds", "0"], ["--leaves", "1"]):
@@ -637,7 +637,7 @@ def tune_qr_goes_on(t):
         equal(done.returncode, 0)
         if os.path.exists(times):
             break
-    assert "the time was up after " in done.stdout and times in done.stdout, done
+    assert "geqrf: the time was up after " in done.stdout and times in done.stdout, done
     equal(qr_lines(profile) if os.path.exists(profile) else [], [])
     with open(times) as f:
         kept = f.read()

@@ -104,7 +104,8 @@ class Searcher {
       const QrCosts costs = measured();
       return judged(costs);
     } catch (const TimeIsUp&) {
-      return {{"the time was up after " + std::to_string(kept_.count(search_.prefix())) + " timings, which are kept"},
+      return {{search_.name() + ": the time was up after " + std::to_string(kept_.count(search_.prefix())) +
+               " timings, which are kept"},
               {},
               {},
               false};

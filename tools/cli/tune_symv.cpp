@@ -47,7 +47,7 @@ struct Subject {
   Uplo uplo;
 };
 std::string name_of(const Subject& s) {
-  return std::string(1, letter(s.precision)) + "symv " + static_cast<char>(s.uplo);
+  return letter(s.precision) + std::string(is_complex(s.precision) ? "hemv " : "symv ") + static_cast<char>(s.uplo);
 }
 
 struct Search {
