@@ -5,9 +5,9 @@
 
 namespace blaslift {
 
-/// Bytes of memory that are free for more, as far as can be told: what the system has available, or less where a control
-/// group of this process, or one above it, has a limit (a batch system's, a container's; versions 1 and 2 of the
-/// interface).  What files have in caches counts as free.
+/// Bytes of memory that are free for more, as far as can be told: what the system has available, or less where a
+/// control group of this process, or one above it, has a limit (a batch system's, a container's; versions 1 and 2 of
+/// the interface).  What files have in caches counts as free.
 /// @param root  in front of /proc and /sys, for tests
 std::size_t available_memory(const std::string& root = "");
 
