@@ -91,7 +91,7 @@ struct Transfer {
   Part part = Part::whole;
   index below = 0;  ///< rows from the diagonal down to the first element
   /// Of a download of a whole block, unless null: memory of the host's, of leading dimension ldk, that receives what
-  /// the host's side holds before that is overwritten.
+  /// the host's side holds before that is overwritten.  Such a download is not direct.
   void* keep = nullptr;
   index ldk = 0;
 };

@@ -198,6 +198,12 @@ def relinked(t):
     t.expect(INTERCEPTED, {"linked": ["dgemm_"], "relinked-behind": None}, behind)
     alone = t.link("alone", f"-L{ours}", f"-Wl,-rpath,{ours}", "-lblaslift", main=MAIN, call=CALL)
     t.expect(NOT_INTERCEPTED, {"linked": ["dgemm_"], "no-blas-underneath": None}, alone)
+    # In a shell that has every command preloaded, programs are not linked with blaslift.
+    preloaded = os.environ | {"LD_PRELOAD": os.path.join(ours, "libblaslift.so")}
+    told, _ = t.ask("/bin/ls", env=preloaded)
+    assert not kinds_of(told) & {"relinked", "relinked-behind", "no-blas-underneath"}, told
+    told, _ = t.ask(t.link("plain", *t.with_libraries("someblas"), main=MAIN, call=CALL), env=preloaded)
+    equal((told["status"], "relinked" in kinds_of(told)), (INTERCEPTED, False))
 
 
 def static_blas(t):

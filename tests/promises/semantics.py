@@ -216,13 +216,21 @@ def tau_in_device_memory(s: Setting) -> list[str]:
     """Reflectors' factors alone are there: products with Q go through little memory in the same windows as without."""
     errors, bytes_in = [], {}
     little = FORCED | {"BLASLIFT_MEMORY": "384K", "BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": "ormqr,unmqr"}
-    for what, sizes in {"host": "1:0", "device": "0:4000"}.items():
-        run = s.run("qr", "large_products", settings=little, library=s.fault_library, INJECTED_DEVICE_MEMORY=sizes)
+    # "ample" has room for everything at once, and sends it once.
+    for what, sizes in {"ample": "1:0", "host": "1:0", "device": "0:4000"}.items():
+        settings = little | {"BLASLIFT_MEMORY": "64M"} if what == "ample" else little
+        run = s.run("qr", "large_products", settings=settings, library=s.fault_library, INJECTED_DEVICE_MEMORY=sizes)
         accounts = {name: a for name, a in harness.accounts(run.reports).items() if name.endswith("mqr")}
         errors += labelled(what, verdict_errors(run))
         errors += [f"{what}: {name}: {a}" for name, a in accounts.items() if not a.calls or a.routed != a.calls]
         bytes_in[what] = {name: a.bytes_in for name, a in accounts.items()}
+    products = {f"{precision}{name}" for precision, name in zip("sdcz", ("ormqr", "ormqr", "unmqr", "unmqr"))}
+    for what, found in bytes_in.items():
+        if set(found) != products:
+            errors.append(f"{what}: {found}")
     for name, host in bytes_in["host"].items():
+        if host <= bytes_in["ample"].get(name, host):
+            errors.append(f"{name}: {host} bytes in: not in windows")
         # Two calls with 210 reflectors.
         tau = 2 * 210 * ELEMENT[name[0]]
         if bytes_in["device"][name] != host - tau:

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -24,6 +25,7 @@
 #include "tools/cli/elf_file.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/object_facts.hpp"
+#include "tools/cli/shell.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -37,7 +39,8 @@ constexpr const char* run_it = "Have it run: blaslift doctor --run, with its arg
 
 // ---- running the loader and interpreters, for what only they know
 
-/// What a command prints; empty if it cannot be run.
+/// What a command prints; empty if it cannot be run.  Without us in front: what is preloaded by a shell's environment
+/// is no part of the program.
 /// @param variable  added to its environment, as in NAME=value
 std::string output_of(std::vector<std::string> command, const char* variable = nullptr) {
   int ends[2];
@@ -47,7 +50,10 @@ std::string output_of(std::vector<std::string> command, const char* variable = n
   arguments.push_back(nullptr);
   std::vector<char*> environment;
   if (variable) environment.push_back(const_cast<char*>(variable));
-  for (char** entry = environ; *entry; ++entry) environment.push_back(*entry);
+  std::string preload = "LD_PRELOAD=" + preload_without("libblaslift.so", std::getenv("LD_PRELOAD"));
+  environment.push_back(preload.data());
+  for (char** entry = environ; *entry; ++entry)
+    if (!std::string_view(*entry).starts_with("LD_PRELOAD=")) environment.push_back(*entry);
   environment.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);

@@ -90,6 +90,7 @@ bool has_none(const ObjectFacts& f) { return f.through_linker.empty() && f.insid
 /// @param ours  its place in the dynamic linker's order
 void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std::vector<Finding>& findings) {
   const auto is_blas = [](const ObjectFacts& f) { return f.blas && !f.ours; };
+  const auto asks = [](const ObjectFacts& f) { return !f.blas && !f.ours && !f.through_linker.empty(); };
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(ours), first = std::find_if(all.begin(), end, is_blas);
   if (first != end)
     findings.push_back({"relinked-behind",
@@ -99,7 +100,7 @@ void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std
                         "It is linked with blaslift, but this BLAS comes first: its calls reach blaslift when that is "
                         "preloaded, and not otherwise.",
                         "Link it with -lblaslift before every other BLAS and LAPACK."});
-  else if (std::ranges::none_of(all, is_blas) && !std::getenv("BLASLIFT_FALLBACK"))
+  else if (std::ranges::none_of(all, is_blas) && std::ranges::any_of(all, asks) && !std::getenv("BLASLIFT_FALLBACK"))
     findings.push_back({"no-blas-underneath",
                         Effect::fatal,
                         all[ours].path,
