@@ -42,7 +42,7 @@ foreach(part symv qr_panel)
 endforeach()
 
 blaslift_module(blaslift_cuda kernels/cuda/combine.cu kernels/cuda/context.cpp kernels/cuda/cuda.cpp
-  kernels/cuda/matmul.cpp kernels/cuda/scale.cu kernels/cuda/survey.cu kernels/transfer.cpp)
+  kernels/cuda/end_mark.cpp kernels/cuda/matmul.cpp kernels/cuda/scale.cu kernels/cuda/survey.cu kernels/transfer.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"

@@ -93,31 +93,6 @@ struct DeviceMemory {
   std::vector<Place> scratch_;
 };
 
-/// Goes to the device by the queue on the way in.
-bool goes_in(const Step& step) { return step.kind <= StepKind::upload_c || step.kind == StepKind::begin; }
-
-/// Which of the device's queues a step runs in: one of two streams, or one of the transfers'.
-int queue_of(const Step& step) {
-  if (goes_in(step)) return 2;
-  if (step.kind == StepKind::findings || step.kind == StepKind::download) return 3;
-  return step.stream;
-}
-
-/// By step: whether a later one in another queue comes after it, and not after a later one of its own queue as well.
-std::vector<bool> awaited_elsewhere(const GemmSchedule& s) {
-  std::vector<bool> awaited(s.steps.size());
-  for (std::size_t i = 0; i < s.steps.size(); ++i) {
-    std::int32_t last[4] = {-1, -1, -1, -1};
-    for (const std::int32_t earlier : s.after[i]) {  // in ascending order
-      const int queue = queue_of(s.steps[static_cast<std::size_t>(earlier)]);
-      if (queue != queue_of(s.steps[i])) last[queue] = earlier;
-    }
-    for (const std::int32_t earlier : last)
-      if (earlier >= 0) awaited[static_cast<std::size_t>(earlier)] = true;
-  }
-  return awaited;
-}
-
 /// Runs one schedule: asks for its steps in an order that keeps the bus busy.
 template <class T>
 class Run {
@@ -128,9 +103,7 @@ class Run {
         placement_(placement),
         lane_(lane),
         on_device_(s, args, placement),
-        awaited_(awaited_elsewhere(s)),
-        tickets_(s.steps.size(), not_asked) {
-    landed_ = std::vector<std::atomic<bool>>(s.steps.size());
+        asked_(s.steps.size()) {
     found_.resize(static_cast<std::size_t>(s.findings()));
   }
 
@@ -143,12 +116,12 @@ class Run {
       }
       // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
       for (; next_upload < s_.steps.size(); ++next_upload) {
-        if (!goes_in(s_.steps[next_upload]) || tickets_[next_upload] != not_asked) continue;
+        if (!goes_in(s_.steps[next_upload]) || asked_[next_upload].ticket != not_asked) continue;
         if (!all_asked(next_upload)) break;
         if (!keep_going()) return Status::lost;
         if (const Status status = ask(next_upload); status != Status::done) return status;
       }
-      if (tickets_[i] != not_asked) continue;
+      if (asked_[i].ticket != not_asked) continue;
       if (!keep_going()) return Status::lost;
       if (const Status status = ask(i); status != Status::done) return status;
     }
@@ -164,7 +137,7 @@ class Run {
   /// The same if they are here already, while the device still computes.
   void try_verdict() {
     for (std::size_t i = 0; i < s_.steps.size(); ++i)
-      if (s_.steps[i].kind == StepKind::findings && !landed_[i].load(std::memory_order_acquire)) return;
+      if (s_.steps[i].kind == StepKind::findings && !asked_[i].landed.load(std::memory_order_acquire)) return;
     (void)verdict();
   }
 
@@ -173,8 +146,8 @@ class Run {
       const Step& step = s_.steps[i];
       const bool of_c = step.kind == StepKind::upload_c || step.kind == StepKind::download;
       const double bytes = elements_in(of_c ? s_.cut.part : Part::whole, step.block) * sizeof(T);
-      if (step.kind <= StepKind::upload_c && tickets_[i] != not_asked) outcome.bytes_in += bytes;
-      outcome.committed[i] = step.kind == StepKind::download && landed_[i].load(std::memory_order_acquire);
+      if (step.kind <= StepKind::upload_c && asked_[i].ticket != not_asked) outcome.bytes_in += bytes;
+      outcome.committed[i] = step.kind == StepKind::download && asked_[i].landed.load(std::memory_order_acquire);
       if (outcome.committed[i]) outcome.bytes_out += bytes;
     }
   }
@@ -182,6 +155,12 @@ class Run {
  private:
   using Real = decltype(std::abs(T{}));
   static constexpr Ticket not_asked = -1;
+
+  /// A step that the lane has been asked for, or not yet.
+  struct Asked {
+    Ticket ticket = not_asked;
+    std::atomic<bool> landed{false};
+  };
 
   Verdict judge() const {
     if (!s_.surveyed) return Verdict::sound;
@@ -197,14 +176,14 @@ class Run {
 
   bool all_asked(std::size_t step) const {
     return std::all_of(s_.after[step].begin(), s_.after[step].end(),
-                       [this](std::int32_t x) { return tickets_[static_cast<std::size_t>(x)] != not_asked; });
+                       [this](std::int32_t x) { return asked_[static_cast<std::size_t>(x)].ticket != not_asked; });
   }
 
   /// While the device goes on with what it has been asked for.
   Status await_findings() {
     for (std::size_t i = 0; i < s_.steps.size(); ++i)
       if (s_.steps[i].kind == StepKind::findings)
-        if (const Status status = lane_.await(landed_[i]); status != Status::done) return status;
+        if (const Status status = lane_.await(asked_[i].landed); status != Status::done) return status;
     return Status::done;
   }
 
@@ -212,7 +191,7 @@ class Run {
     const Step& step = s_.steps[i];
     const Block& x = step.block;
     std::vector<Ticket> tickets;
-    for (const std::int32_t earlier : s_.after[i]) tickets.push_back(tickets_[static_cast<std::size_t>(earlier)]);
+    for (const std::int32_t earlier : s_.after[i]) tickets.push_back(asked_[static_cast<std::size_t>(earlier)].ticket);
     const After after{tickets.data(), static_cast<int>(tickets.size())};
     Status status = Status::done;
     switch (step.kind) {
@@ -250,23 +229,23 @@ class Run {
                         .C = to.at,
                         .ldc = to.ld,
                         .stream = step.stream,
-                        .awaited = awaited_[i],
+                        .awaited = s_.awaited[i],
                         .part = s_.part_of(x)},
                        after);
         break;
       }
       case StepKind::leaf:
-        status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], step.stream, awaited_[i], after);
+        status = leaf(s_.leaves[static_cast<std::size_t>(step.number)], step.stream, s_.awaited[i], after);
         break;
       case StepKind::pass:
-        status = pass(s_.passes[static_cast<std::size_t>(step.number)], step.stream, awaited_[i], after);
+        status = pass(s_.passes[static_cast<std::size_t>(step.number)], step.stream, s_.awaited[i], after);
         break;
       case StepKind::begin: status = lane_.upload(of_findings(x), after); break;
-      case StepKind::survey: status = survey(static_cast<Area>(step.number), x, step.stream, awaited_[i], after); break;
-      case StepKind::findings: status = lane_.download(of_findings(x), after, landed_[i]); break;
-      case StepKind::download: status = lane_.download(of_c(step), after, landed_[i]); break;
+      case StepKind::survey: status = survey(static_cast<Area>(step.number), x, step.stream, s_.awaited[i], after); break;
+      case StepKind::findings: status = lane_.download(of_findings(x), after, asked_[i].landed); break;
+      case StepKind::download: status = lane_.download(of_c(step), after, asked_[i].landed); break;
     }
-    if (status == Status::done) tickets_[i] = next_ticket_++;
+    if (status == Status::done) asked_[i].ticket = next_ticket_++;
     return status;
   }
 
@@ -365,10 +344,8 @@ class Run {
   Lane& lane_;
   const DeviceMemory<T> on_device_;
   const T one_{1}, zero_{0};
-  const std::vector<bool> awaited_;        ///< by step
-  std::vector<Ticket> tickets_;            ///< by step
-  std::vector<std::atomic<bool>> landed_;  ///< by step
-  std::vector<Real> found_;                ///< by the surveys
+  std::vector<Asked> asked_;  ///< by step
+  std::vector<Real> found_;   ///< by the surveys
   std::optional<Verdict> verdict_;
   Ticket next_ticket_ = 0;
 };

@@ -1,7 +1,9 @@
 #include "impl/gemm.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -39,8 +41,9 @@ class Operands {
         c{{x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, false, true, !product.beta_zero},
         runtime_(r),
         share_of_c_(product.results() / std::max(1.0, static_cast<double>(x.m) * static_cast<double>(x.n))),
-        all_(x.part == Part::whole ? std::vector{&a, &b, &c} : std::vector{&a, &c}) {
-    for (Operand* operand : all_) operand->passing = passing;
+        count_(x.part == Part::whole ? 3 : 2),
+        all_{&a, count_ == 3 ? &b : &c, &c} {
+    for (Operand* operand : all()) operand->passing = passing;
   }
   ~Operands() { close(false); }
   Operands(const Operands&) = delete;
@@ -49,25 +52,25 @@ class Operands {
   /// Once, as soon as the device is open.
   void locate(Backend& backend) {
     if (std::exchange(located_, true)) return;
-    for (Operand* x : all_) x->locate(backend);
+    for (Operand* x : all()) x->locate(backend);
   }
 
   /// Once, after locate: takes hold of the copies that there are.
   void look() {
     if (std::exchange(looked_, true)) return;
-    for (Operand* x : all_) x->look(runtime_.residency, glance_);
+    for (Operand* x : all()) x->look(runtime_.residency, glance_);
   }
 
   /// After look: makes copies to be filled by this call, of what deserves one; the larger input first.
   void keep() {
-    auto order = all_;
+    Operand* order[] = {all_[0], all_[1], all_[2]};
     if (order[1] == &b && b.stored.bytes() > a.stored.bytes()) std::swap(order[0], order[1]);
-    for (Operand* x : order) x->keep(runtime_.residency, glance_);
+    for (Operand* x : std::span(order, count_)) x->keep(runtime_.residency, glance_);
   }
 
   /// `good`: what was uploaded and computed is there.
   void close(bool good) {
-    for (Operand* x : all_) runtime_.residency.close(x->known.hold, good);
+    for (Operand* x : all()) runtime_.residency.close(x->known.hold, good);
   }
 
   /// C's copy holds something else now.
@@ -83,12 +86,12 @@ class Operands {
   /// How many have copies that spare bytes.
   int reused() const {
     return static_cast<int>(
-        std::count_if(all_.begin(), all_.end(), [](const Operand* x) { return x->known.spared > 0; }));
+        std::count_if(all_, all_ + count_, [](const Operand* x) { return x->known.spared > 0; }));
   }
   /// Bytes, there and back.
   double moved() const {
     double bytes = 0;
-    for (const Operand* x : all_)
+    for (const Operand* x : all())
       if (x->place != Place::on_a_device)
         bytes += counted(*x, x->stored.bytes() * ((x->reads ? 1 : 0) + (x->writes ? 1 : 0)) - x->known.spared);
     return bytes;
@@ -96,7 +99,7 @@ class Operands {
   /// Bytes that are read where they are, in device memory of the program's.
   double in_place() const {
     double bytes = 0;
-    for (const Operand* x : all_)
+    for (const Operand* x : all())
       if (x->reads && x->place == Place::on_a_device) bytes += counted(*x, x->stored.bytes());
     return bytes;
   }
@@ -104,14 +107,15 @@ class Operands {
     return a.place == Place::on_a_device || b.place == Place::on_a_device || c.place == Place::on_a_device;
   }
 
-  const std::vector<Operand*>& all() const { return all_; }
+  std::span<Operand* const> all() const { return {all_, count_}; }
 
   Operand a, b, c;
 
  private:
   Runtime& runtime_;
   const double share_of_c_;
-  const std::vector<Operand*> all_;
+  const std::size_t count_;
+  Operand* const all_[3];
   Residency::Glance glance_;
   bool located_ = false, looked_ = false;
 };
@@ -222,7 +226,7 @@ Plans::Plan kept_plan(Plans& plans, PlanKey key, const Product& product, const G
     key.whole[x] = operands[x]->whole;
     key.in_place[x] = operands[x]->in_place;
   }
-  return plans.get(key, make);
+  return plans.get(key, std::cref(make));  // which allocates nothing
 }
 
 template <class T>

@@ -8,11 +8,12 @@
 namespace blaslift {
 namespace {
 
+bool is_gemm(Routine routine) { return std::string_view(name_of(routine) + 1) == "gemm"; }
+
 /// Of the same precision.
 Routine gemm_for(Routine routine) {
   for (int r = 0; r < routine_count; ++r)
-    if (routine_names[r][0] == name_of(routine)[0] && std::string_view(routine_names[r] + 1) == "gemm")
-      return static_cast<Routine>(r);
+    if (routine_names[r][0] == name_of(routine)[0] && is_gemm(static_cast<Routine>(r))) return static_cast<Routine>(r);
   return routine;  // never: every precision has its gemm
 }
 
@@ -20,8 +21,9 @@ Routine gemm_for(Routine routine) {
 
 const Site& GemmBeside::gemm() {
   if (gemm_) return *gemm_;
+  if (is_gemm(info(site_.symbol).routine)) return *(gemm_ = &site_);
   const Symbol symbol = symbol_beside(site_.symbol, gemm_for(info(site_.symbol).routine));
-  gemm_ = symbol == site_.symbol ? &site_ : known_site(symbol, site_.function);
+  gemm_ = known_site(symbol, site_.function);
   if (!gemm_) gemm_ = resolve_site(symbol, site_.function, runtime().options.fallback.c_str());
   return *gemm_;
 }

@@ -141,6 +141,9 @@ Runtime& runtime() {
 }
 
 Backend* open_device(Runtime& r) try {
+  static constinit std::atomic<bool> ready{false};
+  if (ready.load(std::memory_order_acquire) && r.device.state() == DeviceState::ready && !exit_has_begun())
+    return &r.device.backend();
   const Loading loading;  // exit waits until it will wait for what the device does
   if (!loading.allowed()) return nullptr;
   TraceEvent event{.what = Traced::opening};
@@ -171,6 +174,7 @@ Backend* open_device(Runtime& r) try {
   r.residency.open(r.arena, *backend, tracker, why);
   counters().residency.set(r.residency.state().c_str());
   if (tracing()) trace_profile(rates_of(r.device.profile()), true);
+  ready.store(true, std::memory_order_release);
   return backend;
 } catch (const std::exception&) {  // out of memory
   return nullptr;

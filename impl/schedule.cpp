@@ -279,6 +279,7 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
   if (cut.part != Part::whole) s.residents.b = {.whole = cut.whole_b};
   Planner(s, static_cast<index>(piece_bytes / element), panel, head).plan();
   s.after = depend(s);
+  s.awaited = awaited_elsewhere(s);
   return s;
 }
 
@@ -392,6 +393,27 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
     after[at].erase(std::unique(after[at].begin(), after[at].end()), after[at].end());
   }
   return after;
+}
+
+bool goes_in(const Step& step) { return step.kind <= StepKind::upload_c || step.kind == StepKind::begin; }
+
+std::vector<bool> awaited_elsewhere(const GemmSchedule& s) {
+  const auto queue_of = [](const Step& step) {  // one of two streams, or one of the transfers'
+    if (goes_in(step)) return 2;
+    if (step.kind == StepKind::findings || step.kind == StepKind::download) return 3;
+    return static_cast<int>(step.stream);
+  };
+  std::vector<bool> awaited(s.steps.size());
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    std::int32_t last[4] = {-1, -1, -1, -1};
+    for (const std::int32_t earlier : s.after[i]) {  // in ascending order
+      const int queue = queue_of(s.steps[static_cast<std::size_t>(earlier)]);
+      if (queue != queue_of(s.steps[i])) last[queue] = earlier;
+    }
+    for (const std::int32_t earlier : last)
+      if (earlier >= 0) awaited[static_cast<std::size_t>(earlier)] = true;
+  }
+  return awaited;
 }
 
 std::string check(const GemmSchedule& s) {

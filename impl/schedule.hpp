@@ -127,6 +127,7 @@ struct GemmSchedule {
   Residents residents{};
   std::vector<Step> steps{};
   std::vector<std::vector<std::int32_t>> after{};  ///< by step: depend() of this, for execute()
+  std::vector<bool> awaited{};                     ///< by step: awaited_elsewhere() of this, for execute()
 
   std::vector<Pass> passes{};
   /// What scratch areas hold, in order.  Their memory follows the buffers'.
@@ -193,6 +194,13 @@ void touched(const GemmSchedule& schedule, const Step& step, std::vector<Region>
 /// For each step the earlier steps that must have ended before it: those that write what it reads or writes, or read
 /// what it writes, on the device or in the caller's C.  Earlier ones that these themselves come after may be left out.
 std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& schedule);
+
+/// Goes to the device by the queue on the way in.
+bool goes_in(const Step& step);
+
+/// By step: whether a later one in another of the device's queues comes after it, and not after a later one of its own
+/// queue as well.
+std::vector<bool> awaited_elsewhere(const GemmSchedule& schedule);
 
 /// Proves that the schedule computes the product: every element of C gets every k exactly once, from operands that are
 /// there, scaled by beta exactly once, and is committed exactly once, when it is final.  Returns the first fault, or

@@ -69,6 +69,7 @@ void spread(GemmSchedule& s, std::size_t element, bool complex, const Speeds& sp
     stream_free[step.stream] = end[i];
     if (passes) passes_free = end[i];
   }
+  s.awaited = awaited_elsewhere(s);
 }
 
 }  // namespace blaslift

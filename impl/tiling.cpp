@@ -430,6 +430,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     downloads.clear();
   }
   s.after = depend(s);
+  s.awaited = awaited_elsewhere(s);
   return s;
 }
 

@@ -492,7 +492,7 @@ template <class Compute>
 Status EngineLane::ask_compute(int stream, bool awaited, After after, Compute compute) {
   const Queue queue = stream == 0 ? Queue::compute : Queue::second;
   const Ticket ticket = note(queue, after, 0, nullptr);
-  Status status = begin(queue, ticket);
+  Status status = after.count > 0 ? begin(queue, ticket) : Status::done;
   if (status == Status::done) status = compute(queue);
   if (status == Status::done && awaited) status = mark_once(ticket);
   if (status != Status::done) return fail(status), status;
@@ -563,14 +563,15 @@ Status EngineLane::await(const std::atomic<bool>& landed) {
 }
 
 Status EngineLane::drain() {
-  {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return jobs_ == 0; });
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return jobs_ == 0; });
+  for (int queue = 0; queue < queues; ++queue) {
+    if (!std::exchange(used_[queue], false)) continue;
+    lock.unlock();
+    fail(idle(static_cast<Queue>(queue)));
+    lock.lock();
   }
-  for (int queue = 0; queue < queues; ++queue)
-    if (std::exchange(used_[queue], false)) fail(idle(static_cast<Queue>(queue)));
-  std::lock_guard lock(mutex_);
-  operations_.clear();
+  if (!operations_.empty()) operations_.clear();
   if (own_.memory) engine_.give_back(std::exchange(own_, Slot{}));
   return std::exchange(status_, Status::done);
 }
@@ -610,7 +611,11 @@ void EngineLane::note_last(std::atomic<std::uint64_t>& time) {
 }
 
 TransferTimes EngineLane::transfer_times() {
-  const auto take = [](std::atomic<std::uint64_t>& time) { return time.exchange(0, std::memory_order_relaxed); };
+  const auto take = [](std::atomic<std::uint64_t>& time) {  // nothing moves now
+    const std::uint64_t taken = time.load(std::memory_order_relaxed);
+    if (taken != 0) time.store(0, std::memory_order_relaxed);
+    return taken;
+  };
   return {take(in_begin_), take(in_end_), take(out_begin_), take(out_end_)};
 }
 

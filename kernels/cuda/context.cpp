@@ -2,11 +2,11 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/driver.hpp"
+
 namespace blaslift {
 namespace {
 
-/// The driver's functions, asked for through the runtime: the module links no libcuda, so it opens on machines without
-/// one and can say what is missing.
 struct Driver {
   CUresult (*get_current)(CUcontext*) = nullptr;
   CUresult (*set_current)(CUcontext) = nullptr;
@@ -17,20 +17,10 @@ struct Driver {
   bool complete = false;
 
   Driver() {
-    complete = find("cuCtxGetCurrent", get_current) && find("cuCtxSetCurrent", set_current) &&
-               find("cuCtxGetId", get_id) && find("cuDevicePrimaryCtxRetain", retain) &&
-               find("cuDevicePrimaryCtxGetState", state) && find("cuPointerGetAttributes", attributes);
-  }
-
-  template <class F>
-  static bool find(const char* name, F& function) {
-    void* address = nullptr;
-    cudaDriverEntryPointQueryResult result{};
-    if (cudaGetDriverEntryPointByVersion(name, &address, 12000, cudaEnableDefault, &result) != cudaSuccess ||
-        result != cudaDriverEntryPointSuccess)
-      return false;
-    function = reinterpret_cast<F>(address);
-    return address != nullptr;
+    complete = find_in_driver("cuCtxGetCurrent", get_current) && find_in_driver("cuCtxSetCurrent", set_current) &&
+               find_in_driver("cuCtxGetId", get_id) && find_in_driver("cuDevicePrimaryCtxRetain", retain) &&
+               find_in_driver("cuDevicePrimaryCtxGetState", state) &&
+               find_in_driver("cuPointerGetAttributes", attributes);
   }
 };
 

@@ -19,6 +19,7 @@
 
 #include "kernels/cuda/combine.hpp"
 #include "kernels/cuda/context.hpp"
+#include "kernels/cuda/end_mark.hpp"
 #include "kernels/cuda/matmul.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/ranges.hpp"
@@ -105,6 +106,7 @@ class CudaLane final : public EngineLane {
       if (const Status made = status_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
           made != Status::done)
         return made;
+    end_.create();
     return products(Queue::compute).create(stream(Queue::compute));
   }
 
@@ -112,6 +114,7 @@ class CudaLane final : public EngineLane {
   void destroy() {
     for (Products& products : products_) products.destroy();
     for (void* memory : panels_) cudaFree(memory);
+    end_.destroy();
     for (cudaStream_t stream : streams_)
       if (stream) cudaStreamDestroy(stream);
     (void)cudaGetLastError();
@@ -163,15 +166,17 @@ class CudaLane final : public EngineLane {
                     : status_of(scale(p.precision, p.m, p.n, p.beta, p.C, p.ldc, stream(queue)));
     Products& own = products(queue);
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
-    if (adds_e || equals(p.precision, p.beta, 0)) {
-      Gemm product = p;
-      if (!adds_e) product.E = nullptr;
-      // NVIDIA's documentation of cublasLtHandle_t: any valid cublasHandle_t may be used in its place with a cast.
-      const cublasStatus_t tried =
-          own.matmul.multiply(reinterpret_cast<cublasLtHandle_t>(own.handle), product,
-                              {.workspace = own.workspace, .bytes = workspace_bytes, .stream = stream(queue)});
-      if (tried != CUBLAS_STATUS_NOT_SUPPORTED) return status_of(tried);
+    Gemm product = p;
+    if (!adds_e) {
+      const bool overwrites = p.E || equals(p.precision, p.beta, 0);  // with E, beta is zero here
+      product.E = overwrites ? nullptr : p.C;
+      product.lde = p.ldc;
     }
+    // NVIDIA's documentation of cublasLtHandle_t: any valid cublasHandle_t may be used in its place with a cast.
+    const cublasStatus_t tried =
+        own.matmul.multiply(reinterpret_cast<cublasLtHandle_t>(own.handle), product,
+                            {.workspace = own.workspace, .bytes = workspace_bytes, .stream = stream(queue)});
+    if (tried != CUBLAS_STATUS_NOT_SUPPORTED) return status_of(tried);
     const Status copied = adds_e ? c_from_e(queue, p, false) : Status::done;
     return copied == Status::done ? multiply_in_place(own.handle, p) : copied;
   }
@@ -297,7 +302,10 @@ class CudaLane final : public EngineLane {
 
   Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }
 
-  Status idle(Queue queue) override { return status_of(cudaStreamSynchronize(stream(queue))); }
+  Status idle(Queue queue) override {
+    // Where transfers are awaited, too, they end later.
+    return status_of(queue == Queue::compute ? end_.await(stream(queue)) : cudaStreamSynchronize(stream(queue)));
+  }
 
   /// In one dimension where both sides allow: faster.  CUDA refuses pitches from 2 GiB on.
   cudaError_t copy(const Transfer& p, void* to, index ldt, const void* from, index lds, cudaMemcpyKind kind,
@@ -323,6 +331,7 @@ class CudaLane final : public EngineLane {
   cudaStream_t streams_[queues] = {};
   Products products_[2];
   void* panels_[2] = {};  ///< workspace of QR's, by stream
+  EndMark end_;           ///< of Queue::compute
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
 };

@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "kernels/preference.hpp"
 
@@ -48,21 +51,28 @@ struct Alignments {
   std::uint32_t a, b, c, e;
 };
 
-/// A product as cuBLASLt describes it: its C is our E, its D our C.  Without E the two are one, and beta is zero.
+/// A product as cuBLASLt describes it, but for addresses and factors: its C is our E, its D our C.  Without E the two
+/// are one.  Stays where it was made: nobody promises that a copy is as good.
 class Description {
  public:
-  explicit Description(const Gemm& p) : p_(p) {}
+  Description() = default;
+  Description(const Description&) = delete;
+  Description& operator=(const Description&) = delete;
 
-  cublasStatus_t make() {
-    const cublasOperation_t ops[] = {operation(p_.transa), operation(p_.transb)};
-    const bool a_is_plain = p_.transa == Op::none, b_is_plain = p_.transb == Op::none;
-    return in_order([&] { return cublasLtMatmulDescInit(&operation_, compute(), type()); },
+  cublasStatus_t make(const Gemm& p) {
+    const cublasOperation_t ops[] = {operation(p.transa, p.precision), operation(p.transb, p.precision)};
+    const bool a_is_plain = p.transa == Op::none, b_is_plain = p.transb == Op::none;
+    const auto layout = [&](cublasLtMatrixLayoutOpaque_t& x, index rows, index cols, index ld) {
+      return cublasLtMatrixLayoutInit(&x, type(p.precision), static_cast<std::uint64_t>(rows),
+                                      static_cast<std::uint64_t>(cols), ld);
+    };
+    return in_order([&] { return cublasLtMatmulDescInit(&operation_, compute(p.precision), type(p.precision)); },
                     [&] { return set(CUBLASLT_MATMUL_DESC_TRANSA, ops[0]); },
                     [&] { return set(CUBLASLT_MATMUL_DESC_TRANSB, ops[1]); },
-                    [&] { return layout(a_, a_is_plain ? p_.m : p_.k, a_is_plain ? p_.k : p_.m, p_.lda); },
-                    [&] { return layout(b_, b_is_plain ? p_.k : p_.n, b_is_plain ? p_.n : p_.k, p_.ldb); },
-                    [&] { return layout(e_, p_.m, p_.n, p_.E ? p_.lde : p_.ldc); },
-                    [&] { return layout(c_, p_.m, p_.n, p_.ldc); });
+                    [&] { return layout(a_, a_is_plain ? p.m : p.k, a_is_plain ? p.k : p.m, p.lda); },
+                    [&] { return layout(b_, b_is_plain ? p.k : p.n, b_is_plain ? p.n : p.k, p.ldb); },
+                    [&] { return layout(e_, p.m, p.n, p.E ? p.lde : p.ldc); },
+                    [&] { return layout(c_, p.m, p.n, p.ldc); });
   }
 
   /// The algorithms that cuBLASLt holds to be the fastest of those that repeat their results and are classical products
@@ -88,9 +98,10 @@ class Description {
                     });
   }
 
-  /// The first of them.
-  cublasStatus_t choose(cublasLtHandle_t handle, std::uint64_t workspace, cublasLtMatmulAlgo_t& algorithm) {
-    const Alignments aligned{alignment(p_.A), alignment(p_.B), alignment(p_.C), alignment(p_.E)};
+  /// The first of them, for operands that are aligned like the product's.
+  cublasStatus_t choose(cublasLtHandle_t handle, std::uint64_t workspace, const Gemm& p,
+                        cublasLtMatmulAlgo_t& algorithm) {
+    const Alignments aligned{alignment(p.A), alignment(p.B), alignment(p.C), alignment(p.E ? p.E : p.C)};
     cublasLtMatmulHeuristicResult_t result;
     int found = 0;
     const cublasStatus_t status = ask(handle, workspace, aligned, &result, 1, found);
@@ -120,35 +131,32 @@ class Description {
            result.workspaceSize <= workspace;
   }
 
-  cublasStatus_t start(cublasLtHandle_t handle, const cublasLtMatmulAlgo_t& algorithm, const Matmul::Where& where) {
+  cublasStatus_t start(cublasLtHandle_t handle, const Gemm& p, const cublasLtMatmulAlgo_t& algorithm,
+                       const Matmul::Where& where) {
     alignas(16) char alpha[16], beta[16];  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
-    std::memcpy(alpha, p_.alpha, element_size(p_.precision));
-    std::memcpy(beta, p_.beta, element_size(p_.precision));
-    return cublasLtMatmul(handle, &operation_, alpha, p_.A, &a_, p_.B, &b_, beta, p_.E ? p_.E : p_.C, &e_, p_.C, &c_,
+    std::memcpy(alpha, p.alpha, element_size(p.precision));
+    std::memcpy(beta, p.beta, element_size(p.precision));
+    return cublasLtMatmul(handle, &operation_, alpha, p.A, &a_, p.B, &b_, beta, p.E ? p.E : p.C, &e_, p.C, &c_,
                           &algorithm, where.workspace, where.bytes, where.stream);
   }
 
  private:
-  cudaDataType type() const {
+  static cudaDataType type(Precision precision) {
     constexpr cudaDataType types[] = {CUDA_R_32F, CUDA_R_64F, CUDA_C_32F, CUDA_C_64F};
-    return types[static_cast<int>(p_.precision)];
+    return types[static_cast<int>(precision)];
   }
-  cublasComputeType_t compute() const {
-    return p_.precision == Precision::s || p_.precision == Precision::c ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
+  static cublasComputeType_t compute(Precision precision) {
+    return precision == Precision::s || precision == Precision::c ? CUBLAS_COMPUTE_32F : CUBLAS_COMPUTE_64F;
   }
   /// Real matrices are not asked to be conjugated.
-  cublasOperation_t operation(Op op) const {
+  static cublasOperation_t operation(Op op, Precision precision) {
     if (op == Op::none) return CUBLAS_OP_N;
-    return op == Op::conjugate && is_complex(p_.precision) ? CUBLAS_OP_C : CUBLAS_OP_T;
+    return op == Op::conjugate && is_complex(precision) ? CUBLAS_OP_C : CUBLAS_OP_T;
   }
   cublasStatus_t set(cublasLtMatmulDescAttributes_t attribute, cublasOperation_t value) {
     return cublasLtMatmulDescSetAttribute(&operation_, attribute, &value, sizeof value);
   }
-  cublasStatus_t layout(cublasLtMatrixLayoutOpaque_t& x, index rows, index cols, index ld) const {
-    return cublasLtMatrixLayoutInit(&x, type(), static_cast<std::uint64_t>(rows), static_cast<std::uint64_t>(cols), ld);
-  }
 
-  const Gemm& p_;
   cublasLtMatmulDescOpaque_t operation_;
   cublasLtMatrixLayoutOpaque_t a_, b_, e_, c_;
 };
@@ -178,6 +186,15 @@ void describe(const cublasLtMatmulAlgo_t& algorithm, char* text, std::size_t siz
 
 }  // namespace
 
+/// How products of one shape are computed.
+struct Matmul::Choice {
+  Description description;
+  std::optional<cublasLtMatmulAlgo_t> algorithm;  ///< none: not by cuBLASLt
+};
+
+Matmul::Matmul() = default;
+Matmul::~Matmul() = default;
+
 void Matmul::prefer(std::shared_ptr<const Preferences> preferences) {
   if (preferences == preferences_) return;
   preferences_ = std::move(preferences);
@@ -186,15 +203,13 @@ void Matmul::prefer(std::shared_ptr<const Preferences> preferences) {
                                            [](const Preference& x) { return !x.product.adds_e && !x.own; });
 }
 
-/// Null: the library's own choice.
-const Preference* Matmul::preference_for(const Gemm& p) const {
-  if (!preferences_) return nullptr;
-  const Preference* found = nearest(preferences_->data(), static_cast<int>(preferences_->size()), p, alignment_of(p));
-  return found && !found->own ? found : nullptr;
-}
-
 cublasStatus_t Matmul::multiply(cublasLtHandle_t handle, const Gemm& p, const Where& where) {
-  if (!p.E && !without_e_) return CUBLAS_STATUS_NOT_SUPPORTED;
+  // cuBLAS looks for an algorithm in every call, which takes it 2 us; cuBLASLt's first proposal, remembered, is the same
+  // kernel or as fast a one, but for single precision at 3,072 (H100; docs/lab-notes.md).
+  constexpr double small_product = 2e10;
+  const bool small = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= small_product;
+  const bool in_place = p.E == p.C;
+  if (!small && (in_place || (!p.E && !without_e_))) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Shape shape{static_cast<index>(p.precision),
                     static_cast<index>(p.transa),
                     static_cast<index>(p.transb),
@@ -209,35 +224,41 @@ cublasStatus_t Matmul::multiply(cublasLtHandle_t handle, const Gemm& p, const Wh
                     alignment(p.B),
                     alignment(p.C),
                     p.E ? alignment(p.E) : 0};
-  const auto known = choices_.find(shape);
-  const Preference* preference = known == choices_.end() ? preference_for(p) : nullptr;
-  if (known == choices_.end() && !p.E && !preference) return CUBLAS_STATUS_NOT_SUPPORTED;
-  if (known != choices_.end() && !known->second.algorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (const auto known = choices_.find(shape); known != choices_.end()) {
+    Choice& choice = *known->second;
+    if (!choice.algorithm) return CUBLAS_STATUS_NOT_SUPPORTED;
+    const cublasStatus_t status = choice.description.start(handle, p, *choice.algorithm, where);
+    if (!is_refusal(status)) return status;
+    choice.algorithm.reset();
+    return CUBLAS_STATUS_NOT_SUPPORTED;
+  }
 
-  Description description(p);
-  if (const cublasStatus_t status = description.make(); status != CUBLAS_STATUS_SUCCESS)
+  const Preference* preference =
+      preferences_ && !in_place
+          ? nearest(preferences_->data(), static_cast<int>(preferences_->size()), p, alignment_of(p))
+          : nullptr;
+  const bool cublas = preference && preference->own && !p.E;
+  if (preference && preference->own) preference = nullptr;
+  // What cuBLASLt itself would choose.
+  const bool first_proposal = p.E || (small && !cublas);
+  if (!preference && !first_proposal) return CUBLAS_STATUS_NOT_SUPPORTED;
+  auto choice = std::make_unique<Choice>();
+  if (const cublasStatus_t status = choice->description.make(p); status != CUBLAS_STATUS_SUCCESS)
     return is_refusal(status) ? CUBLAS_STATUS_NOT_SUPPORTED : status;
-  Choice choice;
-  if (known != choices_.end()) {
-    choice = known->second;
-  } else if (preference) {
-    const cublasLtMatmulAlgo_t algorithm = as_cublaslt(preference->algorithm);
-    if (preference->algorithm.workspace <= where.bytes && description.allows(handle, where.bytes, algorithm))
-      choice = {algorithm, true};
-  }
-  // What the library would choose comes last, and without E that is not for here to say.
+  std::optional<cublasLtMatmulAlgo_t>& algorithm = choice->algorithm;
   cublasStatus_t status = CUBLAS_STATUS_NOT_SUPPORTED;
-  if (choice.algorithm) status = description.start(handle, *choice.algorithm, where);
-  if (is_refusal(status) && (choice.preferred || !choice.algorithm)) {
-    choice = {};
-    if (p.E)
-      status = in_order([&] { return description.choose(handle, where.bytes, choice.algorithm.emplace()); },
-                        [&] { return description.start(handle, *choice.algorithm, where); });
+  if (preference && preference->algorithm.workspace <= where.bytes) {
+    algorithm = as_cublaslt(preference->algorithm);
+    if (choice->description.allows(handle, where.bytes, *algorithm))
+      status = choice->description.start(handle, p, *algorithm, where);
   }
+  if (is_refusal(status) && first_proposal)
+    status = in_order([&] { return choice->description.choose(handle, where.bytes, p, algorithm.emplace()); },
+                      [&] { return choice->description.start(handle, p, *algorithm, where); });
   if (status != CUBLAS_STATUS_SUCCESS && !is_refusal(status)) return status;  // not the shape's fault
-  if (status != CUBLAS_STATUS_SUCCESS) choice = {};
+  if (status != CUBLAS_STATUS_SUCCESS) algorithm.reset();
   if (choices_.size() >= most_remembered) choices_.clear();
-  choices_.insert_or_assign(shape, choice);
+  choices_.insert_or_assign(shape, std::move(choice));
   return status == CUBLAS_STATUS_SUCCESS ? status : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 
@@ -259,13 +280,13 @@ int matmul_candidates(const SquareProduct& x, std::uint32_t aligned, std::size_t
                .ldc = x.n,
                .E = nullptr,
                .lde = x.n};
-  Description description(p);
+  Description description;
   std::vector<cublasLtMatmulHeuristicResult_t> results(static_cast<std::size_t>(most));
   cublasLtHandle_t handle = nullptr;
   int found = 0, taken = 0;
   if (cublasLtCreate(&handle) != CUBLAS_STATUS_SUCCESS) return 0;
   const cublasStatus_t status = in_order(
-      [&] { return description.make(); },
+      [&] { return description.make(p); },
       [&] {
         return description.ask(handle, workspace, {aligned, aligned, aligned, aligned}, results.data(), most, found);
       });

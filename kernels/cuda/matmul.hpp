@@ -1,12 +1,12 @@
 // Products by cuBLASLt: those that are added to another matrix than the one they are written to, for which cuBLAS's
-// gemm has no name, and those for which an algorithm is known that is faster than what cuBLAS would choose.
+// gemm has no name, those for which an algorithm is known that is faster than what cuBLAS would choose, and small ones,
+// for which cuBLAS takes long to choose.
 #pragma once
 #include <cublasLt.h>
 
 #include <array>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,26 +25,28 @@ class Matmul {
     cudaStream_t stream;
   };
 
+  Matmul();
+  ~Matmul();
+  Matmul(const Matmul&) = delete;
+  Matmul& operator=(const Matmul&) = delete;
+
   /// From now on, in place of what was preferred before; may be null.
   void prefer(std::shared_ptr<const Preferences> preferences);
 
   /// Starts C := alpha * op(A) * op(B) + beta * E, or, with neither E nor beta, C := alpha * op(A) * op(B); neither
-  /// alpha nor a size is zero.  Repeats bit for bit where addresses are aligned alike.  CUBLAS_STATUS_NOT_SUPPORTED:
-  /// nothing has been started, cuBLASLt will not do it or, without E, is not known to do it better than cuBLAS.
+  /// alpha nor a size is zero.  E may be C.  Repeats bit for bit where addresses are aligned alike.
+  /// CUBLAS_STATUS_NOT_SUPPORTED: nothing has been started, cuBLASLt will not do it or, without E, is not known to do it
+  /// better than cuBLAS.
   cublasStatus_t multiply(cublasLtHandle_t handle, const Gemm& product, const Where& where);
 
  private:
   /// Everything that an algorithm is chosen by.
   using Shape = std::array<index, 14>;
-  struct Choice {
-    std::optional<cublasLtMatmulAlgo_t> algorithm;  ///< none: refused
-    bool preferred = false;                         ///< and not cuBLASLt's own
-  };
-  const Preference* preference_for(const Gemm& product) const;
+  struct Choice;
 
   std::shared_ptr<const Preferences> preferences_;
   bool without_e_ = false;  ///< some of them are of products without E
-  std::map<Shape, Choice> choices_;
+  std::map<Shape, std::unique_ptr<Choice>> choices_;
 };
 
 /// See Backend::candidates and DeviceFacts::algorithms.

@@ -753,6 +753,7 @@ TYPED_TEST(Execute, WhateverCheckPassesIsRight) {
       tiled.steps.push_back(
           {.kind = StepKind::download, .block = {row, col, std::min<index>(4, 11 - row), std::min<index>(3, 7 - col)}});
   tiled.after = depend(tiled);
+  tiled.awaited = awaited_elsewhere(tiled);
   ASSERT_EQ(check(tiled), "");
   Library library;
   Status status = Status::lost;

@@ -1,0 +1,59 @@
+#include "kernels/cuda/end_mark.hpp"
+
+#include <cuda.h>
+
+#include <atomic>
+#include <chrono>
+
+#include "kernels/cuda/driver.hpp"
+
+namespace blaslift {
+namespace {
+
+using Write = CUresult (*)(CUstream, CUdeviceptr, cuuint32_t, unsigned);
+
+Write write_value() {
+  static const Write found = [] {
+    Write function = nullptr;
+    return find_in_driver("cuStreamWriteValue32", function) ? function : nullptr;
+  }();
+  return found;
+}
+
+}  // namespace
+
+void EndMark::create() {
+  void* memory = nullptr;
+  if (!write_value()) return;
+  if (cudaHostAlloc(&memory, sizeof *memory_, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess ||
+      cudaHostGetDevicePointer(&on_device_, memory, 0) != cudaSuccess) {
+    (void)cudaGetLastError();
+    cudaFreeHost(memory);
+    return;
+  }
+  memory_ = static_cast<volatile std::uint32_t*>(memory);
+  *memory_ = 0;
+}
+
+void EndMark::destroy() {
+  cudaFreeHost(const_cast<std::uint32_t*>(memory_));
+  memory_ = nullptr;
+}
+
+cudaError_t EndMark::await(cudaStream_t stream) {
+  // After a failure the number is never written; and who waits for long does not mind a microsecond.
+  constexpr auto patience = std::chrono::microseconds(500);
+  if (memory_ && write_value()(stream, reinterpret_cast<CUdeviceptr>(on_device_), ++last_, 0) == CUDA_SUCCESS) {
+    const auto until = std::chrono::steady_clock::now() + patience;
+    do
+      for (int i = 0; i < 64; ++i)
+        if (*memory_ == last_) {
+          std::atomic_thread_fence(std::memory_order_acquire);
+          return cudaSuccess;
+        }
+    while (std::chrono::steady_clock::now() < until);
+  }
+  return cudaStreamSynchronize(stream);
+}
+
+}  // namespace blaslift
