@@ -98,12 +98,7 @@ template <class T>
 class Run {
  public:
   Run(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane)
-      : s_(s),
-        args_(args),
-        placement_(placement),
-        lane_(lane),
-        on_device_(s, args, placement),
-        asked_(s.steps.size()) {
+      : s_(s), args_(args), placement_(placement), lane_(lane), on_device_(s, args, placement), asked_(s.steps.size()) {
     found_.resize(static_cast<std::size_t>(s.findings()));
   }
 
@@ -241,7 +236,9 @@ class Run {
         status = pass(s_.passes[static_cast<std::size_t>(step.number)], step.stream, s_.awaited[i], after);
         break;
       case StepKind::begin: status = lane_.upload(of_findings(x), after); break;
-      case StepKind::survey: status = survey(static_cast<Area>(step.number), x, step.stream, s_.awaited[i], after); break;
+      case StepKind::survey:
+        status = survey(static_cast<Area>(step.number), x, step.stream, s_.awaited[i], after);
+        break;
       case StepKind::findings: status = lane_.download(of_findings(x), after, asked_[i].landed); break;
       case StepKind::download: status = lane_.download(of_c(step), after, asked_[i].landed); break;
     }

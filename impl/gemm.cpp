@@ -85,8 +85,7 @@ class Operands {
   double spared() const { return a.known.spared + b.known.spared + counted(c, c.known.spared); }
   /// How many have copies that spare bytes.
   int reused() const {
-    return static_cast<int>(
-        std::count_if(all_, all_ + count_, [](const Operand* x) { return x->known.spared > 0; }));
+    return static_cast<int>(std::count_if(all_, all_ + count_, [](const Operand* x) { return x->known.spared > 0; }));
   }
   /// Bytes, there and back.
   double moved() const {

@@ -204,8 +204,8 @@ void Matmul::prefer(std::shared_ptr<const Preferences> preferences) {
 }
 
 cublasStatus_t Matmul::multiply(cublasLtHandle_t handle, const Gemm& p, const Where& where) {
-  // cuBLAS looks for an algorithm in every call, which takes it 2 us; cuBLASLt's first proposal, remembered, is the same
-  // kernel or as fast a one, but for single precision at 3,072 (H100; docs/lab-notes.md).
+  // cuBLAS looks for an algorithm in every call, which takes it 2 us; cuBLASLt's first proposal, remembered, is the
+  // same kernel or as fast a one, but for single precision at 3,072 (H100; docs/lab-notes.md).
   constexpr double small_product = 2e10;
   const bool small = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= small_product;
   const bool in_place = p.E == p.C;

@@ -35,8 +35,8 @@ class Matmul {
 
   /// Starts C := alpha * op(A) * op(B) + beta * E, or, with neither E nor beta, C := alpha * op(A) * op(B); neither
   /// alpha nor a size is zero.  E may be C.  Repeats bit for bit where addresses are aligned alike.
-  /// CUBLAS_STATUS_NOT_SUPPORTED: nothing has been started, cuBLASLt will not do it or, without E, is not known to do it
-  /// better than cuBLAS.
+  /// CUBLAS_STATUS_NOT_SUPPORTED: nothing has been started, cuBLASLt will not do it or, without E, is not known to do
+  /// it better than cuBLAS.
   cublasStatus_t multiply(cublasLtHandle_t handle, const Gemm& product, const Where& where);
 
  private:
