@@ -24,11 +24,15 @@ Write write_value() {
 
 void EndMark::create() {
   void* memory = nullptr;
-  if (!write_value()) return;
+  // Elsewhere, on WSL for one, the program may not touch its managed memory before the driver has seen the end itself.
+  int device = 0, concurrent = 0;
+  if (!write_value() || cudaGetDevice(&device) != cudaSuccess ||
+      cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device) != cudaSuccess || !concurrent)
+    return;
   if (cudaHostAlloc(&memory, sizeof *memory_, cudaHostAllocMapped | cudaHostAllocPortable) != cudaSuccess ||
       cudaHostGetDevicePointer(&on_device_, memory, 0) != cudaSuccess) {
+    if (memory) cudaFreeHost(memory);
     (void)cudaGetLastError();
-    cudaFreeHost(memory);
     return;
   }
   memory_ = static_cast<volatile std::uint32_t*>(memory);
@@ -36,7 +40,7 @@ void EndMark::create() {
 }
 
 void EndMark::destroy() {
-  cudaFreeHost(const_cast<std::uint32_t*>(memory_));
+  if (memory_) cudaFreeHost(const_cast<std::uint32_t*>(memory_));
   memory_ = nullptr;
 }
 

@@ -52,7 +52,7 @@ struct Alignments {
 };
 
 /// A product as cuBLASLt describes it, but for addresses and factors: its C is our E, its D our C.  Without E the two
-/// are one.  Stays where it was made: nobody promises that a copy is as good.
+/// are one, as where E is C.  Stays where it was made: nobody promises that a copy is as good.
 class Description {
  public:
   Description() = default;
@@ -60,6 +60,7 @@ class Description {
   Description& operator=(const Description&) = delete;
 
   cublasStatus_t make(const Gemm& p) {
+    e_ = p.E && p.E != p.C ? &separate_e_ : &c_;
     const cublasOperation_t ops[] = {operation(p.transa, p.precision), operation(p.transb, p.precision)};
     const bool a_is_plain = p.transa == Op::none, b_is_plain = p.transb == Op::none;
     const auto layout = [&](cublasLtMatrixLayoutOpaque_t& x, index rows, index cols, index ld) {
@@ -71,7 +72,7 @@ class Description {
                     [&] { return set(CUBLASLT_MATMUL_DESC_TRANSB, ops[1]); },
                     [&] { return layout(a_, a_is_plain ? p.m : p.k, a_is_plain ? p.k : p.m, p.lda); },
                     [&] { return layout(b_, b_is_plain ? p.k : p.n, b_is_plain ? p.n : p.k, p.ldb); },
-                    [&] { return layout(e_, p.m, p.n, p.E ? p.lde : p.ldc); },
+                    [&] { return layout(separate_e_, p.m, p.n, p.E ? p.lde : p.ldc); },
                     [&] { return layout(c_, p.m, p.n, p.ldc); });
   }
 
@@ -93,7 +94,7 @@ class Description {
                     [&] { return prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, aligned.e); },
                     [&] { return prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, aligned.c); },
                     [&] {
-                      return cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &a_, &b_, &e_, &c_, &preference, most,
+                      return cublasLtMatmulAlgoGetHeuristic(handle, &operation_, &a_, &b_, e_, &c_, &preference, most,
                                                             results, &found);
                     });
   }
@@ -126,7 +127,7 @@ class Description {
           return cublasLtMatmulAlgoCapGetAttribute(&algorithm, CUBLASLT_ALGO_CAP_NUMERICAL_IMPL_FLAGS, &implementation,
                                                    sizeof implementation, &written);
         },
-        [&] { return cublasLtMatmulAlgoCheck(handle, &operation_, &a_, &b_, &e_, &c_, &algorithm, &result); });
+        [&] { return cublasLtMatmulAlgoCheck(handle, &operation_, &a_, &b_, e_, &c_, &algorithm, &result); });
     return status == CUBLAS_STATUS_SUCCESS && (reduction & ~reductions) == 0 && (implementation & not_classical) == 0 &&
            result.workspaceSize <= workspace;
   }
@@ -136,7 +137,7 @@ class Description {
     alignas(16) char alpha[16], beta[16];  // cuBLAS's complex types are aligned to 16 bytes, a caller's need not be
     std::memcpy(alpha, p.alpha, element_size(p.precision));
     std::memcpy(beta, p.beta, element_size(p.precision));
-    return cublasLtMatmul(handle, &operation_, alpha, p.A, &a_, p.B, &b_, beta, p.E ? p.E : p.C, &e_, p.C, &c_,
+    return cublasLtMatmul(handle, &operation_, alpha, p.A, &a_, p.B, &b_, beta, p.E ? p.E : p.C, e_, p.C, &c_,
                           &algorithm, where.workspace, where.bytes, where.stream);
   }
 
@@ -158,13 +159,25 @@ class Description {
   }
 
   cublasLtMatmulDescOpaque_t operation_;
-  cublasLtMatrixLayoutOpaque_t a_, b_, e_, c_;
+  cublasLtMatrixLayoutOpaque_t a_, b_, c_, separate_e_;
+  cublasLtMatrixLayout_t e_ = nullptr;
 };
 
 cublasLtMatmulAlgo_t as_cublaslt(const Algorithm& algorithm) {
   cublasLtMatmulAlgo_t result;
   std::memcpy(&result, algorithm.words, sizeof result);
   return result;
+}
+
+/// cuBLAS looks for an algorithm in every call, which takes it 2 us; cuBLASLt's first proposal, remembered, is as fast
+/// a kernel where that matters (H100; docs/lab-notes.md).  Not measured for narrow products, nor any use where shapes
+/// do not come again, as in a QR.
+bool is_small(const Gemm& p) {
+  constexpr double most = 2e10;
+  constexpr index least_size = 256, most_slender = 16;
+  const auto [least, largest] = std::minmax({p.m, p.n, p.k});
+  return least >= least_size && largest <= most_slender * least &&
+         static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= most;
 }
 
 /// What people tell algorithms apart by.  Attributes that cannot be read show as 0.
@@ -204,11 +217,7 @@ void Matmul::prefer(std::shared_ptr<const Preferences> preferences) {
 }
 
 cublasStatus_t Matmul::multiply(cublasLtHandle_t handle, const Gemm& p, const Where& where) {
-  // cuBLAS looks for an algorithm in every call, which takes it 2 us; cuBLASLt's first proposal, remembered, is the
-  // same kernel or as fast a one, but for single precision at 3,072 (H100; docs/lab-notes.md).
-  constexpr double small_product = 2e10;
-  const bool small = static_cast<double>(p.m) * static_cast<double>(p.n) * static_cast<double>(p.k) <= small_product;
-  const bool in_place = p.E == p.C;
+  const bool small = is_small(p), in_place = p.E == p.C;
   if (!small && (in_place || (!p.E && !without_e_))) return CUBLAS_STATUS_NOT_SUPPORTED;
   const Shape shape{static_cast<index>(p.precision),
                     static_cast<index>(p.transa),
@@ -220,6 +229,7 @@ cublasStatus_t Matmul::multiply(cublasLtHandle_t handle, const Gemm& p, const Wh
                     p.ldb,
                     p.ldc,
                     p.E ? p.lde : 0,
+                    in_place,
                     alignment(p.A),
                     alignment(p.B),
                     alignment(p.C),

@@ -41,7 +41,7 @@ class Matmul {
 
  private:
   /// Everything that an algorithm is chosen by.
-  using Shape = std::array<index, 14>;
+  using Shape = std::array<index, 15>;
   struct Choice;
 
   std::shared_ptr<const Preferences> preferences_;

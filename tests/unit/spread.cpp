@@ -29,6 +29,7 @@ TEST(Spread, ChangesNothingButTheStream) {
       const GemmSchedule before = planned(levels, 64, residents);
       GemmSchedule s = before;
       spread(s, 8, false, fast_bus);
+      EXPECT_EQ(s.awaited, awaited_elsewhere(s));
       const std::string lines = to_string(s);
       bool second = false;
       for (Step& step : s.steps) {
@@ -40,6 +41,7 @@ TEST(Spread, ChangesNothingButTheStream) {
       EXPECT_EQ(lines, to_string(before));
       EXPECT_EQ(s.after, before.after);
       EXPECT_EQ(s.after, depend(s));
+      EXPECT_EQ(before.awaited, awaited_elsewhere(before));
     }
 }
 
