@@ -9,6 +9,7 @@
 #include <atomic>
 #include <complex>
 
+#include "compat/reserve.hpp"
 #include "compat/site.hpp"
 #include "impl/counters.hpp"
 #include "impl/replay.hpp"
@@ -51,6 +52,7 @@ template <class Size>
 inline const Site& site_of(Symbol symbol, const void* caller) {
   const Site* known = known_site(symbol, caller);
   const ErrnoKept errno_kept;
+  const Reserve reserve;
   return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str());
 }
 

@@ -139,7 +139,9 @@ const char* interned(const std::string& path) {
   static constinit std::atomic<Entry*> entries{nullptr};
   for (Entry* e = entries.load(std::memory_order_acquire); e; e = e->next)
     if (path == e->path) return e->path;
-  Entry* entry = new Entry{strdup(path.c_str()), entries.load(std::memory_order_acquire)};
+  char* copy = new char[path.size() + 1];
+  std::memcpy(copy, path.c_str(), path.size() + 1);
+  Entry* entry = new Entry{copy, entries.load(std::memory_order_acquire)};
   while (!entries.compare_exchange_weak(entry->next, entry, std::memory_order_acq_rel)) {
   }
   return entry->path;

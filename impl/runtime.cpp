@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "compat/loading.hpp"
+#include "compat/reserve.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
 #include "impl/trace.hpp"
@@ -72,8 +73,12 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 [[gnu::destructor]] void report_at_exit() {
   Runtime* r = the_runtime.load(std::memory_order_acquire);
   if (!r || !counters_exist() || r->options.report == "off") return;
-  const Noting noting(counters());
-  write_report(counters(), r->options.report);
+  const Reserve reserve;
+  try {
+    const Noting noting(counters());
+    write_report(counters(), r->options.report);
+  } catch (const std::exception&) {  // out of memory, and of the reserve
+  }
 }
 
 }  // namespace
@@ -124,6 +129,7 @@ Runtime& runtime() {
   Runtime* made = the_runtime.load(std::memory_order_acquire);
   if (made) return *made;
   const Uncancelled uncancelled;
+  const Reserve reserve;
   Runtime* mine = new Runtime;
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;

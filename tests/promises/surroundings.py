@@ -238,6 +238,25 @@ def errno_kept(s: Setting) -> list[str]:
     return errors
 
 
+def no_memory(s: Setting) -> list[str]:
+    """A process that has none left when it calls for the first time: the library underneath computes, and exit is as ever."""
+    if s.sanitizer:
+        raise harness.Skip("sanitizers need memory themselves")
+    errors = []
+    modes = {
+        "natural": {},
+        "forced": FORCED,
+        "cuda": {"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all"},
+        "verified": FORCED | {"BLASLIFT_VERIFY": "all"},
+        "measuring": {"BLASLIFT_MEASURE": "on"},
+    }
+    for mode, settings in modes.items():
+        for what in ("no_memory", "no_memory_to_the_end"):
+            run = s.run("surroundings", what, settings=settings)
+            errors += labelled(f"{mode} {what}", verdict_errors(run) + report_errors(run, routed=None))
+    return errors
+
+
 def fault_handlers(s: Setting) -> list[str]:
     """Operands and results on pages that the program's own handler makes usable when they are touched, whoever does;
     and the handler multiplies."""
@@ -293,6 +312,7 @@ PROMISES = (
     bad_environment,
     stdout_silent,
     errno_kept,
+    no_memory,
     fault_handlers,
     cancelled_threads,
     signals,

@@ -5,14 +5,19 @@
 #include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <string_view>
 #include <thread>
+#include <utility>
+#include <vector>
 
 #include "check.hpp"
 
@@ -253,6 +258,45 @@ void lapack() {
     }
 }
 
+/// The first calls of the process, when it has used up all the memory that it may have.
+/// @param to_the_end  or else there is some again before the second ones
+void no_memory(bool to_the_end) {
+  std::vector<std::function<void()>> run, check;
+  for (const int n : {5, 70})
+    for (const Via via : every_via)
+      for_each_precision([&]<class T>(T*) {
+        const auto p = std::make_shared<Problem<T>>('N', 'T', n, n + 1, n + 2, make<T>(0.75, 0), make<T>(-0.5, 0), 5);
+        const auto expected = std::make_shared<Expected<T>>(*p);
+        const auto out = std::make_shared<Matrix<T>>(p->C);
+        run.emplace_back([=] { p->run(via, *out); });
+        check.emplace_back([=] {
+          if (const std::string wrong = expected->compare(*out); !wrong.empty())
+            fail("%s by %s: %s", p->name().c_str(), name_of(via), wrong.c_str());
+          *out = p->C;
+        });
+      });
+  rlimit before{};
+  getrlimit(RLIMIT_AS, &before);
+  const rlimit none{0, before.rlim_max};
+  if (setrlimit(RLIMIT_AS, &none) != 0) return fail("there is no such limit here: nothing is tested");
+  struct Block {
+    Block* next;
+  }* hoard = nullptr;
+  for (std::size_t bytes = std::size_t{1} << 24; bytes >= sizeof(Block); bytes /= 2)
+    while (auto* block = static_cast<Block*>(std::malloc(bytes))) {
+      block->next = hoard;
+      hoard = block;
+    }
+  for (const auto& call : run) call();
+  if (!to_the_end) {
+    setrlimit(RLIMIT_AS, &before);
+    while (hoard) std::free(std::exchange(hoard, hoard->next));
+  }
+  for (const auto& one : check) one();
+  for (const auto& call : run) call();
+  for (const auto& one : check) one();
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -271,6 +315,8 @@ int main(int, char** arguments) {
     repaired();
   else if (which == "cancelled")
     cancelled();
+  else if (which == "no_memory" || which == "no_memory_to_the_end")
+    no_memory(which == "no_memory_to_the_end");
   else if (which == "closed")
     closed(arguments[2]);
   else if (which == "lapack")

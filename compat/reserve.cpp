@@ -1,0 +1,103 @@
+#include "compat/reserve.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+namespace blaslift {
+namespace {
+
+/// Blocks follow each other, each behind a unit that says how many units it has and whether it is taken.
+struct alignas(64) Unit {
+  std::uint32_t units;
+  bool taken;
+};
+
+// Several times what a runtime, hundreds of call sites and finding one more take.
+constexpr std::size_t reserve_units = 8192;
+constinit Unit reserve[reserve_units] = {};
+constinit std::atomic<bool> busy{false};
+thread_local constinit bool open __attribute__((tls_model("initial-exec"))) = false;
+
+/// Others do not hold it for long, unless a fork has left them behind.
+class Busy {
+ public:
+  Busy() {
+    constexpr int patience = 1000000;
+    for (int i = 0; i < patience && !mine_; ++i) {
+      mine_ = !busy.exchange(true, std::memory_order_acquire);
+      if (!mine_) sched_yield();
+    }
+  }
+  ~Busy() {
+    if (mine_) busy.store(false, std::memory_order_release);
+  }
+  Busy(const Busy&) = delete;
+  Busy& operator=(const Busy&) = delete;
+  explicit operator bool() const { return mine_; }
+
+ private:
+  bool mine_ = false;
+};
+
+/// The first block that is free and long enough; free neighbours become one on the way.  Null: there is none, or this
+/// thread may not have it.
+void* from_reserve(std::size_t bytes, std::size_t alignment) {
+  if (!open || bytes > sizeof reserve || alignment > sizeof(Unit)) return nullptr;
+  const Busy mine;
+  if (!mine) return nullptr;
+  const auto wanted = static_cast<std::uint32_t>((bytes + sizeof(Unit) - 1) / sizeof(Unit));
+  if (reserve[0].units == 0) reserve[0].units = reserve_units - 1;  // never used
+  for (std::size_t at = 0; at < reserve_units; at += 1 + reserve[at].units) {
+    Unit& block = reserve[at];
+    if (block.taken) continue;
+    const auto next = [&] { return at + 1 + block.units; };
+    while (next() < reserve_units && !reserve[next()].taken) block.units += 1 + reserve[next()].units;
+    if (block.units < wanted) continue;
+    if (block.units > wanted) reserve[at + 1 + wanted] = {block.units - wanted - 1, false};
+    block = {wanted, true};
+    return &block + 1;
+  }
+  return nullptr;
+}
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  alignment = std::max(alignment, alignof(std::max_align_t));
+  bytes = std::max<std::size_t>(bytes, 1);
+  void* memory = nullptr;
+  if (alignment == alignof(std::max_align_t))
+    memory = std::malloc(bytes);
+  else if (posix_memalign(&memory, alignment, bytes) != 0)
+    memory = nullptr;
+  if (!memory) memory = from_reserve(bytes, alignment);
+  if (!memory) throw std::bad_alloc();
+  return memory;
+}
+
+void give_back(void* memory) {
+  const auto address = reinterpret_cast<std::uintptr_t>(memory), begin = reinterpret_cast<std::uintptr_t>(reserve);
+  if (address < begin || address >= begin + sizeof reserve) return std::free(memory);
+  if (const Busy mine; mine) (static_cast<Unit*>(memory) - 1)->taken = false;
+}
+
+}  // namespace
+
+Reserve::Reserve() : before_(open) { open = true; }
+Reserve::~Reserve() { open = before_; }
+
+}  // namespace blaslift
+
+// The library's own: nothing of it is visible outside.
+void* operator new(std::size_t bytes) { return blaslift::allocate(bytes, 1); }
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return blaslift::allocate(bytes, static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { blaslift::give_back(memory); }
+void operator delete(void* memory, std::size_t) noexcept { blaslift::give_back(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { blaslift::give_back(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { blaslift::give_back(memory); }

@@ -1,0 +1,20 @@
+// Memory for what no call can do without, once the host has none left.
+#pragma once
+
+namespace blaslift {
+
+/// While it lives, what this thread takes by operator new comes out of a reserve of the library's own where malloc has
+/// nothing.  The reserve is for what is made once and stays, a process's runtime and its call sites: it is never filled
+/// up again.  At its end operator new throws, as ever.
+class Reserve {
+ public:
+  Reserve();
+  ~Reserve();
+  Reserve(const Reserve&) = delete;
+  Reserve& operator=(const Reserve&) = delete;
+
+ private:
+  bool before_;
+};
+
+}  // namespace blaslift
