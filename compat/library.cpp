@@ -16,11 +16,12 @@ namespace blaslift {
 namespace {
 
 bool is_passed_over(const void* address) {
-  static const char here = 0;
-  Dl_info self{}, other{};
-  if (!dladdr(address, &other)) return false;
-  if (dladdr(&here, &self) && self.dli_fbase == other.dli_fbase) return true;
-  return other.dli_fname && never_underneath(other.dli_fname);
+  bool passed_over = false;
+  look_at_objects([&](Objects& objects) {
+    const Object* object = objects.around(address);
+    passed_over = object && object->passed_over;
+  });
+  return passed_over;
 }
 
 void* acceptable(void* function) { return function && !is_passed_over(function) ? function : nullptr; }

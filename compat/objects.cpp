@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -19,8 +20,12 @@ const T* pointer(std::uintptr_t address) {
   return reinterpret_cast<const T*>(address);
 }
 
-Object object_of(const dl_phdr_info& info) {
+bool is_this_library(const Object& x) {
   static const char here = 0;
+  return x.contains(&here);
+}
+
+Object object_of(const dl_phdr_info& info) {
   Object x{};
   x.name = info.dlpi_name ? info.dlpi_name : "";
   x.base = info.dlpi_addr;
@@ -39,7 +44,7 @@ Object object_of(const dl_phdr_info& info) {
     if (d->d_tag == DT_SONAME) soname = d;
   }
   if (soname && x.strings) x.soname = x.strings + soname->d_un.d_val;
-  x.passed_over = x.contains(&here) || never_underneath(x.name);
+  x.passed_over = is_this_library(x) || never_underneath(x.name);
   return x;
 }
 
@@ -116,11 +121,31 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
+/// Whether LD_PRELOAD names a file that is called so.
+bool is_preloaded(std::string_view base) {
+  const char* list = std::getenv("LD_PRELOAD");
+  for (std::string_view rest = list ? list : ""; !rest.empty();) {
+    const std::size_t end = std::min(rest.find_first_of(": "), rest.size());
+    if (basename_of(rest.substr(0, end)) == base) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
+
+/// What is preloaded in front of us is asked first, by everyone.  Where a call gets to us it has been led on from
+/// there, and would come back.
+void pass_over_what_is_in_front(std::span<Object> objects) {
+  const auto ours = std::find_if(objects.begin(), objects.end(), is_this_library);
+  if (ours == objects.end() || !is_preloaded(basename_of(ours->name))) return;
+  for (auto x = objects.begin() + 1; x < ours; ++x) x->passed_over = true;
+}
+
 /// Called for the first object.  Whoever walks holds the lock; the walk inside this one takes it once more.
 int collect_and_look(dl_phdr_info*, std::size_t, void* data) {
   auto& walk = *static_cast<Walk*>(data);
   dl_iterate_phdr(collect, data);
   if (walk.count <= walk.objects.size()) {
+    pass_over_what_is_in_front({walk.objects.data(), walk.count});
     Objects objects({walk.objects.data(), walk.count}, walk.tree);
     walk.look(objects, walk.context);
   }

@@ -21,7 +21,7 @@ struct Object {
   const ElfW(Sym) * symbols;
   const ElfW(Half) * versions;
   const std::uint32_t *gnu_hash, *hash;
-  bool passed_over;  ///< never what lies underneath: never_underneath(), or this very library
+  bool passed_over;  ///< never what lies underneath: never_underneath(), this very library, or preloaded in front of it
 
   bool contains(const void* address) const;
 };
