@@ -9,7 +9,6 @@
 #include <atomic>
 #include <complex>
 
-#include "compat/reserve.hpp"
 #include "compat/site.hpp"
 #include "impl/counters.hpp"
 #include "impl/replay.hpp"
@@ -52,7 +51,6 @@ template <class Size>
 inline const Site& site_of(Symbol symbol, const void* caller) {
   const Site* known = known_site(symbol, caller);
   const ErrnoKept errno_kept;
-  const Reserve reserve;
   return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str());
 }
 

@@ -66,7 +66,7 @@ void* from_reserve(std::size_t bytes, std::size_t alignment) {
   return nullptr;
 }
 
-void* allocate(std::size_t bytes, std::size_t alignment) {
+[[maybe_unused]] void* allocate(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, alignof(std::max_align_t));
   bytes = std::max<std::size_t>(bytes, 1);
   void* memory = nullptr;
@@ -79,7 +79,7 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
   return memory;
 }
 
-void give_back(void* memory) {
+[[maybe_unused]] void give_back(void* memory) {
   const auto address = reinterpret_cast<std::uintptr_t>(memory), begin = reinterpret_cast<std::uintptr_t>(reserve);
   if (address < begin || address >= begin + sizeof reserve) return std::free(memory);
   if (const Busy mine; mine) (static_cast<Unit*>(memory) - 1)->taken = false;
@@ -90,9 +90,12 @@ void give_back(void* memory) {
 Reserve::Reserve() : before_(open) { open = true; }
 Reserve::~Reserve() { open = before_; }
 
+void forget_reserve() { busy.store(false, std::memory_order_release); }
+
 }  // namespace blaslift
 
-// The library's own: nothing of it is visible outside.
+// The library's own: nothing of it is visible outside.  Sanitizers have theirs, in which every form has its match.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 void* operator new(std::size_t bytes) { return blaslift::allocate(bytes, 1); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return blaslift::allocate(bytes, static_cast<std::size_t>(alignment));
@@ -101,3 +104,4 @@ void operator delete(void* memory) noexcept { blaslift::give_back(memory); }
 void operator delete(void* memory, std::size_t) noexcept { blaslift::give_back(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { blaslift::give_back(memory); }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { blaslift::give_back(memory); }
+#endif

@@ -17,4 +17,7 @@ class Reserve {
   bool before_;
 };
 
+/// In a forked child: whoever was about to take something from it is not there.  Only stores.
+void forget_reserve();
+
 }  // namespace blaslift

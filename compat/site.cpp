@@ -11,6 +11,7 @@
 #include <string>
 
 #include "compat/library.hpp"
+#include "compat/reserve.hpp"
 #include "compat/uncancelled.hpp"
 
 namespace blaslift {
@@ -151,6 +152,7 @@ const char* interned(const std::string& path) {
 
 const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback) {
   const Uncancelled uncancelled;
+  const Reserve reserve;
   Target target;
   std::string looked;
   if (!find_target(symbol, caller, fallback, target, looked)) {
@@ -186,6 +188,7 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
 const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
   const Symbol symbol = symbol_beside(of.symbol, routine);
   if (const Site* known = known_site(symbol, of.function)) return known;
+  const Reserve reserve;
   Target target;
   std::string looked;
   return find_target(symbol, of.function, fallback, target, looked) ? resolve_site(symbol, of.function, fallback)

@@ -161,6 +161,18 @@ void leave_undone(const Call& call, const Decision& decision);
 /// Replays a call that stays, counts it with its reason, and learns from it.
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay);
 
+/// What `try_device` says; a call about which nothing can be decided, since the host has no memory, stays.
+template <class Try>
+bool tried(const Try& try_device, Decision& decision) {
+  try {
+    return try_device(decision);
+  } catch (const std::exception&) {  // before anything has happened: see on_device
+    decision.route = Route::cpu;
+    decision.reason = Reason::no_room;
+    return false;
+  }
+}
+
 /// The whole way of a call with valid arguments: on the device, or else on the library underneath.
 /// @param try_device  bool(Decision&): decides, and computes the call if that says so, as on_device does
 /// @return whether the device has computed it
@@ -169,7 +181,7 @@ bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_devi
   Decision decision;
   {
     const Inside inside(r);
-    if (try_device(decision)) return true;
+    if (tried(try_device, decision)) return true;
   }
   decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay);
   return false;
@@ -188,7 +200,7 @@ bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, co
   Decision decision;
   {
     const Inside inside(r);
-    if (try_device(decision)) return check.look(), true;
+    if (tried(try_device, decision)) return check.look(), true;
     if (whoever_computes && !decision.nowhere) check.before(nullptr);
   }
   if (decision.nowhere) return leave_undone(call, decision), false;

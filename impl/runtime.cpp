@@ -36,6 +36,7 @@ void in_forked_child() {
   if (Runtime* r = the_runtime.load(std::memory_order_acquire))
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
   forget_loading();
+  forget_reserve();
   forget_counters();
 }
 

@@ -144,14 +144,11 @@ void Engine::Filling::begin(const Job& next, std::size_t share) {
   settled.store(false, std::memory_order_relaxed);
 }
 
-/// Without giving up the processor: as a rule it is only until the bus has moved one slot.
-bool Engine::Filling::settles_soon() const {
+/// For a while without giving up the processor: as a rule only until the bus has moved one slot.
+void Engine::Filling::await_settled() const {
   constexpr int most_pauses = 4096;
-  for (int i = 0; i < most_pauses; ++i) {
-    if (settled.load(std::memory_order_acquire)) return true;
-    _mm_pause();
-  }
-  return false;
+  for (int i = 0; i < most_pauses && !settled.load(std::memory_order_acquire); ++i) _mm_pause();
+  settled.wait(false, std::memory_order_acquire);
 }
 
 bool Engine::can_send() const {
@@ -217,15 +214,12 @@ void Engine::send_all(bool watches) {
   for (;;) {
     std::unique_lock lock(team.mutex);
     await_job(team, lock, watches, [this] { return can_send() || can_keep(); });
-    const auto keep_one = [&] {
+    if (!can_send()) {
       const Job job = to_keep_.front();
       to_keep_.pop_front();
       lock.unlock();
       use_for(*job.lane);
       job.lane->keep_piece(job);
-    };
-    if (!can_send()) {
-      keep_one();
       continue;
     }
     if (!filling_ || filling_->taken == filling_->shares.count()) {
@@ -253,16 +247,7 @@ void Engine::send_all(bool watches) {
       filling.settled.store(true, std::memory_order_release);
       filling.settled.notify_all();
     } else {
-      // What the device waits for may take it long: time to keep something.
-      while (!filling.settles_soon()) {
-        lock.lock();
-        if (to_keep_.empty()) {
-          lock.unlock();
-          filling.settled.wait(false, std::memory_order_acquire);
-        } else {
-          keep_one();
-        }
-      }
+      filling.await_settled();
     }
     lane.fill(filling.slot, filling.job.piece, filling.shares, share);
     if (filling.unfilled.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;

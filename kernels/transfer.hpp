@@ -119,7 +119,7 @@ class Engine {
     std::atomic<bool> settled{false};  ///< the device has read what was in it before
 
     void begin(const Job& next, std::size_t share);
-    bool settles_soon() const;
+    void await_settled() const;
   };
   void send_all(bool watches);
   bool can_send() const;

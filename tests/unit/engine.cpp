@@ -304,10 +304,6 @@ class Overwriting {
     }
     return Status::done;
   }
-  /// All of it.
-  bool has_kept(double old) const {
-    return std::count(kept_.begin(), kept_.end(), old) == static_cast<std::ptrdiff_t>(rows * cols);
-  }
   void expect(double old, const std::vector<double>& result) const {
     for (index j = 0; j < cols; ++j) {
       for (index i = 0; i < ldh; ++i)
@@ -364,50 +360,6 @@ TEST(Engine, WhatIsToBeKeptWaitsForNobodysUploads) {
   other.open = true;
   other.open.notify_all();
   ASSERT_EQ(other.drain(), Status::done);
-}
-
-/// Reads no slot, and gives back none, before it is told to.
-class Late final : public Immediate {
- public:
-  using Immediate::Immediate;
-  std::atomic<bool> late{false};
-
-  void read() {
-    late = false;
-    late.notify_all();
-  }
-
- private:
-  Status settle(Slot&) override {
-    late.wait(true);
-    return Status::done;
-  }
-};
-
-TEST(Engine, WhoWaitsForASlotKeepsMeanwhile) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "what is kept is looked at while it may be written";
-#endif
-  Seen& seen = *new Seen;
-  Engine& engine = *new Engine({.in = slot_bytes, .out = slot_bytes, .slots_in = 2, .share = slot_bytes / 8},
-                               {.in = 2, .out = 1}, seen.hooks());
-  const auto all = static_cast<index>(2 * slot_bytes / sizeof(double));
-  std::vector<double> from(static_cast<std::size_t>(all), 1.0), device(from.size()),
-      result(static_cast<std::size_t>(Overwriting::rows * Overwriting::cols), 3.0);
-  Late& lane = *new Late(engine, much);
-  const auto upload = [&] {
-    return lane.upload({device.data(), all, from.data(), all, all, 1, sizeof(double)}, {nullptr, 0});
-  };
-  ASSERT_EQ(upload(), Status::done);
-  ASSERT_EQ(lane.drain(), Status::done);
-  lane.late = true;  // one thread waits for the slot, the other with it; and so does the one on the way out
-  ASSERT_EQ(upload(), Status::done);
-  Overwriting x;
-  ASSERT_EQ(x.ask(lane, 2.0, result), Status::done);
-  EXPECT_TRUE(comes_true([&] { return x.has_kept(2.0); }));
-  lane.read();
-  ASSERT_EQ(lane.drain(), Status::done);
-  x.expect(2.0, result);
 }
 
 TEST(Engine, ASlotThatIsHeldUpHoldsUpNoOther) {

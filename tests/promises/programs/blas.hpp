@@ -19,6 +19,9 @@ COMPLEX_CBLAS(cgemm)
 COMPLEX_CBLAS(zgemm)
 
 extern "C" void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
+extern "C" void dgeqr_(const int*, const int*, double*, const int*, double*, const int*, double*, const int*, int*);
+extern "C" void dsymv_(const char*, const int*, const double*, const double*, const int*, const double*, const int*,
+                       const double*, double*, const int*, std::size_t);
 
 namespace promises {
 

@@ -235,16 +235,8 @@ void closed(const char* path) {
 }
 
 /// R of a QR factorisation whose panels are multiplied by dgemm: R'R = A'A.
-void lapack() {
-  const int m = 210, n = 200, lwork = 64 * n;
-  const Matrix<double> A(m, n, 3, 21);
-  Matrix<double> R = A;
-  std::vector<double> tau(n), work(lwork);
-  int info = -1;
-  const int ld = R.ld();
-  dgeqrf_(&m, &n, R.data(), &ld, tau.data(), work.data(), &lwork, &info);
-  if (info != 0 || !R.guarded()) fail("dgeqrf: info %d", info);
-  // ||A - QR||_F <= gamma_mn ||A||_F (Higham 19.4), so that R'R differs from A'A by about twice that times ||A||_F.
+/// ||A - QR||_F <= gamma_mn ||A||_F (Higham 19.4), so that R'R differs from A'A by about twice that times ||A||_F.
+void check_r(const Matrix<double>& A, const Matrix<double>& R, int m, int n) {
   double norm = 0;
   for (int j = 0; j < n; ++j)
     for (int i = 0; i < m; ++i) norm += A.at(i, j) * A.at(i, j);
@@ -256,6 +248,18 @@ void lapack() {
       for (int p = 0; p < m; ++p) wanted += A.at(p, i) * A.at(p, j);
       if (!(std::fabs(ours - wanted) <= bound)) return fail("R'R(%d, %d): %g instead of %g", i, j, ours, wanted);
     }
+}
+
+void lapack() {
+  const int m = 210, n = 200, lwork = 64 * n;
+  const Matrix<double> A(m, n, 3, 21);
+  Matrix<double> R = A;
+  std::vector<double> tau(n), work(lwork);
+  int info = -1;
+  const int ld = R.ld();
+  dgeqrf_(&m, &n, R.data(), &ld, tau.data(), work.data(), &lwork, &info);
+  if (info != 0 || !R.guarded()) fail("dgeqrf: info %d", info);
+  check_r(A, R, m, n);
 }
 
 /// The first calls of the process, when it has used up all the memory that it may have.
@@ -275,6 +279,32 @@ void no_memory(bool to_the_end) {
           *out = p->C;
         });
       });
+  // Others find more of the library underneath, each in its way.
+  const int rows = 40, cols = 30, enough = 20000, one_step = 1;
+  const double one = 1, zero = 0;
+  const Matrix<double> A(rows, cols, 3, 21);
+  Matrix<double> R = A, compact = A;
+  const int ld = R.ld();
+  std::vector<double> tau(cols), T(enough), work(enough), x(cols, 1.0), y(cols, -1.0);
+  run.emplace_back([&] {
+    int info = -1;
+    R = A;
+    compact = A;
+    dsymv_("U", &cols, &one, A.data(), &ld, x.data(), &one_step, &zero, y.data(), &one_step, 1);
+    dgeqrf_(&rows, &cols, R.data(), &ld, tau.data(), work.data(), &enough, &info);
+    if (info != 0) fail("dgeqrf: info %d", info);
+    dgeqr_(&rows, &cols, compact.data(), &ld, T.data(), &enough, work.data(), &enough, &info);
+    if (info != 0) fail("dgeqr: info %d", info);
+  });
+  check.emplace_back([&] {
+    check_r(A, R, rows, cols);
+    check_r(A, compact, rows, cols);
+    for (int i = 0; i < cols; ++i) {
+      double wanted = 0;
+      for (int j = 0; j < cols; ++j) wanted += i <= j ? A.at(i, j) : A.at(j, i);
+      if (!(std::fabs(y[static_cast<std::size_t>(i)] - wanted) <= 1e-12)) fail("dsymv, row %d", i);
+    }
+  });
   rlimit before{};
   getrlimit(RLIMIT_AS, &before);
   const rlimit none{0, before.rlim_max};
@@ -292,9 +322,9 @@ void no_memory(bool to_the_end) {
     setrlimit(RLIMIT_AS, &before);
     while (hoard) std::free(std::exchange(hoard, hoard->next));
   }
-  for (const auto& one : check) one();
+  for (const auto& judge : check) judge();
   for (const auto& call : run) call();
-  for (const auto& one : check) one();
+  for (const auto& judge : check) judge();
 }
 
 }  // namespace
