@@ -36,12 +36,10 @@ const link_map* object_of(const void* address) {
 /// What LD_PRELOAD names.
 std::vector<std::string> preloaded() {
   std::vector<std::string> names;
-  const char* list = std::getenv("LD_PRELOAD");
-  for (std::string_view rest = list ? list : ""; !rest.empty();) {
-    const std::size_t end = rest.find_first_of(": ");
-    if (end != 0) names.emplace_back(rest.substr(0, end));
-    rest.remove_prefix(end == rest.npos ? rest.size() : end + 1);
-  }
+  any_preloaded([&](std::string_view name) {
+    names.emplace_back(name);
+    return false;
+  });
   return names;
 }
 

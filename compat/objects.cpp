@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <string_view>
 #include <vector>
@@ -121,22 +120,13 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-/// Whether LD_PRELOAD names a file that is called so.
-bool is_preloaded(std::string_view base) {
-  const char* list = std::getenv("LD_PRELOAD");
-  for (std::string_view rest = list ? list : ""; !rest.empty();) {
-    const std::size_t end = std::min(rest.find_first_of(": "), rest.size());
-    if (basename_of(rest.substr(0, end)) == base) return true;
-    rest.remove_prefix(std::min(end + 1, rest.size()));
-  }
-  return false;
-}
-
 /// What is preloaded in front of us is asked first, by everyone.  Where a call gets to us it has been led on from
 /// there, and would come back.
 void pass_over_what_is_in_front(std::span<Object> objects) {
   const auto ours = std::find_if(objects.begin(), objects.end(), is_this_library);
-  if (ours == objects.end() || !is_preloaded(basename_of(ours->name))) return;
+  if (ours == objects.end()) return;
+  const auto names_us = [&](std::string_view path) { return basename_of(path) == basename_of(ours->name); };
+  if (!any_preloaded(names_us)) return;
   for (auto x = objects.begin() + 1; x < ours; ++x) x->passed_over = true;
 }
 

@@ -4,9 +4,12 @@
 #include <elf.h>
 #include <link.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <span>
+#include <string_view>
 
 namespace blaslift {
 
@@ -25,6 +28,18 @@ struct Object {
 
   bool contains(const void* address) const;
 };
+
+/// Whether `is` holds for a name in LD_PRELOAD, asked in their order.  Allocates nothing.
+template <class Is>
+bool any_preloaded(Is is) {
+  const char* list = std::getenv("LD_PRELOAD");
+  for (std::string_view rest = list ? list : ""; !rest.empty();) {
+    const std::size_t end = std::min(rest.find_first_of(": "), rest.size());
+    if (end != 0 && is(rest.substr(0, end))) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
+}
 
 /// Whether an object of this path is a copy of blaslift or a module of it.
 bool named_as_ours(const char* path);

@@ -4,8 +4,8 @@
 namespace blaslift {
 
 /// While it lives, what this thread takes by operator new comes out of a reserve of the library's own where malloc has
-/// nothing.  The reserve is for what is made once and stays, a process's runtime and its call sites: it is never filled
-/// up again.  At its end operator new throws, as ever.
+/// nothing.  It is for what is made once and stays, a process's runtime and its call sites, and for what finding them
+/// takes meanwhile, which goes back to it.  At its end operator new throws, as ever.
 class Reserve {
  public:
   Reserve();
