@@ -303,7 +303,9 @@ class Problem {
         plan_(blaslift::plan_qr(m, n, block_, panel_)),
         lane_(arguments.householder, arguments.priority),
         original_(bytes(m * n)),
-        lease_(plan_.bytes(sizeof(T))) {
+        matrix_(bytes(m * n)),
+        tau_(bytes(std::min(m, n))),
+        lease_(plan_.bytes(sizeof(T), true, true)) {
     launch(fill<T>, m * n, original_.as<T>(), m * n, 1ull);
     check(cudaDeviceSynchronize());
   }
@@ -329,7 +331,7 @@ class Problem {
       ours();
       check(cudaDeviceSynchronize());
       const auto words = static_cast<Index>(bytes(m_ * n_) / sizeof(unsigned));
-      launch(compare, words, lease_.as<unsigned>(), first.as<unsigned>(), words, different.as<unsigned long long>());
+      launch(compare, words, matrix_.as<unsigned>(), first.as<unsigned>(), words, different.as<unsigned long long>());
       unsigned long long count = 0;
       check(cudaMemcpy(&count, different.as(), sizeof count, cudaMemcpyDeviceToHost));
       std::printf(", \"other_bits\": %llu", count);
@@ -375,9 +377,8 @@ class Problem {
   static constexpr Index samples = 8;
   static std::size_t bytes(Index elements) { return static_cast<std::size_t>(elements) * sizeof(T); }
   static char letter() { return std::is_same_v<T, float> ? 's' : 'd'; }
-  // As plan.bytes() says: A, then tau.
-  T* A() const { return lease_.as<T>(); }
-  T* tau() const { return reinterpret_cast<T*>(lease_.as<char>() + blaslift::leased_bytes(m_, n_, sizeof(T))); }
+  T* A() const { return matrix_.as<T>(); }
+  T* tau() const { return tau_.as<T>(); }
 
   template <class... Parameters, class... Values>
   static void launch(void (*kernel)(Parameters...), Index count, const Values&... values) {
@@ -403,8 +404,10 @@ class Problem {
     return seconds([&] {
       lane_.begin();
       const blaslift::GeqrfArgs<T> args{m_, n_, A(), m_, tau()};
+      const blaslift::QrPlacement placement{
+          .lease = lease_.as(), .A = {.device = A(), .ld = m_, .in_place = true}, .tau = tau()};
       (void)blaslift::execute(
-          plan_, args, {.lease = lease_.as()}, std::size_t{1} << 60, lane_, +[] { return true; });
+          plan_, args, placement, std::size_t{1} << 60, lane_, +[] { return true; });
       lane_.join();
     });
   }
@@ -479,7 +482,7 @@ class Problem {
   const Index m_, n_, block_, panel_;
   const QrPlan plan_;
   DeviceLane lane_;
-  const Memory original_, lease_;
+  const Memory original_, matrix_, tau_, lease_;
   const Event begin_, end_;
 };
 
