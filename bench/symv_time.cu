@@ -2,7 +2,7 @@
 // is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
 //
 //   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS|copy]
-//             [--inc INC]
+//             [--inc INC] [--sets COUNT]
 //             [--blocking UxTxTyxH|auto] [--blockings UxTxTyxH[:tickets],...|all] [--seconds SECONDS] [--repeat RUNS]
 //
 // For each size a line of JSON: "ours" (the blocking that the rules or --blocking give; strips, parts, tickets) and
@@ -11,10 +11,10 @@
 // cuBLAS's result relative to the largest element of it.  Pairs of doubles, w, cuBLAS does not know: there "error" is
 // of some rows, compared with sums on the host.
 //
-// --gap: lda is n and so many; copy: as device copies of a triangle have it.
-// With --blockings a line for each of them (all: every kernel, with all heights of chunks that make sense, and strips,
-// as 0x0x0x0, up to n = 4,096), the fastest first, beside cuBLAS; all in turns, with medians and minima of some rounds
-// that take --seconds together.
+// --gap: lda is n and so many; copy: as device copies of a triangle have it.  --sets: change among so many matrices; 1
+// is what iterations do, and a matrix that fits into the cache may stay there. With --blockings a line for each of them
+// (all: every kernel, with all heights of chunks that make sense, and strips, as 0x0x0x0, up to n = 4,096), the fastest
+// first, beside cuBLAS; all in turns, with medians and minima of some rounds that take --seconds together.
 //
 // With --repeat every way is run so many times beside a stream that keeps writing memory; "other_bits" counts the
 // results that differ from the host's schedule, which adds in the same order.  Status 1: some do, or parts and tickets,
@@ -50,7 +50,7 @@ struct Arguments {
   std::string precisions = "d", sizes = "1024,4096,16384", blocking = "auto", blockings;
   Uplo uplo = Uplo::lower;
   bool hermitian = true;
-  Index gap = 0, inc = 1;  ///< gap -1: as a copy's
+  Index gap = 0, inc = 1, sets = 0;  ///< gap -1: as a copy's; sets 0: more than the cache holds
   double seconds = 0.3;
   int repeat = 0;
 };
@@ -179,7 +179,9 @@ class Problem {
         blocking_(arguments.blocking == "auto" ? blaslift::symv_blocking(precision, arguments.uplo, n)
                                                : blocking_of(arguments.blocking, precision)),
         candidates_(candidates_of(arguments, precision, n)),
-        sets_(static_cast<int>(std::clamp<double>(std::ceil(cache_bytes() * 2.5 / triangle_bytes()), 1, 256))),
+        sets_(arguments.sets > 0
+                  ? static_cast<int>(arguments.sets)
+                  : static_cast<int>(std::clamp<double>(std::ceil(cache_bytes() * 2.5 / triangle_bytes()), 1, 256))),
         A_(static_cast<std::size_t>(sets_ * lda_ * n) * sizeof(T)),
         x_(vector_bytes()),
         y_(vector_bytes() * ways),
@@ -526,6 +528,8 @@ Arguments parse(int argc, char** argv) {
       a.gap = value == "copy" ? -1 : std::max(0l, std::atol(argv[i + 1]));
     else if (option == "--inc")
       a.inc = std::max(1l, std::atol(argv[i + 1]));
+    else if (option == "--sets")
+      a.sets = std::clamp(std::atol(argv[i + 1]), 1l, 256l);
     else if (option == "--blocking")
       a.blocking = value;
     else if (option == "--blockings")

@@ -69,25 +69,30 @@ struct SymvRule {
   friend bool operator==(const SymvRule&, const SymvRule&) = default;
 };
 
-// By the bytes of an element: what `bench/symv_time --blockings all` found on an H100 to be within 3.5 % of the best;
-// of 16 bytes reasoned, not measured.  While one block of columns is all that a warp has, strips, which take one
-// launch; then tiles of which there are several times as many as blocks that the device can hold, and which, alone in
-// the end, take a few microseconds; and panels as wide as that allows, since row parts cost 2 / U of the matrix's
-// traffic.
+// By the bytes of an element: what `bench/symv_time --blockings all` found on an H100 to be within 3.5 % of the best.
+// While one block of columns is all that a warp has, strips, which take one launch; then tiles of which there are
+// several times as many as blocks that the device can hold, and which, alone in the end, take a few microseconds; and
+// panels as wide as that allows, since row parts cost 2 / U of the matrix's traffic.  Once they are more than its
+// second-level cache keeps until they are added, tickets.
 inline constexpr index any_n = INT64_MAX;
 inline constexpr SymvRule symv_rules_4[] = {{1025, {}},
                                             {1793, {32, 32, 4, 128}},
                                             {5121, {64, 32, 8, 128}},
                                             {20481, {128, 32, 8, 256}},
-                                            {any_n, {128, 32, 8, 512}}};
+                                            {36865, {128, 32, 8, 512}},
+                                            {any_n, {128, 32, 8, 512}, SymvWay::tickets}};
 inline constexpr SymvRule symv_rules_8[] = {{897, {}},
                                             {1281, {32, 32, 4, 64}},
                                             {1793, {32, 32, 4, 128}},
                                             {7169, {64, 32, 8, 128}},
                                             {20481, {128, 32, 8, 256}},
-                                            {any_n, {128, 32, 8, 512}}};
-inline constexpr SymvRule symv_rules_16[] = {
-    {769, {}}, {3072, {32, 32, 4, 64}}, {6144, {64, 32, 8, 128}}, {any_n, {64, 32, 8, 256}}};
+                                            {24577, {128, 32, 8, 512}},
+                                            {any_n, {128, 32, 8, 512}, SymvWay::tickets}};
+inline constexpr SymvRule symv_rules_16[] = {{769, {}},
+                                             {3072, {32, 32, 4, 64}},
+                                             {6144, {64, 32, 8, 128}},
+                                             {14337, {64, 32, 8, 256}},
+                                             {any_n, {64, 32, 8, 256}, SymvWay::tickets}};
 
 /// The built-in ones; `blaslift tune symv` finds a machine's own (impl/profile.hpp).
 constexpr std::span<const SymvRule> symv_rules(SymvPrecision precision, Uplo) {

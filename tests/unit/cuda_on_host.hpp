@@ -170,8 +170,17 @@ template <class T>
 T __ldcg(const T* at) {
   return *at;
 }
+template <class T>
+T __ldcs(const T* at) {
+  return __ldg(at);
+}
 
 namespace blaslift::symv_order {
+
+template <class T>
+T load_once(const T* at) {
+  return __ldg(at);
+}
 
 // Blocks run one after the other: a turn that has not come never will.
 inline unsigned take(unsigned* counter) { return (*counter)++; }
