@@ -111,7 +111,7 @@ class Operands {
 };
 
 /// The decision, with a look at the operands where they matter.
-Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated, Operands& operands) {
+Decision decide_now(Runtime& r, const SymmetricProduct& product, Operands& operands) {
   const Policy policy = policy_for(r, product.routine);
   if (!product.alpha_zero && !product.overlaps)
     open_for_fixed(r, policy, symmetric_volume(static_cast<double>(product.n)) >= small_product);
@@ -133,9 +133,6 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
   if (facts.device_memory) {
-    // Vectors are conjugated on their way, so they need to have one.
-    const bool stay = operands.x.place == Place::on_a_device || operands.y.place == Place::on_a_device;
-    if (conjugated && stay) return {.route = Route::cpu, .reason = Reason::no_route, .nowhere = true};
     facts.spared = operands.a.place == Place::on_a_device ? product.bytes_of_triangle() : 0;
     facts.result_stays = operands.y.place == Place::on_a_device;
     return decide(product, facts, policy);
@@ -156,13 +153,6 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, bool conjugated
   return decision;
 }
 
-template <class T>
-T conjugate_if(bool yes, T x) {
-  if constexpr (!std::is_same_v<T, Real<T>>)
-    if (yes) return std::conj(x);
-  return x;
-}
-
 /// Element 0 of BLAS's vector.
 template <class T>
 T* first_of(T* at, index n, index inc) {
@@ -177,8 +167,6 @@ class Run {
       : args_(args),
         operands_(operands),
         rule_(rule),
-        alpha_(conjugate_if(args.conjugated, args.alpha)),
-        beta_(conjugate_if(args.conjugated, args.beta)),
         x_here_(operands.x.place != Place::on_a_device),
         y_here_(operands.y.place != Place::on_a_device) {
     if (x_here_) pack(args.x, args.incx, x_);
@@ -200,16 +188,17 @@ class Run {
            .hermitian = is_complex(symv_precision_of<T>),
            .uplo = args_.uplo,
            .n = n,
-           .alpha = &alpha_,
+           .alpha = &args_.alpha,
            .A = nullptr,
            .lda = n,
            .x = args_.x,
            .incx = args_.incx,
-           .beta = &beta_,
+           .beta = &args_.beta,
            .y = args_.y,
            .incy = args_.incy,
            .blocking = rule_.blocking,
-           .way = rule_.way};
+           .way = rule_.way,
+           .conjugated = args_.conjugated};
     const std::size_t bytes =
         matrix + (x_here_ ? vector : 0) + (y_here_ ? vector : 0) + std::max<std::size_t>(1, symv_workspace(p));
 
@@ -270,8 +259,7 @@ class Run {
   void commit() const {
     if (!y_here_) return;
     T* y = first_of(args_.y, args_.n, args_.incy);
-    for (std::size_t i = 0; i < result_.size(); ++i)
-      y[static_cast<index>(i) * args_.incy] = conjugate_if(args_.conjugated, result_[i]);
+    for (std::size_t i = 0; i < result_.size(); ++i) y[static_cast<index>(i) * args_.incy] = result_[i];
   }
 
   double bytes_in() const { return bytes_in_; }                  ///< of all attempts
@@ -283,8 +271,7 @@ class Run {
   void pack(const T* from, index inc, std::vector<T>& to) const {
     to.resize(static_cast<std::size_t>(args_.n));
     from = first_of(from, args_.n, inc);
-    for (std::size_t i = 0; i < to.size(); ++i)
-      to[i] = conjugate_if(args_.conjugated, from[static_cast<index>(i) * inc]);
+    for (std::size_t i = 0; i < to.size(); ++i) to[i] = from[static_cast<index>(i) * inc];
   }
 
   template <class Meanwhile>
@@ -312,7 +299,6 @@ class Run {
   const SymvArgs<T>& args_;
   const Operands& operands_;
   const SymvRule rule_;
-  const T alpha_, beta_;
   const bool x_here_, y_here_;           ///< in the host's memory
   std::vector<T> x_{}, y_{}, result_{};  ///< y_: what is read of it, for another try as well
   std::vector<Ticket> tickets_{};
@@ -375,7 +361,7 @@ template <class T>
 bool try_device(Runtime& r, const Call& call, const SymmetricProduct& product, const SymvArgs<T>& args,
                 Decision& decision) {
   Operands operands(r, args, product);  // lets go of its copy while we are still inside
-  decision = decide_now(r, product, args.conjugated, operands);
+  decision = decide_now(r, product, operands);
   return on_device(r, call, decision,
                    [&](Backend& backend) { return compute(r, backend, product, args, operands, decision); });
 }

@@ -173,6 +173,7 @@ struct Symv {
   SymvBlocking blocking;      ///< one of those that kernels/symv.hpp lists
   void* workspace = nullptr;  ///< symv_workspace() bytes on the device, aligned to 256, whatever they hold; clobbered
   SymvWay way = SymvWay::parts;
+  bool conjugated = false;  ///< the product of A conjugated: with row-major storage a Hermitian A's other triangle
   std::int8_t stream = 0;
   bool awaited = true;
 };

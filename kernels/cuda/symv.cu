@@ -22,6 +22,7 @@ Job<T> job_of(const Symv& p) {
              .y = first(static_cast<T*>(p.y), p.incy),
              .incy = p.incy,
              .hermitian = p.hermitian,
+             .conjugated = p.conjugated,
              .by_tickets = p.way == SymvWay::tickets};
   std::memcpy(&job.alpha, p.alpha, sizeof job.alpha);
   std::memcpy(&job.beta, p.beta, sizeof job.beta);

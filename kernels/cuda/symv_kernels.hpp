@@ -24,6 +24,7 @@ struct Job {
   index incy;
   T alpha, beta;
   bool hermitian;
+  bool conjugated;  ///< the product is conj(A conj(x))
   bool by_tickets;
   T *rows, *columns;  ///< the workspace's parts
   unsigned *counter, *tickets;
@@ -300,7 +301,9 @@ __global__ void __launch_bounds__(Tx* Ty, resident_threads<T>(U / Ty) / (Tx * Ty
       T x[V];
 #pragma unroll
       for (int e = 0; e < V; ++e)
-        x[e] = whole || i + e < tile.end ? conjugate_if(job.hermitian, load(job.x + (i + e) * job.incx)) : T{};
+        x[e] = whole || i + e < tile.end
+                   ? conjugate_if(job.hermitian != job.conjugated, load(job.x + (i + e) * job.incx))
+                   : T{};
       Unit<T> a[C];
 #pragma unroll
       for (int c = 0; c < C; ++c) {
@@ -313,7 +316,13 @@ __global__ void __launch_bounds__(Tx* Ty, resident_threads<T>(U / Ty) / (Tx * Ty
         }
       }
       // The condition keeps the compiler from waiting before the loads.
-      if (row == tile.begin) await_fetched();
+      if (row == tile.begin) {
+        await_fetched();
+        if (job.conjugated) {
+          if (lane < C) x_panel[lane] = conjugate_if(true, x_panel[lane]);
+          __syncwarp();
+        }
+      }
 #pragma unroll
       for (int c = 0; c < C; ++c) {
         const T xj = x_panel[c];
@@ -408,7 +417,7 @@ __global__ void __launch_bounds__(32 * chains) add_parts(const Job<T> job) {
   if (g > 0 || i >= order.n) return;
 #pragma unroll
   for (int other = 1; other < chains; ++other) sum = plus(sum, of_chain[other][lane]);
-  job.y[i * job.incy] = updated(job.alpha, sum, job.beta, &before);
+  job.y[i * job.incy] = updated(job.alpha, conjugate_if(job.conjugated, sum), job.beta, &before);
 }
 
 /// Small n, and alpha = 0 whatever n: 32 rows of the whole matrix, the other triangle's by way of shared memory, by one
@@ -433,7 +442,7 @@ __global__ void __launch_bounds__(32 * warps(sizeof(T)), 2) sum_rows(const Job<T
       const bool right = j0 >= i0 + strip, left = j0 + block <= i0;
       const bool mirrored = upper ? left : right, inside = i0 + strip <= n && j0 + block <= n;
       T x{};
-      if (lane < block && j0 + lane < n) x = load(job.x + (j0 + lane) * job.incx);
+      if (lane < block && j0 + lane < n) x = conjugate_if(job.conjugated, load(job.x + (j0 + lane) * job.incx));
       // All 16 loads are on their way before the first is waited for, which conditions that are always true would not
       // allow: so there are two of each.
       const auto fetch = [&]<bool all>(std::bool_constant<all>) {
@@ -501,7 +510,7 @@ __global__ void __launch_bounds__(32 * warps(sizeof(T)), 2) sum_rows(const Job<T
   if (mine > 0 || w > 0 || i >= n) return;
   T sum = of_share[0][lane];
   for (int share = 1; share < shares; ++share) sum = plus(sum, of_share[share][lane]);
-  job.y[i * job.incy] = updated(job.alpha, sum, job.beta, &before);
+  job.y[i * job.incy] = updated(job.alpha, conjugate_if(job.conjugated, sum), job.beta, &before);
 }
 
 }  // namespace blaslift::symv_order

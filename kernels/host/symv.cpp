@@ -38,13 +38,16 @@ class Problem {
     std::memcpy(&beta_, p_.beta, sizeof beta_);
     if (!equals(alpha_, 0)) {
       const Vector<const T> x(static_cast<const T*>(p_.x), p_.n, p_.incx);
-      for (int i = 0; i < n_; ++i) x_[at(i)] = x[i];
+      for (int i = 0; i < n_; ++i) x_[at(i)] = conjugate_if(p_.conjugated, x[i]);
       p_.blocking.U == 0 ? sum_rows() : sum_tiles();
     } else if (equals(beta_, 1)) {
       return;
     }
     const Vector<T> y(static_cast<T*>(p_.y), p_.n, p_.incy);
-    for (int i = 0; i < n_; ++i) y[i] = updated(alpha_, sums_[at(i)], beta_, &y[i]);
+    for (int i = 0; i < n_; ++i) {
+      const T sum = conjugate_if(p_.conjugated, sums_[at(i)]);
+      y[i] = updated(alpha_, sum, beta_, &y[i]);
+    }
   }
 
  private:

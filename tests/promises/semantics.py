@@ -194,8 +194,8 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
     return errors
 
 
-IN_DEVICE_MEMORY = ("products canaries_ldc", "products beta_zero_nan", "products reads_c", "syrk semantics", "qr semantics",
-                    "qr products", "qr consumers")
+IN_DEVICE_MEMORY = ("products canaries_ldc", "products beta_zero_nan", "products reads_c", "syrk semantics",
+                    "symv semantics", "qr semantics", "qr products", "qr consumers")
 
 
 def in_device_memory(s: Setting) -> list[str]:

@@ -238,6 +238,7 @@ class Kernels {
             .alpha = *static_cast<const D*>(p.alpha),
             .beta = *static_cast<const D*>(p.beta),
             .hermitian = p.hermitian,
+            .conjugated = p.conjugated,
             .by_tickets = way == SymvWay::tickets,
             .rows = rows_.data(),
             .columns = columns_.data(),
@@ -353,10 +354,11 @@ TYPED_TEST(SymvKernels, GiveTheHostsBits) {
           const index increments[] = {1, -2, 3, -1};
           const T betas[] = {T(0), T(1), scalar<T>(-0.75, 0.5)};
           ++seed;
-          this->expect_host_bits(
-              SymvProblem<T>(uplo, hermitian, n, scalar<T>(1.25, -0.5), betas[seed % 3], increments[seed % 4],
-                             increments[seed / 4 % 4], n % 4 == 0 ? (seed % 2) * 4 : (seed % 2) + (4 - n % 4), seed),
-              b);
+          SymvProblem<T> problem(uplo, hermitian, n, scalar<T>(1.25, -0.5), betas[seed % 3], increments[seed % 4],
+                                 increments[seed / 4 % 4], n % 4 == 0 ? (seed % 2) * 4 : (seed % 2) + (4 - n % 4),
+                                 seed);
+          problem.conjugated = reference::complex_type<T> && seed / 2 % 2;
+          this->expect_host_bits(problem, b);
           if (testing::Test::HasFatalFailure()) return;
         }
     }

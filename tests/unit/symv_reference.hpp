@@ -56,6 +56,7 @@ template <class T>
 struct SymvProblem {
   Uplo uplo;
   bool hermitian;
+  bool conjugated = false;
   index n;
   T alpha, beta;
   index incx, incy;
@@ -102,7 +103,8 @@ struct SymvProblem {
             .beta = &beta,
             .y = y.data(),
             .incy = incy,
-            .blocking = blocking};
+            .blocking = blocking,
+            .conjugated = conjugated};
   }
 
   /// Element i of the result, and how far from it any order of additions may be: with products fused with their
@@ -135,6 +137,7 @@ struct SymvProblem {
     for (index j = 0; j < n && alpha != T(0); ++j) {
       Number a = number(stored(i, j) ? A(i, j) : A(j, i));
       if (hermitian) a.im = i == j ? 0 : stored(i, j) ? a.im : -a.im;
+      if (conjugated) a.im = -a.im;
       const Number xj = number(at(x, incx, j));
       sum.add(a, xj);
       size += a.size() * xj.size();
@@ -174,11 +177,11 @@ struct SymvProblem {
       else
         return std::to_string(std::real(v)) + "," + std::to_string(std::imag(v));
     };
-    return std::string(1, letter(symv_precision_of<T>)) + (hermitian ? "hemv " : "symv ") + static_cast<char>(uplo) +
-           " n=" + std::to_string(n) + " lda=" + std::to_string(A.ld()) + " incx=" + std::to_string(incx) +
-           " incy=" + std::to_string(incy) + " alpha=" + text(alpha) + " beta=" + text(beta) +
-           " U=" + std::to_string(b.U) + " Tx=" + std::to_string(b.Tx) + " Ty=" + std::to_string(b.Ty) +
-           " H=" + std::to_string(b.H);
+    return std::string(1, letter(symv_precision_of<T>)) + (hermitian ? "hemv " : "symv ") +
+           (conjugated ? "conjugated " : "") + static_cast<char>(uplo) + " n=" + std::to_string(n) +
+           " lda=" + std::to_string(A.ld()) + " incx=" + std::to_string(incx) + " incy=" + std::to_string(incy) +
+           " alpha=" + text(alpha) + " beta=" + text(beta) + " U=" + std::to_string(b.U) +
+           " Tx=" + std::to_string(b.Tx) + " Ty=" + std::to_string(b.Ty) + " H=" + std::to_string(b.H);
   }
 };
 
