@@ -82,8 +82,8 @@ struct SymvArgs {
   T beta;
   T* y;
   index incy;
-  /// conj(y) := alpha * A * conj(x) + beta * conj(y) instead.  So is xHEMV in row-major: A's other triangle in
-  /// column-major, conjugated.
+  /// y := alpha * conj(A) * x + beta * y instead.  So is xHEMV in row-major: A's other triangle in column-major,
+  /// conjugated.
   bool conjugated = false;
 
   /// What the reference routine's own checks accept; anything else is for its xerbla.

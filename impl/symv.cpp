@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <type_traits>
 #include <utility>
 
 #include "impl/judge.hpp"
