@@ -29,7 +29,6 @@
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
 #include "impl/qr_execute.hpp"
-#include "impl/schedule.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/wide_panel.hpp"
 
@@ -215,7 +214,7 @@ class DeviceLane final : public blaslift::Lane {
   Status symv(const blaslift::Symv&, After) override { return Status::lost; }
   Status await(const std::atomic<bool>&) override { return Status::lost; }
   void abandon() override {}
-  /// Not waited for, and never done: what would be committed is not in the host's memory.
+  /// Not waited for here, and so never done; nothing is to be brought back or put back.
   Status drain() override { return Status::lost; }
 
  private:

@@ -13,7 +13,7 @@ void call_gemm(const Site& site, const Gemm& product);
 /// The same for a product of which one triangle is computed; `site` is of a syrk or, where it is Hermitian, a herk.
 void call_syrk(const Site& site, const Gemm& product);
 
-/// The same for a product with a symmetric or Hermitian matrix; `site` is of a Fortran symbol.
+/// The same for a product with a symmetric or Hermitian matrix, not conjugated; `site` is of a Fortran symbol.
 void call_symv(const Site& site, const Symv& product);
 
 /// C (m x n) := Q C, Q^H C, C Q or C Q^H with the Q of k reflectors, as ormqr and unmqr have it.

@@ -20,6 +20,8 @@
 // first + g, first + g + 8, ...; then the chains, g ascending.  That is what leaves the second kernel, or the tickets,
 // something to do at the same time.
 //
+// Of a conjugated matrix it is the product of A and conj(x), whose sums are conjugated before alpha.
+//
 // Without panels (small n): row i of the whole matrix, element by element from whichever triangle; columns in blocks of
 // 16, of which warp w of share s adds blocks s W + w, (S + s) W + w, ... one element after the other; then the W warps'
 // sums, w ascending; then those of the S shares, s ascending.  S depends on n: a share is what one block of a cluster
@@ -69,11 +71,11 @@ struct SymvRule {
   friend bool operator==(const SymvRule&, const SymvRule&) = default;
 };
 
-// By the bytes of an element: what `bench/symv_time --blockings all` found on an H100 to be within 3.5 % of the best.
-// While one block of columns is all that a warp has, strips, which take one launch; then tiles of which there are
-// several times as many as blocks that the device can hold, and which, alone in the end, take a few microseconds; and
-// panels as wide as that allows, since row parts cost 2 / U of the matrix's traffic.  Once they are more than its
-// second-level cache keeps until they are added, tickets.
+// By the bytes of an element: of 4 and 8 what `bench/symv_time --blockings all` found on an H100 to be within 3.5 % of
+// the best, of 16 the best of few. While one block of columns is all that a warp has, strips, which take one launch;
+// then tiles of which there are several times as many as blocks that the device can hold, and which, alone in the end,
+// take a few microseconds; and panels as wide as that allows, since row parts cost 2 / U of the matrix's traffic.  Once
+// they are more than its second-level cache keeps until they are added, tickets.
 inline constexpr index any_n = INT64_MAX;
 inline constexpr SymvRule symv_rules_4[] = {{1025, {}},
                                             {1793, {32, 32, 4, 128}},

@@ -543,7 +543,7 @@ def tune_symv_goes_on(t):
     equal(symv_rules(profile), [])
     with open(times) as f:
         kept = f.read()
-    assert kept.startswith("# blaslift tune symv, 2: host backend") and "\nd L 32 strips: " in kept, kept
+    assert kept.startswith("# blaslift tune symv, 3: host backend") and "\nd L 32 strips: " in kept, kept
     with open(times, "a") as f:
         f.write("d L 32 nonsense: 1\nd L 64")  # cut off while it was written
     done = t.run(*SYMV, "--seconds", "8")

@@ -33,7 +33,7 @@ struct Plan {
 const Plan& plan_for(const Options& options) {
   static const Plan host{{32, 64, 128, 256}, {48, 96, 192}, std::size_t{2} << 20, 20, 0.02};
   static const Plan cuda{
-      {256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
+      {256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 40960},
       {384, 640, 768, 896, 1280, 1536, 1792, 2560, 3072, 3584, 5120, 6144, 7168, 10240, 12288, 20480, 24576},
       std::size_t{64} << 20,
       300,
@@ -326,7 +326,7 @@ void tune_symv(const SymvTuning& tuning) {
     text = with_lines(text, lines, {}, symv);
     file.replace(text);
   };
-  KeptTimings kept(file.path().string() + ".symv-times", "blaslift tune symv, 2", facts);
+  KeptTimings kept(file.path().string() + ".symv-times", "blaslift tune symv, 3", facts);
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
