@@ -65,16 +65,14 @@ bool Engine::start() {
 void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   used_.store(true, std::memory_order_relaxed);
   Team& team = teams_[static_cast<int>(direction)];
-  const Transfer& piece = jobs.front().piece;
-  const bool for_one =
-      jobs.size() == 1 && (direction == Direction::out || piece.direct || parts(piece, sizes_.share).count() == 1);
   {
     std::lock_guard lock(team.mutex);
     team.jobs.insert(team.jobs.end(), jobs.begin(), jobs.end());
     if (direction == Direction::in) unsent_.fetch_add(static_cast<std::ptrdiff_t>(jobs.size()));
   }
-  for_one ? team.changed.notify_one() : team.changed.notify_all();
-  if (direction == Direction::out && unsent_.load() == 0) team.changed_for_spare.notify_one();
+  // Not one of them: before 2.41 glibc's pthread_cond_signal may wake nobody, now and then (its bug 25847).
+  team.changed.notify_all();
+  if (direction == Direction::out && unsent_.load() == 0) team.changed_for_spare.notify_all();
 }
 
 void Engine::push_keeping(const Job& job) {
@@ -83,7 +81,7 @@ void Engine::push_keeping(const Job& job) {
     std::lock_guard lock(team.mutex);
     to_keep_.push_back(job);
   }
-  team.changed.notify_one();
+  team.changed.notify_one();  // if that is lost, whoever has the result keeps what is there
 }
 
 bool Engine::withdraw_keeping(const Job& job) {
@@ -251,12 +249,13 @@ void Engine::send_all(bool watches) {
     }
     lane.fill(filling.slot, filling.job.piece, filling.shares, share);
     if (filling.unfilled.fetch_sub(1, std::memory_order_acq_rel) > 1) continue;
-    lane.send_piece(filling.job, filling.slot);
+    const bool sent = lane.send_piece(filling.job, filling.slot);
     end_sending();
     lock.lock();
     for (Filling* x : {&filling, std::exchange(filling.neighbour, nullptr)}) {
       if (!x) continue;
-      x->sent_with = &filling.slot;
+      // Otherwise what went through it before, with whichever slot, may still be on its way.
+      if (sent) x->sent_with = &filling.slot;
       sent_.push_back(x);  // there is room: it was in the list before
     }
     const bool more = !team.jobs.empty();
@@ -647,8 +646,10 @@ void EngineLane::fill(const Slot& slot, const Transfer& piece, const Parts& shar
   });
 }
 
-void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
+/// Whether the device was asked to read the slot.
+bool EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
+  bool asked = false;
   unless_failed([&] {
     const Queue queue = queue_of(Direction::in);
     if (const Status begun = begin(queue, job.ticket); begun != Status::done) return begun;
@@ -657,11 +658,13 @@ void EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
       std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
       if (const Status sent = send(queue, slot, p); sent != Status::done) return sent;
     }
+    asked = true;
     note_last(in_end_);
     piece_started(queue, job.ticket);
     return Status::done;
   });
   end_piece();
+  return asked;
 }
 
 namespace {

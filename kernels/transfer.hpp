@@ -254,7 +254,7 @@ class EngineLane : public Lane {
   void await_slot(Slot& slot);
   void note_another_piece(Ticket ticket);
   void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share);
-  void send_piece(const Engine::Job& job, Slot& slot);
+  bool send_piece(const Engine::Job& job, Slot& slot);
   void keep_piece(const Engine::Job& job);
   bool start_receiving(const Engine::Job& job, Slot& slot);
   void end_receiving(const Engine::Job& job, Slot& slot, bool started);

@@ -376,6 +376,100 @@ TEST(Engine, ASlotThatIsHeldUpHoldsUpNoOther) {
   EXPECT_EQ(device, from);
 }
 
+/// A device that reads slots no sooner than it is let.
+class Patient final : public Immediate {
+ public:
+  using Immediate::Immediate;
+
+  int asked() {
+    const std::lock_guard lock(mutex_);
+    return static_cast<int>(copies_.size());
+  }
+  /// The first `count` of all that are asked for are read as soon as they are.
+  void let(int count) {
+    const std::lock_guard lock(mutex_);
+    let_ = count;
+    read();
+  }
+
+  static bool make_slots(void*, Slot* slots, int count, std::size_t bytes) {
+    auto* memory = static_cast<char*>(std::malloc(static_cast<std::size_t>(count) * bytes));
+    for (int i = 0; i < count; ++i) slots[i] = {memory + static_cast<std::size_t>(i) * bytes, new Mark};
+    return true;
+  }
+
+ private:
+  struct Copy {
+    Transfer transfer;
+    const void* memory;
+    std::atomic<bool> read{false};
+  };
+  using Mark = std::atomic<Copy*>;
+
+  void read() {
+    for (; read_ < copies_.size() && read_ < static_cast<std::size_t>(let_); ++read_) {
+      Copy& copy = copies_[read_];
+      const Transfer& p = copy.transfer;
+      copy_block(p.device, p.ldd, copy.memory, p.rows, p.rows, p.cols, p.element);
+      copy.read = true;
+      copy.read.notify_all();
+    }
+  }
+  Status send(Queue, Slot& slot, const Transfer& p) override {
+    const std::lock_guard lock(mutex_);
+    Copy& copy = copies_.emplace_back(p, slot.memory);
+    *static_cast<Mark*>(slot.mark) = &copy;
+    read();
+    return Status::done;
+  }
+  Status settle(Slot& slot) override {
+    if (Copy* copy = *static_cast<Mark*>(slot.mark)) copy->read.wait(false);
+    return Status::done;
+  }
+
+  std::mutex mutex_;
+  std::deque<Copy> copies_;
+  std::size_t read_ = 0;
+  int let_ = 0;
+};
+
+TEST(Engine, WhatAFailedLaneDoesNotSendMayStillBeReadForAnother) {
+  constexpr std::size_t slot = 4096;
+  constexpr index in_a_slot = slot / 8, doubles = 16;
+  Engine& engine = *new Engine({.in = slot, .out = slot, .slots_in = 2, .share = slot, .first = 2 * slot}, {1, 1},
+                               {nullptr, [](void*) { return true; }, Patient::make_slots, [](void*) {}});
+  static std::deque<Patient> lanes;
+  Patient &healthy = lanes.emplace_back(engine, much), &failed = lanes.emplace_back(engine, much),
+          &other = lanes.emplace_back(engine, much);
+  std::vector<double> from(static_cast<std::size_t>(2 * doubles * in_a_slot)), device(from.size());
+  for (std::size_t i = 0; i < from.size(); ++i) from[i] = static_cast<double>(i);
+  const std::vector<double> from_other(in_a_slot, -1.0);
+  std::vector<double> device_other(from_other.size());
+  const auto upload = [](Patient& lane, std::vector<double>& to, const std::vector<double>& data, index rows) {
+    return lane.upload({to.data(), rows, const_cast<double*>(data.data()), rows, rows, 1, 8}, {nullptr, 0});
+  };
+  // Pieces of two slots, of which the last waits for the slots: so that what comes after it can be asked for.
+  healthy.let(doubles - 2);
+  ASSERT_EQ(upload(healthy, device, from, 2 * doubles * in_a_slot), Status::done);
+  ASSERT_TRUE(comes_true([&] { return healthy.asked() == doubles - 1; })) << healthy.asked();
+  // One slot after the other is had for nothing, and the first again, so that the second is the next one's.
+  std::vector<double> nowhere(3 * in_a_slot);
+  ASSERT_EQ(upload(failed, nowhere, from, 3 * in_a_slot), Status::done);
+  failed.abandon();
+  other.let(1);
+  ASSERT_EQ(upload(other, device_other, from_other, in_a_slot), Status::done);
+  healthy.let(doubles - 1);
+  ASSERT_TRUE(comes_true([&] { return healthy.asked() == doubles; }));
+  EXPECT_NE(failed.drain(), Status::done);
+  for (int i = 0; i < 30 && other.asked() == 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  healthy.let(doubles);
+  EXPECT_EQ(healthy.drain(), Status::done);
+  EXPECT_EQ(other.drain(), Status::done);
+  EXPECT_EQ(failed.asked(), 0);
+  EXPECT_TRUE(device == from) << "overwritten before it was read";
+  EXPECT_EQ(device_other, from_other);
+}
+
 /// A device whose queues run on threads of their own, now and then late, and read a slot only then; any one of its
 /// operations may fail.  A product is a sum here: C := A + B + beta * C, without gaps.
 class Busy final : public EngineLane {
