@@ -151,6 +151,10 @@ struct Product {
   bool overlaps;            ///< C shares bytes with A or B
   Part part = Part::whole;  ///< a triangle: C is n x n, B is A
 
+  /// There is no C.
+  bool empty() const { return m == 0 || n == 0; }
+  /// Neither A nor B is read.
+  bool only_scales() const { return k == 0 || alpha_zero; }
   /// Of C, what is computed.
   double results() const {
     const double rows = static_cast<double>(m), cols = static_cast<double>(n);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 
 #include "impl/qr_plan.hpp"
 #include "impl/schedule.hpp"
@@ -149,13 +150,18 @@ double seconds_by_levels(const Product& p, const strassen::Choice& choice, const
 }
 
 /// What settles a call before anything is predicted.
-bool settled(bool nothing, bool overlaps, const Facts& facts, const Policy& policy, Reason& reason) {
-  if (!policy.on) return reason = Reason::off, true;
-  if (facts.forked) return reason = Reason::forked, true;
-  if (facts.exiting) return reason = Reason::exiting, true;
-  if (nothing) return reason = Reason::nothing, true;
-  if (overlaps) return reason = Reason::overlap, true;
-  return false;
+/// @param empty    there is no result
+/// @param nothing  little is done to it
+std::optional<Decision> settled(bool empty, bool nothing, bool overlaps, const Facts& facts, const Policy& policy) {
+  if (!policy.on) return Decision{Route::cpu, Reason::off};
+  if (facts.forked) return Decision{Route::cpu, Reason::forked};
+  if (facts.exiting) return Decision{Route::cpu, Reason::exiting};
+  if (empty) return Decision{Route::cpu, Reason::nothing};
+  if (!nothing && !overlaps) return std::nullopt;
+  // The CPU would do as well, but cannot.
+  if (facts.device_memory && facts.device == DeviceState::ready && !policy.measuring)
+    return Decision{Route::device, Reason::device_memory};
+  return Decision{Route::cpu, nothing ? Reason::nothing : Reason::overlap};
 }
 
 /// Where a call goes that is settled by predictions or by what else is known.
@@ -209,9 +215,7 @@ std::string line_of(const P& product, const Decision& d) {
 }  // namespace
 
 Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
-  Reason reason{};
-  if (settled(p.m == 0 || p.n == 0 || p.k == 0 || p.alpha_zero, p.overlaps, facts, policy, reason))
-    return {Route::cpu, reason};
+  if (const auto known = settled(p.empty(), p.only_scales(), p.overlaps, facts, policy)) return *known;
 
   const int precision = static_cast<int>(p.precision);
   Decision d{Route::cpu, Reason::transfers};
@@ -225,14 +229,14 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     const double computing = facts.estimator && policy.levels < 0 ? moves ? panels_seconds(*facts.estimator, p)
                                                                           : facts.estimator->seconds(shape_of(p), 0, 0)
                                                                   : p.flops() / facts.profile->gemm_rate[precision];
-    auto [seconds, head] = without_levels(p, computing, moving);
+    auto [seconds, head] = moves ? without_levels(p, computing, moving) : WithoutLevels{computing, 0};
     d.head = head;
     d.levels = 0;
     d.tile = 0;
     const auto consider = [&](index most_tile) {
       const strassen::Choice choice = levels_for(p, facts, policy, most_tile);
       if (choice.level == 0) return;
-      const double with_levels = seconds_by_levels(p, choice, moving);
+      const double with_levels = moves ? seconds_by_levels(p, choice, moving) : choice.seconds;
       if (policy.levels <= 0 && with_levels >= seconds) return;
       d.levels = choice.level;
       d.tile = choice.tile;
@@ -257,8 +261,7 @@ double cpu_rate_until_measured(const SymmetricProduct& p) {
 }
 
 Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& policy) {
-  Reason reason{};
-  if (settled(p.n == 0 || p.alpha_zero, p.overlaps, facts, policy, reason)) return {Route::cpu, reason};
+  if (const auto known = settled(p.n == 0, p.alpha_zero, p.overlaps, facts, policy)) return *known;
   if (p.n > INT32_MAX) return {Route::cpu, Reason::no_room};
 
   Decision d{Route::cpu, Reason::transfers};
@@ -331,8 +334,7 @@ Factoring factoring(double rows, index k, double flops, double own_flops, Precis
 }  // namespace
 
 Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy) {
-  Reason reason{};
-  if (settled(f.factored() == 0, f.overlaps, facts, policy, reason)) return {Route::cpu, reason};
+  if (const auto known = settled(f.factored() == 0, false, f.overlaps, facts, policy)) return *known;
   if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
 
   Decision d{Route::cpu, Reason::transfers};
@@ -353,9 +355,8 @@ Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy
 }
 
 Decision decide(const Application& a, const Facts& facts, const Policy& policy) {
-  Reason reason{};
   const auto [left, adjoint, m, n, k, of_identity] = a.product;
-  if (settled(m == 0 || n == 0 || k == 0, a.overlaps, facts, policy, reason)) return {Route::cpu, reason};
+  if (const auto known = settled(m == 0 || n == 0 || k == 0, false, a.overlaps, facts, policy)) return *known;
   if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
 
   Decision d{Route::cpu, Reason::transfers};

@@ -129,6 +129,18 @@ inline constexpr double cpu_reading_rate = 5e10;
 /// Pairs of doubles a second that our own loops multiply (kernels/host/symv.cpp), until measured.
 inline constexpr double cpu_pair_rate = 1e8;
 
+/// Whether the device is to be opened for a call that was decided without: also for next to nothing where everything
+/// is forced, since its operands may be in the device's memory.
+inline bool opens(const Decision& guess, const Policy& policy) {
+  return guess.route == Route::device ||
+         (policy.forced && (guess.reason == Reason::nothing || guess.reason == Reason::overlap));
+}
+
+/// Whether the device may be asked where operands are.
+inline bool may_ask(const Facts& facts, const Policy& policy) {
+  return facts.device == DeviceState::ready && policy.on && !policy.measuring && !facts.forked && !facts.exiting;
+}
+
 Decision decide(const Product& product, const Facts& facts, const Policy& policy);
 
 /// The matrix moves for a product that reads it once, so the device gains only with a copy, or in device memory.  While

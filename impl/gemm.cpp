@@ -36,8 +36,8 @@ class Operands {
  public:
   template <class T>
   Operands(Runtime& r, const GemmArgs<T>& x, const Product& product, bool passing = false)
-      : a{{x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, x.transa != Op::none, false, true},
-        b{{x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, x.transb != Op::none, false, true},
+      : a{{x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, x.transa != Op::none, false, !product.only_scales()},
+        b{{x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, x.transb != Op::none, false, !product.only_scales()},
         c{{x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, false, true, !product.beta_zero},
         runtime_(r),
         share_of_c_(product.results() / std::max(1.0, static_cast<double>(x.m) * static_cast<double>(x.n))),
@@ -103,7 +103,7 @@ class Operands {
     return bytes;
   }
   bool in_device_memory() const {
-    return a.place == Place::on_a_device || b.place == Place::on_a_device || c.place == Place::on_a_device;
+    return std::any_of(all_, all_ + count_, [](const Operand* x) { return x->out_of_reach(); });
   }
 
   std::span<Operand* const> all() const { return {all_, count_}; }
@@ -124,14 +124,12 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   open_for_fixed(r, product);
   Facts facts = facts_now(r, product);
   const Policy policy = policy_for(r, product.routine);
-  Decision decision = decide(product, facts, policy);
-  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+  if (facts.device == DeviceState::unopened) {
+    const Decision guess = decide(product, facts, policy);
+    if (!opens(guess, policy) || !open_device(r)) return guess;
     facts = facts_now(r, product);  // by the device's own profile
-    decision = decide(product, facts, policy);
   }
-  const bool settled =
-      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
-  if (facts.device != DeviceState::ready || settled) return decision;
+  if (!may_ask(facts, policy)) return decide(product, facts, policy);
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
   if (facts.device_memory) {
@@ -139,6 +137,7 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
     facts.result_stays = operands.c.place == Place::on_a_device;
     return decide(product, facts, policy);
   }
+  Decision decision = decide(product, facts, policy);
   if (!copies_matter(product, facts, policy, decision)) return decision;
   operands.look();
   facts.spared = operands.spared();
@@ -298,8 +297,13 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
 
 /// On the device.  A product that has failed there with a part of C done is finished by the library underneath.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& args,
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& asked,
                Operands& operands, const Decision& decision) {
+  GemmArgs<T> args = asked;
+  if (product.only_scales()) {  // schedules have a k, and alpha = 0 reads nothing of it
+    args.alpha = T(0);
+    args.k = 1;
+  }
   GemmBeside beside(site);
   (void)beside.gemm();  // finding it might throw later
   const UnderlyingGemm underlying = beside.underlying();

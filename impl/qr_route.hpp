@@ -104,7 +104,7 @@ class QrOperands {
     return std::any_of(all.begin(), all.end(), [](const Operand& x) { return static_cast<bool>(x.known.hold); });
   }
   bool in_device_memory() const {
-    return std::any_of(all.begin(), all.end(), [](const Operand& x) { return x.place == Place::on_a_device; });
+    return std::any_of(all.begin(), all.end(), [](const Operand& x) { return x.out_of_reach(); });
   }
   double spared() const {
     double bytes = 0;
@@ -196,14 +196,12 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
   };
   if (!p.overlaps) open_for_fixed(r, policy, large);
   Facts facts = now();
-  Decision decision = decide(p, facts, policy);
-  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+  if (facts.device == DeviceState::unopened) {
+    const Decision guess = decide(p, facts, policy);
+    if (!opens(guess, policy) || !open_device(r)) return guess;
     facts = now();  // by the device's own profile
-    decision = decide(p, facts, policy);
   }
-  const bool settled =
-      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
-  if (facts.device != DeviceState::ready || settled) return decision;
+  if (!may_ask(facts, policy)) return decide(p, facts, policy);
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
   if (facts.device_memory) {
@@ -212,6 +210,7 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
     facts.result_stays = operands.all[result].place == Place::on_a_device;
     return decide(p, facts, policy);
   }
+  Decision decision = decide(p, facts, policy);
   if (cut || !copies_matter(p, facts, policy, decision)) return decision;
   operands.look(copied);
   facts.spared = operands.spared();

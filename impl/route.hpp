@@ -66,7 +66,14 @@ struct Operand {
   Resident resident() const;
   Placement::Operand placement(bool direct) const;
 
-  void locate(Backend& backend) { place = backend.place(stored.at, stored.range().size(), false); }
+  bool touched() const { return (reads || writes) && stored.rows > 0 && stored.cols > 0; }
+
+  /// What the call does not touch is as good as there.
+  void locate(Backend& backend) {
+    place = touched() ? backend.place(stored.at, stored.range().size(), false) : Place::on_a_device;
+  }
+  /// After locate.
+  bool out_of_reach() const { return touched() && place == Place::on_a_device; }
   /// After locate: takes hold of its copy, if there is one, for a result that counts once that is confirmed.
   void peek(Residency& residency) {
     care(residency);

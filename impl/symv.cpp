@@ -44,8 +44,8 @@ class Operands {
       : a{{args.A, args.n, args.n, args.lda, sizeof(T), args.uplo == Uplo::upper ? Part::upper : Part::lower},
           false,
           false,
-          true},
-        x{stored(args.x, args.n, args.incx), false, false, true},
+          !product.alpha_zero},
+        x{stored(args.x, args.n, args.incx), false, false, !product.alpha_zero},
         y{stored(args.y, args.n, args.incy), false, true, !product.beta_zero},
         uplo(args.uplo),
         runtime_(r) {
@@ -83,7 +83,7 @@ class Operands {
   void close(bool good) { runtime_.residency.close(a.known.hold, good); }
 
   bool in_device_memory() const {
-    return a.place == Place::on_a_device || x.place == Place::on_a_device || y.place == Place::on_a_device;
+    return a.out_of_reach() || x.out_of_reach() || y.out_of_reach();
   }
 
   /// What has to be sent of the matrix.
@@ -115,20 +115,17 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, Operands& opera
   if (!product.alpha_zero && !product.overlaps)
     open_for_fixed(r, policy, symmetric_volume(static_cast<double>(product.n)) >= small_product);
   Facts facts = facts_now(r, product);
-  Decision decision = decide(product, facts, policy);
-  if (facts.device == DeviceState::unopened && decision.reason == Reason::transfers &&
-      r.options.residency != ResidencyMode::off) {
-    facts.reusable = product.bytes_of_triangle();
-    const Decision with_copy = decide(product, facts, policy);
-    if (with_copy.reuse_seconds > 0 && r.recurring.again(operands.a.stored)) decision = with_copy;
-  }
-  if (decision.route == Route::device && facts.device == DeviceState::unopened && open_device(r)) {
+  if (facts.device == DeviceState::unopened) {
+    Decision guess = decide(product, facts, policy);
+    if (guess.reason == Reason::transfers && r.options.residency != ResidencyMode::off) {
+      facts.reusable = product.bytes_of_triangle();
+      const Decision with_copy = decide(product, facts, policy);
+      if (with_copy.reuse_seconds > 0 && r.recurring.again(operands.a.stored)) guess = with_copy;
+    }
+    if (!opens(guess, policy) || !open_device(r)) return guess;
     facts = facts_now(r, product);  // by the device's own profile
-    decision = decide(product, facts, policy);
   }
-  const bool settled =
-      decision.route == Route::cpu && decision.reason != Reason::transfers && decision.reason != Reason::small;
-  if (facts.device != DeviceState::ready || settled) return decision;
+  if (!may_ask(facts, policy)) return decide(product, facts, policy);
   operands.locate(r.device.backend());
   facts.device_memory = operands.in_device_memory();
   if (facts.device_memory) {
@@ -136,6 +133,7 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, Operands& opera
     facts.result_stays = operands.y.place == Place::on_a_device;
     return decide(product, facts, policy);
   }
+  Decision decision = decide(product, facts, policy);
   if (!copies_matter(product, facts, policy, decision)) return decision;
   operands.peek();
   if (!operands.unconfirmed()) operands.look();

@@ -185,8 +185,8 @@ void Check::copy_operands(Backend* backend) {
   // Another run's output and the reference's, magnitudes, and the units that the result is measured in.
   double needed = 0;
   for (const CheckedOperand& x : operands) needed += (x.writes ? 6 : 2) * x.stored.bytes();
-  constexpr double not_worth_asking = 1 << 20;  // to ask takes longer than a small check
-  if (needed > not_worth_asking && needed > 0.75 * static_cast<double>(available_memory()))
+  constexpr double little = 1 << 20;  // not worth a look, which takes longer than the check
+  if (needed > little && needed > 0.75 * static_cast<double>(available_memory()))
     return leave(Unchecked::memory);
 
   before_ = std::make_unique<PrivateCopy[]>(operands.size());

@@ -97,11 +97,13 @@ bool Context::enter(CUcontext& before) const {
   int active = 0;
   if (driver().state(device_, &flags, &active) != CUDA_SUCCESS || !active) return false;
   unsigned long long id = 0;
-  if (driver().set_current(context_) != CUDA_SUCCESS) return leave(before), false;
+  if (before != context_ && driver().set_current(context_) != CUDA_SUCCESS) return leave(before), false;
   if (driver().get_id(context_, &id) != CUDA_SUCCESS || id != id_) return leave(before), false;
   return true;
 }
 
-void Context::leave(CUcontext before) const { make_current(before); }
+void Context::leave(CUcontext before) const {
+  if (before != context_) make_current(before);
+}
 
 }  // namespace blaslift

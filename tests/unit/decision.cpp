@@ -36,8 +36,8 @@ struct Call {
 constexpr double rate_between = 0.7669e12;
 
 /// Circumstances in the order of their precedence: each, where it holds, settles the call whatever comes behind it.
-/// Three exceptions: a forced call is never too small, and only where the device is open can it be known that operands
-/// are in its memory, or be worth keeping them there.
+/// Four exceptions: a forced call is never too small; only where the device is open can it be known that operands are in
+/// its memory, or be worth keeping them there; and in its memory the CPU cannot even do next to nothing.
 struct Circumstance {
   Reason reason;
   Route route;
@@ -94,7 +94,9 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
       if (subset >> i & 1) circumstances[i].holds(call);
     const bool open = call.facts.device == DeviceState::ready;
     auto void_here = [&](const Circumstance& x) {
-      return (x.reason == Reason::small && call.policy.forced) || (x.reason == Reason::device_memory && !open);
+      const bool in_memory = open && call.facts.device_memory && !call.policy.measuring;
+      return (x.reason == Reason::small && call.policy.forced) || (x.reason == Reason::device_memory && !open) ||
+             ((x.reason == Reason::nothing || x.reason == Reason::overlap) && in_memory);
     };
     const Circumstance* first = circumstances;
     while (first < circumstances + count && (!(subset >> (first - circumstances) & 1) || void_here(*first))) ++first;
@@ -123,6 +125,28 @@ TEST(Decide, EmptyProductsMultiplyNothing) {
     call.policy.forced = true;
     EXPECT_EQ(call.decide().reason, Reason::nothing);
   }
+}
+
+TEST(Decide, EmptyProductsStayWhereverTheyAre) {
+  for (const int zero : {0, 1}) {
+    Call call;
+    (zero == 0 ? call.product.m : call.product.n) = 0;
+    call.facts.device_memory = true;
+    EXPECT_EQ(call.decide().reason, Reason::nothing);
+    EXPECT_EQ(call.decide().route, Route::cpu);
+  }
+}
+
+TEST(Decide, ProductsWithoutKInDeviceMemoryScaleThere) {
+  Call call;
+  call.product.k = 0;
+  call.facts.device_memory = true;
+  call.policy.levels = 2;
+  const Decision d = call.decide();
+  EXPECT_EQ(d.reason, Reason::device_memory);
+  EXPECT_EQ(d.route, Route::device);
+  EXPECT_EQ(d.levels, 0);
+  EXPECT_EQ(d.head, 0);
 }
 
 TEST(Decide, SmallEndsExactlyAtItsBound) {
