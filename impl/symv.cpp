@@ -82,9 +82,7 @@ class Operands {
   void keep() { a.keep(runtime_.residency, glance_); }
   void close(bool good) { runtime_.residency.close(a.known.hold, good); }
 
-  bool in_device_memory() const {
-    return a.out_of_reach() || x.out_of_reach() || y.out_of_reach();
-  }
+  bool in_device_memory() const { return a.out_of_reach() || x.out_of_reach() || y.out_of_reach(); }
 
   /// What has to be sent of the matrix.
   std::vector<Block> missing() const {

@@ -186,8 +186,7 @@ void Check::copy_operands(Backend* backend) {
   double needed = 0;
   for (const CheckedOperand& x : operands) needed += (x.writes ? 6 : 2) * x.stored.bytes();
   constexpr double little = 1 << 20;  // not worth a look, which takes longer than the check
-  if (needed > little && needed > 0.75 * static_cast<double>(available_memory()))
-    return leave(Unchecked::memory);
+  if (needed > little && needed > 0.75 * static_cast<double>(available_memory())) return leave(Unchecked::memory);
 
   before_ = std::make_unique<PrivateCopy[]>(operands.size());
   at_.assign(operands.size(), nullptr);

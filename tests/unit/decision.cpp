@@ -36,8 +36,8 @@ struct Call {
 constexpr double rate_between = 0.7669e12;
 
 /// Circumstances in the order of their precedence: each, where it holds, settles the call whatever comes behind it.
-/// Four exceptions: a forced call is never too small; only where the device is open can it be known that operands are in
-/// its memory, or be worth keeping them there; and in its memory the CPU cannot even do next to nothing.
+/// Four exceptions: a forced call is never too small; only where the device is open can it be known that operands are
+/// in its memory, or be worth keeping them there; and in its memory the CPU cannot even do next to nothing.
 struct Circumstance {
   Reason reason;
   Route route;

@@ -83,7 +83,8 @@ TEST(DecideSymv, TheFirstOfTwoCircumstancesCounts) {
         EXPECT_EQ(got, second->reason);
       } else if (first.reason == Reason::reuse && second->reason == Reason::startup) {
         EXPECT_EQ(got, Reason::startup);
-      } else if ((first.reason == Reason::nothing || first.reason == Reason::overlap) && second->reason == Reason::device_memory) {
+      } else if ((first.reason == Reason::nothing || first.reason == Reason::overlap) &&
+                 second->reason == Reason::device_memory) {
         EXPECT_EQ(got, Reason::device_memory);  // the CPU cannot even do next to nothing
       } else {
         EXPECT_EQ(got, first.reason) << text_of(first.reason) << " before " << text_of(second->reason);
