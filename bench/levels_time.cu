@@ -122,6 +122,8 @@ struct Times {
   double middle() const { return median(seconds); }
   double least() const { return *std::min_element(seconds.begin(), seconds.end()); }
   double most() const { return *std::max_element(seconds.begin(), seconds.end()); }
+  /// Between the quartiles, relative to the median.
+  double spread() const { return (quantile(seconds, 0.75) - quantile(seconds, 0.25)) / middle(); }
   bool repeats() const { return bits[0].bits == bits[1].bits; }
 };
 
@@ -129,7 +131,7 @@ std::string in_json(const char* name, const Times& t, double flops) {
   char text[256];
   std::snprintf(text, sizeof text,
                 "\"%s\": {\"seconds\": %.7f, \"least\": %.7f, \"most\": %.7f, \"spread\": %.4f, \"tflops\": %.3f}",
-                name, t.middle(), t.least(), t.most(), (t.most() - t.least()) / t.middle(), 1e-12 * flops / t.middle());
+                name, t.middle(), t.least(), t.most(), t.spread(), 1e-12 * flops / t.middle());
   return text;
 }
 

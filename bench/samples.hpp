@@ -221,10 +221,13 @@ class Samples {
 
 // ---- times
 
-inline double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+/// What `part` of the values are below.
+inline double quantile(std::vector<double> values, double part) {
+  const auto place = values.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size()));
+  std::nth_element(values.begin(), place, values.end());
+  return *place;
 }
+
+inline double median(const std::vector<double>& values) { return quantile(values, 0.5); }
 
 }  // namespace bench
