@@ -249,11 +249,12 @@ class CudaLane final : public EngineLane {
     Products& own = products(queue);
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
     const cublasFillMode_t triangle = p.part == Part::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+    const index k = equals(p.precision, p.alpha, 0) ? 0 : p.k;  // cuBLAS reads A where alpha = 0
     const auto call = [&]<class Scalar, class T>(auto function, Scalar, T) {
       Scalar alpha, beta;  // of a Hermitian one the real parts, which come first
       std::memcpy(&alpha, p.alpha, sizeof alpha);
       std::memcpy(&beta, p.beta, sizeof beta);
-      return status_of(function(own.handle, triangle, cublas_op(p.transa), p.n, p.k, &alpha, static_cast<const T*>(p.A),
+      return status_of(function(own.handle, triangle, cublas_op(p.transa), p.n, k, &alpha, static_cast<const T*>(p.A),
                                 p.lda, &beta, static_cast<T*>(p.C), p.ldc));
     };
     switch (p.precision) {

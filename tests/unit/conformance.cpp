@@ -1078,7 +1078,8 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
   for (const auto& [ta, tb] : {std::pair{Op::none, Op::transpose}, std::pair{Op::transpose, Op::none},
                                std::pair{Op::none, Op::conjugate}, std::pair{Op::conjugate, Op::none}})
     for (const Part part : {Part::upper, Part::lower})
-      for (const double beta : {0.0, 1.0, -0.7})
+      for (const auto [alpha, beta] :
+           {std::pair{-0.5, 0.0}, {-0.5, 1.0}, {-0.5, -0.7}, {0.0, 0.0}, {0.0, 1.0}, {0.0, -0.7}})
         for (const auto& [n, k] : shapes) {
           if (!complex_type<T> && (ta == Op::conjugate || tb == Op::conjugate)) continue;
           const bool hermitian = ta == Op::conjugate || tb == Op::conjugate;
@@ -1090,7 +1091,7 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
                            n,
                            n,
                            k,
-                           scalar<T>(-0.5, hermitian ? 0 : 0.25),
+                           scalar<T>(alpha, hermitian || alpha == 0 ? 0 : 0.25),
                            A.data(),
                            A.ld(),
                            A.data(),
@@ -1107,9 +1108,10 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
               expected.push_back(element(args, i, j));
               if (!counts(i, j) || beta == 0) C(i, j) = scalar<T>(nan, nan);
               // With nothing to add to C, BLAS does not touch it.
-              if (hermitian && i == j && beta != 0 && (k > 0 || beta != 1))
+              if (hermitian && i == j && beta != 0 && ((k > 0 && alpha != 0) || beta != 1))
                 C(i, j) = scalar<T>(std::real(C(i, j)), nan);
             }
+          if (alpha == 0) A.fill(scalar<T>(nan, inf));  // not read
           Call call(room(A) + room(C) + 256);
           Gemm g = as_gemm(args);
           const Placed<T> a = call.put(A), c = call.put(C);
