@@ -221,13 +221,19 @@ class Samples {
 
 // ---- times
 
-/// What `part` of the values are below.
-inline double quantile(std::vector<double> values, double part) {
-  const auto place = values.begin() + static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size()));
-  std::nth_element(values.begin(), place, values.end());
-  return *place;
+inline double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
 }
 
-inline double median(const std::vector<double>& values) { return quantile(values, 0.5); }
+/// Linear between the values.  `part` below 1.
+inline double quantile(std::vector<double> values, double part) {
+  std::sort(values.begin(), values.end());
+  const double place = part * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(place);
+  const double above = values[std::min(below + 1, values.size() - 1)];
+  return values[below] + (place - static_cast<double>(below)) * (above - values[below]);
+}
 
 }  // namespace bench

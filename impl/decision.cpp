@@ -161,7 +161,9 @@ std::optional<Decision> settled(bool empty, bool nothing, bool overlaps, const F
   // The CPU would do as well, but cannot.
   if (facts.device_memory && facts.device == DeviceState::ready && !policy.measuring)
     return Decision{Route::device, Reason::device_memory};
-  return Decision{Route::cpu, nothing ? Reason::nothing : Reason::overlap};
+  Decision d{Route::cpu, nothing ? Reason::nothing : Reason::overlap};
+  d.for_the_cpu = !policy.measuring;
+  return d;
 }
 
 /// Where a call goes that is settled by predictions or by what else is known.
@@ -261,8 +263,10 @@ double cpu_rate_until_measured(const SymmetricProduct& p) {
 }
 
 Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& policy) {
-  if (const auto known = settled(p.n == 0, p.alpha_zero, p.overlaps, facts, policy)) return *known;
+  const auto known = settled(p.n == 0, p.alpha_zero, p.overlaps, facts, policy);
+  if (known && known->route == Route::cpu) return *known;
   if (p.n > INT32_MAX) return {Route::cpu, Reason::no_room};
+  if (known) return *known;
 
   Decision d{Route::cpu, Reason::transfers};
   d.cpu_seconds = p.flops() / (policy.fixed ? cpu_rate_until_measured(p) : facts.cpu_rate);
@@ -297,6 +301,9 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
 }
 
 namespace {
+
+/// Whether the open device has not what a QR takes; nor has the CPU where it cannot reach the operands.
+bool cannot(const Facts& facts) { return facts.device == DeviceState::ready && !facts.factors && !facts.device_memory; }
 
 /// Seconds of a QR on the device, but for what moves.
 struct Factoring {
@@ -335,7 +342,7 @@ Factoring factoring(double rows, index k, double flops, double own_flops, Precis
 
 Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy) {
   if (const auto known = settled(f.factored() == 0, false, f.overlaps, facts, policy)) return *known;
-  if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
+  if (cannot(facts)) return {Route::cpu, Reason::no_route};
 
   Decision d{Route::cpu, Reason::transfers};
   d.cpu_seconds = f.flops() / (policy.fixed ? facts.profile->cpu_rate[static_cast<int>(f.precision)] : facts.cpu_rate);
@@ -356,8 +363,10 @@ Decision decide(const Factorisation& f, const Facts& facts, const Policy& policy
 
 Decision decide(const Application& a, const Facts& facts, const Policy& policy) {
   const auto [left, adjoint, m, n, k, of_identity] = a.product;
-  if (const auto known = settled(m == 0 || n == 0 || k == 0, false, a.overlaps, facts, policy)) return *known;
-  if (facts.device == DeviceState::ready && !facts.factors) return {Route::cpu, Reason::no_route};
+  // Of no reflectors an identity is left.
+  const bool nothing = k == 0, empty = m == 0 || n == 0 || (nothing && !of_identity);
+  if (const auto known = settled(empty, nothing, a.overlaps, facts, policy)) return *known;
+  if (cannot(facts)) return {Route::cpu, Reason::no_route};
 
   Decision d{Route::cpu, Reason::transfers};
   d.cpu_seconds = a.flops() / (policy.fixed ? facts.profile->cpu_rate[static_cast<int>(a.precision)] : facts.cpu_rate);

@@ -84,6 +84,7 @@ struct Decision {
   int levels = 0;                              ///< on the device
   index tile = 0;                              ///< their tiles' edge
   index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
+  bool for_the_cpu = false;                    ///< which would do, unless the operands are in device memory
   bool nowhere = false;                        ///< the device has failed, and the CPU cannot read the operands
   bool repeats = false;                        ///< verification's: to be done as it has been before
 
@@ -129,11 +130,9 @@ inline constexpr double cpu_reading_rate = 5e10;
 /// Pairs of doubles a second that our own loops multiply (kernels/host/symv.cpp), until measured.
 inline constexpr double cpu_pair_rate = 1e8;
 
-/// Whether the device is to be opened for a call that was decided without: also for next to nothing where everything
-/// is forced, since its operands may be in the device's memory.
+/// Whether the device is to be opened for a call that was decided without.
 inline bool opens(const Decision& guess, const Policy& policy) {
-  return guess.route == Route::device ||
-         (policy.forced && (guess.reason == Reason::nothing || guess.reason == Reason::overlap));
+  return guess.route == Route::device || (policy.forced && guess.for_the_cpu);
 }
 
 /// Whether the device may be asked where operands are.

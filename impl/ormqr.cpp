@@ -84,13 +84,49 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>
   return outcome;
 }
 
+/// What no reflectors leave of C, in the program's device memory: an identity.
+template <class T>
+QrOutcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
+  const index m = args.product.m, n = args.product.n;
+  const T zero{};
+  std::vector<T> ones(static_cast<std::size_t>(n), T(1));
+  QrOutcome outcome;
+  GemmBeside gemm(site);
+  if (Lane* lane = backend.acquire(gemm.underlying(), ones.size() * sizeof(T), outcome.status)) {
+    const Acquired acquired(backend, lane);
+    const Gemm clear{.precision = precision_of<T>,
+                     .transa = Op::none,
+                     .transb = Op::none,
+                     .m = m,
+                     .n = n,
+                     .k = 0,
+                     .alpha = &zero,
+                     .A = args.C,
+                     .lda = args.ldc,
+                     .B = args.C,
+                     .ldb = args.ldc,
+                     .beta = &zero,
+                     .C = args.C,
+                     .ldc = args.ldc};
+    constexpr Ticket cleared = 0;
+    outcome.status = lane->gemm(clear, {nullptr, 0});
+    if (outcome.status == Status::done)
+      outcome.status = lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, n, sizeof(T)}, {&cleared, 1});
+    const Status drained = lane->drain();
+    if (outcome.status == Status::done) outcome.status = drained;
+  }
+  return outcome;
+}
+
 /// On the device.  If that does not come to an end, C in the host's memory is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, Operands& operands,
                const Decision& decision) {
-  if (!backend.facts().applies) return {Reason::no_route};
   operands.locate(backend);
   Operand &a = operands.all[operand_a], &c = operands.all[operand_c];
+  if (args.product.k == 0)
+    return in_attempts(r, backend, decision, operands, c, false, [&](bool) { return identity(site, backend, args); });
+  if (!backend.facts().applies) return {Reason::no_route};
   const QCut cut = cut_for(r, args, operands);
   if (cut.streamed) {
     operands.forget();  // copies would take the room that there is

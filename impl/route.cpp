@@ -52,7 +52,7 @@ namespace {
 /// Contention makes the device slower than predicted; a call that stays because of it lets the memory of it fade.
 void learn_device(Learned& learned, double predicted, double measured) {
   constexpr int calls_that_load_code = 4;
-  if (learned.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code || !(predicted > 0)) return;
+  if (!(predicted > 0) || learned.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code) return;
   const double before = learned.slowdown.load(std::memory_order_relaxed);
   const double now = std::clamp(before * measured / predicted, 0.2, 50.0);
   learned.slowdown.store(before + 0.25 * (now - before), std::memory_order_relaxed);
@@ -60,7 +60,7 @@ void learn_device(Learned& learned, double predicted, double measured) {
 
 void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flops, const Decision& decision,
                double seconds) {
-  if (seconds <= 0) return;
+  if (seconds <= 0 || decision.reason == Reason::nothing) return;
   learned.cpu.learn(precision, flops, seconds);
   if (decision.reason == Reason::startup) {
     double missed = r.missed_seconds.load(std::memory_order_relaxed);

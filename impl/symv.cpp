@@ -191,7 +191,7 @@ class Run {
            .beta = &args_.beta,
            .y = args_.y,
            .incy = args_.incy,
-           .blocking = rule_.blocking,
+           .blocking = args_.alpha == T(0) ? SymvBlocking{} : rule_.blocking,  // which takes no workspace
            .way = rule_.way,
            .conjugated = args_.conjugated};
     const std::size_t bytes =

@@ -55,7 +55,7 @@ def qr_consumers(s: Setting) -> list[str]:
 
 def qr_stays(s: Setting) -> list[str]:
     """What is no QR, or none that the reference accepts, ends as without blaslift."""
-    cases = {"stays": {NOTHING_TO_MULTIPLY}, "invalid": {INVALID_ARGUMENTS}, "queries": {WORKSPACE_QUERY}}
+    cases = {"stays": {NOTHING_TO_MULTIPLY}, "identity": {NOTHING_TO_MULTIPLY}, "invalid": {INVALID_ARGUMENTS}, "queries": {WORKSPACE_QUERY}}
     return stay_errors(s, "qr", cases, qr_modes(s), judged=s.providers)
 
 

@@ -196,7 +196,8 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
 
 IN_DEVICE_MEMORY = ("products canaries_ldc", "products beta_zero_nan", "products reads_c", "products alpha_zero_nan",
                     "products overlap", "syrk semantics", "syrk nothing", "syrk overlap", "symv semantics",
-                    "symv nothing", "symv overlap", "qr semantics", "qr products", "qr consumers")
+                    "symv nothing", "symv overlap", "qr semantics", "qr products", "qr consumers",
+                    "qr identity")
 PARTLY_EMPTY = {"syrk nothing", "symv nothing"}
 """Programs whose other calls have no result."""
 

@@ -1078,7 +1078,7 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
   for (const auto& [ta, tb] : {std::pair{Op::none, Op::transpose}, std::pair{Op::transpose, Op::none},
                                std::pair{Op::none, Op::conjugate}, std::pair{Op::conjugate, Op::none}})
     for (const Part part : {Part::upper, Part::lower})
-      for (const auto [alpha, beta] :
+      for (const auto& [alpha, beta] :
            {std::pair{-0.5, 0.0}, {-0.5, 1.0}, {-0.5, -0.7}, {0.0, 0.0}, {0.0, 1.0}, {0.0, -0.7}})
         for (const auto& [n, k] : shapes) {
           if (!complex_type<T> && (ta == Op::conjugate || tb == Op::conjugate)) continue;

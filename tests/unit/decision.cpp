@@ -137,6 +137,31 @@ TEST(Decide, EmptyProductsStayWhereverTheyAre) {
   }
 }
 
+TEST(Decide, DevicesAreOpenedForWhatIsForcedUnlessItIsEmpty) {
+  const auto opened = [](auto change) {
+    Call call;
+    call.facts.device = DeviceState::unopened;
+    call.policy.forced = true;
+    change(call);
+    return opens(call.decide(), call.policy);
+  };
+  EXPECT_TRUE(opened([](Call&) {}));
+  EXPECT_TRUE(opened([](Call& c) { c.product.alpha_zero = true; }));
+  EXPECT_TRUE(opened([](Call& c) { c.product.k = 0; }));
+  EXPECT_TRUE(opened([](Call& c) { c.product.overlaps = true; }));
+  EXPECT_FALSE(opened([](Call& c) { c.product.n = 0; }));
+  for (const auto stays : {+[](Call& c) { c.policy.measuring = true; }, +[](Call& c) { c.policy.on = false; },
+                           +[](Call& c) { c.facts.forked = true; }, +[](Call& c) { c.facts.exiting = true; }}) {
+    EXPECT_FALSE(opened(stays));
+    EXPECT_FALSE(opened([&](Call& c) { stays(c), c.product.alpha_zero = true; }));
+    Call call;
+    EXPECT_TRUE(may_ask(call.facts, call.policy));
+    stays(call);
+    EXPECT_FALSE(may_ask(call.facts, call.policy));
+  }
+  EXPECT_FALSE(opened([](Call& c) { c.policy.forced = false, c.product.alpha_zero = true; }));
+}
+
 TEST(Decide, ProductsWithoutKInDeviceMemoryScaleThere) {
   Call call;
   call.product.k = 0;

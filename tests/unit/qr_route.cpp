@@ -84,7 +84,8 @@ TEST(DecideQr, TheFirstOfTwoCircumstancesCounts) {
         EXPECT_EQ(got, Reason::forced);
       } else if ((first.reason == Reason::device_memory || first.reason == Reason::no_route) && !open) {
         EXPECT_EQ(got, second->reason);
-      } else if (first.reason == Reason::overlap && second->reason == Reason::device_memory) {
+      } else if ((first.reason == Reason::overlap || first.reason == Reason::no_route) &&
+                 second->reason == Reason::device_memory) {
         EXPECT_EQ(got, Reason::device_memory);  // the CPU cannot even do next to nothing
       } else {
         EXPECT_EQ(got, first.reason) << text_of(first.reason) << " before " << text_of(second->reason);
@@ -208,6 +209,13 @@ TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
               c.facts.cpu_rate = 1e10;
             }),
             Reason::startup);
+  // Of no reflectors an identity is left, which the CPU cannot write everywhere.
+  const auto without_reflectors = [](QCall& c) {
+    c.a.product.k = 0;
+    c.facts.device_memory = true;
+  };
+  EXPECT_EQ(with(without_reflectors), Reason::nothing);
+  EXPECT_EQ(with([&](QCall& c) { without_reflectors(c), c.a.product.of_identity = true; }), Reason::device_memory);
   // Reflectors that are used again are worth a copy, at last.
   EXPECT_EQ(with([](QCall& c) {
               c.facts.cpu_rate = 4.3e11;

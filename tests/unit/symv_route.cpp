@@ -92,6 +92,17 @@ TEST(DecideSymv, TheFirstOfTwoCircumstancesCounts) {
     }
 }
 
+TEST(DecideSymv, OfMoreThanTheKernelsCountNothingGoesToTheDevice) {
+  Call call;
+  call.product.n = (index{1} << 32) + 5;
+  call.facts.device_memory = true;
+  for (const bool alpha_zero : {false, true}) {
+    call.product.alpha_zero = alpha_zero;
+    EXPECT_EQ(call.decide().route, Route::cpu);
+    EXPECT_EQ(call.decide().reason, Reason::no_room);
+  }
+}
+
 TEST(DecideSymv, PredictsFromTheTrianglesBytes) {
   Call call;
   const double n = 4096, triangle = 8 * n * (n + 1) / 2, vector = 8 * n;

@@ -266,6 +266,22 @@ void stays() {
   });
 }
 
+/// What no reflectors leave: an identity, whatever A holds.
+void identity() {
+  for_each_precision([]<class T>(T*) {
+    for (const auto& [m, n] : {std::pair<int, int>{1, 1}, {4, 3}, {20, 20}, {301, 67}}) {
+      Canaried<T> A(m, n), tau(5, 1), work(n, 1);
+      A.random(1);
+      A(0, 0) = T(std::numeric_limits<Real<T>>::quiet_NaN());
+      if (raw_orgqr(m, n, 0, A.data(), as_int(A.ld()), tau.data(), work.data(), n) != 0) fail("orgqr of %d x %d", m, n);
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < m; ++i)
+          if (A(i, j) != T(i == j)) return fail("orgqr of %d x %d without reflectors: A(%d, %d)", m, n, i, j);
+      if (!A.canaries_intact()) fail("orgqr of %d x %d: storage outside of A was written", m, n);
+    }
+  });
+}
+
 /// Each invalid argument in turn, of which xerbla (below) tells.
 void invalid() {
   struct Call {
@@ -493,7 +509,7 @@ int main(int count, char** arguments) {
       {"semantics", semantics}, {"products", products}, {"large_products", large_products},
       {"consumers", consumers}, {"stays", stays},       {"invalid", invalid},
       {"queries", queries},     {"copies", copies},     {"threads", threads},
-      {"exiting", exiting}};
+      {"exiting", exiting},     {"identity", identity}};
   for (const auto& [name, part] : parts)
     if (which == name && count == 2) return part(), verdict_of_calls();
   if ((which != "faults" && which != "product_faults" && which != "part_faults") || count != 3) return 2;
