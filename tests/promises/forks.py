@@ -99,18 +99,16 @@ def fork_without_device(s: Setting) -> list[str]:
 
 
 def fork_while_threads_call(s: Setting) -> list[str]:
-    """200 forks (40 under ThreadSanitizer) while three threads are in routed calls: no child hangs."""
+    """200 forks (40 under ThreadSanitizer) while three threads are in routed calls: no child hangs.
+
+    Over the reference: OpenBLAS, with which the host backend computes, holds a lock of its own in some calls, and a
+    child that is forked meanwhile waits for it for ever, with blaslift and without.
+    """
     if "address" in s.sanitizer:
         raise Skip("AddressSanitizer's allocator does not survive it: the child waits for a lock of another thread's")
     scarce = FORCED | {"BLASLIFT_MEMORY": "5M"}  # just enough for one large product at a time: the others wait
-    times = {"reference": 120, "openblas": 80}
-    if s.sanitizer:
-        times = {"reference": 40}
-    return [
-        error
-        for provider, count in times.items()
-        for error in forks(s, ("while_threads_call", str(count)), scarce, count + 1, (provider,))
-    ]
+    count = 40 if s.sanitizer else 200
+    return forks(s, ("while_threads_call", str(count)), scarce, count + 1, ("reference",))
 
 
 PROMISES = (fork_after_use, fork_before_use, fork_without_device, fork_while_threads_call)
