@@ -102,6 +102,10 @@ class Operands {
       if (x->reads && x->place == Place::on_a_device) bytes += counted(*x, x->stored.bytes());
     return bytes;
   }
+  /// What is not touched counts as there.
+  bool all_in_device_memory() const {
+    return std::all_of(all_, all_ + count_, [](const Operand* x) { return x->place == Place::on_a_device; });
+  }
   bool in_device_memory() const {
     return std::any_of(all_, all_ + count_, [](const Operand* x) { return x->out_of_reach(); });
   }
@@ -295,19 +299,33 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   return t;
 }
 
+/// Without levels, all operands being where they are computed with: there is nothing to plan.
+template <class T>
+Ending at_once(Runtime& r, Backend& backend, const GemmArgs<T>& args, const UnderlyingGemm& underlying,
+               const Decision& decision) {
+  Gemm product = as_gemm(args);
+  product.awaited = false;
+  Status status = Status::lost;
+  // From here on nothing throws.
+  if (Lane* lane = backend.acquire(underlying, 0, status)) {
+    status = not_exiting() ? lane->gemm(product, {nullptr, 0}) : Status::lost;
+    const Status drained = lane->drain();
+    if (status == Status::done) status = drained;
+    backend.release(lane);
+  }
+  if (status != Status::done) return {.reason = give_up(r, backend, status)};
+  return {.reason = decision.reason, .computed = true, .as_predicted = true};
+}
+
 /// On the device.  A product that has failed there with a part of C done is finished by the library underneath.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& asked,
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& args,
                Operands& operands, const Decision& decision) {
-  GemmArgs<T> args = asked;
-  if (product.only_scales()) {  // schedules have a k, and alpha = 0 reads nothing of it
-    args.alpha = T(0);
-    args.k = 1;
-  }
   GemmBeside beside(site);
   (void)beside.gemm();  // finding it might throw later
   const UnderlyingGemm underlying = beside.underlying();
   operands.locate(backend);
+  if (decision.levels == 0 && operands.all_in_device_memory()) return at_once(r, backend, args, underlying, decision);
   operands.look();
   operands.keep();
   r.residency.before_writing(operands.c.stored);
