@@ -182,8 +182,9 @@ void leave_undone(const Call& call, const Decision& decision) {
   counters().routines[call.site.counter].stayed[static_cast<int>(decision.reason)].fetch_add(1,
                                                                                              std::memory_order_relaxed);
   // As loud as xerbla: BLAS has no other way to say it, and the CPU would only crash on the addresses.
+  const char* why = decision.reason == Reason::failed ? "the device failed" : text_of(decision.reason);
   std::fprintf(stderr, "blaslift: %s was not computed, its operands are in device memory: %s\n",
-               info(call.site.symbol).name, text_of(decision.reason));
+               info(call.site.symbol).name, why);
 }
 
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {

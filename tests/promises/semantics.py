@@ -220,6 +220,22 @@ def in_device_memory(s: Setting) -> list[str]:
     return errors
 
 
+def failing_in_device_memory(s: Setting) -> list[str]:
+    """A call that fails where the CPU could not compute it says so, and the program goes on."""
+    errors = []
+    for what, why in {"no_memory": "no room on the device", "lost": "the device failed"}.items():
+        for program in ("products", "syrk", "symv"):
+            part = "canaries_ldc" if program == "products" else "semantics"
+            run = s.run(program, part, settings=FORCED, library=s.fault_library, INJECTED_FAULT=f"4:{what}",
+                        INJECTED_DEVICE_MEMORY=f"0:{1 << 40}")
+            said = [line for line in run.stderr.splitlines() if line.startswith("blaslift:") and "was not computed" in line]
+            if len(said) != 1 or not said[0].endswith(why):
+                errors.append(f"{program}, {what}: {said}, {run.stderr[:500]!r}")
+            if run.status < 0 or len(run.reports) != 1:
+                errors.append(f"{program}, {what}: status {run.status}, {len(run.reports)} reports")
+    return errors
+
+
 def tau_in_device_memory(s: Setting) -> list[str]:
     """Reflectors' factors alone are there: products with Q go through little memory in the same windows as without."""
     errors, bytes_in = [], {}
@@ -249,6 +265,7 @@ def tau_in_device_memory(s: Setting) -> list[str]:
 
 PROMISES = (
     in_device_memory,
+    failing_in_device_memory,
     tau_in_device_memory,
     canaries_ldc,
     levels_in_little_memory,
