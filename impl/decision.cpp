@@ -265,7 +265,11 @@ double cpu_rate_until_measured(const SymmetricProduct& p) {
 Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& policy) {
   const auto known = settled(p.n == 0, p.alpha_zero, p.overlaps, facts, policy);
   if (known && known->route == Route::cpu) return *known;
-  if (p.n > INT32_MAX) return {Route::cpu, Reason::no_room};
+  if (p.n > INT32_MAX) {
+    Decision d{Route::cpu, Reason::no_room};
+    d.nowhere = facts.device_memory;
+    return d;
+  }
   if (known) return *known;
 
   Decision d{Route::cpu, Reason::transfers};

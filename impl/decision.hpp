@@ -85,7 +85,7 @@ struct Decision {
   index tile = 0;                              ///< their tiles' edge
   index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
   bool for_the_cpu = false;                    ///< which would do, unless the operands are in device memory
-  bool nowhere = false;                        ///< the device has failed, and the CPU cannot read the operands
+  bool nowhere = false;                        ///< the device cannot, and the CPU cannot read the operands
   bool repeats = false;                        ///< verification's: to be done as it has been before
 
   /// What the device would save by prediction; negative if it loses.

@@ -299,7 +299,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   return t;
 }
 
-/// Without levels, all operands being where they are computed with: there is nothing to plan.
+/// Where all operands are where they are computed with, and there is nothing to plan.
 template <class T>
 Ending at_once(Runtime& r, Backend& backend, const GemmArgs<T>& args, const UnderlyingGemm& underlying,
                const Decision& decision) {
@@ -325,7 +325,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   (void)beside.gemm();  // finding it might throw later
   const UnderlyingGemm underlying = beside.underlying();
   operands.locate(backend);
-  if (decision.levels == 0 && operands.all_in_device_memory()) return at_once(r, backend, args, underlying, decision);
+  // A triangle has a plan of squares and rectangles, unless nothing is multiplied.
+  if (decision.levels == 0 && operands.all_in_device_memory() && (args.part == Part::whole || product.only_scales()))
+    return at_once(r, backend, args, underlying, decision);
   operands.look();
   operands.keep();
   r.residency.before_writing(operands.c.stored);

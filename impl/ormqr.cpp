@@ -109,10 +109,13 @@ QrOutcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
                      .C = args.C,
                      .ldc = args.ldc};
     constexpr Ticket cleared = 0;
-    outcome.status = lane->gemm(clear, {nullptr, 0});
-    if (outcome.status == Status::done)
+    outcome.status = not_exiting() ? lane->gemm(clear, {nullptr, 0}) : Status::lost;
+    if (outcome.status == Status::done) {
+      outcome.bytes_in = static_cast<double>(ones.size() * sizeof(T));
       outcome.status = lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, n, sizeof(T)}, {&cleared, 1});
+    }
     const Status drained = lane->drain();
+    outcome.transfers = lane->transfer_times();
     if (outcome.status == Status::done) outcome.status = drained;
   }
   return outcome;

@@ -179,6 +179,7 @@ class Run {
     const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
     const index ld = copy_ld(a.stored);
     const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(ld, n, sizeof(T)) : 0;
+    const SymvRule rule = args_.alpha == T(0) ? SymvRule{} : rule_;  // strips, which take no workspace
     Symv p{.precision = symv_precision_of<T>,
            .hermitian = is_complex(symv_precision_of<T>),
            .uplo = args_.uplo,
@@ -191,8 +192,8 @@ class Run {
            .beta = &args_.beta,
            .y = args_.y,
            .incy = args_.incy,
-           .blocking = args_.alpha == T(0) ? SymvBlocking{} : rule_.blocking,  // which takes no workspace
-           .way = rule_.way,
+           .blocking = rule.blocking,
+           .way = rule.way,
            .conjugated = args_.conjugated};
     const std::size_t bytes =
         matrix + (x_here_ ? vector : 0) + (y_here_ ? vector : 0) + std::max<std::size_t>(1, symv_workspace(p));

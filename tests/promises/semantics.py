@@ -221,7 +221,10 @@ def in_device_memory(s: Setting) -> list[str]:
 
 
 def failing_in_device_memory(s: Setting) -> list[str]:
-    """A call that fails where the CPU could not compute it says so, and the program goes on."""
+    """A call that fails where the CPU could not compute it says so, and the program goes on.
+
+    After a loss nobody knows any more where operands are, and the CPU gets them: here it can read them.
+    """
     errors = []
     for what, why in {"no_memory": "no room on the device", "lost": "the device failed"}.items():
         for program in ("products", "syrk", "symv"):
