@@ -306,7 +306,7 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
 
 namespace {
 
-/// Whether the open device has not what a QR takes; nor has the CPU where it cannot reach the operands.
+/// Whether the open device lacks what a QR takes and the CPU, which reaches the operands, is to compute it.
 bool cannot(const Facts& facts) { return facts.device == DeviceState::ready && !facts.factors && !facts.device_memory; }
 
 /// Seconds of a QR on the device, but for what moves.

@@ -97,6 +97,7 @@ bool Context::enter(CUcontext& before) const {
   int active = 0;
   if (driver().state(device_, &flags, &active) != CUDA_SUCCESS || !active) return false;
   unsigned long long id = 0;
+  // What is current already, as with programs that use the device themselves, costs no call here and in leave().
   if (before != context_ && driver().set_current(context_) != CUDA_SUCCESS) return leave(before), false;
   if (driver().get_id(context_, &id) != CUDA_SUCCESS || id != id_) return leave(before), false;
   return true;
