@@ -89,7 +89,7 @@ class Plan:
     leaf_seconds: float = 0.2
     seconds: float = 0.5
     """For the repetitions of one size, though three are made at least."""
-    repetitions: int = 15
+    repetitions: int = 61  # medians of fifteen move by a hundredth below a millisecond
     settle: float = 0.3
     """Seconds of products before those that are timed."""
     overhead: float = 0.8
