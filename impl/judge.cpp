@@ -85,21 +85,39 @@ struct Magnitudes {
         }
       }
   }
+
+  /// The largest 2-norm of a row, or of a column, of the stored matrix; what is not finite does not count.
+  double longest(bool of_rows) const {
+    const std::size_t rows = row_finite.size(), cols = col_finite.size();
+    std::vector<double> squares(of_rows ? rows : cols);
+    for (std::size_t j = 0; j < cols && largest > 0; ++j)
+      for (std::size_t i = 0; i < rows; ++i)
+        // In units of the largest: squares neither overflow nor vanish.
+        if (const double x = std::real(packed[i + j * rows]) / largest; x <= 1) squares[of_rows ? i : j] += x * x;
+    return squares.empty() ? 0 : largest * std::sqrt(*std::max_element(squares.begin(), squares.end()));
+  }
+
   std::unique_ptr<T[]> packed;
   std::vector<bool> row_finite, col_finite;  ///< of the stored matrix
   double largest = 0;                        ///< of the finite ones
 };
 
-/// How far a product by levels may be from the exact one besides, in any element (docs/levels.md): of every tile's edge
-/// of k, 18^l (n0^2 + 6 n0) u max|A| max|B| for l levels over leaves of edge n0; complex products are of |re| + |im|,
-/// made of four real ones and twice the sums, which eight times that covers.
+/// What a product by levels may be off by besides, in any element, in the units that its own terms are in: the less of
+/// two (docs/verify.md).  What is proven, of every tile's edge of k 18^l (n0^2 + 6 n0) u max|A| max|B| for l levels
+/// over leaves of edge n0; complex products are of |re| + |im|, made of four real ones and twice the sums, which eight
+/// times that covers.  And, since that soon is more than the result itself, the longest row of op(A) times the longest
+/// column of op(B) as if they were this element's: no terms are larger.
+/// @param a, b  op(A)'s and op(B)'s largest elements
+/// @param row, col  2-norms
 template <class T>
-double levels_bound(const Ending& ending, index k, double alpha, double a, double b) {
-  if (ending.levels == 0) return 0;
+double levels_terms(const Ending& ending, index k, double limit, double a, double b, double row, double col) {
   const double n0 = static_cast<double>(ending.tile >> ending.levels),
-               tiles = static_cast<double>((k + ending.tile - 1) / ending.tile),
-               u = std::numeric_limits<Real<T>>::epsilon() / 2;
-  return tiles * std::pow(18.0, ending.levels) * (n0 * n0 + 6 * n0) * (complex_type<T> ? 8 : 1) * u * alpha * a * b;
+               tiles = static_cast<double>((k + ending.tile - 1) / ending.tile);
+  const double units = tiles * std::pow(18.0, ending.levels) * (n0 * n0 + 6 * n0) * (complex_type<T> ? 8 : 1) / 2;
+  // In sums as short as these the levels' own growth, a factor of two to four for each, is what counts.
+  constexpr index shortest = 512;
+  const double as_if_longer = static_cast<double>(std::max(shortest, k)) / static_cast<double>(k);
+  return std::fmin(units / limit * a * b, as_if_longer * row * col);  // of which one may have overflowed
 }
 
 template <class T>
@@ -150,8 +168,10 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
   // alpha * B may underflow before A makes it large again.
   const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
   Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
-  const double levels = levels_bound<T>(ending, x.k, alpha, a.largest, b.largest) /
-                        std::numeric_limits<Real<T>>::epsilon() / comparison.limit();
+  const double levels = ending.levels == 0
+                            ? 0
+                            : alpha * levels_terms<T>(ending, x.k, comparison.limit(), a.largest, b.largest,
+                                                      a.longest(x.transa == Op::none), b.longest(x.transb != Op::none));
   const auto& rows = x.transa == Op::none ? a.row_finite : a.col_finite;
   const auto& cols = x.transb == Op::none ? b.col_finite : b.row_finite;
   of_result([&](index i, index j, index at, const T& before) {

@@ -272,26 +272,95 @@ TYPED_TEST(Products, MayOverflowAndUnderflowInTheirOwnOrder) {
   EXPECT_LE(p.judged(other).ratio, p.judged(other).limit);
 }
 
-TYPED_TEST(Products, ByLevelsAreHeldToTheBoundOfLevels) {
+/// |re| + |im|
+template <class T>
+double magnitude(const T& x) {
+  return std::fabs(static_cast<double>(std::real(x))) + std::fabs(static_cast<double>(std::imag(x)));
+}
+
+/// Of op(A) = A's rows, or of op(B) = B's columns, the longest by its 2-norm; and the largest element.
+template <class T>
+struct Extent {
+  double longest = 0, largest = 0;
+  Extent(const Matrix<T>& x, index rows, index cols, bool of_rows) {
+    for (index line = 0; line < (of_rows ? rows : cols); ++line) {
+      double squares = 0;
+      for (index q = 0; q < (of_rows ? cols : rows); ++q) {
+        const double size = magnitude(of_rows ? x(line, q) : x(q, line));
+        squares += size * size;
+        largest = std::max(largest, size);
+      }
+      longest = std::max(longest, std::sqrt(squares));
+    }
+  }
+};
+
+TYPED_TEST(Products, ByLevelsAreHeldToTheLesserOfTwoBounds) {
   using T = TypeParam;
+  constexpr double eps = std::numeric_limits<Real<T>>::epsilon();
   const index n = 16;
   Problem<T> p(Op::none, Op::none, n, n, n, T(2), T(0));
   p.A(0, 0) = T(1), p.B(0, 0) = T(1);
-  const Ending ending{.reason = Reason::forced, .computed = true, .levels = 2, .tile = n};
-  double a = 0, b = 0;
-  for (index j = 0; j < n; ++j)
-    for (index i = 0; i < n; ++i) {
-      a = std::max<double>(a, std::fabs(std::real(p.A(i, j))) + std::fabs(std::imag(p.A(i, j))));
-      b = std::max<double>(b, std::fabs(std::real(p.B(i, j))) + std::fabs(std::imag(p.B(i, j))));
+  p.compute();
+  const Extent<T> a(p.A, n, n, true), b(p.B, n, n, false);
+  const double own = static_cast<double>(reference::element(p.args, 3, 3).bound),
+               longest = 2 * (n + 3) * (complex_type<T> ? 2 : 1) * eps * (512.0 / n) * a.longest * b.longest;
+  bool by_proof[2] = {};
+  for (const int levels : {1, 2}) {
+    const Ending ending{.reason = Reason::forced, .computed = true, .levels = levels, .tile = n};
+    const double proven =
+        reference::strassen_bound<T>(levels, static_cast<double>(n >> levels)) * 2 * a.largest * b.largest;
+    by_proof[levels - 1] = proven < longest;
+    for (const double part : {0.97, 1.03}) {
+      Matrix<T> other = p.result;
+      other(3, 3) += static_cast<Real<T>>(part * (std::min(proven, longest) + own));
+      const Judgement judgement = p.judged(other, ending);
+      EXPECT_EQ(judgement.ratio <= judgement.limit, part < 1)
+          << levels << ": " << judgement.ratio << " of " << judgement.limit;
+      EXPECT_GT(p.judged(other).ratio, p.judged(other).limit) << "a classical product";
     }
-  const double spread = reference::strassen_bound<T>(2, n / 4) * 2 * a * b;
-  const double own = static_cast<double>(reference::element(p.args, 3, 3).bound);
-  for (const double part : {0.97, 1.03}) {
+  }
+  EXPECT_TRUE(by_proof[0] && !by_proof[1]) << "each bound is the lesser one once";
+}
+
+TYPED_TEST(Products, ByManyLevelsAreNotHeldToNothing) {
+  using T = TypeParam;
+  // What is proven of four levels exceeds every element of the result here, in single precision.
+  const index m = 24, n = 20, k = 1024;
+  for (const Op opa : {Op::none, Op::transpose})
+    for (const Op opb : {Op::none, Op::conjugate}) {
+      Problem<T> p(opa, opb, m, n, k, T(1), T(0));
+      const Ending ending{.reason = Reason::forced, .computed = true, .levels = 4, .tile = k};
+      EXPECT_EQ(p.judged(p.result, ending).ratio, 0);
+      Matrix<T> wrong = p.result;
+      for (index j = 8; j < 12; ++j)
+        for (index i = 4; i < 8; ++i) wrong(i, j) = T(0);
+      EXPECT_GT(p.judged(wrong, ending).ratio, p.judged(wrong, ending).limit) << "a block is missing";
+      // Four levels were seen to be some forty units off.
+      Matrix<T> off = p.result;
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i < m; ++i) off(i, j) += static_cast<Real<T>>(400 * p.unit(i, j));
+      EXPECT_LT(p.judged(off, ending).ratio, p.judged(off, ending).limit) << "as levels are";
+    }
+}
+
+TYPED_TEST(Products, ByLevelsAreJudgedAtTheRangesEnds) {
+  using T = TypeParam;
+  using R = Real<T>;
+  const index n = 8;
+  const Ending ending{.reason = Reason::forced, .computed = true, .levels = 1, .tile = n};
+  // Squares of the one's elements overflow, of the other's vanish.
+  const double large = 4 * std::sqrt(static_cast<double>(std::numeric_limits<R>::max()));
+  for (const double size : {large, 1 / large}) {
+    Problem<T> p(Op::none, Op::none, n, n, n, T(1), T(0));
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i) p.A(i, j) *= static_cast<R>(size), p.B(i, j) /= static_cast<R>(size);
+    p.compute();
     Matrix<T> other = p.result;
-    other(3, 3) += static_cast<Real<T>>(part * (spread + own));
-    const Judgement judgement = p.judged(other, ending);
-    EXPECT_EQ(judgement.ratio <= judgement.limit, part < 1) << judgement.ratio << " of " << judgement.limit;
-    EXPECT_GT(p.judged(other).ratio, p.judged(other).limit) << "a classical product";
+    other(2, 5) += static_cast<R>(20 * p.unit(2, 5));
+    EXPECT_LE(p.judged(other, ending).ratio, p.judged(other, ending).limit) << size;
+    other(2, 5) = T(0);
+    EXPECT_GT(p.judged(other, ending).ratio, p.judged(other, ending).limit) << size;
   }
 }
 
