@@ -24,7 +24,9 @@ struct Findings {
 };
 
 /// How many times smaller than max|A| max|B| the scale of a row times that of a column may be.  Elements there lose as
-/// much of their accuracy: at four levels, of a single-precision number's seven digits three stay.
+/// much of their accuracy: at four levels, of a single-precision number's seven digits three stay.  That holds where a
+/// row's elements are about as large as its largest: small blocks inside of large rows and columns go unseen, and their
+/// products are accurate beside max|A| max|B| only (docs/levels.md).
 inline constexpr double scale_range = 256;
 
 /// @param levels  on top of each other

@@ -139,7 +139,7 @@ struct GemmSchedule {
   /// A and B are surveyed: see impl/guard.hpp.  What is found follows the scratch areas, a real number for each row and
   /// each column of op(A), then, where it is not A, of op(B).
   bool surveyed = false;
-  int depth = 0;  ///< levels
+  int depth = 0;  ///< levels that products really go by
   /// The steps from here on may run only if the findings are sound: they overwrite what would be needed otherwise.
   std::size_t first_if_sound = SIZE_MAX;
 

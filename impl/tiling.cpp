@@ -36,6 +36,7 @@ class Levels {
   }
 
   std::vector<Step> steps;
+  int deepest = 0;  ///< levels that a product has gone by: fewer than there are where one would destroy what must stay
 
   /// c := +-alpha * a * b + e, blocks of one size.
   struct Product {
@@ -50,6 +51,7 @@ class Levels {
     const Level* level = depth < levels_.size() ? levels_[depth] : nullptr;
     if (level && is_somewhere(p.e) && level->with_e) level = level->with_e;
     if (!level || (level->destroys_inputs && !p.private_inputs)) return leaf(p);
+    deepest = std::max(deepest, static_cast<int>(depth) + 1);
 
     const index half = p.c.block.rows / 2;
     std::vector<Region> at(static_cast<std::size_t>(strassen::first_temporary) + level->temporaries.size(), nowhere);
@@ -323,7 +325,6 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   s.residents = std::move(residents);
   s.transposed_a = transposed_a;
   s.transposed_b = transposed_b;
-  s.depth = static_cast<int>(tiling.levels.size());
   const index t = tiling.tile;
   const index core_m = m / t * t, core_n = n / t * t, core_k = k / t * t;
 
@@ -345,6 +346,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
         tile_products(s, levels, tiling, i, j);
     }
   if (!tiling.overwrite) levels.steps.insert(levels.steps.end(), strips.begin(), strips.end());
+  s.depth = levels.deepest;
   const std::vector<Step>& steps = levels.steps;
 
   // From the end: what of C nothing touches any more.

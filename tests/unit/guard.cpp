@@ -1,5 +1,4 @@
-// When levels are trusted with two operands, and that the distrust is earned: where the guard says no for scale, levels
-// do lose the digits that it speaks of.
+// When levels are trusted with two operands.  (What levels lose where they are not: docs/lab-notes.md.)
 #include "impl/guard.hpp"
 
 #include <gtest/gtest.h>

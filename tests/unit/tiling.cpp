@@ -193,6 +193,18 @@ TEST(Tiling, ARectangleAsOneTileWouldOverflow) {
   EXPECT_NE(verdict(s), "");
 }
 
+TEST(Tiling, LevelsThatDestroyWhatMustStayAreNotCounted) {
+  const Levels once(1, &strassen::low_level()), twice(2, &strassen::low_level());
+  const auto depth = [&](bool overwrite, const Levels& levels) {
+    return Problem{.m = 8, .n = 8, .k = 8, .tiling = {levels, 8, overwrite}}.plan().depth;
+  };
+  EXPECT_EQ(depth(false, once), 0) << "a classical product";
+  EXPECT_EQ(depth(false, twice), 0);
+  EXPECT_EQ(depth(true, once), 1);
+  EXPECT_EQ(depth(true, twice), 2) << "some operands below are nobody else's";
+  for (const bool overwrite : {false, true}) EXPECT_EQ(depth(overwrite, Levels(2, &strassen::fused())), 2);
+}
+
 // ---- memory
 
 /// Beside A, B and C, in quarter blocks of the tile.
