@@ -96,7 +96,7 @@ std::vector<Search> searches_for(const Tuning& tuning, const Plan& plan, const D
 
 std::string name_of(const SquareProduct& p) {
   return std::string(1, letter(p.precision)) + "gemm " + static_cast<char>(p.transa) + static_cast<char>(p.transb) +
-         " " + std::to_string(p.n) + (p.adds_e ? " plus E" : "") + ", algorithms";
+         " " + std::to_string(p.n) + (p.adds_e ? " plus E" : "");
 }
 
 /// @param cpu  whether there is a library to measure the CPU's rate of
@@ -217,7 +217,7 @@ class Measurer {
         progress_(progress) {}
 
   void compare(const Search& search) {
-    const std::string what = name_of(search.product);
+    const std::string what = name_of(search.product) + ", algorithms";
     Compared x{search.product, meter_.candidates(search.product), {}, {}};
     const auto take = [&] {
       measured_.compared.push_back(x);
@@ -364,9 +364,9 @@ void print_summary(const Profile& profile, const Measured& measured, const Devic
                 shown({gemm + "_rate", 0, profile.cpu_rate[p]}).c_str(), levels.c_str());
   }
   if (!measured.compared.empty())
-    std::printf("\n  %-34s %8s %8s %6s  %s\n", "algorithms, TFLOP/s", "own", "best", "gain", "best of the others");
+    std::printf("\n  %-24s %8s %8s %6s  %s\n", "algorithms, TFLOP/s", "own", "best", "gain", "best of the others");
   for (const Compared& c : measured.compared) {
-    std::printf("  %-34s %8.2f ", name_of(c.product).c_str(), rate_of(c.product, c.contest.own) * 1e-12);
+    std::printf("  %-24s %8.2f ", name_of(c.product).c_str(), rate_of(c.product, c.contest.own) * 1e-12);
     const std::size_t best = c.verdict.best;
     if (c.candidates.empty())
       std::printf("%8s %6s  no others\n", "", "");
@@ -406,7 +406,8 @@ void tune(const Tuning& tuning) {
     std::printf("%s, %.1f GB for us; about %g s each, %.0f s in all:\n", facts.name,
                 static_cast<double>(facts.memory) * 1e-9, seconds, expected_seconds);
     for (const Search& search : searches)
-      std::printf("  %s%s\n", name_of(search.product).c_str(), search.bytes > facts.memory ? ": does not fit" : "");
+      std::printf("  %s, algorithms%s\n", name_of(search.product).c_str(),
+                  search.bytes > facts.memory ? ": does not fit" : "");
     for (const Task& task : tasks)
       std::printf("  %s%s\n", task.what.c_str(), task.bytes > facts.memory ? ": does not fit" : "");
     std::printf("would be written to %s\n", file.path().c_str());
