@@ -275,7 +275,8 @@ def profile_file(t):
     assert "not understood and ignored: nonsense" in done.stderr, done.stderr
 
 
-QUICK = ["--backend", "host", "--seconds", "0.001"]
+NOISE = ["--noise", "1000"]  # the machine may be busy with other things
+QUICK = ["--backend", "host", "--seconds", "0.001", *NOISE]
 
 
 def cache(t):
@@ -296,10 +297,10 @@ def tune(t):
     equal((done.returncode, os.listdir(folder)), (0, [os.path.basename(profile)]))
     assert re.search(r"^dgemm 128: [\d.]+ [GT]FLOP/s$", done.stderr, re.M), done.stderr
     for p in "sdcz":
-        assert re.search(rf"^  {p}gemm +[\d.]+ [GT]FLOP/s +(from \d+ on|none: never faster)$", done.stdout, re.M), done.stdout
+        assert re.search(rf"^  {p}gemm +[\d.]+ [GT]FLOP/s +[\d.]+ [GT]FLOP/s +(from \d+ on|none: never faster)$", done.stdout, re.M), done.stdout
     assert f"written to {profile}, where the library looks for it" in done.stdout, done.stdout
     names = [line.split()[0] for line in lines_of(profile)]
-    for name in ["in_rate", "out_rate", "latency_seconds", "step_seconds", "pass_rate"] + [p + "gemm_rate" for p in "sdcz"]:
+    for name in ["in_rate", "out_rate", "latency_seconds", "step_seconds", "pass_rate"] + [c + p + "gemm_rate" for p in "sdcz" for c in ("", "cpu_")]:
         equal(names.count(name), 1)
     for p in "sdcz":
         sizes = [int(line.split()[1]) for line in lines_of(profile) if line.startswith(p + "gemm_leaf_rate ")]
@@ -334,7 +335,7 @@ def tune_again(t):
     """What is not measured again stays, to the letter; sizes are added to those that there are, up to as many as a profile holds."""
     folder, profile = cache(t)
     os.makedirs(folder)
-    before = ["in_rate 1", "cpu_dgemm_rate 1.50e9", "sgemm_leaf_rate 100 1.0e9", "sgemm_leaf_rate 200 2e9",
+    before = ["in_rate 1", "cpu_sgemm_rate 1.50e9", "sgemm_leaf_rate 100 1.0e9", "sgemm_leaf_rate 200 2e9",
               "dgemm_leaf_rate 40 1.0", "dgemm_leaf_rate 64 1.0"]
     with open(profile, "w") as f:
         f.write("# mine\n" + "\n".join(before))
@@ -342,7 +343,7 @@ def tune_again(t):
         done = t.run("tune", *QUICK, "--precisions", "d", "--sizes", "64,32", "-q")
         equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
         after = lines_of(profile)
-        for line in ("cpu_dgemm_rate 1.50e9", "sgemm_leaf_rate 100 1.0e9", "sgemm_leaf_rate 200 2e9", "dgemm_leaf_rate 40 1.0"):
+        for line in ("cpu_sgemm_rate 1.50e9", "sgemm_leaf_rate 100 1.0e9", "sgemm_leaf_rate 200 2e9", "dgemm_leaf_rate 40 1.0"):
             equal(after.count(line), 1)
         for line in ("in_rate 1", "dgemm_leaf_rate 64 1.0"):
             assert line not in after, after
@@ -377,7 +378,7 @@ def tune_fails(t):
     folder, profile = cache(t)
     for arguments in (["--backend", "vulkan"], ["--nonsense"], ["--precisions", "sx"], ["--precisions", ""], ["--sizes", "0"],
                       ["--sizes", ",".join(map(str, range(1, 26)))], ["--leaves", "-1"], ["--transposes", "NX"], ["--transposes", "N"],
-                      ["--seconds", "-1"], ["--force", "all"]):
+                      ["--seconds", "-1"], ["--noise", "-0.1"], ["--noise", "much"], ["--force", "all"], ["all", "--sizes", "32"]):
         done = t.run("tune", *arguments)
         assert done.returncode not in (0, 125) and "--help" in done.stderr and not done.stdout, done
     no_gpu = t.run("tune", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
@@ -413,25 +414,97 @@ def tune_dry_run(t):
     equal((done.returncode, done.stderr), (0, ""))
     for line in ("  cgemm 16", "  cgemm 512: does not fit", "  transfers in: does not fit", f"would be written to {profile}"):
         assert line + "\n" in done.stdout, (line, done.stdout)
+    assert re.search(r"about 0.001 s each, \d+ s in all:$", done.stdout.splitlines()[0]), done.stdout
     assert not os.path.exists(t.path("cache"))
+    listed = [set(t.run("tune", "--backend", "host", "--dry-run", *more).stdout.splitlines()[1:-1]) for more in ([], ["--quick"])]
+    assert "  dgemm on the CPU" in listed[1] and listed[1] < listed[0], listed
 
 
 def tune_interrupted(t):
-    """Ctrl-C at a terminal, where a bar shows what is under way: the profile stays as it was."""
+    """Ctrl-C at a terminal, where a bar shows what is under way and how long it takes: the profile stays as it was; what has been
+    measured is kept, and the next run goes on from there."""
     folder, profile = cache(t)
+    times = profile + ".times"
     os.makedirs(folder)
     with open(profile, "w") as f:
         f.write("in_rate 1\n")
+    arguments = ["tune", "--backend", "host", "--precisions", "d", "--sizes", "32,64", *NOISE, "--seconds"]
     pid, terminal = pty.fork()
     if pid == 0:
-        os.execv(t.blaslift, [t.blaslift, "tune", "--backend", "host", "--seconds", "1000"])
+        os.execv(t.blaslift, [t.blaslift, *arguments, "1"])
     shown = b""
-    while b"] 0/" not in shown:
+    while not re.search(rb"\] 3/\d+ a step", shown):
         shown += os.read(terminal, 4096)
     os.write(terminal, b"\x03")
     _, status = os.waitpid(pid, 0)
     equal((os.WIFSIGNALED(status), os.WTERMSIG(status)), (True, signal.SIGINT))
-    equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], ["in_rate 1"]))
+    assert re.search(rb"\] 0/\d+ transfers in, about [1-9]\d* s left", shown), shown
+    equal((sorted(os.listdir(folder)), lines_of(profile)), (sorted(os.path.basename(path) for path in (profile, times)), ["in_rate 1"]))
+    with open(times) as f:
+        kept = f.read()
+    assert kept.startswith("# blaslift tune, 1, 1 s each, "), kept
+    equal([line.split(": ")[0] for line in kept.splitlines()[1:]], ["a call", "transfers in", "transfers out"])
+    # Of numbers of our own, what comes of them is known.
+    of_ours = {"a call": "0.25 0.25 0.25", "transfers in": "5e-10 5e-10 5e-10", "dgemm 32": "1e-9 2e-9 3e-9"}
+    with open(times, "w") as f:
+        f.write(kept.splitlines()[0].replace("1 s each", "0.001 s each") + "\n" + "".join(f"{key}: {value}\n" for key, value in of_ours.items()) + "a step: 1e-6 1")
+        f.write("e")  # cut off while it was written
+    done = t.run(*arguments, "0.001")
+    equal(done.returncode, 0)
+    assert f"goes on from {times}, " in done.stderr and "  3 were known from a run before\n" in done.stdout, done
+    equal(re.findall(r"^(.*): .* \(known\)$", done.stderr, re.M), ["transfers in", "a call", "dgemm 32"])
+    lines = lines_of(profile)
+    assert {"in_rate 2e+09", "latency_seconds 0.25", "dgemm_leaf_rate 32 5e+08"} <= set(lines), lines
+    equal(os.listdir(folder), [os.path.basename(profile)])
+    # Timings of longer rounds, or with another library, say nothing.
+    with open(times, "w") as f:
+        f.write(kept)
+    done = t.run(*arguments, "0.001")
+    assert done.returncode == 0 and "known" not in done.stderr + done.stdout, done
+
+
+def tune_noisy(t):
+    """What scatters more than it may is measured again and then refused: the profile's old lines stay."""
+    folder, profile = cache(t)
+    os.makedirs(folder)
+    before = ["in_rate 1", "cpu_dgemm_rate 1.5e9", "dgemm_leaf_rate 32 1.0", "dgemm_leaf_rate 64 2.0"]
+    with open(profile, "w") as f:
+        f.write("\n".join(before) + "\n")
+    arguments = ["tune", "--backend", "host", "--seconds", "0.001", "--precisions", "d", "--sizes", "32,64", "--noise", "0"]
+    refused = t.run(*arguments)
+    equal((refused.returncode, refused.stdout), (125, ""))
+    assert "nothing is written, since all of it was noisy" in refused.stderr, refused
+    equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], before))
+    # Timings without any scatter, which a run that was cut off might have left, are written.
+    interrupted = subprocess.Popen([t.blaslift, *[x if x != "0" else "1000" for x in arguments]], stderr=subprocess.PIPE, text=True)
+    interrupted.stderr.readline()
+    interrupted.kill()
+    interrupted.communicate()
+    with open(profile + ".times") as f:
+        head = f.readline()
+    with open(profile + ".times", "w") as f:
+        f.write(head + "dgemm 32: 1e-9 1e-9 1e-9\ndgemm 64: 1e-9 2e-9 3e-9\n")
+    done = t.run(*arguments)
+    equal(done.returncode, 0)
+    equal(lines_of(profile), ["profile 1", "in_rate 1", "cpu_dgemm_rate 1.5e9", "dgemm_leaf_rate 32 1e+09", "dgemm_leaf_rate 64 2.0"])
+    for what in ("transfers in", "dgemm on the CPU", "dgemm 64"):
+        assert re.search(rf"^  {what}: left as it was: noisy \(its quartiles are \S+ % apart, of 0 %\)$", done.stdout, re.M), (what, done)
+    assert "dgemm 32: left" not in done.stdout, done
+    equal(os.listdir(folder), [os.path.basename(profile)])
+
+
+def tune_all(t):
+    """All three, one after the other, into one profile."""
+    folder, profile = cache(t)
+    done = t.run("tune", "all", "--backend", "host", "--quick", *NOISE)
+    equal(done.returncode, 0)
+    at = [done.stdout.find(what) for what in ("  passes over memory ", "  a call of SYMV ", "geqrf")]
+    assert -1 < at[0] < at[1] < at[2], done
+    equal(done.stdout.count(f"written to {profile}"), 3)
+    names = {line.split()[0] for line in lines_of(profile)}
+    assert {"in_rate", "cpu_zgemm_rate", "symv_latency_seconds"} <= names, names
+    dry = t.run("tune", "all", "--backend", "host", "--dry-run", "--output", t.path("other"))
+    equal((dry.returncode, dry.stdout.count(f"would be written to {t.path('other')}")), (0, 3))
 
 
 def tune_algorithms(t):

@@ -39,6 +39,7 @@ BlasUnderneath::BlasUnderneath(const Options& options) {
     sites_[p].symbol = symbols[p];
     sites_[p].wide = target.wide;
     sites_[p].function = target.function;
+    library_ = target.library;
   }
 }
 

@@ -19,7 +19,8 @@ Opened open_backend(const Options& options);
 /// For what cannot do without: throws std::runtime_error if there is none.
 Backend& backend_to_tune(const Options& options);
 
-/// What the host backend computes with: the gemms that a program linked with libblas.so.3 would reach.
+/// What the host backend computes with, and the CPU's rate is measured of: the gemms that a program linked with
+/// libblas.so.3 would reach.
 class BlasUnderneath {
  public:
   /// Throws std::runtime_error if there are none.
@@ -27,9 +28,12 @@ class BlasUnderneath {
 
   /// As long as this lives.
   UnderlyingGemm gemm() const;
+  /// Its path.
+  const std::string& library() const { return library_; }
 
  private:
   Site sites_[precision_count] = {};
+  std::string library_;
 };
 
 }  // namespace blaslift::cli

@@ -166,7 +166,7 @@ CLI::Validator some_of(const std::string& all) {
       "");
 }
 
-// Of `tune`, `tune symv` and `tune qr`.
+// Of `tune`, `tune symv`, `tune qr` and `tune all`.
 
 void add_sizes(CLI::App& app, std::vector<index>& sizes, const char* help, index largest) {
   app.add_option("--sizes", sizes, help)->delimiter(',')->check(CLI::Range(index{1}, largest));
@@ -178,6 +178,13 @@ void add_output(CLI::App& app, Tuning& tuning) {
       ->type_name("FILE");
   app.add_flag("--dry-run", tuning.dry_run, "say what would be measured");
   app.add_flag("-q,--quiet", tuning.quiet, "no progress, no summary");
+}
+
+void add_noise(CLI::App& app, double& noise) {
+  app.add_option(
+         "--noise", noise,
+         "leave rates as they were whose quartiles are further apart, as a fraction of the median (default 0.2)")
+      ->check(CLI::Range(0.0, 1000.0));
 }
 
 /// What a search takes that goes on where the last one stopped: all but its precisions.
@@ -208,6 +215,8 @@ void add_tuning(CLI::App& app, cli::Tuning& tuning) {
       });
   app.add_option("--seconds", tuning.seconds, "for each rate; products that are slow take longer")
       ->check(CLI::Range(1e-3, 3600.0));
+  add_noise(app, tuning.noise);
+  app.add_flag("--quick", tuning.quick, "fewer sizes, no algorithms without --leaves, and a fifth of the time");
   add_output(app, tuning);
 }
 
@@ -226,6 +235,21 @@ void add_qr_tuning(CLI::App& app, cli::QrTuning& tuning) {
   app.add_option("--precisions", tuning.precisions, "some of sdcz (default dszc)")->check(some_of("sdcz"));
   add_search(app, tuning, "of the squares that are factored, separated by commas", 1 << 16,
              "by the model alone, without timing all widths");
+}
+
+/// What each of them takes, the rest being its own defaults.
+struct TuningAll {
+  double noise;
+  bool quick;
+  std::string output;
+  bool dry_run, quiet;
+};
+
+void add_tuning_all(CLI::App& app, TuningAll& tuning) {
+  tuning.noise = cli::Tuning{}.noise;
+  add_noise(app, tuning.noise);
+  app.add_flag("--quick", tuning.quick, "each of them quickly");
+  add_output(app, tuning);
 }
 
 /// Of both verify and replay.
@@ -257,6 +281,30 @@ void tune(cli::Tuning tuning, const std::map<std::string, std::string>& variable
     throw CLI::ValidationError("--sizes", "at most " + std::to_string(Profile::most_leaf_rates) + " sizes");
   tuning.options = options_with(variables);
   cli::tune(tuning);
+}
+
+/// One after the other; the first that fails ends it.
+/// @param base  all three with their defaults
+void tune_all(const TuningAll& all, cli::Tuning base, cli::SymvTuning symv, cli::QrTuning qr,
+              const std::map<std::string, std::string>& variables) {
+  const auto with_ours = [&all, options = options_with(variables)](auto& tuning) {
+    tuning.options = options;
+    tuning.quick = all.quick;
+    tuning.output = all.output;
+    tuning.dry_run = all.dry_run;
+    tuning.quiet = all.quiet;
+  };
+  const auto gap = [&all] {
+    if (!all.quiet) std::printf("\n");
+    std::fflush(stdout);
+  };
+  with_ours(base), with_ours(symv), with_ours(qr);
+  base.noise = all.noise;
+  cli::tune(base);
+  gap();
+  cli::tune_symv(symv);
+  gap();
+  cli::tune_qr(qr);
 }
 
 }  // namespace
@@ -346,6 +394,11 @@ int main(int argc, char** argv) {
   add_qr_tuning(*qr_app, qr_tuning);
   add_variables(*qr_app, variables, of_devices);
 
+  CLI::App* all_app = tune_app->add_subcommand("all", "this, then symv, then qr, each by its own defaults");
+  TuningAll tuning_all{};
+  add_tuning_all(*all_app, tuning_all);
+  add_variables(*all_app, variables, of_devices);
+
   CLI::App* completion_app = app.add_subcommand("completion", "print a shell's completion of this command");
   std::string completed;
   completion_app->add_option("shell", completed, "for which shell")
@@ -371,6 +424,7 @@ int main(int argc, char** argv) {
     if (*verify_app) cli::verify(verification, command_of(*verify_app, command), variables);
     if (*replay_app) cli::replay(verification, record, variables);
     if (*call_app) return cli::make_call(cli::read_record(record, true), options_with({}).fallback), 0;
+    if (*all_app) return tune_all(tuning_all, tuning, symv_tuning, qr_tuning, variables), 0;
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
       symv_tuning.options = options_with(variables);

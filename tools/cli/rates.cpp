@@ -35,6 +35,17 @@ Pass widest() {
   return widest;
 }
 
+/// Of a product of squares.
+double flops_of(Precision precision, index n) {
+  return (is_complex(precision) ? 8.0 : 2.0) * std::pow(static_cast<double>(n), 3);
+}
+
+/// The same by flop or byte.
+Rounds each_of(Rounds rounds, double units) {
+  for (double& seconds : rounds) seconds /= units;
+  return rounds;
+}
+
 std::size_t square_bytes(Precision precision, index n) {
   return static_cast<std::size_t>(n) * static_cast<std::size_t>(n) * element_size(precision);
 }
@@ -63,37 +74,17 @@ void fill_uniform(std::vector<char>& bytes) {
 
 }  // namespace
 
-/// Of one operation, in seconds: the median of rounds, each as many as take an eighth of the time there is.
-double Meter::median_of_rounds(const std::function<void(int)>& round) const {
-  constexpr int least = 2, most = 1000, least_rounds = 3, most_rounds = 15;
-  const auto timed = [&](int operations) {
-    const double begin = now();
-    round(operations);
-    return (now() - begin) / operations;
-  };
-  timed(1);  // loads code, takes as long as it likes
-  double each = timed(1);
-  if (each < seconds_ / 8) each = timed(3);
-  const int operations = static_cast<int>(std::clamp(seconds_ / 8 / std::max(each, 1e-9), 1.0 * least, 1.0 * most));
-  if (each < seconds_) timed(operations);  // caches, clocks and what the backend makes once for so many operations
-  std::vector<double> times;
-  for (const double begin = now();
-       times.size() < least_rounds || (times.size() < most_rounds && now() - begin < seconds_);)
-    times.push_back(timed(operations));
-  const auto middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);
-  std::nth_element(times.begin(), middle, times.end());
-  return *middle;
-}
-
 /// Of one operation, where each comes after the one before, as in a level's list of steps.
-double Meter::seconds_each(Lease& lease, const std::function<void(Lane&, After)>& ask) {
-  return median_of_rounds([&](int operations) {
-    for (Ticket ticket = 0; ticket < operations; ++ticket) {
-      const Ticket before = ticket - 1;
-      ask(lease.lane(), {&before, ticket > 0 ? 1 : 0});
-    }
-    require(lease.lane().drain());
-  });
+Rounds Meter::one_by_one(Lease& lease, const std::function<void(Lane&, After)>& ask) const {
+  return timed_rounds(
+      [&](int operations) {
+        for (Ticket ticket = 0; ticket < operations; ++ticket) {
+          const Ticket before = ticket - 1;
+          ask(lease.lane(), {&before, ticket > 0 ? 1 : 0});
+        }
+        require(lease.lane().drain());
+      },
+      effort_);
 }
 
 /// What is computed decides what power it takes and so how fast the device can be: numbers as programs have them.
@@ -130,9 +121,7 @@ std::size_t Meter::product_bytes(Precision precision, index n, bool adds_e) {
 /// for each product.  One product after the other takes more power, which slows all of them down.
 class Meter::Leaf {
  public:
-  Leaf(Meter& meter, const SquareProduct& p)
-      : memory_(meter.backend_, product_bytes(p.precision, p.n, p.adds_e)),
-        flops_((is_complex(p.precision) ? 8.0 : 2.0) * std::pow(static_cast<double>(p.n), 3)) {
+  Leaf(Meter& meter, const SquareProduct& p) : memory_(meter.backend_, product_bytes(p.precision, p.n, p.adds_e)) {
     const std::size_t bytes = square_bytes(p.precision, p.n);
     meter.fill(p.precision, memory_.at(), (p.adds_e ? 3 : 2) * p.n * p.n);
     product_ = {.precision = p.precision,
@@ -174,35 +163,40 @@ class Meter::Leaf {
   }
 
   const Combination& sum() const { return sum_; }
-  /// @param both  seconds of a product with its pass
-  double rate(double both, double pass) const {
-    return flops_ / std::max(both - pass, both / 8);  // what is measured twice is never quite the same
+  /// Seconds of the product alone.
+  /// @param both  with its pass
+  static double alone(double both, double pass) {
+    return std::max(both - pass, both / 8);  // what is measured twice is never quite the same
   }
 
  private:
   const Memory memory_;
-  const double flops_;
   Gemm product_;
   Combination sum_;
 };
 
-double Meter::product_rate(Precision precision, index n) {
+Rounds Meter::product(Precision precision, index n) {
   const Leaf leaf(*this, {precision, Op::none, Op::none, false, n});
   Lease lease(backend_, underlying_);
-  const double both = median_of_rounds([&](int times) { leaf.run(lease.lane(), times); });
-  const double pass = seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); });
-  return leaf.rate(both, pass);
+  Rounds rounds = timed_rounds([&](int times) { leaf.run(lease.lane(), times); }, effort_);
+  const Rounds passes = one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); });
+  // Round from round, in whatever order: so what is left scatters as both do.
+  rounds.resize(std::min(rounds.size(), passes.size()));
+  for (std::size_t i = 0; i < rounds.size(); ++i) rounds[i] = Leaf::alone(rounds[i], passes[i]);
+  return each_of(std::move(rounds), flops_of(precision, n));
 }
 
-Comparison Meter::compare(const SquareProduct& product) {
-  constexpr int most_candidates = 16, alignment = 16, least = 2, most = 200, rounds = 7;
-  constexpr std::size_t finalists = 3;
-  constexpr double noise = 1.01;  // medians of the same product by the same algorithm differ by less
-  Comparison c{};
-  c.candidates.resize(most_candidates);
-  c.candidates.resize(
-      static_cast<std::size_t>(backend_.candidates(product, alignment, c.candidates.data(), most_candidates)));
+std::vector<Candidate> Meter::candidates(const SquareProduct& product) const {
+  constexpr int most = 16, alignment = 16;
+  std::vector<Candidate> found(most);
+  found.resize(static_cast<std::size_t>(backend_.candidates(product, alignment, found.data(), most)));
+  return found;
+}
 
+Contest Meter::compare(const SquareProduct& product, const std::vector<Candidate>& candidates) {
+  constexpr int least = 2, most = 200;
+  constexpr std::size_t finalists = 3;
+  const int turns = effort_.rounds - 1;
   const Leaf leaf(*this, product);
   const struct Restored {
     Backend& backend;
@@ -221,53 +215,37 @@ Comparison Meter::compare(const SquareProduct& product) {
   };
   const double pass = [&] {
     Lease lease(backend_, underlying_);
-    return seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); });
+    return median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); }));
   }();
+  const auto alone = [&](const Candidate* candidate, int times) { return Leaf::alone(timed(candidate, times), pass); };
 
   // Half of the time is for a first look at all of them, half for the fastest.
   timed(nullptr, 1);
-  const double each = timed(nullptr, least), parts = static_cast<double>(c.candidates.size()) + 1;
+  const double each = timed(nullptr, least), parts = static_cast<double>(candidates.size()) + 1;
   const auto times_in = [&](double seconds) {
     return static_cast<int>(std::clamp(seconds / std::max(each, 1e-9), 1.0 * least, 1.0 * most));
   };
-  int times = times_in(seconds_ / 2 / parts);
-  c.own = leaf.rate(timed(nullptr, times), pass);
+  int times = times_in(effort_.seconds / 2 / parts);
+  Contest contest{{alone(nullptr, times)}, {}};
   std::vector<std::size_t> order;
-  for (const Candidate& candidate : c.candidates) {
-    order.push_back(c.rates.size());
-    c.rates.push_back(leaf.rate(timed(&candidate, times), pass));
+  for (const Candidate& candidate : candidates) {
+    order.push_back(contest.others.size());
+    contest.others.push_back({alone(&candidate, times)});
   }
-  std::sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) { return c.rates[i] > c.rates[j]; });
+  if (order.empty()) return contest;
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t i, std::size_t j) { return contest.others[i].front() < contest.others[j].front(); });
   order.resize(std::min(order.size(), finalists));
 
-  // In turns, since clocks drift.  Whichever is the fastest by chance is not often so by a quartile.
-  times = times_in(seconds_ / 2 / rounds / (static_cast<double>(order.size()) + 1));
-  std::vector<double> own;
-  std::vector<std::vector<double>> rates(order.size()), gains(order.size());
-  for (int round = 0; round < rounds && !order.empty(); ++round) {
-    own.push_back(leaf.rate(timed(nullptr, times), pass));
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      rates[i].push_back(leaf.rate(timed(&c.candidates[order[i]], times), pass));
-      gains[i].push_back(rates[i].back() / own.back());
-    }
+  // In turns, since clocks drift.
+  times = times_in(effort_.seconds / 2 / turns / (static_cast<double>(order.size()) + 1));
+  contest.own.clear();
+  for (const std::size_t i : order) contest.others[i].clear();
+  for (int turn = 0; turn < turns; ++turn) {
+    contest.own.push_back(alone(nullptr, times));
+    for (const std::size_t i : order) contest.others[i].push_back(alone(&candidates[i], times));
   }
-  const auto quantile = [](std::vector<double> x, std::size_t quarters) {
-    std::sort(x.begin(), x.end());
-    return x[(x.size() - 1) * quarters / 4];
-  };
-  c.gain = 1;
-  if (order.empty()) return c;
-  c.own = quantile(own, 2);
-  double best = 0;
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    c.rates[order[i]] = quantile(rates[i], 2);
-    const double gain = quantile(gains[i], 2);
-    const bool wins = quantile(gains[i], 1) > noise;
-    if (wins < c.winner.has_value() || (wins == c.winner.has_value() && gain <= best)) continue;
-    best = c.gain = gain;
-    if (wins) c.winner = order[i];
-  }
-  return c;
+  return contest;
 }
 
 std::size_t Meter::pass_bytes(Precision precision, index n) {
@@ -275,7 +253,7 @@ std::size_t Meter::pass_bytes(Precision precision, index n) {
 }
 
 /// Targets are no sources here, or sums would grow from round to round.
-double Meter::pass_rate(Precision precision, index n) {
+Rounds Meter::passes(Precision precision, index n) {
   const Memory memory(backend_, pass_bytes(precision, n));
   const auto block = [&, bytes = square_bytes(precision, n)](int i) {
     return memory.at() + static_cast<std::size_t>(i) * bytes;
@@ -302,7 +280,7 @@ double Meter::pass_rate(Precision precision, index n) {
     bytes += (pass.sources + pass.targets) * static_cast<double>(square_bytes(precision, n));
   }
   Lease lease(backend_, underlying_);
-  const double seconds = median_of_rounds([&](int times) {
+  const auto run = [&](int times) {
     Ticket ticket = 0;
     for (int i = 0; i < times; ++i)
       for (const Combination& x : passes) {
@@ -311,11 +289,11 @@ double Meter::pass_rate(Precision precision, index n) {
         ++ticket;
       }
     require(lease.lane().drain());
-  });
-  return bytes / seconds;
+  };
+  return each_of(timed_rounds(run, effort_), bytes);
 }
 
-double Meter::step_seconds() {
+Rounds Meter::step() {
   constexpr index n = 16;
   const std::size_t bytes = square_bytes(Precision::d, n);
   const Memory memory(backend_, 2 * bytes);
@@ -330,38 +308,38 @@ double Meter::step_seconds() {
                         .scale = nullptr,
                         .awaited = false};
   Lease lease(backend_, underlying_);
-  return seconds_each(lease, [&](Lane& lane, After after) { require(lane.combine(sum, after)); });
+  return one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(sum, after)); });
 }
 
-double Meter::in_rate(std::size_t bytes) {
+Rounds Meter::in(std::size_t bytes) {
   const Memory memory(backend_, bytes);
   std::vector<char> host(bytes, 1);
   const auto rows = static_cast<index>(bytes / sizeof(double));
   Lease lease(backend_, underlying_);
-  const double seconds = seconds_each(lease, [&](Lane& lane, After) {
+  Rounds rounds = one_by_one(lease, [&](Lane& lane, After) {
     require(lane.upload({memory.at(), rows, host.data(), rows, rows, 1, sizeof(double)}, {nullptr, 0}));
   });
-  return static_cast<double>(bytes) / seconds;
+  return each_of(std::move(rounds), static_cast<double>(bytes));
 }
 
-double Meter::out_rate(std::size_t bytes) {
+Rounds Meter::out(std::size_t bytes) {
   const Memory memory(backend_, bytes);
   std::vector<char> host(bytes, 1);  // in memory before it is written
   fill(Precision::d, memory.at(), static_cast<index>(bytes / sizeof(double)));
   const std::size_t most = backend_.facts().piece_bytes / sizeof(double) * sizeof(double);
   std::atomic<bool> landed{false};
   Lease lease(backend_, underlying_);
-  const double seconds = seconds_each(lease, [&](Lane& lane, After) {
+  Rounds rounds = one_by_one(lease, [&](Lane& lane, After) {
     for (std::size_t at = 0; at < bytes; at += most) {
       const auto rows = static_cast<index>(std::min(most, bytes - at) / sizeof(double));
       require(lane.download({memory.at() + at, rows, host.data() + at, rows, rows, 1, sizeof(double)}, {nullptr, 0},
                             landed));
     }
   });
-  return static_cast<double>(bytes) / seconds;
+  return each_of(std::move(rounds), static_cast<double>(bytes));
 }
 
-double Meter::latency_seconds() {
+Rounds Meter::call() {
   constexpr index n = 2;
   const std::size_t bytes = square_bytes(Precision::d, n);
   const Memory memory(backend_, 3 * bytes);
@@ -385,7 +363,7 @@ double Meter::latency_seconds() {
                      .C = memory.at() + 2 * bytes,
                      .ldc = n};
   std::atomic<bool> landed{false};
-  return median_of_rounds([&](int calls) {
+  const auto run = [&](int calls) {
     for (int i = 0; i < calls; ++i) {
       const Lease lease(backend_, underlying_);
       const Ticket uploads[] = {0, 1}, products[] = {2};
@@ -395,10 +373,11 @@ double Meter::latency_seconds() {
       require(lease.lane().download(transfer(2), {products, 1}, landed));
       require(lease.lane().drain());
     }
-  });
+  };
+  return timed_rounds(run, effort_);
 }
 
-double Meter::symv_latency_seconds() {
+Rounds Meter::symv_call() {
   constexpr index n = 64;
   constexpr std::size_t vector = n * sizeof(double);
   Symv product{.precision = Precision::d,
@@ -420,7 +399,7 @@ double Meter::symv_latency_seconds() {
   product.workspace = x + 2 * vector;
   std::vector<double> host(2 * n, 1.0);
   std::atomic<bool> landed{false};
-  return median_of_rounds([&](int calls) {
+  const auto run = [&](int calls) {
     for (int i = 0; i < calls; ++i) {
       const Lease lease(backend_, underlying_, 3 * vector);
       const Ticket upload = 0, symv = 1;
@@ -429,7 +408,42 @@ double Meter::symv_latency_seconds() {
       require(lease.lane().download({product.y, n, host.data() + n, n, n, 1, sizeof(double)}, {&symv, 1}, landed));
       require(lease.lane().drain());
     }
-  });
+  };
+  return timed_rounds(run, effort_);
+}
+
+Rounds Meter::cpu_product(Precision precision) const {
+  constexpr index largest = 4096;
+  Rounds rounds;
+  for (index n = 64; rounds.empty(); n *= 2) {
+    std::vector<char> numbers(3 * square_bytes(precision, n));
+    const bool single = precision == Precision::s || precision == Precision::c;
+    single ? fill_uniform<float>(numbers) : fill_uniform<double>(numbers);
+    const Gemm product{.precision = precision,
+                       .transa = Op::none,
+                       .transb = Op::none,
+                       .m = n,
+                       .n = n,
+                       .k = n,
+                       .alpha = one.of(precision),
+                       .A = numbers.data(),
+                       .lda = n,
+                       .B = numbers.data() + square_bytes(precision, n),
+                       .ldb = n,
+                       .beta = zero.of(precision),
+                       .C = numbers.data() + 2 * square_bytes(precision, n),
+                       .ldc = n};
+    const auto run = [&](int times) {
+      for (int i = 0; i < times; ++i) underlying_.call(underlying_.context, product);
+    };
+    run(1);  // starts threads
+    const double begin = now();
+    run(1);
+    // Large ones are the fastest; how large they can be in the time there is depends on the library and the machine.
+    if (n == largest || now() - begin > effort_.seconds / effort_.rounds)
+      rounds = each_of(timed_rounds(run, effort_), flops_of(precision, n));
+  }
+  return rounds;
 }
 
 }  // namespace blaslift::cli

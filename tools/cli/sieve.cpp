@@ -6,15 +6,12 @@
 #include <map>
 #include <optional>
 
+#include "tools/cli/rounds.hpp"
+
 namespace blaslift::cli {
 namespace {
 
 constexpr int cells_an_octave = 32;
-
-double quantile(std::vector<double> x, std::size_t quarters) {
-  std::sort(x.begin(), x.end());
-  return x[(x.size() - 1) * quarters / 4];
-}
 
 }  // namespace
 

@@ -6,7 +6,9 @@
 
 #include "impl/device.hpp"
 #include "impl/profile.hpp"
+#include "impl/text.hpp"
 #include "tools/cli/backend.hpp"
+#include "tools/cli/kept_timings.hpp"
 #include "tools/cli/profile_file.hpp"
 #include "tools/cli/progress.hpp"
 #include "tools/cli/rates.hpp"
@@ -27,24 +29,47 @@ struct Plan {
   double seconds;
 };
 
-const Plan& plan_for(const Options& options) {
+const Plan& plan_for(const Tuning& tuning) {
   static const Plan host{{32, 48, 64, 96, 128, 192, 256}, {64}, 256, std::size_t{16} << 20, 0.05};
+  static const Plan host_quick{{32, 64, 128, 256}, {}, 256, std::size_t{16} << 20, 0.01};
   static const Plan cuda{
       {256, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384},
       {1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 8192},
       4096,
       std::size_t{512} << 20,
       0.5};
-  return options.backend == BackendChoice::host ? host : cuda;
+  static const Plan cuda_quick{{256, 512, 1024, 2048, 4096, 8192}, {}, 4096, std::size_t{512} << 20, 0.1};
+  if (tuning.options.backend == BackendChoice::host) return tuning.quick ? host_quick : host;
+  return tuning.quick ? cuda_quick : cuda;
 }
 
 /// One measurement, for one line of the profile or more.
 struct Task {
-  std::string what;
+  std::string what;   ///< its key among kept timings, too
   std::size_t bytes;  ///< of device memory
+  double seconds;     ///< that it is expected to take
   std::vector<ProfileLine> lines;
-  std::function<double(Meter&)> measure;
+  std::function<Rounds(Meter&)> measure;
 };
+
+/// One product whose algorithms are compared.
+struct Search {
+  SquareProduct product;
+  std::size_t bytes;
+  double seconds;
+};
+
+/// Seconds that something is expected to take for which there are so many.
+/// @param least  seconds that it takes at least, however few there are
+double expected(double seconds, double least = 0) {
+  constexpr double around = 1.5;  // what is only warmed, and the last round
+  return std::max(around * seconds, least);
+}
+
+double product_seconds(const Profile& rates, Precision p, index n) {
+  return (is_complex(p) ? 8.0 : 2.0) * static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n) /
+         rates.gemm_rate[static_cast<int>(p)];
+}
 
 std::vector<Precision> chosen_precisions(const Tuning& tuning) {
   std::vector<Precision> chosen;
@@ -54,14 +79,18 @@ std::vector<Precision> chosen_precisions(const Tuning& tuning) {
 }
 
 /// Products whose algorithms are to be compared; none where a library has one way to do each.
-std::vector<SquareProduct> searches_for(const Tuning& tuning, const Plan& plan, const DeviceFacts& facts) {
-  std::vector<SquareProduct> searches;
+std::vector<Search> searches_for(const Tuning& tuning, const Plan& plan, const DeviceFacts& facts, double seconds) {
+  constexpr double least_times = 100;  // all candidates and the turns
+  const Profile rates = built_in_profile(facts.profile);
+  std::vector<Search> searches;
   if (!*facts.algorithms) return searches;
   for (const Precision p : chosen_precisions(tuning))
     for (const std::string& ops : tuning.transposes)
       for (const index n : tuning.leaves.value_or(plan.leaves))
         for (const bool adds_e : {false, true})
-          searches.push_back({p, static_cast<Op>(ops[0]), static_cast<Op>(ops[1]), adds_e, n});
+          searches.push_back({{p, static_cast<Op>(ops[0]), static_cast<Op>(ops[1]), adds_e, n},
+                              Meter::product_bytes(p, n, adds_e),
+                              expected(seconds, least_times * product_seconds(rates, p, n)) + expected(seconds)});
   return searches;
 }
 
@@ -70,44 +99,66 @@ std::string name_of(const SquareProduct& p) {
          " " + std::to_string(p.n) + (p.adds_e ? " plus E" : "");
 }
 
-std::vector<Task> tasks_for(const Tuning& tuning, const Plan& plan, std::size_t memory) {
+/// @param cpu  whether there is a library to measure the CPU's rate of
+std::vector<Task> tasks_for(const Tuning& tuning, const Plan& plan, const DeviceFacts& facts, double seconds,
+                            bool cpu) {
+  constexpr double least_times = 10;  // three rounds of two, and what only warms
+  const Profile rates = built_in_profile(facts.profile);
   const std::vector<Precision> chosen = chosen_precisions(tuning);
   std::size_t pass_bytes = 0;
   for (const Precision p : chosen) pass_bytes = std::max(pass_bytes, Meter::pass_bytes(p, plan.pass_size));
+  const auto moved = [&](double rate) {
+    return expected(seconds, least_times * static_cast<double>(plan.transfer_bytes) / rate);
+  };
   std::vector<Task> tasks{
       {"transfers in",
        plan.transfer_bytes,
+       moved(rates.in_rate),
        {{"in_rate", 0, 0}},
-       [&plan](Meter& meter) { return meter.in_rate(plan.transfer_bytes); }},
+       [&plan](Meter& meter) { return meter.in(plan.transfer_bytes); }},
       {"transfers out",
        plan.transfer_bytes,
+       moved(rates.out_rate),
        {{"out_rate", 0, 0}},
-       [&plan](Meter& meter) { return meter.out_rate(plan.transfer_bytes); }},
-      {"a call", 0, {{"latency_seconds", 0, 0}}, [](Meter& meter) { return meter.latency_seconds(); }},
-      {"a step", 0, {{"step_seconds", 0, 0}}, [](Meter& meter) { return meter.step_seconds(); }},
+       [&plan](Meter& meter) { return meter.out(plan.transfer_bytes); }},
+      {"a call", 0, expected(seconds), {{"latency_seconds", 0, 0}}, [](Meter& meter) { return meter.call(); }},
+      {"a step", 0, expected(seconds), {{"step_seconds", 0, 0}}, [](Meter& meter) { return meter.step(); }},
       // One rate for all precisions: with the slowest, levels promise nothing that another does not hold.
-      {"passes", pass_bytes, {{"pass_rate", 0, 0}}, [&plan, chosen](Meter& meter) {
-         double slowest = meter.pass_rate(chosen.front(), plan.pass_size);
-         for (const Precision p : chosen) slowest = std::min(slowest, meter.pass_rate(p, plan.pass_size));
+      {"passes " + tuning.precisions,
+       pass_bytes,
+       static_cast<double>(chosen.size()) * expected(seconds),
+       {{"pass_rate", 0, 0}},
+       [&plan, chosen](Meter& meter) {
+         Rounds slowest = meter.passes(chosen.front(), plan.pass_size);
+         for (std::size_t i = 1; i < chosen.size(); ++i)
+           if (Rounds rounds = meter.passes(chosen[i], plan.pass_size); median(rounds) > median(slowest))
+             slowest = std::move(rounds);
          return slowest;
        }}};
   for (const Precision p : chosen) {
     const std::string gemm = std::string(1, letter(p)) + "gemm";
     index large = plan.sizes.front();
     for (const index n : plan.sizes)
-      if (Meter::product_bytes(p, n) <= memory) large = n;
+      if (Meter::product_bytes(p, n) <= facts.memory) large = n;
     std::vector<index> sizes = tuning.sizes.empty() ? plan.sizes : tuning.sizes;
     const auto leaves = sizes;
     if (std::find(sizes.begin(), sizes.end(), large) == sizes.end()) sizes.push_back(large);
     for (const index n : sizes) {
-      Task task{gemm + " " + std::to_string(n), Meter::product_bytes(p, n), {}, [p, n](Meter& meter) {
-                  return meter.product_rate(p, n);
-                }};
+      Task task{gemm + " " + std::to_string(n),
+                Meter::product_bytes(p, n),
+                expected(seconds, least_times * product_seconds(rates, p, n)) + expected(seconds),
+                {},
+                [p, n](Meter& meter) { return meter.product(p, n); }};
       if (std::find(leaves.begin(), leaves.end(), n) != leaves.end())
         task.lines.push_back({gemm + "_leaf_rate", static_cast<double>(n), 0});
       if (n == large) task.lines.push_back({gemm + "_rate", 0, 0});
       tasks.push_back(std::move(task));
     }
+    if (cpu)
+      tasks.push_back(
+          {gemm + " on the CPU", 0, 2 * expected(seconds), {{"cpu_" + gemm + "_rate", 0, 0}}, [p](Meter& meter) {
+             return meter.cpu_product(p);
+           }});
   }
   return tasks;
 }
@@ -127,58 +178,161 @@ std::string shown(const ProfileLine& line) {
 
 struct Compared {
   SquareProduct product;
-  Comparison comparison;
+  std::vector<Candidate> candidates;
+  Contest contest;
+  Verdict verdict;
 };
 
 struct Measured {
   std::vector<Compared> compared;
   std::vector<ProfileLine> lines;
-  std::vector<std::string> skipped;
+  std::vector<std::string> skipped, noisy;
+  std::size_t known = 0;  ///< from a run before
 };
 
-/// One measurement, with its share of the progress; too large ones are skipped.
-void measure_one(const std::string& what, std::size_t bytes, std::size_t memory, Progress& progress, Measured& measured,
-                 const std::function<std::string()>& measure) {
-  progress.begins(what);
-  try {
-    if (bytes > memory) throw NoRoom("takes more device memory than is for us");
-    progress.ended(what, measure());
-  } catch (const NoRoom& none) {
-    measured.skipped.push_back(what + ": " + none.what());
-    progress.ended(what, std::string("skipped: ") + none.what());
-  }
+/// In flop/s.
+double rate_of(const SquareProduct& p, const Rounds& rounds) {
+  return (is_complex(p.precision) ? 8.0 : 2.0) * static_cast<double>(p.n) * static_cast<double>(p.n) *
+         static_cast<double>(p.n) / median(rounds);
 }
 
-void compare(const std::vector<SquareProduct>& searches, Meter& meter, std::size_t memory, Progress& progress,
-             Measured& measured) {
-  for (const SquareProduct& product : searches) {
-    const std::size_t bytes = Meter::product_bytes(product.precision, product.n, product.adds_e);
-    measure_one(name_of(product) + ", algorithms", bytes, memory, progress, measured, [&] {
-      const Comparison& c = measured.compared.emplace_back(product, meter.compare(product)).comparison;
-      char text[64];
-      std::snprintf(text, sizeof text, "%.1f TFLOP/s, best of %zu others x %.3f%s", c.own * 1e-12, c.candidates.size(),
-                    c.gain, c.winner ? "" : ": not enough");
+std::string percent(double fraction) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", fraction * 100);
+  return text;
+}
+
+/// Measures one after the other, with progress.  What was steady is kept at once; what a run before has kept is not
+/// measured again.
+class Measurer {
+ public:
+  Measurer(Backend& backend, const UnderlyingGemm& underlying, const Effort& effort, double noise, KeptTimings& kept,
+           double expected_seconds, Progress& progress)
+      : memory_(backend.facts().memory),
+        noise_(noise),
+        meter_(backend, underlying, effort),
+        patient_(backend, underlying, effort.patient()),
+        kept_(kept),
+        pace_(expected_seconds),
+        progress_(progress) {}
+
+  void compare(const Search& search) {
+    const std::string what = name_of(search.product) + ", algorithms";
+    Compared x{search.product, meter_.candidates(search.product), {}, {}};
+    const auto take = [&] {
+      measured_.compared.push_back(x);
+      char text[80];
+      std::snprintf(text, sizeof text, "%.1f TFLOP/s, best of %zu others x %.3f%s",
+                    rate_of(x.product, x.contest.own) * 1e-12, x.candidates.size(), x.verdict.gain,
+                    x.verdict.winner ? "" : ": not enough");
       return std::string(text);
+    };
+    const auto compared_by = [&](Meter& meter) {
+      x.contest = meter.compare(x.product, x.candidates);
+      x.verdict = judged(x.contest);
+      return x.verdict.scatter;
+    };
+    const bool known = read_kept(what, x);
+    one(what, search.bytes, search.seconds, known, take, compared_by, [&] {
+      KeptTimings::Timings timings{{what + ", own", x.contest.own}};
+      for (std::size_t i = 0; i < x.contest.others.size(); ++i)
+        timings[what + ", " + std::to_string(i)] = x.contest.others[i];
+      return timings;
     });
   }
-}
 
-void measure(std::vector<Task> tasks, Meter& meter, std::size_t memory, Progress& progress, Measured& measured) {
-  for (Task& task : tasks)
-    measure_one(task.what, task.bytes, memory, progress, measured, [&] {
-      const double value = task.measure(meter);
-      for (ProfileLine& line : task.lines) line.value = value;
-      measured.lines.insert(measured.lines.end(), task.lines.begin(), task.lines.end());
-      return shown(task.lines.front());
+  void measure(const Task& task) {
+    Rounds rounds;
+    const auto take = [&] {
+      const double seconds = median(rounds);
+      for (ProfileLine line : task.lines) {
+        line.value = line.name.ends_with("_seconds") ? seconds : 1 / seconds;
+        measured_.lines.push_back(line);
+      }
+      return shown(measured_.lines.back());
+    };
+    const auto measured_by = [&](Meter& meter) {
+      rounds = task.measure(meter);
+      return scatter(rounds);
+    };
+    const std::vector<double>* kept = kept_.find(task.what);
+    const bool known = kept && scatter(*kept) <= noise_;
+    if (known) rounds = *kept;
+    one(task.what, task.bytes, task.seconds, known, take, measured_by, [&] {
+      return KeptTimings::Timings{{task.what, rounds}};
     });
-}
+  }
+
+  const Measured& measured() const { return measured_; }
+
+ private:
+  /// Too large ones are skipped; those that scatter too much are tried once more, patiently, and then refused.
+  /// @param take      adds what is known, or has been measured, to the results; returns it in words
+  /// @param measured  how much it scatters
+  void one(const std::string& what, std::size_t bytes, double seconds, bool known,
+           const std::function<std::string()>& take, const std::function<double(Meter&)>& measured,
+           const std::function<KeptTimings::Timings()>& timings) {
+    progress_.begins(what, pace_.left());
+    if (known) {
+      ++measured_.known;
+      pace_.skip(seconds);
+      return progress_.ended(what, take() + " (known)");
+    }
+    const double begin = now();
+    std::string how;
+    try {
+      if (bytes > memory_) throw NoRoom("takes more device memory than is for us");
+      double scatter = measured(meter_);
+      if (scatter > noise_) {
+        progress_.begins(what + ", again", pace_.left());
+        scatter = measured(patient_);
+      }
+      if (scatter > noise_) {
+        how = "left as it was: noisy (its quartiles are " + percent(scatter) + " apart, of " + percent(noise_) + ")";
+        measured_.noisy.push_back(what + ": " + how);
+      } else {
+        kept_.add(timings());
+        how = take();
+      }
+      pace_.done(seconds, now() - begin);
+    } catch (const NoRoom& none) {
+      pace_.skip(seconds);
+      how = std::string("skipped: ") + none.what();
+      measured_.skipped.push_back(what + ": " + none.what());
+    }
+    progress_.ended(what, how);
+  }
+
+  /// Whether a run before has compared all of these, and steadily.  A library proposes the same ones in the same order
+  /// to all processes.
+  bool read_kept(const std::string& what, Compared& x) const {
+    const std::vector<double>* own = kept_.find(what + ", own");
+    if (!own || kept_.count(what + ", ") != x.candidates.size() + 1) return false;
+    x.contest = {*own, {}};
+    for (std::size_t i = 0; i < x.candidates.size(); ++i) {
+      const std::vector<double>* other = kept_.find(what + ", " + std::to_string(i));
+      if (!other) return false;
+      x.contest.others.push_back(*other);
+    }
+    x.verdict = judged(x.contest);
+    return x.verdict.scatter <= noise_;
+  }
+
+  const std::size_t memory_;
+  const double noise_;
+  Meter meter_, patient_;
+  KeptTimings& kept_;
+  Pace pace_;
+  Progress& progress_;
+  Measured measured_;
+};
 
 /// As the profile keeps them.
 std::vector<TunedProduct> tuned(const std::vector<Compared>& compared, const char* library) {
   std::vector<TunedProduct> found;
-  for (const auto& [product, c] : compared) {
-    TunedProduct x{library, {.product = product, .own = !c.winner, .algorithm = {}}};
-    if (c.winner) x.preference.algorithm = c.candidates[*c.winner].algorithm;
+  for (const Compared& c : compared) {
+    TunedProduct x{library, {.product = c.product, .own = !c.verdict.winner, .algorithm = {}}};
+    if (c.verdict.winner) x.preference.algorithm = c.candidates[*c.verdict.winner].algorithm;
     found.push_back(std::move(x));
   }
   return found;
@@ -196,7 +350,8 @@ void print_summary(const Profile& profile, const Measured& measured, const Devic
   row("a call", {"latency_seconds", 0, profile.latency_seconds});
   row("a step on the device", {"step_seconds", 0, profile.step_seconds});
   row("passes over memory", {"pass_rate", 0, profile.pass_rate});
-  std::printf("\n  %-10s %-18s %s\n", "", "large product", "levels of Strassen's algorithm, squares");
+  std::printf("\n  %-10s %-18s %-18s %s\n", "", "large product", "on the CPU",
+              "levels of Strassen's algorithm, squares");
   for (int p = 0; p < precision_count; ++p) {
     const auto precision = static_cast<Precision>(p);
     const std::string gemm = std::string(1, letter(precision)) + "gemm";
@@ -205,25 +360,25 @@ void print_summary(const Profile& profile, const Measured& measured, const Devic
     const std::string levels = !estimator  ? "none: no leaf rates"
                                : crossover ? "from " + std::to_string(static_cast<index>(*crossover)) + " on"
                                            : "none: never faster";
-    std::printf("  %-10s %-18s %s\n", gemm.c_str(), shown({gemm + "_rate", 0, profile.gemm_rate[p]}).c_str(),
-                levels.c_str());
+    std::printf("  %-10s %-18s %-18s %s\n", gemm.c_str(), shown({gemm + "_rate", 0, profile.gemm_rate[p]}).c_str(),
+                shown({gemm + "_rate", 0, profile.cpu_rate[p]}).c_str(), levels.c_str());
   }
   if (!measured.compared.empty())
     std::printf("\n  %-24s %8s %8s %6s  %s\n", "algorithms, TFLOP/s", "own", "best", "gain", "best of the others");
-  for (const auto& [product, c] : measured.compared) {
-    const auto best =
-        c.winner ? *c.winner
-                 : static_cast<std::size_t>(std::max_element(c.rates.begin(), c.rates.end()) - c.rates.begin());
-    std::printf("  %-24s %8.2f ", name_of(product).c_str(), c.own * 1e-12);
+  for (const Compared& c : measured.compared) {
+    std::printf("  %-24s %8.2f ", name_of(c.product).c_str(), rate_of(c.product, c.contest.own) * 1e-12);
+    const std::size_t best = c.verdict.best;
     if (c.candidates.empty())
       std::printf("%8s %6s  no others\n", "", "");
     else
-      std::printf("%8.2f %6.3f  %s #%zu of %zu: %s, %.1f MB\n", c.rates[best] * 1e-12, c.gain,
-                  c.winner ? "taken" : "left ", best, c.candidates.size(), c.candidates[best].name,
-                  static_cast<double>(c.candidates[best].algorithm.workspace) * 1e-6);
+      std::printf("%8.2f %6.3f  %s #%zu of %zu: %s, %.1f MB\n", rate_of(c.product, c.contest.others[best]) * 1e-12,
+                  c.verdict.gain, c.verdict.winner ? "taken" : "left ", best, c.candidates.size(),
+                  c.candidates[best].name, static_cast<double>(c.candidates[best].algorithm.workspace) * 1e-6);
   }
-  if (!measured.skipped.empty()) std::printf("\n");
+  if (!measured.skipped.empty() || !measured.noisy.empty() || measured.known) std::printf("\n");
   for (const std::string& skipped : measured.skipped) std::printf("  skipped: %s\n", skipped.c_str());
+  for (const std::string& noisy : measured.noisy) std::printf("  %s\n", noisy.c_str());
+  if (measured.known) std::printf("  %zu were known from a run before\n", measured.known);
 }
 
 }  // namespace
@@ -232,16 +387,27 @@ void tune(const Tuning& tuning) {
   Backend& backend = backend_to_tune(tuning.options);
   const DeviceFacts& facts = backend.facts();
   const ProfileFile file(facts, tuning.output);
-  const Plan& plan = plan_for(tuning.options);
-  const std::vector<SquareProduct> searches = searches_for(tuning, plan, facts);
-  const std::vector<Task> tasks = tasks_for(tuning, plan, facts.memory);
+  const Plan& plan = plan_for(tuning);
   const double seconds = tuning.seconds.value_or(plan.seconds);
+  std::optional<BlasUnderneath> blas;
+  std::string no_blas;
+  try {
+    blas.emplace(tuning.options);
+  } catch (const std::runtime_error& none) {
+    if (tuning.options.backend == BackendChoice::host) throw;
+    no_blas = none.what();
+  }
+  const std::vector<Search> searches = searches_for(tuning, plan, facts, seconds);
+  const std::vector<Task> tasks = tasks_for(tuning, plan, facts, seconds, blas.has_value());
+  double expected_seconds = 0;
+  for (const Search& search : searches) expected_seconds += search.bytes > facts.memory ? 0 : search.seconds;
+  for (const Task& task : tasks) expected_seconds += task.bytes > facts.memory ? 0 : task.seconds;
   if (tuning.dry_run) {
-    std::printf("%s, %.1f GB for us; about %g s each:\n", facts.name, static_cast<double>(facts.memory) * 1e-9,
-                seconds);
-    for (const SquareProduct& p : searches)
-      std::printf("  %s, algorithms%s\n", name_of(p).c_str(),
-                  Meter::product_bytes(p.precision, p.n, p.adds_e) > facts.memory ? ": does not fit" : "");
+    std::printf("%s, %.1f GB for us; about %g s each, %.0f s in all:\n", facts.name,
+                static_cast<double>(facts.memory) * 1e-9, seconds, expected_seconds);
+    for (const Search& search : searches)
+      std::printf("  %s, algorithms%s\n", name_of(search.product).c_str(),
+                  search.bytes > facts.memory ? ": does not fit" : "");
     for (const Task& task : tasks)
       std::printf("  %s%s\n", task.what.c_str(), task.bytes > facts.memory ? ": does not fit" : "");
     std::printf("would be written to %s\n", file.path().c_str());
@@ -250,10 +416,10 @@ void tune(const Tuning& tuning) {
 
   file.prepare();
   const std::string before = file.text();
-  Measured measured;
-  const auto read = [&](const std::vector<ProfileLine>& lines, std::string& text, std::string& problem) {
+  const auto read = [&](const std::vector<ProfileLine>& lines, const std::vector<Compared>& compared, std::string& text,
+                        std::string& problem) {
     Profile profile = built_in_profile(facts.profile);
-    text = with_lines(before, lines, tuned(measured.compared, facts.algorithms));
+    text = with_lines(before, lines, tuned(compared, facts.algorithms));
     read_profile_text(text, profile, problem);
     return profile;
   };
@@ -261,7 +427,7 @@ void tune(const Tuning& tuning) {
   std::vector<ProfileLine> lines;
   for (const Task& task : tasks)
     for (const ProfileLine& line : task.lines) lines.push_back({line.name, line.size, 1});
-  read(lines, text, problem);
+  read(lines, {}, text, problem);
   if (!problem.empty())
     throw std::runtime_error("with the sizes that " + file.path().string() + " has already there are more than " +
                              std::to_string(Profile::most_leaf_rates) + " of a precision");
@@ -272,22 +438,35 @@ void tune(const Tuning& tuning) {
   if (const std::string foreign = foreign_switches(); !foreign.empty() && facts.profile != std::string_view("host"))
     std::fprintf(stderr, "blaslift: warning: %s\n", foreign.c_str());
 
-  std::optional<BlasUnderneath> blas;
-  if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
-  Meter meter(backend, blas ? blas->gemm() : UnderlyingGemm{}, seconds);
-  {
+  // Others' timings say nothing: with other libraries, and of shorter rounds.
+  KeptTimings kept(
+      file.path().string() + ".times",
+      "blaslift tune, 1, " + number(seconds, 5) + " s each, " + facts.algorithms + ", " + (blas ? blas->library() : ""),
+      facts);
+  if (!tuning.quiet && !kept.empty())
+    std::fprintf(stderr, "blaslift: goes on from %s, which a run that was cut off has left\n", kept.path().c_str());
+  Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
-    compare(searches, meter, facts.memory, progress, measured);
+    Measurer measurer(backend, blas ? blas->gemm() : UnderlyingGemm{}, {seconds}, tuning.noise, kept, expected_seconds,
+                      progress);
+    for (const Search& search : searches) measurer.compare(search);
     // Rates are those of calls, which follow what has been found.
     problem.clear();
-    const std::vector<Preference> preferences = preferences_for(read({}, text, problem), facts.algorithms);
+    const std::vector<Preference> preferences =
+        preferences_for(read({}, measurer.measured().compared, text, problem), facts.algorithms);
     backend.prefer(preferences.data(), static_cast<int>(preferences.size()));
-    measure(tasks, meter, facts.memory, progress, measured);
-  }
+    for (const Task& task : tasks) measurer.measure(task);
+    return measurer.measured();
+  }();
+  if (!no_blas.empty()) measured.skipped.push_back("the CPU's rates: " + no_blas);
+  if (measured.lines.empty() && measured.compared.empty() && !measured.noisy.empty())
+    throw std::runtime_error("nothing is written, since all of it was noisy: does something else use the machine? " +
+                             measured.noisy.front());
   problem.clear();
-  const Profile profile = read(measured.lines, text, problem);
+  const Profile profile = read(measured.lines, measured.compared, text, problem);
   if (!problem.empty()) throw std::runtime_error("a rate makes no sense: " + problem);
   file.replace(text);
+  kept.drop("");
   if (tuning.quiet) return;
 
   print_summary(profile, measured, facts);

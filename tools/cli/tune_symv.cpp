@@ -339,8 +339,8 @@ void tune_symv(const SymvTuning& tuning) {
   {
     Progress progress(tuning.quiet, steps);
     progress.begins("a call", clock.left());
-    Meter meter(backend, underlying, std::min(plan.latency_seconds, seconds / 10));
-    latency = meter.symv_latency_seconds();
+    Meter meter(backend, underlying, {std::min(plan.latency_seconds, seconds / 10)});
+    latency = median(meter.symv_call());
     write({{"symv_latency_seconds", 0, latency}}, {});
     char shown[32];
     std::snprintf(shown, sizeof shown, "%.3g us", latency * 1e6);
