@@ -16,7 +16,7 @@ import harness
 SKIPPED = 77
 
 LAUNCHERS = ("run", "measure", "doctor", "verify")
-TAKE_WORDS = (*LAUNCHERS, "replay", "completion")
+TAKE_WORDS = (*LAUNCHERS, "replay", "report", "completion")
 
 
 def skip(reason):
@@ -82,6 +82,7 @@ def completion_bash(t):
         f.write(t.completion("bash"))
     os.mkdir(os.path.join(t.scratch, "here"))
     open(os.path.join(t.scratch, "here", "a file"), "w").close()
+    os.mkdir(os.path.join(t.scratch, "here", "a folder"))
 
     def complete(*words):
         """What bash offers for the last word."""
@@ -98,15 +99,22 @@ def completion_bash(t):
     equal(complete("run", "--backend", ""), {"auto", "cuda", "host"})
     equal(complete("run", "--backend", "=", "h"), {"host"})
     equal(complete("run", "--report", "=", "s"), {"stderr"})
-    equal(complete("run", "--report", "="), {"off", "stderr", "a file"})
-    equal(complete("run", "-q", "--json", "a"), {"a file"})
+    equal(complete("run", "--report", "="), {"off", "stderr", "a file", "a folder"})
+    equal(complete("run", "-q", "--json", "a"), {"a file", "a folder"})
+    for words in (("replay",), ("replay", "-q"), *(("verify", option) for option in ("--subject", "--oracle", "--json"))):
+        equal(complete(*words, ""), {"a file", "a folder"})
+    for words in (("report",), ("report", "--json", "x"), ("run", "--trace"), ("run", "--verify-dump"), ("verify", "--dump")):
+        equal(complete(*words, ""), {"a folder"})
+    equal(complete("replay", "a file", ""), set())  # it takes one
+    assert "printenv" in complete("report", "-q", "--", "printen")
     equal(complete("env", "--shell", "t"), {"tcsh"})
     assert {"off", "on"} >= complete("run", "--residency", "o") == {"off"}
     assert "printenv" in complete("run", "printen") and "printenv" in complete("run", "--backend", "host", "--", "printen")
     # What follows the program is the program's.
     equal(complete("run", "cat", "--back"), set())
-    equal(complete("run", "cat", "a"), {"a file"})
-    equal(complete("run", "--", "cat", "a"), {"a file"})
+    equal(complete("run", "cat", "a"), {"a file", "a folder"})
+    equal(complete("run", "--", "cat", "a"), {"a file", "a folder"})
+    equal(complete("report", "--", "cat", "a"), {"a file", "a folder"})
 
 
 def completion_zsh(t):

@@ -15,13 +15,18 @@ namespace {
 
 using Words = std::vector<std::string>;
 
+enum class Path { none, file, directory };
+
 struct OptionFacts {
   Words names;  ///< with their dashes
   bool takes_value;
   Words values;  ///< words that it may be, if they can be listed
-  bool file;     ///< or a file
+  Path path;     ///< or one of these
   std::string value, help;
 };
+
+/// Where in a command's words another program comes, with arguments of its own.
+enum class Program { none, behind_dashes, first };
 
 struct CommandFacts {
   std::string name;  ///< "tune symv"; empty for blaslift itself
@@ -29,7 +34,8 @@ struct CommandFacts {
   std::vector<OptionFacts> options;
   Words commands;  ///< below it
   Words words;     ///< what may follow that is neither option nor command
-  bool launches;   ///< another program follows
+  Path path;       ///< or one of these
+  Program program;
 };
 
 OptionFacts facts_of(const CLI::Option& option) {
@@ -50,20 +56,30 @@ OptionFacts facts_of(const CLI::Option& option) {
   const bool listed = brace != type.npos || type.find('|') != type.npos;
   for (std::string word; std::getline(words, word, '|');)
     if (word == "FILE")
-      facts.file = true;
+      facts.path = Path::file;
+    else if (word == "DIR")
+      facts.path = Path::directory;
     else if (listed && word != "VALUE")
       facts.values.push_back(word);
   return facts;
 }
 
+/// The parser knows what follows a launcher; of a program behind "--" it is never told, and the help alone says it.
+Program program_of(const CLI::App& app) {
+  if (app.get_prefix_command()) return Program::first;
+  return app.get_footer().find(" -- program") != std::string::npos ? Program::behind_dashes : Program::none;
+}
+
 void add_commands(CLI::App& app, const std::string& name, std::vector<CommandFacts>& all) {
   CommandFacts facts{
-      .name = name, .help = app.get_description(), .options = {}, .commands = {}, .launches = app.get_prefix_command()};
+      .name = name, .help = app.get_description(), .options = {}, .commands = {}, .program = program_of(app)};
   for (const CLI::Option* option : app.get_options())
-    if (OptionFacts own = facts_of(*option); own.names.empty())
+    if (OptionFacts own = facts_of(*option); own.names.empty()) {
       facts.words = own.values;
-    else
+      facts.path = own.path;
+    } else {
       facts.options.push_back(std::move(own));
+    }
   std::vector<CLI::App*> shown;
   for (CLI::App* command : app.get_subcommands({}))
     if (!command->get_group().empty()) {
@@ -102,8 +118,17 @@ std::string single_quoted(const std::string& text) {
 
 // ---- bash
 
+/// compgen's action, as the assignment that has it.
+std::string bash_paths(Path path) {
+  return path == Path::none ? "paths=''" : path == Path::file ? "paths=-f" : "paths=-d";
+}
+
+const char* bash_program(Program program) {
+  return program == Program::none ? "" : program == Program::first ? " program=first" : " program=--";
+}
+
 std::string for_bash(const std::vector<CommandFacts>& all) {
-  std::string options, values, commands, launchers;
+  std::string options, values, commands;
   for (const CommandFacts& c : all) {
     Words names, valued;
     for (const OptionFacts& o : c.options) {
@@ -111,15 +136,16 @@ std::string for_bash(const std::vector<CommandFacts>& all) {
       if (!o.takes_value) continue;
       valued.insert(valued.end(), o.names.begin(), o.names.end());
       for (const std::string& name : o.names)
-        values += "    " + single_quoted(c.name + " " + name) + ") words='" + joined(o.values) +
-                  "' files=" + (o.file ? "yes" : "no") + " ;;\n";
+        values += "    " + single_quoted(c.name + " " + name) + ") words='" + joined(o.values) + "' " +
+                  bash_paths(o.path) + " ;;\n";
     }
     options +=
         "    " + single_quoted(c.name) + ") options='" + joined(names) + "' valued=' " + joined(valued) + " ' ;;\n";
     Words follow = c.commands;
     follow.insert(follow.end(), c.words.begin(), c.words.end());
-    if (!follow.empty()) commands += "    " + single_quoted(c.name) + ") commands='" + joined(follow) + "' ;;\n";
-    if (c.launches) launchers += (launchers.empty() ? "" : "|") + c.name;
+    if (!follow.empty() || c.path != Path::none || c.program != Program::none)
+      commands += "    " + single_quoted(c.name) + ") commands='" + joined(follow) + "' " + bash_paths(c.path) +
+                  bash_program(c.program) + " ;;\n";
   }
   return R"(# bash completion for blaslift, written by `blaslift completion bash`.
 _blaslift_options() { # command: sets options and valued, those of them that take a value
@@ -128,20 +154,20 @@ _blaslift_options() { # command: sets options and valued, those of them that tak
 )" + options +
          R"(  esac
 }
-_blaslift_commands() { # command: sets commands, those below it
-  commands=''
+_blaslift_commands() { # command: sets commands below it, paths (compgen's action), program (first, or what comes before it)
+  commands='' paths='' program=''
   case $1 in
 )" + commands +
          R"(  esac
 }
-_blaslift_values() { # command and option: sets words and files
-  words='' files=no
+_blaslift_values() { # command and option: sets words and paths
+  words='' paths=''
   case $1 in
 )" + values +
          R"(  esac
 }
 _blaslift() {
-  local current=${COMP_WORDS[COMP_CWORD]} command='' options valued commands words files word previous='' i
+  local current=${COMP_WORDS[COMP_CWORD]} command='' options valued commands words paths word previous='' program='' i
   COMPREPLY=()
   _blaslift_options ''
   _blaslift_commands ''
@@ -158,35 +184,34 @@ _blaslift() {
       _blaslift_options "$command"
       _blaslift_commands "$command"
     elif [[ $word != -* || $word == -- ]]; then
-      case $command in
-        )" +
-         launchers + R"()
-          [[ $word != -- ]] || ((++i))
-          if ((i < COMP_CWORD)); then # the program's own completion
-            if declare -F _command_offset >/dev/null; then
-              _command_offset "$i"
-            else
-              mapfile -t COMPREPLY < <(compgen -f -- "$current")
-            fi
-            return
+      if [[ $program == first || $program == "$word" ]]; then
+        [[ $word != -- ]] || ((++i))
+        if ((i < COMP_CWORD)); then # the program's own completion
+          if declare -F _command_offset >/dev/null; then
+            _command_offset "$i"
+          else
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
           fi
-          previous=-- ;;
-      esac
+          return
+        fi
+        previous=-- program=first
+      else # one is all that any command takes
+        commands='' paths=''
+      fi
     fi
   done
   [[ $current != = ]] || current=''
   if [[ -n $previous && $previous != -- ]]; then
     _blaslift_values "$command $previous"
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-    [[ $files == no ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$current")
+    [[ -z $paths ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen "$paths" -- "$current")
   elif [[ $current == -* && $previous != -- ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$current")
+  elif [[ $program == first ]]; then
+    mapfile -t COMPREPLY < <(compgen -c -- "$current" && compgen -f -- "$current")
   else
     mapfile -t COMPREPLY < <(compgen -W "$commands" -- "$current")
-    case $command in
-      )" +
-         launchers + R"() mapfile -t COMPREPLY < <(compgen -c -- "$current" && compgen -f -- "$current") ;;
-    esac
+    [[ -z $paths ]] || mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen "$paths" -- "$current")
   fi
 }
 complete -o filenames -F _blaslift blaslift
@@ -204,6 +229,8 @@ std::string zsh_escaped(const std::string& text) {  // for what stands between b
   return q;
 }
 
+std::string zsh_paths(Path path) { return path == Path::directory ? "_files -/" : "_files"; }
+
 std::string zsh_arguments(const CommandFacts& c) {
   std::string text = "_arguments -s -S";
   for (const OptionFacts& o : c.options)
@@ -214,10 +241,10 @@ std::string zsh_arguments(const CommandFacts& c) {
       spec += "[" + zsh_escaped(brief(o.help)) + "]";
       if (o.takes_value) {
         spec += ":" + zsh_escaped(o.value) + ":";
-        if (o.file && !o.values.empty())
-          spec += "{ compadd " + joined(o.values) + "; _files }";
+        if (o.path != Path::none && !o.values.empty())
+          spec += "{ compadd " + joined(o.values) + "; " + zsh_paths(o.path) + " }";
         else
-          spec += o.file ? "_files" : o.values.empty() ? "" : "(" + joined(o.values) + ")";
+          spec += o.path != Path::none ? zsh_paths(o.path) : o.values.empty() ? "" : "(" + joined(o.values) + ")";
       }
       text += " \\\n          " + single_quoted(spec);
     }
@@ -230,11 +257,12 @@ std::string for_zsh(const std::vector<CommandFacts>& all) {
     if (c.name.empty()) continue;
     if (c.name.find(' ') == c.name.npos) commands += "        " + single_quoted(c.name + ":" + c.help) + "\n";
     std::string spec = zsh_arguments(c);
-    if (c.launches) spec += " \\\n          '(-)1:program:_command_names -e' '*::arguments:_normal'";
+    if (c.program == Program::first) spec += " \\\n          '(-)1:program:_command_names -e' '*::arguments:_normal'";
     Words first = c.commands;
     if (const std::size_t space = c.name.find(' '); space != c.name.npos) first = {c.name.substr(space + 1)};
     if (!first.empty()) spec += " \\\n          '1::command:(" + joined(first) + ")'";
     if (!c.words.empty()) spec += " \\\n          '1::word:(" + joined(c.words) + ")'";
+    if (c.path != Path::none) spec += " \\\n          '1::path:" + zsh_paths(c.path) + "'";
     cases += "        " + single_quoted(c.name) + ")\n          " + spec + " ;;\n";
   }
   std::string nested;
@@ -242,6 +270,16 @@ std::string for_zsh(const std::vector<CommandFacts>& all) {
     if (const std::size_t space = c.name.find(' '); space != c.name.npos)
       nested += "      [[ $command != " + c.name.substr(0, space) + " ]] || ((! ${words[(I)" +
                 c.name.substr(space + 1) + "]})) || command='" + c.name + "'\n";
+  std::string behind_dashes;
+  for (const CommandFacts& c : all)
+    if (c.program == Program::behind_dashes)
+      behind_dashes += "      if [[ $command == " + c.name + R"( ]] && ((words[(i)--] < CURRENT)); then
+        ((CURRENT -= words[(i)--]))
+        words=("${(@)words[words[(i)--]+1,-1]}")
+        _normal
+        return
+      fi
+)";
   return R"(#compdef blaslift
 # zsh completion for blaslift, written by `blaslift completion zsh`.
 _blaslift() {
@@ -259,6 +297,7 @@ _blaslift() {
     arguments)
       command=$words[1]
 )" + nested +
+         behind_dashes +
          R"(      case $command in
 )" + cases +
          R"(      esac ;;
@@ -280,6 +319,8 @@ std::string fish_quoted(const std::string& text) {
   return q + "'";
 }
 
+const std::string fish_directories = "'(__fish_complete_directories)'";
+
 std::string for_fish(const std::vector<CommandFacts>& all) {
   std::string text = R"(# fish completion for blaslift, written by `blaslift completion fish`.
 complete -c blaslift -f
@@ -296,12 +337,19 @@ complete -c blaslift -f
       text += line + " -a " + command + " -d " + fish_quoted(brief(below->help)) + "\n";
     }
     if (!c.words.empty()) text += line + " -a " + fish_quoted(joined(c.words)) + "\n";
-    if (c.launches) text += line + " -xa '(__fish_complete_subcommand --fcs-skip=2)'\n";
+    const std::string dashes = "contains -- -- (commandline -opc)";
+    const std::string before = c.program == Program::behind_dashes ? " -n " + fish_quoted("not " + dashes) : "";
+    if (c.path == Path::file) text += line + before + " -F\n";
+    if (c.path == Path::directory) text += line + before + " -a " + fish_directories + "\n";
+    if (c.program == Program::first) text += line + " -xa '(__fish_complete_subcommand --fcs-skip=2)'\n";
+    if (c.program == Program::behind_dashes)
+      text += line + " -n " + fish_quoted(dashes) + " -xa '(__fish_complete_subcommand --fcs-skip=3)'\n";
     for (const OptionFacts& o : c.options) {
       text += line;
       for (const std::string& name : o.names)
         text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-      if (o.takes_value) text += o.file ? " -r -F" : " -x";
+      if (o.takes_value) text += o.path == Path::file ? " -r -F" : " -x";
+      if (o.path == Path::directory) text += " -a " + fish_directories;
       if (!o.values.empty()) text += " -a " + fish_quoted(joined(o.values));
       text += " -d " + fish_quoted(brief(o.help)) + "\n";
     }
@@ -375,6 +423,8 @@ std::string value_name(const std::string& values, const std::function<bool(const
     piece.erase(0, piece.find_first_not_of(' '));
     if (piece.find("path") != piece.npos || piece.find("file") != piece.npos)
       names.push_back("FILE");
+    else if (piece.find("directory") != piece.npos)
+      names.push_back("DIR");
     else if (piece.find(' ') == piece.npos && is_value(piece))
       names.push_back(piece);
     else

@@ -254,12 +254,15 @@ void add_tuning_all(CLI::App& app, TuningAll& tuning) {
 
 /// Of both verify and replay.
 void add_verification(CLI::App& app, cli::Verification& how) {
-  app.add_option("--subject", how.subject, "test this BLAS: the program uses it, and nothing goes to a device");
+  app.add_option("--subject", how.subject, "test this BLAS: the program uses it, and nothing goes to a device")
+      ->type_name("FILE");
   app.add_option("--oracle", how.oracle,
                  "compare with this BLAS, and check every call (default: the library underneath, and those calls that "
-                 "go to the device)");
-  app.add_option("--dump", how.dump, "a directory, made if need be, for the first calls that are wrong");
-  app.add_option("--json", how.json, "write the summary to this file, too");
+                 "go to the device)")
+      ->type_name("FILE");
+  app.add_option("--dump", how.dump, "a directory, made if need be, for the first calls that are wrong")
+      ->type_name("DIR");
+  app.add_option("--json", how.json, "write the summary to this file, too")->type_name("FILE");
   app.add_option("--wrong-status", how.wrong_status, "exit status if a call was wrong")
       ->check(CLI::Range(1, 255))
       ->capture_default_str();
@@ -333,7 +336,7 @@ int main(int argc, char** argv) {
       "blaslift report [options] -- program [its arguments]\n"
       "A recording is the directory that --trace, or BLASLIFT_TRACE, named for a run.");
   cli::Report report{};
-  report_app->add_option("recording", report.recording, "the directory")->type_name("FILE");
+  report_app->add_option("recording", report.recording, "the directory")->type_name("DIR");
   report_app->add_option("--html", report.html, "write a page with pictures to this file")->type_name("FILE");
   report_app->add_option("--timeline", report.timeline, "write a timeline to this file, for ui.perfetto.dev")
       ->type_name("FILE");
@@ -369,7 +372,7 @@ int main(int argc, char** argv) {
 
   CLI::App* replay_app = app.add_subcommand("replay", "make a call again that verification has kept, and check it");
   std::string record;
-  replay_app->add_option("file", record, "the call")->required();
+  replay_app->add_option("file", record, "the call")->required()->type_name("FILE");
   add_verification(*replay_app, verification);
   add_variables(*replay_app, variables, of_verification);
   CLI::App* call_app = app.add_subcommand("call", "what replay runs")->group("");
