@@ -367,7 +367,8 @@ int main(int argc, char** argv) {
       ->add_option("--sample", verification.sample,
                    "check the first of every so many calls of a routine and size, not all")
       ->check(CLI::Range(1U, 4000000000U));
-  verify_app->add_option("--at-least", verification.at_least, "fail if fewer calls were checked");
+  verify_app->add_option("--at-least", verification.at_least, "fail if fewer calls were checked; 0: none need be")
+      ->capture_default_str();
   add_variables(*verify_app, variables, of_verification);
 
   CLI::App* replay_app = app.add_subcommand("replay", "make a call again that verification has kept, and check it");
@@ -442,7 +443,8 @@ int main(int argc, char** argv) {
     cli::print_info(options_with(variables), profile_only);
     return 0;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error, std::cout, std::cerr);
+    // CLI11's own 105 to 109 might as well be the program's.
+    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 125;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blaslift: %s\n", error.what());
     return 125;  // ours, not the program's: as env and timeout do

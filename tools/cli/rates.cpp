@@ -179,10 +179,9 @@ Rounds Meter::product(Precision precision, index n) {
   const Leaf leaf(*this, {precision, Op::none, Op::none, false, n});
   Lease lease(backend_, underlying_);
   Rounds rounds = timed_rounds([&](int times) { leaf.run(lease.lane(), times); }, effort_);
-  const Rounds passes = one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); });
-  // Round from round, in whatever order: so what is left scatters as both do.
-  rounds.resize(std::min(rounds.size(), passes.size()));
-  for (std::size_t i = 0; i < rounds.size(); ++i) rounds[i] = Leaf::alone(rounds[i], passes[i]);
+  const double pass =
+      median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); }));
+  for (double& seconds : rounds) seconds = Leaf::alone(seconds, pass);
   return each_of(std::move(rounds), flops_of(precision, n));
 }
 

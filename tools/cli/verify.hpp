@@ -13,7 +13,7 @@ struct Verification {
   std::string dump;     ///< directory for wrong calls
   std::string json;
   int wrong_status = 123;
-  unsigned long at_least = 0;  ///< calls to be checked
+  unsigned long at_least = 1;  ///< calls to be checked
   bool quiet = false;
 };
 
