@@ -155,6 +155,16 @@ def completion_zsh(t):
     complete("blaslift run --backend=", {"auto", "cuda", "host"})
     complete("blaslift run --report=", {"off", "stderr"})
     complete("blaslift run printen", {"printenv"})
+    here = os.path.join(t.scratch, "here")
+    os.makedirs(os.path.join(here, "kept-folder"))
+    with open(os.path.join(here, "kept-call"), "w"):
+        pass
+    # Of the two, where a file is meant, both; where a directory is, that one, so the line goes on with it.
+    for words in ("replay", "verify --subject", "verify --oracle", "run --json"):
+        complete(f"blaslift {words} {here}/kept-", {"kept-call", "kept-folder"})
+    for words in ("report", "run --trace", "verify --dump"):
+        complete(f"blaslift {words} {here}/kept-", {"here/kept-folder"})
+    complete("blaslift report -- printen", {"printenv"})
 
 
 def completion_fish(t):
@@ -176,7 +186,16 @@ def completion_fish(t):
             equal(complete(" ".join(["blaslift", *words, ""])), set(below))
     equal(complete("blaslift run --backend "), {"auto", "cuda", "host"})
     equal(complete("blaslift completion "), {"bash", "zsh", "fish"})
-    assert "printenv" in complete("blaslift run printen")
+    assert "printenv" in complete("blaslift run printen") and "printenv" in complete("blaslift report -- printen")
+    here = os.path.join(t.scratch, "here")
+    os.makedirs(os.path.join(here, "kept-folder"))
+    with open(os.path.join(here, "kept-call"), "w"):
+        pass
+    both = {f"{here}/kept-call", f"{here}/kept-folder/"}
+    for words in ("replay", "verify --subject", "verify --oracle", "run --json"):
+        equal((words, complete(f"blaslift {words} {here}/kept-")), (words, both))
+    for words in ("report", "run --trace", "verify --dump"):
+        equal((words, complete(f"blaslift {words} {here}/kept-")), (words, {f"{here}/kept-folder/"}))
 
 
 def manual(t):
