@@ -65,13 +65,6 @@ std::string json_of(const std::array<std::uint64_t, size>& counts, const char* c
   return "{" + text + "}";
 }
 
-std::vector<std::string> texts_of(unsigned findings) {
-  std::vector<std::string> texts;
-  for (std::size_t i = 0; i < finding_count; ++i)
-    if (findings >> i & 1) texts.emplace_back(finding_texts[i]);
-  return texts;
-}
-
 /// "a", "b"
 std::string all_quoted(const std::vector<std::string>& texts) {
   std::string list;
@@ -85,14 +78,13 @@ std::string verified_text(const Summary& s) {
   std::string text;
   for (std::size_t r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[r];
-    const std::string unchecked = listed(x.unchecked, unchecked_texts);
-    if (x.checked == 0 && unchecked.empty()) continue;
+    if (!x.verified()) continue;
     text += format("blaslift: %-7s %llu call%s checked, %llu repeated: ", routine_names[r],
                    static_cast<unsigned long long>(x.checked), x.checked == 1 ? "" : "s",
                    static_cast<unsigned long long>(x.repeated));
-    text += x.wrong ? format("%llu wrong: ", static_cast<unsigned long long>(x.wrong)) + listed(x.found, finding_texts)
+    text += x.wrong ? format("%llu wrong: ", static_cast<unsigned long long>(x.wrong)) + x.found_text()
                     : std::string("none wrong");
-    if (!unchecked.empty()) text += "; not checked: " + unchecked;
+    if (const std::string unchecked = x.unchecked_text(); !unchecked.empty()) text += "; not checked: " + unchecked;
     text += '\n';
   }
   std::size_t named = 0;
@@ -100,7 +92,7 @@ std::string verified_text(const Summary& s) {
     if (named++ == most_named) break;
     text += call.findings ? "blaslift: wrong: " : "blaslift: worst: ";
     text += call.routine + " " + call.arguments + format(": ratio %.3g of at most %.3g", call.ratio, call.limit);
-    for (const std::string& finding : texts_of(call.findings)) text += ", " + finding;
+    for (const std::string& finding : call.finding_texts()) text += ", " + finding;
     if (!call.caller.empty()) text += ", called from " + call.caller;
     if (call.calls > 1) text += format(", with %llu others like it", static_cast<unsigned long long>(call.calls - 1));
     if (!call.dump.empty()) text += ", kept in " + call.dump;
@@ -116,7 +108,7 @@ std::string verified_json(const Summary& s) {
     calls += std::string(calls.empty() ? "" : ", ") + "{\"routine\": " + quoted(call.routine) +
              ", \"arguments\": " + quoted(call.arguments) + ", \"caller\": " + quoted(call.caller) +
              ", \"calls\": " + std::to_string(call.calls) + ", \"ratio\": " + finite(call.ratio) +
-             ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(texts_of(call.findings)) +
+             ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(call.finding_texts()) +
              "], \"dump\": " + quoted(call.dump) + "}";
   return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
 }
@@ -127,6 +119,19 @@ std::uint64_t Summary::PerRoutine::stayed_calls() const {
   std::uint64_t sum = 0;
   for (const auto calls : stayed) sum += calls;
   return sum;
+}
+
+bool Summary::PerRoutine::verified() const {
+  return checked || std::any_of(unchecked.begin(), unchecked.end(), [](auto calls) { return calls > 0; });
+}
+std::string Summary::PerRoutine::found_text() const { return listed(found, blaslift::finding_texts); }
+std::string Summary::PerRoutine::unchecked_text() const { return listed(unchecked, unchecked_texts); }
+
+std::vector<std::string> Summary::Noted::finding_texts() const {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < finding_count; ++i)
+    if (findings >> i & 1) texts.emplace_back(blaslift::finding_texts[i]);
+  return texts;
 }
 
 std::uint64_t Summary::checked() const {
@@ -264,8 +269,7 @@ std::string to_json(const Summary& s, const Counters* one) {
         first_reason = false;
       }
     text += "}";
-    const bool unchecked = std::any_of(x.unchecked.begin(), x.unchecked.end(), [](auto calls) { return calls > 0; });
-    if (x.checked || unchecked)
+    if (x.verified())
       text += ", \"verified\": {\"checked\": " + std::to_string(x.checked) +
               ", \"repeated\": " + std::to_string(x.repeated) + ", \"wrong\": " + std::to_string(x.wrong) +
               ", \"found\": " + json_of(x.found, finding_texts) +

@@ -22,6 +22,11 @@ struct Summary {
 
     std::uint64_t stayed_calls() const;
     std::uint64_t calls() const { return routed + stayed_calls(); }
+    bool verified() const;  ///< verification has looked at a call, or says why it could not
+    /// "3 over its bound, 1 not the same bits twice", of those that are wrong; "2 no memory for copies", of those that
+    /// could not be checked.  Empty: none.
+    std::string found_text() const;
+    std::string unchecked_text() const;
   };
   int processes = 0;
   std::array<PerRoutine, routine_count> routines{};
@@ -34,6 +39,8 @@ struct Summary {
     unsigned findings = 0;
     double ratio = 0, limit = 0, rank = 0;
     std::uint64_t calls = 1;  ///< like it
+
+    std::vector<std::string> finding_texts() const;  ///< empty: nothing is wrong with it
   };
   std::vector<Noted> worst;           ///< calls, the worst first
   std::vector<std::string> problems;  ///< of verification, each once

@@ -276,18 +276,20 @@ def report_page(t):
     done = t.run("report", "-q", "--html", page, *HOST, "--", odd, "tree", status=STATUS)
     equal(done.stderr, "")
     t.run("report", "-q", "--html", t.path("empty.html"), "--", t.program, "many", "1", status=STATUS)  # nothing was timed
+    t.run("report", "-q", "--html", t.path("verified.html"), "--verify", "all", *HOST, "--", t.program, "tree", status=STATUS)
     with open(page) as f:
         text = f.read()
     assert not re.search(r"<script|https?://|@import|\bsrc=", text), "the page needs something else"
     with browser.Browser(chromium, t.path("profile")) as chrome:
-        for name in ("page.html", "empty.html"):
+        for name in ("page.html", "empty.html", "verified.html"):
             for width in (1200, 400):
                 for scheme in ("light", "dark"):
                     chrome.open(f"file://{t.path(name)}", width, scheme)
                     equal(chrome.complaints, [])
                     equal([url for url in chrome.requests if not url.startswith(("file://" + t.path(name), "data:,"))], [])
                     seen = chrome.evaluate(LOOK)
-                    equal(seen["sections"], ["time", "timeline", "sizes", "roofline", "reasons", "levels", "moved", "share"])
+                    equal(seen["sections"], ["verified"] * (name == "verified.html") +
+                          ["time", "timeline", "sizes", "roofline", "reasons", "levels", "moved", "share"])
                     equal((seen["outside"], seen["overlapping"], seen["invisible"]), ([], [], []))
                     assert seen["scrolls"] <= 1, seen
                     assert (seen["back"] < 60) == (scheme == "dark") and abs(seen["back"] - seen["ink"]) > 120, seen
@@ -297,6 +299,9 @@ def report_page(t):
                 assert odd in chrome.evaluate("document.querySelector('.command').textContent")
                 assert "dgemm" in chrome.evaluate("document.querySelector('#time table').innerText")
                 assert chrome.evaluate("document.querySelectorAll('b').length") == 0
+            if name == "verified.html":
+                rows = chrome.evaluate("[...document.querySelectorAll('#verified table')].map(t => t.innerText)")
+                assert len(rows) == 2 and "dgemm" in rows[0] and "right" in rows[1] and "ratio" in rows[1], rows
         chrome.open("data:text/html,<script>fetch('http://127.0.0.1:9/');console.error('x')</script>", 800, "light")
         assert chrome.complaints and any("127.0.0.1:9" in url for url in chrome.requests), "a fault would not have been seen"
 

@@ -383,6 +383,20 @@ def replay_every(t):
         all_good(again, t.summary())
 
 
+def on_the_page(t):
+    """`blaslift report` shows on its page what verification has found."""
+    t.stand_in()
+    page = t.path("page.html")
+    for mistake, heading, verdict in ((None, ">Verified<", "right"), ("block", ">Verified: calls were wrong<", OVER)):
+        environment = os.environ | ({"INJECTED_MISTAKE": mistake} if mistake else {})
+        done = t.run("report", "-q", "--html", page, "--verify", "all", *HOST, "--", t.program, "products", "33", "3", env=environment)
+        equal((done.returncode, done.stderr), (0, ""))
+        with open(page) as f:
+            text = f.read().partition('id="verified"')[2].partition("</section>")[0]
+        assert heading in text and f"<td>{verdict}</td>" in text and "dgemm transa=" in text, text
+        equal(f"<td>3</td><td>3</td><td>{3 if mistake else 0}</td>" in text, True)
+
+
 def bad_records(t):
     t.stand_in()
     path, _ = kept_call(t, "products", "20", "1", mistake="block")

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <ctime>
 #include <functional>
 #include <set>
@@ -383,6 +384,35 @@ std::string levels(const Analysis& a) {
           (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels." : std::string()));
 }
 
+/// What verification says; empty if it was off.
+std::string verified(const Analysis& a) {
+  const Summary& s = a.run.summary;
+  std::vector<std::vector<std::string>> routines, calls;
+  for (std::size_t r = 0; r < routine_count; ++r) {
+    const Summary::PerRoutine& x = s.routines[r];
+    if (!x.verified()) continue;
+    const auto or_none = [](const std::string& text) { return text.empty() ? std::string("-") : text; };
+    routines.push_back({routine_names[r], in_digits(x.checked), in_digits(x.repeated), in_digits(x.wrong),
+                        or_none(x.found_text()), or_none(x.unchecked_text())});
+  }
+  if (routines.empty() && s.problems.empty()) return {};
+  for (const Summary::Noted& call : s.worst) {
+    std::string verdict;
+    for (const std::string& finding : call.finding_texts()) verdict += (verdict.empty() ? "" : ", ") + finding;
+    char ratio[32], limit[32];
+    std::snprintf(ratio, sizeof ratio, "%.3g", call.ratio);
+    std::snprintf(limit, sizeof limit, "%.3g", call.limit);
+    calls.push_back({call.routine + " " + call.arguments, verdict.empty() ? "right" : verdict, ratio, limit,
+                     in_digits(call.calls), call.caller});
+  }
+  std::string text = table({"routine", "calls checked", "repeated", "wrong", "found", "not checked"}, routines);
+  if (!calls.empty())
+    text += "<p>The worst, by their errors beside the bound:</p>\n" +
+            table({"call", "verdict", "ratio", "of at most", "calls like it", "called from"}, calls);
+  for (const std::string& problem : s.problems) text += "<p class=\"note\">" + escaped(problem) + "</p>\n";
+  return section("verified", s.wrong() ? "Verified: calls were wrong" : "Verified", text);
+}
+
 std::string moved(const Analysis& a) {
   double in = 0, out = 0, spared = 0;
   std::uint64_t reused = 0, reusing = 0;
@@ -585,9 +615,9 @@ std::string report_page(const Analysis& a) {
          "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
          "<link rel=\"icon\" href=\"data:,\">\n<title>blaslift: " +
          escaped(a.run.processes.front().command) + "</title>\n<style>" + style +
-         "</style>\n</head>\n<body>\n<main>\n" + head(a) + section("time", "Where the time went", time_by_routine(a)) +
-         section("timeline", "When", lanes(a)) + section("sizes", "How large calls were", sizes(a)) +
-         section("roofline", "How fast they were", roofline(a)) +
+         "</style>\n</head>\n<body>\n<main>\n" + head(a) + verified(a) +
+         section("time", "Where the time went", time_by_routine(a)) + section("timeline", "When", lanes(a)) +
+         section("sizes", "How large calls were", sizes(a)) + section("roofline", "How fast they were", roofline(a)) +
          section("reasons", "Why calls stayed on the CPU", reasons(a)) +
          section("levels", "Strassen's levels", levels(a)) + section("moved", "Over the bus", moved(a)) +
          section("share", "What a bigger share would bring", share(a)) +
