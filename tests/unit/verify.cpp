@@ -326,12 +326,18 @@ TYPED_TEST(Products, ByLevelsAreHeldToTheLesserOfTwoBounds) {
 TYPED_TEST(Products, ByManyLevelsAreNotHeldToNothing) {
   using T = TypeParam;
   // What is proven of four levels exceeds every element of the result here, in single precision.
-  const index m = 24, n = 20, k = 1024;
+  const index m = 24, n = 20, k = 4096;
   for (const Op opa : {Op::none, Op::transpose})
     for (const Op opb : {Op::none, Op::conjugate}) {
       Problem<T> p(opa, opb, m, n, k, T(1), T(0));
       const Ending ending{.reason = Reason::forced, .computed = true, .levels = 4, .tile = k};
       EXPECT_EQ(p.judged(p.result, ending).ratio, 0);
+      if constexpr (std::is_same_v<T, float>) {
+        const double proven = reference::strassen_bound<T>(4, k / 16.0) *
+                              Extent<T>(p.A, p.A.rows(), p.A.cols(), true).largest *
+                              Extent<T>(p.B, p.B.rows(), p.B.cols(), true).largest;
+        EXPECT_GT(proven, Extent<T>(p.result, m, n, true).largest);
+      }
       Matrix<T> wrong = p.result;
       for (index j = 8; j < 12; ++j)
         for (index i = 4; i < 8; ++i) wrong(i, j) = T(0);
