@@ -21,7 +21,8 @@ class Meter {
   /// Seconds a flop of C := A * B, all n x n, on the device, between passes; complex: 8 flops a multiply-add.
   Rounds product(Precision precision, index n);
 
-  /// The algorithms that the backend's library proposes for this product, in its order; the same in every process.
+  /// The algorithms that the backend's library proposes for this product, in its order, which may be
+  /// another one in another process.
   std::vector<Candidate> candidates(const SquareProduct& product) const;
 
   /// Times the backend's own choice and these for this product, in the same way; then the fastest of them in turns.

@@ -1,6 +1,7 @@
 #include "tools/cli/tune.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <functional>
 
@@ -202,6 +203,15 @@ std::string percent(double fraction) {
   return text;
 }
 
+/// Of an algorithm among kept timings.  Not its place: cuBLASLt may order what it proposes by what it was asked before.
+std::string key_of(const Candidate& candidate) {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  for (const auto word : candidate.algorithm.words) hash = (hash ^ word) * 0x100000001b3u;
+  char text[20];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
 /// Measures one after the other, with progress.  What was steady is kept at once; what a run before has kept is not
 /// measured again.
 class Measurer {
@@ -236,7 +246,7 @@ class Measurer {
     one(what, search.bytes, search.seconds, known, take, compared_by, [&] {
       KeptTimings::Timings timings{{what + ", own", x.contest.own}};
       for (std::size_t i = 0; i < x.contest.others.size(); ++i)
-        timings[what + ", " + std::to_string(i)] = x.contest.others[i];
+        timings[what + ", " + key_of(x.candidates[i])] = x.contest.others[i];
       return timings;
     });
   }
@@ -303,14 +313,13 @@ class Measurer {
     progress_.ended(what, how);
   }
 
-  /// Whether a run before has compared all of these, and steadily.  A library proposes the same ones in the same order
-  /// to all processes.
+  /// Whether a run before has compared all of these, and steadily.
   bool read_kept(const std::string& what, Compared& x) const {
     const std::vector<double>* own = kept_.find(what + ", own");
     if (!own || kept_.count(what + ", ") != x.candidates.size() + 1) return false;
     x.contest = {*own, {}};
     for (std::size_t i = 0; i < x.candidates.size(); ++i) {
-      const std::vector<double>* other = kept_.find(what + ", " + std::to_string(i));
+      const std::vector<double>* other = kept_.find(what + ", " + key_of(x.candidates[i]));
       if (!other) return false;
       x.contest.others.push_back(*other);
     }
