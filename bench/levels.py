@@ -94,6 +94,8 @@ class Plan:
     """Seconds of products before those that are timed."""
     overhead: float = 0.8
     """Seconds that a size takes besides."""
+    noise: float = 0.2
+    """Rates that scatter more than this share are no rates."""
 
 
 GPU = Plan(
@@ -116,7 +118,7 @@ HOST = Plan(
     leaf=[32, 64, 128], large=[256], small=[64, 128], most_complex=128,
     methods={1: [64], 2: [128], 3: [128]}, shapes=["101", "96x64x128"], variant_size=64,
     memory=[128], memory_levels=[1, 2], host={"d": [256]},
-    warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1,
+    warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1, noise=1000,
 )
 
 PLANS = {"cuda": GPU, "host": HOST}
@@ -345,10 +347,14 @@ def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
 
     def rates(precision: str, seconds: float) -> dict:
         run([blaslift, "tune", "-q", "--backend", plan.backend, "--precisions", precision, "--sizes",
-             ",".join(map(str, plan.leaf)), "--seconds", f"{plan.leaf_seconds:g}", "--output", str(profile),
+             ",".join(map(str, plan.leaf)), "--seconds", f"{plan.leaf_seconds:g}", "--noise", f"{plan.noise:g}",
+             "--output", str(profile),
              *(["--leaves", "0"] if arguments.own_algorithms else [])],
             environment, seconds)
-        return rates_of(profile, precision)
+        found = rates_of(profile, precision)
+        if missing := set(plan.leaf) - {n for n, _ in found["rates"]}:
+            raise Failed(f"no steady rate of {sorted(missing)}")
+        return found
 
     def predicted(precision: str, seconds: float) -> dict:
         # Not before the rates are there.
