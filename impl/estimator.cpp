@@ -288,8 +288,8 @@ double Estimator::seconds(const Shape& s, int level, index tile) const noexcept 
   // Along k, all tile products but the first add to what is there, and the first where C does.
   const double columns_of_tiles = volume({s.m / tile, s.n / tile, 1}), along_k = static_cast<double>(s.k / tile),
                plain = s.beta_zero ? 1 : 0;
-  // A and B are surveyed once (impl/guard.hpp), which takes a few more steps there and back.
-  constexpr double survey_steps = 12;
+  // A and B are surveyed once (impl/guard.hpp), slice by slice, which takes a few more steps there and back.
+  const double survey_steps = 10 + 2 * std::exp2(level) * along_k;
   double sum = tuning_.surveyed ? survey_steps * step_seconds_ + element_ * (m * k + k * n) / pass_rate_ : 0;
   if (plain > 0) sum += columns_of_tiles * tile_seconds(level, t, false);
   if (along_k > plain) sum += columns_of_tiles * (along_k - plain) * tile_seconds(level, t, true);

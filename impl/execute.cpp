@@ -160,12 +160,15 @@ class Run {
   Verdict judge() const {
     if (!s_.surveyed) return Verdict::sound;
     const std::span all(found_);
-    const auto m = static_cast<std::size_t>(s_.m), n = static_cast<std::size_t>(s_.n),
-               k = static_cast<std::size_t>(s_.k);
-    const auto rows_a = all.subspan(0, m), cols_a = all.subspan(m, k);
-    const Findings<Real> findings =
-        s_.cut.part != Part::whole ? Findings<Real>{rows_a, cols_a, cols_a, rows_a}
-                                   : Findings<Real>{rows_a, cols_a, all.subspan(m + k, k), all.subspan(m + 2 * k, n)};
+    const auto slices = static_cast<std::size_t>(s_.slices()), k = static_cast<std::size_t>(s_.k),
+               rows = static_cast<std::size_t>(s_.m) * slices;
+    Findings<Real> findings{.a_rows = all.subspan(0, rows),
+                            .a_cols = all.subspan(rows, k),
+                            .slices = slices,
+                            .group = static_cast<std::size_t>(s_.slice)};
+    const bool of_b = s_.cut.part == Part::whole;
+    findings.b_rows = of_b ? all.subspan(rows + k, k) : findings.a_cols;
+    findings.b_cols = of_b ? all.subspan(rows + 2 * k) : findings.a_rows;
     return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
   }
 
@@ -299,9 +302,17 @@ class Run {
     const bool transposed = area == area_a ? s_.transposed_a : s_.transposed_b;
     const Block block = s_.as_operand({area, x});
     const auto place = on_device_.place({area, block});
-    // op(A)'s rows, op(A)'s columns, op(B)'s rows, op(B)'s columns.
-    Real* rows = reinterpret_cast<Real*>(on_device_.findings) + (area == area_a ? 0 : s_.m + s_.k) + x.row;
-    Real* cols = reinterpret_cast<Real*>(on_device_.findings) + (area == area_a ? s_.m : s_.m + 2 * s_.k) + x.col;
+    // op(A)'s rows by slices, op(A)'s columns, op(B)'s rows, op(B)'s columns by slices.
+    Real* const of_a = reinterpret_cast<Real*>(on_device_.findings);
+    Real* const of_b = of_a + s_.m * s_.slices() + s_.k;
+    Real *rows, *cols;
+    if (area == area_a) {
+      rows = of_a + s_.slice_of(x.col) * s_.m + x.row;
+      cols = of_a + s_.slices() * s_.m + x.col;
+    } else {
+      rows = of_b + x.row;
+      cols = of_b + s_.k + s_.slice_of(x.row) * s_.n + x.col;
+    }
     if (transposed) std::swap(rows, cols);
     return lane_.survey({precision_of<T>, block.rows, block.cols, place.at, place.ld, rows, cols, stream, awaited},
                         after);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <vector>
 
 namespace blaslift {
 namespace {
@@ -16,19 +17,19 @@ struct Range {
   double largest = 0, smallest = std::numeric_limits<double>::infinity();
   bool finite = true;
 
-  explicit Range(std::span<const R> values) {
+  void note(std::span<const R> values) {
     constexpr R most = std::numeric_limits<R>::max();
     std::array<R, lanes> high{}, low, not_finite{};
     low.fill(std::numeric_limits<R>::infinity());
-    const auto note = [&](std::size_t lane, R x) {
+    const auto one = [&](std::size_t lane, R x) {
       high[lane] = x > high[lane] ? x : high[lane];
       low[lane] = x < low[lane] ? x : low[lane];
       not_finite[lane] = x <= most ? not_finite[lane] : R{1};
     };
     std::size_t i = 0;
     for (; i + lanes <= values.size(); i += lanes)
-      for (std::size_t lane = 0; lane < lanes; ++lane) note(lane, values[i + lane]);
-    for (; i < values.size(); ++i) note(0, values[i]);
+      for (std::size_t lane = 0; lane < lanes; ++lane) one(lane, values[i + lane]);
+    for (; i < values.size(); ++i) one(0, values[i]);
     for (std::size_t lane = 0; lane < lanes; ++lane) {
       largest = std::max(largest, static_cast<double>(high[lane]));
       smallest = std::min(smallest, static_cast<double>(low[lane]));
@@ -40,11 +41,34 @@ struct Range {
 /// A power of two that brings x near one; above zero.
 double unit(double x) { return std::ldexp(1.0, std::clamp(-std::ilogb(x), -1022, 1023)); }
 
+/// Of rows of A, or columns of B, within each slice.
+template <class R>
+struct Slices {
+  Range<R> all;
+  std::size_t groups;
+  std::vector<double> floor;  ///< the smallest of each group, slice by slice
+
+  Slices(std::span<const R> values, std::size_t slices, std::size_t group) {
+    const std::size_t size = values.size() / slices;
+    group = std::min(group, size);
+    groups = (size + group - 1) / group;
+    for (std::size_t p = 0; p < slices; ++p)
+      for (std::size_t at = 0; at < size; at += group) {
+        Range<R> one;
+        one.note(values.subspan(p * size + at, std::min(group, size - at)));
+        floor.push_back(one.smallest);
+        all.largest = std::max(all.largest, one.largest);
+        all.finite = all.finite && one.finite;
+      }
+  }
+};
+
 }  // namespace
 
 template <class R>
 Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
-  const Range<R> a(f.a_rows), b(f.b_cols);
+  const Slices<R> by_rows(f.a_rows, f.slices, f.group), by_cols(f.b_cols, f.slices, f.group);
+  const Range<R>&a = by_rows.all, &b = by_cols.all;
   if (!a.finite || !b.finite || !std::isfinite(alpha)) return Verdict::not_finite;
   // At each level, blocks of A and of B are sums of at most four; blocks of C, of at most seven products.  Logarithms:
   // double is not wider than R.
@@ -57,17 +81,24 @@ Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
   if (std::max({log_a, log_b, log_products + room}) + margin >= std::numeric_limits<R>::max_exponent)
     return Verdict::may_overflow;
   if (a.largest == 0 || b.largest == 0) return Verdict::sound;  // whatever is added up is zero
-  // The smallest row meets the smallest column.  One of zeros counts: it has to stay one.
-  if (a.smallest / a.largest * (b.smallest / b.largest) * scale_range < 1) return Verdict::badly_scaled;
-  // Large columns of A that meet small rows of B: the largest terms are small beside max|A| max|B|.
   const double to_a = unit(a.largest), to_b = unit(b.largest);
+  const double least = a.largest * to_a * (b.largest * to_b) / scale_range;
+  // Where blocks of A's rows meet blocks of B's columns.  One of zeros counts: it has to stay one.
+  for (std::size_t i = 0; i < by_rows.groups; ++i)
+    for (std::size_t j = 0; j < by_cols.groups; ++j) {
+      double scale = 0;
+      for (std::size_t p = 0; p < f.slices; ++p)
+        scale = std::max(scale,
+                         by_rows.floor[p * by_rows.groups + i] * to_a * (by_cols.floor[p * by_cols.groups + j] * to_b));
+      if (scale < least) return Verdict::badly_scaled;
+    }
+  // Large columns of A that meet small rows of B: the largest terms are small beside max|A| max|B|.
   double largest_term = 0;
   for (std::size_t p = 0; p < f.a_cols.size(); ++p) {
     const double term = static_cast<double>(f.a_cols[p]) * to_a * (static_cast<double>(f.b_rows[p]) * to_b);
     largest_term = term > largest_term ? term : largest_term;
   }
-  const bool sound = largest_term * scale_range >= a.largest * to_a * (b.largest * to_b);
-  return sound ? Verdict::sound : Verdict::badly_scaled;
+  return largest_term >= least ? Verdict::sound : Verdict::badly_scaled;
 }
 
 template Verdict judge(const Findings<float>&, int, double, bool);

@@ -1,10 +1,11 @@
-// Guard: whether Strassen-like levels may be trusted with two operands, from the largest magnitude in each of their
-// rows and columns.
+// Guard: whether Strassen-like levels may be trusted with two operands, from the largest magnitudes in their rows and
+// columns, block by block.
 //
 // A classical product's error in an element is bounded by that element's own sum, k u (|A| |B|)_ij.  A level's is not:
-// it mixes rows and columns, and is bounded by the largest elements, f u max|A| max|B| (Higham, Accuracy and Stability,
-// 23.2).  The guard lets pass what loses little by that, and what cannot overflow on the way.
+// it mixes blocks, and is bounded by the largest elements, f u max|A| max|B| (Higham, Accuracy and Stability, 23.2).
+// The guard lets pass what loses little by that, and what cannot overflow on the way.
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -14,19 +15,25 @@ enum class Verdict : std::uint8_t {
   sound,
   not_finite,    ///< Inf or NaN in A or B: the classical product decides where it goes
   may_overflow,  ///< sums on the way might, though the result does not
-  badly_scaled   ///< some rows, columns or terms are so small beside the others that they would lose their digits
+  badly_scaled   ///< some blocks of the result are so small beside others that they would lose their digits
 };
 
-/// Largest magnitudes, of each row and each column of op(A), m x k, and op(B), k x n; NaN where there is one.
+/// Largest magnitudes in op(A), m x k, and op(B), k x n; NaN where there is one.  k is cut into slices, about as wide
+/// as the blocks that levels end with.
 template <class R>
 struct Findings {
-  std::span<const R> a_rows, a_cols, b_rows, b_cols;
+  std::span<const R> a_rows;  ///< of each row within a slice, m of them, slice by slice
+  std::span<const R> a_cols;  ///< of each column, k
+  std::span<const R> b_rows;  ///< of each row, k
+  std::span<const R> b_cols;  ///< of each column within a slice, n of them, slice by slice
+  std::size_t slices = 1;
+  std::size_t group = SIZE_MAX;  ///< rows of A, and columns of B, that a block has
 };
 
-/// How many times smaller than max|A| max|B| the scale of a row times that of a column may be.  Elements there lose as
-/// much of their accuracy: at four levels, of a single-precision number's seven digits three stay.  That holds where a
-/// row's elements are about as large as its largest: small blocks inside of large rows and columns go unseen, and their
-/// products are accurate beside max|A| max|B| only (docs/levels.md).
+/// How many times smaller than max|A| max|B| the scale of an element of the product may be.  Elements lose as much of
+/// their accuracy: at four levels, of a single-precision number's seven digits three stay.  The scale is that of
+/// blocks: the largest product of a row of A's and a column of B's largest magnitude in one slice, of the smallest row
+/// and column of their groups.  What is smaller inside of a block goes unseen (docs/levels.md).
 inline constexpr double scale_range = 256;
 
 /// @param levels  on top of each other

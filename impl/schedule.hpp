@@ -15,6 +15,7 @@
 // The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
 // writes (depend), not from the order.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -31,7 +32,7 @@ enum class StepKind : std::uint8_t {
   leaf,      ///< product of blocks that a level makes
   pass,      ///< sums of blocks
   begin,     ///< zeros where surveys note what they find
-  survey,    ///< largest magnitudes in a block of A or B, before anything overwrites it
+  survey,    ///< largest magnitudes in a block of A or B within a slice of k, before anything overwrites it
   findings,  ///< what surveys have found, in pieces, to the host
   download   ///< piece of C, into the caller's
 };
@@ -136,14 +137,21 @@ struct GemmSchedule {
   // With levels only.
   bool transposed_a = false, transposed_b = false;  ///< op(X) is not X
   std::vector<Leaf> leaves{};
-  /// A and B are surveyed: see impl/guard.hpp.  What is found follows the scratch areas, a real number for each row and
-  /// each column of op(A), then, where it is not A, of op(B).
+  /// A and B are surveyed: see impl/guard.hpp.  What is found follows the scratch areas: a real number for each row of
+  /// op(A) within each slice of k and for each of its columns, then, where it is not A, for each row of op(B) and for
+  /// each of its columns within each slice.
   bool surveyed = false;
-  int depth = 0;  ///< levels that products really go by
+  index slice = 0;  ///< surveyed: so many of k, and of rows and columns that are judged as one; the last slice has more
+  int depth = 0;    ///< levels that products really go by
   /// The steps from here on may run only if the findings are sound: they overwrite what would be needed otherwise.
   std::size_t first_if_sound = SIZE_MAX;
 
-  index findings() const { return !surveyed ? 0 : cut.part == Part::whole ? m + 2 * k + n : m + k; }
+  index slices() const { return std::max<index>(1, k / slice); }
+  index slice_of(index at) const { return std::min(at / slice, slices() - 1); }
+  index findings() const {
+    if (!surveyed) return 0;
+    return cut.part == Part::whole ? (m + n) * slices() + 2 * k : m * slices() + k;
+  }
 
   /// What is computed of a multiply step's block of C: a triangle of those on the diagonal.
   Part part_of(const Block& c) const { return on_diagonal(c) ? cut.part : Part::whole; }

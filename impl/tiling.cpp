@@ -303,6 +303,25 @@ Touched touched_operands(const GemmSchedule& s, const Step& step) {
   return t;
 }
 
+/// A leaf's edge, or a multiple where these would be too many: what is found takes memory, and is brought back.
+index slice(index leaf, index k) {
+  constexpr index most = 32;
+  while (k / leaf > most) leaf *= 2;
+  return leaf;
+}
+
+/// A block of A or B, cut at the slices of k.
+std::vector<Block> by_slices(const GemmSchedule& s, Area area, const Block& x) {
+  std::vector<Block> blocks;
+  const index begin = area == area_a ? x.col : x.row, end = begin + (area == area_a ? x.cols : x.rows);
+  for (index from = begin; from < end;) {
+    const index p = s.slice_of(from), to = p + 1 == s.slices() ? end : std::min(end, (p + 1) * s.slice);
+    blocks.push_back(area == area_a ? Block{x.row, from, x.rows, to - from} : Block{from, x.col, to - from, x.cols});
+    from = to;
+  }
+  return blocks;
+}
+
 }  // namespace
 
 bool may_overwrite(index m, index n, index tile, const Residents& residents) {
@@ -370,6 +389,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     missing[x].blocks = resident[x]->whole ? resident[x]->missing : std::vector<Block>{whole[x]};
   if (!reads_c) missing[area_c].blocks.clear();
   s.surveyed = tiling.surveyed;
+  s.slice = slice(t >> s.depth, k);
   Missing unseen[2];
   if (s.surveyed)
     for (const Area area : {area_a, area_b})
@@ -378,7 +398,8 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   if (s.surveyed) s.steps.push_back({.kind = StepKind::begin, .block = {0, 0, s.findings(), 1}});
   auto survey = [&](Area area, const Block& block) {
     for (const Block& x : unseen[area].take(block))
-      s.steps.push_back({.kind = StepKind::survey, .block = x, .number = area});
+      for (const Block& y : by_slices(s, area, x))
+        s.steps.push_back({.kind = StepKind::survey, .block = y, .number = area});
   };
   // What was there before, and stays, is surveyed as a whole; not first of all, for products can begin at once.
   auto is_there = [&](Area area) { return resident[area]->whole && resident[area]->missing.empty(); };

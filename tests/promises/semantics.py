@@ -52,7 +52,7 @@ def canaries_ldc(s: Setting) -> list[str]:
 def levels_in_little_memory(s: Setting) -> list[str]:
     """Where two levels of one tile do not fit beside the operands, one level of a quarter of the tile does."""
     element, edge = 8, 64
-    operands, findings = 3 * edge * edge * element, 4 * edge * element
+    operands, findings = 3 * edge * edge * element, (2 * 4 + 2) * edge * element  # by four slices of k
     errors = []
     for memory, levels in ((2 * operands, "2"), (operands + findings + edge * edge * element - 1, "1")):
         settings = LEVELS | {"BLASLIFT_MEMORY": str(memory), "BLASLIFT_RESIDENCY": "off"}

@@ -290,7 +290,8 @@ class PriceList {
     const auto t = static_cast<double>(edge);
     const double M = std::floor(m / t), N = std::floor(n / t), K = std::floor(k / t);
     const double with_e = tile(t, levels, true), first = s.beta_zero ? tile(t, levels, false) : with_e;
-    const double survey = 12 * rates_.step_seconds + bytes_ * (m + n) * k / rates_.pass_bytes_per_second;
+    const double survey_steps = 10 + 2 * std::exp2(levels) * K;
+    const double survey = survey_steps * rates_.step_seconds + bytes_ * (m + n) * k / rates_.pass_bytes_per_second;
     return survey + M * N * (first + (K - 1) * with_e) + classical(m, n - N * t, k, !s.beta_zero) +
            classical(m - M * t, N * t, k, !s.beta_zero) + classical(M * t, N * t, k - K * t, true);
   }
@@ -309,8 +310,8 @@ TEST(EstimatorOurs, OneLevelByHand) {
   const Estimator estimator = ours(rates, unsurveyed);
   EXPECT_NEAR(estimator.seconds({8192, 8192, 8192}, 1, 8192), 7 * product + 26 * pass + 12e-3, 1e-9);
   EXPECT_NEAR(estimator.seconds({8192, 8192, 8192, false}, 1, 8192), 7 * product + 31 * pass + 12e-3, 1e-9);
-  // A and B are eight such blocks; a survey is worth twelve steps besides.
-  EXPECT_NEAR(ours(rates).seconds({8192, 8192, 8192}, 1, 8192), 7 * product + 34 * pass + 24e-3, 1e-9);
+  // A and B are eight such blocks; a survey is worth fourteen steps besides.
+  EXPECT_NEAR(ours(rates).seconds({8192, 8192, 8192}, 1, 8192), 7 * product + 34 * pass + 26e-3, 1e-9);
   EXPECT_NEAR(estimator.seconds({8192, 16384, 16384}, 1, 8192), 28 * product + (2 * 26 + 2 * 31) * pass + 48e-3, 1e-9);
   EXPECT_NEAR(estimator.seconds({8192, 8192, 8192}, 0, 0), 8 * product + 1e-3, 1e-9);
   // Two levels: of fused()'s products four come without E, three with.

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <span>
 #include <vector>
 
 namespace blaslift {
@@ -120,6 +121,19 @@ TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
     EXPECT_EQ(c.verdict(), Verdict::badly_scaled);
     c.a_rows[1] = c.b_cols[2] = static_cast<R>(1.01 / std::sqrt(scale_range));
     EXPECT_EQ(c.verdict(), Verdict::sound);
+  }
+  {  // blocks that are small inside of large rows and columns, in so many slices
+    const std::vector<R> along{1, 1, small, small, small, small, 1, 1}, across{small, small, 1, 1, 1, 1, small, small},
+        k{1, 1, 1};
+    const auto verdict = [&](std::span<const R> a, std::span<const R> b, std::size_t group) {
+      return judge<R>({a, k, k, b, 2, group}, 1, 1, false);
+    };
+    EXPECT_EQ(verdict(along, along, 2), Verdict::badly_scaled) << "the blocks beside the diagonal";
+    EXPECT_EQ(verdict(along, across, 2), Verdict::badly_scaled) << "those on it";
+    const std::vector<R> even(8, 1);
+    EXPECT_EQ(verdict(along, even, 2), Verdict::sound);
+    EXPECT_EQ(verdict(even, across, 2), Verdict::sound);
+    EXPECT_EQ(verdict(along, even, 3), Verdict::badly_scaled) << "where a group has small rows in both slices";
   }
   // Small columns of A and small rows of B alone do no harm: there are larger terms beside them.
   Case<R> c;

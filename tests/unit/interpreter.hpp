@@ -265,6 +265,8 @@ class Interpreter {
   /// Every element once, as it came from the host.
   void survey(bool of_a, const Block& x) {
     if (began_ != s_.findings()) throw std::string("surveys too early");
+    const index k0 = of_a ? x.col : x.row, kb = of_a ? x.cols : x.rows;
+    if (s_.slice_of(k0) != s_.slice_of(k0 + kb - 1)) throw std::string("surveys across slices");
     for (index j = x.col; j < x.col + x.cols; ++j)
       for (index i = x.row; i < x.row + x.rows; ++i) {
         const std::uint64_t is = of_a ? a_(0, 0, 0, i, j) : b_(0, 0, 0, i, j);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <span>
 
 #include "impl/arena.hpp"
@@ -90,20 +91,25 @@ struct Problem {
                        std::size_t{1} << 20);
   }
 
-  /// C, computed by this schedule in no more device memory than it says.
+  /// C, computed by this schedule.
   Matrix<T> compute(const GemmSchedule& schedule) {
     Matrix<T> c = C;
+    EXPECT_EQ(outcome(schedule, args(c)).verdict, Verdict::sound);
+    EXPECT_TRUE(c.canaries_intact());
+    return c;
+  }
+
+  /// In no more device memory than the schedule says.
+  static Outcome outcome(const GemmSchedule& schedule, const GemmArgs<T>& a) {
     Placement placement;
     Status status = device().arena.take(schedule.bytes(sizeof(T)), true, placement.lease);
     EXPECT_EQ(status, Status::done);
     Lane* lane = device().backend.acquire(underlying, little, status);
-    const Outcome outcome = execute(schedule, args(c), placement, *lane, [] { return true; });
+    const Outcome outcome = execute(schedule, a, placement, *lane, [] { return true; });
     device().backend.release(lane);
     device().arena.give_back(placement.lease, schedule.bytes(sizeof(T)));
     EXPECT_EQ(outcome.status, Status::done);
-    EXPECT_EQ(outcome.verdict, Verdict::sound);
-    EXPECT_TRUE(c.canaries_intact());
-    return c;
+    return outcome;
   }
 
   /// Largest error in units of the bound for these levels.
@@ -187,7 +193,7 @@ TYPED_TEST(Levels, TakeNoMemoryBesideAandBandC) {
     for (int levels = 1; levels <= 4; ++levels) {
       Tiling tiling = x.tiling(*level, levels, true);
       ASSERT_TRUE(tiling.overwrite);
-      const std::size_t notes = leased_bytes(4 * n, 1, sizeof(T));
+      const std::size_t notes = leased_bytes((2 * (index{1} << levels) + 2) * n, 1, sizeof(T));
       device().arena.forget_most();
       x.compute(x.plan(tiling));
       EXPECT_EQ(device().arena.most_taken(), 3 * operand + notes) << level->name << levels;
@@ -249,15 +255,8 @@ TYPED_TEST(Levels, WhatIsNotSoundIsNotBroughtBack) {
           for (index j = 0; j < y.cols(); ++j) y(3, j) = scalar<T>(bad, 0);
         else
           y(5, 7) = scalar<T>(0.5, 0) + scalar<T>(complex_type<T> ? 0 : bad, bad);
-        const GemmSchedule schedule = x.plan(x.tiling(strassen::fused(), 2, false));
         Matrix<T> c = x.C;
-        Placement placement;
-        Status status = device().arena.take(schedule.bytes(sizeof(T)), true, placement.lease);
-        Lane* lane = device().backend.acquire(underlying, little, status);
-        const Outcome outcome = execute(schedule, x.args(c), placement, *lane, [] { return true; });
-        device().backend.release(lane);
-        device().arena.give_back(placement.lease, schedule.bytes(sizeof(T)));
-        EXPECT_EQ(outcome.status, Status::done);
+        const Outcome outcome = x.outcome(x.plan(x.tiling(strassen::fused(), 2, false)), x.args(c));
         EXPECT_EQ(outcome.verdict, bad == 1e-30 ? Verdict::badly_scaled : Verdict::not_finite);
         if (beta_zero) {
           EXPECT_FALSE(outcome.untouched()) << "brought back early: the caller has to compute it again";
@@ -266,6 +265,74 @@ TYPED_TEST(Levels, WhatIsNotSoundIsNotBroughtBack) {
           EXPECT_TRUE(outcome.untouched());
         }
       }
+}
+
+/// Magnitudes of blocks, at random, of a rows x k operand: slices of k, and groups of rows, as the guard has them.
+struct BlockScales {
+  index groups, slices;
+  std::vector<double> scale;
+
+  BlockScales(const GemmSchedule& s, index rows, std::mt19937& bits)
+      : groups((rows - 1) / s.slice + 1), slices(s.slices()), scale(static_cast<std::size_t>(groups * slices)) {
+    constexpr double one_of[] = {1, 1, 1, 0x1p-5, 0x1p-20, 0};
+    for (double& x : scale) x = one_of[bits() % std::size(one_of)];
+    scale[bits() % scale.size()] = 1;
+  }
+  double at(index group, index p) const { return scale.at(static_cast<std::size_t>(group + p * groups)); }
+};
+
+/// An operand with these blocks, its rows along the columns of its storage or not.
+template <class T>
+Matrix<T> scaled_blocks(const GemmSchedule& s, const BlockScales& scales, index rows, bool rows_across,
+                        std::mt19937& bits) {
+  Matrix<T> x(rows_across ? s.k : rows, rows_across ? rows : s.k, 1);
+  for (index p = 0; p < s.k; ++p)
+    for (index i = 0; i < rows; ++i) {
+      const double value = scales.at(i / s.slice, s.slice_of(p)) * (0.75 + static_cast<double>(bits() % 65) / 256);
+      (rows_across ? x(p, i) : x(i, p)) = complex_type<T> ? scalar<T>(value / 2, -value) : scalar<T>(-value, 0);
+    }
+  return x;
+}
+
+TYPED_TEST(Levels, SmallBlocksInsideOfLargeRowsAndColumnsAreSeen) {
+  using T = TypeParam;
+  std::mt19937 bits(13);
+  std::map<Verdict, int> seen[2];
+  for (int time = 0; time < 400; ++time) {
+    const bool triangle = time % 4 == 0;
+    const int levels = 1 + time % 2;
+    const auto up_to = [&](int most) { return 1 + static_cast<index>(bits() % static_cast<unsigned>(most)); };
+    const index tile = up_to(4) << levels, m = (triangle ? 2 : 1) * tile + up_to(12),
+                n = triangle ? m : tile + up_to(12), k = tile + up_to(12);
+    const bool transposed_a = bits() % 2 != 0, transposed_b = triangle ? !transposed_a : bits() % 2 != 0;
+    const GemmSchedule s = plan_levels(m, n, k, transposed_a, transposed_b, false, sizeof(T),
+                                       {std::vector(static_cast<std::size_t>(levels), &strassen::fused()), tile}, {},
+                                       100 * sizeof(T), triangle ? Part::lower : Part::whole);
+    ASSERT_EQ(s.slice, std::max<index>(1, tile >> levels));
+    const BlockScales of_a(s, m, bits), of_b = triangle ? of_a : BlockScales(s, n, bits);
+    const Matrix<T> A = scaled_blocks<T>(s, of_a, m, transposed_a, bits);
+    const Matrix<T> B = triangle ? A : scaled_blocks<T>(s, of_b, n, !transposed_b, bits);
+    Matrix<T> c(m, n, 0);
+    c.fill(T(0));
+    const auto op = [](bool transposed) { return transposed ? Op::transpose : Op::none; };
+    const GemmArgs<T> args{op(transposed_a), op(transposed_b), m,      n,    k,        T(1),   A.data(),
+                           A.ld(),           B.data(),         B.ld(), T(0), c.data(), c.ld(), s.cut.part};
+    double least = 1;
+    for (index i = 0; i < of_a.groups; ++i)
+      for (index j = 0; j < of_b.groups; ++j) {
+        double scale = 0;
+        for (index p = 0; p < of_a.slices; ++p) scale = std::max(scale, of_a.at(i, p) * of_b.at(j, p));
+        least = std::min(least, scale);
+      }
+    const Verdict expected = least >= 0x1p-5 ? Verdict::sound : Verdict::badly_scaled;
+    ASSERT_EQ(Problem<T>::outcome(s, args).verdict, expected)
+        << describe(args) << ", " << levels << " levels in tiles of " << tile << ", scales down to " << least;
+    ++seen[triangle][expected];
+  }
+  for (const auto& verdicts : seen) {
+    EXPECT_GT(verdicts.at(Verdict::sound), 10);
+    EXPECT_GT(verdicts.at(Verdict::badly_scaled), 10);
+  }
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ TEST(Spread, SurveysAndPassesRunBesideTheFirstProduct) {
   int beside = 0;
   for (std::size_t i = 0; s.steps[i].kind != StepKind::leaf || i == first; ++i)
     if (s.steps[i].kind == StepKind::survey || s.steps[i].kind == StepKind::pass) beside += s.steps[i].stream;
-  EXPECT_EQ(beside, 4);  // of A and B; sums of A's blocks and of B's
+  EXPECT_EQ(beside, 6);  // of halves of A and B; sums of A's blocks and of B's
 }
 
 TEST(Spread, AChainStaysInItsStreamWhereChangingItIsSlow) {

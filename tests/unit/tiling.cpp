@@ -266,9 +266,9 @@ TEST(Tiling, SaysHowMuchMemoryItNeeds) {
   const Problem p{.m = 20, .n = 17, .k = 18, .tiling = {{&strassen::fused()}, 16}};
   const GemmSchedule s = p.plan();
   ASSERT_EQ(s.scratch.size(), 1u);
-  // The fourth: a number for each row and column of A and B.
+  // The fourth: numbers for each row and column of A and B, for those across k in both halves of it.
   EXPECT_EQ(s.bytes(element),
-            s.cut.bytes(element) + leased_bytes(16, 16, element) + leased_bytes(20 + 2 * 18 + 17, 1, element));
+            s.cut.bytes(element) + leased_bytes(16, 16, element) + leased_bytes(2 * 20 + 2 * 18 + 2 * 17, 1, element));
 }
 
 // ---- transfers
