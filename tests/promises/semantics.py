@@ -64,6 +64,21 @@ def levels_in_little_memory(s: Setting) -> list[str]:
     return errors
 
 
+def levels_keep_digits(s: Setting) -> list[str]:
+    """Where levels would overflow, or lose the digits of some elements, the classical product has the last word."""
+    errors = []
+    for kind in ("reads_c", "sums_that_overflow", "small_rows", "small_blocks"):
+        distrusted = kind != "reads_c"
+        run = s.run("products", kind, settings=LEVELS)
+        found = verdict_errors(run) + report_errors(run, routed=True, stayed=set())
+        for name, account in harness.accounts(run.reports).items():
+            by_levels = sum(account.levels.values())
+            if (account.distrusted, by_levels) != ((account.calls, 0) if distrusted else (0, account.calls)):
+                found.append(f"{name}: {account.calls} calls, {by_levels} by levels, {account.distrusted} distrusted")
+        errors += labelled(kind, found)
+    return errors
+
+
 def beta_zero_nan(s: Setting) -> list[str]:
     """beta = 0 never reads C."""
     return semantics(s, "beta_zero_nan")
@@ -272,6 +287,7 @@ PROMISES = (
     tau_in_device_memory,
     canaries_ldc,
     levels_in_little_memory,
+    levels_keep_digits,
     beta_zero_nan,
     alpha_zero_nan,
     poison_only_classical,

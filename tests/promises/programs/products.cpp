@@ -122,6 +122,45 @@ void poison_only_classical() {
   });
 }
 
+/// Products of 64 with A's and B's elements multiplied by `scale_a(i, p)` and `scale_b(p, j)`, to the accuracy of each
+/// element's own terms.
+template <class A, class B>
+void scaled(A scale_a, B scale_b) {
+  for_each_precision([&]<class T>(T*) {
+    for_each_op(Scalars<T>::is_complex, [&](char ta, char tb) {
+      for (const bool reads_c : {false, true}) {
+        Problem<T> p(ta, tb, 64, 64, 64, make<T>(0.75, 0), make<T>(reads_c ? -0.5 : 0, 0), 11);
+        using Real = decltype(std::abs(T{}));
+        for (int q = 0; q < 64; ++q)
+          for (int i = 0; i < 64; ++i) {
+            (ta == 'N' ? p.A.at(i, q) : p.A.at(q, i)) *= static_cast<Real>(scale_a(T{}, i, q));
+            (tb == 'N' ? p.B.at(q, i) : p.B.at(i, q)) *= static_cast<Real>(scale_b(T{}, q, i));
+          }
+        const Expected<T> expected(p);
+        for (const Via via : every_via) run_and_check(p, expected, via);
+      }
+    });
+  });
+}
+
+/// One level's sums of A's blocks overflow, though the result does not.
+void sums_that_overflow() {
+  const auto exponent = []<class T>(T) { return std::numeric_limits<decltype(std::abs(T{}))>::max_exponent - 4; };
+  scaled([=](auto t, int, int) { return std::ldexp(1.0, exponent(t)); },
+         [=](auto t, int, int) { return std::ldexp(1.0, 4 - exponent(t)); });
+}
+
+/// A's third row and B's fifth column are small.
+void small_rows() {
+  scaled([](auto, int i, int) { return i == 2 ? 1e-4 : 1; }, [](auto, int, int j) { return j == 4 ? 1e-4 : 1; });
+}
+
+/// Both are nearly block-diagonal, so that each row and each column holds something large.
+void small_blocks() {
+  const auto scale = [](auto, int i, int j) { return i / 32 == j / 32 ? 1 : 1e-6; };
+  scaled(scale, scale);
+}
+
 /// Outputs that share storage with an input: what the library underneath makes of them, bit for bit.  Prints a hash of
 /// all the results; the runner compares with a run without blaslift.
 void overlap() {
@@ -171,6 +210,9 @@ int main(int, char** arguments) {
                         {"beta_zero_nan", beta_zero_nan},
                         {"alpha_zero_nan", alpha_zero_nan},
                         {"poison_only_classical", poison_only_classical},
+                        {"sums_that_overflow", sums_that_overflow},
+                        {"small_rows", small_rows},
+                        {"small_blocks", small_blocks},
                         {"overlap", overlap},
                         {"same_bits", same_bits}};
   for (const auto& promise : promises)
