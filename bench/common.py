@@ -131,11 +131,16 @@ class Store:
         record = self.records.get(key)
         return record if record and "failed" not in record else None
 
-    def head(self) -> str:
-        """Where, when and on which commit all of this was measured."""
+    def origin(self) -> tuple[str, str]:
+        """Where, and when and on which commit, all of this was measured."""
         machines = sorted({record["machine"] for record in self.records.values()})
         dates = sorted({record["date"] for record in self.records.values()})
-        return f"{' / '.join(machines)}, {', '.join(dates)}, commit {self.commit}"
+        commits = sorted({record["commit"] for record in self.records.values()}) or [self.commit]
+        return " / ".join(machines), f"{', '.join(dates)}, commit {', '.join(commits)}"
+
+    def head(self) -> str:
+        """The same in one line."""
+        return ", ".join(self.origin())
 
     def failures(self) -> str:
         """Which have failed, and not been measured since."""

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from common import Store
 
-COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee"]  # Paul Tol's, for all eyes
+COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee",
+           "#882255", "#000000"]  # Paul Tol's, for all eyes
 
 Points = list[tuple[float, float]]
 
@@ -58,12 +59,13 @@ def script(figure: Figure, out: Path) -> str:
         'set xlabel "n"',
         f'set ylabel "{figure.ylabel}"',
         "set grid ytics lt 1 lw 1 lc rgb '#dddddd'",
-        "set key top left",
+        "set key top left noenhanced",
         "set border 3",
         "set tics nomirror",
         *figure.settings,
     ]
     if figure.is_ratio:
+        lines.append("set yrange [*<0.99:1.01<*]")
         lines.append('set arrow from graph 0, first 1 to graph 1, first 1 nohead lc rgb "black"')
     drawn = [curve for curve in figure.curves if curve.points]
     for i, curve in enumerate(drawn):
@@ -116,12 +118,16 @@ def draw(description: str, results: str, figures: Callable[[Store], Iterable[Fig
     Status 77 without gnuplot.
     """
     parser = drawing_options(description)
-    parser.add_argument("results", type=Path, help=results)
-    parser.add_argument("--commit", help="default: that of the last record")
+    parser.add_argument("results", type=Path, nargs="+", help=f"{results}; of what is in several of them the last counts")
+    parser.add_argument("--commit", help="default: that of each file's last record")
     arguments = read_drawing_options(parser)
-    store = Store(arguments.results, arguments.commit or commits(arguments.results)[-1])
+    stores = [Store(path, arguments.commit or commits(path)[-1]) for path in arguments.results]
+    store = stores[0]
+    for more in stores[1:]:
+        store.records |= more.records
     for figure in figures(store):
         if not any(len(curve.points) > 1 for curve in figure.curves):
             continue
+        figure.title += "".join(f"\\n{{/*0.7 {part}}}" for part in store.origin())
         out = arguments.out / f"{figure.name}.svg"
         plot(arguments, script(figure, out), out)

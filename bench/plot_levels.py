@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what bench/levels.py has measured, by gnuplot.
 
-    bench/plot_levels.py RESULTS/levels.jsonl [--commit ID] [--out docs] [--gnuplot PROGRAM]
+    bench/plot_levels.py RESULTS/levels.jsonl... [--commit ID] [--out docs] [--gnuplot PROGRAM]
 
 For each precision that was measured, where there is enough to draw:
   levels-P.svg            times faster than cuBLAS against n, by the number of levels, and automatic ones
@@ -72,6 +72,11 @@ def by_level(store: Store, p: str) -> Figure:
     return figure
 
 
+def named(method: str) -> str:
+    """As BLASLIFT_STRASSEN has it, for the reader; fused runs in two streams unless told otherwise."""
+    return method.replace(":1", ", one stream").replace(":2", ", two streams")
+
+
 def by_method(store: Store, p: str) -> Figure:
     """Bars would hide that some are missing: a curve for each list and number of levels would be too many, so the best
     number of levels at each size."""
@@ -81,9 +86,9 @@ def by_method(store: Store, p: str) -> Figure:
     for i, method in enumerate(METHODS):
         points = best([measured(store, "methods", p, f"{level}:{method}") for level in levels])
         sizes |= {n for n, _ in points}
-        figure.curves.append(Curve(method.replace(":2", ", two streams"), points, line(i + 1, dashed=":2" in method)))
+        figure.curves.append(Curve(named(method), points, line(i, dashed=":2" in method)))
     fused = best([measured(store, "fused", p, level) for level in levels])
-    figure.curves.append(Curve("fused", [point for point in fused if point[0] in sizes], line(0)))
+    figure.curves.append(Curve("fused", [point for point in fused if point[0] in sizes], line(len(METHODS))))
     return figure
 
 
