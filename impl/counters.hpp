@@ -84,6 +84,7 @@ struct NotedCall {
   char arguments[200];
   char caller[160];
   char dump[200];  ///< the file that it was written to, or empty
+  char way[160];   ///< how it was computed on the device, in words (Check); empty: it was not
 
   /// Worse calls have larger ones.
   double rank() const {
@@ -126,7 +127,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696605;  // "blaslif", layout 5
+  static constexpr std::uint64_t this_layout = 0x626c61736c696606;  // "blaslif", layout 6
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -135,6 +136,7 @@ struct Counters {
   char command[64];                    ///< program's name
   Note<8> backend;                     ///< "cuda" or "host", once one is open
   Note<96> device;
+  Note<80> driver;      ///< and its libraries, with versions
   Note<256> detail;     ///< why there is no device, or how it was lost
   Note<160> warning;    ///< foreign switches that change results
   Note<160> residency;  ///< "on", or "off: " and why, once a device is open

@@ -106,6 +106,13 @@ struct Ending {
   std::uint64_t way = 0;      ///< calls of equal arguments that went the same way have the same bits
 };
 
+/// A way with these numbers, too.
+template <class... Numbers>
+std::uint64_t with_numbers(std::uint64_t way, Numbers... numbers) {
+  ((way = (way ^ static_cast<std::uint64_t>(numbers)) * 0x100000001b3U + (way >> 29)), ...);
+  return way;
+}
+
 /// Steps of a schedule by levels, about: beyond, planning would take longer than it could save.
 inline constexpr double most_leaves = 50000;
 

@@ -196,6 +196,7 @@ Backend* Device::open() {
   Counters& c = counters();
   c.backend.set(name);
   c.device.set(facts.name);
+  c.driver.set(facts.driver);
   if (options_.backend != BackendChoice::host) c.warning.set(foreign_switches().c_str());
   state_.store(DeviceState::ready, std::memory_order_release);
   return backend_;

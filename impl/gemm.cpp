@@ -167,15 +167,12 @@ struct Attempt {
 
 /// What a result's bits follow from besides the operands'.
 std::uint64_t way_of(const GemmSchedule& schedule) {
-  std::uint64_t way = 0;
-  const auto add = [&way](auto... numbers) {
-    ((way = (way ^ static_cast<std::uint64_t>(numbers)) * 0x100000001b3U + (way >> 29)), ...);
-  };
   const Cut& cut = schedule.cut;
-  add(cut.mb, cut.nb, cut.kb, cut.whole_a, cut.whole_b, cut.whole_c, schedule.depth);
+  std::uint64_t way = with_numbers(0, cut.mb, cut.nb, cut.kb, cut.whole_a, cut.whole_b, cut.whole_c, schedule.depth);
   for (const Step& s : schedule.steps)
     if (s.kind == StepKind::multiply || s.kind == StepKind::leaf || s.kind == StepKind::pass)
-      add(s.kind, s.block.row, s.block.col, s.block.rows, s.block.cols, s.k0, s.kb, s.first, s.apart, s.number);
+      way = with_numbers(way, s.kind, s.block.row, s.block.col, s.block.rows, s.block.cols, s.k0, s.kb, s.first,
+                         s.apart, s.number);
   return way;
 }
 
@@ -409,10 +406,23 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   return ending;
 }
 
+/// As another one was cut up, if that is possible.
+void cut_as(const Cutting& cutting, const Product& product, Decision& decision) {
+  const bool whole = product.part == Part::whole;
+  const index most_tile = std::min(whole ? std::min(product.m, product.n) : product.n / 2, product.k);
+  if (decision.route != Route::device || cutting.tile > most_tile || cutting.head >= std::max<index>(1, product.k))
+    return;
+  decision.levels = cutting.levels;
+  decision.tile = cutting.tile;
+  decision.head = whole ? cutting.head : 0;
+  decision.repeats = true;
+}
+
 template <class T>
 bool try_device(Runtime& r, const Call& call, const Product& product, const GemmArgs<T>& args, Decision& decision) {
   Operands operands(r, args, product);  // lets go of its copies while we are still inside
   decision = decide_now(r, product, operands);
+  if (r.options.cutting) cut_as(*r.options.cutting, product, decision);
   return on_device(r, call, decision,
                    [&](Backend& backend) { return compute(r, call.site, backend, product, args, operands, decision); });
 }

@@ -96,8 +96,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
   }
   Ending ending = in_attempts(r, backend, decision, operands, a, true,
                               [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
-  ending.way = in_parts ? static_cast<std::uint64_t>(cut.part) << 16 | static_cast<std::uint64_t>(cut.block)
-                        : static_cast<std::uint64_t>(cut.lead);
+  ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.lead);
   return ending;
 }
 

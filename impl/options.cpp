@@ -89,6 +89,21 @@ bool parse_levels(Options& o, const char* value) {
   return true;
 }
 
+/// "2:1024:0": levels, their tiles' edge, head
+bool parse_cutting(Options& o, const char* value) {
+  std::string_view rest = value;
+  const auto next = [&rest](auto& number) {
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return read_number(word, number) && number >= 0;
+  };
+  Cutting cutting;
+  if (!next(cutting.levels) || !next(cutting.tile) || !next(cutting.head) || !rest.empty()) return false;
+  if (cutting.levels > strassen::deepest || cutting.tile % (index{1} << cutting.levels) != 0) return false;
+  if ((cutting.levels > 0) != (cutting.tile > 0)) return false;
+  return o.cutting = cutting, true;
+}
+
 /// "off", "all", "sample", "sample:100"
 bool parse_verify(Options& o, const char* value) {
   constexpr std::uint32_t usual = 64;
@@ -116,7 +131,7 @@ constexpr OptionInfo table[] = {
      parse_force},
     {"BLASLIFT_DECISION", "learned, fixed", "learned",
      "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
-     [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }},
+     [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }, true},
     {"BLASLIFT_RESIDENCY", "auto, off, always", "auto",
      "auto: device copies of operands are used again while the kernel proves them unchanged; always: keep every "
      "operand "
@@ -126,12 +141,13 @@ constexpr OptionInfo table[] = {
        for (int i = 0; i < 3; ++i)
          if (v == names[i]) return o.residency = static_cast<ResidencyMode>(i), true;
        return false;
-     }},
+     },
+     true},
     {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6[:list[:streams]]", "auto",
      "levels of Strassen's algorithm in a large product: auto: as many as are estimated to be fastest, none where the "
      "profile has no leaf rates; a number: so many wherever they fit, by a list of steps (fused) in one or two streams "
      "(for tests)",
-     parse_levels},
+     parse_levels, true},
     {"BLASLIFT_ESTIMATOR", "ours, thesis, otsuka", "ours",
      "what estimates the number of levels (the others are for comparison, and know squares only)",
      [](Options& o, const char* v) {
@@ -139,11 +155,12 @@ constexpr OptionInfo table[] = {
        for (int i = 0; i < 3; ++i)
          if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
        return false;
-     }},
+     },
+     true},
     {"BLASLIFT_QR", "stream, bulk", "stream",
      "the first updates of a QR: piece by piece as its columns arrive, or of all columns on the right at once (other "
      "last bits)",
-     [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }},
+     [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
@@ -168,6 +185,8 @@ constexpr OptionInfo table[] = {
      [](Options& o, const char* v) { return parse_text(o.verify_dump, v); }},
     {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
      [](Options& o, const char* v) { return parse_text(o.counters, v); }},
+    {"BLASLIFT_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
+     "set by blaslift replay: how products are cut up, as one was that was kept", parse_cutting},
     {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
      [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},
 };
@@ -190,6 +209,8 @@ Options read_options(char** environment, std::string& warnings) {
       warnings += "blaslift: " + std::string(name) + " is not a variable of mine: ignored\n";
     else if (!known->parse(options, equals + 1))
       warnings += "blaslift: " + std::string(*entry) + " is not one of (" + known->values + "): ignored\n";
+    else if (known->of_ways)
+      options.of_ways.emplace_back(known->variable, equals + 1);
   }
   return options;
 }

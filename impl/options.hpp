@@ -3,8 +3,11 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "compat/symbols.hpp"
 #include "impl/estimator.hpp"
@@ -14,6 +17,13 @@ namespace blaslift {
 enum class BackendChoice : std::uint8_t { automatic, cuda, host };
 
 enum class ResidencyMode : std::uint8_t { off, automatic, always };
+
+/// How a product was cut up.
+struct Cutting {
+  int levels = 0;
+  index tile = 0;  ///< with levels: their tiles' edge
+  index head = 0;  ///< without: of k, in front of the rest
+};
 
 struct Options {
   bool on = true;
@@ -30,12 +40,15 @@ struct Options {
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string trace;                            ///< directory for traces; empty: none are left
   std::string fallback;                         ///< library for callers that bring none
-  std::string profile;       ///< rates file; empty: the one of this device under the XDG cache, if there is one
-  std::string counters;      ///< directory for counter files, set by `blaslift run`; empty: counters stay private
-  bool measure = false;      ///< time every call, set by `blaslift measure`
-  std::uint32_t verify = 0;  ///< of so many calls of a routine and size one is checked; 0: none
-  std::string oracle;        ///< library that checked calls are compared with; empty: the one underneath
-  std::string verify_dump;   ///< directory for calls that were found wrong; empty: they are not kept
+  std::string profile;             ///< rates file; empty: the one of this device under the XDG cache, if there is one
+  std::string counters;            ///< directory for counter files, set by `blaslift run`; empty: counters stay private
+  bool measure = false;            ///< time every call, set by `blaslift measure`
+  std::uint32_t verify = 0;        ///< of so many calls of a routine and size one is checked; 0: none
+  std::string oracle;              ///< library that checked calls are compared with; empty: the one underneath
+  std::string verify_dump;         ///< directory for calls that were found wrong; empty: they are not kept
+  std::optional<Cutting> cutting;  ///< of every product that it fits, whatever is estimated; set by `blaslift replay`
+  /// Variables that were given and understood of those that a call's way on the device depends on, with their values.
+  std::vector<std::pair<const char*, std::string>> of_ways;
 };
 
 struct OptionInfo {
@@ -44,6 +57,7 @@ struct OptionInfo {
   const char* fallback;  ///< the default, in words
   const char* help;
   bool (*parse)(Options& options, const char* value);  ///< false: not understood
+  bool of_ways = false;                                ///< a call's way on the device depends on it
 };
 
 /// Every variable that the library reads, in the order of the README's table.

@@ -143,7 +143,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& a
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
   Ending ending = in_attempts(r, backend, decision, operands, c, c.place != Place::on_a_device,
                               [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
-  if (cut.streamed) ending.way = static_cast<std::uint64_t>(cut.window) << 16 | static_cast<std::uint64_t>(cut.block);
+  ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   return ending;
 }
 

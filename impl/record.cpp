@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
-#include <vector>
+#include <sstream>
 
 namespace blaslift {
 namespace {
@@ -54,6 +54,7 @@ class NewFile {
   NewFile& operator=(const NewFile&) = delete;
 
   void write(const void* data, std::size_t bytes) {
+    sum_.add(data, bytes);
     const char* at = static_cast<const char*>(data);
     while (bytes > 0 && error_ == 0) {
       const ssize_t written = ::write(fd_, at, bytes);
@@ -66,8 +67,10 @@ class NewFile {
       bytes -= static_cast<std::size_t>(written);
     }
   }
-  /// 0, or an errno.
+  /// With the sum behind the rest.  0, or an errno.
   int finish() {
+    const std::string line = sum_.line();
+    write(line.data(), line.size());
     if (error_ == 0 && close(fd_) != 0) error_ = errno;
     if (error_ == 0) fd_ = -1;
     if (error_ == 0 && rename(partial_.c_str(), path_.c_str()) != 0) error_ = errno;
@@ -76,6 +79,7 @@ class NewFile {
 
  private:
   const std::string path_, partial_;
+  RecordSum sum_;
   int fd_ = -1, error_ = 0;
 };
 
@@ -95,6 +99,32 @@ void write_block(NewFile& file, const Stored& x) {
 
 }  // namespace
 
+void RecordSum::add(const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  for (; bytes > 0 && pending_ > 0; --bytes) {
+    word_ |= std::uint64_t{*at++} << 8 * pending_;
+    pending_ = (pending_ + 1) % sizeof word_;
+    if (pending_ == 0) add_word();
+  }
+  for (; bytes >= sizeof word_; bytes -= sizeof word_, at += sizeof word_) {
+    std::memcpy(&word_, at, sizeof word_);
+    add_word();
+  }
+  for (; bytes > 0; --bytes) word_ |= std::uint64_t{*at++} << 8 * pending_++;
+}
+
+std::uint64_t RecordSum::value() const {
+  RecordSum whole = *this;
+  if (pending_ > 0) whole.add_word();
+  return whole.sum_;
+}
+
+std::string RecordSum::line() const {
+  char text[32];
+  std::snprintf(text, sizeof text, "sum %016llx\n", static_cast<unsigned long long>(value()));
+  return text;
+}
+
 std::string write_record(const std::string& path, const RecordText& t, std::span<const RecordBlock> blocks) {
   std::string text = record_heading;
   const auto line = [&text](const char* word, const std::string& value) {
@@ -106,7 +136,12 @@ std::string write_record(const std::string& path, const RecordText& t, std::span
   line("library", t.library);
   line("oracle", t.oracle);
   line("backend", t.backend);
-  line("levels", t.levels);
+  line("device", t.device);
+  line("driver", t.driver);
+  line("way", t.way);
+  for (const std::string& setting : t.settings) line("setting", setting);
+  std::istringstream profile(t.profile);
+  for (std::string one; std::getline(profile, one);) line("profile", one);
   line("caller", t.caller);
   line("found", t.found);
   line("ratio", t.ratio);

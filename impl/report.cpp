@@ -109,7 +109,7 @@ std::string verified_json(const Summary& s) {
              ", \"arguments\": " + quoted(call.arguments) + ", \"caller\": " + quoted(call.caller) +
              ", \"calls\": " + std::to_string(call.calls) + ", \"ratio\": " + finite(call.ratio) +
              ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(call.finding_texts()) +
-             "], \"dump\": " + quoted(call.dump) + "}";
+             "], \"dump\": " + quoted(call.dump) + ", \"way\": " + quoted(call.way) + "}";
   return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
 }
 
@@ -182,13 +182,13 @@ void Summary::add(const Counters& c) {
   }
   for (const NotedCall& call : c.worst)
     if (call.complete.load(std::memory_order_acquire))
-      worst.push_back({name_of(call.routine), call.arguments, call.caller, call.dump, call.findings, call.ratio,
-                       call.limit, call.rank(), get(call.calls)});
+      worst.push_back({name_of(call.routine), call.arguments, call.caller, call.dump, call.way, call.findings,
+                       call.ratio, call.limit, call.rank(), get(call.calls)});
   std::stable_sort(worst.begin(), worst.end(), [](const Noted& a, const Noted& b) { return a.rank > b.rank; });
   if (worst.size() > most_noted_calls) worst.resize(most_noted_calls);
   add_once(problems, c.verify_problem.get());
   ++processes;
-  if (backend.empty()) backend = c.backend.get(), device = c.device.get();
+  if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
   if (residency.empty()) residency = c.residency.get();
   add_once(details, c.detail.get());
   add_once(warnings, c.warning.get());
@@ -240,8 +240,8 @@ std::string to_json(const Summary& s, const Counters* one) {
     text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) +
             ", \"library\": " + quoted(one->library.get()) + ", \"found_by\": " + quoted(one->library_found_by.get()) +
             format(", \"integers\": %d, ", one->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
-  text +=
-      format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) + ", \"device\": " + quoted(s.device);
+  text += format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) +
+          ", \"device\": " + quoted(s.device) + ", \"driver\": " + quoted(s.driver);
   text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());
   text += ", \"residency\": " + quoted(s.residency);
   text += ", \"warning\": " + quoted(s.warnings.empty() ? "" : s.warnings.front());

@@ -30,12 +30,12 @@ struct Summary {
   };
   int processes = 0;
   std::array<PerRoutine, routine_count> routines{};
-  std::string backend, device;       ///< of the first process that had one
-  std::vector<std::string> details;  ///< why there was none, each reason once
+  std::string backend, device, driver;  ///< of the first process that had one
+  std::vector<std::string> details;     ///< why there was none, each reason once
   std::vector<std::string> warnings;
   /// A call that verification names.
   struct Noted {
-    std::string routine, arguments, caller, dump;
+    std::string routine, arguments, caller, dump, way;
     unsigned findings = 0;
     double ratio = 0, limit = 0, rank = 0;
     std::uint64_t calls = 1;  ///< like it
@@ -55,11 +55,11 @@ struct Summary {
 /// A few lines, each beginning with "blaslift: ".
 std::string to_text(const Summary& summary);
 
-/// One object on one line: {"pid", "command", "backend", "device", "detail", "residency", "warning", "library",
-/// "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in", "bytes_out",
-/// "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong", "found":
+/// One object on one line: {"pid", "command", "backend", "device", "driver", "detail", "residency", "warning",
+/// "library", "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in",
+/// "bytes_out", "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong", "found":
 /// {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio",
-/// "limit", "found": [finding], "dump"}], "problems": [text]}; what verification says only where it was on.
+/// "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.

@@ -308,7 +308,8 @@ Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, co
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   Operand& a = operands.a;
-  Run<T> run(args, product.beta_zero, operands, symv_rule(r.device.profile(), symv_precision_of<T>, args.uplo, args.n));
+  const SymvRule& rule = symv_rule(r.device.profile(), symv_precision_of<T>, args.uplo, args.n);
+  Run<T> run(args, product.beta_zero, operands, rule);
   Status status = Status::no_memory;
   if (operands.unconfirmed()) {
     bool good = false;
@@ -350,7 +351,8 @@ Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, co
           .bytes_out = run.bytes_out(),
           .bytes_spared = spared,
           .transfers = run.transfers(),
-          .reused = spared > 0};
+          .reused = spared > 0,
+          .way = with_numbers(0, rule.blocking.U, rule.blocking.Tx, rule.blocking.Ty, rule.blocking.H, rule.way)};
 }
 
 template <class T>

@@ -54,6 +54,23 @@ void say_problem(const std::string& problem) {
   std::fprintf(stderr, "blaslift: verification: %s\n", problem.c_str());
 }
 
+/// How a call went that the device has computed: "memory=68719476736 levels=2 tile=8192 cut=1f", without what is zero.
+/// Calls of equal arguments and words have the same bits on the same device.
+std::string words_of_way(const DeviceFacts& device, const Decision& decision, const Ending& ending) {
+  std::string words = "memory=" + std::to_string(device.memory);
+  const auto word = [&words](const char* name, auto value) {
+    if (value) words += std::string(" ") + name + '=' + std::to_string(value);
+  };
+  word("levels", ending.levels);
+  word("tile", ending.levels ? ending.tile : 0);
+  word("head", ending.levels ? 0 : decision.head);
+  word("reused", ending.reused);
+  word("failed", static_cast<int>(ending.reason == Reason::failed));
+  char cut[32];
+  std::snprintf(cut, sizeof cut, " cut=%llx", static_cast<unsigned long long>(ending.way));
+  return words + cut;
+}
+
 /// "libsolver.so+0x1a2b (factor+0x3c)": what addr2line takes.
 std::string place_of(const void* caller) {
   if (!caller) return {};
@@ -352,6 +369,9 @@ void Check::note(unsigned findings, const Judgement& judgement, const Outputs* a
   const std::string caller = place_of(site_.caller.load(std::memory_order_relaxed));
   copy_text(call.arguments, call_->arguments);
   copy_text(call.caller, caller);
+  const std::string way =
+      ending_.computed ? words_of_way(runtime_.device.backend().facts(), decision_, ending_) : std::string();
+  copy_text(call.way, way);
 
   Counters& c = counters();
   const auto is_like = [&call](const NotedCall& x) {
@@ -366,7 +386,7 @@ void Check::note(unsigned findings, const Judgement& judgement, const Outputs* a
     if (!noting) return;
     kept = std::any_of(c.worst, end, [&](const NotedCall& x) { return is_like(x) && x.dump[0]; });
   }
-  if (findings && !kept) copy_text(call.dump, keep(findings, judgement, caller, again, reference));
+  if (findings && !kept) copy_text(call.dump, keep(findings, judgement, caller, way, again, reference));
 
   const Noting noting(c);
   if (!noting) return;
@@ -382,6 +402,7 @@ void Check::note(unsigned findings, const Judgement& judgement, const Outputs* a
     place->limit = call.limit;
     std::memcpy(place->arguments, call.arguments, sizeof place->arguments);
     std::memcpy(place->caller, call.caller, sizeof place->caller);
+    std::memcpy(place->way, call.way, sizeof place->way);
     if (!like || call.dump[0]) std::memcpy(place->dump, call.dump, sizeof place->dump);
     if (!like) place->calls.store(0, std::memory_order_relaxed);
     place->complete.store(1, std::memory_order_release);
@@ -390,8 +411,8 @@ void Check::note(unsigned findings, const Judgement& judgement, const Outputs* a
 }
 
 /// The file it is kept in, or nothing.
-std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller, const Outputs* again,
-                        const Outputs* reference) {
+std::string Check::keep(unsigned findings, const Judgement& judgement, const std::string& caller,
+                        const std::string& way, const Outputs* again, const Outputs* reference) {
   const std::string& directory = runtime_.options.verify_dump;
   const int number = directory.empty() ? -1 : runtime_.verifier.next_dump();
   if (number < 0) return {};
@@ -401,12 +422,20 @@ std::string Check::keep(unsigned findings, const Judgement& judgement, const std
                   .arguments = call_->arguments,
                   .library = site_.library,
                   .oracle = runtime_.options.oracle,
-                  .backend = ending_.computed ? counters().backend.get() : "",
-                  .levels = ending_.levels ? std::to_string(ending_.levels) : "",
                   .caller = caller,
                   .found = words_of(findings),
                   .ratio = blaslift::number(judgement.ratio),
                   .limit = blaslift::number(judgement.limit)};
+  if (ending_.computed) {
+    const DeviceFacts& facts = runtime_.device.backend().facts();
+    text.backend = counters().backend.get();
+    text.device = facts.name;
+    text.driver = facts.driver;
+    text.way = way;
+    for (const auto& [variable, value] : runtime_.options.of_ways)
+      text.settings.push_back(std::string(variable) + '=' + value);
+    text.profile = version_line() + to_text(runtime_.device.profile());
+  }
   std::vector<RecordBlock> blocks;
   const auto& operands = call_->operands;
   const auto add = [&blocks](const std::string& name, Stored stored, const void* at) {

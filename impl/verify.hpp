@@ -149,8 +149,8 @@ class Check {
   bool repeat(Outputs& to, unsigned& findings, std::uint64_t& way);
   void leave(Unchecked why);
   void note(unsigned findings, const Judgement& judgement, const Outputs* again, const Outputs* reference);
-  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const Outputs* again,
-                   const Outputs* reference);
+  std::string keep(unsigned findings, const Judgement& judgement, const std::string& caller, const std::string& way,
+                   const Outputs* again, const Outputs* reference);
   bool inputs_kept() const;
   bool inputs_intact() const;
 

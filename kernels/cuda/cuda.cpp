@@ -457,8 +457,8 @@ class CudaBackend final : public Backend {
     facts_.factors = facts_.applies =
         properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch;
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
-    std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d", driver / 1000,
-                  driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+    std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d, %s", driver / 1000,
+                  driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, matmul_version().c_str());
     std::snprintf(facts_.profile, sizeof facts_.profile, "sm_%d%d", properties.major, properties.minor);
     std::snprintf(facts_.algorithms, sizeof facts_.algorithms, "%s-%s", matmul_version().c_str(), facts_.profile);
     // A polite share: four fifths of the card, split among the job's processes on this node.

@@ -9,7 +9,8 @@
 // With INJECTED_MISTAKE it computes wrongly, products and SYMV alike: "element:X" adds X eps |op(A)| |op(B)| to one
 // element of a result (alpha = 1, beta = 0), "block" spoils a quarter of a product's columns in their upper half,
 // "bits" changes the last bit of an element in every second result, "outside" writes behind the last row of the last
-// column brought back (of products only), "input" changes what was uploaded first, in the program's memory.
+// column brought back (of products only), "input" changes what was uploaded first, in the program's memory.  With
+// INJECTED_MISTAKE_AT=MxNxK only products of that size are.
 //
 // With INJECTED_DEVICE_MEMORY=LEAST:MOST operands of so many bytes are said to be in the program's device memory, which
 // is the heap anyway.
@@ -45,11 +46,12 @@ struct Delays {
   std::vector<long> microseconds;  ///< of the library's own choice, then of the candidates
   long symv_meets = 0;             ///< INJECTED_SYMV
   std::string mistake;             ///< INJECTED_MISTAKE
+  std::string mistake_at;          ///< INJECTED_MISTAKE_AT; empty: everywhere
 };
 
 /// Of LIBRARY:OWN,FIRST...
 Delays delays_of(std::string_view text) {
-  Delays delays{std::string(text.substr(0, text.find(':'))), {}, 0, {}};
+  Delays delays{std::string(text.substr(0, text.find(':'))), {}, 0, {}, {}};
   for (std::size_t at = text.find_first_of(":,"); at != text.npos; at = text.find_first_of(":,", at + 1))
     delays.microseconds.push_back(std::atol(text.data() + at + 1));
   return delays;
@@ -142,7 +144,10 @@ class DelayedLane final : public Lane {
     if (!delays_.library.empty())
       std::this_thread::sleep_for(std::chrono::microseconds(delays_.microseconds.at(which)));
     const Status status = lane.gemm(x, after);
-    if (status == Status::done && !delays_.mistake.empty()) spoil(x.precision, x, delays_.mistake);
+    const std::string size = std::to_string(x.m) + 'x' + std::to_string(x.n) + 'x' + std::to_string(x.k);
+    if (status == Status::done && !delays_.mistake.empty() &&
+        (delays_.mistake_at.empty() || size == delays_.mistake_at))
+      spoil(x.precision, x, delays_.mistake);
     return status;
   }
   Status combine(const Combination& x, After after) override { return lane.combine(x, after); }
@@ -295,6 +300,7 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   Delays delays = delays_of(algorithms ? algorithms : "");
   if (symv) delays.symv_meets = std::atol(symv);
   if (mistake) delays.mistake = mistake;
+  if (const char* at = std::getenv("INJECTED_MISTAKE_AT")) delays.mistake_at = at;
   return new WithAlgorithms(*backend, delays);
 }
 

@@ -42,6 +42,7 @@ std::string to_text(const Options& o) {
        << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
        << "' measure=" << o.measure << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump
        << "'";
+  if (o.cutting) text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head;
   return text.str();
 }
 
@@ -114,6 +115,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_VERIFY_ORACLE", "libblas.so.3", [](Options& o) { o.oracle = "libblas.so.3"; }},
     {"BLASLIFT_VERIFY_DUMP", "/tmp/wrong", [](Options& o) { o.verify_dump = "/tmp/wrong"; }},
     {"BLASLIFT_COUNTERS", "/tmp/x", [](Options& o) { o.counters = "/tmp/x"; }},
+    {"BLASLIFT_CUTTING", "2:1024:0", [](Options& o) { o.cutting = {.levels = 2, .tile = 1024, .head = 0}; }},
+    {"BLASLIFT_CUTTING", "0:0:512", [](Options& o) { o.cutting = {.levels = 0, .tile = 0, .head = 512}; }},
     {"BLASLIFT_MEASURE", "off", [](Options&) {}},
     {"BLASLIFT_MEASURE", "on", [](Options& o) { o.measure = true; }},
 };
@@ -144,6 +147,7 @@ constexpr struct {
     {"BLASLIFT_VERIFY_ORACLE", {""}},
     {"BLASLIFT_VERIFY_DUMP", {""}},
     {"BLASLIFT_COUNTERS", {""}},
+    {"BLASLIFT_CUTTING", {"", "2", "2:1024", "2:1024:0:1", "2:1023:0", "2:0:0", "0:64:0", "7:1280:0", "-1:2:0"}},
     {"BLASLIFT_MEASURE", {"", "yes"}},
 };
 
@@ -192,6 +196,14 @@ TEST(Options, ARefusedValueLeavesOthersAlone) {
   expected.backend = BackendChoice::host;
   EXPECT_EQ(to_text(r.options), to_text(expected));
   EXPECT_EQ(r.warnings.size(), 2u);
+}
+
+TEST(Options, RemembersWhatWaysDependOnAsItWasGiven) {
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  const Read r =
+      read({"BLASLIFT_STRASSEN=2:rum:1", "BLASLIFT_BACKEND=host", "BLASLIFT_QR=bulk", "BLASLIFT_ESTIMATOR=x"});
+  EXPECT_EQ(Pairs(r.options.of_ways.begin(), r.options.of_ways.end()),
+            (Pairs{{"BLASLIFT_STRASSEN", "2:rum:1"}, {"BLASLIFT_QR", "bulk"}}));
 }
 
 TEST(Options, EveryVariableOfTheTableIsCoveredHere) {

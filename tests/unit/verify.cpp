@@ -12,6 +12,7 @@
 #include "compat/call.hpp"
 #include "impl/execute.hpp"
 #include "impl/judge.hpp"
+#include "impl/record.hpp"
 #include "tests/unit/lapack.hpp"
 #include "tests/unit/reference.hpp"
 
@@ -94,6 +95,27 @@ TEST(PrivateCopy, SaysWhenThereIsNoMemory) {
   PrivateCopy copy;
   EXPECT_FALSE(copy.make(stored, nullptr));
   EXPECT_FALSE(copy);
+}
+
+TEST(RecordSum, IsTheSameInWhateverPartsItsBytesCome) {
+  const std::string bytes = "a call, its settings, and operands of any length";
+  RecordSum whole;
+  whole.add(bytes.data(), bytes.size());
+  for (std::size_t first = 0; first <= bytes.size(); ++first)
+    for (std::size_t second = first; second <= bytes.size(); ++second) {
+      RecordSum parts;
+      parts.add(bytes.data(), first);
+      parts.add(bytes.data() + first, second - first);
+      parts.add(bytes.data() + second, bytes.size() - second);
+      EXPECT_EQ(parts.value(), whole.value()) << first << " " << second;
+    }
+  for (std::size_t at = 0; at < bytes.size(); ++at) {
+    std::string other = bytes;
+    other[at] ^= 1;
+    RecordSum changed;
+    changed.add(other.data(), other.size());
+    EXPECT_NE(changed.value(), whole.value()) << at;
+  }
 }
 
 TEST(Verifier, TakesTheFirstOfEachRoutineAndSizeAndThenOneInSoMany) {

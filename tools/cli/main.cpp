@@ -47,7 +47,7 @@ std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::s
   return command;
 }
 
-constexpr std::string_view of_runs[] = {"BLASLIFT", "BLASLIFT_COUNTERS", "BLASLIFT_MEASURE"},
+constexpr std::string_view of_runs[] = {"BLASLIFT", "BLASLIFT_COUNTERS", "BLASLIFT_CUTTING", "BLASLIFT_MEASURE"},
                            of_verification[] = {"BLASLIFT_BACKEND",   "BLASLIFT_FORCE",    "BLASLIFT_DECISION",
                                                 "BLASLIFT_RESIDENCY", "BLASLIFT_STRASSEN", "BLASLIFT_ESTIMATOR",
                                                 "BLASLIFT_QR",        "BLASLIFT_MEMORY",   "BLASLIFT_FALLBACK",

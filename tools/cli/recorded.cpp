@@ -260,11 +260,17 @@ void make_ormqr(const Recorded& r, const std::string& fallback, bool of_identity
 
 }  // namespace
 
-std::string Recorded::argument(const std::string& name) const {
-  std::istringstream words(text.arguments);
-  for (std::string word; words >> word;)
+std::string value_in(const std::string& words, const std::string& name) {
+  std::istringstream rest(words);
+  for (std::string word; rest >> word;)
     if (word.starts_with(name + '=')) return word.substr(name.size() + 1);
-  fail("the record has no argument " + name);
+  return {};
+}
+
+std::string Recorded::argument(const std::string& name) const {
+  std::string value = value_in(text.arguments, name);
+  if (value.empty()) fail("the record has no argument " + name);
+  return value;
 }
 
 Recorded read_record(const std::string& path, bool with_data) {
@@ -278,21 +284,28 @@ Recorded read_record(const std::string& path, bool with_data) {
   if (!std::getline(file, line)) not_one("it is empty");
   if (line != heading) {
     const std::string kind = heading.substr(0, heading.rfind(' '));
-    if (line.starts_with(kind + ' ')) fail(path + ": this version reads records of version 1, this one is " + line);
+    if (line.starts_with(kind + ' ')) fail(path + ": this version reads records of version 2, this one is " + line);
     not_one("its first line is not \"" + heading + "\"");
   }
   Recorded r;
+  RecordSum sum;
+  const auto add_line = [&sum, &line] { sum.add((line + '\n').data(), line.size() + 1); };
+  add_line();
   bool ended = false;
   while (!ended && std::getline(file, line)) {
+    add_line();
     const std::size_t space = line.find(' ');
     const std::string word = line.substr(0, space), value = space == line.npos ? "" : line.substr(space + 1);
     const std::pair<const char*, std::string*> fields[] = {
         {"routine", &r.text.routine}, {"symbol", &r.text.symbol}, {"arguments", &r.text.arguments},
         {"library", &r.text.library}, {"oracle", &r.text.oracle}, {"backend", &r.text.backend},
-        {"levels", &r.text.levels},   {"caller", &r.text.caller}, {"found", &r.text.found},
-        {"ratio", &r.text.ratio},     {"limit", &r.text.limit}};
+        {"device", &r.text.device},   {"driver", &r.text.driver}, {"way", &r.text.way},
+        {"caller", &r.text.caller},   {"found", &r.text.found},   {"ratio", &r.text.ratio},
+        {"limit", &r.text.limit}};
     for (const auto& [name, field] : fields)
       if (word == name) *field = value;
+    if (word == "setting") r.text.settings.push_back(value);
+    if (word == "profile") r.text.profile += value + '\n';
     if (word == "block") {
       Recorded::Block b{};
       std::istringstream words(value);
@@ -305,7 +318,6 @@ Recorded read_record(const std::string& path, bool with_data) {
     ended = word == "data";
   }
   if (!ended) not_one("it ends before its data");
-  if (!with_data) return r;
   const auto start = file.tellg();
   file.seekg(0, std::ios::end);
   auto left = static_cast<std::uint64_t>(file.tellg() - start);
@@ -314,10 +326,20 @@ Recorded read_record(const std::string& path, bool with_data) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(b.rows) * static_cast<std::uint64_t>(b.cols) * b.element;
     if (bytes > left) not_one("it ends before the end of " + b.name);
     left -= bytes;
-    b.data.resize(bytes);
-    if (!file.read(b.data.data(), static_cast<std::streamsize>(bytes))) not_one("it ends before the end of " + b.name);
+    constexpr std::uint64_t part = std::uint64_t{1} << 20;
+    b.data.resize(with_data ? bytes : std::min(bytes, part));
+    for (std::uint64_t done = 0, now; done < bytes; done += now) {
+      now = std::min(part, bytes - done);
+      char* at = b.data.data() + (with_data ? done : 0);
+      if (!file.read(at, static_cast<std::streamsize>(now))) not_one("it ends before the end of " + b.name);
+      sum.add(at, now);
+    }
+    if (!with_data) b.data.clear();
   }
-  if (left != 0) not_one("there is something behind its end");
+  const std::string expected = sum.line();
+  if (left < expected.size()) not_one("it ends before its sum");
+  if (left > expected.size()) not_one("there is something behind its end");
+  if (!std::getline(file, line) || line + '\n' != expected) not_one("its contents have changed, by their sum");
   return r;
 }
 

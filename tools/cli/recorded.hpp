@@ -21,8 +21,11 @@ struct Recorded {
   std::string argument(const std::string& name) const;
 };
 
+/// The value of `name` in words of name=value; empty if there is none.
+std::string value_in(const std::string& words, const std::string& name);
+
 /// Throws std::runtime_error for a file that is no such record, or not a whole one.
-/// @param with_data  or the words alone
+/// @param with_data  or the words alone; the data is looked through all the same
 Recorded read_record(const std::string& path, bool with_data);
 
 /// Makes the recorded call, by the symbol that the program's libraries define; over BLASLIFT_FALLBACK, the library that

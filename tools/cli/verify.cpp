@@ -1,10 +1,12 @@
 #include "tools/cli/verify.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -14,6 +16,7 @@
 #include <stdexcept>
 
 #include "compat/library.hpp"
+#include "impl/options.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/recorded.hpp"
 
@@ -56,10 +59,42 @@ void prepare(const std::string& directory) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) throw std::runtime_error(directory + ": " + std::strerror(errno));
 }
 
-}  // namespace
+/// What a call that is made again is done by and was not when it was kept, or the other way round.
+std::string differences(const RecordText& was, const Finished& finished, const Verification& how) {
+  std::string text;
+  const auto compare = [&text](const std::string& what, const std::string& then, const std::string& now) {
+    if (then != now)
+      text += "blaslift: not as recorded: " + what + ": " + (then.empty() ? "none" : then) + ", now " +
+              (now.empty() ? "none" : now) + "\n";
+  };
+  const Summary& s = finished.summary;
+  if (how.subject.empty() && !finished.processes.empty())
+    compare("library underneath", real_path(was.library), finished.processes.front()->library.get());
+  if (was.backend.empty()) return text;
+  compare("backend", was.backend, s.backend);
+  compare("device", was.device, s.device);
+  compare("driver", was.driver, s.driver);
+  const std::string way = s.worst.empty() ? std::string() : s.worst.front().way;
+  const std::string before_cut = text;
+  for (const char* word : {"memory", "levels", "tile", "head", "reused", "failed"})
+    compare(word, value_in(was.way, word), value_in(way, word));
+  if (text == before_cut && value_in(was.way, "cut") != value_in(way, "cut"))
+    text += "blaslift: not as recorded: it is cut into other parts\n";
+  return text.empty() ? "blaslift: in the way that was recorded\n" : text;
+}
 
-void verify(const Verification& how, const std::vector<std::string>& command,
-            std::map<std::string, std::string> variables) {
+/// A file without a name that holds a text, for processes that this one starts; its path for them.
+std::string inherited_file(const std::string& text) {
+  const int fd = memfd_create("blaslift", 0);
+  if (fd < 0 || write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    throw std::runtime_error(std::string("no memory for the record's profile: ") + std::strerror(errno));
+  return "/proc/self/fd/" + std::to_string(fd);
+}
+
+/// As verify().
+/// @param recorded  the call that the program makes, if it is one that was kept
+[[noreturn]] void check(const Verification& how, const std::vector<std::string>& command,
+                        std::map<std::string, std::string> variables, const RecordText* recorded) {
   std::string subject_file;
   if (!how.subject.empty()) {
     if (how.oracle.empty()) throw std::runtime_error("--subject needs an --oracle to be compared with");
@@ -84,6 +119,7 @@ void verify(const Verification& how, const std::vector<std::string>& command,
   if (!how.quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
   if (!how.json.empty() && !(std::ofstream(how.json) << to_json(finished.summary) << '\n'))
     std::fprintf(stderr, "blaslift: %s cannot be written\n", how.json.c_str());
+  if (recorded && !how.quiet) std::fputs(differences(*recorded, finished, how).c_str(), stderr);
   bool good = finished.summary.wrong() == 0;
   for (const Counters* process : finished.processes)
     if (!subject_file.empty() && subject_file != process->library.get()) {
@@ -107,30 +143,58 @@ void verify(const Verification& how, const std::vector<std::string>& command,
   end_like(finished.wait_status);
 }
 
+}  // namespace
+
+void verify(const Verification& how, const std::vector<std::string>& command,
+            std::map<std::string, std::string> variables) {
+  check(how, command, std::move(variables), nullptr);
+}
+
 void replay(const Verification& how, const std::string& path, std::map<std::string, std::string> variables) {
-  const Recorded recorded = read_record(path, false);
-  const RecordText& was = recorded.text;
+  const RecordText was = read_record(path, false).text;
+  const std::string levels = value_in(was.way, "levels");
   if (!how.quiet)
     std::fprintf(stderr, "blaslift: recorded: %s %s%s%s%s%s%s%s\nblaslift: recorded: ratio %.3g of at most %.3g%s%s\n",
                  was.routine.c_str(), was.arguments.c_str(), was.backend.empty() ? ", by " : ", on ",
-                 was.backend.empty() ? was.library.c_str() : was.backend.c_str(), was.levels.empty() ? "" : ", levels ",
-                 was.levels.c_str(), was.caller.empty() ? "" : ", called from ", was.caller.c_str(),
+                 was.backend.empty() ? was.library.c_str() : was.backend.c_str(), levels.empty() ? "" : ", levels ",
+                 levels.c_str(), was.caller.empty() ? "" : ", called from ", was.caller.c_str(),
                  std::atof(was.ratio.c_str()), std::atof(was.limit.c_str()), was.found.empty() ? "" : ", ",
                  was.found.c_str());
   Verification now = how;
   if (now.oracle.empty()) now.oracle = was.oracle;
+  // What the record does not say is as if it was not set: today's settings are not those of then.
+  for (const OptionInfo& option : option_table()) unsetenv(option.variable);
   const auto otherwise = [&variables](const char* variable, const std::string& value) {
-    variables.emplace(variable, value);
+    if (!value.empty()) variables.emplace(variable, value);
   };
-  const bool chosen = variables.count("BLASLIFT_BACKEND") > 0;
-  if (was.backend.empty() && !chosen && now.subject.empty()) now.subject = was.library;
+  const auto chosen = [&variables](const char* variable) { return variables.count(variable) > 0; };
+  if (was.backend.empty() && !chosen("BLASLIFT_BACKEND") && now.subject.empty()) now.subject = was.library;
   if (now.subject.empty()) {
-    if (!was.backend.empty()) otherwise("BLASLIFT_BACKEND", was.backend);
+    otherwise("BLASLIFT_BACKEND", was.backend);
     otherwise("BLASLIFT_FORCE", "all");
-    otherwise("BLASLIFT_STRASSEN", was.levels.empty() ? "off" : was.levels);
+    otherwise("BLASLIFT_MEMORY", value_in(was.way, "memory"));
+    // Who says what levels follow from wants to see what follows.
+    if (!was.way.empty() && !chosen("BLASLIFT_STRASSEN") && !chosen("BLASLIFT_ESTIMATOR") &&
+        !chosen("BLASLIFT_PROFILE")) {
+      const auto number = [&was](const char* name) {
+        const std::string value = value_in(was.way, name);
+        return value.empty() ? std::string("0") : value;
+      };
+      otherwise("BLASLIFT_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head"));
+    }
+    for (const std::string& setting : was.settings) {
+      const std::string variable = setting.substr(0, setting.find('='));
+      const auto table = option_table();
+      const auto known = std::find_if(table.begin(), table.end(),
+                                      [&](const OptionInfo& o) { return o.of_ways && variable == o.variable; });
+      if (known == table.end() || variable == setting)
+        throw std::runtime_error(path + ": this version does not know its setting " + setting);
+      otherwise(known->variable, setting.substr(variable.size() + 1));
+    }
+    if (!was.profile.empty() && !chosen("BLASLIFT_PROFILE")) otherwise("BLASLIFT_PROFILE", inherited_file(was.profile));
   }
   now.at_least = 1;
-  verify(now, {fs::read_symlink("/proc/self/exe").string(), "call", fs::absolute(path).string()}, variables);
+  check(now, {fs::read_symlink("/proc/self/exe").string(), "call", fs::absolute(path).string()}, variables, &was);
 }
 
 }  // namespace blaslift::cli

@@ -22,7 +22,8 @@ struct Verification {
 [[noreturn]] void verify(const Verification& how, const std::vector<std::string>& command,
                          std::map<std::string, std::string> variables);
 
-/// Makes a recorded call under verification, as it was made, but for what `how` and `variables` say.
+/// Makes a recorded call under verification as it was made, by the record's settings, profile and memory and none of
+/// this process's environment, but for what `how` and `variables` say.  Says where its way is another one.
 [[noreturn]] void replay(const Verification& how, const std::string& path,
                          std::map<std::string, std::string> variables);
 
