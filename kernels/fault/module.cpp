@@ -4,7 +4,8 @@
 //
 // With INJECTED_ALGORITHMS=LIBRARY:OWN,FIRST,SECOND... it has algorithms to choose from, which delay a product by so
 // many microseconds: the library's own choice, and the candidates.  Writes the number of products that followed a
-// preference to the file INJECTED_ALGORITHMS_COUNT at exit.
+// preference to the file INJECTED_ALGORITHMS_COUNT at exit.  With INJECTED_ALGORITHMS_REVERSED it proposes them in the
+// other order.
 //
 // With INJECTED_MISTAKE it computes wrongly, products and SYMV alike: "element:X" adds X eps |op(A)| |op(B)| to one
 // element of a result (alpha = 1, beta = 0), "block" spoils a quarter of a product's columns in their upper half,
@@ -217,11 +218,13 @@ class WithAlgorithms final : public Backend {
   }
   int candidates(const SquareProduct&, std::uint32_t alignment, Candidate* candidates, int most) override {
     const int count = std::clamp(static_cast<int>(delays_.microseconds.size()) - 1, 0, most);
+    const bool reversed = std::getenv("INJECTED_ALGORITHMS_REVERSED");
     for (int i = 0; i < count; ++i) {
+      const int number = reversed ? count - 1 - i : i;
       candidates[i] = {};
-      candidates[i].algorithm.words[0] = static_cast<unsigned char>(i);
+      candidates[i].algorithm.words[0] = static_cast<unsigned char>(number);
       candidates[i].algorithm.alignment = alignment;
-      std::snprintf(candidates[i].name, sizeof candidates[i].name, "number %d", i);
+      std::snprintf(candidates[i].name, sizeof candidates[i].name, "number %d", number);
     }
     return count;
   }

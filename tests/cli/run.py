@@ -475,21 +475,32 @@ def tune_noisy(t):
     equal((refused.returncode, refused.stdout), (125, ""))
     assert "nothing is written, since all of it was noisy" in refused.stderr, refused
     equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], before))
-    # Timings without any scatter, which a run that was cut off might have left, are written.
+    # Timings without any scatter, which a run that was cut off might have left, are written; but of leaf rates all or none.
     interrupted = subprocess.Popen([t.blaslift, *[x if x != "0" else "1000" for x in arguments]], stderr=subprocess.PIPE, text=True)
     interrupted.stderr.readline()
     interrupted.kill()
     interrupted.communicate()
-    with open(profile + ".times") as f:
+    times = profile + ".times"
+    with open(times) as f:
         head = f.readline()
-    with open(profile + ".times", "w") as f:
-        f.write(head + "dgemm 32: 1e-9 1e-9 1e-9\ndgemm 64: 1e-9 2e-9 3e-9\n")
+    with open(times, "w") as f:
+        f.write(head + "a call: 0.5 0.5 0.5\ndgemm 32: 1e-9 1e-9 1e-9\ndgemm 64: 1e-9 2e-9 3e-9\n")
     done = t.run(*arguments)
     equal(done.returncode, 0)
-    equal(lines_of(profile), ["profile 1", "in_rate 1", "cpu_dgemm_rate 1.5e9", "dgemm_leaf_rate 32 1e+09", "dgemm_leaf_rate 64 2.0"])
+    equal(lines_of(profile), ["profile 1", "in_rate 1", "latency_seconds 0.5", "cpu_dgemm_rate 1.5e9", "dgemm_leaf_rate 32 1.0", "dgemm_leaf_rate 64 2.0"])
     for what in ("transfers in", "dgemm on the CPU", "dgemm 64"):
         assert re.search(rf"^  {what}: left as it was: noisy \(its quartiles are \S+ % apart, of 0 %\)$", done.stdout, re.M), (what, done)
     assert "dgemm 32: left" not in done.stdout, done
+    assert "  dgemm_leaf_rate: all lines left as they were; what was steady is kept for the next run\n" in done.stdout, done
+    with open(times) as f:
+        equal(f.read(), head + "dgemm 32: 1e-09 1e-09 1e-09\n")
+    # The next run measures the rest, and writes both.
+    with open(times, "a") as f:
+        f.write("dgemm 64: 5e-10 5e-10 5e-10\n")
+    done = t.run(*arguments)
+    equal(done.returncode, 0)
+    assert f"goes on from {times}, which an earlier run has left" in done.stderr and "all lines left" not in done.stdout, done
+    equal([line for line in lines_of(profile) if "leaf" in line], ["dgemm_leaf_rate 32 1e+09", "dgemm_leaf_rate 64 2e+09"])
     equal(os.listdir(folder), [os.path.basename(profile)])
 
 
@@ -550,6 +561,63 @@ def tune_algorithms(t):
     equal(of_run("some-1:0,0,0,0"), (0, ""))
     none = t.run("tune", *QUICK, "--precisions", "d", "--sizes", "32", "--leaves", "0")
     assert none.returncode == 0 and "algorithms" not in none.stdout, none.stdout
+
+
+def tune_algorithms_go_on(t):
+    """Comparisons that a run has kept which was killed are taken up, whatever the order in which the library proposes its
+    algorithms today; where it proposes others, or where what was kept is noisy, they are made again."""
+    folder, profile = cache(t)
+    times = profile + ".times"
+    stand_in(t)
+    arguments = ["tune", "--backend", "host", "--seconds", "0.001", "--precisions", "d", "--sizes", "32", "--leaves", "24",
+                 "--memory", "40M", "--noise"]
+    two, three, four = ("some-1" + ":300" + count * ",300" for count in (2, 3, 4))
+
+    def kill(algorithms):
+        """A run, after its first comparison; returns the keys of what it has kept of that."""
+        killed = subprocess.Popen([t.blaslift, *arguments, "1000"], stderr=subprocess.PIPE, text=True,
+                                  env=os.environ | {"INJECTED_ALGORITHMS": algorithms})
+        assert any(line.startswith("dgemm NN 24, algorithms: ") for line in killed.stderr)
+        killed.kill()
+        killed.communicate()
+        assert not os.path.exists(profile), lines_of(profile)
+        with open(times) as f:
+            head, *kept = f.read().splitlines()
+        return head, [line.split(": ")[0] for line in kept if line.startswith("dgemm NN 24, ")]
+
+    head, keys = kill(three)
+    assert len(keys) == 4 and "dgemm NN 24, algorithms, own" in keys, keys
+    others = [key for key in keys if not key.endswith(", own")]
+
+    def go_on(fastest, algorithms, reversed=False, rounds="1e-6 1e-6 1e-6", noise="1000"):
+        """With timings of our own, by which one of the others is the fastest."""
+        with open(times, "w") as f:
+            f.write(head + "\ndgemm NN 24, algorithms, own: 3e-6 3e-6 3e-6\n")
+            f.write("".join(f"{key}: {rounds if key == fastest else '2e-6'}\n" for key in others))
+        if os.path.exists(profile):
+            os.remove(profile)
+        environment = os.environ | {"INJECTED_ALGORITHMS": algorithms} | ({"INJECTED_ALGORITHMS_REVERSED": "1"} if reversed else {})
+        return t.run(*arguments, noise, env=environment)
+
+    taken = {}
+    for fastest in others:
+        for reversed in (False, True):
+            done = go_on(fastest, three, reversed)
+            equal(done.returncode, 0)
+            assert re.search(r"^dgemm NN 24, algorithms: .*, best of 3 others x 3\.000 \(known\)$", done.stderr, re.M), done.stderr
+            place, number = re.search(r"^  dgemm NN 24 .* 3\.000  taken #(\d) of 3: number (\d), ", done.stdout, re.M).groups()
+            equal((int(place), taken.setdefault(fastest, number)), (2 - int(number) if reversed else int(number), number))
+            line, = [line for line in lines_of(profile) if line.startswith("dgemm_algorithm some-1 NN plain 24 ")]
+            assert f":0{number}00" in line, (line, number)
+    equal(sorted(taken.values()), ["0", "1", "2"])
+    for done in (go_on(others[0], four), go_on(others[0], two), go_on(others[0], three, rounds="1e-6 3e-6 9e-6", noise="0.5")):
+        assert re.search(r"^dgemm NN 24, algorithms: (?!.*known)", done.stderr, re.M), done.stderr
+    # What was kept of another list does not make what comes in its place look like another one still.
+    with open(times, "w") as f:
+        f.write(head + "\n" + "".join(f"{key}: 1e-6 1e-6 1e-6\n" for key in keys))
+    if os.path.exists(profile):
+        os.remove(profile)
+    equal(len(kill(two)[1]), 3)
 
 
 def stand_in(t):

@@ -59,6 +59,11 @@ void KeptTimings::drop(const std::string& prefix) {
   write();
 }
 
+void KeptTimings::drop_all_but(const std::set<std::string>& keys) {
+  std::erase_if(timings_, [&](const auto& x) { return !keys.contains(x.first); });
+  write();
+}
+
 void KeptTimings::write() const {
   if (timings_.empty()) {
     std::error_code ignored;

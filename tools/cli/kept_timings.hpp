@@ -1,6 +1,7 @@
 // Timings in a file beside the profile: as long as nothing has come of them, a run that was cut off is not lost.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ class KeptTimings {
   std::size_t count(const std::string& prefix) const { return under(prefix).size(); }
   void add(const Timings& timings);
   void drop(const std::string& prefix);
+  void drop_all_but(const std::set<std::string>& keys);
 
   bool empty() const { return timings_.empty(); }
   const std::string& path() const { return path_; }

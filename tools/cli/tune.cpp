@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <set>
 
 #include "impl/device.hpp"
 #include "impl/profile.hpp"
@@ -177,6 +178,8 @@ std::string shown(const ProfileLine& line) {
   return text;
 }
 
+bool is_leaf(const ProfileLine& line) { return line.size > 0; }
+
 struct Compared {
   SquareProduct product;
   std::vector<Candidate> candidates;
@@ -188,7 +191,8 @@ struct Measured {
   std::vector<Compared> compared;
   std::vector<ProfileLine> lines;
   std::vector<std::string> skipped, noisy;
-  std::size_t known = 0;  ///< from a run before
+  std::set<std::string> refused;  ///< tasks that were noisy
+  std::size_t known = 0;          ///< from a run before
 };
 
 /// In flop/s.
@@ -244,6 +248,7 @@ class Measurer {
     };
     const bool known = read_kept(what, x);
     one(what, search.bytes, search.seconds, known, take, compared_by, [&] {
+      kept_.drop(what + ", ");  // other candidates', which would make these look like a part
       KeptTimings::Timings timings{{what + ", own", x.contest.own}};
       for (std::size_t i = 0; i < x.contest.others.size(); ++i)
         timings[what + ", " + key_of(x.candidates[i])] = x.contest.others[i];
@@ -268,9 +273,10 @@ class Measurer {
     const std::vector<double>* kept = kept_.find(task.what);
     const bool known = kept && scatter(*kept) <= noise_;
     if (known) rounds = *kept;
-    one(task.what, task.bytes, task.seconds, known, take, measured_by, [&] {
+    const bool refused = one(task.what, task.bytes, task.seconds, known, take, measured_by, [&] {
       return KeptTimings::Timings{{task.what, rounds}};
     });
+    if (refused) measured_.refused.insert(task.what);
   }
 
   const Measured& measured() const { return measured_; }
@@ -279,17 +285,20 @@ class Measurer {
   /// Too large ones are skipped; those that scatter too much are tried once more, patiently, and then refused.
   /// @param take      adds what is known, or has been measured, to the results; returns it in words
   /// @param measured  how much it scatters
-  void one(const std::string& what, std::size_t bytes, double seconds, bool known,
+  /// @return whether it was refused
+  bool one(const std::string& what, std::size_t bytes, double seconds, bool known,
            const std::function<std::string()>& take, const std::function<double(Meter&)>& measured,
            const std::function<KeptTimings::Timings()>& timings) {
     progress_.begins(what, pace_.left());
     if (known) {
       ++measured_.known;
       pace_.skip(seconds);
-      return progress_.ended(what, take() + " (known)");
+      progress_.ended(what, take() + " (known)");
+      return false;
     }
     const double begin = now();
     std::string how;
+    bool noisy = false;
     try {
       if (bytes > memory_) throw NoRoom("takes more device memory than is for us");
       double scatter = measured(meter_);
@@ -297,7 +306,8 @@ class Measurer {
         progress_.begins(what + ", again", pace_.left());
         scatter = measured(patient_);
       }
-      if (scatter > noise_) {
+      noisy = scatter > noise_;
+      if (noisy) {
         how = "left as it was: noisy (its quartiles are " + percent(scatter) + " apart, of " + percent(noise_) + ")";
         measured_.noisy.push_back(what + ": " + how);
       } else {
@@ -311,6 +321,7 @@ class Measurer {
       measured_.skipped.push_back(what + ": " + none.what());
     }
     progress_.ended(what, how);
+    return noisy;
   }
 
   /// Whether a run before has compared all of these, and steadily.
@@ -453,7 +464,7 @@ void tune(const Tuning& tuning) {
       "blaslift tune, 1, " + number(seconds, 5) + " s each, " + facts.algorithms + ", " + (blas ? blas->library() : ""),
       facts);
   if (!tuning.quiet && !kept.empty())
-    std::fprintf(stderr, "blaslift: goes on from %s, which a run that was cut off has left\n", kept.path().c_str());
+    std::fprintf(stderr, "blaslift: goes on from %s, which an earlier run has left\n", kept.path().c_str());
   Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
     Measurer measurer(backend, blas ? blas->gemm() : UnderlyingGemm{}, {seconds}, tuning.noise, kept, expected_seconds,
@@ -467,6 +478,18 @@ void tune(const Tuning& tuning) {
     for (const Task& task : tasks) measurer.measure(task);
     return measurer.measured();
   }();
+  // Levels follow from how rates compare: those of one precision are of one day, all of them or none.
+  std::set<std::string> incomplete, for_the_next_run;
+  for (const Task& task : tasks)
+    for (const ProfileLine& line : task.lines)
+      if (is_leaf(line) && measured.refused.contains(task.what)) incomplete.insert(line.name);
+  const auto is_left = [&](const ProfileLine& line) { return is_leaf(line) && incomplete.contains(line.name); };
+  for (const Task& task : tasks)
+    if (std::any_of(task.lines.begin(), task.lines.end(), is_left) && !measured.refused.contains(task.what))
+      for_the_next_run.insert(task.what);
+  std::erase_if(measured.lines, is_left);
+  for (const std::string& name : incomplete)
+    measured.noisy.push_back(name + ": all lines left as they were; what was steady is kept for the next run");
   if (!no_blas.empty()) measured.skipped.push_back("the CPU's rates: " + no_blas);
   if (measured.lines.empty() && measured.compared.empty() && !measured.noisy.empty())
     throw std::runtime_error("nothing is written, since all of it was noisy: does something else use the machine? " +
@@ -475,7 +498,7 @@ void tune(const Tuning& tuning) {
   const Profile profile = read(measured.lines, measured.compared, text, problem);
   if (!problem.empty()) throw std::runtime_error("a rate makes no sense: " + problem);
   file.replace(text);
-  kept.drop("");
+  kept.drop_all_but(for_the_next_run);
   if (tuning.quiet) return;
 
   print_summary(profile, measured, facts);
