@@ -5,7 +5,8 @@ Two distributions, because they reach BLAS by different names: Debian's packages
 (reference or OpenBLAS, as --provider says), loaded with RTLD_LOCAL; the wheels from PyPI bring an OpenBLAS of their
 own, under scipy_-prefixed names.
 
-Two modes: natural, as a user has it, and forced, every gemm with something to multiply on the backend. In both the
+Three modes: natural, as a user has it; forced, every gemm with something to multiply on the backend; and verified, the
+same with each routed call made once more by the library underneath and compared, none of them over its bound. In all the
 outcome (passed, failed, skipped, xfailed, ...) of each test id must equal that without blaslift, whatever it is there. The
 counters must show that the packages' calls arrived by the names of that distribution, that forced gemms were routed
 in all four precisions, and that every call is accounted for.
@@ -215,10 +216,12 @@ def xerbla_errors(outcomes: dict[str, str], distribution: str) -> list[str]:
 
 def check(distribution: Distribution, baselines: list[Baseline], mode: str, arguments) -> tuple[tuple, list[str]]:
     """Run the package's tests behind blaslift in `mode`: the row of the table, and what is wrong."""
-    forced = forced_routines(arguments) if mode == "forced" else ()
+    forced = forced_routines(arguments) if mode != "natural" else ()
     preload = Preload.natural(arguments.lib)
     if forced:
         preload = Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, forced)
+    if mode == "verified":
+        preload = Preload(preload.library, preload.settings | {"BLASLIFT_VERIFY": "all"})
     errors: list[str] = []
     outcomes: dict[str, str] = {}
     before: dict[str, str] = {}
@@ -233,6 +236,8 @@ def check(distribution: Distribution, baselines: list[Baseline], mode: str, argu
     errors += counter_errors(arguments.package, total, forced=forced)
     if forced:
         errors += harness.backend_errors(reports, arguments.backend)
+    if mode == "verified":
+        errors += harness.checked_errors(reports)
     if arguments.package == "numpy":
         errors += xerbla_errors(outcomes, arguments.python)
     routed = [total[name] for name in harness.ROUTED if name in total]
@@ -264,7 +269,7 @@ def chosen_distribution(arguments: argparse.Namespace) -> Distribution:
 def parse() -> argparse.Namespace:
     parser = interpreter_options(argparse.ArgumentParser(description=__doc__.split("\n")[0]))
     parser.add_argument("--package", choices=("numpy", "scipy"), default="numpy")
-    parser.add_argument("--mode", nargs="+", choices=("natural", "forced"), default=["natural", "forced"])
+    parser.add_argument("--mode", nargs="+", choices=("natural", "forced", "verified"), default=["natural", "forced"])
     parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
     return parser.parse_args()
 
