@@ -7,6 +7,7 @@ happens in a run.
 import argparse
 import json
 import os
+import re
 import shutil
 import struct
 import subprocess
@@ -417,10 +418,144 @@ def scripts(t):
     t.expect(NOT_EXECUTABLE, {"not-executable": []}, t.write("loop", f"#!{t.path('loop')}\n", 0o755))
 
 
+WIDE_BLAS = """
+#include <stddef.h>
+#include <stdint.h>
+#define JOIN(a, b) a##b
+#define NAMED(name, suffix) JOIN(name, suffix)
+INTEGER NAMED(isamax_, SUFFIX)(const INTEGER* n, const float* x, const INTEGER* incx) {
+  INTEGER largest = *n > 0;
+  for (INTEGER i = 1; i < *n; ++i)
+    if (x[i * *incx] > x[(largest - 1) * *incx]) largest = i + 1;
+  return largest;
+}
+void NAMED(dgemm_, SUFFIX)(const char* a, const char* b, const INTEGER* m, const INTEGER* n, const INTEGER* k, const double* alpha,
+    const double* A, const INTEGER* lda, const double* B, const INTEGER* ldb, const double* beta, double* C, const INTEGER* ldc,
+    size_t x, size_t y) {
+  C[0] = *m == 1 && *ldc == 1 ? *alpha * A[0] * B[0] : -3;
+}
+"""
+"""A product of 1 x 1, and what tells the width of integers."""
+
+TRAMPOLINE = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+static void *narrow, *wide;
+__asm__(".globl dgemm_\\n.type dgemm_, @function\\ndgemm_: jmp *narrow(%rip)\\n"
+        ".globl dgemm_64_\\n.type dgemm_64_, @function\\ndgemm_64_: jmp *wide(%rip)\\n");
+int lbt_set_forward(const char* name, void* address, int interface) {
+  *(interface == 64 ? &wide : &narrow) = address;
+  return 0;
+}
+/* The number of functions that it has found; 0: not a library that it can tell anything of. */
+int lbt_forward(const char* path) {
+  static const char* const suffixes[] = {"", "_", "__", "64", "64_", "_64__", "__64___"};
+  void* handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+  if (!handle) return fputs(dlerror(), stderr), 0;
+  for (int i = 0; i < 7; ++i) {
+    char name[32];
+    snprintf(name, sizeof name, "isamax_%s", suffixes[i]);
+    int64_t (*isamax)(const int64_t*, const float*, const int64_t*);
+    if (!(*(void**)&isamax = dlsym(handle, name))) continue;
+    const int64_t n = (int64_t)0xffffffff00000003, one = 1;
+    const float x[] = {1, 2, 1};
+    const int found = (int)isamax(&n, x, &one);
+    if (found != 0 && found != 2) return 0;
+    snprintf(name, sizeof name, "dgemm_%s", suffixes[i]);
+    void* f = dlsym(handle, name);
+    if (f) lbt_set_forward("dgemm_", f, found == 0 ? 64 : 32);
+    return f != 0;
+  }
+  return 0;
+}
+"""
+"""As libblastrampoline looks at a library: by its own handle, by a suffix of isamax_, and by what that says of a length that is 3
+in 32 bits and negative in 64."""
+
+JULIA = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int lbt_forward(const char*);
+int lbt_set_forward(const char*, void*, int);
+/* ccall has the trampoline's own handle. */
+#define CALL(name, INTEGER) do { \\
+    void (*f)(const char*, const char*, const INTEGER*, const INTEGER*, const INTEGER*, const double*, const double*, \\
+              const INTEGER*, const double*, const INTEGER*, const double*, double*, const INTEGER*, size_t, size_t); \\
+    *(void**)&f = dlsym(dlopen("libblastrampoline.so", RTLD_LAZY), #name); \\
+    const INTEGER one = 1; \\
+    const double x = 2, zero = 0; \\
+    f("N", "N", &one, &one, &one, &x, &x, &one, &x, &one, &zero, &y, &one, 1, 1); \\
+  } while (0)
+int main(int argc, char** argv) {
+  double y = -1;
+  for (char* path = strtok(getenv("LIBRARIES"), ";"); path; path = strtok(0, ";"))
+    if (!lbt_forward(path)) return 91;
+  if (getenv("LIFT")) {  /* Julia's own flags */
+    void* address = dlsym(dlopen(getenv("LIFT"), RTLD_LAZY | RTLD_DEEPBIND), "dgemm_64_");
+    if (!address || lbt_set_forward("dgemm_", address, 64)) return 92;
+  }
+  if (argc > 1) CALL(dgemm_, int); else CALL(dgemm_64_, long);
+  return y == 8 ? 0 : 90;
+}
+"""
+
+
+def julia(t):
+    """A BLAS that Julia's libblastrampoline has taken functions of by handle is not intercepted, until its table is told of
+    blaslift's, as the advice says; and what its own way to look at libraries makes of blaslift alone, and before a BLAS."""
+    t.library("openblas64_", blas=(WIDE_BLAS, ("-DSUFFIX=64_", "-DINTEGER=int64_t")))
+    t.library("wideblas", blas=(WIDE_BLAS, ("-DSUFFIX=", "-DINTEGER=int64_t")))
+    t.library("narrowblas", blas=(WIDE_BLAS, ("-DSUFFIX=", "-DINTEGER=int")))
+    t.library("blastrampoline", trampoline=TRAMPOLINE)
+    julia = t.link("julia", "-Wl,--no-as-needed", *t.with_libraries("blastrampoline"), main=JULIA)
+    told = t.expect(NOT_INTERCEPTED, {"julia": []}, julia)
+    advice, = (f["advice"] for f in told["findings"] if f["kind"] == "julia")
+    lift = re.search(r'dlopen\("(.*)"\)', advice)[1]
+    assert os.path.exists(lift) and "lbt_set_forward" in advice, advice
+
+    def environment(libraries, **more):
+        return os.environ | {"LIBRARIES": ";".join(t.path(f"lib{name}.so") for name in libraries)} | more
+
+    bare, forwarded = environment(["openblas64_"]), environment(["openblas64_"], LIFT=lift)
+    t.expect(NOT_INTERCEPTED, {"julia": ["dgemm_64_"], "not-called": []}, "--run", julia, env=bare)
+    t.expect(INTERCEPTED, {"called": ["1 call of dgemm"], "bound": ["dgemm_64_"]}, "--run", julia, env=forwarded)
+
+    def calls(how, *arguments, **more):
+        """Of a run that nothing is preloaded into; the library underneath, and its integers."""
+        report = t.path("report")
+        settings = {"BLASLIFT_REPORT": report} | more
+        done = subprocess.run([julia, *arguments], env=how | settings, capture_output=True, text=True, timeout=50)
+        equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        if not os.path.exists(report):
+            return None
+        with open(report) as f:
+            told = json.loads(f.read())
+        os.remove(report)
+        dgemm = told["routines"]["dgemm"]
+        return dgemm["calls"], dgemm["routed"], os.path.basename(told["library"]), told["integers"]
+
+    forced = {"BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all"}
+    equal(calls(bare), None)
+    equal(calls(forwarded), (1, 0, "libopenblas64_.so", 64))
+    equal(calls(forwarded, **forced), (1, 1, "libopenblas64_.so", 64))
+    # Alone it has no isamax; in front of a BLAS it is taken for one with that one's suffix and integers.
+    alone = environment([], LIBRARIES=lift)
+    equal(subprocess.run([julia], env=alone).returncode, 91)
+    for underneath, integers, arguments in (("openblas64_", 64, []), ("wideblas", 64, []), ("narrowblas", 32, ["narrow"])):
+        t.library("inFront" + underneath, "-Wl,--no-as-needed", lift, "-Wl,-rpath," + os.path.dirname(lift), *t.with_libraries(underneath),
+                  empty="typedef int nothing;\n")
+        both = environment(["inFront" + underneath])
+        equal(calls(both, *arguments), (1, 0, f"lib{underneath}.so", integers))
+        equal(calls(both, *arguments, **forced), (1, 1, f"lib{underneath}.so", integers))
+
+
 def known_programs(t):
-    t.library("blastrampoline", blas=(BLAS, ("-DNAME=something",)))
-    julia = t.link("julia", "-Wl,--no-as-needed", *t.with_libraries("blastrampoline"), main="int main(void) { return 0; }\n")
-    t.expect(NOT_INTERCEPTED, {"julia": []}, julia)
     if shutil.which("mpirun"):
         t.expect(UNCLEAR, {"launcher": []}, "mpirun", "-n", "2", "program")
 

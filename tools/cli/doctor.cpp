@@ -316,23 +316,32 @@ bool begins_with_any(const std::string& text, std::initializer_list<const char*>
   return std::ranges::any_of(beginnings, [&](const char* each) { return text.starts_with(each); });
 }
 
+/// What Julia does.  LBT_DEFAULT_LIBS would not help: LinearAlgebra replaces what it names, and blaslift alone has no
+/// isamax, by which a library's suffix and integers are told.
+Finding through_trampoline(const std::string& object, Names names) {
+  return {"julia",
+          Effect::bad,
+          object,
+          std::move(names),
+          "Julia's libblastrampoline takes the addresses of its BLAS from the library's own handle, without asking the "
+          "dynamic linker for names.",
+          "In ~/.julia/config/startup.jl have them replaced: using LinearAlgebra, Libdl; let lift = dlopen(\"" +
+              library_directory() +
+              "/libblaslift.so\"); for f in BLAS.get_config().exported_symbols; a = dlsym(lift, f * \"64_\"; "
+              "throw_error = false); a === nothing || BLAS.lbt_set_forward(f, a, :ilp64); end; end"};
+}
+
+bool is_trampoline(const std::string& path) { return begins_with_any(basename_of(path), {"libblastrampoline"}); }
+
 /// Programs known for what they do later.
 void look_at_name(const std::string& program, const std::vector<ObjectFacts>& all, std::vector<Finding>& findings) {
   const std::string name = basename_of(program);
   const auto is_one_of = [&](std::initializer_list<const char*> names) {
     return std::ranges::find(names, name) != names.end();
   };
-  if (begins_with_any(name, {"julia"}) || std::ranges::any_of(all, [](const ObjectFacts& f) {
-        return begins_with_any(basename_of(f.path), {"libjulia", "libblastrampoline"});
-      }))
-    findings.push_back(
-        {"julia",
-         Effect::bad,
-         program,
-         {},
-         "Julia's libblastrampoline takes the addresses of its BLAS from the library's own handle, without "
-         "asking the dynamic linker for names.",
-         "Libraries that Julia calls, and that are linked with a BLAS of their own, are intercepted."});
+  if (begins_with_any(name, {"julia"}) ||
+      std::ranges::any_of(all, [](const ObjectFacts& f) { return begins_with_any(basename_of(f.path), {"libjulia"}); }))
+    findings.push_back(through_trampoline(program, {}));
   else if (is_one_of({"sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "fish"}))
     findings.push_back({"shell",
                         Effect::maybe,
@@ -403,11 +412,23 @@ std::map<std::string, Told> read_bindings(const std::string& text) {
 /// Bindings of intercepted names: those that came to us, and the others with the reason why they did not.
 void look_at_bindings(const Told& told, std::vector<Finding>& findings) {
   std::map<std::string, Names> to_us;
+  std::set<std::string> names_to_us;
+  for (const Told::Binding& b : told.bindings)
+    if (named_as_ours(b.found.c_str())) names_to_us.insert(b.symbol);
+  Names around_us;
+  std::string trampoline;
   std::map<std::pair<std::string, std::string>, Names> by_handle, apart, deep;
   for (const Told::Binding& b : told.bindings) {
     if (kind_of_name(b.symbol) != NameKind::intercepted || named_as_ours(b.asked.c_str())) continue;
     if (named_as_ours(b.found.c_str())) {
       to_us[b.asked].push_back(b.symbol);
+      continue;
+    }
+    if (is_trampoline(b.found)) continue;  // whoever asked: what it leads to counts
+    if (b.by_dlsym && is_trampoline(b.asked)) {
+      trampoline = b.asked;
+      // Its table has one address for each name, and ours is put there over the one that came with the BLAS.
+      if (!names_to_us.contains(b.symbol)) around_us.push_back(b.symbol);
       continue;
     }
     auto& kind = told.apart.contains(b.asked) ? apart : b.by_dlsym ? by_handle : deep;
@@ -416,6 +437,7 @@ void look_at_bindings(const Told& told, std::vector<Finding>& findings) {
   for (const auto& [asked, names] : to_us)
     findings.push_back({"bound", Effect::note, asked, names,
                         "The dynamic linker was asked for these names, and gave blaslift's.", ""});
+  if (!around_us.empty()) findings.push_back(through_trampoline(trampoline, around_us));
   const auto past_us = [&](const auto& kind, const char* name, const std::string& how, const char* advice) {
     for (const auto& [objects, names] : kind)
       findings.push_back({name, is_named_like_blas(objects.first) ? Effect::note : Effect::bad, objects.first, names,
