@@ -23,7 +23,8 @@ std::atomic<std::uint64_t>& stayed(Counters& c, Routine r, Reason reason) {
 
 /// A process that called dgemm 12 times (2 routed, 10 for three reasons, 4 of them on the forwarding path) and dgeqrf 3
 /// times.
-std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3") {
+std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3",
+                                    const char* driver = "CUDA 13.0, cuBLASLt 130001") {
   auto c = std::make_unique<Counters>();
   c->pid = 4711;
   c->forwarded_reason = Reason::small;
@@ -31,6 +32,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   c->backend.set("cuda");
   c->residency.set("on");
   c->device.set(device);
+  c->driver.set(driver);
   c->library.set("/usr/lib/libblas.so.3");
   c->library_found_by.set("the caller's own libraries");
   RoutineCounters& dgemm = c->routines[static_cast<int>(Routine::dgemm)];
@@ -90,7 +92,7 @@ TEST(Summary, LeavesOutProcessesWithoutCalls) {
 }
 
 TEST(Summary, NamesEachDetailAndWarningOnce) {
-  const auto first = a_process(), second = a_process("another"), third = a_process();
+  const auto first = a_process(), second = a_process("another", "another's"), third = a_process();
   first->detail.set("lost");
   second->detail.set("no GPU");
   third->detail.set("lost");
@@ -100,6 +102,7 @@ TEST(Summary, NamesEachDetailAndWarningOnce) {
   EXPECT_EQ(s.details, (std::vector<std::string>{"lost", "no GPU"}));
   EXPECT_EQ(s.warnings, (std::vector<std::string>{"TF32"}));
   EXPECT_EQ(s.device, "NVIDIA H100 80GB HBM3") << "the first process's";
+  EXPECT_EQ(s.driver, "CUDA 13.0, cuBLASLt 130001");
 }
 
 TEST(Text, SaysEverythingInAFewLines) {
@@ -182,8 +185,8 @@ TEST(Json, HoldsTheCountersNumbers) {
   const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
   EXPECT_EQ(j, json::parse(R"({
     "pid": 4711, "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
-    "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3", "detail": "none",
-    "residency": "on", "warning": "switch",
+    "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3",
+    "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "warning": "switch",
     "routines": {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "bytes_in": 3000000000,
                 "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
