@@ -476,13 +476,15 @@ def tune_noisy(t):
     assert "nothing is written, since all of it was noisy" in refused.stderr, refused
     equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], before))
     # Timings without any scatter, which a run that was cut off might have left, are written; but of leaf rates all or none.
-    interrupted = subprocess.Popen([t.blaslift, *[x if x != "0" else "1000" for x in arguments]], stderr=subprocess.PIPE, text=True)
+    # Steps of a second: none ends, and is written, between the first one's line and the end.
+    slowly = [{"0": "1000", "0.001": "1"}.get(x, x) for x in arguments]
+    interrupted = subprocess.Popen([t.blaslift, *slowly], stderr=subprocess.PIPE, text=True)
     interrupted.stderr.readline()
     interrupted.kill()
     interrupted.communicate()
     times = profile + ".times"
     with open(times) as f:
-        head = f.readline()
+        head = f.readline().replace("1 s each", "0.001 s each")
     with open(times, "w") as f:
         f.write(head + "a call: 0.5 0.5 0.5\ndgemm 32: 1e-9 1e-9 1e-9\ndgemm 64: 1e-9 2e-9 3e-9\n")
     done = t.run(*arguments)
