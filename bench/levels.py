@@ -10,7 +10,7 @@ Parts, in this order:
   fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
   auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile or the --built-in rates
   methods  the published lists, in one stream and in two, at fewer sizes
-  shapes   odd and rectangular products, transposed operands, beta: automatic levels
+  shapes   odd and rectangular products: automatic levels, and none to three; transposed operands and beta: automatic
   memory   device memory by list and level, double precision
   host     host to host through the preload, with and without levels
 
@@ -87,7 +87,7 @@ class Plan:
     host: dict[str, list[int]]
     warming: int
     leaf_seconds: float = 0.2
-    seconds: float = 0.5
+    seconds: float = 0.8
     """For the repetitions of one size, though three are made at least."""
     repetitions: int = 61  # medians of fifteen move by a hundredth below a millisecond
     settle: float = 0.3
@@ -180,6 +180,7 @@ def batches_of(part: str, precision: str, plan: Plan) -> list[Batch]:
         transposed = ["TN", "NT", "TT"] + (["CN"] if precision in "cz" else [])
         made = [Batch(part, "auto", shapes, alone=True), Batch(part, "auto", square, beta=1, alone=True)]
         made += [Batch(part, "auto", square, trans=trans, alone=True) for trans in transposed]
+        made += [Batch(part, setting, shapes) for setting in LEVELS[:4]]
     elif part == "memory" and precision == "d":
         made = [of("off", plan.memory, alone=True, memory=True)]
         made += [of(f"{level}:{name}" if name != "fused" else f"{level}", plan.memory, alone=True, memory=True)
@@ -489,14 +490,15 @@ class Tables:
     def shapes(self, p: str) -> list[str]:
         lines = []
         for batch in batches_of("shapes", p, self.plan):
-            for shape in batch.shapes:
+            for shape in batch.shapes if batch.setting == "auto" else []:
                 if r := self.good(key := batch.key(shape)):
+                    cells = [self.speedup(replace(batch, setting=setting).key(shape)) for setting in LEVELS[:4]]
                     lines.append(f"| {key.split('/')[-1]} | {1e3 * r['cublas']['seconds']:.2f} | "
-                                 f"{1e3 * r['ours']['seconds']:.2f} | {r['speedup']:.3f} | "
+                                 f"{' | '.join(cells)} | {r['speedup']:.3f} | "
                                  f"{r['cublas']['spread']:.3f} | {r['level']} | "
                                  f"{r['error']:.1e} | {r['cublas_error']:.1e} |")
-        return ["| product | cuBLAS ms | automatic ms | times faster | cuBLAS's spread | level | error | cuBLAS's |",
-                "|---|" + "---:|" * 7, *lines] if lines else []
+        head = ["product", "cuBLAS ms", "no level", *LEVELS[1:4], "automatic", "cuBLAS's spread", "its level", "error", "cuBLAS's"]
+        return [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1), *lines] if lines else []
 
     def memory(self, p: str) -> list[str]:
         lines = []

@@ -105,7 +105,8 @@ def driver_goes_on(build: Path) -> None:
         keys = [json.loads(line)["key"] for line in before.splitlines()]
         assert len(keys) == len(set(keys)), "measured twice"
         for key in ("leaf/d", "predicted/d", "fused/d/off/256", "fused/d/4/64", "auto/d/auto/128",
-                    "shapes/d/auto/96x64x128", "shapes/d/auto/64 TN", "shapes/d/auto/64 beta 1"):
+                    "shapes/d/auto/96x64x128", "shapes/d/off/101", "shapes/d/3/96x64x128",
+                    "shapes/d/auto/64 TN", "shapes/d/auto/64 beta 1"):
             assert key in keys, f"{key} is missing"
         assert "dgemm_leaf_rate 64 " in Path(folder, "levels.profile").read_text()
         status, text = drive("--only", "leaf,fused,auto,shapes")
