@@ -57,6 +57,8 @@ from common import (
 
 PARTS = ["leaf", "fused", "auto", "methods", "shapes", "memory", "host"]
 LEVELS = ["off", "1", "2", "3", "4"]
+SHAPE_LEVELS = LEVELS[:4]
+"""For other shapes than squares: of those below the estimator takes four for none."""
 METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level", "alternative"]
 PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level"]
 """Lists whose memory is compared."""
@@ -180,7 +182,7 @@ def batches_of(part: str, precision: str, plan: Plan) -> list[Batch]:
         transposed = ["TN", "NT", "TT"] + (["CN"] if precision in "cz" else [])
         made = [Batch(part, "auto", shapes, alone=True), Batch(part, "auto", square, beta=1, alone=True)]
         made += [Batch(part, "auto", square, trans=trans, alone=True) for trans in transposed]
-        made += [Batch(part, setting, shapes) for setting in LEVELS[:4]]
+        made += [Batch(part, setting, shapes) for setting in SHAPE_LEVELS]
     elif part == "memory" and precision == "d":
         made = [of("off", plan.memory, alone=True, memory=True)]
         made += [of(f"{level}:{name}" if name != "fused" else f"{level}", plan.memory, alone=True, memory=True)
@@ -489,15 +491,15 @@ class Tables:
 
     def shapes(self, p: str) -> list[str]:
         lines = []
-        for batch in batches_of("shapes", p, self.plan):
-            for shape in batch.shapes if batch.setting == "auto" else []:
-                if r := self.good(key := batch.key(shape)):
-                    cells = [self.speedup(replace(batch, setting=setting).key(shape)) for setting in LEVELS[:4]]
-                    lines.append(f"| {key.split('/')[-1]} | {1e3 * r['cublas']['seconds']:.2f} | "
-                                 f"{' | '.join(cells)} | {r['speedup']:.3f} | "
-                                 f"{r['cublas']['spread']:.3f} | {r['level']} | "
-                                 f"{r['error']:.1e} | {r['cublas_error']:.1e} |")
-        head = ["product", "cuBLAS ms", "no level", *LEVELS[1:4], "automatic", "cuBLAS's spread", "its level", "error", "cuBLAS's"]
+        chosen = [batch for batch in batches_of("shapes", p, self.plan) if batch.setting == "auto"]
+        for batch, shape in ((batch, shape) for batch in chosen for shape in batch.shapes):
+            if r := self.good(key := batch.key(shape)):
+                cells = [self.speedup(replace(batch, setting=setting).key(shape)) for setting in SHAPE_LEVELS]
+                lines.append(f"| {key.split('/')[-1]} | {1e3 * r['cublas']['seconds']:.2f} | "
+                             f"{' | '.join(cells)} | {r['speedup']:.3f} | "
+                             f"{r['cublas']['spread']:.3f} | {r['level']} | "
+                             f"{r['error']:.1e} | {r['cublas_error']:.1e} |")
+        head = ["product", "cuBLAS ms", "no level", *SHAPE_LEVELS[1:], "automatic", "cuBLAS's spread", "its level", "error", "cuBLAS's"]
         return [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1), *lines] if lines else []
 
     def memory(self, p: str) -> list[str]:

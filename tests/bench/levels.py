@@ -108,6 +108,10 @@ def driver_goes_on(build: Path) -> None:
                     "shapes/d/auto/96x64x128", "shapes/d/off/101", "shapes/d/3/96x64x128",
                     "shapes/d/auto/64 TN", "shapes/d/auto/64 beta 1"):
             assert key in keys, f"{key} is missing"
+        rows = {row.split("|")[1].strip(): row.split("|")[2:-1] for row in Path(folder, "levels.md").read_text().splitlines()
+                if row.count("|") == 12}
+        assert len(rows["96x64x128"]) == 10 and all(cell.strip() for cell in rows["96x64x128"]), rows
+        assert not any(cell.strip() for cell in rows["64 TN"][1:5]), rows
         assert "dgemm_leaf_rate 64 " in Path(folder, "levels.profile").read_text()
         status, text = drive("--only", "leaf,fused,auto,shapes")
         assert status == 0 and kept.read_text() == before, "what is there was measured again"
