@@ -9,12 +9,13 @@ Parts, in this order:
   leaf     algorithms of leaves and rates by `blaslift tune`: DIR/levels.profile; what the estimators predict from them
   fused    squares, operands on the device: no levels and 1 to 4 of the built-in list, the largest sizes first
   auto     the same with as many levels as are predicted to be fastest, by DIR/levels.profile or the --built-in rates
+  turns    squares, other shapes, transposed operands and beta: automatic levels, none to four, and cuBLAS, all in one
+           process and in long turns
   methods  the published lists, in one stream and in two, at fewer sizes
-  shapes   odd and rectangular products: automatic levels, and none to three; transposed operands and beta: automatic
   memory   device memory by list and level, double precision
   host     host to host through the preload, with and without levels
 
-Every process times cuBLAS, called directly, in turns with blaslift; its report has to say that all calls ran by the
+Every process times cuBLAS, called directly, in turns with blaslift, call by call but for the part turns; its report has to say that all calls ran by the
 levels asked for.  Each run goes on with what DIR/levels.jsonl has for the commit ID, and starts nothing that would end
 after --budget seconds: repeat the same command until it says "complete" (status 0).  DIR/levels.md is the summary so
 far; bench/plot_levels.py draws it.
@@ -55,10 +56,9 @@ from common import (
     run_with_report,
 )
 
-PARTS = ["leaf", "fused", "auto", "methods", "shapes", "memory", "host"]
+PARTS = ["leaf", "fused", "auto", "turns", "methods", "memory", "host"]
 LEVELS = ["off", "1", "2", "3", "4"]
-SHAPE_LEVELS = LEVELS[:4]
-"""For other shapes than squares: of those below the estimator takes four for none."""
+LIBRARIES_IN_ONE_PROCESS = {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=100000"}
 METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level", "alternative"]
 PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level"]
 """Lists whose memory is compared."""
@@ -82,8 +82,8 @@ class Plan:
     """No larger complex squares."""
     methods: dict[int, list[int]]
     """Sizes by the number of levels."""
-    shapes: list[str]
-    variant_size: int
+    turns: dict[str, list[str]]
+    """By precision, of "" those of all: sizes as "N" or "MxNxK", with operands as "N NT" and C read as "N beta 1"."""
     memory: list[int]
     memory_levels: list[int]
     host: dict[str, list[int]]
@@ -92,6 +92,10 @@ class Plan:
     seconds: float = 0.8
     """For the repetitions of one size, though three are made at least."""
     repetitions: int = 61  # medians of fifteen move by a hundredth below a millisecond
+    turn_lead: float = 0.12
+    turn_seconds: float = 0.2
+    """As levels_in_turns has them: of each contender's turn, not timed and timed."""
+    turn_count: int = 3
     settle: float = 0.3
     """Seconds of products before those that are timed."""
     overhead: float = 0.8
@@ -107,9 +111,10 @@ GPU = Plan(
     small=[1024, 2048, 3072, 4096, 5120, 6144, 7168, 10240, 12288, 20480],
     most_complex=24576,
     methods={1: [2048, 4096, 8192], 2: [8192, 16384], 3: [16384, 24576, 32768, 40960], 4: [40960]},
-    shapes=["10007", "8192x8192x4096", "16384x4096x16384", "12345x9876x11111", "4096x16384x8192", "20000x3000x20000",
-            "32768x8192x2048", "8191"],
-    variant_size=16384,
+    turns={"": ["4096", "5120", "6144", "7168", "8191", "8192", "10007", "10240", "12288", "16384", "16384 NT",
+                "16384 TN", "16384 TT", "16384 beta 1", "8192 NT", "8192x8192x4096", "16384x4096x16384",
+                "12345x9876x11111", "4096x16384x8192", "20000x3000x20000", "32768x8192x2048"],
+           "c": ["16384 CN"], "z": ["16384 CN"]},
     memory=[8192, 32768], memory_levels=[1, 2, 3, 4],
     host={"d": [16384, 32768], "s": [16384, 32768]},
     warming=2048,
@@ -118,9 +123,9 @@ GPU = Plan(
 HOST = Plan(
     program="levels_time_host", backend="host", rate=1e9,
     leaf=[32, 64, 128], large=[256], small=[64, 128], most_complex=128,
-    methods={1: [64], 2: [128], 3: [128]}, shapes=["101", "96x64x128"], variant_size=64,
+    methods={1: [64], 2: [128], 3: [128]}, turns={"": ["101", "64 TN", "64 beta 1", "96x64x128"], "c": ["64 CN"]},
     memory=[128], memory_levels=[1, 2], host={"d": [256]},
-    warming=32, leaf_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1, noise=1000,
+    warming=32, leaf_seconds=0.01, turn_lead=0, turn_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1, noise=1000,
 )
 
 PLANS = {"cuda": GPU, "host": HOST}
@@ -134,8 +139,6 @@ class Batch:
     setting: str
     """BLASLIFT_STRASSEN."""
     shapes: list[Shape]
-    beta: float = 0
-    trans: str = "NN"
     alone: bool = False
     memory: bool = False
 
@@ -144,8 +147,7 @@ class Batch:
         return self.shapes[0].precision
 
     def key(self, shape: Shape) -> str:
-        variant = (f" {self.trans}" if self.trans != "NN" else "") + (f" beta {self.beta:g}" if self.beta else "")
-        return f"{self.part}/{shape.precision}/{self.setting}/{shape}{variant}"
+        return f"{self.part}/{shape.precision}/{self.setting}/{shape}"
 
 
 @dataclass
@@ -176,13 +178,6 @@ def batches_of(part: str, precision: str, plan: Plan) -> list[Batch]:
         made = [of("auto", plan.large + plan.small, alone=True)]
     elif part == "methods":
         made = [of(f"{level}:{method}", sizes) for level, sizes in plan.methods.items() for method in METHODS]
-    elif part == "shapes":
-        shapes = [Shape.of(precision, size) for size in plan.shapes]
-        square = squares(precision, [plan.variant_size], plan)
-        transposed = ["TN", "NT", "TT"] + (["CN"] if precision in "cz" else [])
-        made = [Batch(part, "auto", shapes, alone=True), Batch(part, "auto", square, beta=1, alone=True)]
-        made += [Batch(part, "auto", square, trans=trans, alone=True) for trans in transposed]
-        made += [Batch(part, setting, shapes) for setting in SHAPE_LEVELS]
     elif part == "memory" and precision == "d":
         made = [of("off", plan.memory, alone=True, memory=True)]
         made += [of(f"{level}:{name}" if name != "fused" else f"{level}", plan.memory, alone=True, memory=True)
@@ -302,7 +297,7 @@ class Driver:
         """One process; what it printed before it failed, if it did, is kept."""
         plan = self.plan
         command = [self.program, "--precision", batch.precision, "--sizes", ",".join(map(str, shapes)),
-                   "--beta", f"{batch.beta:g}", "--trans", batch.trans, "--seconds", f"{plan.seconds:g}",
+                   "--seconds", f"{plan.seconds:g}",
                    "--repetitions", str(plan.repetitions), "--warming", str(plan.warming), "--settle", f"{plan.settle:g}"]
         if batch.setting == "auto":
             command += ["--warming", str(min(plan.warming, 256))]
@@ -340,7 +335,8 @@ def rates_of(profile: Path, precision: str) -> dict:
     """What `blaslift tune` has written of a precision."""
     words = [line.split() for line in profile.read_text().splitlines() if line and not line.startswith("#")]
     one = {word[0]: float(word[1]) for word in words if len(word) == 2}
-    return {"rates": [[int(word[1]), float(word[2])] for word in words if word[0] == f"{precision}gemm_leaf_rate"],
+    return {"rates": [[int(word[1]), float(word[2])] for word in words
+                      if word[0] == f"{precision}gemm_leaf_rate" and len(word) == 3],
             "pass_rate": one["pass_rate"], "step_seconds": one["step_seconds"]}
 
 
@@ -364,7 +360,8 @@ def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
         if not profile.exists():
             raise Failed("no levels.profile: run the part again")
         sizes = sorted({*plan.small, *plan.large, *plan.memory} | {n for some in plan.methods.values() for n in some})
-        lines = run([predictor, str(profile), precision, *map(str, sizes), *plan.shapes], {}, seconds)
+        shapes = [size for size in plan.turns[""] if "x" in size]
+        lines = run([predictor, str(profile), precision, *map(str, sizes), *shapes], {}, seconds)
         crossovers = {line["model"]: line["size"] for line in lines if line["what"] == "crossover"}
         return {"crossover": crossovers["ours"], "crossovers": crossovers,
                 "sizes": [line for line in lines if line["what"] == "predicted"]}
@@ -376,6 +373,56 @@ def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
         seconds = START_SECONDS + 2 + rates_seconds * (1 if arguments.own_algorithms else 2.5)
         made.append(Measurement(f"leaf/{p}", seconds, functools.partial(rates, p)))
     return made + [Measurement(f"predicted/{p}", 1, functools.partial(predicted, p)) for p in arguments.precisions]
+
+
+# ---- in turns
+
+
+def turn_settings(shape: Shape) -> list[str]:
+    """Deeper ones are far off where there is little to divide."""
+    smallest = min(shape.m, shape.n, shape.k)
+    most = 2 if smallest < 6000 else 3 if smallest < 12000 and shape.precision in "ds" else 4
+    return [*LEVELS[:most + 1], "auto"]
+
+
+def turn_measurements(arguments: argparse.Namespace, plan: Plan, environment: dict[str, str]) -> list[Measurement]:
+    """levels_in_turns: settings that find no room are left out, and named."""
+    profile = arguments.results / "levels.profile"
+    # The program loads the library itself.
+    said = {k: v for k, v in environment.items() if k != "LD_PRELOAD"} | LIBRARIES_IN_ONE_PROCESS
+    said |= {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend}
+    if profile.exists() and not arguments.built_in:
+        said["BLASLIFT_PROFILE"] = str(profile)
+    command = [str(arguments.build / "bin" / plan.program.replace("levels_time", "levels_in_turns")),
+               "--library", str(arguments.build / "lib/libblaslift.so"), "--turns", str(plan.turn_count),
+               "--lead", f"{plan.turn_lead:g}", "--seconds", f"{plan.turn_seconds:g}"]
+
+    def measure(shape: Shape, how: list[str], seconds: float) -> dict:
+        settings = turn_settings(shape)
+        with tempfile.TemporaryDirectory() as folder:
+            record = run([*command, "--precision", shape.precision, "--size", str(shape), "--settings",
+                          ",".join(settings), "--reports", folder, *how], said, seconds)[0]
+            reports = {s: json.loads(Path(folder, f"{s}.json").read_text().splitlines()[-1]) for s in settings}
+        unfit = []
+        for setting, report in reports.items():
+            if fault := fault_in(report, Batch("turns", setting, [shape]), plan.backend):
+                if "no room" not in fault:
+                    raise Failed(f"{setting}: {fault}")
+                unfit.append(setting)
+                del record["contenders"][setting]
+        return record | {"level": most_levels(reports["auto"], shape.precision), "without": unfit}
+
+    made = []
+    for p in arguments.precisions:
+        for name in plan.turns[""] + plan.turns.get(p, []):
+            size, *words = name.split()
+            shape = Shape.of(p, size)
+            how = ["--beta", words[1]] if words[:1] == ["beta"] else ["--trans", words[0]] if words else []
+            call = shape.flops / plan.rate
+            calls = sum(max(call, some) for some in (plan.turn_lead, plan.turn_seconds)) + call
+            seconds = START_SECONDS + (len(turn_settings(shape)) + 1) * plan.turn_count * calls
+            made.append(Measurement(f"turns/{p}/{name}", seconds, functools.partial(measure, shape, how)))
+    return made
 
 
 # ---- host to host
@@ -489,18 +536,21 @@ class Tables:
         return ["Times faster than cuBLAS; `:2`: two streams.", "", f"| n | levels | {' | '.join(head)} |",
                 "|---:" * (len(head) + 2) + "|", *lines] if lines else []
 
-    def shapes(self, p: str) -> list[str]:
+    def turns(self, p: str) -> list[str]:
         lines = []
-        chosen = [batch for batch in batches_of("shapes", p, self.plan) if batch.setting == "auto"]
-        for batch, shape in ((batch, shape) for batch in chosen for shape in batch.shapes):
-            if r := self.good(key := batch.key(shape)):
-                cells = [self.speedup(replace(batch, setting=setting).key(shape)) for setting in SHAPE_LEVELS]
-                lines.append(f"| {key.split('/')[-1]} | {1e3 * r['cublas']['seconds']:.2f} | "
-                             f"{' | '.join(cells)} | {r['speedup']:.3f} | "
-                             f"{r['cublas']['spread']:.3f} | {r['level']} | "
-                             f"{r['error']:.1e} | {r['cublas_error']:.1e} |")
-        head = ["product", "cuBLAS ms", "no level", *SHAPE_LEVELS[1:], "automatic", "cuBLAS's spread", "its level", "error", "cuBLAS's"]
-        return [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1), *lines] if lines else []
+        for name in self.plan.turns[""] + self.plan.turns.get(p, []):
+            if not (r := self.good(f"turns/{p}/{name}")):
+                continue
+            times = {who: x["seconds"] for who, x in r["contenders"].items()}
+            cublas, auto = r["contenders"]["cublas"], times["auto"]
+            cells = [f"{1e3 * times[s]:.2f}" if s in times else "" for s in LEVELS]
+            best = min(times[s] for s in LEVELS if s in times)
+            lines.append(f"| {name} | {1e3 * cublas['seconds']:.2f} | {100 * cublas['spread']:.1f} | {' | '.join(cells)} | "
+                         f"{1e3 * auto:.2f} | {r['level']} | {cublas['seconds'] / auto:.3f} | {best / auto:.3f} |")
+        head = ["product", "cuBLAS", "spread", "no level", *LEVELS[1:], "automatic", "its level", "of cuBLAS", "of the best"]
+        return ["Milliseconds, in long turns within one process; the distance of the quartiles of cuBLAS's times in percent of their "
+                "median; how many times as fast automatic levels are as cuBLAS and as the best of the others.", "",
+                f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1), *lines] if lines else []
 
     def memory(self, p: str) -> list[str]:
         lines = []
@@ -555,7 +605,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=PLANS, default="cuda")
     parser.add_argument("--built-in", action="store_true", help="the library's own rates, as before any `blaslift tune`")
     parser.add_argument("--own-algorithms", action="store_true", help="leaves by cuBLAS's own choice of algorithms")
-    parser.add_argument("--sizes", help="of the squares on the device only these, separated by commas")
+    parser.add_argument("--sizes", help="of the squares on the device, and of the part turns, only these, separated by commas")
     arguments, store = read_options(parser)
     chosen, plan = arguments.only, PLANS[arguments.backend]
     with candidates(arguments.build) as found:
@@ -565,14 +615,17 @@ def main() -> None:
         batches = [batch for part in PARTS if part in chosen for p in arguments.precisions
                    for batch in batches_of(part, p, plan)]
         if arguments.sizes:
-            sizes = {int(n) for n in arguments.sizes.split(",")}
-            batches = [replace(b, shapes=kept) for b in batches if (kept := [s for s in b.shapes if {s.m, s.n, s.k} <= sizes])]
+            sizes = set(arguments.sizes.split(","))
+            batches = [replace(b, shapes=kept) for b in batches if (kept := [s for s in b.shapes if str(s) in sizes])]
+        turns = turn_measurements(arguments, plan, environment) if "turns" in chosen else []
+        if arguments.sizes:
+            turns = [m for m in turns if m.key.split("/")[-1] in sizes]
         host = host_measurements(arguments, plan, environment) if "host" in chosen else []
         if arguments.dry_run:
             rough = [Measurement(batch.key(shape), driver.estimate(batch, shape) +
                                  START_SECONDS / (1 if batch.alone else len(batch.shapes)), lambda _: {})
                      for batch in batches for shape in batch.shapes]
-            list_measurements(leaf + rough + host, store)
+            list_measurements(leaf + rough + turns + host, store)
             return
         complete = True
         complete = measure_all(leaf, store, driver.left()) and complete
@@ -580,7 +633,7 @@ def main() -> None:
             driver.measure(batch)
         if driver.late:
             print(f"{driver.late} measurements are left for another run: the budget of {arguments.budget:.0f} s is spent")
-        complete = measure_all(host, store, driver.left()) and complete and not driver.late and not driver.failed
+        complete = measure_all(turns + host, store, driver.left()) and complete and not driver.late and not driver.failed
     publish(arguments, summary(store, plan))
     print("\ncomplete" if complete else "\nnot complete: run the same command again")
     sys.exit(0 if complete else 1)

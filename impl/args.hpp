@@ -150,6 +150,7 @@ struct Product {
   bool beta_zero;           ///< C is not read
   bool overlaps;            ///< C shares bytes with A or B
   Part part = Part::whole;  ///< a triangle: C is n x n, B is A
+  Transposes transposes = Transposes::nn;
 
   /// There is no C.
   bool empty() const { return m == 0 || n == 0; }
@@ -266,7 +267,8 @@ Product product_of(Routine routine, const GemmArgs<T>& a) {
           .beta_zero = a.beta == T(0),
           .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
                       overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T)),
-          .part = a.part};
+          .part = a.part,
+          .transposes = transposes_of(a.transa, a.transb)};
 }
 
 template <class T>

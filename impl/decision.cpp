@@ -22,9 +22,12 @@ const char* text_of(Reason reason) {
 
 namespace {
 
+/// A part of the product, with all of k.
+strassen::Shape part_of(const Product& p, index m, index n) { return {m, n, p.k, p.beta_zero, p.transposes}; }
+
 /// The product as the estimator knows it: of a triangle, a rectangle of half the size.
 strassen::Shape shape_of(const Product& p) {
-  return {p.part == Part::whole ? p.m : std::max<index>(1, p.m / 2), p.n, p.k, p.beta_zero};
+  return part_of(p, p.part == Part::whole ? p.m : std::max<index>(1, p.m / 2), p.n);
 }
 
 /// How levels would compute a triangle: tiles beside the diagonal by levels, whatever else is there classically.
@@ -34,13 +37,13 @@ strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Pr
   for (const index parts : {2, 3, 4, 6, 8}) {
     const index edge = p.n / parts;
     if (edge == 0) break;
-    strassen::Choice choice = estimator.estimate({edge, edge, p.k, p.beta_zero}, edge);
+    strassen::Choice choice = estimator.estimate(part_of(p, edge, edge), edge);
     if (choice.level == 0) continue;
     const double t = static_cast<double>(choice.tile), across = static_cast<double>(p.n / choice.tile),
                  tiles = across * (across - 1) / 2, rest = (n * n / 2 - tiles * t * t) / t;
     choice.seconds =
-        tiles * estimator.seconds({choice.tile, choice.tile, p.k, p.beta_zero}, choice.level, choice.tile) +
-        estimator.seconds({std::max<index>(1, static_cast<index>(rest)), choice.tile, p.k, p.beta_zero}, 0, 0);
+        tiles * estimator.seconds(part_of(p, choice.tile, choice.tile), choice.level, choice.tile) +
+        estimator.seconds(part_of(p, std::max<index>(1, static_cast<index>(rest)), choice.tile), 0, 0);
     if (choice.seconds < best.seconds) best = choice;
   }
   return best;
@@ -48,12 +51,11 @@ strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Pr
 
 /// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
 strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy, index most_tile) {
-  const strassen::Shape shape{p.m, p.n, p.k, p.beta_zero};
   strassen::Choice choice{};
   if (policy.levels < 0) {
     if (facts.estimator)
       choice =
-          p.part == Part::whole ? facts.estimator->estimate(shape, most_tile) : best_in_triangle(*facts.estimator, p);
+          p.part == Part::whole ? facts.estimator->estimate(shape_of(p), most_tile) : best_in_triangle(*facts.estimator, p);
   } else {
     // As many as asked for, of tiles as large as fit; beside a diagonal there are two of them across.
     const index smallest = p.part == Part::whole ? std::min({p.m, p.n, p.k}) : std::min(p.n / 2, p.k);
@@ -113,7 +115,7 @@ double panels_seconds(const strassen::Estimator& estimator, const Product& p) {
   constexpr index parts = 8, least = 4096;
   const double whole = estimator.seconds(shape_of(p), 0, 0);
   if (std::min(p.m, p.n) < least || p.part != Part::whole) return whole;
-  return std::max(whole, 2 * parts * estimator.seconds({p.m / parts, p.n / 2, p.k, p.beta_zero}, 0, 0));
+  return std::max(whole, 2 * parts * estimator.seconds(part_of(p, p.m / parts, p.n / 2), 0, 0));
 }
 
 /// Seconds of one tile by levels between its transfers: of the outermost level's seven products (strassen::fused) the

@@ -79,9 +79,10 @@ class SignalsBlocked {
 
 std::optional<strassen::Estimator> make_estimator(const Profile& profile, Precision precision, strassen::Model model) {
   strassen::Rates rates{{}, profile.pass_rate, profile.step_seconds};
-  for (const Profile::LeafRate* leaf = profile.leaf_rate[static_cast<int>(precision)]; leaf->size > 0; ++leaf)
-    rates.product.push_back({leaf->size, leaf->rate});
-  if (rates.product.empty() || !strassen::check(rates).empty()) return std::nullopt;
+  for (std::size_t t = 0; t < transposes_count; ++t)
+    for (const Profile::LeafRate* leaf = profile.leaf_rate[static_cast<int>(precision)][t]; leaf->size > 0; ++leaf)
+      (t == 0 ? rates.product : rates.transposed[t - 1]).push_back({leaf->size, leaf->rate});
+  if (!strassen::check(rates).empty()) return std::nullopt;
   strassen::Inputs inputs{.rates = rates, .times = {}, .peaks = {}};
   if (model == strassen::Model::thesis) {
     const std::optional<strassen::Times> times = times_of(rates, precision);

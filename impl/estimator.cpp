@@ -30,6 +30,35 @@ Polynomial saving(const Times& times) {
   return p;
 }
 
+/// Interpolated in the log of the size; below the smallest measured it falls with the size, above the largest it stays.
+double rate(const std::vector<Point>& by_log, double log_size) {
+  const Point &first = by_log.front(), &last = by_log.back();
+  if (log_size <= first.size) return first.value * std::exp(log_size - first.size);
+  if (log_size >= last.size) return last.value;
+  const auto above = std::upper_bound(by_log.begin(), by_log.end(), log_size,
+                                      [](double x, const Point& point) { return x < point.size; });
+  const Point& below = above[-1];
+  return below.value + (above->value - below.value) * (log_size - below.size) / (above->size - below.size);
+}
+
+/// What products with these transposes make by the log of their size: as those without do, whose sizes are many and
+/// whose kernels fill the device as badly at the same ones, times what the few sizes say that both have.
+std::vector<Point> rates_by_log(const Rates& rates, std::size_t transposes) {
+  std::vector<Point> all;
+  for (const Point& p : rates.product) all.push_back({std::log(p.size), p.value});
+  if (transposes == 0 || rates.transposed[transposes - 1].empty()) return all;
+  std::vector<Point> proportions;
+  for (const Point& p : rates.transposed[transposes - 1]) {
+    const double log_size = std::log(p.size);
+    proportions.push_back({log_size, p.value / rate(all, log_size)});
+  }
+  for (Point& p : all) {
+    const double inside = std::clamp(p.size, proportions.front().size, proportions.back().size);
+    p.value *= rate(proportions, inside);
+  }
+  return all;
+}
+
 /// What a level does at one depth.
 struct Form {
   int passes = 0, pass_steps = 0;
@@ -168,11 +197,13 @@ int level_by_doubling(double size, double crossover, int max_level) {
 std::string check(const Rates& rates) {
   auto positive = [](double x) { return std::isfinite(x) && x > 0; };
   if (rates.product.empty()) return "no rate of products";
-  for (std::size_t i = 0; i < rates.product.size(); ++i) {
-    const Point& p = rates.product[i];
-    if (!positive(p.size) || !positive(p.value)) return "a product's size or rate is not positive";
-    if (i > 0 && p.size <= rates.product[i - 1].size) return "the products' sizes do not ascend";
-  }
+  for (const std::vector<Point>* product :
+       {&rates.product, &rates.transposed[0], &rates.transposed[1], &rates.transposed[2]})
+    for (std::size_t i = 0; i < product->size(); ++i) {
+      const Point& p = (*product)[i];
+      if (!positive(p.size) || !positive(p.value)) return "a product's size or rate is not positive";
+      if (i > 0 && p.size <= (*product)[i - 1].size) return "the products' sizes do not ascend";
+    }
   if (!positive(rates.pass_bytes_per_second)) return "the rate of passes is not positive";
   if (!(std::isfinite(rates.step_seconds) && rates.step_seconds >= 0)) return "the price of a step is negative";
   return {};
@@ -201,7 +232,7 @@ class Estimator::Memory {
   };
 
   Entry& place(const Shape& s, index most_tile) noexcept {
-    std::uint64_t hash = s.beta_zero;
+    std::uint64_t hash = 2 * static_cast<std::uint64_t>(s.transposes) + s.beta_zero;
     for (const index x : {s.m, s.n, s.k, most_tile})
       hash = (hash ^ static_cast<std::uint64_t>(x)) * 0x9e3779b97f4a7c15u;
     return entries_[hash >> 57];
@@ -225,7 +256,7 @@ Estimator::Estimator(Model model, Precision precision, const Inputs& inputs, con
     crossover_ = crossover();
     return;
   }
-  for (const Point& p : inputs.rates.product) by_log_.push_back({std::log(p.size), p.value});
+  for (std::size_t t = 0; t < transposes_count; ++t) by_log_[t] = rates_by_log(inputs.rates, t);
 
   const Level& level = *tuning.level;
   const Form plain = form_of(level);
@@ -247,29 +278,19 @@ Estimator::Estimator(Model model, Precision precision, const Inputs& inputs, con
   }
 }
 
-/// Flop/s of a cube: interpolated in the log of its size; below the smallest measured it falls with the size, above the
-/// largest it stays.
-double Estimator::rate(double log_size) const noexcept {
-  const Point &first = by_log_.front(), &last = by_log_.back();
-  if (log_size <= first.size) return first.value * std::exp(log_size - first.size);
-  if (log_size >= last.size) return last.value;
-  const auto above = std::upper_bound(by_log_.begin(), by_log_.end(), log_size,
-                                      [](double x, const Point& point) { return x < point.size; });
-  const Point& below = above[-1];
-  return below.value + (above->value - below.value) * (log_size - below.size) / (above->size - below.size);
-}
-
-double Estimator::classical_seconds(double m, double n, double k, bool reads_c) const noexcept {
+double Estimator::classical_seconds(const Shape& of, double m, double n, double k, bool reads_c) const noexcept {
+  const std::vector<Point>& rates = by_log_[static_cast<std::size_t>(of.transposes)];
   const double multiply_adds = std::max(m, thinnest) * std::max(n, thinnest) * std::max(k, thinnest);
   const double bytes = element_ * (m * k + k * n + (reads_c ? 2 : 1) * m * n);
-  return step_seconds_ + std::max(flops_ * multiply_adds / rate(std::log(multiply_adds) / 3), bytes / pass_rate_);
+  return step_seconds_ + std::max(flops_ * multiply_adds / rate(rates, std::log(multiply_adds) / 3), bytes / pass_rate_);
 }
 
-double Estimator::tile_seconds(int level, double tile, bool adds) const noexcept {
+double Estimator::tile_seconds(const Shape& of, int level, double tile, bool adds) const noexcept {
   const auto l = static_cast<std::size_t>(level);
   const double leaf = std::ldexp(tile, -level);
   const Work& work = work_[adds][l];
-  return leaves_[l] * flops_ * leaf * leaf * leaf / rate(std::log(leaf)) +
+  return leaves_[l] * flops_ * leaf * leaf * leaf /
+             rate(by_log_[static_cast<std::size_t>(of.transposes)], std::log(leaf)) +
          work.area * tile * tile * element_ / pass_rate_ + work.steps * step_seconds_;
 }
 
@@ -283,7 +304,7 @@ double Estimator::seconds(const Shape& s, int level, index tile) const noexcept 
     return tiles * strassen_seconds(times_, t, level) + everything * (1 - tiles * t * t * t / volume(s));
   }
 
-  if (level == 0) return classical_seconds(m, n, k, !s.beta_zero);
+  if (level == 0) return classical_seconds(s, m, n, k, !s.beta_zero);
   const auto t = static_cast<double>(tile);
   // Along k, all tile products but the first add to what is there, and the first where C does.
   const double columns_of_tiles = volume({s.m / tile, s.n / tile, 1}), along_k = static_cast<double>(s.k / tile),
@@ -291,13 +312,13 @@ double Estimator::seconds(const Shape& s, int level, index tile) const noexcept 
   // A and B are surveyed once (impl/guard.hpp), slice by slice, which takes a few more steps there and back.
   const double survey_steps = 10 + 2 * std::exp2(level) * along_k;
   double sum = tuning_.surveyed ? survey_steps * step_seconds_ + element_ * (m * k + k * n) / pass_rate_ : 0;
-  if (plain > 0) sum += columns_of_tiles * tile_seconds(level, t, false);
-  if (along_k > plain) sum += columns_of_tiles * (along_k - plain) * tile_seconds(level, t, true);
+  if (plain > 0) sum += columns_of_tiles * tile_seconds(s, level, t, false);
+  if (along_k > plain) sum += columns_of_tiles * (along_k - plain) * tile_seconds(s, level, t, true);
   const auto rest_m = static_cast<double>(s.m % tile), rest_n = static_cast<double>(s.n % tile),
              rest_k = static_cast<double>(s.k % tile);
-  if (rest_n > 0) sum += classical_seconds(m, rest_n, k, !s.beta_zero);
-  if (rest_m > 0) sum += classical_seconds(rest_m, n - rest_n, k, !s.beta_zero);
-  if (rest_k > 0) sum += classical_seconds(m - rest_m, n - rest_n, rest_k, true);
+  if (rest_n > 0) sum += classical_seconds(s, m, rest_n, k, !s.beta_zero);
+  if (rest_m > 0) sum += classical_seconds(s, rest_m, n - rest_n, k, !s.beta_zero);
+  if (rest_k > 0) sum += classical_seconds(s, m - rest_m, n - rest_n, rest_k, true);
   return sum;
 }
 

@@ -83,6 +83,8 @@ struct Rates {
   std::vector<Point> product;    ///< flop/s of a leaf product by its size, ascending; complex: 8 flops a multiply-add
   double pass_bytes_per_second;  ///< of a pass, bytes read and written
   double step_seconds;           ///< what any step costs besides: launch, wait for the one before
+  /// The same as `product` of nt, tn and tt, at some sizes or none: for how they compare with nn.
+  std::array<std::vector<Point>, transposes_count - 1> transposed = {};
 };
 
 /// The first fault, or empty.
@@ -113,6 +115,7 @@ inline constexpr int deepest = 6;
 struct Shape {
   index m, n, k;
   bool beta_zero = true;  ///< C is not read
+  Transposes transposes = Transposes::nn;
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -159,9 +162,8 @@ class Estimator {
     double area, steps;  ///< steps: of products and passes
   };
 
-  double rate(double log_size) const noexcept;
-  double classical_seconds(double m, double n, double k, bool reads_c) const noexcept;
-  double tile_seconds(int level, double tile, bool adds) const noexcept;
+  double classical_seconds(const Shape& of, double m, double n, double k, bool reads_c) const noexcept;
+  double tile_seconds(const Shape& of, int level, double tile, bool adds) const noexcept;
   Choice choose(const Shape& shape, index most_tile) const noexcept;
   Choice best_tiling(const Shape& shape, index most_tile) const noexcept;
   Choice by_smallest(const Shape& shape, index most_tile) const noexcept;
@@ -173,7 +175,7 @@ class Estimator {
   std::shared_ptr<Memory> memory_;  ///< of earlier choices; copies choose the same
   double element_, flops_;          ///< bytes of an element, flops of a multiply-add
   // ours
-  std::vector<Point> by_log_;  ///< flop/s by log of the size
+  std::array<std::vector<Point>, transposes_count> by_log_;  ///< flop/s by log of the size
   double pass_rate_, step_seconds_;
   std::array<double, deepest + 1> leaves_{};    ///< products, by level
   std::array<Work, deepest + 1> work_[2] = {};  ///< by level; without and with E

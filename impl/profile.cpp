@@ -50,6 +50,8 @@ constexpr Key keys[] = {
 };
 
 constexpr const char* leaf_keys[] = {"sgemm_leaf_rate", "dgemm_leaf_rate", "cgemm_leaf_rate", "zgemm_leaf_rate"};
+/// After it, as Transposes are numbered.
+constexpr std::string_view transposes_words[] = {"", "NT", "TN", "TT"};
 
 /// The form of the file as a whole; lines of rules have their own.
 constexpr std::string_view profile_key = "profile", profile_version = "1";
@@ -80,13 +82,21 @@ bool is_rate(std::string_view line) {
 
 bool is_version(std::string_view line) { return next_word(line) == profile_key; }
 
-/// Where a name stands in the file: `keys`, then `leaf_keys`; -1 if it is none of them.
+/// Where a line stands in the file by the name that it begins with, which is taken off: `keys`, then `leaf_keys`, each
+/// by its transposes; -1 if it is none of them.
 constexpr int key_count = std::size(keys);
-int place_of(std::string_view name) {
+int take_place(std::string_view& line) {
+  const std::string_view name = next_word(line);
   for (int i = 0; i < key_count; ++i)
     if (name == keys[i].name) return i;
-  for (int p = 0; p < precision_count; ++p)
-    if (name == leaf_keys[p]) return key_count + p;
+  for (int p = 0; p < precision_count; ++p) {
+    if (name != leaf_keys[p]) continue;
+    std::string_view rest = line;
+    const std::string_view word = next_word(rest);
+    for (int t = 1; t < transposes_count; ++t)
+      if (word == transposes_words[t]) return line = rest, key_count + p * transposes_count + t;
+    return key_count + p * transposes_count;
+  }
   return -1;
 }
 
@@ -100,7 +110,7 @@ std::optional<Rate> read_rate(std::string_view line) {
   const auto positive = [](std::string_view word, double& number) {
     return read_number(word, number) && std::isfinite(number) && number > 0;
   };
-  Rate rate{.place = place_of(next_word(line)), .size = 0, .value = 0};
+  Rate rate{.place = take_place(line), .size = 0, .value = 0};
   const bool understood = rate.place >= 0 && (rate.place < key_count || positive(next_word(line), rate.size)) &&
                           positive(next_word(line), rate.value) && next_word(line).empty();
   return understood ? std::optional(rate) : std::nullopt;
@@ -342,7 +352,7 @@ Profile built_in_profile(const char* device_class) {
                   .panel_seconds = found->panel_latency};
   if (std::string_view(found->name) == "sm_90")
     for (int p = 0; p < precision_count; ++p)
-      std::copy(std::begin(h100_leaf_rates[p]), std::end(h100_leaf_rates[p]), profile.leaf_rate[p]);
+      std::copy(std::begin(h100_leaf_rates[p]), std::end(h100_leaf_rates[p]), profile.leaf_rate[p][0]);
   return profile;
 }
 
@@ -359,14 +369,18 @@ bool read_profile(const std::string& path, Profile& profile, std::string& proble
 }
 
 void read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
-  int leaf_rates[precision_count] = {};
+  int leaf_rates[precision_count][transposes_count] = {};
   const auto take_rate = [&](const Rate& rate) {
     if (rate.place < key_count) {
       keys[rate.place].field(profile) = rate.value;
       return true;
     }
-    auto& rates = profile.leaf_rate[rate.place - key_count];
-    int& count = leaf_rates[rate.place - key_count];
+    const int p = (rate.place - key_count) / transposes_count, t = (rate.place - key_count) % transposes_count;
+    // With those that were there the file's would make no one machine's.
+    if (std::all_of(std::begin(leaf_rates[p]), std::end(leaf_rates[p]), [](int count) { return count == 0; }))
+      for (auto& rates : profile.leaf_rate[p]) rates[0] = {};
+    auto& rates = profile.leaf_rate[p][t];
+    int& count = leaf_rates[p][t];
     if (count == Profile::most_leaf_rates || (count > 0 && rate.size <= rates[count - 1].size)) return false;
     rates[count++] = {rate.size, rate.value};
     rates[count] = {};
@@ -407,8 +421,10 @@ std::string to_text(const Profile& profile) {
   std::string text;
   for (const Key& key : keys) text += std::string(key.name) + " " + number(key.field(copy), 6) + "\n";
   for (int p = 0; p < precision_count; ++p)
-    for (const Profile::LeafRate* leaf = profile.leaf_rate[p]; leaf->size > 0; ++leaf)
-      text += std::string(leaf_keys[p]) + " " + number(leaf->size, 6) + " " + number(leaf->rate, 6) + "\n";
+    for (int t = 0; t < transposes_count; ++t)
+      for (const Profile::LeafRate* leaf = profile.leaf_rate[p][t]; leaf->size > 0; ++leaf)
+        text += leaf_rate_name(static_cast<Precision>(p), static_cast<Transposes>(t)) + " " + number(leaf->size, 6) +
+                " " + number(leaf->rate, 6) + "\n";
   for (const TunedProduct& x : profile.algorithms) text += to_line(x) + "\n";
   for (const TunedSymv& x : profile.symv) text += to_line(x) + "\n";
   for (const TunedQr& x : profile.qr) text += to_line(x) + "\n";
@@ -423,6 +439,11 @@ std::string_view other_version(std::string_view text) {
       return line;
   }
   return {};
+}
+
+std::string leaf_rate_name(Precision precision, Transposes transposes) {
+  const std::string_view word = transposes_words[static_cast<int>(transposes)];
+  return leaf_keys[static_cast<int>(precision)] + (word.empty() ? "" : " " + std::string(word));
 }
 
 std::string version_line() { return std::string(profile_key) + " " + std::string(profile_version) + "\n"; }
@@ -449,9 +470,11 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
     else if (!is_rate(line))
       merged += std::string(line) + "\n";
   }
-  for (const ProfileLine& line : lines)
-    rates[{place_of(line.name), line.size}] =
+  for (const ProfileLine& line : lines) {
+    std::string_view name = line.name;
+    rates[{take_place(name), line.size}] =
         line.name + (line.size > 0 ? " " + number(line.size, 6) : "") + " " + number(line.value, 6);
+  }
   for (const auto& [at, line] : rates) merged += line + "\n";
   const auto add = [&merged](auto& there, const auto& found) {
     for (const auto& x : found) take(there, x);

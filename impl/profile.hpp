@@ -1,5 +1,10 @@
 // Profile: the rates that a decision is made from, and the algorithms that products are computed by.  Built in by
-// device class, overridden by a readable file of "key value" lines, "dgemm_leaf_rate size value" ones, and
+// device class, overridden by a readable file of "key value" lines, of rates of products by their size,
+//
+//   dgemm_leaf_rate 4096 5.4e13
+//   dgemm_leaf_rate NT 4096 5.6e13
+//
+// the latter where B is transposed (TN: A, TT: both; conjugated is as transposed), and
 //
 //   dgemm_algorithm LIBRARY OPS plain|plus_e SIZE own|ALGORITHM
 //
@@ -59,13 +64,13 @@ struct Profile {
   double symv_latency_seconds;        ///< per SYMV of which nothing moves but vectors
   double panel_rate;                  ///< bytes/s of a QR's panels, each counted once
   double panel_seconds;               ///< what a panel takes besides
-  /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any, levels are not
-  /// considered.
+  /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any of products that
+  /// transpose nothing levels are not considered; without any of others these are taken for as fast.
   struct LeafRate {
     double size, rate;
   };
   static constexpr int most_leaf_rates = 24;
-  LeafRate leaf_rate[precision_count][most_leaf_rates + 1] = {};
+  LeafRate leaf_rate[precision_count][transposes_count][most_leaf_rates + 1] = {};
   /// One for each library and product at most.
   std::vector<TunedProduct> algorithms = {};
   /// One for each precision and triangle at most.
@@ -89,12 +94,15 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
 /// The profile in the file's own format.
 std::string to_text(const Profile& profile);
 
-/// A line of a file: "in_rate", or "dgemm_leaf_rate" with a size.
+/// A line of a file: "in_rate", or "dgemm_leaf_rate" or "dgemm_leaf_rate NT" with a size.
 struct ProfileLine {
   std::string name;
   double size;  ///< 0: the name has none
   double value;
 };
+
+/// "dgemm_leaf_rate", "dgemm_leaf_rate NT"
+std::string leaf_rate_name(Precision precision, Transposes transposes);
 
 /// "profile 1" and the line's end.
 std::string version_line();

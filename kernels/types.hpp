@@ -11,6 +11,13 @@ using index = std::int64_t;
 /// op(X): as it is, transposed, conjugate-transposed.
 enum class Op : char { none = 'N', transpose = 'T', conjugate = 'C' };
 
+/// Which of op(A) and op(B) are transposed, conjugated or not: what a product's speed depends on.
+enum class Transposes : std::uint8_t { nn, nt, tn, tt };
+inline constexpr int transposes_count = 4;
+constexpr Transposes transposes_of(Op a, Op b) {
+  return static_cast<Transposes>(2 * (a != Op::none) + (b != Op::none));
+}
+
 /// Which triangle of a symmetric or Hermitian matrix is stored.
 enum class Uplo : char { upper = 'U', lower = 'L' };
 

@@ -98,22 +98,25 @@ def driver_goes_on(build: Path) -> None:
         assert status == 1 and "part leaf first" in text, text
         status, text = drive("--only", "leaf,fused,auto", "--budget", "0")
         assert status == 1 and "not complete" in text, text
-        status, text = drive("--only", "leaf,fused,auto,shapes")
+        status, text = drive("--only", "leaf,fused,auto,turns")
         assert status == 0 and "\ncomplete" in text, text
         kept = Path(folder, "levels.jsonl")
         before = kept.read_text()
         keys = [json.loads(line)["key"] for line in before.splitlines()]
         assert len(keys) == len(set(keys)), "measured twice"
         for key in ("leaf/d", "predicted/d", "fused/d/off/256", "fused/d/4/64", "auto/d/auto/128",
-                    "shapes/d/auto/96x64x128", "shapes/d/off/101", "shapes/d/3/96x64x128",
-                    "shapes/d/auto/64 TN", "shapes/d/auto/64 beta 1"):
+                    "turns/d/96x64x128", "turns/d/101", "turns/d/64 TN", "turns/d/64 beta 1"):
             assert key in keys, f"{key} is missing"
         rows = {row.split("|")[1].strip(): row.split("|")[2:-1] for row in Path(folder, "levels.md").read_text().splitlines()
-                if row.count("|") == 12}
-        assert len(rows["96x64x128"]) == 10 and all(cell.strip() for cell in rows["96x64x128"]), rows
-        assert not any(cell.strip() for cell in rows["64 TN"][1:5]), rows
+                if row.count("|") == 13}
+        for name in ("96x64x128", "101", "64 TN", "64 beta 1"):
+            assert [bool(cell.strip()) for cell in rows[name]] == [True] * 5 + [False] * 2 + [True] * 4, rows
+        turn = next(json.loads(line) for line in before.splitlines() if '"turns/d/64 TN"' in line)
+        assert turn["trans"] == "TN" and turn["right"] and all(len(x["turns"]) == 3 for x in turn["contenders"].values()), turn
+        assert all(0 < x["error"] < turn["bound"] for x in turn["contenders"].values()), turn
+        assert list(turn["contenders"]) == ["off", "1", "2", "auto", "cublas"], turn
         assert "dgemm_leaf_rate 64 " in Path(folder, "levels.profile").read_text()
-        status, text = drive("--only", "leaf,fused,auto,shapes")
+        status, text = drive("--only", "leaf,fused,auto,turns")
         assert status == 0 and kept.read_text() == before, "what is there was measured again"
         # Another commit's results are another's.
         status, _ = drive("--only", "leaf", "--commit", "another", "--budget", "0")

@@ -295,7 +295,7 @@ def tune(t):
     folder, profile = cache(t)
     done = t.run("tune", *QUICK)
     equal((done.returncode, os.listdir(folder)), (0, [os.path.basename(profile)]))
-    assert re.search(r"^dgemm 128: [\d.]+ [GT]FLOP/s$", done.stderr, re.M), done.stderr
+    assert re.search(r"^dgemm NN 128: [\d.]+ [GT]FLOP/s$", done.stderr, re.M), done.stderr
     for p in "sdcz":
         assert re.search(rf"^  {p}gemm +[\d.]+ [GT]FLOP/s +[\d.]+ [GT]FLOP/s +(from \d+ on|none: never faster)$", done.stdout, re.M), done.stdout
     assert f"written to {profile}, where the library looks for it" in done.stdout, done.stdout
@@ -303,8 +303,8 @@ def tune(t):
     for name in ["in_rate", "out_rate", "latency_seconds", "step_seconds", "pass_rate"] + [c + p + "gemm_rate" for p in "sdcz" for c in ("", "cpu_")]:
         equal(names.count(name), 1)
     for p in "sdcz":
-        sizes = [int(line.split()[1]) for line in lines_of(profile) if line.startswith(p + "gemm_leaf_rate ")]
-        equal(sizes, [32, 48, 64, 96, 128, 192, 256])
+        sizes = [line.split()[1:-1] for line in lines_of(profile) if line.startswith(p + "gemm_leaf_rate ")]
+        equal(sizes, [[n] for n in "32 48 64 96 128 192 256".split()] + [[ops, n] for ops in ("NT", "TN", "TT") for n in ("64", "256")])
 
     shown = t.run("info", "--backend", "host")
     assert f"profile (from {profile})" in shown.stdout and not shown.stderr, shown
@@ -367,7 +367,7 @@ def tune_no_room(t):
     _, profile = cache(t)
     done = t.run("tune", *QUICK, "--precisions", "sz", "--memory", "1M")
     equal(done.returncode, 0)
-    assert "  skipped: zgemm 256: takes more device memory" in done.stdout, done
+    assert "  skipped: zgemm NN 256: takes more device memory" in done.stdout, done
     names = [" ".join(line.split()[:2]) for line in lines_of(profile) if "leaf" in line]
     assert "sgemm_leaf_rate 256" in names and "zgemm_leaf_rate 128" in names and "zgemm_leaf_rate 192" not in names, names
     assert not any(line.startswith("in_rate") for line in lines_of(profile))
@@ -445,14 +445,14 @@ def tune_interrupted(t):
     assert kept.startswith("# blaslift tune, 1, 1 s each, "), kept
     equal([line.split(": ")[0] for line in kept.splitlines()[1:]], ["a call", "transfers in", "transfers out"])
     # Of numbers of our own, what comes of them is known.
-    of_ours = {"a call": "0.25 0.25 0.25", "transfers in": "5e-10 5e-10 5e-10", "dgemm 32": "1e-9 2e-9 3e-9"}
+    of_ours = {"a call": "0.25 0.25 0.25", "transfers in": "5e-10 5e-10 5e-10", "dgemm NN 32": "1e-9 2e-9 3e-9"}
     with open(times, "w") as f:
         f.write(kept.splitlines()[0].replace("1 s each", "0.001 s each") + "\n" + "".join(f"{key}: {value}\n" for key, value in of_ours.items()) + "a step: 1e-6 1")
         f.write("e")  # cut off while it was written
     done = t.run(*arguments, "0.001")
     equal(done.returncode, 0)
     assert f"goes on from {times}, " in done.stderr and "  3 were known from a run before\n" in done.stdout, done
-    equal(re.findall(r"^(.*): .* \(known\)$", done.stderr, re.M), ["transfers in", "a call", "dgemm 32"])
+    equal(re.findall(r"^(.*): .* \(known\)$", done.stderr, re.M), ["transfers in", "a call", "dgemm NN 32"])
     lines = lines_of(profile)
     assert {"in_rate 2e+09", "latency_seconds 0.25", "dgemm_leaf_rate 32 5e+08"} <= set(lines), lines
     equal(os.listdir(folder), [os.path.basename(profile)])
@@ -486,19 +486,19 @@ def tune_noisy(t):
     with open(times) as f:
         head = f.readline().replace("1 s each", "0.001 s each")
     with open(times, "w") as f:
-        f.write(head + "a call: 0.5 0.5 0.5\ndgemm 32: 1e-9 1e-9 1e-9\ndgemm 64: 1e-9 2e-9 3e-9\n")
+        f.write(head + "a call: 0.5 0.5 0.5\ndgemm NN 32: 1e-9 1e-9 1e-9\ndgemm NN 64: 1e-9 2e-9 3e-9\n")
     done = t.run(*arguments)
     equal(done.returncode, 0)
     equal(lines_of(profile), ["profile 1", "in_rate 1", "latency_seconds 0.5", "cpu_dgemm_rate 1.5e9", "dgemm_leaf_rate 32 1.0", "dgemm_leaf_rate 64 2.0"])
-    for what in ("transfers in", "dgemm on the CPU", "dgemm 64"):
+    for what in ("transfers in", "dgemm on the CPU", "dgemm NN 64"):
         assert re.search(rf"^  {what}: left as it was: noisy \(its quartiles are \S+ % apart, of 0 %\)$", done.stdout, re.M), (what, done)
-    assert "dgemm 32: left" not in done.stdout, done
+    assert "dgemm NN 32: left" not in done.stdout, done
     assert "  dgemm_leaf_rate: all lines left as they were; what was steady is kept for the next run\n" in done.stdout, done
     with open(times) as f:
-        equal(f.read(), head + "dgemm 32: 1e-09 1e-09 1e-09\n")
+        equal(f.read(), head + "dgemm NN 32: 1e-09 1e-09 1e-09\n")
     # The next run measures the rest, and writes both.
     with open(times, "a") as f:
-        f.write("dgemm 64: 5e-10 5e-10 5e-10\n")
+        f.write("dgemm NN 64: 5e-10 5e-10 5e-10\n")
     done = t.run(*arguments)
     equal(done.returncode, 0)
     assert f"goes on from {times}, which an earlier run has left" in done.stderr and "all lines left" not in done.stdout, done

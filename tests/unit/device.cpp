@@ -98,8 +98,8 @@ TEST(OpenModule, SaysWhyItCannot) {
 
 Profile with_rates(std::initializer_list<Profile::LeafRate> rates) {
   Profile profile = built_in_profile("");
-  std::fill(std::begin(profile.leaf_rate[1]), std::end(profile.leaf_rate[1]), Profile::LeafRate{});
-  std::copy(rates.begin(), rates.end(), profile.leaf_rate[1]);
+  for (auto& known : profile.leaf_rate[1]) std::fill(std::begin(known), std::end(known), Profile::LeafRate{});
+  std::copy(rates.begin(), rates.end(), profile.leaf_rate[1][0]);
   profile.pass_rate = 3e12;
   profile.step_seconds = 5e-6;
   return profile;

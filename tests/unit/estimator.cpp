@@ -334,6 +334,37 @@ TEST(EstimatorOurs, RatesBetweenAndBeyondTheMeasuredOnes) {
   EXPECT_NEAR(rate(250), 0.25e12, 1);
 }
 
+TEST(EstimatorOurs, TransposedProductsHaveRatesOfTheirOwn) {
+  // B transposed: 0.5 of the others' rate at 1,000, and 1 from 4,000 on; nothing is known of TN and TT.
+  Rates rates{{{500, 1e12}, {1000, 1e12}, {2000, 2e12}, {4000, 3e12}, {8000, 3e12}}, 1e15, 0};
+  rates.transposed[0] = {{1000, 0.5e12}, {4000, 3e12}};
+  const Estimator estimator = ours(rates);
+  const auto rate = [&](index n, Transposes t) {
+    return 2 * std::pow(static_cast<double>(n), 3) / estimator.seconds({n, n, n, true, t}, 0, 0);
+  };
+  EXPECT_NEAR(rate(1000, Transposes::nt), 0.5e12, 1);
+  EXPECT_NEAR(rate(4000, Transposes::nt), 3e12, 1);
+  EXPECT_NEAR(rate(2000, Transposes::nt), 1.5e12, 1) << "0.75, in the middle of the logs, of what nn has there";
+  EXPECT_NEAR(rate(500, Transposes::nt), 0.5e12, 1) << "beyond what was measured the proportion stays";
+  EXPECT_NEAR(rate(8000, Transposes::nt), 3e12, 1);
+  for (const Transposes t : {Transposes::nn, Transposes::tn, Transposes::tt}) EXPECT_NEAR(rate(1000, t), 1e12, 1);
+  // Leaves, too, and strips: 2,000 by one level is seven products of 1,000.
+  const Estimator levels = ours({{{1000, 1e12}, {2000, 1e12}}, 1e18, 0, {{{{1000, 2e12}, {2000, 1e12}}, {}, {}}}},
+                                {.alignment = 1, .surveyed = false});
+  const double product = 2e9 / 1e12;
+  EXPECT_NEAR(levels.seconds({2000, 2000, 2000}, 1, 2000), 7 * product, 1e-6);
+  EXPECT_NEAR(levels.seconds({2000, 2000, 2000, true, Transposes::nt}, 1, 2000), 3.5 * product, 1e-6);
+  EXPECT_NEAR(levels.seconds({2000, 3000, 2000, true, Transposes::nt}, 1, 2000) -
+                  levels.seconds({2000, 2000, 2000, true, Transposes::nt}, 1, 2000),
+              levels.seconds({2000, 1000, 2000, true, Transposes::nt}, 0, 0), 1e-9);
+  // Remembered apart.
+  Rates fast_nt{{{64, 1e12}}, 1e11, 0, {{{{64, 1e10}}, {}, {}}}};
+  const Estimator choosing = ours(fast_nt);
+  EXPECT_EQ(choosing.estimate({2048, 2048, 2048}).level, 0);
+  EXPECT_GT(choosing.estimate({2048, 2048, 2048, true, Transposes::nt}).level, 0);
+  EXPECT_EQ(choosing.estimate({2048, 2048, 2048}).level, 0);
+}
+
 TEST(EstimatorOurs, PricesAreThePriceList) {
   std::mt19937 bits(7);
   std::uniform_int_distribution<index> size(2048, 20000);

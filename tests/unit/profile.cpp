@@ -65,7 +65,7 @@ TEST(Profile, BuiltInLeafRatesAscendAndEnd) {
   for (const char* name : {"sm_80", "sm_90", "sm_100", "host", ""}) {
     const Profile profile = built_in_profile(name);
     for (int p = 0; p < precision_count; ++p) {
-      const auto& rates = profile.leaf_rate[p];
+      const auto& rates = profile.leaf_rate[p][0];
       const bool measured = std::string_view(name) == "sm_90";
       EXPECT_EQ(rates[0].size > 0, measured) << name;
       int count = 0;
@@ -97,9 +97,10 @@ TEST(Profile, WhatIsWrittenIsReadAgain) {
        values[14],
        values[15],
        values[16]};
-  p.leaf_rate[1][0] = {512, 1.25e13};
-  p.leaf_rate[1][1] = {4096, 5.5e13};
-  p.leaf_rate[3][0] = {1000, 3e12};
+  p.leaf_rate[1][0][0] = {512, 1.25e13};
+  p.leaf_rate[1][0][1] = {4096, 5.5e13};
+  p.leaf_rate[1][1][0] = {4096, 5.6e13};
+  p.leaf_rate[3][0][0] = {1000, 3e12};
   const Read r = read(to_text(p));
   EXPECT_EQ(r.problem, "");
   // Written with six significant digits: off by at most half of the last, relative to a leading digit of one.
@@ -110,31 +111,57 @@ TEST(Profile, WhatIsWrittenIsReadAgain) {
 TEST(Profile, LeafRatesAreListsByPrecision) {
   const Read r = read("dgemm_leaf_rate 512 1e13\nsgemm_leaf_rate 300 2e12\ndgemm_leaf_rate 1024 3e13\n");
   EXPECT_EQ(r.problem, "");
-  const auto& d = r.profile.leaf_rate[1];
+  const auto& d = r.profile.leaf_rate[1][0];
   EXPECT_EQ(d[0].size, 512);
   EXPECT_EQ(d[0].rate, 1e13);
   EXPECT_EQ(d[1].size, 1024);
   EXPECT_EQ(d[1].rate, 3e13);
   EXPECT_EQ(d[2].size, 0);
-  EXPECT_EQ(r.profile.leaf_rate[0][0].size, 300);
-  EXPECT_EQ(r.profile.leaf_rate[2][0].size, 0);
+  EXPECT_EQ(r.profile.leaf_rate[0][0][0].size, 300);
+  EXPECT_EQ(r.profile.leaf_rate[2][0][0].size, 0);
   // A file's replace what was there.
   Profile other = r.profile;
   std::string problem;
   const Directory directory;
   EXPECT_TRUE(read_profile(directory.file("rates", "dgemm_leaf_rate 2048 4e13\n"), other, problem));
-  EXPECT_EQ(other.leaf_rate[1][0].size, 2048);
-  EXPECT_EQ(other.leaf_rate[1][1].size, 0);
-  EXPECT_EQ(other.leaf_rate[0][0].size, 300);
+  EXPECT_EQ(other.leaf_rate[1][0][0].size, 2048);
+  EXPECT_EQ(other.leaf_rate[1][0][1].size, 0);
+  EXPECT_EQ(other.leaf_rate[0][0][0].size, 300);
   for (const char* line : {"dgemm_leaf_rate 512", "dgemm_leaf_rate 512 1e13 1", "dgemm_leaf_rate 0 1e13",
-                           "dgemm_leaf_rate 512 -1", "leaf_rate 512 1e13", "in_rate 512 1e13"})
+                           "dgemm_leaf_rate 512 -1", "leaf_rate 512 1e13", "in_rate 512 1e13",
+                           "dgemm_leaf_rate NT 512", "dgemm_leaf_rate NN 512 1e13", "dgemm_leaf_rate CT 512 1e13",
+                           "dgemm_leaf_rate NT TN 512 1e13"})
     EXPECT_EQ(read(std::string(line) + "\n").problem, line);
   EXPECT_EQ(read("dgemm_leaf_rate 512 1e13\ndgemm_leaf_rate 512 2e13\n").problem, "dgemm_leaf_rate 512 2e13");
   std::string many;
   for (int i = 0; i <= Profile::most_leaf_rates; ++i) many += "zgemm_leaf_rate " + std::to_string(100 + i) + " 1e12\n";
   const Read full = read(many);
   EXPECT_EQ(full.problem, "zgemm_leaf_rate " + std::to_string(100 + Profile::most_leaf_rates) + " 1e12");
-  EXPECT_EQ(full.profile.leaf_rate[3][Profile::most_leaf_rates].size, 0);
+  EXPECT_EQ(full.profile.leaf_rate[3][0][Profile::most_leaf_rates].size, 0);
+}
+
+TEST(Profile, LeafRatesOfTransposedProductsAreListsOfTheirOwn) {
+  const auto size = [](const Profile& p, Transposes t, int i) { return p.leaf_rate[1][static_cast<int>(t)][i].size; };
+  Read r = read("dgemm_leaf_rate NT 512 1e13\ndgemm_leaf_rate 256 2e13\ndgemm_leaf_rate NT 1024 3e13\ndgemm_leaf_rate TT 64 4e13\n");
+  EXPECT_EQ(r.problem, "");
+  EXPECT_EQ(size(r.profile, Transposes::nn, 0), 256);
+  EXPECT_EQ(size(r.profile, Transposes::nt, 0), 512);
+  EXPECT_EQ(size(r.profile, Transposes::nt, 1), 1024);
+  EXPECT_EQ(size(r.profile, Transposes::nt, 2), 0);
+  EXPECT_EQ(size(r.profile, Transposes::tn, 0), 0);
+  EXPECT_EQ(size(r.profile, Transposes::tt, 0), 64);
+  // Another file's rates are another machine's: all of a precision's go.
+  std::string problem;
+  read_profile_text("dgemm_leaf_rate 128 1e13\n", r.profile, problem);
+  EXPECT_EQ(problem, "");
+  EXPECT_EQ(size(r.profile, Transposes::nn, 0), 128);
+  EXPECT_EQ(size(r.profile, Transposes::nt, 0), 0);
+  EXPECT_EQ(size(r.profile, Transposes::tt, 0), 0);
+  EXPECT_EQ(leaf_rate_name(Precision::z, Transposes::nn), "zgemm_leaf_rate");
+  EXPECT_EQ(leaf_rate_name(Precision::d, Transposes::tn), "dgemm_leaf_rate TN");
+  EXPECT_EQ(with_lines("dgemm_leaf_rate NT 512 1.0e13\ndgemm_leaf_rate 512 2.0e13\n",
+                       {{leaf_rate_name(Precision::d, Transposes::nt), 512, 3e13}}),
+            "dgemm_leaf_rate 512 2.0e13\ndgemm_leaf_rate NT 512 3e+13\n");
 }
 
 TEST(Profile, CommentsBlanksAndSpacesAreFine) {

@@ -199,7 +199,6 @@ void add_search(CLI::App& app, Search& search, const char* sizes, index largest,
 
 void add_tuning(CLI::App& app, cli::Tuning& tuning) {
   tuning.precisions = "sdcz";
-  tuning.transposes = {"NN"};
   app.add_option("--precisions", tuning.precisions, "of which products: some of sdcz (default all)")
       ->check(some_of("sdcz"));
   constexpr index largest = 1 << 17;  // 256 GiB a matrix
@@ -207,7 +206,8 @@ void add_tuning(CLI::App& app, cli::Tuning& tuning) {
   app.add_option("--leaves", tuning.leaves, "of square products whose algorithms are compared; 0: of none")
       ->delimiter(',')
       ->check(CLI::Range(index{0}, largest));
-  app.add_option("--transposes", tuning.transposes, "of these, as in NN,TN (default NN)")
+  app.add_option("--transposes", tuning.transposes,
+                 "of these alone, as in NN,TN (default NN, and of the others the rates at some sizes)")
       ->delimiter(',')
       ->check([](const std::string& ops) {
         const bool fine = ops.size() == 2 && ops.find_first_not_of("NTC") == std::string::npos;
@@ -277,7 +277,7 @@ void sort_uniquely(std::vector<T>& some) {
 
 void tune(cli::Tuning tuning, const std::map<std::string, std::string>& variables) {
   sort_uniquely(tuning.sizes);
-  sort_uniquely(tuning.transposes);
+  if (tuning.transposes) sort_uniquely(*tuning.transposes);
   if (tuning.leaves) sort_uniquely(*tuning.leaves);
   if (tuning.leaves && tuning.leaves->front() == 0) tuning.leaves->erase(tuning.leaves->begin());
   if (tuning.sizes.size() > Profile::most_leaf_rates)

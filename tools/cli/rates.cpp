@@ -175,14 +175,14 @@ class Meter::Leaf {
   Combination sum_;
 };
 
-Rounds Meter::product(Precision precision, index n) {
-  const Leaf leaf(*this, {precision, Op::none, Op::none, false, n});
+Rounds Meter::product(const SquareProduct& product) {
+  const Leaf leaf(*this, product);
   Lease lease(backend_, underlying_);
   Rounds rounds = timed_rounds([&](int times) { leaf.run(lease.lane(), times); }, effort_);
   const double pass =
       median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); }));
   for (double& seconds : rounds) seconds = Leaf::alone(seconds, pass);
-  return each_of(std::move(rounds), flops_of(precision, n));
+  return each_of(std::move(rounds), flops_of(product.precision, product.n));
 }
 
 std::vector<Candidate> Meter::candidates(const SquareProduct& product) const {

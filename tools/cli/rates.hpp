@@ -18,8 +18,8 @@ class Meter {
   Meter(Backend& backend, const UnderlyingGemm& underlying, const Effort& effort)
       : backend_(backend), underlying_(underlying), effort_(effort) {}
 
-  /// Seconds a flop of C := A * B, all n x n, on the device, between passes; complex: 8 flops a multiply-add.
-  Rounds product(Precision precision, index n);
+  /// Seconds a flop of such a product on the device, between passes; complex: 8 flops a multiply-add.
+  Rounds product(const SquareProduct& product);
 
   /// The algorithms that the backend's library proposes for this product, in its order, which may be
   /// another one in another process.

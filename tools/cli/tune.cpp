@@ -24,23 +24,25 @@ constexpr char precisions[] = "sdcz";
 
 /// What suits a backend.
 struct Plan {
-  std::vector<index> sizes;    ///< of leaf products; the largest that fits stands for large products
-  std::vector<index> leaves;   ///< as levels have them: algorithms are compared for these
-  index pass_size;             ///< of blocks far larger than caches
-  std::size_t transfer_bytes;  ///< likewise
+  std::vector<index> sizes;       ///< of leaf products; the largest that fits stands for large products
+  std::vector<index> transposed;  ///< of products that transpose: how they compare with the others
+  std::vector<index> leaves;      ///< as levels have them: algorithms are compared for these
+  index pass_size;                ///< of blocks far larger than caches
+  std::size_t transfer_bytes;     ///< likewise
   double seconds;
 };
 
 const Plan& plan_for(const Tuning& tuning) {
-  static const Plan host{{32, 48, 64, 96, 128, 192, 256}, {64}, 256, std::size_t{16} << 20, 0.05};
-  static const Plan host_quick{{32, 64, 128, 256}, {}, 256, std::size_t{16} << 20, 0.01};
+  static const Plan host{{32, 48, 64, 96, 128, 192, 256}, {64, 256}, {64}, 256, std::size_t{16} << 20, 0.05};
+  static const Plan host_quick{{32, 64, 128, 256}, {}, {}, 256, std::size_t{16} << 20, 0.01};
   static const Plan cuda{
       {256, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384},
+      {1024, 2048, 4096, 8192, 16384},
       {1024, 1280, 1536, 2048, 2560, 3072, 3584, 4096, 5120, 6144, 8192},
       4096,
       std::size_t{512} << 20,
       0.5};
-  static const Plan cuda_quick{{256, 512, 1024, 2048, 4096, 8192}, {}, 4096, std::size_t{512} << 20, 0.1};
+  static const Plan cuda_quick{{256, 512, 1024, 2048, 4096, 8192}, {}, {}, 4096, std::size_t{512} << 20, 0.1};
   if (tuning.options.backend == BackendChoice::host) return tuning.quick ? host_quick : host;
   return tuning.quick ? cuda_quick : cuda;
 }
@@ -87,7 +89,7 @@ std::vector<Search> searches_for(const Tuning& tuning, const Plan& plan, const D
   std::vector<Search> searches;
   if (!*facts.algorithms) return searches;
   for (const Precision p : chosen_precisions(tuning))
-    for (const std::string& ops : tuning.transposes)
+    for (const std::string& ops : tuning.transposes.value_or(std::vector<std::string>{"NN"}))
       for (const index n : tuning.leaves.value_or(plan.leaves))
         for (const bool adds_e : {false, true})
           searches.push_back({{p, static_cast<Op>(ops[0]), static_cast<Op>(ops[1]), adds_e, n},
@@ -99,6 +101,35 @@ std::vector<Search> searches_for(const Tuning& tuning, const Plan& plan, const D
 std::string name_of(const SquareProduct& p) {
   return std::string(1, letter(p.precision)) + "gemm " + static_cast<char>(p.transa) + static_cast<char>(p.transb) +
          " " + std::to_string(p.n) + (p.adds_e ? " plus E" : "");
+}
+
+/// Leaf products of one precision.
+struct Leaves {
+  Transposes transposes;
+  std::vector<index> sizes;
+};
+std::vector<Leaves> leaves_for(const Tuning& tuning, const Plan& plan) {
+  const bool own_sizes = tuning.sizes.empty();
+  if (!tuning.transposes) {
+    std::vector<Leaves> leaves{{Transposes::nn, own_sizes ? plan.sizes : tuning.sizes}};
+    if (own_sizes && !plan.transposed.empty())
+      for (const Transposes t : {Transposes::nt, Transposes::tn, Transposes::tt}) leaves.push_back({t, plan.transposed});
+    return leaves;
+  }
+  std::vector<Leaves> leaves;
+  for (const std::string& ops : *tuning.transposes) {
+    const Transposes t = transposes_of(static_cast<Op>(ops[0]), static_cast<Op>(ops[1]));
+    const auto same = [t](const Leaves& there) { return there.transposes == t; };  // conjugated or not
+    if (std::none_of(leaves.begin(), leaves.end(), same)) leaves.push_back({t, own_sizes ? plan.sizes : tuning.sizes});
+  }
+  return leaves;
+}
+
+SquareProduct square(Precision p, Transposes t, index n) {
+  const auto op = [t](Transposes bit) {
+    return static_cast<int>(t) & static_cast<int>(bit) ? Op::transpose : Op::none;
+  };
+  return {p, op(Transposes::tn), op(Transposes::nt), false, n};
 }
 
 /// @param cpu  whether there is a library to measure the CPU's rate of
@@ -142,20 +173,22 @@ std::vector<Task> tasks_for(const Tuning& tuning, const Plan& plan, const Device
     index large = plan.sizes.front();
     for (const index n : plan.sizes)
       if (Meter::product_bytes(p, n) <= facts.memory) large = n;
-    std::vector<index> sizes = tuning.sizes.empty() ? plan.sizes : tuning.sizes;
-    const auto leaves = sizes;
-    if (std::find(sizes.begin(), sizes.end(), large) == sizes.end()) sizes.push_back(large);
-    for (const index n : sizes) {
-      Task task{gemm + " " + std::to_string(n),
-                Meter::product_bytes(p, n),
-                expected(seconds, least_times * product_seconds(rates, p, n)) + expected(seconds),
-                {},
-                [p, n](Meter& meter) { return meter.product(p, n); }};
-      if (std::find(leaves.begin(), leaves.end(), n) != leaves.end())
-        task.lines.push_back({gemm + "_leaf_rate", static_cast<double>(n), 0});
-      if (n == large) task.lines.push_back({gemm + "_rate", 0, 0});
-      tasks.push_back(std::move(task));
-    }
+    const auto add = [&](const SquareProduct& product, std::vector<ProfileLine> lines) {
+      tasks.push_back({name_of(product), Meter::product_bytes(p, product.n),
+                       expected(seconds, least_times * product_seconds(rates, p, product.n)) + expected(seconds),
+                       std::move(lines), [product](Meter& meter) { return meter.product(product); }});
+    };
+    const ProfileLine large_rate{gemm + "_rate", 0, 0};
+    bool has_large = false;
+    for (const auto& [transposes, sizes] : leaves_for(tuning, plan))
+      for (const index n : sizes) {
+        std::vector<ProfileLine> lines{{leaf_rate_name(p, transposes), static_cast<double>(n), 0}};
+        const bool is_large = transposes == Transposes::nn && n == large;
+        if (is_large) lines.push_back(large_rate);
+        has_large = has_large || is_large;
+        add(square(p, transposes, n), std::move(lines));
+      }
+    if (!has_large) add(square(p, Transposes::nn, large), {large_rate});
     if (cpu)
       tasks.push_back(
           {gemm + " on the CPU", 0, 2 * expected(seconds), {{"cpu_" + gemm + "_rate", 0, 0}}, [p](Meter& meter) {
@@ -179,6 +212,8 @@ std::string shown(const ProfileLine& line) {
 }
 
 bool is_leaf(const ProfileLine& line) { return line.size > 0; }
+/// "dgemm_leaf_rate", of lines for whichever transposes.
+std::string leaves_of(const ProfileLine& line) { return line.name.substr(0, line.name.find(' ')); }
 
 struct Compared {
   SquareProduct product;
@@ -482,8 +517,8 @@ void tune(const Tuning& tuning) {
   std::set<std::string> incomplete, for_the_next_run;
   for (const Task& task : tasks)
     for (const ProfileLine& line : task.lines)
-      if (is_leaf(line) && measured.refused.contains(task.what)) incomplete.insert(line.name);
-  const auto is_left = [&](const ProfileLine& line) { return is_leaf(line) && incomplete.contains(line.name); };
+      if (is_leaf(line) && measured.refused.contains(task.what)) incomplete.insert(leaves_of(line));
+  const auto is_left = [&](const ProfileLine& line) { return is_leaf(line) && incomplete.contains(leaves_of(line)); };
   for (const Task& task : tasks)
     if (std::any_of(task.lines.begin(), task.lines.end(), is_left) && !measured.refused.contains(task.what))
       for_the_next_run.insert(task.what);

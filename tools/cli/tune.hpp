@@ -14,10 +14,12 @@ struct Tuning {
   std::vector<index>
       sizes;  ///< of leaf products, ascending, at most Profile::most_leaf_rates; empty: the backend's own
   std::optional<std::vector<index>> leaves;  ///< whose algorithms are compared, ascending; none: the backend's own
-  std::vector<std::string> transposes;       ///< of these, each two of N, T, C
+  /// Whose rates are measured and algorithms compared, each two of N, T, C; none: at all sizes those that transpose
+  /// nothing, and at some the rates of the others.
+  std::optional<std::vector<std::string>> transposes;
   std::optional<double> seconds;             ///< that a rate should take; none: the backend's own
   double noise = 0.2;                        ///< rates that scatter more (rounds.hpp) are refused
-  bool quick;                                ///< fewer sizes, no algorithms but for `leaves`, a fifth of the time
+  bool quick;                                ///< fewer sizes, no algorithms but for `leaves`, nothing transposed, a fifth of the time
   std::string output;                        ///< empty: where the library looks for this device's profile
   bool dry_run, quiet;
 };
