@@ -46,6 +46,7 @@ from common import (
     Shape,
     Store,
     candidates,
+    cpu_blas,
     driver_options,
     environment_with,
     list_measurements,
@@ -388,9 +389,9 @@ def turn_settings(shape: Shape) -> list[str]:
 def turn_measurements(arguments: argparse.Namespace, plan: Plan, environment: dict[str, str]) -> list[Measurement]:
     """levels_in_turns: settings that find no room are left out, and named."""
     profile = arguments.results / "levels.profile"
-    # The program loads the library itself.
+    # The program loads the library itself, and has no BLAS for it to find.
     said = {k: v for k, v in environment.items() if k != "LD_PRELOAD"} | LIBRARIES_IN_ONE_PROCESS
-    said |= {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend}
+    said |= {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": plan.backend, "BLASLIFT_FALLBACK": cpu_blas() or ""}
     if profile.exists() and not arguments.built_in:
         said["BLASLIFT_PROFILE"] = str(profile)
     command = [str(arguments.build / "bin" / plan.program.replace("levels_time", "levels_in_turns")),
