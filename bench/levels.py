@@ -84,7 +84,7 @@ class Plan:
     methods: dict[int, list[int]]
     """Sizes by the number of levels."""
     turns: dict[str, list[str]]
-    """By precision, of "" those of all: sizes as "N" or "MxNxK", with operands as "N NT" and C read as "N beta 1"."""
+    """By precision: sizes as "N" or "MxNxK", with operands as "N NT" and C read as "N beta 1"."""
     memory: list[int]
     memory_levels: list[int]
     host: dict[str, list[int]]
@@ -93,8 +93,8 @@ class Plan:
     seconds: float = 0.8
     """For the repetitions of one size, though three are made at least."""
     repetitions: int = 61  # medians of fifteen move by a hundredth below a millisecond
-    turn_lead: float = 0.12
-    turn_seconds: float = 0.2
+    turn_lead: float = 0.1
+    turn_seconds: float = 0.15
     """As levels_in_turns has them: of each contender's turn, not timed and timed."""
     turn_count: int = 3
     settle: float = 0.3
@@ -105,6 +105,14 @@ class Plan:
     """Rates that scatter more than this share are no rates."""
 
 
+SQUARES_IN_TURNS = {
+    "d": ["7168", "8191", "8192", "10007", "10240", "12288", "16384"],
+    "s": ["5120", "7168", "8191", "8192", "10007", "10240", "12288", "16384"],
+    "c": ["4096", "5120", "6144", "8191", "10007", "12288", "16384"],
+    "z": ["4096", "5120", "6144", "8191", "10007", "12288", "16384"],
+}
+"""Below, automatic levels are none, and the call is cuBLAS's."""
+
 GPU = Plan(
     program="levels_time", backend="cuda", rate=48e12,
     leaf=[256, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384],
@@ -112,10 +120,9 @@ GPU = Plan(
     small=[1024, 2048, 3072, 4096, 5120, 6144, 7168, 10240, 12288, 20480],
     most_complex=24576,
     methods={1: [2048, 4096, 8192], 2: [8192, 16384], 3: [16384, 24576, 32768, 40960], 4: [40960]},
-    turns={"": ["4096", "5120", "6144", "7168", "8191", "8192", "10007", "10240", "12288", "16384", "16384 NT",
-                "16384 TN", "16384 TT", "16384 beta 1", "8192 NT", "8192x8192x4096", "16384x4096x16384",
-                "12345x9876x11111", "4096x16384x8192", "20000x3000x20000", "32768x8192x2048"],
-           "c": ["16384 CN"], "z": ["16384 CN"]},
+    turns={p: SQUARES_IN_TURNS[p] + [f"{n} {how}" for how in ("NT", "TN", "TT", "beta 1", *["CN"] * (p in "cz"))] +
+           ["8192x8192x4096", "16384x4096x16384", "12345x9876x11111", "4096x16384x8192", "20000x3000x20000", "32768x8192x2048"]
+           for p, n in (("d", 16384), ("s", 16384), ("c", 8192), ("z", 8192))},
     memory=[8192, 32768], memory_levels=[1, 2, 3, 4],
     host={"d": [16384, 32768], "s": [16384, 32768]},
     warming=2048,
@@ -124,7 +131,7 @@ GPU = Plan(
 HOST = Plan(
     program="levels_time_host", backend="host", rate=1e9,
     leaf=[32, 64, 128], large=[256], small=[64, 128], most_complex=128,
-    methods={1: [64], 2: [128], 3: [128]}, turns={"": ["101", "64 TN", "64 beta 1", "96x64x128"], "c": ["64 CN"]},
+    methods={1: [64], 2: [128], 3: [128]}, turns=dict.fromkeys("sdcz", ["101", "64 TN", "64 beta 1", "96x64x128"]),
     memory=[128], memory_levels=[1, 2], host={"d": [256]},
     warming=32, leaf_seconds=0.01, turn_lead=0, turn_seconds=0.01, seconds=0.05, repetitions=4, settle=0.01, overhead=0.1, noise=1000,
 )
@@ -361,7 +368,7 @@ def leaf_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
         if not profile.exists():
             raise Failed("no levels.profile: run the part again")
         sizes = sorted({*plan.small, *plan.large, *plan.memory} | {n for some in plan.methods.values() for n in some})
-        shapes = [size for size in plan.turns[""] if "x" in size]
+        shapes = [size for size in plan.turns[precision] if "x" in size]
         lines = run([predictor, str(profile), precision, *map(str, sizes), *shapes], {}, seconds)
         crossovers = {line["model"]: line["size"] for line in lines if line["what"] == "crossover"}
         return {"crossover": crossovers["ours"], "crossovers": crossovers,
@@ -415,7 +422,7 @@ def turn_measurements(arguments: argparse.Namespace, plan: Plan, environment: di
 
     made = []
     for p in arguments.precisions:
-        for name in plan.turns[""] + plan.turns.get(p, []):
+        for name in plan.turns[p]:
             size, *words = name.split()
             shape = Shape.of(p, size)
             how = ["--beta", words[1]] if words[:1] == ["beta"] else ["--trans", words[0]] if words else []
@@ -539,7 +546,7 @@ class Tables:
 
     def turns(self, p: str) -> list[str]:
         lines = []
-        for name in self.plan.turns[""] + self.plan.turns.get(p, []):
+        for name in self.plan.turns[p]:
             if not (r := self.good(f"turns/{p}/{name}")):
                 continue
             times = {who: x["seconds"] for who, x in r["contenders"].items()}
@@ -607,6 +614,7 @@ def main() -> None:
     parser.add_argument("--built-in", action="store_true", help="the library's own rates, as before any `blaslift tune`")
     parser.add_argument("--own-algorithms", action="store_true", help="leaves by cuBLAS's own choice of algorithms")
     parser.add_argument("--sizes", help="of the squares on the device, and of the part turns, only these, separated by commas")
+    parser.add_argument("--settings", help="of BLASLIFT_STRASSEN on the device only these, as in 4:rum,4:rum:2")
     arguments, store = read_options(parser)
     chosen, plan = arguments.only, PLANS[arguments.backend]
     with candidates(arguments.build) as found:
@@ -621,6 +629,8 @@ def main() -> None:
         turns = turn_measurements(arguments, plan, environment) if "turns" in chosen else []
         if arguments.sizes:
             turns = [m for m in turns if m.key.split("/")[-1] in sizes]
+        if arguments.settings:
+            batches = [b for b in batches if b.setting in arguments.settings.split(",")]
         host = host_measurements(arguments, plan, environment) if "host" in chosen else []
         if arguments.dry_run:
             rough = [Measurement(batch.key(shape), driver.estimate(batch, shape) +

@@ -1,6 +1,6 @@
 // What the estimator makes of a profile, for comparison with what is measured; needs no device.
 //
-//   predicted_levels PROFILE s|d|c|z N|MxNxK ...
+//   predicted_levels PROFILE s|d|c|z N|MxNxK[:NT|:TN|:TT] ...
 //
 // Prints a line of JSON a size: predicted seconds without levels and with 1 to 4 of them (null: the size has no tile
 // for so many), of tiles as large as fit, and what the estimator would do; then the size from which on squares get
@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "impl/device.hpp"
@@ -40,14 +41,17 @@ int main(int argc, char** argv) {
   for (int i = 3; i < argc; ++i) {
     long long m = 0, n = 0, k = 0;
     if (std::sscanf(argv[i], "%lldx%lldx%lld", &m, &n, &k) != 3) m = n = k = std::atoll(argv[i]);
-    if (std::min({m, n, k}) < 1) {
+    const char* colon = std::strchr(argv[i], ':');
+    const std::string_view ops = colon ? colon + 1 : "NN";
+    if (std::min({m, n, k}) < 1 || ops.size() != 2 || ops.find_first_not_of("NT") != ops.npos) {
       std::fprintf(stderr, "predicted_levels: %s is neither N nor MxNxK\n", argv[i]);
       return 2;
     }
-    const strassen::Shape shape{m, n, k};
+    const strassen::Shape shape{m, n, k, true, transposes_of(static_cast<Op>(ops[0]), static_cast<Op>(ops[1]))};
     std::printf(
-        "{\"what\": \"predicted\", \"precision\": \"%c\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"seconds\": [",
-        *letter, m, n, k);
+        "{\"what\": \"predicted\", \"precision\": \"%c\", \"m\": %lld, \"n\": %lld, \"k\": %lld, \"trans\": \"%s\", "
+        "\"seconds\": [",
+        *letter, m, n, k, ops.data());
     for (int level = 0; level <= tuning.max_level; ++level) {
       const long long unit = tuning.alignment << level, tile = level ? std::min({m, n, k}) / unit * unit : 0;
       if (level && !tile)

@@ -107,7 +107,7 @@ struct Tuning {
   index alignment = 64;
   int max_level = 4;     ///< 0 to deepest
   bool surveyed = true;  ///< ours: A and B are, once, before or beside the levels (impl/guard.hpp)
-  double margin = 0.02;  ///< ours: levels have to be predicted faster by more than this fraction
+  double margin = 0.025;  ///< ours: levels have to be predicted faster by more than this fraction
 };
 inline constexpr int deepest = 6;
 
