@@ -28,10 +28,11 @@ int number_in(const char* variable, int otherwise) {
   return std::atoi(value);
 }
 
-Profile profile_for(const char* device_class, const char* device_name, const Options& options, std::string& warnings) {
+Profile profile_for(const char* device_class, const char* device_name, const char* library, const Options& options,
+                    std::string& warnings) {
   Profile profile = built_in_profile(device_class);
   const bool named = !options.profile.empty();
-  const std::string path = named ? options.profile : default_profile_path(device_name);
+  const std::string path = named ? options.profile : default_profile_path(device_name, library);
   std::string problem;
   if (!path.empty() && !read_profile(path, profile, problem) && named)
     warnings += "blaslift: BLASLIFT_PROFILE=" + path + " cannot be read: ignored\n";
@@ -163,7 +164,7 @@ Backend* open_module(const std::string& directory, const char* name, const OpenR
 Device::Device(const Options& options, Idle idle, void* idle_context)
     : options_(options), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
-  profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", options, warnings_);
+  profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", "", options, warnings_);
   for (int i = 0; i < 2; ++i) make_estimators(profile_[i], options.estimator, estimators_[i]);
   if (!options.on || options.measure) return;
   if (options.backend == BackendChoice::automatic && !gpu_visible()) lose("no GPU: no NVIDIA device node in /dev");
@@ -189,7 +190,7 @@ Backend* Device::open() {
   }
   const DeviceFacts& facts = backend_->facts();
   std::string warnings;
-  profile_[1] = profile_for(facts.profile, facts.name, options_, warnings);
+  profile_[1] = profile_for(facts.profile, facts.name, facts.algorithms, options_, warnings);
   make_estimators(profile_[1], options_.estimator, estimators_[1]);
   const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
   backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));

@@ -559,14 +559,19 @@ std::vector<Preference> preferences_for(const Profile& profile, std::string_view
   return preferences;
 }
 
-std::string default_profile_path(const char* device_name) {
+std::string default_profile_path(const char* device_name, const char* library) {
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
   std::string path = cache && *cache == '/' ? cache : home && *home ? std::string(home) + "/.cache" : "";
   if (path.empty()) return path;
   path += "/blaslift/";
-  for (const char* c = device_name; *c; ++c) path += std::isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
-  return path + ".profile";
+  const auto add = [&path](const char* name) {
+    for (const char* c = name; *c; ++c) path += std::isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
+    path += '.';
+  };
+  add(device_name);
+  if (*library) add(library);
+  return path + "profile";
 }
 
 }  // namespace blaslift

@@ -130,7 +130,9 @@ bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking&
 /// What a device with this library is to be told.
 std::vector<Preference> preferences_for(const Profile& profile, std::string_view library);
 
-/// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.profile, or under ~/.cache.  Empty without a home.
-std::string default_profile_path(const char* device_name);
+/// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.LIBRARY.profile, or under ~/.cache.  Rates and
+/// algorithms are a library's as much as a device's.  Empty without a home.
+/// @param library  DeviceFacts::algorithms: empty if the device has none that matters, which leaves it out
+std::string default_profile_path(const char* device_name, const char* library);
 
 }  // namespace blaslift

@@ -279,10 +279,10 @@ NOISE = ["--noise", "1000"]  # the machine may be busy with other things
 QUICK = ["--backend", "host", "--seconds", "0.001", *NOISE]
 
 
-def cache(t):
+def cache(t, library=""):
     """A folder for profiles, and the host backend's in it."""
     os.environ["XDG_CACHE_HOME"] = t.path("cache")
-    return os.path.join(t.path("cache"), "blaslift"), t.path("cache/blaslift/host-backend--the-schedules-on-the-CPU.profile")
+    return os.path.join(t.path("cache"), "blaslift"), t.path(f"cache/blaslift/host-backend--the-schedules-on-the-CPU.{library}profile")
 
 
 def lines_of(path):
@@ -339,6 +339,13 @@ def tune_again(t):
               "dgemm_leaf_rate 40 1.0", "dgemm_leaf_rate 64 1.0"]
     with open(profile, "w") as f:
         f.write("# mine\n" + "\n".join(before))
+    # What runs left that were killed while they wrote goes; what is being written, and what only looks like it, stays.
+    left = [profile + end for end in (".aB3xYz", ".times.000000", ".Zz9zz9", ".aB3xY-", ".times.mine")]
+    for i, path in enumerate(left):
+        with open(path, "w") as f:
+            f.write("in_rate")
+        if i != 2:
+            os.utime(path, (time.time() - 100,) * 2)
     for _ in range(2):
         done = t.run("tune", *QUICK, "--precisions", "d", "--sizes", "64,32", "-q")
         equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
@@ -353,6 +360,7 @@ def tune_again(t):
         with open(profile) as f:
             text = f.read()
         equal((text.count("# mine\n"), text.count("# blaslift tune: "), text.count("\nprofile 1\n")), (1, 1, 1))
+    equal([os.path.exists(path) for path in left], [False, False, True, True, True])
     equal(t.run("info", "--backend", "host").stderr, "")
     many = ",".join(map(str, range(1, 24)))
     done = t.run("tune", *QUICK, "--precisions", "d", "--sizes", many)
@@ -412,7 +420,7 @@ def tune_dry_run(t):
     _, profile = cache(t)
     done = t.run("tune", *QUICK, "--dry-run", "--precisions", "c", "--sizes", "16,512", "--memory", "2M")
     equal((done.returncode, done.stderr), (0, ""))
-    for line in ("  cgemm 16", "  cgemm 512: does not fit", "  transfers in: does not fit", f"would be written to {profile}"):
+    for line in ("  cgemm NN 16", "  cgemm NN 512: does not fit", "  transfers in: does not fit", f"would be written to {profile}"):
         assert line + "\n" in done.stdout, (line, done.stdout)
     assert re.search(r"about 0.001 s each, \d+ s in all:$", done.stdout.splitlines()[0]), done.stdout
     assert not os.path.exists(t.path("cache"))
@@ -522,7 +530,7 @@ def tune_all(t):
 
 def tune_algorithms(t):
     """Of a library with a choice, the faster algorithm is found, kept and followed; and not by another library."""
-    _, profile = cache(t)
+    folder, profile = cache(t, "some-1.")
     stand_in(t)
     count = os.environ["INJECTED_ALGORITHMS_COUNT"] = t.path("count")
     os.environ["INJECTED_ALGORITHMS"] = "some-1:3000,3000,500,6000"
@@ -546,7 +554,14 @@ def tune_algorithms(t):
     equal(found, [f"dgemm_algorithm some-1 NN {kind} 24 10" for kind in ("plain", "plus_e")])
     equal(of_run("some-1:0,0,0,0"), (1, ""))
     equal(of_run("some-2:0,0,0,0"), (0, ""))
-    assert "algorithms: 0 for this device's library, 2 for others, which are ignored\n" in t.run("info", "--backend", "host").stdout
+    info = t.run("info", "--backend", "host").stdout
+    assert f"not used, since it was measured with another library than some-2: {profile}\n" in info, info
+    assert "\nprofile (built in for host)\n" in info, info
+    named = t.run("info", "--backend", "host", "--profile", profile).stdout
+    assert "algorithms: 0 for this device's library, 2 for others, which are ignored\n" in named and "not used" not in named, named
+    # Each library's is a file of its own.
+    equal(t.run("tune", *QUICK, "--precisions", "d", "--sizes", "32", "--leaves", "0", "-q").returncode, 0)
+    equal(sorted(os.listdir(folder)), sorted([os.path.basename(profile), os.path.basename(profile).replace("some-1", "some-2")]))
 
     with open(profile) as f:
         text = f.read()
@@ -568,7 +583,7 @@ def tune_algorithms(t):
 def tune_algorithms_go_on(t):
     """Comparisons that a run has kept which was killed are taken up, whatever the order in which the library proposes its
     algorithms today; where it proposes others, or where what was kept is noisy, they are made again."""
-    folder, profile = cache(t)
+    folder, profile = cache(t, "some-1.")
     times = profile + ".times"
     stand_in(t)
     arguments = ["tune", "--backend", "host", "--seconds", "0.001", "--precisions", "d", "--sizes", "32", "--leaves", "24",

@@ -65,18 +65,19 @@ TEST(Profile, BuiltInLeafRatesAscendAndEnd) {
   for (const char* name : {"sm_80", "sm_90", "sm_100", "host", ""}) {
     const Profile profile = built_in_profile(name);
     for (int p = 0; p < precision_count; ++p) {
-      const auto& rates = profile.leaf_rate[p][0];
-      const bool measured = std::string_view(name) == "sm_90";
-      EXPECT_EQ(rates[0].size > 0, measured) << name;
-      int count = 0;
-      for (; rates[count].size > 0; ++count) {
-        EXPECT_GT(rates[count].rate, 1e12) << name;
-        EXPECT_LT(rates[count].rate, 70e12) << name;
-        if (count > 0) {
-          EXPECT_GT(rates[count].size, rates[count - 1].size) << name;
+      for (const auto& rates : profile.leaf_rate[p]) {
+        const bool measured = std::string_view(name) == "sm_90";
+        EXPECT_EQ(rates[0].size > 0, measured) << name;
+        int count = 0;
+        for (; rates[count].size > 0; ++count) {
+          EXPECT_GT(rates[count].rate, 1e12) << name;
+          EXPECT_LT(rates[count].rate, 70e12) << name;
+          if (count > 0) {
+            EXPECT_GT(rates[count].size, rates[count - 1].size) << name;
+          }
         }
+        EXPECT_LE(count, Profile::most_leaf_rates);
       }
-      EXPECT_LE(count, Profile::most_leaf_rates);
     }
   }
 }
@@ -535,15 +536,16 @@ TEST(Profile, LiesUnderTheXdgCache) {
   const Variable home("HOME", "/home/me");
   {
     const Variable cache("XDG_CACHE_HOME", "/var/cache/me");
-    EXPECT_EQ(default_profile_path("NVIDIA H100 80GB HBM3"), "/var/cache/me/blaslift/NVIDIA-H100-80GB-HBM3.profile");
-    EXPECT_EQ(default_profile_path("../../etc/x"), "/var/cache/me/blaslift/------etc-x.profile");
+    EXPECT_EQ(default_profile_path("NVIDIA H100 80GB HBM3", "cublasLt-130100-sm_90"),
+              "/var/cache/me/blaslift/NVIDIA-H100-80GB-HBM3.cublasLt-130100-sm-90.profile");
+    EXPECT_EQ(default_profile_path("../../etc/x", "../y"), "/var/cache/me/blaslift/------etc-x.---y.profile");
   }
   for (const char* not_absolute :
        {static_cast<const char*>(nullptr), "", "relative"}) {  // the XDG specification's rule
     const Variable cache("XDG_CACHE_HOME", not_absolute);
-    EXPECT_EQ(default_profile_path("host"), "/home/me/.cache/blaslift/host.profile");
+    EXPECT_EQ(default_profile_path("host", ""), "/home/me/.cache/blaslift/host.profile");
     const Variable homeless("HOME", nullptr);
-    EXPECT_EQ(default_profile_path("host"), "");
+    EXPECT_EQ(default_profile_path("host", ""), "");
   }
 }
 

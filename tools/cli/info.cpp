@@ -2,7 +2,11 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
+#include <string>
+#include <vector>
 
 #include "compat/library.hpp"
 #include "impl/device.hpp"
@@ -32,6 +36,22 @@ void print_library(const char* soname, Symbol symbol, const Options& options) {
   }
 }
 
+/// Files of the same device in the same folder.
+std::vector<std::string> profiles_with_other_libraries(const char* device_name, const std::string& used) {
+  namespace fs = std::filesystem;
+  const fs::path alone = default_profile_path(device_name, "");
+  const std::string start = alone.stem().string() + ".";
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(alone.parent_path(), error)) {
+    const fs::path& path = file.path();
+    if (path.extension() == alone.extension() && path.filename().string().starts_with(start) && path != used)
+      found.push_back(path.string());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 }  // namespace
 
 void print_info(const Options& options, bool profile_only) {
@@ -39,7 +59,7 @@ void print_info(const Options& options, bool profile_only) {
   const DeviceFacts* facts = opened.backend ? &opened.backend->facts() : nullptr;
   Profile profile = built_in_profile(facts ? facts->profile : "sm_90");
   const std::string path = !options.profile.empty() ? options.profile
-                           : facts                  ? default_profile_path(facts->name)
+                           : facts                  ? default_profile_path(facts->name, facts->algorithms)
                                                     : std::string();
   std::string problem;
   const bool read = !path.empty() && read_profile(path, profile, problem);
@@ -72,6 +92,9 @@ void print_info(const Options& options, bool profile_only) {
               : facts ? facts->profile
                       : "sm_90, until a GPU is seen");
   std::printf("%s", to_text(profile).c_str());
+  if (facts && *facts->algorithms)
+    for (const std::string& other : profiles_with_other_libraries(facts->name, path))
+      std::printf("not used, since it was measured with another library than %s: %s\n", facts->algorithms, other.c_str());
 
   if (!profile.algorithms.empty()) {
     const std::string_view library = facts ? facts->algorithms : "";

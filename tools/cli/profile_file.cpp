@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -40,7 +42,7 @@ std::string todays_comment(const DeviceFacts& facts) {
 }  // namespace
 
 ProfileFile::ProfileFile(const DeviceFacts& facts, const std::string& output)
-    : facts_(facts), own_(default_profile_path(facts.name)), named_(output.empty() ? own_ : output) {
+    : facts_(facts), own_(default_profile_path(facts.name, facts.algorithms)), named_(output.empty() ? own_ : output) {
   if (named_.empty())
     throw std::runtime_error("neither XDG_CACHE_HOME nor HOME says where the profile belongs: say it with --output");
   std::error_code error;
@@ -88,7 +90,27 @@ void ProfileFile::print_where(const Options& options) const {
     std::printf(", where the library looks for it\n");
 }
 
+namespace {
+
+/// What others left that were killed while they wrote: NAME.XXXXXX as below, but not one that is being written.
+void remove_leftovers(const fs::path& path) {
+  constexpr std::size_t letters = 6;
+  constexpr std::chrono::seconds old{60};
+  const std::string start = path.filename().string() + ".";
+  std::error_code error;
+  for (const fs::directory_entry& file : fs::directory_iterator(path.parent_path(), error)) {
+    const std::string name = file.path().filename().string();
+    const bool ours = name.starts_with(start) && name.size() == start.size() + letters &&
+                      std::all_of(name.end() - letters, name.end(), [](unsigned char c) { return std::isalnum(c); });
+    if (ours && file.is_regular_file(error) && fs::file_time_type::clock::now() - file.last_write_time(error) > old)
+      fs::remove(file.path(), error);
+  }
+}
+
+}  // namespace
+
 void replace_file(const std::string& path, const std::string& text) {
+  remove_leftovers(path);
   std::string beside = path + ".XXXXXX";
   const int fd = mkstemp(beside.data());
   if (fd < 0) cannot(path, "written", errno);
