@@ -27,7 +27,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/samples.hpp"
+#include "bench/device_gemm.hpp"
 
 namespace bench {
 namespace {
@@ -78,7 +78,7 @@ class Setting {
         fs::copy_file(file.path(), to / file.path().filename());
     void* const library = dlopen((to / from.filename()).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (!library) throw std::runtime_error(dlerror());
-    entry_ = reinterpret_cast<Entry>(dlsym(library, (std::string(1, arguments.precision) + "gemm_").c_str()));
+    entry_ = reinterpret_cast<GemmEntry>(dlsym(library, (std::string(1, arguments.precision) + "gemm_").c_str()));
     if (!entry_) throw std::runtime_error(dlerror());
     if (!arguments.reports.empty()) report_ = (fs::path(arguments.reports) / (name + ".json")).string();
   }
@@ -91,18 +91,11 @@ class Setting {
     if (!report_.empty()) setenv("BLASLIFT_REPORT", report_.c_str(), 1);
   }
 
-  template <class T>
-  void gemm(const Call<T>& x) const {
-    using R = typename Real<T>::type;
-    const R one[2] = {1, 0}, beta[2] = {static_cast<R>(x.beta), 0};
-    entry_(&x.transa, &x.transb, &x.m, &x.n, &x.k, one, x.A, &x.lda, x.B, &x.ldb, beta, x.C, &x.m, 1, 1);
-  }
+  GemmEntry entry() const { return entry_; }
 
  private:
-  using Entry = void (*)(const char*, const char*, const int*, const int*, const int*, const void*, const void*,
-                         const int*, const void*, const int*, const void*, void*, const int*, std::size_t, std::size_t);
   std::string name_, report_;
-  Entry entry_ = nullptr;
+  GemmEntry entry_ = nullptr;
 };
 
 struct Times {
@@ -127,39 +120,20 @@ struct Times {
 
 template <class T>
 class Contest {
-  using R = typename Real<T>::type;
-  static constexpr index reals = sizeof(T) / sizeof(R);
-
  public:
-  Contest(const Arguments& arguments, int m, int n, int k)
+  explicit Contest(const Arguments& arguments)
       : arguments_(arguments),
-        A_(static_cast<index>(m) * k),
-        B_(static_cast<index>(k) * n),
-        C_(static_cast<index>(m) * n),
-        call_{arguments.transa,
-              arguments.transb,
-              m,
-              n,
-              k,
-              A_.get(),
-              arguments.transa == 'N' ? m : k,
-              B_.get(),
-              arguments.transb == 'N' ? k : n,
-              arguments.beta,
-              C_.get()} {
-    const View<T> a = view(call_.A, call_.lda, call_.transa), b = view(call_.B, call_.ldb, call_.transb),
-                  c = view<T>(call_.C, m, 'N');
-    rows_ = std::make_unique<Samples<T>>(a, b, c, m, n, k, 1);
-    cols_ = std::make_unique<Samples<T>>(b.swapped(), a.swapped(), c.swapped(), n, m, k, 2);
-    for (const std::string& name : words_of(arguments.settings)) settings_.emplace_back(arguments, name, folder_.path());
+        product_(size_of(arguments.size), arguments.transa, arguments.transb, arguments.beta, true) {
+    for (const std::string& name : words_of(arguments.settings))
+      settings_.emplace_back(arguments, name, folder_.path());
     times_.resize(settings_.size() + 1);
   }
 
   bool run() {
     for (const Setting& setting : settings_) {
       setting.set_options();
-      fill();
-      setting.gemm(call_);
+      product_.fill(++seed_);
+      gemm(setting.entry(), product_.call);
       finish();
     }
     const auto count = times_.size();
@@ -178,12 +152,12 @@ class Contest {
   }
 
   double call(std::size_t contender) {
-    fill();
+    product_.fill(++seed_);
     const double start = now();
     if (contender < settings_.size()) {
-      settings_[contender].gemm(call_);
+      gemm(settings_[contender].entry(), product_.call);
     } else {
-      other_.gemm(call_);
+      other_.gemm(product_.call);
       other_.wait();
     }
     const double seconds = now() - start;
@@ -193,9 +167,11 @@ class Contest {
 
   void take_turn(std::size_t contender) {
     Times& times = times_[contender];
-    for (const double end = now() + arguments_.lead; call(contender), now() < end;) {}
+    for (const double end = now() + arguments_.lead; call(contender), now() < end;) {
+    }
     std::vector<double> seconds;
-    for (const double end = now() + arguments_.seconds; seconds.push_back(call(contender)), now() < end;) {}
+    for (const double end = now() + arguments_.seconds; seconds.push_back(call(contender)), now() < end;) {
+    }
     times.seconds.insert(times.seconds.end(), seconds.begin(), seconds.end());
     times.by_turn.push_back(median(seconds));
     check(times.worst);
@@ -203,7 +179,7 @@ class Contest {
 
   /// Of the last call.
   void check(Finding& worst) {
-    for (Samples<T>* samples : {rows_.get(), cols_.get()}) {
+    for (Samples<T>* samples : {product_.rows.get(), product_.cols.get()}) {
       samples->take_ours();
       samples->take_others();
       const Finding found = samples->compare(arguments_.beta);
@@ -211,31 +187,16 @@ class Contest {
     }
   }
 
-  void fill() {
-    ++seed_;
-    const auto uniform = [&](const Array<T>& x, std::uint64_t seed) {
-      for_each(x.count() * reals, FillUniform<R>{reinterpret_cast<R*>(x.get()), seed});
-    };
-    uniform(A_, 3 * seed_);
-    uniform(B_, 3 * seed_ + 1);
-    if (arguments_.beta == 0)
-      for_each(C_.count() * reals, Fill<R>{reinterpret_cast<R*>(C_.get()), std::numeric_limits<R>::quiet_NaN()});
-    else
-      uniform(C_, 3 * seed_ + 2);
-    finish();
-    if (arguments_.beta != 0) rows_->take_before(), cols_->take_before();
-  }
-
   bool tell() const {
-    // A wrong block is off by about the largest entry.  The bound is far below that and far above what was ever seen.
-    const double bound = 8.0 * std::numeric_limits<R>::epsilon() * std::max(call_.k, 64);
+    const double bound = product_.bound();
+    const Call<T>& call = product_.call;
     bool right = true;
     char text[256];
     std::snprintf(text, sizeof text,
                   "{\"precision\": \"%c\", \"m\": %d, \"n\": %d, \"k\": %d, \"beta\": %g, \"trans\": \"%c%c\", "
                   "\"turns\": %d, \"bound\": %.3g, \"contenders\": {",
-                  arguments_.precision, call_.m, call_.n, call_.k, call_.beta, call_.transa, call_.transb,
-                  arguments_.turns, bound);
+                  arguments_.precision, call.m, call.n, call.k, call.beta, call.transa, call.transb, arguments_.turns,
+                  bound);
     std::string line = text;
     for (std::size_t i = 0; i < times_.size(); ++i) {
       line += (i ? ", " : "") + times_[i].in_json(name(i));
@@ -248,60 +209,40 @@ class Contest {
   const Arguments& arguments_;
   Other other_;
   const Folder folder_;
-  Array<T> A_, B_, C_;
-  Call<T> call_;
-  std::unique_ptr<Samples<T>> rows_, cols_;
+  DeviceProduct<T> product_;
   std::vector<Setting> settings_;
   std::vector<Times> times_;
   std::uint64_t seed_ = 0;
 };
 
-template <class T>
-bool run(const Arguments& arguments) {
-  int m = 0, n = 0, k = 0;
-  if (std::sscanf(arguments.size.c_str(), "%dx%dx%d", &m, &n, &k) != 3) m = n = k = std::atoi(arguments.size.c_str());
-  if (std::min({m, n, k}) < 1) throw std::runtime_error(arguments.size + " is neither N nor MxNxK");
-  return Contest<T>(arguments, m, n, k).run();
-}
-
 Arguments parse(char** words) {
   Arguments a;
-  for (++words; *words; ++words) {
-    const std::string option = *words;
-    if (!*++words) throw std::runtime_error(option + " has no value");
-    const std::string value = *words;
-    const auto one_of = [&](const char* letters, std::size_t at) {
-      if (value.size() <= at || !std::strchr(letters, value[at])) throw std::runtime_error(option + " " + value);
-      return value[at];
-    };
-    const auto number = [&](double least) {
-      const double x = std::atof(value.c_str());
-      if (!(x >= least)) throw std::runtime_error(option + " " + value);
-      return x;
-    };
-    if (option == "--library")
-      a.library = std::filesystem::absolute(value).string();
-    else if (option == "--settings")
-      a.settings = value;
-    else if (option == "--reports")
-      a.reports = value;
-    else if (option == "--precision")
-      a.precision = one_of("sdcz", 0);
-    else if (option == "--size")
-      a.size = value;
-    else if (option == "--trans")
-      a.transa = one_of("NTC", 0), a.transb = one_of("NTC", 1);
-    else if (option == "--beta")
-      a.beta = std::atof(value.c_str());
-    else if (option == "--turns")
-      a.turns = static_cast<int>(number(1));
-    else if (option == "--lead")
-      a.lead = number(0);
-    else if (option == "--seconds")
-      a.seconds = number(0);
+  read_options(words, [&a](const Option& option) {
+    const std::string& name = option.name;
+    if (name == "--library")
+      a.library = std::filesystem::absolute(option.value).string();
+    else if (name == "--settings")
+      a.settings = option.value;
+    else if (name == "--reports")
+      a.reports = option.value;
+    else if (name == "--precision")
+      a.precision = option.one_of("sdcz", 0);
+    else if (name == "--size")
+      a.size = option.value;
+    else if (name == "--trans")
+      a.transa = option.one_of("NTC", 0), a.transb = option.one_of("NTC", 1);
+    else if (name == "--beta")
+      a.beta = std::atof(option.value.c_str());
+    else if (name == "--turns")
+      a.turns = static_cast<int>(option.number(1));
+    else if (name == "--lead")
+      a.lead = option.number(0);
+    else if (name == "--seconds")
+      a.seconds = option.number(0);
     else
-      throw std::runtime_error("no such option: " + option);
-  }
+      return false;
+    return true;
+  });
   if (a.library.empty()) throw std::runtime_error("--library is missing");
   return a;
 }
@@ -313,12 +254,7 @@ int main(int, char** argv) {
   using namespace bench;
   try {
     const Arguments a = parse(argv);
-    const bool right = a.precision == 's'   ? run<float>(a)
-                       : a.precision == 'd' ? run<double>(a)
-                       : a.precision == 'c' ? run<Complex<float>>(a)
-                                            : run<Complex<double>>(a);
-    if (!right) std::fprintf(stderr, "levels_in_turns: a result is wrong: see \"error\"\n");
-    return right ? 0 : 1;
+    return by_precision("levels_in_turns", "error", a.precision, [&](auto x) { return Contest<decltype(x)>(a).run(); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "levels_in_turns: %s\n", error.what());
     return 2;

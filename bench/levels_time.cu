@@ -30,7 +30,7 @@
 #include <utility>
 #include <vector>
 
-#include "bench/samples.hpp"
+#include "bench/device_gemm.hpp"
 
 // By the names alone: what they take is given as memory.
 #define BENCH_GEMM(name)                                                                                       \
@@ -55,15 +55,10 @@ struct Arguments {
 // ---- through the entry
 
 template <class T>
-void gemm(const Call<T>& x) {
-  using R = typename Real<T>::type;
-  const R one[2] = {1, 0}, beta[2] = {static_cast<R>(x.beta), 0};
-  const auto function = std::is_same_v<T, float>            ? sgemm_
-                        : std::is_same_v<T, double>         ? dgemm_
-                        : std::is_same_v<T, Complex<float>> ? cgemm_
-                                                            : zgemm_;
-  function(&x.transa, &x.transb, &x.m, &x.n, &x.k, one, x.A, &x.lda, x.B, &x.ldb, beta, x.C, &x.m, 1, 1);
-}
+constexpr GemmEntry entry = std::is_same_v<T, float>            ? sgemm_
+                            : std::is_same_v<T, double>         ? dgemm_
+                            : std::is_same_v<T, Complex<float>> ? cgemm_
+                                                                : zgemm_;
 
 /// Whoever else computes would take the addresses for its own.
 void require_blaslift() {
@@ -171,33 +166,13 @@ struct Session {
 template <class T>
 class Problem {
   using R = typename Real<T>::type;
-  static constexpr index reals = sizeof(T) / sizeof(R);
 
  public:
-  Problem(Session& session, const Arguments& arguments, int m, int n, int k)
+  Problem(Session& session, const Arguments& arguments, const Size& size)
       : session_(session),
         arguments_(arguments),
         free_before_(bytes_free()),
-        A_(static_cast<index>(m) * k),
-        B_(static_cast<index>(k) * n),
-        C_(static_cast<index>(m) * n),
-        call_{arguments.transa,
-              arguments.transb,
-              m,
-              n,
-              k,
-              A_.get(),
-              arguments.transa == 'N' ? m : k,
-              B_.get(),
-              arguments.transb == 'N' ? k : n,
-              arguments.beta,
-              C_.get()} {
-    if (!arguments.check) return;
-    const View<T> a = view(call_.A, call_.lda, call_.transa), b = view(call_.B, call_.ldb, call_.transb),
-                  c = view<T>(call_.C, m, 'N');
-    rows_ = std::make_unique<Samples<T>>(a, b, c, m, n, k, 1);
-    cols_ = std::make_unique<Samples<T>>(b.swapped(), a.swapped(), c.swapped(), n, m, k, 2);
-  }
+        product_(size, arguments.transa, arguments.transb, arguments.beta, arguments.check) {}
 
   /// The time of it is not told, only what else is learnt.
   void warm(int times) {
@@ -220,17 +195,17 @@ class Problem {
       const std::uint64_t seed = r >= count - 2 ? 1 : static_cast<std::uint64_t>(r) + 2;
       const auto run_and_take_ours = [&] {
         ours.seconds.push_back(run_ours(seed));
-        if (compared) ours.bits[r - (count - 2)] = digest(C_);
+        if (compared) ours.bits[r - (count - 2)] = digest(product_.C);
         if (!compared || !last) return;
-        rows_->take_ours(), cols_->take_ours();
-        const Digest a = digest(A_), b = digest(B_);
-        fill_inputs(seed);
-        kept = a.bits == digest(A_).bits && b.bits == digest(B_).bits;
+        product_.rows->take_ours(), product_.cols->take_ours();
+        const Digest a = digest(product_.A), b = digest(product_.B);
+        product_.fill_inputs(seed);
+        kept = a.bits == digest(product_.A).bits && b.bits == digest(product_.B).bits;
       };
       const auto run_and_take_other = [&] {
         others.seconds.push_back(run_other(seed));
-        if (compared) others.bits[r - (count - 2)] = digest(C_);
-        if (compared && last) rows_->take_others(), cols_->take_others();
+        if (compared) others.bits[r - (count - 2)] = digest(product_.C);
+        if (compared && last) product_.rows->take_others(), product_.cols->take_others();
       };
       // Whoever comes second finds the device warmer.
       if (r % 2 == 0) {
@@ -246,19 +221,20 @@ class Problem {
     std::size_t peak = 0;
     int calls = calls_;
     if (arguments_.memory) {
-      fill(1);
+      product_.fill(1);
       Watch watch;
-      gemm(call_);
+      gemm(entry<T>, product_.call);
       peak = beside(operands, watch.end());
       ++calls;
     }
 
+    const Call<T>& call = product_.call;
     std::string line = "{\"precision\": \"" + std::string(1, arguments_.precision) + "\"";
     char text[512];
     std::snprintf(text, sizeof text,
                   ", \"m\": %d, \"n\": %d, \"k\": %d, \"beta\": %g, \"trans\": \"%c%c\", \"repetitions\": %d, "
                   "\"calls\": %d, ",
-                  call_.m, call_.n, call_.k, call_.beta, call_.transa, call_.transb, count, calls);
+                  call.m, call.n, call.k, call.beta, call.transa, call.transb, count, calls);
     line += text + in_json("ours", ours, flops()) + ", " + in_json("cublas", others, flops());
     std::snprintf(text, sizeof text, ", \"speedup\": %.4f, \"held\": %zu", others.middle() / ours.middle(), held);
     line += text;
@@ -270,43 +246,26 @@ class Problem {
   }
 
  private:
-  double flops() const { return (is_complex<T> ? 8.0 : 2.0) * call_.m * call_.n * call_.k; }
+  double flops() const { return product_.flops(); }
 
   /// Products until the device's clock has come down to what it can keep up.
   void settle() {
     for (const double end = now() + arguments_.settle; now() < end;) session_.rate = flops() / run_other(1);
   }
 
-  static void fill_uniform(const Array<T>& x, std::uint64_t seed) {
-    for_each(x.count() * reals, FillUniform<R>{reinterpret_cast<R*>(x.get()), seed});
-  }
-  void fill_inputs(std::uint64_t seed) {
-    fill_uniform(A_, 3 * seed);
-    fill_uniform(B_, 3 * seed + 1);
-    finish();
-  }
-  void fill(std::uint64_t seed) {
-    if (arguments_.beta == 0)
-      for_each(C_.count() * reals, Fill<R>{reinterpret_cast<R*>(C_.get()), std::numeric_limits<R>::quiet_NaN()});
-    else
-      fill_uniform(C_, 3 * seed + 2);
-    fill_inputs(seed);
-    if (arguments_.check && arguments_.beta != 0) rows_->take_before(), cols_->take_before();
-  }
-
   double run_ours(std::uint64_t seed) {
-    fill(seed);
+    product_.fill(seed);
     ++calls_;
     const double start = now();
-    gemm(call_);
+    gemm(entry<T>, product_.call);
     const double seconds = now() - start;
     finish();
     return seconds;
   }
   double run_other(std::uint64_t seed) {
-    fill(seed);
+    product_.fill(seed);
     const double start = now();
-    session_.other.gemm(call_);
+    session_.other.gemm(product_.call);
     session_.other.wait();
     return now() - start;
   }
@@ -316,12 +275,11 @@ class Problem {
     return taken - std::min(taken, operands);
   }
 
-  /// A wrong block is off by about the largest entry.  The bound is far below that and far above what was ever seen.
   bool add_check(std::string& line, const Times& ours, const Times& others, bool kept, int count) {
-    const Finding rows = rows_->compare(arguments_.beta), cols = cols_->compare(arguments_.beta);
+    const Finding rows = product_.rows->compare(arguments_.beta), cols = product_.cols->compare(arguments_.beta);
     const double size = std::max(rows.size, cols.size), error = std::max(rows.ours, cols.ours) / size,
                  other_error = std::max(rows.others, cols.others) / size;
-    const double bound = 8.0 * std::numeric_limits<R>::epsilon() * std::max(call_.k, 64);
+    const double bound = product_.bound();
     const std::uint64_t not_finite = ours.bits[1].not_finite;
     const bool repeats = count < 2 || ours.repeats();
     const bool right = error <= bound && not_finite == 0 && kept && repeats;
@@ -341,9 +299,7 @@ class Problem {
   Session& session_;
   const Arguments& arguments_;
   std::size_t free_before_;
-  Array<T> A_, B_, C_;
-  Call<T> call_;
-  std::unique_ptr<Samples<T>> rows_, cols_;
+  DeviceProduct<T> product_;
   int calls_ = 0;
 };
 
@@ -351,17 +307,11 @@ class Problem {
 
 template <class T>
 bool run(const Arguments& arguments) {
-  struct Size {
-    int m, n, k;
-  };
   std::vector<Size> sizes;
   for (std::string rest = arguments.sizes; !rest.empty();) {
     const std::string word = rest.substr(0, rest.find(','));
     rest.erase(0, word.size() + 1);
-    Size s{};
-    if (std::sscanf(word.c_str(), "%dx%dx%d", &s.m, &s.n, &s.k) != 3) s.m = s.n = s.k = std::atoi(word.c_str());
-    if (std::min({s.m, s.n, s.k}) < 1) throw std::runtime_error(word + " is neither N nor MxNxK");
-    sizes.push_back(s);
+    sizes.push_back(size_of(word));
   }
 
   require_blaslift();
@@ -376,56 +326,42 @@ bool run(const Arguments& arguments) {
     session.other.wait();
   }
   session.free_at_start = bytes_free();
-  Problem<T>(session, warming, n, n, n).warm(2);
+  Problem<T>(session, warming, {n, n, n}).warm(2);
   bool right = true;
-  for (const Size& s : sizes) right = Problem<T>(session, arguments, s.m, s.n, s.k).measure() && right;
+  for (const Size& s : sizes) right = Problem<T>(session, arguments, s).measure() && right;
   return right;
 }
 
 Arguments parse(char** words) {
   Arguments a;
-  for (++words; *words; ++words) {
-    const std::string option = *words;
-    if (!*++words) throw std::runtime_error(option + " has no value");
-    const std::string value = *words;
-    const auto one_of = [&](const char* letters, std::size_t at) {
-      if (value.size() <= at || !std::strchr(letters, value[at])) throw std::runtime_error(option + " " + value);
-      return value[at];
-    };
-    const auto number = [&](double least) {
-      const double x = std::atof(value.c_str());
-      if (!(x >= least)) throw std::runtime_error(option + " " + value);
-      return x;
-    };
-    const auto on = [&] {
-      if (value != "on" && value != "off") throw std::runtime_error(option + " " + value);
-      return value == "on";
-    };
-    if (option == "--precision")
-      a.precision = one_of("sdcz", 0);
-    else if (option == "--sizes")
-      a.sizes = value;
-    else if (option == "--repetitions")
-      a.repetitions = static_cast<int>(number(1));
-    else if (option == "--warm")
-      a.warm = static_cast<int>(number(0));
-    else if (option == "--warming")
-      a.warming = static_cast<int>(number(1));
-    else if (option == "--seconds")
-      a.seconds = number(0);
-    else if (option == "--settle")
-      a.settle = number(0);
-    else if (option == "--beta")
-      a.beta = std::atof(value.c_str());
-    else if (option == "--trans")
-      a.transa = one_of("NTC", 0), a.transb = one_of("NTC", 1);
-    else if (option == "--check")
-      a.check = on();
-    else if (option == "--memory")
-      a.memory = on();
+  read_options(words, [&a](const Option& option) {
+    const std::string& name = option.name;
+    if (name == "--precision")
+      a.precision = option.one_of("sdcz", 0);
+    else if (name == "--sizes")
+      a.sizes = option.value;
+    else if (name == "--repetitions")
+      a.repetitions = static_cast<int>(option.number(1));
+    else if (name == "--warm")
+      a.warm = static_cast<int>(option.number(0));
+    else if (name == "--warming")
+      a.warming = static_cast<int>(option.number(1));
+    else if (name == "--seconds")
+      a.seconds = option.number(0);
+    else if (name == "--settle")
+      a.settle = option.number(0);
+    else if (name == "--beta")
+      a.beta = std::atof(option.value.c_str());
+    else if (name == "--trans")
+      a.transa = option.one_of("NTC", 0), a.transb = option.one_of("NTC", 1);
+    else if (name == "--check")
+      a.check = option.on();
+    else if (name == "--memory")
+      a.memory = option.on();
     else
-      throw std::runtime_error("no such option: " + option);
-  }
+      return false;
+    return true;
+  });
   return a;
 }
 
@@ -436,12 +372,7 @@ int main(int, char** argv) {
   using namespace bench;
   try {
     const Arguments a = parse(argv);
-    const bool right = a.precision == 's'   ? run<float>(a)
-                       : a.precision == 'd' ? run<double>(a)
-                       : a.precision == 'c' ? run<Complex<float>>(a)
-                                            : run<Complex<double>>(a);
-    if (!right) std::fprintf(stderr, "levels_time: a result is wrong: see \"right\"\n");
-    return right ? 0 : 1;
+    return by_precision("levels_time", "right", a.precision, [&](auto x) { return run<decltype(x)>(a); });
   } catch (const std::exception& error) {
     std::fprintf(stderr, "levels_time: %s\n", error.what());
     return 2;

@@ -34,7 +34,7 @@ struct Plan {
 
 const Plan& plan_for(const Tuning& tuning) {
   static const Plan host{{32, 48, 64, 96, 128, 192, 256}, {64, 256}, {64}, 256, std::size_t{16} << 20, 0.05};
-  static const Plan host_quick{{32, 64, 128, 256}, {}, {}, 256, std::size_t{16} << 20, 0.01};
+  static const Plan host_quick{{32, 64, 128, 256}, {64}, {}, 256, std::size_t{16} << 20, 0.01};
   static const Plan cuda{
       {256, 384, 512, 640, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384},
       {1024, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 12288, 16384},
@@ -42,7 +42,7 @@ const Plan& plan_for(const Tuning& tuning) {
       4096,
       std::size_t{512} << 20,
       0.5};
-  static const Plan cuda_quick{{256, 512, 1024, 2048, 4096, 8192}, {}, {}, 4096, std::size_t{512} << 20, 0.1};
+  static const Plan cuda_quick{{256, 512, 1024, 2048, 4096, 8192}, {1024, 4096, 8192}, {}, 4096, std::size_t{512} << 20, 0.1};
   if (tuning.options.backend == BackendChoice::host) return tuning.quick ? host_quick : host;
   return tuning.quick ? cuda_quick : cuda;
 }

@@ -19,7 +19,7 @@ struct Tuning {
   std::optional<std::vector<std::string>> transposes;
   std::optional<double> seconds;             ///< that a rate should take; none: the backend's own
   double noise = 0.2;                        ///< rates that scatter more (rounds.hpp) are refused
-  bool quick;                                ///< fewer sizes, no algorithms but for `leaves`, nothing transposed, a fifth of the time
+  bool quick;                                ///< fewer sizes, no algorithms but for `leaves`, a fifth of the time
   std::string output;                        ///< empty: where the library looks for this device's profile
   bool dry_run, quiet;
 };
