@@ -41,9 +41,8 @@ strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Pr
     if (choice.level == 0) continue;
     const double t = static_cast<double>(choice.tile), across = static_cast<double>(p.n / choice.tile),
                  tiles = across * (across - 1) / 2, rest = (n * n / 2 - tiles * t * t) / t;
-    choice.seconds =
-        tiles * estimator.seconds(part_of(p, choice.tile, choice.tile), choice.level, choice.tile) +
-        estimator.seconds(part_of(p, std::max<index>(1, static_cast<index>(rest)), choice.tile), 0, 0);
+    choice.seconds = tiles * estimator.seconds(part_of(p, choice.tile, choice.tile), choice.level, choice.tile) +
+                     estimator.seconds(part_of(p, std::max<index>(1, static_cast<index>(rest)), choice.tile), 0, 0);
     if (choice.seconds < best.seconds) best = choice;
   }
   return best;
@@ -54,8 +53,8 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
   strassen::Choice choice{};
   if (policy.levels < 0) {
     if (facts.estimator)
-      choice =
-          p.part == Part::whole ? facts.estimator->estimate(shape_of(p), most_tile) : best_in_triangle(*facts.estimator, p);
+      choice = p.part == Part::whole ? facts.estimator->estimate(shape_of(p), most_tile)
+                                     : best_in_triangle(*facts.estimator, p);
   } else {
     // As many as asked for, of tiles as large as fit; beside a diagonal there are two of them across.
     const index smallest = p.part == Part::whole ? std::min({p.m, p.n, p.k}) : std::min(p.n / 2, p.k);

@@ -282,7 +282,8 @@ double Estimator::classical_seconds(const Shape& of, double m, double n, double 
   const std::vector<Point>& rates = by_log_[static_cast<std::size_t>(of.transposes)];
   const double multiply_adds = std::max(m, thinnest) * std::max(n, thinnest) * std::max(k, thinnest);
   const double bytes = element_ * (m * k + k * n + (reads_c ? 2 : 1) * m * n);
-  return step_seconds_ + std::max(flops_ * multiply_adds / rate(rates, std::log(multiply_adds) / 3), bytes / pass_rate_);
+  return step_seconds_ +
+         std::max(flops_ * multiply_adds / rate(rates, std::log(multiply_adds) / 3), bytes / pass_rate_);
 }
 
 double Estimator::tile_seconds(const Shape& of, int level, double tile, bool adds) const noexcept {

@@ -106,8 +106,8 @@ struct Tuning {
   /// fill the blocks that cuBLAS's kernels compute, 64 to 256 wide.  At least 1.  Of 4, 8, 16 and 64 nothing is better
   /// than 16 by more than 3 % where it was measured, and 64 up to 8 % worse (docs/lab-notes.md).
   index alignment = 16;
-  int max_level = 4;     ///< 0 to deepest
-  bool surveyed = true;  ///< ours: A and B are, once, before or beside the levels (impl/guard.hpp)
+  int max_level = 4;      ///< 0 to deepest
+  bool surveyed = true;   ///< ours: A and B are, once, before or beside the levels (impl/guard.hpp)
   double margin = 0.022;  ///< ours: levels have to be predicted faster by more than this fraction
 };
 inline constexpr int deepest = 6;

@@ -285,8 +285,8 @@ std::optional<TunedQr> read_qr(std::string_view line) {
 
 // ---- what is built in
 
-/// An H100's, by blaslift tune: docs/performance.md.  FP32's without transposes were measured one after the other without
-/// passes between; FP64's 16,384 NT is of whole products.
+/// An H100's, by blaslift tune: docs/performance.md.  FP32's without transposes were measured one after the other
+/// without passes between; FP64's 16,384 NT is of whole products.
 // clang-format off
 constexpr Profile::LeafRate h100_leaf_rates[precision_count][transposes_count][Profile::most_leaf_rates + 1] = {
   {{{256, 2.5e12}, {384, 8.3e12}, {512, 18.2e12}, {640, 21.6e12}, {768, 25.8e12}, {1024, 38.1e12},

@@ -128,10 +128,10 @@ TEST(Profile, LeafRatesAreListsByPrecision) {
   EXPECT_EQ(other.leaf_rate[1][0][0].size, 2048);
   EXPECT_EQ(other.leaf_rate[1][0][1].size, 0);
   EXPECT_EQ(other.leaf_rate[0][0][0].size, 300);
-  for (const char* line : {"dgemm_leaf_rate 512", "dgemm_leaf_rate 512 1e13 1", "dgemm_leaf_rate 0 1e13",
-                           "dgemm_leaf_rate 512 -1", "leaf_rate 512 1e13", "in_rate 512 1e13",
-                           "dgemm_leaf_rate NT 512", "dgemm_leaf_rate NN 512 1e13", "dgemm_leaf_rate CT 512 1e13",
-                           "dgemm_leaf_rate NT TN 512 1e13"})
+  for (const char* line :
+       {"dgemm_leaf_rate 512", "dgemm_leaf_rate 512 1e13 1", "dgemm_leaf_rate 0 1e13", "dgemm_leaf_rate 512 -1",
+        "leaf_rate 512 1e13", "in_rate 512 1e13", "dgemm_leaf_rate NT 512", "dgemm_leaf_rate NN 512 1e13",
+        "dgemm_leaf_rate CT 512 1e13", "dgemm_leaf_rate NT TN 512 1e13"})
     EXPECT_EQ(read(std::string(line) + "\n").problem, line);
   EXPECT_EQ(read("dgemm_leaf_rate 512 1e13\ndgemm_leaf_rate 512 2e13\n").problem, "dgemm_leaf_rate 512 2e13");
   std::string many;
@@ -143,7 +143,9 @@ TEST(Profile, LeafRatesAreListsByPrecision) {
 
 TEST(Profile, LeafRatesOfTransposedProductsAreListsOfTheirOwn) {
   const auto size = [](const Profile& p, Transposes t, int i) { return p.leaf_rate[1][static_cast<int>(t)][i].size; };
-  Read r = read("dgemm_leaf_rate NT 512 1e13\ndgemm_leaf_rate 256 2e13\ndgemm_leaf_rate NT 1024 3e13\ndgemm_leaf_rate TT 64 4e13\n");
+  Read r = read(
+      "dgemm_leaf_rate NT 512 1e13\ndgemm_leaf_rate 256 2e13\ndgemm_leaf_rate NT 1024 3e13\ndgemm_leaf_rate TT 64 "
+      "4e13\n");
   EXPECT_EQ(r.problem, "");
   EXPECT_EQ(size(r.profile, Transposes::nn, 0), 256);
   EXPECT_EQ(size(r.profile, Transposes::nt, 0), 512);

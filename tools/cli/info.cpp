@@ -94,7 +94,8 @@ void print_info(const Options& options, bool profile_only) {
   std::printf("%s", to_text(profile).c_str());
   if (facts && *facts->algorithms)
     for (const std::string& other : profiles_with_other_libraries(facts->name, path))
-      std::printf("not used, since it was measured with another library than %s: %s\n", facts->algorithms, other.c_str());
+      std::printf("not used, since it was measured with another library than %s: %s\n", facts->algorithms,
+                  other.c_str());
 
   if (!profile.algorithms.empty()) {
     const std::string_view library = facts ? facts->algorithms : "";

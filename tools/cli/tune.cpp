@@ -42,7 +42,8 @@ const Plan& plan_for(const Tuning& tuning) {
       4096,
       std::size_t{512} << 20,
       0.5};
-  static const Plan cuda_quick{{256, 512, 1024, 2048, 4096, 8192}, {1024, 4096, 8192}, {}, 4096, std::size_t{512} << 20, 0.1};
+  static const Plan cuda_quick{
+      {256, 512, 1024, 2048, 4096, 8192}, {1024, 4096, 8192}, {}, 4096, std::size_t{512} << 20, 0.1};
   if (tuning.options.backend == BackendChoice::host) return tuning.quick ? host_quick : host;
   return tuning.quick ? cuda_quick : cuda;
 }
@@ -113,7 +114,8 @@ std::vector<Leaves> leaves_for(const Tuning& tuning, const Plan& plan) {
   if (!tuning.transposes) {
     std::vector<Leaves> leaves{{Transposes::nn, own_sizes ? plan.sizes : tuning.sizes}};
     if (own_sizes && !plan.transposed.empty())
-      for (const Transposes t : {Transposes::nt, Transposes::tn, Transposes::tt}) leaves.push_back({t, plan.transposed});
+      for (const Transposes t : {Transposes::nt, Transposes::tn, Transposes::tt})
+        leaves.push_back({t, plan.transposed});
     return leaves;
   }
   std::vector<Leaves> leaves;

@@ -17,10 +17,10 @@ struct Tuning {
   /// Whose rates are measured and algorithms compared, each two of N, T, C; none: at all sizes those that transpose
   /// nothing, and at some the rates of the others.
   std::optional<std::vector<std::string>> transposes;
-  std::optional<double> seconds;             ///< that a rate should take; none: the backend's own
-  double noise = 0.2;                        ///< rates that scatter more (rounds.hpp) are refused
-  bool quick;                                ///< fewer sizes, no algorithms but for `leaves`, a fifth of the time
-  std::string output;                        ///< empty: where the library looks for this device's profile
+  std::optional<double> seconds;  ///< that a rate should take; none: the backend's own
+  double noise = 0.2;             ///< rates that scatter more (rounds.hpp) are refused
+  bool quick;                     ///< fewer sizes, no algorithms but for `leaves`, a fifth of the time
+  std::string output;             ///< empty: where the library looks for this device's profile
   bool dry_run, quiet;
 };
 
