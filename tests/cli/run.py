@@ -340,7 +340,7 @@ def tune_again(t):
     with open(profile, "w") as f:
         f.write("# mine\n" + "\n".join(before))
     # What runs left that were killed while they wrote goes; what is being written, and what only looks like it, stays.
-    left = [profile + end for end in (".aB3xYz", ".times.000000", ".Zz9zz9", ".aB3xY-", ".times.mine")]
+    left = [profile + end for end in (".part-aB3xYz", ".times.part-000000", ".part-Zz9zz9", ".part-aB3xY-", ".backup")]
     for i, path in enumerate(left):
         with open(path, "w") as f:
             f.write("in_rate")

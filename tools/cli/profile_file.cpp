@@ -92,11 +92,13 @@ void ProfileFile::print_where(const Options& options) const {
 
 namespace {
 
-/// What others left that were killed while they wrote: NAME.XXXXXX as below, but not one that is being written.
+constexpr char being_written[] = ".part-";  ///< no name that a person gives: leftovers are removed
+
+/// What others left that were killed while they wrote, but not what is being written.
 void remove_leftovers(const fs::path& path) {
   constexpr std::size_t letters = 6;
   constexpr std::chrono::seconds old{60};
-  const std::string start = path.filename().string() + ".";
+  const std::string start = path.filename().string() + being_written;
   std::error_code error;
   for (const fs::directory_entry& file : fs::directory_iterator(path.parent_path(), error)) {
     const std::string name = file.path().filename().string();
@@ -111,7 +113,7 @@ void remove_leftovers(const fs::path& path) {
 
 void replace_file(const std::string& path, const std::string& text) {
   remove_leftovers(path);
-  std::string beside = path + ".XXXXXX";
+  std::string beside = path + being_written + "XXXXXX";
   const int fd = mkstemp(beside.data());
   if (fd < 0) cannot(path, "written", errno);
   const mode_t mask = umask(0);
