@@ -115,7 +115,7 @@ struct Option {
   [[noreturn]] void wrong() const { throw std::runtime_error(name + " " + value); }
 };
 
-/// take(Option) for all of them; false if there is no such option.
+/// take(Option) for all of them, which says whether there is such an option.
 template <class Take>
 void read_options(char** words, const Take& take) {
   for (++words; *words; ++words) {

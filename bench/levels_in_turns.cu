@@ -22,8 +22,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <limits>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -181,7 +179,7 @@ class Contest {
   void check(Finding& worst) {
     for (Samples<T>* samples : {product_.rows.get(), product_.cols.get()}) {
       samples->take_ours();
-      samples->take_others();
+      samples->take_others();  // which it compares as well
       const Finding found = samples->compare(arguments_.beta);
       take_larger(worst.ours, found.ours / found.size);
     }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import importlib
 import json
 import os
@@ -37,6 +38,18 @@ def wrong_results_are_seen(build: Path, wrong: Path) -> None:
         assert not any(line["right"] for line in lines) and all(map(seen, lines)), (what, lines)
     status, lines = levels_time(build, Path(""))
     assert status == 2 and not lines, "without blaslift in front it has to refuse"
+
+
+def wrong_results_are_seen_in_turns(build: Path, wrong: Path) -> None:
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("BLASLIFT")}
+    for what, right in (("nothing", True), ("entry", False), ("nan", False)):
+        done = subprocess.run([build / "bin/levels_in_turns_host", "--library", wrong, "--settings", "off", "--size", "70",
+                               "--turns", "2", "--lead", "0", "--seconds", "0"], capture_output=True, text=True, check=False,
+                              env=environment | {"WRONG": what})
+        assert done.returncode == (0 if right else 1), (what, done)
+        turn, = (json.loads(line) for line in done.stdout.splitlines())
+        assert turn["right"] is right and turn["contenders"]["cublas"]["error"] < turn["bound"], turn
+        assert (turn["contenders"]["off"]["error"] < turn["bound"]) is right, turn
 
 
 def every_form_is_right(build: Path) -> None:
@@ -137,6 +150,12 @@ def what_does_not_fit_is_told_apart(build: Path) -> None:
         assert not driver.late and not driver.failed and not driver.missing(levels.Batch(
             "fused", "2", levels.squares("d", [256], levels.HOST)))
         assert "\n## unfit\n" in "\n".join(levels.summary(store, levels.HOST))
+        # In turns the setting is left out, and named.
+        one = dataclasses.replace(levels.HOST, turns={"d": ["256"]})
+        arguments.precisions = "d"
+        turn, = levels.turn_measurements(arguments, one, scarce)
+        record = turn.measure(60)
+        assert record["without"] == ["1", "2"] and list(record["contenders"]) == ["off", "auto", "cublas"], record
 
 
 def main() -> None:
@@ -147,6 +166,7 @@ def main() -> None:
     sys.path.insert(0, str(BENCH))
     reports_are_judged()
     wrong_results_are_seen(arguments.build, arguments.wrong)
+    wrong_results_are_seen_in_turns(arguments.build, arguments.wrong)
     every_form_is_right(arguments.build)
     the_devices_own_profile_decides_the_first_call(arguments.build)
     what_does_not_fit_is_told_apart(arguments.build)

@@ -1,4 +1,4 @@
-// A dgemm that is wrong in the way that WRONG names, for levels_time to notice: "entry", "nan", "input", "bits".
+// A dgemm that is wrong in the way that WRONG names, for levels_time and levels_in_turns to notice: "entry", "nan", "input", "bits".
 #include <dlfcn.h>
 
 #include <cmath>
@@ -9,7 +9,10 @@ extern "C" void dgemm_(const char* transa, const char* transb, const int* m, con
                        const double* alpha, const double* A, const int* lda, const double* B, const int* ldb,
                        const double* beta, double* C, const int* ldc, std::size_t one, std::size_t other) {
   using Function = decltype(&dgemm_);
-  static const auto right = reinterpret_cast<Function>(dlsym(RTLD_NEXT, "dgemm_"));
+  // Where it is opened, and not preloaded, nobody comes next.
+  static void* const next = dlsym(RTLD_NEXT, "dgemm_");
+  static const auto right =
+      reinterpret_cast<Function>(next ? next : dlsym(dlopen("libblas.so.3", RTLD_NOW | RTLD_LOCAL), "dgemm_"));
   right(transa, transb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, one, other);
   const char* wrong = std::getenv("WRONG");
   if (!wrong) return;

@@ -514,6 +514,27 @@ TEST(Decide, TilesAreSmallerWhereTransfersTakeAboutAsLongAsProducts) {
   EXPECT_EQ(tile(2e9), 8192);  // nothing moves
 }
 
+TEST(Decide, LevelsFollowTheRatesOfWhatIsTransposed) {
+  // With B transposed products are a hundred times as slow: levels pay where they do not otherwise.
+  const strassen::Rates rates{{{64, 1e12}}, 1e11, 0, {{{{64, 1e10}}, {}, {}}}};
+  const strassen::Estimator by_transposes(strassen::Model::ours, Precision::d, {.rates = rates});
+  double A[4] = {}, B[4] = {}, C[4] = {};
+  Call c{.product = cube(2048)};
+  c.facts.estimator = &by_transposes;
+  c.facts.spared = c.product.bytes_in();
+  c.facts.result_stays = true;
+  c.policy.levels = -1;
+  c.policy.forced = true;
+  for (const Op a : {Op::none, Op::transpose, Op::conjugate})
+    for (const Op b : {Op::none, Op::transpose, Op::conjugate}) {
+      const GemmArgs<double> args{a, b, 2, 2, 2, 1.0, A, 2, B, 2, 0.0, C, 2};
+      c.product.transposes = product_of(Routine::dgemm, args).transposes;
+      const Decision& decision = c.decide();
+      EXPECT_EQ(decision.route, Route::device);
+      EXPECT_EQ(decision.levels > 0, a == Op::none && b != Op::none) << static_cast<char>(a) << static_cast<char>(b);
+    }
+}
+
 TEST(Decide, AQuarterOfKComesFirstWhereProductsWouldWaitForOperands) {
   Profile rates = profile;
   Call c{.product = cube(8192)};
