@@ -127,7 +127,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696606;  // "blaslif", layout 6
+  static constexpr std::uint64_t this_layout = 0x626c61736c696607;  // "blaslif", layout 7
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -162,6 +162,7 @@ struct ThreadState {
   bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
   std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
   Offloadable nested;       ///< measuring: likewise
+  std::uintptr_t on_cpu;    ///< the frame of a call that is on the CPU, or 0
 };
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

@@ -167,11 +167,26 @@ std::optional<Decision> settled(bool empty, bool nothing, bool overlaps, const F
   return d;
 }
 
+/// Whether a call for which the device has become too slow is to try it again.
+bool tries_again(const Decision& d, const Facts& facts, const Policy& policy) {
+  return facts.device == DeviceState::ready && !policy.fixed && facts.slowdown > 1 &&
+         d.device_seconds < facts.slowdown * d.cpu_seconds && -d.saving() <= facts.trial;
+}
+
+/// Whether the start-up is to wait, or another thread is at it.
+bool starts_later(double gain, const Facts& facts, const Policy& policy) {
+  if (policy.fixed) return false;
+  return facts.device == DeviceState::opening ||
+         (facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds);
+}
+
 /// Where a call goes that is settled by predictions or by what else is known.
 /// @param on_device  double(double spared): seconds there, where so many bytes need not move in
 template <class OnDevice>
 void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, const OnDevice& on_device) {
   d.device_seconds = on_device(facts.spared);
+  d.slowdown = policy.fixed ? 1 : facts.slowdown;
+  d.calls = facts.calls;
   if (policy.measuring) return void(d.reason = Reason::measuring);
   if (facts.device_memory && facts.device == DeviceState::ready)
     return void((d.route = Route::device, d.reason = Reason::device_memory));
@@ -179,8 +194,10 @@ void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, c
   if (facts.device == DeviceState::absent) return void(d.reason = Reason::no_device);
   if (policy.forced) return void((d.route = Route::device, d.reason = Reason::forced));
   if (d.saving() <= 0) {
+    if (facts.device != DeviceState::ready || policy.fixed) return;
+    if (tries_again(d, facts, policy)) return void((d.route = Route::device, d.reason = Reason::trial));
     // Ski rental again: buy copies once what they would have saved has reached what this call loses by making them.
-    if (facts.device != DeviceState::ready || policy.fixed || facts.reusable <= 0) return;
+    if (facts.reusable <= 0) return;
     d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
     if (d.reuse_seconds > 0 && facts.missed_reuse + d.reuse_seconds >= -d.saving())
       d.route = Route::device, d.reason = Reason::reuse;
@@ -188,9 +205,7 @@ void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, c
   }
   // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
   // the best that knowing the future could do.
-  if (facts.device == DeviceState::unopened && !policy.fixed &&
-      facts.missed_seconds + d.saving() < facts.profile->startup_seconds)
-    return void(d.reason = Reason::startup);
+  if (starts_later(d.saving(), facts, policy)) return void(d.reason = Reason::startup);
   d.route = Route::device;
   d.reason = Reason::faster;
 }
@@ -285,21 +300,23 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
            (policy.fixed ? 1.0 : facts.slowdown);
   };
   d.device_seconds = on_device(facts.spared);
+  d.slowdown = policy.fixed ? 1 : facts.slowdown;
+  d.calls = facts.calls;
   if (policy.measuring) return d.reason = Reason::measuring, d;
   if (facts.device_memory && facts.device == DeviceState::ready)
     return d.route = Route::device, d.reason = Reason::device_memory, d;
   if (!policy.forced && symmetric_volume(static_cast<double>(p.n)) < small_product) return d.reason = Reason::small, d;
   if (facts.device == DeviceState::absent) return d.reason = Reason::no_device, d;
   if (policy.forced) return d.route = Route::device, d.reason = Reason::forced, d;
-  const bool unopened = facts.device == DeviceState::unopened;
+  const bool unopened = facts.device != DeviceState::ready;
   double gain = d.saving();
   if (gain <= 0) {
+    if (tries_again(d, facts, policy)) return d.route = Route::device, d.reason = Reason::trial, d;
     if (policy.fixed || facts.reusable <= 0) return d;
     gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
     if (gain <= 0 || (!unopened && facts.missed_reuse + gain < -d.saving())) return d;
   }
-  if (unopened && !policy.fixed && facts.missed_seconds + gain < facts.profile->startup_seconds)
-    return d.reason = Reason::startup, d;
+  if (starts_later(gain, facts, policy)) return d.reason = Reason::startup, d;
   d.route = Route::device;
   d.reason = d.reuse_seconds > 0 ? Reason::reuse : Reason::faster;
   return d;

@@ -17,6 +17,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(faster, "faster on the device")                  \
   X(forced, "forced")                                \
   X(reuse, "copied for later calls")                 \
+  X(trial, "tried on the device again")              \
   X(device_memory, "operands in device memory")      \
   X(small, "too small")                              \
   X(no_route, "no route yet")                        \
@@ -46,6 +47,7 @@ const char* text_of(Reason reason);
 
 enum class DeviceState : std::uint8_t {
   unopened,  ///< there may be one; opening it costs the start-up
+  opening,   ///< another thread is opening it
   ready,
   absent  ///< none, or given up
 };
@@ -66,6 +68,8 @@ struct Facts {
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
+  double trial = 0;                                ///< seconds that trying the device again may lose now
+  int calls = 1;                                   ///< on the device, this one among them, if it goes there
 };
 
 struct Policy {
@@ -87,6 +91,8 @@ struct Decision {
   bool for_the_cpu = false;                    ///< which would do, unless the operands are in device memory
   bool nowhere = false;                        ///< the device cannot, and the CPU cannot read the operands
   bool repeats = false;                        ///< verification's: to be done as it has been before
+  double slowdown = 1;                         ///< in device_seconds: over the profile's prediction
+  int calls = 1;                               ///< as in Facts
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }
@@ -136,6 +142,8 @@ inline constexpr double cpu_reading_rate = 5e10;
 
 /// Pairs of doubles a second that our own loops multiply (kernels/host/symv.cpp), until measured.
 inline constexpr double cpu_pair_rate = 1e8;
+
+constexpr bool not_open_yet(DeviceState state) { return state == DeviceState::unopened || state == DeviceState::opening; }
 
 /// Whether the device is to be opened for a call that was decided without.
 inline bool opens(const Decision& guess, const Policy& policy) {

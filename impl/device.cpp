@@ -175,6 +175,16 @@ Backend* Device::open() {
   std::lock_guard lock(opening_);
   if (state() == DeviceState::ready) return backend_;
   if (state() == DeviceState::absent) return nullptr;
+  // Calls of other threads stay on the CPU meanwhile, unless they must not.  What throws leaves it unopened.
+  struct Opening {
+    std::atomic<DeviceState>& state;
+    ~Opening() {
+      DeviceState mine = DeviceState::opening;
+      state.compare_exchange_strong(mine, DeviceState::unopened);
+    }
+  };
+  state_.store(DeviceState::opening, std::memory_order_release);
+  const Opening opening{state_};
   const LocalRank local = local_rank();
   const OpenRequest request{options_.memory, local.rank,    local.size,
                             idle_,           idle_context_, [] { thread_state.inside = true; }};

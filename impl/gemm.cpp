@@ -128,7 +128,7 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
   open_for_fixed(r, product);
   Facts facts = facts_now(r, product);
   const Policy policy = policy_for(r, product.routine);
-  if (facts.device == DeviceState::unopened) {
+  if (not_open_yet(facts.device)) {
     const Decision guess = decide(product, facts, policy);
     if (!opens(guess, policy) || !open_device(r)) return guess;
     facts = facts_now(r, product);  // by the device's own profile

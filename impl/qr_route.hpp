@@ -196,7 +196,7 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
   };
   if (!p.overlaps) open_for_fixed(r, policy, large);
   Facts facts = now();
-  if (facts.device == DeviceState::unopened) {
+  if (not_open_yet(facts.device)) {
     const Decision guess = decide(p, facts, policy);
     if (!opens(guess, policy) || !open_device(r)) return guess;
     facts = now();  // by the device's own profile

@@ -20,18 +20,22 @@ Policy policy_for(const Runtime& r, Routine routine) {
 
 void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
   if (policy.fixed && policy.on && !policy.measuring && (large || policy.forced) &&
-      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && r.device.state() == DeviceState::unopened)
+      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.device.state()))
     open_device(r);
 }
 
 Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured) {
+  const int on_device = 1 + r.on_device.load(std::memory_order_relaxed),
+            on_cpu = 1 + r.on_cpu.load(std::memory_order_relaxed);
   return {.device = r.device.state(),
           .profile = &r.device.profile(),
-          .cpu_rate = learned.cpu.rate(precision, flops, until_measured),
-          .slowdown = learned.slowdown.load(std::memory_order_relaxed),
+          .cpu_rate = learned.cpu.rate(precision, flops, until_measured, on_cpu),
+          .slowdown = learned.device.at(on_device),
           .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
           .forked = r.forked.load(std::memory_order_relaxed),
-          .exiting = too_late(r)};
+          .exiting = too_late(r),
+          .trial = learned.trials.allowed(),
+          .calls = on_device};
 }
 
 Resident Operand::resident() const {
@@ -49,19 +53,18 @@ Placement::Operand Operand::placement(bool direct) const {
 
 namespace {
 
-/// Contention makes the device slower than predicted; a call that stays because of it lets the memory of it fade.
-void learn_device(Learned& learned, double predicted, double measured) {
+/// Contention makes the device slower than predicted.
+void learn_device(Learned& learned, const Decision& decision, double measured) {
   constexpr int calls_that_load_code = 4;
-  if (!(predicted > 0) || learned.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code) return;
-  const double before = learned.slowdown.load(std::memory_order_relaxed);
-  const double now = std::clamp(before * measured / predicted, 0.2, 50.0);
-  learned.slowdown.store(before + 0.25 * (now - before), std::memory_order_relaxed);
+  if (learned.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code) return;
+  learned.device.learn(decision.calls, decision.device_seconds / decision.slowdown, measured);
+  if (decision.reason == Reason::trial) learned.trials.lose(std::max(0.0, measured - decision.device_seconds));
 }
 
 void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flops, const Decision& decision,
-               double seconds) {
+               double seconds, int calls) {
   if (seconds <= 0 || decision.reason == Reason::nothing) return;
-  learned.cpu.learn(precision, flops, seconds);
+  learned.cpu.learn(precision, flops, seconds, calls);
   if (decision.reason == Reason::startup) {
     double missed = r.missed_seconds.load(std::memory_order_relaxed);
     const double on_device =
@@ -70,11 +73,35 @@ void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flo
     while (!r.missed_seconds.compare_exchange_weak(missed, missed + more, std::memory_order_relaxed)) {
     }
   }
-  if (decision.reason == Reason::transfers) {
-    const double slowdown = learned.slowdown.load(std::memory_order_relaxed);
-    if (slowdown > 1) learned.slowdown.store(1 + 0.98 * (slowdown - 1), std::memory_order_relaxed);
-  }
+  if (decision.reason == Reason::transfers && decision.device_seconds < decision.slowdown * decision.cpu_seconds)
+    learned.trials.earn(seconds);  // by the profile alone it would go
 }
+
+/// While a call is on the CPU, but not for those inside it.  A call may be left by a jump: then the thread's next one,
+/// which has the stack to itself again, counts in its place.
+class OnCpu {
+ public:
+  explicit OnCpu(Runtime& r) : r_(r) {
+    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    inside_ = thread_state.on_cpu != 0 && here < thread_state.on_cpu;
+    if (inside_) return;
+    if (!thread_state.on_cpu) r_.on_cpu.fetch_add(1, std::memory_order_relaxed);
+    thread_state.on_cpu = here;
+  }
+  ~OnCpu() {
+    if (inside_) return;
+    thread_state.on_cpu = 0;
+    r_.on_cpu.fetch_sub(1, std::memory_order_relaxed);
+  }
+  OnCpu(const OnCpu&) = delete;
+  OnCpu& operator=(const OnCpu&) = delete;
+
+  int calls() const { return std::max(1, r_.on_cpu.load(std::memory_order_relaxed)); }
+
+ private:
+  Runtime& r_;
+  bool inside_;
+};
 
 /// What events of both sides have in common.
 TraceEvent event_of(const Call& call, const Decision& decision) {
@@ -173,7 +200,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
-  if (ending.as_predicted) learn_device(call.learned, decision.device_seconds, 1e-9 * static_cast<double>(elapsed));
+  if (ending.as_predicted) learn_device(call.learned, decision, 1e-9 * static_cast<double>(elapsed));
   const bool failed = ending.reason == Reason::failed;
   (failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed).fetch_add(1, std::memory_order_relaxed);
 }
@@ -189,10 +216,16 @@ void leave_undone(const Call& call, const Decision& decision) {
 
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
   const Offloadable before = std::exchange(thread_state.nested, {});
-  const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  Replayed replayed;
+  int calls = 1;
+  {
+    const OnCpu counted(r);
+    calls = counted.calls();
+    replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  }
   const double seconds = replayed.seconds();
   if (replayed.start_ns && tracing()) trace(call, decision, replayed);
-  learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds);
+  learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds, calls);
   if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds, before);
 }
 

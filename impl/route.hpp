@@ -145,17 +145,24 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
 template <class Compute>
 bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& compute) {
   if (decision.route != Route::device) return false;
+  if (decision.reason == Reason::trial && !call.learned.trials.take(-decision.saving())) {
+    decision.route = Route::cpu;  // another call tries
+    decision.reason = Reason::transfers;
+    return false;
+  }
   decision.nowhere = decision.reason == Reason::device_memory;  // unless it ends well
   Backend* backend = backend_for(r, decision);
   if (!backend) return false;
   if (call.check) call.check->before(backend);
   const std::uint64_t start = now_ns();
   Ending ending{Reason::no_room};
+  r.on_device.fetch_add(1, std::memory_order_relaxed);
   try {
     const NamedRange range(*backend, call);
     ending = compute(*backend);
   } catch (const std::exception&) {  // nothing has happened yet
   }
+  r.on_device.fetch_sub(1, std::memory_order_relaxed);
   note_ending(call, decision, ending, start);
   if (call.check) call.check->computed(decision, ending);
   decision.reason = ending.reason;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -33,8 +32,11 @@ constinit std::atomic<Runtime*> the_runtime{nullptr};
 /// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.
 /// Its counters are its own.  Only stores here: the child of a threaded process may do little else.
 void in_forked_child() {
-  if (Runtime* r = the_runtime.load(std::memory_order_acquire))
+  if (Runtime* r = the_runtime.load(std::memory_order_acquire)) {
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
+    r->on_device.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
+    r->on_cpu.store(0, std::memory_order_relaxed);
+  }
   forget_loading();
   forget_reserve();
   forget_counters();
@@ -83,28 +85,6 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 }
 
 }  // namespace
-
-int size_class(double flops) {
-  if (!(flops >= 16)) return 0;
-  return std::min(size_classes - 1, std::ilogb(flops) / 2 - 1);
-}
-
-double CpuRates::rate(SymvPrecision precision, double flops, double otherwise) const {
-  const auto& rates = rates_[precision];
-  const int at = size_class(flops);
-  for (int i = at; i >= 0; --i)
-    if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
-  for (int i = at + 1; i < size_classes; ++i)
-    if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
-  return otherwise;
-}
-
-void CpuRates::learn(SymvPrecision precision, double flops, double seconds) {
-  if (!(flops >= least_flops_) || !(seconds > 0)) return;
-  auto& rate = rates_[precision][size_class(flops)];
-  const double before = rate.load(std::memory_order_relaxed), now = flops / seconds;
-  rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);
-}
 
 Runtime::Runtime()
     : options(read_options(environ, warnings)),

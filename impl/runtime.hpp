@@ -7,6 +7,7 @@
 #include "impl/arena.hpp"
 #include "impl/counters.hpp"
 #include "impl/device.hpp"
+#include "impl/learned.hpp"
 #include "impl/options.hpp"
 #include "impl/plans.hpp"
 #include "impl/replay.hpp"
@@ -14,30 +15,6 @@
 #include "impl/verify.hpp"
 
 namespace blaslift {
-
-/// What the CPU has been measured to do, by precision and size.
-class CpuRates {
- public:
-  /// @param least_flops  below, overheads drown the rate and nothing is learned
-  explicit CpuRates(double least_flops) : least_flops_(least_flops) {}
-  CpuRates() = default;
-
-  /// flop/s expected for a product of `flops`: measured at this size, else at the nearest smaller, else larger, else
-  /// `otherwise`.
-  double rate(SymvPrecision precision, double flops, double otherwise) const;
-  void learn(SymvPrecision precision, double flops, double seconds);
-
- private:
-  const double least_flops_ = 1e7;
-  std::atomic<double> rates_[symv_precision_count][size_classes] = {};
-};
-
-/// What calls of one kind of routine have taught.
-struct Learned {
-  CpuRates cpu;
-  std::atomic<double> slowdown{1};  ///< measured over predicted time of recent device calls
-  std::atomic<int> warm_calls{0};   ///< device calls so far; the first ones load code and are not learned from
-};
 
 struct Runtime {
   Runtime();
@@ -54,6 +31,7 @@ struct Runtime {
   std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
   std::atomic<int> refusals{0};           ///< of levels by the guard, since it last let some pass
   std::atomic<int> in_flight{0};          ///< routes using the device now
+  std::atomic<int> on_device{0}, on_cpu{0};  ///< calls that are computed there now, of those that the gate lets through
   std::atomic<bool> forked{false}, exiting{false};
 };
 
@@ -70,8 +48,5 @@ struct Gate {
   std::atomic<double> product{-std::numeric_limits<double>::infinity()};
 };
 extern constinit Gate gate;
-
-/// Size class of a call: power of four of its flops.
-int size_class(double flops);
 
 }  // namespace blaslift

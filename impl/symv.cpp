@@ -113,7 +113,7 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, Operands& opera
   if (!product.alpha_zero && !product.overlaps)
     open_for_fixed(r, policy, symmetric_volume(static_cast<double>(product.n)) >= small_product);
   Facts facts = facts_now(r, product);
-  if (facts.device == DeviceState::unopened) {
+  if (not_open_yet(facts.device)) {
     Decision guess = decide(product, facts, policy);
     if (guess.reason == Reason::transfers && r.options.residency != ResidencyMode::off) {
       facts.reusable = product.bytes_of_triangle();

@@ -416,7 +416,9 @@ std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   const Engine::Sizes& sizes = engine_.sizes();
   constexpr std::size_t large = 32;  // slots
   const std::size_t total = bytes_of(t);
-  const std::size_t most = by_caller_ ? std::min({sizes.in, sizes.out, std::max(least_piece, total / 4)})
+  // Two of the caller's own pieces, times as many callers as there are processors, stay in the caches.
+  constexpr std::size_t most_own_piece = std::size_t{1} << 20;
+  const std::size_t most = by_caller_ ? std::min({sizes.in, sizes.out, std::clamp(total / 4, least_piece, most_own_piece)})
                            : total >= large * sizes.in ? 2 * sizes.in
                                                        : std::min(sizes.in, std::max(least_piece, total / 4));
   std::size_t bytes = !by_caller_ && engine_.quiet() ? std::min(most, sizes.first) : most;
@@ -440,18 +442,39 @@ Status EngineLane::ask_upload(const Transfer& t, After after) {
   const Ticket ticket = note(queue_of(Direction::in), after, static_cast<int>(jobs.size()), nullptr);
   for (Engine::Job& job : jobs) {
     job.ticket = ticket;
-    await_slot(own_);
-    if (!job.piece.direct) fill(own_, job.piece, parts(job.piece, engine_.sizes().out), 0);
-    send_piece(job, own_);
+    Slot& slot = next_own().slot;
+    await_slot(slot);
+    if (!job.piece.direct) fill(slot, job.piece, parts(job.piece, engine_.sizes().out), 0);
+    send_piece(job, slot);
   }
   return status();
+}
+
+/// The slot used longest ago, free for the next piece once its copy has ended.
+EngineLane::Own& EngineLane::next_own() {
+  turn_ ^= 1;
+  if (!own_[turn_].slot.memory && !engine_.borrow(own_[turn_].slot)) turn_ ^= 1;
+  end_own(own_[turn_]);
+  return own_[turn_];
+}
+
+void EngineLane::end_own(Own& own) {
+  if (std::exchange(own.busy, false)) end_receiving(own.job, own.slot, own.started);
+}
+
+void EngineLane::end_all_own() {
+  end_own(own_[turn_ ^ 1]);  // the older one first
+  end_own(own_[turn_]);
 }
 
 Status EngineLane::ask_download(const Transfer& t, After after, std::atomic<bool>& landed) {
   if (!by_caller())
     return engine_.start() ? hand_over(Direction::out, {{this, 0, t}}, after, &landed) : Status::no_memory;
   const Engine::Job job{this, note(queue_of(Direction::out), after, 1, &landed), t};
-  end_receiving(job, own_, start_receiving(job, own_));
+  Own& own = next_own();
+  own.job = job;
+  own.started = start_receiving(job, own.slot);
+  own.busy = true;
   return status();
 }
 
@@ -555,6 +578,7 @@ Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& l
 }
 
 Status EngineLane::await(const std::atomic<bool>& landed) {
+  if (by_caller_) end_all_own();
   std::unique_lock lock(mutex_);
   // Whatever lands ends a piece afterwards, which tells everyone who waits.
   changed_.wait(lock, [&] { return status_ != Status::done || landed.load(std::memory_order_acquire); });
@@ -562,6 +586,7 @@ Status EngineLane::await(const std::atomic<bool>& landed) {
 }
 
 Status EngineLane::drain() {
+  end_all_own();
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return jobs_ == 0; });
   for (int queue = 0; queue < queues; ++queue) {
@@ -571,7 +596,8 @@ Status EngineLane::drain() {
     lock.lock();
   }
   if (!operations_.empty()) operations_.clear();
-  if (own_.memory) engine_.give_back(std::exchange(own_, Slot{}));
+  for (Own& own : own_)
+    if (own.slot.memory) engine_.give_back(std::exchange(own.slot, Slot{}));
   return std::exchange(status_, Status::done);
 }
 
@@ -721,7 +747,7 @@ void EngineLane::end_receiving(const Engine::Job& job, Slot& slot, bool started)
       if (!p.direct) {
         if (p.keep && !by_another) keep(p);
         if (by_another && !await_kept(job.ticket)) return Status::lost;
-        const auto copy = by_caller_ ? copy_block : stream_block;  // what is small may well be used soon
+        const auto copy = little_ ? copy_block : stream_block;  // what is small may well be used soon
         copy_part(p.part, p.below, p.host, p.ldh, slot.memory, p.rows, p.rows, p.cols, p.element, copy);
       }
       note_last(out_end_);

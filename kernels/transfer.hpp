@@ -152,12 +152,27 @@ class Engine {
   std::vector<Slot> lent_before_;
 };
 
+/// Below this, on a device with hardly any memory, everything goes the way of large transfers.
+inline constexpr std::size_t least_own_slot = std::size_t{1} << 10;
+
+inline constexpr std::size_t little_moves = std::size_t{1} << 20;
+
+/// Whether a call's own thread makes its transfers: where waking the engine's threads takes longer than copying so
+/// little, and where so many calls are under way that their threads fill the bus by themselves.  The engine's threads
+/// would wait for processors that the callers have, and hand each call on from thread to thread.
+/// @param lanes  that serve calls, this call's among them
+constexpr bool caller_moves(std::size_t bytes, int lanes) {
+  constexpr std::size_t some = std::size_t{64} << 20;
+  constexpr int crowd = 3;
+  return bytes <= little_moves || (lanes >= crowd && bytes <= some);
+}
+
 /// A lane whose transfers go through the engine.  Operations are started by several threads, each only after everything
 /// it comes after has been started, so that a device with queues in order needs nothing but marks to wait for.
 class EngineLane : public Lane {
  public:
-  /// @param bytes  what the call will move: waking threads for little takes longer than copying it
-  EngineLane(Engine& engine, std::size_t bytes) : engine_(engine) { serve_next(bytes); }
+  /// @param lanes  that serve calls now, this one among them
+  EngineLane(Engine& engine, std::size_t bytes, int lanes = 1) : engine_(engine) { serve_next(bytes, lanes); }
 
   // No exception leaves these: the module has an unwinder of its own.
   Status upload(const Transfer& transfer, After after) final;
@@ -178,10 +193,10 @@ class EngineLane : public Lane {
   EngineLane& operator=(const EngineLane&) = delete;
 
   /// For a lane that is used again.
-  void serve_next(std::size_t bytes) {
-    // Not where slots are tiny, on a device with hardly any memory: there everything goes the way of large transfers.
-    constexpr std::size_t little = std::size_t{1} << 20, least_slot = std::size_t{1} << 10;
-    by_caller_ = bytes <= little && engine_.sizes().out >= least_slot;
+  /// @param bytes  what the call will move
+  void serve_next(std::size_t bytes, int lanes) {
+    by_caller_ = caller_moves(bytes, lanes) && engine_.sizes().out >= least_own_slot;
+    little_ = bytes <= little_moves;
     (void)transfer_times();  // of whoever did not ask for them
   }
 
@@ -228,9 +243,18 @@ class EngineLane : public Lane {
   /// Says for good that it is not where there is no slot: written only before the engine's threads have anything of
   /// this lane's, which read it.
   bool by_caller() {
-    if (by_caller_ && !own_.memory && !engine_.borrow(own_)) by_caller_ = false;
+    if (by_caller_ && !own_[0].slot.memory && !engine_.borrow(own_[0].slot)) by_caller_ = false;
     return by_caller_;
   }
+  /// A slot of the caller's own, and the download that is on its way through it.
+  struct Own {
+    Slot slot{};
+    Engine::Job job{};
+    bool busy = false, started = false;
+  };
+  Own& next_own();
+  void end_own(Own& own);
+  void end_all_own();
   /// What little the caller moves goes where products do: one queue need not wait for another.
   Queue queue_of(Direction direction) const {
     return by_caller_ ? Queue::compute : direction == Direction::in ? Queue::in : Queue::out;
@@ -274,7 +298,9 @@ class EngineLane : public Lane {
   bool used_[queues] = {};            ///< since the last drain
   int jobs_ = 0;                      ///< with the engine
   bool by_caller_ = false;            ///< the caller's thread makes the transfers itself,
-  Slot own_;                          ///< with this
+  bool little_ = false;               ///< what it moves
+  Own own_[2];                        ///< with these in turn: the device moves one while the caller fills or empties
+  int turn_ = 1;                      ///< the other
   std::atomic<std::uint64_t> in_begin_{0}, in_end_{0}, out_begin_{0}, out_end_{0};  ///< TransferTimes
   Status status_ = Status::done;
 };

@@ -39,7 +39,8 @@ constexpr int slots_in = 8;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
-constexpr int most_lanes = 4;
+// Each has a workspace, streams and handles of its own: made when so many callers come at once.
+constexpr int few_lanes = 4, most_lanes = 16;
 // On 16 cores, both ways at once, these leave one to the caller; five are enough for one way out.
 constexpr unsigned most_threads_in = 11, most_threads_beside = 4, most_threads_out = 6;
 
@@ -360,29 +361,36 @@ class CudaBackend final : public Backend {
   const DeviceFacts& facts() const override { return facts_; }
 
   Lane* acquire(const UnderlyingGemm&, std::size_t bytes, Status& status) override {
-    std::unique_lock lock(mutex_);
-    freed_.wait(lock, [this] { return !idle_.empty() || lanes_ < most_lanes || lost_; });
-    status = Status::lost;
     Visit visit;
-    if (lost_ || !visit.begin(context_)) {
-      lost_ = true;
-      freed_.notify_all();
-      return nullptr;
-    }
+    const bool entered = visit.begin(context_);
+    status = Status::lost;
+    std::unique_lock lock(mutex_);
+    if (!entered) lost_ = true, freed_.notify_all();
     CudaLane* lane = nullptr;
-    if (!idle_.empty()) {
-      lane = idle_.back();
-      idle_.pop_back();
-      status = Status::done;
-    } else {
-      lane = new_lane(status);
+    while (!lane && !lost_) {
+      if (!idle_.empty()) {
+        lane = idle_.back();
+        idle_.pop_back();
+        status = Status::done;
+      } else if (lanes_ < most_lanes_) {
+        ++lanes_;
+        lock.unlock();  // others need not wait for this
+        lane = new_lane(status);
+        lock.lock();
+        if (lane) break;
+        most_lanes_ = std::max(1, --lanes_);  // there will be no more than these, one of which comes back
+        if (lanes_ == 0) break;
+      } else {
+        freed_.wait(lock, [this] { return !idle_.empty() || lanes_ < most_lanes_ || lost_; });
+      }
     }
     if (!lane) {
-      visit.end(context_);
+      lock.unlock();
+      if (entered) visit.end(context_);
       return nullptr;
     }
     lane->visit = visit;
-    lane->serve_next(bytes);
+    lane->serve_next(bytes, lanes_ - static_cast<int>(idle_.size()));
     lane->prefer(preferences_);
     return lane;
   }
@@ -464,6 +472,8 @@ class CudaBackend final : public Backend {
     // A polite share: four fifths of the card, split among the job's processes on this node.
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
+    // Their workspaces shall take an eighth of a small card at most.
+    most_lanes_ = static_cast<int>(std::clamp<std::size_t>(facts_.memory / 8 / workspace_bytes, few_lanes, most_lanes));
     device_ = device;
     request_ = request;
     idle_.reserve(most_lanes);  // giving a lane back must not fail
@@ -499,6 +509,7 @@ class CudaBackend final : public Backend {
     Status status = Status::done;
     CudaLane* lane = new_lane(status);
     if (!lane) return status == Status::no_memory ? "the device has no memory left" : "cuBLAS cannot be started";
+    lanes_ = 1;
     idle_.push_back(lane);
     return {};
   }
@@ -510,7 +521,7 @@ class CudaBackend final : public Backend {
     } catch (const std::exception&) {
     }
     status = lane ? lane->create() : Status::no_memory;
-    if (status == Status::done) return ++lanes_, lane;
+    if (status == Status::done) return lane;
     if (lane) lane->destroy();
     delete lane;
     return nullptr;
@@ -584,7 +595,7 @@ class CudaBackend final : public Backend {
   std::condition_variable freed_;
   std::vector<CudaLane*> idle_;
   std::shared_ptr<const Preferences> preferences_;
-  int lanes_ = 0;
+  int lanes_ = 0, most_lanes_ = most_lanes;
   bool lost_ = false;
 };
 

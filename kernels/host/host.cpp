@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -35,8 +36,8 @@ int some_threads() { return static_cast<int>(std::clamp(std::thread::hardware_co
 /// Everything happens when it is started, so there is nothing to wait for.
 class HostLane final : public EngineLane {
  public:
-  HostLane(Engine& engine, std::size_t bytes, const UnderlyingGemm& underlying, FaultPlan* faults)
-      : EngineLane(engine, bytes), underlying_(underlying), slot_bytes_(engine.sizes().out), faults_(faults) {}
+  HostLane(Engine& engine, std::size_t bytes, int lanes, const UnderlyingGemm& underlying, FaultPlan* faults)
+      : EngineLane(engine, bytes, lanes), underlying_(underlying), slot_bytes_(engine.sizes().out), faults_(faults) {}
   ~HostLane() { (void)drain(); }
 
  private:
@@ -134,15 +135,20 @@ class HostBackend final : public Backend {
 
   Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
     if (fails()) return status = faults_->status, nullptr;
+    const int lanes = lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
     try {
-      Lane* lane = new HostLane(engine_, bytes, underlying, faults_);
+      Lane* lane = new HostLane(engine_, bytes, lanes, underlying, faults_);
       return status = Status::done, lane;
     } catch (const std::exception&) {
+      lanes_.fetch_sub(1, std::memory_order_relaxed);
       return status = Status::no_memory, nullptr;
     }
   }
 
-  void release(Lane* lane) override { delete static_cast<HostLane*>(lane); }
+  void release(Lane* lane) override {
+    delete static_cast<HostLane*>(lane);
+    lanes_.fetch_sub(1, std::memory_order_relaxed);
+  }
 
   Status allocate(std::size_t bytes, void*& memory) override {
     if (fails()) return faults_->status;
@@ -166,6 +172,7 @@ class HostBackend final : public Backend {
   Engine engine_;
   const OpenRequest request_;
   FaultPlan* faults_;
+  std::atomic<int> lanes_{0};
 };
 
 }  // namespace
