@@ -173,11 +173,14 @@ bool tries_again(const Decision& d, const Facts& facts, const Policy& policy) {
          d.device_seconds < facts.slowdown * d.cpu_seconds && -d.saving() <= facts.trial;
 }
 
-/// Whether the start-up is to wait, or another thread is at it.
-bool starts_later(double gain, const Facts& facts, const Policy& policy) {
+/// Whether a call that would gain so much is to stay because the device is not open yet.
+bool starts_later(const Decision& d, double gain, const Facts& facts, const Policy& policy) {
   if (policy.fixed) return false;
-  return facts.device == DeviceState::opening ||
-         (facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds);
+  // Another thread opens it.  Who computes meanwhile holds that up: worth it only where the CPU gets something done.
+  constexpr double much_faster = 4;
+  if (facts.device == DeviceState::opening)
+    return d.cpu_seconds < facts.profile->startup_seconds && d.cpu_seconds - gain > d.cpu_seconds / much_faster;
+  return facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds;
 }
 
 /// Where a call goes that is settled by predictions or by what else is known.
@@ -205,7 +208,7 @@ void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, c
   }
   // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
   // the best that knowing the future could do.
-  if (starts_later(d.saving(), facts, policy)) return void(d.reason = Reason::startup);
+  if (starts_later(d, d.saving(), facts, policy)) return void(d.reason = Reason::startup);
   d.route = Route::device;
   d.reason = Reason::faster;
 }
@@ -316,7 +319,7 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
     gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
     if (gain <= 0 || (!unopened && facts.missed_reuse + gain < -d.saving())) return d;
   }
-  if (starts_later(gain, facts, policy)) return d.reason = Reason::startup, d;
+  if (starts_later(d, gain, facts, policy)) return d.reason = Reason::startup, d;
   d.route = Route::device;
   d.reason = d.reuse_seconds > 0 ? Reason::reuse : Reason::faster;
   return d;

@@ -143,7 +143,9 @@ inline constexpr double cpu_reading_rate = 5e10;
 /// Pairs of doubles a second that our own loops multiply (kernels/host/symv.cpp), until measured.
 inline constexpr double cpu_pair_rate = 1e8;
 
-constexpr bool not_open_yet(DeviceState state) { return state == DeviceState::unopened || state == DeviceState::opening; }
+constexpr bool not_open_yet(DeviceState state) {
+  return state == DeviceState::unopened || state == DeviceState::opening;
+}
 
 /// Whether the device is to be opened for a call that was decided without.
 inline bool opens(const Decision& guess, const Policy& policy) {

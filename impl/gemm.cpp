@@ -13,6 +13,7 @@
 #include "impl/route.hpp"
 #include "impl/spread.hpp"
 #include "impl/tiling.hpp"
+#include "kernels/crowd.hpp"
 
 namespace blaslift {
 namespace {
@@ -268,9 +269,11 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   Status& status = t.outcome.status = Status::no_memory;
   const Residents residents{x.a.resident(), x.b.resident(), x.c.resident()};  // b: as if streamed, where it is A
   const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
-  // Pieces of small results are small, so that several threads share them.
+  const auto moved = static_cast<std::size_t>(x.moved());
+  // Pieces of small results are small, so that several threads share them; in a crowd each call has but one.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
-  const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / 16);
+  const bool crowded = moved > little_moves && caller_moves(moved, r.on_device.load(std::memory_order_relaxed));
+  const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / (crowded ? 1 : 16));
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
   // Smaller tiles take less memory beside the operands'.
   for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2) {
@@ -286,9 +289,8 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   Placement placement{.a = x.a.placement(direct(x.a)), .b = x.b.placement(direct(x.b)), .c = x.c.placement(c_direct)};
   const std::size_t bytes = t.schedule->bytes(sizeof(T));
   if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
-  const double moved = x.moved();
   // From here on nothing throws.
-  if (Lane* lane = backend.acquire(underlying, static_cast<std::size_t>(moved), status)) {
+  if (Lane* lane = backend.acquire(underlying, moved, status)) {
     t.outcome = execute(*t.schedule, args, placement, *lane, not_exiting);
     backend.release(lane);
   }

@@ -46,9 +46,11 @@ double Slowdowns::at(int calls) const {
 }
 
 void Slowdowns::learn(int calls, double predicted, double measured) {
-  if (!(predicted > 0)) return;
+  constexpr int first_of_each = 4;
+  const int load = load_class(calls);
+  if (!(predicted > 0) || calls_[load].fetch_add(1, std::memory_order_relaxed) < first_of_each << load) return;
   const double before = at(calls), now = std::clamp(measured / predicted, 0.2, 50.0);
-  slowdowns_[load_class(calls)].store(before + 0.25 * (now - before), std::memory_order_relaxed);
+  slowdowns_[load].store(before + 0.25 * (now - before), std::memory_order_relaxed);
 }
 
 bool Trials::take(double loss) {

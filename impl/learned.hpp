@@ -1,6 +1,6 @@
-// What a process has learned from its calls: how fast the CPU is, how much slower the device is than predicted, and what
-// trying the device again may cost.  All of it by how many calls each side has at once, since a decision is about the
-// program's throughput: sixteen threads that call at once share the processors, the bus and the device.
+// What a process has learned from its calls: how fast the CPU is, how much slower the device is than predicted, and
+// what trying the device again may cost.  All of it by how many calls each side has at once, since a decision is about
+// the program's throughput: sixteen threads that call at once share the processors, the bus and the device.
 #pragma once
 #include <atomic>
 #include <bit>
@@ -43,11 +43,13 @@ class Slowdowns {
   /// What is expected of a call that is one of `calls` there: as measured at this load, else at the next smaller one
   /// that was, else 1.
   double at(int calls) const;
+  /// The first few of each load are not learned from: they load code, and make what so many at once take.
   /// @param predicted  seconds, by the profile alone
   void learn(int calls, double predicted, double measured);
 
  private:
   std::atomic<double> slowdowns_[load_classes] = {};  ///< 0: none measured
+  std::atomic<int> calls_[load_classes] = {};
 };
 
 /// Calls stay where the device has become slower than the CPU, and would never find out that it no longer is.  So they
@@ -73,7 +75,6 @@ struct Learned {
   CpuRates cpu;
   Slowdowns device;
   Trials trials;
-  std::atomic<int> warm_calls{0};  ///< device calls so far; the first ones load code and are not learned from
 };
 
 }  // namespace blaslift

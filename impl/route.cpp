@@ -29,7 +29,7 @@ Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, dou
             on_cpu = 1 + r.on_cpu.load(std::memory_order_relaxed);
   return {.device = r.device.state(),
           .profile = &r.device.profile(),
-          .cpu_rate = learned.cpu.rate(precision, flops, until_measured, on_cpu),
+          .cpu_rate = learned.cpu.rate(precision, flops, until_measured / on_cpu, on_cpu),
           .slowdown = learned.device.at(on_device),
           .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
           .forked = r.forked.load(std::memory_order_relaxed),
@@ -55,8 +55,6 @@ namespace {
 
 /// Contention makes the device slower than predicted.
 void learn_device(Learned& learned, const Decision& decision, double measured) {
-  constexpr int calls_that_load_code = 4;
-  if (learned.warm_calls.fetch_add(1, std::memory_order_relaxed) < calls_that_load_code) return;
   learned.device.learn(decision.calls, decision.device_seconds / decision.slowdown, measured);
   if (decision.reason == Reason::trial) learned.trials.lose(std::max(0.0, measured - decision.device_seconds));
 }

@@ -416,9 +416,10 @@ std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   const Engine::Sizes& sizes = engine_.sizes();
   constexpr std::size_t large = 32;  // slots
   const std::size_t total = bytes_of(t);
-  // Two of the caller's own pieces, times as many callers as there are processors, stay in the caches.
-  constexpr std::size_t most_own_piece = std::size_t{1} << 20;
-  const std::size_t most = by_caller_ ? std::min({sizes.in, sizes.out, std::clamp(total / 4, least_piece, most_own_piece)})
+  // A call alone fills one slot while the device reads the other; in a crowd the bus has others' pieces meanwhile, and
+  // fewer ones cost less.
+  const std::size_t own = little_ ? std::max(least_piece, total / 4) : total;
+  const std::size_t most = by_caller_                  ? std::min({sizes.in, sizes.out, std::max(own, t.element)})
                            : total >= large * sizes.in ? 2 * sizes.in
                                                        : std::min(sizes.in, std::max(least_piece, total / 4));
   std::size_t bytes = !by_caller_ && engine_.quiet() ? std::min(most, sizes.first) : most;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "kernels/backend.hpp"
+#include "kernels/crowd.hpp"
 
 namespace blaslift {
 
@@ -154,18 +155,6 @@ class Engine {
 
 /// Below this, on a device with hardly any memory, everything goes the way of large transfers.
 inline constexpr std::size_t least_own_slot = std::size_t{1} << 10;
-
-inline constexpr std::size_t little_moves = std::size_t{1} << 20;
-
-/// Whether a call's own thread makes its transfers: where waking the engine's threads takes longer than copying so
-/// little, and where so many calls are under way that their threads fill the bus by themselves.  The engine's threads
-/// would wait for processors that the callers have, and hand each call on from thread to thread.
-/// @param lanes  that serve calls, this call's among them
-constexpr bool caller_moves(std::size_t bytes, int lanes) {
-  constexpr std::size_t some = std::size_t{64} << 20;
-  constexpr int crowd = 3;
-  return bytes <= little_moves || (lanes >= crowd && bytes <= some);
-}
 
 /// A lane whose transfers go through the engine.  Operations are started by several threads, each only after everything
 /// it comes after has been started, so that a device with queues in order needs nothing but marks to wait for.

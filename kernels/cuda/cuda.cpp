@@ -28,6 +28,7 @@
 #include "kernels/cuda/symv.hpp"
 #include "kernels/cuda/wide_panel.hpp"
 #include "kernels/module.hpp"
+#include "kernels/spare_memory.hpp"
 #include "kernels/transfer.hpp"
 
 namespace blaslift {
@@ -36,6 +37,7 @@ namespace {
 // Smaller copies leave the bus waiting between them; more or larger slots fall out of the caches before they are sent.
 constexpr std::size_t most_slot_in = std::size_t{4} << 20, most_slot_out = std::size_t{4} << 20;
 constexpr int slots_in = 8;
+constexpr std::size_t largest_spare = std::size_t{64} << 20;
 // cuBLAS's own recommendation for Hopper; given explicitly, because its results repeat bit by bit only while a stream
 // keeps its handle and workspace to itself.
 constexpr std::size_t workspace_bytes = std::size_t{32} << 20;
@@ -407,17 +409,26 @@ class CudaBackend final : public Backend {
     visit.end(context_);
   }
 
+  // Lanes start nothing on memory before allocate() has returned, and have ended before it is freed.
+
   Status allocate(std::size_t bytes, void*& memory) override {
+    if (spare_.take(bytes, memory)) return Status::done;
     Visit visit;
     if (!visit.begin(context_)) return Status::lost;
-    // Lanes start nothing on it before this has returned, and have ended before it is freed.
-    const Status status = in_order([&] { return cudaMallocFromPoolAsync(&memory, bytes, pool_, allocations_); },
-                                   [&] { return cudaStreamSynchronize(allocations_); });
+    const auto ask = [&] {
+      return in_order([&] { return cudaMallocFromPoolAsync(&memory, bytes, pool_, allocations_); },
+                      [&] { return cudaStreamSynchronize(allocations_); });
+    };
+    Status status = ask();
+    if (status == Status::no_memory && free_spare()) status = ask();
+    if (void* other = status == Status::done ? spare_.note(memory, bytes) : nullptr)
+      (void)status_of(cudaFreeAsync(other, allocations_));
     visit.end(context_);
     return status;
   }
 
   void free(void* memory) override {
+    if (spare_.keep(memory)) return;
     Visit visit;
     if (!visit.begin(context_)) return;
     (void)status_of(cudaFreeAsync(memory, allocations_));
@@ -474,6 +485,7 @@ class CudaBackend final : public Backend {
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
     // Their workspaces shall take an eighth of a small card at most.
     most_lanes_ = static_cast<int>(std::clamp<std::size_t>(facts_.memory / 8 / workspace_bytes, few_lanes, most_lanes));
+    spare_.set_largest(std::min(largest_spare, facts_.memory / 8 / SpareMemory::most_pieces));
     device_ = device;
     request_ = request;
     idle_.reserve(most_lanes);  // giving a lane back must not fail
@@ -512,6 +524,13 @@ class CudaBackend final : public Backend {
     lanes_ = 1;
     idle_.push_back(lane);
     return {};
+  }
+
+  /// During a visit.  Whether there was any.
+  bool free_spare() {
+    bool any = false;
+    for (void* memory; spare_.give_up(memory); any = true) (void)status_of(cudaFreeAsync(memory, allocations_));
+    return any;
   }
 
   CudaLane* new_lane(Status& status) {
@@ -565,6 +584,7 @@ class CudaBackend final : public Backend {
     auto* backend = static_cast<CudaBackend*>(self);
     Visit visit;
     if (!visit.begin(backend->context_)) return;
+    (void)backend->free_spare();
     (void)in_order([&] { return cudaStreamSynchronize(backend->allocations_); },
                    [&] { return cudaMemPoolTrimTo(backend->pool_, 0); });
     visit.end(backend->context_);
@@ -590,6 +610,7 @@ class CudaBackend final : public Backend {
   Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
   cudaStream_t allocations_ = nullptr;
+  SpareMemory spare_;
   OpenRequest request_{};
   std::mutex mutex_;
   std::condition_variable freed_;

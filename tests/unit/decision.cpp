@@ -54,6 +54,11 @@ constexpr Circumstance circumstances[] = {
     {Reason::small, Route::cpu, [](Call& c) { c.product.m = c.product.n = c.product.k = 255; }},
     {Reason::no_device, Route::cpu, [](Call& c) { c.facts.device = DeviceState::absent; }},
     {Reason::forced, Route::device, [](Call& c) { c.policy.forced = true; }},
+    {Reason::trial, Route::device,
+     [](Call& c) {
+       c.facts.slowdown = 1e6;
+       c.facts.trial = 1e9;
+     }},
     {Reason::reuse, Route::device,
      [](Call& c) {
        c.facts.cpu_rate = rate_between;
@@ -102,7 +107,7 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
     while (first < circumstances + count && (!(subset >> (first - circumstances) & 1) || void_here(*first))) ++first;
     Reason reason = first->reason;
     Route route = first->route;
-    if (reason == Reason::reuse && !open) reason = Reason::transfers, route = Route::cpu;
+    if ((reason == Reason::reuse || reason == Reason::trial) && !open) reason = Reason::transfers, route = Route::cpu;
     const Decision d = call.decide();
     ASSERT_EQ(d.reason, reason) << "subset " << subset << ": " << text_of(d.reason) << ", not " << text_of(reason);
     ASSERT_EQ(d.route, route);
@@ -353,6 +358,45 @@ TEST(Decide, CopiesAreLookedAtOnlyWhereTheyCouldMatter) {
       EXPECT_FALSE(matter()) << text_of(x.reason);
     }
   }
+}
+
+TEST(Decide, TriesADeviceAgainThatHasBecomeTooSlow) {
+  Call call;
+  const Decision faster = call.decide();
+  call.facts.slowdown = 2 * faster.cpu_seconds / faster.device_seconds;
+  call.facts.calls = 7;
+  const Decision stays = call.decide();
+  EXPECT_EQ(stays.reason, Reason::transfers);
+  EXPECT_EQ(stays.slowdown, call.facts.slowdown);
+  EXPECT_EQ(stays.calls, 7);
+  const double loss = -stays.saving();
+  call.facts.trial = loss * 0.999;
+  EXPECT_EQ(call.decide().reason, Reason::transfers);
+  call.facts.trial = loss * 1.001;
+  EXPECT_EQ(call.decide().reason, Reason::trial);
+  EXPECT_EQ(call.decide().route, Route::device);
+  call.policy.fixed = true;
+  EXPECT_EQ(call.decide().reason, Reason::faster) << "fixed decisions know of no slowdown";
+  call.policy.fixed = false;
+  call.facts.cpu_rate = 1e18;
+  EXPECT_EQ(call.decide().reason, Reason::transfers) << "it never was faster";
+}
+
+TEST(Decide, WhileAnotherThreadOpensTheDeviceOnlyTheCpusOwnStay) {
+  Call call;
+  call.facts.device = DeviceState::opening;
+  EXPECT_EQ(call.decide().route, Route::device) << "much faster there: worth waiting for";
+  // Three times as fast there.
+  const Decision d = call.decide();
+  call.facts.cpu_rate *= d.cpu_seconds / (3 * d.device_seconds);
+  EXPECT_EQ(call.decide().reason, Reason::startup);
+  call.facts.missed_seconds = 1e9;
+  EXPECT_EQ(call.decide().reason, Reason::startup) << "it has been bought";
+  call.policy.forced = true;
+  EXPECT_EQ(call.decide().reason, Reason::forced);
+  call.policy.forced = false;
+  call.policy.fixed = true;
+  EXPECT_EQ(call.decide().route, (call.facts.device = DeviceState::ready, call.decide().route));
 }
 
 TEST(Decide, EveryPrecisionHasItsOwnRate) {

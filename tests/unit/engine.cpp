@@ -138,6 +138,44 @@ TEST(Engine, FailsWhatFindsNoSlotsAndGoesOn) {
   EXPECT_LE(seen.slots.load(), most);
 }
 
+TEST(Engine, InACrowdNoThreadButTheCallersMovesAnything) {
+  Seen& seen = *new Seen;
+  // Without threads of its own nothing of a large transfer would ever move.
+  Engine& engine = *new Engine({slot_bytes, slot_bytes}, {0, 0}, seen.hooks());
+  const index rows = 1 << 10, cols = 1 << 10;
+  std::vector<double> from(static_cast<std::size_t>(rows * cols)), device(from.size()), to(from.size());
+  std::iota(from.begin(), from.end(), 1.0);
+  constexpr int crowd = 16;
+  ASSERT_TRUE(caller_moves(2 * 8 * from.size(), crowd));
+  Immediate lane(engine, 2 * 8 * from.size(), crowd);
+  for (int round = 0; round < 3; ++round) {
+    std::fill(to.begin(), to.end(), 0.0);
+    ASSERT_EQ(lane.upload({device.data(), rows, from.data(), rows, rows, cols, 8}, {nullptr, 0}), Status::done);
+    const Ticket uploaded = 0;
+    std::vector<std::atomic<bool>> landed(static_cast<std::size_t>(cols));
+    for (std::size_t j = 0; j < landed.size(); ++j) {
+      const std::size_t at = j * static_cast<std::size_t>(rows);
+      ASSERT_EQ(lane.download({&device[at], rows, &to[at], rows, rows, 1, 8}, {&uploaded, 1}, landed[j]), Status::done);
+      if (j == 7) {
+        ASSERT_EQ(lane.await(landed[j]), Status::done);
+        EXPECT_TRUE(landed[j]);
+      }
+    }
+    ASSERT_EQ(lane.drain(), Status::done);
+    EXPECT_TRUE(std::all_of(landed.begin(), landed.end(), [](const auto& x) { return x.load(); }));
+    EXPECT_TRUE(to == from);
+  }
+  EXPECT_LE(seen.slots.load(), 2) << "two for each lane, which go back when it is drained";
+}
+
+TEST(Engine, CallersMoveWhatIsLittleAndInACrowdWhatIsNotMuch) {
+  EXPECT_TRUE(caller_moves(little_moves, 1));
+  EXPECT_FALSE(caller_moves(little_moves + 1, 1));
+  EXPECT_FALSE(caller_moves(little_moves + 1, 3));
+  EXPECT_TRUE(caller_moves(little_moves + 1, 4));
+  EXPECT_FALSE(caller_moves(much, 1000));
+}
+
 /// A block of numbers that all differ, uploaded and compared with what came; what lies between the columns stays.
 void upload_and_compare(Engine& engine, index rows, index cols, index ldh, index ldd, int times, bool direct = false) {
   SCOPED_TRACE(testing::Message() << rows << " x " << cols << ", ld " << ldh << " to " << ldd << ", direct " << direct);
@@ -474,8 +512,8 @@ TEST(Engine, WhatAFailedLaneDoesNotSendMayStillBeReadForAnother) {
 /// operations may fail.  A product is a sum here: C := A + B + beta * C, without gaps.
 class Busy final : public EngineLane {
  public:
-  Busy(Engine& engine, std::size_t moves, unsigned seed, long fails_at)
-      : EngineLane(engine, moves), fails_at_(fails_at) {
+  Busy(Engine& engine, std::size_t moves, unsigned seed, long fails_at, int lanes = 1)
+      : EngineLane(engine, moves, lanes), fails_at_(fails_at) {
     for (int q = 0; q < queues; ++q) lines_[q].thread = std::thread([this, q, seed] { run(lines_[q], 4 * seed + q); });
   }
   ~Busy() {
@@ -622,7 +660,11 @@ struct Work {
   long fails_at = 0;           ///< which of the device's operations
   int abandoned_at = INT_MAX;  ///< before which step
   unsigned seed = 0;
+  int lanes = 1;  ///< that serve calls
 };
+
+/// In a crowd its own thread moves these.
+constexpr std::size_t some = std::size_t{8} << 20;
 
 /// Streams sums of three matrices a step through two sets of buffers, as products are streamed whose operands do not
 /// fit: uploads come after the sums and downloads that used their buffers last.  What landed is right, the rest
@@ -640,7 +682,7 @@ Status stream(Engine& engine, const Work& w, long* operations = nullptr) {
   std::atomic<bool> landed[steps * pieces] = {};
   Status drained;
   {
-    Busy lane(engine, w.moves, w.seed, w.fails_at);
+    Busy lane(engine, w.moves, w.seed, w.fails_at, w.lanes);
     Status status = Status::done;
     Ticket next = 0, summed[steps], brought[steps][pieces];
     const auto ask = [&](Status asked) { return status = asked, next++; };
@@ -719,13 +761,16 @@ TEST(Engine, StreamsThroughSlotsOfAnyNumberAndSize) {
         Engine& engine = busy_engine(
             {.in = slot, .out = 65536, .slots_in = slots_in, .share = slot / 8, .first = slot / 2}, threads);
         std::vector<std::thread> callers;
-        for (unsigned i = 0; i < 4; ++i)
+        for (unsigned i = 0; i < 6; ++i)
           callers.emplace_back([&engine, slot, i] {
             const Work work{.rows = slot == 64 ? 5 : 61 + index{i},
                             .cols = slot == 64 ? 6 : 25,
-                            .moves = i == 3 ? 1 : much,
-                            .direct = i == 2,
-                            .seed = i};
+                            .moves = i == 3  ? 1
+                                     : i > 3 ? some
+                                             : much,
+                            .direct = i == 2 || i == 5,
+                            .seed = i,
+                            .lanes = i > 3 ? 16 : 1};
             for (int round = 0; round < 3; ++round) EXPECT_EQ(stream(engine, work), Status::done);
           });
         for (std::thread& caller : callers) caller.join();
@@ -744,21 +789,23 @@ TEST(Engine, OneLanesFailureLeavesTheOthersWhole) {
           EXPECT_EQ(stream(engine, {.rows = 40 + index{i}, .cols = 20, .direct = i == 1, .seed = 3 * round + i}),
                     Status::done);
       });
-    long operations = 0;
-    const Work work{.rows = 37, .cols = 20, .direct = true};
-    EXPECT_EQ(stream(engine, work, &operations), Status::done);
-    for (long at = 1; at <= operations; at += 1 + at / 40) {
-      Work failing = work;
-      failing.fails_at = at;
-      failing.seed = static_cast<unsigned>(at);
-      long seen = 0;  // how many pieces there are depends on what the others do
-      const Status status = stream(engine, failing, &seen);
-      EXPECT_EQ(status, seen < at ? Status::done : Status::no_memory) << "operation " << at << " of " << operations;
-    }
-    for (int at = 0; at < 7; ++at) {
-      Work abandoned = work;
-      abandoned.abandoned_at = at;
-      EXPECT_EQ(stream(engine, abandoned), Status::lost);
+    for (const Work& work : {Work{.rows = 37, .cols = 20, .direct = true},
+                             Work{.rows = 37, .cols = 20, .moves = some, .direct = true, .lanes = 16}}) {
+      long operations = 0;
+      EXPECT_EQ(stream(engine, work, &operations), Status::done);
+      for (long at = 1; at <= operations; at += 1 + at / 40) {
+        Work failing = work;
+        failing.fails_at = at;
+        failing.seed = static_cast<unsigned>(at);
+        long seen = 0;  // how many pieces there are depends on what the others do
+        const Status status = stream(engine, failing, &seen);
+        EXPECT_EQ(status, seen < at ? Status::done : Status::no_memory) << "operation " << at << " of " << operations;
+      }
+      for (int at = 0; at < 7; ++at) {
+        Work abandoned = work;
+        abandoned.abandoned_at = at;
+        EXPECT_EQ(stream(engine, abandoned), Status::lost);
+      }
     }
     over = true;
     for (std::thread& other : others) other.join();
