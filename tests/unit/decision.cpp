@@ -101,13 +101,16 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
     auto void_here = [&](const Circumstance& x) {
       const bool in_memory = open && call.facts.device_memory && !call.policy.measuring;
       return (x.reason == Reason::small && call.policy.forced) || (x.reason == Reason::device_memory && !open) ||
-             ((x.reason == Reason::nothing || x.reason == Reason::overlap) && in_memory);
+             ((x.reason == Reason::nothing || x.reason == Reason::overlap) && in_memory) ||
+             (x.reason == Reason::trial && call.facts.cpu_rate == rate_between);  // it never was faster there
     };
     const Circumstance* first = circumstances;
     while (first < circumstances + count && (!(subset >> (first - circumstances) & 1) || void_here(*first))) ++first;
     Reason reason = first->reason;
     Route route = first->route;
-    if ((reason == Reason::reuse || reason == Reason::trial) && !open) reason = Reason::transfers, route = Route::cpu;
+    // Copies do not help where the device has become too slow.
+    if (reason == Reason::reuse && (!open || call.facts.slowdown > 1)) reason = Reason::transfers, route = Route::cpu;
+    if (reason == Reason::trial && !open) reason = Reason::transfers, route = Route::cpu;
     const Decision d = call.decide();
     ASSERT_EQ(d.reason, reason) << "subset " << subset << ": " << text_of(d.reason) << ", not " << text_of(reason);
     ASSERT_EQ(d.route, route);

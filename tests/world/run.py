@@ -64,7 +64,7 @@ def body() -> bool:
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--cxx", default="c++")
     arguments = parser.parse_args()
-    source = HERE / arguments.kind
+    build, source = arguments.build.resolve(strict=True), HERE / arguments.kind
     sys.path.insert(0, str(source))
     spec = importlib.util.spec_from_file_location("cases", source / "cases.py")
     cases = importlib.util.module_from_spec(spec)
@@ -72,7 +72,7 @@ def body() -> bool:
     spec.loader.exec_module(cases)
     with harness.scratch() as directory:
         os.chdir(directory)
-        world = World(arguments.build.resolve(), source, Path(directory), arguments.cc, arguments.cxx)
+        world = World(build, source, Path(directory), arguments.cc, arguments.cxx)
         errors = getattr(cases, arguments.case)(world)
     print("\n".join(errors[:60]))
     return not errors
