@@ -49,8 +49,11 @@ void Slowdowns::learn(int calls, double predicted, double measured) {
   constexpr int first_of_each = 4;
   const int load = load_class(calls);
   if (!(predicted > 0) || calls_[load].fetch_add(1, std::memory_order_relaxed) < first_of_each << load) return;
+  // Slowly up, since single calls may take anything; faster down, since there may be few that tell.
   const double before = at(calls), now = std::clamp(measured / predicted, 0.2, 50.0);
-  slowdowns_[load].store(before + 0.25 * (now - before), std::memory_order_relaxed);
+  const double after = now > before ? before + 0.25 * (std::min(now, 2 * std::max(1.0, before)) - before)
+                                    : before + 0.5 * (now - before);
+  slowdowns_[load].store(after, std::memory_order_relaxed);
 }
 
 bool Trials::take(double loss) {

@@ -62,8 +62,8 @@ class Trials {
   double allowed() const { return seconds_.load(std::memory_order_relaxed); }
   /// For one call that expects to lose so much; false if another has taken it.
   bool take(double loss);
-  /// It has lost more than expected.
-  void lose(double more) { add(-more); }
+  /// What it was expected to take, and took.
+  void settle(double expected, double measured) { add(expected - measured); }
 
  private:
   void add(double seconds);

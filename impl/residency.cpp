@@ -102,6 +102,14 @@ bool Residency::Copy::only_in(Range run, const Block& part) const {
   return std::all_of(blocks.begin(), blocks.end(), [&](const Block& b) { return intersection(b, part) == b; });
 }
 
+namespace {
+
+void note_arrival(Residency::Glance& glance) {
+  if (!glance.arrived) glance.arrived = now_ns();
+}
+
+}  // namespace
+
 /// Runs a step under the lock.  One that throws may have lost evidence that a pass consumed: no copy is used after it.
 template <class F>
 void Residency::guarded(F step) noexcept {
@@ -142,10 +150,15 @@ bool Residency::cares(const Stored& x) const {
   return !mostly_gaps && (mode_ == ResidencyMode::always || x.bytes() >= least_bytes);
 }
 
-/// Once a call, because it takes its time.
+/// Once a call, because it takes its time.  Calls that have waited while another asked share its answer: it is younger
+/// than they are.
 bool Residency::blind(Glance& glance) {
-  if (!std::exchange(glance.taken, true)) glance.blind = !pages_->blind().empty();
-  return glance.blind;
+  if (std::exchange(glance.taken, true)) return glance.blind;
+  if (blind_asked_ns_ <= glance.arrived) {
+    blind_asked_ns_ = now_ns();
+    blind_ = !pages_->blind().empty();
+  }
+  return glance.blind = blind_;
 }
 
 /// Whether the device cannot write there; takes a microsecond for every 2 MiB.
@@ -198,6 +211,7 @@ Residency::Copies::iterator Residency::find(const Stored& x, bool writes, Block&
 }
 
 Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
+  note_arrival(glance);
   Prospect prospect;
   // Before the lock: touching the operand may run a handler of the program's.
   const Sample contents = reads ? sample(x) : Sample{};
@@ -315,6 +329,7 @@ Residency::Hold Residency::peek(const Stored& x) noexcept {
 }
 
 bool Residency::confirm(const Hold& hold, const Stored& x, Glance& glance) noexcept {
+  note_arrival(glance);
   bool good = false;
   const Sample contents = sample(x);
   guarded([&] {
@@ -358,6 +373,7 @@ bool Residency::make_room(std::size_t bytes) {
 }
 
 Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
+  note_arrival(glance);
   Hold hold;
   const index ld = copy_ld(x);
   const std::size_t bytes = static_cast<std::size_t>(ld) * static_cast<std::size_t>(x.cols) * x.element;

@@ -100,7 +100,8 @@ class Residency {
 
   /// What one call has already found out; one for all of its operands.
   struct Glance {
-    std::uint64_t call = 0;  ///< the first look's number
+    std::uint64_t call = 0;     ///< the first look's number
+    std::uint64_t arrived = 0;  ///< when the call came, now_ns
     bool taken = false, blind = false;
     bool advanced = false;  ///< an operand has got a copy without any evidence for it
   };
@@ -207,7 +208,9 @@ class Residency {
   Copies copies_;
   std::list<Memory> memories_;  ///< last used first
   std::uint64_t uses_ = 0, opened_ns_ = 0;
-  double spent_ = 0;  ///< seconds that the program may have lost to protection that has not paid off
+  std::uint64_t blind_asked_ns_ = 0;  ///< when it was last asked, and
+  bool blind_ = false;                ///< the answer
+  double spent_ = 0;                  ///< seconds that the program may have lost to protection that has not paid off
 };
 
 }  // namespace blaslift

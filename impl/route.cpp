@@ -56,7 +56,7 @@ namespace {
 /// Contention makes the device slower than predicted.
 void learn_device(Learned& learned, const Decision& decision, double measured) {
   learned.device.learn(decision.calls, decision.device_seconds / decision.slowdown, measured);
-  if (decision.reason == Reason::trial) learned.trials.lose(std::max(0.0, measured - decision.device_seconds));
+  if (decision.reason == Reason::trial) learned.trials.settle(decision.device_seconds, measured);
 }
 
 void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flops, const Decision& decision,

@@ -116,8 +116,17 @@ TEST(Slowdowns, TheFirstCallsOfEachLoadTeachNothing) {
     for (int i = 0; i < 4 * calls; ++i) slowdowns.learn(calls, 1e-3, 1);
     EXPECT_EQ(slowdowns.at(calls), 1) << calls;
     slowdowns.learn(calls, 1e-3, 1);
-    EXPECT_GT(slowdowns.at(calls), 10) << calls;
+    EXPECT_GT(slowdowns.at(calls), 1.2) << calls;
   }
+}
+
+TEST(Slowdowns, OneCallThatTookVeryLongIsNoRule) {
+  Slowdowns slowdowns;
+  learn_well(slowdowns, 1, 1);
+  slowdowns.learn(1, 1e-3, 1);
+  EXPECT_LE(slowdowns.at(1), 1.25);
+  slowdowns.learn(1, 1e-3, 1e-3);
+  EXPECT_LE(slowdowns.at(1), 1.125);
 }
 
 TEST(Slowdowns, AreBounded) {
@@ -136,7 +145,7 @@ TEST(Trials, AreEarnedByAHundredthOfTheTimeAndTakenByOne) {
   EXPECT_FALSE(trials.take(2.1e-3));
   EXPECT_TRUE(trials.take(1.9e-3));
   EXPECT_FALSE(trials.take(1.9e-3)) << "another has taken it";
-  trials.lose(1);  // it took longer than expected
+  trials.settle(1, 2);  // it took longer than expected
   for (int i = 0; i < 90; ++i) trials.earn(1);
   EXPECT_FALSE(trials.take(1e-6)) << "paid back first";
   for (int i = 0; i < 11; ++i) trials.earn(1);
@@ -159,7 +168,7 @@ double cost_of_finding_out(double cpu, double device, double predicted, int call
     }
     seconds += device;
     slowdowns.learn(load, predicted, device);
-    if (tries) trials.lose(std::max(0.0, device - expected));
+    if (tries) trials.settle(expected, device);
   }
   return seconds / (calls * cpu);
 }
@@ -177,6 +186,7 @@ TEST(Trials, FindOutThatTheDeviceIsFastAgain) {
   for (double expected; (expected = 0.1e-3 * slowdowns.at(16)) > 1e-3;) {
     if (trials.take(expected - 1e-3)) {
       slowdowns.learn(16, 0.1e-3, 0.1e-3);
+      trials.settle(expected, 0.1e-3);
       continue;
     }
     trials.earn(1e-3);
