@@ -42,8 +42,13 @@ class LimitSignalBlocked {
 class NewFile {
  public:
   explicit NewFile(const std::string& path) : path_(path), partial_(path + ".partial") {
-    fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) error_ = errno;
+    constexpr int most_attempts = 100;
+    for (int attempt = 1; fd_ < 0 && attempt < most_attempts; ++attempt) {  // what is there already is not ours
+      fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+      error_ = fd_ < 0 ? errno : 0;
+      if (error_ != 0 && error_ != EEXIST) break;
+      if (fd_ < 0) partial_ = path + '.' + std::to_string(attempt) + ".partial";
+    }
   }
   ~NewFile() {
     if (fd_ < 0) return;
@@ -78,7 +83,8 @@ class NewFile {
   }
 
  private:
-  const std::string path_, partial_;
+  const std::string path_;
+  std::string partial_;
   RecordSum sum_;
   int fd_ = -1, error_ = 0;
 };

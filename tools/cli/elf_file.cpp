@@ -30,7 +30,7 @@ std::string name_of_machine(unsigned machine) {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   const auto fail = [&](int error) {
     if (fd >= 0) close(fd);
     throw std::system_error(error, std::generic_category(), path);

@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "compat/shown.hpp"
 #include "impl/options.hpp"
 #include "impl/profile.hpp"
 #include "tools/cli/describe.hpp"
@@ -96,7 +97,7 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
   const cli::Finished finished = cli::launch("libblaslift.so", command, variables);
   if (!quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
   if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
-    std::fprintf(stderr, "blaslift: %s cannot be written\n", json.c_str());
+    std::fprintf(stderr, "blaslift: %s cannot be written\n", shown(json).c_str());
   cli::end_like(finished.wait_status);
 }
 
@@ -374,10 +375,17 @@ int main(int argc, char** argv) {
   CLI::App* replay_app = app.add_subcommand("replay", "make a call again that verification has kept, and check it");
   std::string record;
   replay_app->add_option("file", record, "the call")->required()->type_name("FILE");
+  replay_app
+      ->add_option("--library", verification.library,
+                   "make the call over this BLAS (default: the one that the record names, if it is the system's)")
+      ->type_name("FILE");
+  replay_app->add_flag("--trust", verification.trust,
+                       "open the libraries that the record names, which runs their code: for records of your own");
   add_verification(*replay_app, verification);
   add_variables(*replay_app, variables, of_verification);
   CLI::App* call_app = app.add_subcommand("call", "what replay runs")->group("");
   call_app->add_option("file", record)->required();
+  call_app->add_option("--library", verification.library);
 
   CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
   bool profile_only = false;
@@ -427,7 +435,10 @@ int main(int argc, char** argv) {
     if (*report_app) return make_report(report, command, variables);
     if (*verify_app) cli::verify(verification, command_of(*verify_app, command), variables);
     if (*replay_app) cli::replay(verification, record, variables);
-    if (*call_app) return cli::make_call(cli::read_record(record, true), options_with({}).fallback), 0;
+    if (*call_app) {
+      cli::make_call(cli::read_record(record, true), options_with({}).fallback, verification.library);
+      return 0;
+    }
     if (*all_app) return tune_all(tuning_all, tuning, symv_tuning, qr_tuning, variables), 0;
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
@@ -444,9 +455,12 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     // CLI11's own 105 to 109 might as well be the program's.
-    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 125;
+    std::ostringstream problem;
+    const int status = app.exit(error, std::cout, problem);
+    std::fputs(shown_lines(problem.str()).c_str(), stderr);
+    return status == 0 ? 0 : 125;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "blaslift: %s\n", error.what());
+    std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
     return 125;  // ours, not the program's: as env and timeout do
   }
 }

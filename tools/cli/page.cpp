@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "compat/shown.hpp"
 #include "tools/cli/quantities.hpp"
 #include "tools/cli/report_text.hpp"
 
@@ -15,13 +16,13 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string q;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     switch (c) {
       case '&': q += "&amp;"; break;
       case '<': q += "&lt;"; break;
       case '>': q += "&gt;"; break;
       case '"': q += "&quot;"; break;
-      default: q += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? ' ' : c;
+      default: q += c;
     }
   }
   return q;
