@@ -112,9 +112,9 @@ int make_report(const cli::Report& what, const std::vector<std::string>& command
 }
 
 int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
-           const std::string& json) {
+           bool asks_python, const std::string& json) {
   if (!runs && !variables.empty()) throw CLI::ValidationError("--run", "is what these options need");
-  const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command);
+  const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command, asks_python);
   if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
   if (json == "-")
     std::printf("%s\n", cli::to_json(diagnosis).c_str());
@@ -348,6 +348,9 @@ int main(int argc, char** argv) {
   CLI::App* doctor_app = add_launcher(app, "doctor", "say why a program's calls are intercepted, or are not");
   bool runs = false;
   doctor_app->add_flag("--run", runs, "run the program, and report what it really called");
+  bool asks_python = false;
+  doctor_app->add_flag("--ask-python", asks_python,
+                       "of a Python, look at its NumPy and SciPy, too: it is run to say where they are");
   doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)")
       ->type_name("FILE");
   add_variables(*doctor_app, variables);
@@ -427,7 +430,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
-    if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, json);
+    if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, asks_python, json);
     if (*env_app) return print_environment(shell, variables, undo), 0;
     if (*completion_app) return std::fputs(cli::completion_for(completed, app).c_str(), stdout), 0;
     if (*manual_app) return print_page(page, app), 0;

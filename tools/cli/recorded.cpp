@@ -90,6 +90,18 @@ struct Found {
   bool wide;
 };
 
+/// Whether the call's sizes and steps are some of 32 bits.
+bool is_narrow(const Recorded& r) {
+  std::istringstream words(r.text.arguments);
+  for (std::string word; words >> word;) {
+    index value = 0;
+    if (read_number(std::string_view(word).substr(std::min(word.size(), word.find('=') + 1)), value) &&
+        (value > INT32_MAX || value < -INT32_MAX))
+      return false;
+  }
+  return true;
+}
+
 /// The routine's symbol of this interface, in the program's family of names if possible, and the width it has here.
 Found find(const Recorded& r, Interface interface, const std::string& fallback) {
   const auto same = [&r](const SymbolInfo& s) { return r.text.symbol == s.name; };
@@ -102,6 +114,7 @@ Found find(const Recorded& r, Interface interface, const std::string& fallback) 
       if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_family) continue;
       Target target;
       if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
+      if (!target.wide && !is_narrow(r)) fail("the record's call has integers of 64 bits, and this library's have 32");
       if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
     }
   fail("no library here has " + r.text.routine + ": looked for " + looked);
