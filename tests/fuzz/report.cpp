@@ -2,6 +2,7 @@
 // which; with nearly all of a file zero, libFuzzer would seldom find what matters in one.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -21,7 +22,7 @@ using namespace blaslift;
 
 namespace {
 
-constexpr std::size_t event_count = 24;
+constexpr std::size_t event_count = 10;
 
 /// A trace as a process leaves it: of each routine some calls, on either side.
 std::string good_trace() {
@@ -140,6 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   };
   std::vector<Change> changes;
   bool cut = false;
+  const std::size_t kind = size % 3;
   while (size >= 4) {
     const std::size_t place = data[0], further = data[1] | data[2] << 8, wanted = data[3] & 0x3f;
     const bool of_event = place & 0x80;
@@ -147,7 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                               : places[(place & 0x7f) % std::size(places)] + further % 2048;
     cut = cut || data[3] == 0xff;
     data += 4, size -= 4;
-    const std::size_t bytes = std::min({wanted, size, folder.good.size() - std::min(at, folder.good.size())});
+    const std::size_t bytes = std::min<std::size_t>({wanted, size, folder.good.size() - std::min(at, folder.good.size())});
     at = std::min(at, folder.good.size());
     folder.write_at(at, fuzz::text_of(data, bytes));
     changes.push_back({at, bytes});
@@ -163,13 +165,18 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   try {
     cli::ReadRecording run = cli::read_recording(folder.path);
-    std::ostringstream timeline;
-    cli::write_timeline(run, timeline);
+    // One of them each time, since they take longest.
+    if (kind == 0) {
+      std::ostringstream timeline;
+      cli::write_timeline(run, timeline);
+    }
     const cli::Analysis analysis = cli::analyse(std::move(run));
-    const std::string text = cli::report_text(analysis);
-    fuzz::expect(text == shown_lines(text));
-    (void)cli::report_page(analysis);
-    (void)cli::to_json(analysis);
+    if (kind == 1) {
+      const std::string text = cli::report_text(analysis);
+      fuzz::expect(text == shown_lines(text));
+      (void)cli::to_json(analysis);
+    }
+    if (kind == 2) (void)cli::report_page(analysis);
   } catch (const std::runtime_error&) {
   }
   if (cut) folder.write_at(0, folder.good);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "impl/decision.hpp"
@@ -63,7 +64,10 @@ class Predictions {
     return with_problem(span, [&](const auto& problem) -> std::optional<WhatIf> {
       if (!(problem.flops() > 0)) return std::nullopt;
       Facts facts{.device = DeviceState::ready, .profile = &profile_, .cpu_rate = 1, .slowdown = 1};
-      facts.estimator = estimator_for(problem);
+      if constexpr (std::is_same_v<std::decay_t<decltype(problem)>, Product>) {
+        const auto& estimator = estimators_[static_cast<int>(problem.precision)];
+        facts.estimator = estimator ? &*estimator : nullptr;
+      }
       const Policy policy{.on = true, .measuring = true, .forced = false, .fixed = false, .levels = -1};
       const double moving = decide(problem, facts, policy).device_seconds;
       facts.spared = problem.bytes_in();
@@ -71,14 +75,6 @@ class Predictions {
       const double resident = decide(problem, facts, policy).device_seconds;
       return WhatIf{moving, resident};
     });
-  }
-  const strassen::Estimator* estimator_for(const Product& p) const {
-    const auto& estimator = estimators_[static_cast<int>(p.precision)];
-    return estimator ? &*estimator : nullptr;
-  }
-  template <class Other>
-  const strassen::Estimator* estimator_for(const Other&) const {
-    return nullptr;
   }
 
   const Profile& profile_;

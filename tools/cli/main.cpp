@@ -317,6 +317,10 @@ int main(int argc, char** argv) {
   CLI::App app{"blaslift: run programs with their BLAS and LAPACK on the GPU"};
   app.set_version_flag("--version", BLASLIFT_VERSION);
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* of, const CLI::Error& error) {
+    CLI::Error fit(error.get_name(), shown(error.what()), error.get_exit_code());
+    return CLI::FailureMessage::simple(of, fit);
+  });
   std::map<std::string, std::string> variables;
 
   CLI::App* run_app = add_launcher(app, "run", "run a program through blaslift and say what happened");
@@ -458,10 +462,7 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     // CLI11's own 105 to 109 might as well be the program's.
-    std::ostringstream problem;
-    const int status = app.exit(error, std::cout, problem);
-    std::fputs(shown_lines(problem.str()).c_str(), stderr);
-    return status == 0 ? 0 : 125;
+    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 125;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
     return 125;  // ours, not the program's: as env and timeout do
