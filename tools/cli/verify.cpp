@@ -1,6 +1,7 @@
 #include "tools/cli/verify.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -60,22 +61,33 @@ void prepare(const std::string& directory) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) throw std::runtime_error(directory + ": " + std::strerror(errno));
 }
 
+/// The files that the loader finds for the system's own names, and in which a routine lies there.
+std::vector<std::string> system_files(const std::string& routine) {
+  std::vector<std::string> files;
+  for (const char* system : {"libblas.so.3", "liblapack.so.3"}) {
+    void* handle = dlopen(system, RTLD_LAZY | RTLD_LOCAL);
+    link_map* map = nullptr;
+    if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) continue;
+    files.push_back(real_path(map->l_name));
+    Dl_info where{};
+    if (void* function = dlsym(handle, (routine + "_").c_str()); function && dladdr(function, &where))
+      files.push_back(real_path(where.dli_fname));
+  }
+  return files;
+}
+
 /// The library that a record names, to be opened.  Whoever has sent the record has chosen it: without trust it is taken
 /// for the system's own where it is that, and for none where there is no such file.
-/// @param system  the name by which the loader finds that
 /// @param option  that names another one
-std::string to_be_opened(const std::string& record, const std::string& named, const char* system, const char* option,
-                         bool trust) {
+std::string to_be_opened(const std::string& record, const std::string& named, const std::string& routine,
+                         const char* option, bool trust) {
   if (named.empty() || named == "the program itself") return {};
   if (trust) return absolute(named);
   std::error_code error;
   const fs::path real = fs::canonical(named, error);
   if (!error) {
-    try {
-      const std::string own = file_of(system);
-      if (real == own) return own;
-    } catch (const std::exception&) {  // there is none
-    }
+    const std::vector<std::string> own = system_files(routine);
+    if (const auto found = std::find(own.begin(), own.end(), real.string()); found != own.end()) return *found;
   } else if (named.find('/') != named.npos) {
     return {};
   }
@@ -191,16 +203,15 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
   };
   const auto chosen = [&variables](const char* variable) { return variables.count(variable) > 0; };
   Verification now = how;
-  const char* system = system_library(was.routine);
-  if (now.oracle.empty()) now.oracle = to_be_opened(path, was.oracle, system, "--oracle", how.trust);
+  if (now.oracle.empty()) now.oracle = to_be_opened(path, was.oracle, was.routine, "--oracle", how.trust);
   if (now.oracle.empty() && !was.oracle.empty())
     throw std::runtime_error("the record's oracle, " + was.oracle + ", is not here: name one by --oracle");
   if (!how.library.empty())
     now.library = absolute(how.library);
   else if (how.subject.empty() && !chosen("BLASLIFT_FALLBACK"))
-    now.library = to_be_opened(path, was.library, system, "--library", how.trust);
+    now.library = to_be_opened(path, was.library, was.routine, "--library", how.trust);
   if (was.backend.empty() && !chosen("BLASLIFT_BACKEND") && now.subject.empty())
-    now.subject = now.library.empty() ? std::string(system) : now.library;
+    now.subject = now.library.empty() ? std::string(system_library(was.routine)) : now.library;
   if (now.subject.empty()) {
     otherwise("BLASLIFT_BACKEND", was.backend);
     otherwise("BLASLIFT_FORCE", "all");
