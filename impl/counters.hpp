@@ -217,8 +217,8 @@ struct MadeFile {
   ino_t number = 0;
 };
 
-/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `made` says which,
-/// if it is not null.
+/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `made` says
+/// which, if it is not null.
 void* map_new_file(const char* directory, std::size_t bytes, MadeFile* made = nullptr);
 
 /// Calls of one routine that took the forwarding path, summed over threads.

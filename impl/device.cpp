@@ -41,7 +41,8 @@ Profile profile_for(const char* device_class, const char* device_name, const cha
   std::string problem;
   if (!path.empty() && !read_profile(path, profile, problem) && named)
     warnings += "blaslift: BLASLIFT_PROFILE=" + shown(path) + " cannot be read: ignored\n";
-  if (!problem.empty()) warnings += "blaslift: " + shown(path) + ": not understood and ignored: " + shown(problem) + "\n";
+  if (!problem.empty())
+    warnings += "blaslift: " + shown(path) + ": not understood and ignored: " + shown(problem) + "\n";
   return profile;
 }
 
@@ -140,8 +141,8 @@ LocalRank local_rank() {
 
 std::string foreign_switches() {
   std::string found;
-  for (const char* name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION",
-                               "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"})
+  for (const char* name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION",
+                           "CUBLAS_EMULATION_STRATEGY"})
     if (const char* value = variable(name); value && *value && std::strcmp(value, "0") != 0)
       found += std::string(found.empty() ? "" : ", ") + name + "=" + value;
   return found.empty() ? found : found + " changes the accuracy of device products";

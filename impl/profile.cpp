@@ -430,7 +430,8 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
     if (!is_rate(line) || is_version(line)) continue;
     if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) continue;
     constexpr std::size_t most_algorithms = 4096;
-    if (const std::optional<TunedProduct> tuned = read_tuned(line); tuned && profile.algorithms.size() < most_algorithms) {
+    if (const std::optional<TunedProduct> tuned = read_tuned(line);
+        tuned && profile.algorithms.size() < most_algorithms) {
       take(profile.algorithms, *tuned);
       continue;
     }

@@ -289,9 +289,12 @@ void write_report(const Counters& c, const std::string& target) {
   summary.add(c);
   const bool to_stderr = target == "stderr";
   const std::string text = to_stderr ? to_text(summary) : to_json(summary, &c) + "\n";
-  const int fd = to_stderr ? STDERR_FILENO : open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+  const int fd = to_stderr
+                     ? STDERR_FILENO
+                     : open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
   if (fd < 0) {
-    std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", shown(target).c_str(), std::strerror(errno));
+    std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", shown(target).c_str(),
+                 std::strerror(errno));
     return;
   }
   if (write(fd, text.data(), text.size()) < 0)

@@ -18,7 +18,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string warnings;
   const Options options = read_options(environment.data(), warnings);
   fuzz::expect(warnings == shown_lines(warnings));
-  if (options.cutting) fuzz::expect(options.cutting->levels >= 0 && options.cutting->tile >= 0 && options.cutting->head >= 0);
+  if (options.cutting)
+    fuzz::expect(options.cutting->levels >= 0 && options.cutting->tile >= 0 && options.cutting->head >= 0);
   // The same for every value by itself, with all variables.
   const std::string value(text.c_str());
   for (const OptionInfo& option : option_table()) {

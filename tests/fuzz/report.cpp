@@ -50,7 +50,8 @@ std::string good_trace() {
   r->layout = Recording::this_layout;
   std::strcpy(r->host, "node1"), std::strcpy(r->arguments, "./solver input.dat");
   r->guessed_profile.set("dgemm_rate 5e13\nin_rate 5e10\n");
-  r->profile.set("dgemm_rate 5e13\ndgemm_leaf_rate 512 1e13\ndgemm_leaf_rate 4096 5e13\npass_rate 2e12\nstep_seconds 1e-6\n");
+  r->profile.set(
+      "dgemm_rate 5e13\ndgemm_leaf_rate 512 1e13\ndgemm_leaf_rate 4096 5e13\npass_rate 2e12\nstep_seconds 1e-6\n");
   r->claimed = event_count;
   std::memcpy(bytes.data(), static_cast<void*>(r.get()), sizeof *r);
   for (std::size_t i = 0; i < event_count; ++i) {
@@ -145,11 +146,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   while (size >= 4) {
     const std::size_t place = data[0], further = data[1] | data[2] << 8, wanted = data[3] & 0x3f;
     const bool of_event = place & 0x80;
-    std::size_t at = of_event ? Recording::events_at() + (place & 0x7f) % event_count * sizeof(TraceEvent) + further % sizeof(TraceEvent)
+    std::size_t at = of_event ? Recording::events_at() + (place & 0x7f) % event_count * sizeof(TraceEvent) +
+                                    further % sizeof(TraceEvent)
                               : places[(place & 0x7f) % std::size(places)] + further % 2048;
     cut = cut || data[3] == 0xff;
     data += 4, size -= 4;
-    const std::size_t bytes = std::min<std::size_t>({wanted, size, folder.good.size() - std::min(at, folder.good.size())});
+    const std::size_t bytes =
+        std::min<std::size_t>({wanted, size, folder.good.size() - std::min(at, folder.good.size())});
     at = std::min(at, folder.good.size());
     folder.write_at(at, fuzz::text_of(data, bytes));
     changes.push_back({at, bytes});

@@ -139,7 +139,8 @@ def body() -> bool:
                    "-timeout=20", "-rss_limit_mb=3000", "-detect_leaks=0", "-print_final_stats=1", "-verbosity=1",
                    "-artifact_prefix=./found-", "corpus"]  # fmt: skip
         environment = harness.clean_environment(harness.provider_environment("reference"))
-        environment |= {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0", "UBSAN_OPTIONS": "print_stacktrace=1", "TMPDIR": scratch}
+        # libstdc++ gives stable_sort's buffer back by another name than it got it by.
+        environment |= {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0:malloc_context_size=4:quarantine_size_mb=32", "UBSAN_OPTIONS": "print_stacktrace=1", "TMPDIR": scratch}
         done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", **who)
         found = sorted(Path().glob("found-*"))
         lines = done.stderr.splitlines()

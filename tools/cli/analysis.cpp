@@ -97,8 +97,8 @@ bool might_go(Reason reason) {
 
 /// Of a thread's spans on the CPU, in their order, the best choice of calls of which none contains another; with their
 /// seconds on the device.
-std::vector<std::pair<const Span*, double>> best_choice(const std::vector<const Span*>& spans,
-                                                        Predictions& predictions, double WhatIf::*how) {
+std::vector<std::pair<const Span*, double>> best_choice(const std::vector<const Span*>& spans, Predictions& predictions,
+                                                        double WhatIf::*how) {
   struct Node {
     const Node* around;  ///< the call that contains it, or null; it comes before it
     double inside;       ///< what calls in it would save

@@ -154,10 +154,11 @@ void add_python(const std::string& python, const std::string& loader, std::vecto
                       Effect::maybe,
                       python,
                       {},
-                      some ? "This Python was run to say where its NumPy and SciPy are, and these were looked at; other "
-                             "modules show when it runs."
-                           : "This Python was run to say where its NumPy and SciPy are: it has none that asks for BLAS; "
-                             "other modules show when it runs.",
+                      some
+                          ? "This Python was run to say where its NumPy and SciPy are, and these were looked at; other "
+                            "modules show when it runs."
+                          : "This Python was run to say where its NumPy and SciPy are: it has none that asks for BLAS; "
+                            "other modules show when it runs.",
                       run_it});
 }
 
@@ -497,11 +498,12 @@ Diagnosis diagnose(const std::vector<std::string>& command, bool asks_python) {
     else if (asks_python)
       add_python(d.path, examiner.loader(), all, known, d.findings);
     else
-      examiner.add("python", Effect::maybe,
-                   "What it imports shows when it runs. It was not asked where its NumPy and SciPy are, which is to run "
-                   "it.",
-                   "If you trust it: blaslift doctor --ask-python has it say so, and looks at these. Or have it run: "
-                   "blaslift doctor --run, with its arguments, sees every call.");
+      examiner.add(
+          "python", Effect::maybe,
+          "What it imports shows when it runs. It was not asked where its NumPy and SciPy are, which is to run "
+          "it.",
+          "If you trust it: blaslift doctor --ask-python has it say so, and looks at these. Or have it run: "
+          "blaslift doctor --run, with its arguments, sees every call.");
     look_at_objects(all, d.findings);
     look_at_others(all, d.findings);
   }

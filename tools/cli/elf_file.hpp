@@ -53,7 +53,8 @@ class ElfFile {
   const std::string& interpreter() const { return interpreter_; }  ///< its dynamic linker
   const std::string& soname() const { return soname_; }
   const std::vector<std::string>& needed() const { return needed_; }
-  /// It has the dynamic linker load auditors, which run before all else; or its dynamic table is not where it is loaded.
+  /// It has the dynamic linker load auditors, which run before all else; or its dynamic table is not where it is
+  /// loaded.
   bool is_audited() const { return audited_; }
   bool binds_itself() const { return symbolic_; }  ///< linked -Bsymbolic
 

@@ -29,7 +29,8 @@ void print_library(const char* soname, Symbol symbol, const Options& options) {
   } else if (!find_target(symbol, nullptr, options.fallback.c_str(), target, looked)) {
     std::printf("nothing found: %s\n", shown(looked).c_str());
   } else {
-    std::printf("%s, %d-bit integers, found in %s", shown(target.library).c_str(), target.wide ? 64 : 32, target.found_by);
+    std::printf("%s, %d-bit integers, found in %s", shown(target.library).c_str(), target.wide ? 64 : 32,
+                target.found_by);
     using Config = char* (*)();
     if (const auto config = reinterpret_cast<Config>(handle ? dlsym(handle, "openblas_get_config") : nullptr))
       std::printf(" (%s)", config());
@@ -81,7 +82,8 @@ void print_info(const Options& options, bool profile_only) {
   std::string why;
   const bool tracks = open_tracker(why) != nullptr;
   std::printf("copies kept between calls: %s%s\n", tracks ? "yes, this kernel tracks writes" : "no: ", why.c_str());
-  if (const std::string foreign = foreign_switches(); !foreign.empty()) std::printf("warning: %s\n", shown(foreign).c_str());
+  if (const std::string foreign = foreign_switches(); !foreign.empty())
+    std::printf("warning: %s\n", shown(foreign).c_str());
 
   std::printf("\nlibrary underneath, for a program linked with these names\n  ");
   print_library("libblas.so.3", Symbol::dgemm_, options);

@@ -28,7 +28,8 @@ class ScratchDirectory {
 struct Finished {
   int wait_status;  ///< as waitpid gives it
   double wall_seconds;
-  std::vector<const Counters*> processes;    ///< of the tree, in order of their first call; those without a call are left out
+  std::vector<const Counters*>
+      processes;  ///< of the tree, in order of their first call; those without a call are left out
   std::vector<const OtherCounters*> others;  ///< of processes measured
   Summary summary;
   std::string bindings;  ///< what libblaslift_doctor.so has written, if it was asked to

@@ -114,7 +114,8 @@ int make_report(const cli::Report& what, const std::vector<std::string>& command
 int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
            bool asks_python, const std::string& json) {
   if (!runs && !variables.empty()) throw CLI::ValidationError("--run", "is what these options need");
-  const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command, asks_python);
+  const cli::Diagnosis diagnosis =
+      runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command, asks_python);
   if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
   if (json == "-")
     std::printf("%s\n", cli::to_json(diagnosis).c_str());

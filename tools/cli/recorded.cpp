@@ -4,8 +4,8 @@
 #include <sys/sysinfo.h>
 
 #include <algorithm>
-#include <complex>
 #include <cerrno>
+#include <complex>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
@@ -232,7 +232,7 @@ void make_symv(const Recorded& r, const std::string& fallback) {
   x.conjugated = number_in<int>(r, "conjugated") != 0;
   constexpr index most = index{1} << 44;
   const auto is_too_far = [](index step) { return step > most || step < -most; };
-  if (!x.valid() || is_too_far(x.incx) || is_too_far(x.incy))
+  if (!x.valid() || is_too_far(x.incx) || is_too_far(x.incy) || (x.conjugated && std::is_floating_point_v<T>))
     fail("the record's arguments are not those of a call");
   const bool multiplies = x.alpha != T(0);
   const StoredVector from = stored_vector(static_cast<const T*>(nullptr), x.n, x.incx, std::max<index>(1, x.n)),
@@ -301,7 +301,8 @@ std::string Recorded::argument(const std::string& name) const {
 
 Recorded read_record(const std::string& path, bool with_data) {
   const RegularFile file(path);
-  if (!file) fail(path + ": " + (file.error() == ENOTSUP ? "it is no file with contents" : std::strerror(file.error())));
+  if (!file)
+    fail(path + ": " + (file.error() == ENOTSUP ? "it is no file with contents" : std::strerror(file.error())));
   const auto not_one = [&path](const std::string& why) {
     fail(path + " is not a call that verification kept: " + why);
   };
@@ -349,7 +350,8 @@ Recorded read_record(const std::string& path, bool with_data) {
     }
   }
   std::uint64_t at = text.size(), left = file.size() - std::min<std::uint64_t>(at, file.size());
-  if (left > memory_for_calls) fail(path + ": its data is larger than this machine's memory");  // and it has no end soon
+  if (left > memory_for_calls)
+    fail(path + ": its data is larger than this machine's memory");  // and it has no end soon
   for (Recorded::Block& b : r.blocks) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(b.rows) * static_cast<std::uint64_t>(b.cols) * b.element;
     if (bytes > left) not_one("it ends before the end of " + b.name);

@@ -36,8 +36,8 @@ std::string text_of(const char (&text)[size]) {
 /// An event out of a file, which may hold anything.
 bool plausible(const TraceEvent& e) {
   const auto byte = [&e](const bool& field) {  // a bool that is neither must not be looked at as one
-    return reinterpret_cast<const unsigned char*>(&e)[reinterpret_cast<const char*>(&field) -
-                                                      reinterpret_cast<const char*>(&e)];
+    return reinterpret_cast<const unsigned char*>(
+        &e)[reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(&e)];
   };
   for (const bool* field : {&e.computed, &e.distrusted, &e.beta_zero, &e.left})
     if (byte(*field) > 1) return false;

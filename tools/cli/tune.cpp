@@ -492,7 +492,8 @@ void tune(const Tuning& tuning) {
   Profile ignored = built_in_profile(facts.profile);
   read_profile_text(before, ignored, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", blaslift::shown(file.path().string()).c_str(), blaslift::shown(problem).c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n",
+                 blaslift::shown(file.path().string()).c_str(), blaslift::shown(problem).c_str());
   if (const std::string foreign = foreign_switches(); !foreign.empty() && facts.profile != std::string_view("host"))
     std::fprintf(stderr, "blaslift: warning: %s\n", blaslift::shown(foreign).c_str());
 
@@ -502,7 +503,8 @@ void tune(const Tuning& tuning) {
       "blaslift tune, 1, " + number(seconds, 5) + " s each, " + facts.algorithms + ", " + (blas ? blas->library() : ""),
       facts);
   if (!tuning.quiet && !kept.empty())
-    std::fprintf(stderr, "blaslift: goes on from %s, which an earlier run has left\n", blaslift::shown(kept.path()).c_str());
+    std::fprintf(stderr, "blaslift: goes on from %s, which an earlier run has left\n",
+                 blaslift::shown(kept.path()).c_str());
   Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
     Measurer measurer(backend, blas ? blas->gemm() : UnderlyingGemm{}, {seconds}, tuning.noise, kept, expected_seconds,

@@ -312,7 +312,8 @@ void tune_qr(const QrTuning& tuning) {
   Profile profile = built_in_profile(facts.profile);
   read_profile_text(text, profile, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(), shown(problem).c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(),
+                 shown(problem).c_str());
   KeptTimings kept(file.path().string() + ".qr-times", "blaslift tune qr, 1", facts);
 
   std::optional<BlasUnderneath> blas;

@@ -322,7 +322,8 @@ void tune_symv(const SymvTuning& tuning) {
   Profile profile = built_in_profile(facts.profile);
   read_profile_text(text, profile, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(), shown(problem).c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(),
+                 shown(problem).c_str());
   const auto write = [&](const std::vector<ProfileLine>& lines, const std::vector<TunedSymv>& symv) {
     text = with_lines(text, lines, {}, symv);
     file.replace(text);

@@ -91,7 +91,8 @@ std::string to_be_opened(const std::string& record, const std::string& named, co
   } else if (named.find('/') != named.npos) {
     return {};
   }
-  throw std::runtime_error(record + " names a library, " + named + ", and to open it is to run its code; say --trust if " +
+  throw std::runtime_error(record + " names a library, " + named +
+                           ", and to open it is to run its code; say --trust if " +
                            "you trust whoever made the record and that library, or name another by " + option);
 }
 

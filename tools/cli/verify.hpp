@@ -8,11 +8,12 @@ namespace blaslift::cli {
 
 struct Verification {
   std::string subject;  ///< a BLAS that the program is to use, with nothing on a device; empty: the program's own
-  std::string library;  ///< what a recorded call is made over; empty: the one that the record names, if that may be opened
-  bool trust = false;   ///< the libraries that a record names may be opened, which runs their code
-  std::string oracle;   ///< what is compared with; empty: the library underneath
-  std::string sample;   ///< one call in so many, a number; empty: all
-  std::string dump;     ///< directory for wrong calls
+  std::string
+      library;  ///< what a recorded call is made over; empty: the one that the record names, if that may be opened
+  bool trust = false;  ///< the libraries that a record names may be opened, which runs their code
+  std::string oracle;  ///< what is compared with; empty: the library underneath
+  std::string sample;  ///< one call in so many, a number; empty: all
+  std::string dump;    ///< directory for wrong calls
   std::string json;
   int wrong_status = 123;
   unsigned long at_least = 1;  ///< calls to be checked

@@ -54,7 +54,8 @@ int main(int, char** words) {
     std::memcpy(&b[offsetof(Counters, command)], text, sizeof text);
     std::memcpy(&b[offsetof(Recording, arguments)], text, sizeof text);
     std::memcpy(&b[offsetof(Recording, host)], text, sizeof text);
-    for (const std::size_t note : {offsetof(Counters, device), offsetof(Counters, detail), offsetof(Counters, warning)}) {
+    for (const std::size_t note :
+         {offsetof(Counters, device), offsetof(Counters, detail), offsetof(Counters, warning)}) {
       put(b, note, std::uint32_t{2});
       std::memcpy(&b[note + 4], text, sizeof text);
     }
