@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "compat/shown.hpp"
 #include "tests/unit/temporary.hpp"
 
 namespace blaslift {
