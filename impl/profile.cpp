@@ -417,7 +417,7 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
   const auto not_understood = [&problem](std::string_view line) {
     if (!problem.empty()) return;
     while (!line.empty() && space(line.back())) line.remove_suffix(1);
-    constexpr std::size_t enough = 200;  // it may be no profile at all
+    constexpr std::size_t enough = 4096;  // it may be no profile at all
     problem = line.substr(0, enough);
   };
   if (const std::string_view version = other_version(text); !version.empty()) {

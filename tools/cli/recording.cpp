@@ -57,7 +57,7 @@ class Clock {
   /// @param began  CLOCK_REALTIME then
   Clock(const Counters& c, std::uint64_t began) : shift_(c.started_ns - c.now_ns - began) {}
   std::int64_t operator()(std::uint64_t t) const {
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(t + shift_), 0, most_ns);
+    return std::clamp(static_cast<std::int64_t>(t + shift_), -most_ns, most_ns);
   }
 
  private:
