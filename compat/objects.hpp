@@ -7,9 +7,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 #include <string_view>
+
+#include "compat/environment.hpp"
 
 namespace blaslift {
 
@@ -32,7 +33,7 @@ struct Object {
 /// Whether `is` holds for a name in LD_PRELOAD, asked in their order.  Allocates nothing.
 template <class Is>
 bool any_preloaded(Is is) {
-  const char* list = std::getenv("LD_PRELOAD");
+  const char* list = variable("LD_PRELOAD");
   for (std::string_view rest = list ? list : ""; !rest.empty();) {
     const std::size_t end = std::min(rest.find_first_of(": "), rest.size());
     if (end != 0 && is(rest.substr(0, end))) return true;

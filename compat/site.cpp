@@ -12,6 +12,7 @@
 
 #include "compat/library.hpp"
 #include "compat/reserve.hpp"
+#include "compat/shown.hpp"
 #include "compat/uncancelled.hpp"
 
 namespace blaslift {
@@ -160,7 +161,7 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
                  "blaslift: no BLAS/LAPACK underneath: looked for %s.\n"
                  "blaslift: link the program with one (-Wl,--no-as-needed -lblaslift -lblas), or name one: "
                  "BLASLIFT_FALLBACK=/path/to/libblas.so.3\n",
-                 looked.c_str());
+                 shown(looked).c_str());
     std::abort();
   }
   const bool keep = may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -39,8 +40,8 @@ void* map(int fd, std::size_t bytes) {
 Counters last_resort;  // no memory to map: count in the library's own
 
 /// @param recording  whose beginning they are; null: none's
-Counters* create(Recording*& recording) {
-  recording = make_recording();
+Counters* create(Recording*& recording, MadeFile& file) {
+  recording = make_recording(file);
   void* memory = recording ? &recording->counters : map_counters(sizeof(Counters));
   if (!memory) memory = &last_resort;
   Counters* c = static_cast<Counters*>(memory);  // zero pages are valid objects: atomics of integers
@@ -60,12 +61,12 @@ Counters* create(Recording*& recording) {
 
 }  // namespace
 
-void* map_new_file(const char* dir, std::size_t bytes, char* name, std::size_t name_size) {
+void* map_new_file(const char* dir, std::size_t bytes, MadeFile* made) {
   for (int attempt = 0; attempt < 1000; ++attempt) {  // exec keeps the pid: each image gets a file of its own
     char path[4096];
     const int length = std::snprintf(path, sizeof path, "%s/%d.%d", dir, getpid(), attempt);
-    if (length >= static_cast<int>(sizeof path) || (name && length >= static_cast<int>(name_size))) return nullptr;
-    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (length >= static_cast<int>(made ? sizeof made->path : sizeof path)) return nullptr;
+    const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
       if (errno == EEXIST) continue;
       return nullptr;
@@ -73,8 +74,13 @@ void* map_new_file(const char* dir, std::size_t bytes, char* name, std::size_t n
     // Reserved now: a full disk must not become a SIGBUS at some later increment.
     void* p = posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0 ? map(fd, bytes) : nullptr;
     if (!p) unlink(path);
+    struct stat status {};
+    if (made && fstat(fd, &status) == 0) {
+      std::memcpy(made->path, path, static_cast<std::size_t>(length) + 1);
+      made->device = status.st_dev;
+      made->number = status.st_ino;
+    }
     close(fd);
-    if (name) std::snprintf(name, name_size, "%s", path);
     return p;
   }
   return nullptr;
@@ -100,16 +106,32 @@ Counters& counters() {
   if (c) return *c;
   const Uncancelled uncancelled;
   Recording* recording;
-  Counters* mine = create(recording);
+  MadeFile file;
+  Counters* mine = create(recording, file);
   if (current.compare_exchange_strong(c, mine, std::memory_order_acq_rel)) {
-    if (recording) open_recording(recording, directory.load(std::memory_order_acquire));
+    if (recording) open_recording(recording, file, directory.load(std::memory_order_acquire));
     return *mine;
   }
   if (recording)
-    discard_recording(recording);
+    discard_recording(recording, file);
   else if (mine != &last_resort)
     munmap(mine, sizeof(Counters));  // its file stays, empty: readers pass over it
   return *c;
+}
+
+void check_counters(Counters& c) {
+  const auto end = [](auto& text) { text[sizeof text - 1] = '\0'; };
+  if (static_cast<int>(c.forwarded_reason) >= reason_count) c.forwarded_reason = Reason::small;
+  end(c.command);
+  c.backend.end(), c.device.end(), c.driver.end(), c.detail.end(), c.warning.end(), c.residency.end();
+  c.library.end(), c.library_found_by.end(), c.verify_problem.end();
+  for (NotedCall& call : c.worst) {
+    end(call.arguments), end(call.caller), end(call.dump), end(call.way);
+    call.findings &= (1u << finding_count) - 1;
+    if (static_cast<int>(call.routine) >= routine_count) call.complete = 0;
+    if (call.ratio < 0) call.ratio = 0;
+    if (!(call.limit >= 0)) call.limit = 0;
+  }
 }
 
 Noting::Noting(Counters& c) : taken_(c.noting) {

@@ -1,6 +1,8 @@
 // Counters: what happened, in memory that outlives the process.  Under `blaslift run` they lie in a mapped file, so a
 // process that ends by _exit or a signal has still reported; otherwise in private memory for the summary at exit.
 #pragma once
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
 
@@ -119,6 +121,8 @@ class Note {
   void set(const char* text) {
     if (*text && claim()) publish(text);
   }
+  /// Of one that came out of a file: it has an end.
+  void end() { text_[size - 1] = '\0'; }
   const char* get() const { return state_.load(std::memory_order_acquire) == 2 ? text_ : ""; }
 
  private:
@@ -154,6 +158,10 @@ struct Counters {
   std::atomic<std::uint32_t> threads;      ///< slots given out, may exceed thread_slots
   ThreadCounters slots[thread_slots + 1];  ///< the last is shared by whoever came late; its counts are approximate
 };
+
+/// Makes counters out of a file, which may hold anything, fit to be read: numbers of routines and reasons are some,
+/// texts have an end.  What they count may still be anything.
+void check_counters(Counters& counters);
 
 /// Per thread, in static TLS so that the forwarding path needs no call.  `slot` is null until the thread's first call
 /// and while a route of ours runs on it: either way the forwarding path turns to the slow one, which sorts it out.
@@ -203,9 +211,16 @@ void set_counters_up(const char* path, Reason forwarded);
 /// Zeroed memory for counters: a new mapped file in the directory of set_counters_up, else private; null if neither.
 void* map_counters(std::size_t bytes);
 
-/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `path` gets its
-/// name, ended by a zero, if it is not null.
-void* map_new_file(const char* directory, std::size_t bytes, char* path = nullptr, std::size_t path_size = 0);
+/// A file that this process has made: what its name leads to later may be another one.
+struct MadeFile {
+  char path[1024] = "";
+  dev_t device = 0;
+  ino_t number = 0;
+};
+
+/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `made` says
+/// which, if it is not null.
+void* map_new_file(const char* directory, std::size_t bytes, MadeFile* made = nullptr);
 
 /// Calls of one routine that took the forwarding path, summed over threads.
 std::uint64_t forwarded_calls(const Counters& counters, Routine routine);

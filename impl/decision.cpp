@@ -64,15 +64,7 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
     choice.tile = smallest >> choice.level << choice.level;
     choice.seconds = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
   }
-  if (choice.level == 0) return {};
-  if (p.part != Part::whole) {
-    const double tiles = static_cast<double>(p.n / choice.tile), ones_beside = tiles * (tiles - 1) / 2,
-                 leaves = ones_beside * static_cast<double>(p.k / choice.tile) * std::pow(7.0, choice.level);
-    return leaves <= most_leaves ? choice : strassen::Choice{};
-  }
-  const auto tiles = [&](index size) { return static_cast<double>(size / choice.tile); };
-  const double leaves = tiles(p.m) * tiles(p.n) * tiles(p.k) * std::pow(7.0, choice.level);
-  return leaves <= most_leaves ? choice : strassen::Choice{};
+  return choice.level > 0 && leaves_of(p, choice.level, choice.tile) <= most_leaves ? choice : strassen::Choice{};
 }
 
 /// Seconds of transfers.
@@ -420,6 +412,12 @@ bool copies_matter(const Factorisation& factorisation, Facts facts, const Policy
 
 bool copies_matter(const Application& application, Facts facts, const Policy& policy, const Decision& decision) {
   return do_copies_matter(application, facts, policy, decision);
+}
+
+double leaves_of(const Product& p, int level, index tile) {
+  const auto tiles = [tile](index size) { return static_cast<double>(size / tile); };
+  const double products = p.part == Part::whole ? tiles(p.m) * tiles(p.n) : tiles(p.n) * (tiles(p.n) - 1) / 2;
+  return products * tiles(p.k) * std::pow(7.0, level);
 }
 
 std::string to_string(const Product& product, const Decision& d) {

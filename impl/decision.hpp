@@ -121,6 +121,7 @@ std::uint64_t with_numbers(std::uint64_t way, Numbers... numbers) {
 
 /// Steps of a schedule by levels, about: beyond, planning would take longer than it could save.
 inline constexpr double most_leaves = 50000;
+double leaves_of(const Product& product, int level, index tile);
 
 /// Products of m * n * k below this stay on the CPU unseen: even a CPU of 2 Tflop/s needs no longer for them than a
 /// device call's latency.  Power of two: n = 256.

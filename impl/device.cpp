@@ -5,10 +5,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 
+#include "compat/environment.hpp"
+#include "compat/shown.hpp"
 #include "impl/counters.hpp"
 
 namespace blaslift {
@@ -22,10 +24,13 @@ std::string own_directory() {
   return slash ? std::string(self.dli_fname, slash) : ".";
 }
 
-int number_in(const char* variable, int otherwise) {
-  const char* value = std::getenv(variable);
-  if (!value || *value < '0' || *value > '9') return otherwise;
-  return std::atoi(value);
+int number_in(const char* name, int otherwise) {
+  const char* value = variable(name);
+  constexpr int most = 1 << 20;
+  int number = otherwise;
+  const bool good = value && *value >= '0' && *value <= '9' &&
+                    std::from_chars(value, value + std::strlen(value), number).ec == std::errc() && number <= most;
+  return good ? number : otherwise;
 }
 
 Profile profile_for(const char* device_class, const char* device_name, const char* library, const Options& options,
@@ -35,8 +40,9 @@ Profile profile_for(const char* device_class, const char* device_name, const cha
   const std::string path = named ? options.profile : default_profile_path(device_name, library);
   std::string problem;
   if (!path.empty() && !read_profile(path, profile, problem) && named)
-    warnings += "blaslift: BLASLIFT_PROFILE=" + path + " cannot be read: ignored\n";
-  if (!problem.empty()) warnings += "blaslift: " + path + ": not understood and ignored: " + problem + "\n";
+    warnings += "blaslift: BLASLIFT_PROFILE=" + shown(path) + " cannot be read: ignored\n";
+  if (!problem.empty())
+    warnings += "blaslift: " + shown(path) + ": not understood and ignored: " + shown(problem) + "\n";
   return profile;
 }
 
@@ -118,14 +124,14 @@ LocalRank local_rank() {
                                    "FLUX_TASK_LOCAL_SIZE",
                                    "SLURM_NTASKS_PER_NODE"};
   LocalRank local{-1, 1};
-  for (const char* variable : ranks)
-    if (const int rank = number_in(variable, -1); rank >= 0) {
+  for (const char* name : ranks)
+    if (const int rank = number_in(name, -1); rank >= 0) {
       local.rank = rank;
       break;
     }
   if (local.rank < 0) return {0, 1};  // an allocation may set sizes before there are ranks
-  for (const char* variable : sizes)
-    if (const int size = number_in(variable, 0); size > 0) {
+  for (const char* name : sizes)
+    if (const int size = number_in(name, 0); size > 0) {
       local.size = size;
       break;
     }
@@ -135,10 +141,10 @@ LocalRank local_rank() {
 
 std::string foreign_switches() {
   std::string found;
-  for (const char* variable : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION",
-                               "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"})
-    if (const char* value = std::getenv(variable); value && *value && std::strcmp(value, "0") != 0)
-      found += std::string(found.empty() ? "" : ", ") + variable + "=" + value;
+  for (const char* name : {"NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION", "CUBLAS_EMULATE_SINGLE_PRECISION",
+                           "CUBLAS_EMULATION_STRATEGY"})
+    if (const char* value = variable(name); value && *value && std::strcmp(value, "0") != 0)
+      found += std::string(found.empty() ? "" : ", ") + name + "=" + value;
   return found.empty() ? found : found + " changes the accuracy of device products";
 }
 
@@ -166,6 +172,9 @@ Device::Device(const Options& options, Idle idle, void* idle_context)
   const bool host = options.backend == BackendChoice::host;
   profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", "", options, warnings_);
   for (int i = 0; i < 2; ++i) make_estimators(profile_[i], options.estimator, estimators_[i]);
+  // Its libraries obey variables of their own, some of which name libraries and files (CUDA_INJECTION64_PATH,
+  // NVTX_INJECTION64_PATH, CUDA_CACHE_PATH ...).
+  if (more_rights_than_its_caller()) lose("the process has more rights than who started it");
   if (!options.on || options.measure) return;
   if (options.backend == BackendChoice::automatic && !gpu_visible()) lose("no GPU: no NVIDIA device node in /dev");
 }

@@ -408,12 +408,13 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   return ending;
 }
 
-/// As another one was cut up, if that is possible.
+/// As another one was cut up, if that is possible, and a schedule has no more steps than any other may have.
 void cut_as(const Cutting& cutting, const Product& product, Decision& decision) {
   const bool whole = product.part == Part::whole;
   const index most_tile = std::min(whole ? std::min(product.m, product.n) : product.n / 2, product.k);
   if (decision.route != Route::device || cutting.tile > most_tile || cutting.head >= std::max<index>(1, product.k))
     return;
+  if (cutting.levels > 0 && leaves_of(product, cutting.levels, cutting.tile) > most_leaves) return;
   decision.levels = cutting.levels;
   decision.tile = cutting.tile;
   decision.head = whole ? cutting.head : 0;

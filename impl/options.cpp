@@ -206,9 +206,9 @@ Options read_options(char** environment, std::string& warnings) {
     for (const OptionInfo& o : table)
       if (name == o.variable) known = &o;
     if (!known)
-      warnings += "blaslift: " + std::string(name) + " is not a variable of mine: ignored\n";
+      warnings += "blaslift: " + shown(name) + " is not a variable of mine: ignored\n";
     else if (!known->parse(options, equals + 1))
-      warnings += "blaslift: " + std::string(*entry) + " is not one of (" + known->values + "): ignored\n";
+      warnings += "blaslift: " + shown(*entry) + " is not one of (" + known->values + "): ignored\n";
     else if (known->of_ways)
       options.of_ways.emplace_back(known->variable, equals + 1);
   }

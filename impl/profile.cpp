@@ -14,6 +14,8 @@
 #include <tuple>
 #include <utility>
 
+#include "compat/environment.hpp"
+#include "impl/regular_file.hpp"
 #include "impl/text.hpp"
 
 namespace blaslift {
@@ -108,7 +110,8 @@ struct Rate {
 
 std::optional<Rate> read_rate(std::string_view line) {
   const auto positive = [](std::string_view word, double& number) {
-    return read_number(word, number) && std::isfinite(number) && number > 0;
+    constexpr double most = 1e30;  // of anything; what follows from such numbers is finite, too
+    return read_number(word, number) && number <= most && number >= 1 / most;
   };
   Rate rate{.place = take_place(line), .size = 0, .value = 0};
   const bool understood = rate.place >= 0 && (rate.place < key_count || positive(next_word(line), rate.size)) &&
@@ -387,15 +390,10 @@ Profile built_in_profile(const char* device_class) {
 }
 
 bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
-  std::FILE* file = std::fopen(path.c_str(), "re");
-  if (!file) return false;
-  std::string text;
-  char part[4096];
-  for (std::size_t length; (length = std::fread(part, 1, sizeof part, file)) > 0;) text.append(part, length);
-  const bool whole = !std::ferror(file);
-  std::fclose(file);
-  if (whole) read_profile_text(text, profile, problem);
-  return whole;
+  const RegularFile file(path);
+  if (!file || file.size() > most_profile_bytes) return false;
+  read_profile_text(file.text(most_profile_bytes), profile, problem);
+  return true;
 }
 
 void read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
@@ -419,7 +417,8 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
   const auto not_understood = [&problem](std::string_view line) {
     if (!problem.empty()) return;
     while (!line.empty() && space(line.back())) line.remove_suffix(1);
-    problem = line;
+    constexpr std::size_t enough = 4096;  // it may be no profile at all
+    problem = line.substr(0, enough);
   };
   if (const std::string_view version = other_version(text); !version.empty()) {
     not_understood(version);
@@ -430,7 +429,9 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
     const std::string_view line = next_line(text);
     if (!is_rate(line) || is_version(line)) continue;
     if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) continue;
-    if (const std::optional<TunedProduct> tuned = read_tuned(line)) {
+    constexpr std::size_t most_algorithms = 4096;
+    if (const std::optional<TunedProduct> tuned = read_tuned(line);
+        tuned && profile.algorithms.size() < most_algorithms) {
       take(profile.algorithms, *tuned);
       continue;
     }
@@ -560,8 +561,8 @@ std::vector<Preference> preferences_for(const Profile& profile, std::string_view
 }
 
 std::string default_profile_path(const char* device_name, const char* library) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
+  const char* cache = variable("XDG_CACHE_HOME");
+  const char* home = variable("HOME");
   std::string path = cache && *cache == '/' ? cache : home && *home ? std::string(home) + "/.cache" : "";
   if (path.empty()) return path;
   path += "/blaslift/";

@@ -82,6 +82,9 @@ struct Profile {
 /// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
 Profile built_in_profile(const char* device_class);
 
+/// A file that is larger is none.
+inline constexpr std::size_t most_profile_bytes = std::size_t{1} << 20;
+
 /// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
 /// leaf rates of a precision has all of them; algorithms and rules are added to those that are there, or replace
 /// them.

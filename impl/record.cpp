@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <sstream>
+#include <utility>
 
 namespace blaslift {
 namespace {
@@ -42,13 +43,18 @@ class LimitSignalBlocked {
 class NewFile {
  public:
   explicit NewFile(const std::string& path) : path_(path), partial_(path + ".partial") {
-    fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (fd_ < 0) error_ = errno;
+    constexpr int most_attempts = 100;
+    for (int attempt = 1; fd_ < 0 && attempt < most_attempts; ++attempt) {  // what is there already is not ours
+      fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+      error_ = fd_ < 0 ? errno : 0;
+      unfinished_ = fd_ >= 0;
+      if (error_ != 0 && error_ != EEXIST) break;
+      if (fd_ < 0) partial_ = path + '.' + std::to_string(attempt) + ".partial";
+    }
   }
   ~NewFile() {
-    if (fd_ < 0) return;
-    close(fd_);
-    unlink(partial_.c_str());
+    if (fd_ >= 0) close(fd_);
+    if (unfinished_) unlink(partial_.c_str());
   }
   NewFile(const NewFile&) = delete;
   NewFile& operator=(const NewFile&) = delete;
@@ -71,16 +77,18 @@ class NewFile {
   int finish() {
     const std::string line = sum_.line();
     write(line.data(), line.size());
-    if (error_ == 0 && close(fd_) != 0) error_ = errno;
-    if (error_ == 0) fd_ = -1;
+    if (error_ == 0 && close(std::exchange(fd_, -1)) != 0) error_ = errno;
     if (error_ == 0 && rename(partial_.c_str(), path_.c_str()) != 0) error_ = errno;
+    if (error_ == 0) unfinished_ = false;
     return error_;
   }
 
  private:
-  const std::string path_, partial_;
+  const std::string path_;
+  std::string partial_;
   RecordSum sum_;
   int fd_ = -1, error_ = 0;
+  bool unfinished_ = false;  ///< there is a file to be removed
 };
 
 void write_block(NewFile& file, const Stored& x) {

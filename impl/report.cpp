@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -43,8 +44,10 @@ constexpr const char* unchecked_texts[] = {
 #undef X
 };
 
-/// JSON has no infinity.
-std::string finite(double x) { return number(std::min(x, std::numeric_limits<double>::max()), 6); }
+/// JSON has no infinity, and no NaN.
+std::string finite(double x) {
+  return std::isnan(x) ? "null" : number(std::min(x, std::numeric_limits<double>::max()), 6);
+}
 
 /// "3 over its bound, 1 not the same bits twice"
 template <std::size_t size>
@@ -91,14 +94,14 @@ std::string verified_text(const Summary& s) {
   for (const Summary::Noted& call : s.worst) {
     if (named++ == most_named) break;
     text += call.findings ? "blaslift: wrong: " : "blaslift: worst: ";
-    text += call.routine + " " + call.arguments + format(": ratio %.3g of at most %.3g", call.ratio, call.limit);
+    text += call.routine + " " + shown(call.arguments) + format(": ratio %.3g of at most %.3g", call.ratio, call.limit);
     for (const std::string& finding : call.finding_texts()) text += ", " + finding;
-    if (!call.caller.empty()) text += ", called from " + call.caller;
+    if (!call.caller.empty()) text += ", called from " + shown(call.caller);
     if (call.calls > 1) text += format(", with %llu others like it", static_cast<unsigned long long>(call.calls - 1));
-    if (!call.dump.empty()) text += ", kept in " + call.dump;
+    if (!call.dump.empty()) text += ", kept in " + shown(call.dump);
     text += '\n';
   }
-  for (const std::string& problem : s.problems) text += "blaslift: verification: " + problem + '\n';
+  for (const std::string& problem : s.problems) text += "blaslift: verification: " + shown(problem) + '\n';
   return text;
 }
 
@@ -197,13 +200,13 @@ void Summary::add(const Counters& c) {
 std::string to_text(const Summary& s) {
   std::string text = "blaslift: ";
   if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; why, blaslift doctor may say\n";
-  text += s.device.empty() ? std::string("no device used") : s.device + " (" + s.backend + ")";
+  text += s.device.empty() ? std::string("no device used") : shown(s.device) + " (" + shown(s.backend) + ")";
   if (s.processes > 1) text += format(", %d processes", s.processes);
   text += '\n';
-  for (const std::string& detail : s.details) text += "blaslift: " + detail + '\n';
+  for (const std::string& detail : s.details) text += "blaslift: " + shown(detail) + '\n';
   if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
-    text += "blaslift: operands are sent anew in every call: " + s.residency.substr(5) + '\n';
-  for (const std::string& warning : s.warnings) text += "blaslift: warning: " + warning + '\n';
+    text += "blaslift: operands are sent anew in every call: " + shown(s.residency.substr(5)) + '\n';
+  for (const std::string& warning : s.warnings) text += "blaslift: warning: " + shown(warning) + '\n';
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
     if (x.calls() == 0) continue;
@@ -286,9 +289,12 @@ void write_report(const Counters& c, const std::string& target) {
   summary.add(c);
   const bool to_stderr = target == "stderr";
   const std::string text = to_stderr ? to_text(summary) : to_json(summary, &c) + "\n";
-  const int fd = to_stderr ? STDERR_FILENO : open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int fd = to_stderr
+                     ? STDERR_FILENO
+                     : open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
   if (fd < 0) {
-    std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", target.c_str(), std::strerror(errno));
+    std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", shown(target).c_str(),
+                 std::strerror(errno));
     return;
   }
   if (write(fd, text.data(), text.size()) < 0)

@@ -12,14 +12,14 @@
 #include <mutex>
 #include <utility>
 
+#include "compat/environment.hpp"
 #include "compat/loading.hpp"
 #include "compat/reserve.hpp"
+#include "compat/shown.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
 #include "impl/trace.hpp"
 #include "impl/tracker.hpp"
-
-extern char** environ;
 
 namespace blaslift {
 
@@ -87,7 +87,7 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 }  // namespace
 
 Runtime::Runtime()
-    : options(read_options(environ, warnings)),
+    : options(read_options(all_variables(), warnings)),
       device(
           [this]() -> const Options& {
             if (options.measure) options.verify = 0;
@@ -96,7 +96,7 @@ Runtime::Runtime()
                             options.on ? Reason::small : Reason::off);
             if (std::string problem; !options.trace.empty()) {
               options.trace = make_trace_directory(options.trace, problem);
-              if (!problem.empty()) warnings += "blaslift: there will be no trace: " + problem + "\n";
+              if (!problem.empty()) warnings += "blaslift: there will be no trace: " + shown(problem) + "\n";
             }
             set_trace_up(options.trace.empty() ? nullptr : options.trace.c_str());
             return options;

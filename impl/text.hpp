@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "compat/shown.hpp"
+
 namespace blaslift {
 
 /// A number as C writes it, with up to `digits` significant digits.
@@ -20,7 +22,7 @@ bool read_number(std::string_view word, T& value) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
-/// A JSON string.  What is not UTF-8 becomes U+FFFD: a program's name may be any bytes.
+/// A JSON string, fit to be shown.  What is not UTF-8 becomes U+FFFD: a program's name may be any bytes.
 std::string quoted(std::string_view text);
 
 }  // namespace blaslift

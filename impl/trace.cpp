@@ -24,6 +24,7 @@ constinit std::atomic<const char*> directory{nullptr};
 constinit std::atomic<Recording*> recording{nullptr};
 constinit std::atomic<TraceEvent*> chunks[most_trace_chunks] = {};
 constinit std::atomic<bool> full{false};
+constinit MadeFile own_file;  // the recording's, before that is there for others
 thread_local constinit std::uint32_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
 
 /// A larger file would end the program, by SIGXFSZ.
@@ -32,16 +33,27 @@ bool within_limit(std::uint64_t bytes) {
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 && (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur);
 }
 
+/// Our file once more, or none: somebody may have put another one, or a link, in its place.
+int open_own_file() {
+  const int fd = open(own_file.path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  struct stat status {};
+  if (fd < 0 || (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_dev == own_file.device &&
+                 status.st_ino == own_file.number))
+    return fd;
+  close(fd);
+  return -1;
+}
+
 /// The file is opened anew for each chunk: a descriptor that stays open might be closed by the program, or be one too
 /// many.
-TraceEvent* map_chunk(const Recording& r, std::uint64_t number) {
+TraceEvent* map_chunk(std::uint64_t number) {
   if (full.load(std::memory_order_relaxed)) return nullptr;
   const ErrnoKept errno_kept;
   const Uncancelled uncancelled;
   constexpr std::size_t bytes = trace_chunk_events * sizeof(TraceEvent);
   const auto at = static_cast<off_t>(Recording::events_at() + number * bytes);
   const bool may = within_limit(static_cast<std::uint64_t>(at) + bytes);
-  const int fd = may ? open(r.path, O_RDWR | O_CLOEXEC) : -1;
+  const int fd = may ? open_own_file() : -1;
   // Reserved now: a full disk must not become a SIGBUS at some later event.
   void* p = fd >= 0 && posix_fallocate(fd, at, bytes) == 0
                 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at)
@@ -60,7 +72,7 @@ TraceEvent* claim(Recording& r) {
   TraceEvent* chunk = nullptr;
   if (number < most_trace_events) {
     chunk = chunks[number / trace_chunk_events].load(std::memory_order_acquire);
-    if (!chunk) chunk = map_chunk(r, number / trace_chunk_events);
+    if (!chunk) chunk = map_chunk(number / trace_chunk_events);
   }
   if (chunk) return chunk + number % trace_chunk_events;
   r.dropped.fetch_add(1, std::memory_order_relaxed);
@@ -93,7 +105,7 @@ void trace(const TraceEvent& event) {
 }
 
 std::string make_trace_directory(const std::string& path, std::string& problem) {
-  if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) {
+  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
     problem = path + " cannot be made: " + std::strerror(errno);
     return {};
   }
@@ -113,30 +125,31 @@ std::string make_trace_directory(const std::string& path, std::string& problem) 
 
 void set_trace_up(const char* path) { directory.store(path, std::memory_order_release); }
 
-Recording* make_recording() {
+Recording* make_recording(MadeFile& file) {
   const char* dir = directory.load(std::memory_order_acquire);
   if (!dir || !within_limit(Recording::events_at())) return nullptr;
-  char path[sizeof Recording::path];
-  auto* r = static_cast<Recording*>(map_new_file(dir, Recording::events_at(), path, sizeof path));
+  auto* r = static_cast<Recording*>(map_new_file(dir, Recording::events_at(), &file));
   if (!r) return nullptr;
-  std::memcpy(r->path, path, sizeof path);
+  static_assert(sizeof r->path == sizeof file.path);
+  std::memcpy(r->path, file.path, sizeof file.path);
   (void)gethostname(r->host, sizeof r->host - 1);
   read_arguments(r->arguments, sizeof r->arguments);
   r->layout = Recording::this_layout;
   return r;
 }
 
-void discard_recording(Recording* r) {
-  unlink(r->path);
+void discard_recording(Recording* r, const MadeFile& file) {
+  unlink(file.path);
   munmap(static_cast<void*>(r), Recording::events_at());
 }
 
-void open_recording(Recording* r, const char* counters_directory) {
+void open_recording(Recording* r, const MadeFile& file, const char* counters_directory) {
+  own_file = file;
   if (counters_directory) {
     char link[4096];
-    const char* name = std::strrchr(r->path, '/');
+    const char* name = std::strrchr(file.path, '/');
     const int length = std::snprintf(link, sizeof link, "%s%s", counters_directory, name);
-    if (length < static_cast<int>(sizeof link)) (void)!symlink(r->path, link);
+    if (length < static_cast<int>(sizeof link)) (void)!symlink(file.path, link);
   }
   recording.store(r, std::memory_order_release);
 }

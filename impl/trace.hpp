@@ -76,11 +76,11 @@ std::string make_trace_directory(const std::string& path, std::string& problem);
 void set_trace_up(const char* directory);
 
 /// For counters(): a new file, without events so far; null if there is to be none, or can be none.
-Recording* make_recording();
+Recording* make_recording(MadeFile& file);
 /// Takes it back.
-void discard_recording(Recording* recording);
+void discard_recording(Recording* recording, const MadeFile& file);
 /// Events go there from now on.  `counters_directory`, if not null, gets a link to the file.
-void open_recording(Recording* recording, const char* counters_directory);
+void open_recording(Recording* recording, const MadeFile& file, const char* counters_directory);
 
 /// In a forked child: forgets the parent's.
 void forget_trace();

@@ -564,16 +564,19 @@ def python(t):
     """Python, by its NumPy: Debian's over the system's BLAS, and a wheel's with names of its own."""
     script = t.write("script", "#!/usr/bin/python3\nimport numpy\n", 0o755)
     told, done = t.ask(script)
+    equal([f["effect"] for f in told["findings"] if f["kind"] == "python"], ["maybe"])
+    assert not any("numpy" in f["object"] for f in told["findings"]) and "--ask-python" in done.stdout, done.stdout
+    told, done = t.ask("--ask-python", script)
     if not any("numpy" in f["object"] for f in told["findings"]):
         skip("Debian's Python has no NumPy")
     products = [p + product for p in "cdsz" for product in ("gemm", "syrk")]
-    t.expect(INTERCEPTED, {"python": [], "linked": [f"cblas_{product}" for product in products]}, script)
+    t.expect(INTERCEPTED, {"python": [], "linked": [f"cblas_{product}" for product in products]}, "--ask-python", script)
     assert "libblas.so.3" in done.stdout, done.stdout
     wheels = os.path.join(t.venv, "bin/python")
     if not os.path.exists(wheels):
         skip("no virtual environment with NumPy's wheel")
     names = [f"scipy_cblas_{product}64_" for product in products]
-    told = t.expect(INTERCEPTED, {"linked": names}, wheels)
+    told = t.expect(INTERCEPTED, {"linked": names}, "--ask-python", wheels)
     assert any("numpy.libs/libscipy_openblas64_" in f["object"] for f in told["findings"]), told
     assert not {"embedded-blas", "respelled"} & kinds_of(told), told
     told = t.expect(INTERCEPTED, {"called": ["1 call of dgemm"], "bound": names}, "--run", wheels, "-c", "import numpy as n; n.ones((9, 8)) @ n.ones((8, 7))")

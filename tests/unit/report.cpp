@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "compat/shown.hpp"
 #include "tests/unit/temporary.hpp"
 
 namespace blaslift {
@@ -52,6 +53,33 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   stayed(*c, Routine::dgeqrf, Reason::query) = 1;
   c->slots[0].forwarded[routine_count] = 99;  // twins: in no sum
   return c;
+}
+
+TEST(Text, IsShownWithoutWhatTerminalsObey) {
+  EXPECT_EQ(shown("a solver's \"name\" \\ at 100 %"), "a solver's \"name\" \\ at 100 %");
+  EXPECT_EQ(shown("gr\u00fc\u00dfe \u2026 \U0001f600"), "gr\u00fc\u00dfe \u2026 \U0001f600");
+  EXPECT_EQ(shown("\x1b]0;t\a\n\r\t\x7f"), "\\x1b]0;t\\x07\\x0a\\x0d\\x09\\x7f");
+  EXPECT_EQ(shown("\u009b1m \u202e \u2066"), "\\xc2\\x9b1m \\xe2\\x80\\xae \\xe2\\x81\\xa6");
+  EXPECT_EQ(shown("\xff\xc2"), "\\xff\\xc2");
+  EXPECT_EQ(shown(std::string_view("a\0b", 3)), "a\\x00b");
+  EXPECT_EQ(shown_lines("one\ntwo\x1b\n"), "one\ntwo\\x1b\n");
+}
+
+TEST(Counters, OutOfAFileAreFitToBeRead) {
+  auto c = std::make_unique<Counters>();
+  std::memset(static_cast<void*>(c.get()), 0xff, sizeof *c);
+  check_counters(*c);
+  Summary s;
+  s.add(*c);
+  EXPECT_TRUE(json::accept(to_json(s, c.get())));
+  EXPECT_TRUE(s.worst.empty());
+  std::memset(static_cast<void*>(c.get()), 1, sizeof *c);
+  c->worst[0].routine = static_cast<Routine>(routine_count);
+  check_counters(*c);
+  Summary other;
+  other.add(*c);
+  EXPECT_EQ(other.worst.size(), most_noted_calls - 1);
+  EXPECT_LT(other.worst[0].arguments.size(), sizeof c->worst[0].arguments);
 }
 
 Summary summary_of(std::initializer_list<const Counters*> processes) {

@@ -576,7 +576,7 @@ def mistaken_blas(t):
             else:
                 equal((mistake, set(account["found"])), (mistake, findings))
         if routine:
-            replay = ["replay", "--subject", t.wrong_blas, "--json", t.json]
+            replay = ["replay", "--trust", "--subject", t.wrong_blas, "--json", t.json]
             record = t.path(mistake + "/" + sorted(os.listdir(t.path(mistake)))[0])
             again = t.run(*replay, record, env=os.environ | {"WRONG_BLAS": mistake})
             equal((mistake, again.returncode), (mistake, WRONG))
@@ -665,7 +665,7 @@ def mistaken_qr(t):
             equal((mistake, name, account["checked"], set(account["found"])),
                   (mistake, name, 1, {finding} if name == routine else set()))
         if routine:
-            replay = ["replay", "--subject", t.wrong_blas, "--json", t.json]
+            replay = ["replay", "--trust", "--subject", t.wrong_blas, "--json", t.json]
             record = t.path(mistake + "/" + sorted(os.listdir(t.path(mistake)))[0])
             again = t.run(*replay, record, env=os.environ | {"WRONG_BLAS": mistake})
             equal((mistake, again.returncode), (mistake, WRONG))

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "impl/decision.hpp"
@@ -63,7 +64,10 @@ class Predictions {
     return with_problem(span, [&](const auto& problem) -> std::optional<WhatIf> {
       if (!(problem.flops() > 0)) return std::nullopt;
       Facts facts{.device = DeviceState::ready, .profile = &profile_, .cpu_rate = 1, .slowdown = 1};
-      facts.estimator = estimator_for(problem);
+      if constexpr (std::is_same_v<std::decay_t<decltype(problem)>, Product>) {
+        const auto& estimator = estimators_[static_cast<int>(problem.precision)];
+        facts.estimator = estimator ? &*estimator : nullptr;
+      }
       const Policy policy{.on = true, .measuring = true, .forced = false, .fixed = false, .levels = -1};
       const double moving = decide(problem, facts, policy).device_seconds;
       facts.spared = problem.bytes_in();
@@ -71,14 +75,6 @@ class Predictions {
       const double resident = decide(problem, facts, policy).device_seconds;
       return WhatIf{moving, resident};
     });
-  }
-  const strassen::Estimator* estimator_for(const Product& p) const {
-    const auto& estimator = estimators_[static_cast<int>(p.precision)];
-    return estimator ? &*estimator : nullptr;
-  }
-  template <class Other>
-  const strassen::Estimator* estimator_for(const Other&) const {
-    return nullptr;
   }
 
   const Profile& profile_;
@@ -99,41 +95,46 @@ bool might_go(Reason reason) {
   }
 }
 
-/// What one call, or those inside it, would save.
-struct Savings {
-  double total = 0;
-  std::vector<std::pair<const Span*, double>> calls{};  ///< with their seconds on the device
-};
-
-/// Of a thread's spans on the CPU, the best choice of calls of which none contains another.
-class Chooser {
- public:
-  Chooser(Predictions& predictions, double WhatIf::*how) : predictions_(predictions), how_(how) {}
-
-  /// @param next  the first span of those inside `until`; becomes the one behind them
-  Savings best(const std::vector<const Span*>& spans, std::size_t& next, std::int64_t until) const {
-    Savings all;
-    while (next < spans.size() && spans[next]->begin < until) {
-      const Span& span = *spans[next++];
-      Savings inside = best(spans, next, span.end);
-      if (const auto there = might_go(span.reason) ? predictions_.of(span) : std::nullopt)
-        if (const double seconds = (*there).*how_, saved = span.seconds() - seconds; saved > inside.total)
-          inside = {saved, {{&span, seconds}}};
-      all.total += inside.total;
-      all.calls.insert(all.calls.end(), inside.calls.begin(), inside.calls.end());
-    }
-    return all;
+/// Of a thread's spans on the CPU, in their order, the best choice of calls of which none contains another; with their
+/// seconds on the device.
+std::vector<std::pair<const Span*, double>> best_choice(const std::vector<const Span*>& spans, Predictions& predictions,
+                                                        double WhatIf::*how) {
+  struct Node {
+    const Node* around;  ///< the call that contains it, or null; it comes before it
+    double inside;       ///< what calls in it would save
+    double seconds;      ///< of itself on the device
+    bool chosen, covered;
+  };
+  std::vector<Node> nodes(spans.size());
+  std::vector<std::size_t> open;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    while (!open.empty() && spans[open.back()]->end <= spans[i]->begin) open.pop_back();
+    nodes[i].around = open.empty() ? nullptr : &nodes[open.back()];
+    open.push_back(i);
   }
-
- private:
-  Predictions& predictions_;
-  double WhatIf::*const how_;
-};
+  for (std::size_t i = spans.size(); i-- > 0;) {
+    Node& node = nodes[i];
+    double saved = node.inside;
+    if (const auto there = might_go(spans[i]->reason) ? predictions.of(*spans[i]) : std::nullopt) {
+      node.seconds = (*there).*how;
+      const double own = spans[i]->seconds() - node.seconds;
+      node.chosen = own > node.inside;
+      saved = std::max(own, node.inside);
+    }
+    if (node.around) nodes[static_cast<std::size_t>(node.around - nodes.data())].inside += saved;
+  }
+  std::vector<std::pair<const Span*, double>> calls;
+  for (std::size_t i = 0; i < spans.size(); ++i) {
+    Node& node = nodes[i];
+    node.covered = node.around && (node.around->covered || node.around->chosen);
+    if (node.chosen && !node.covered) calls.emplace_back(spans[i], node.seconds);
+  }
+  return calls;
+}
 
 void add_gains(const std::vector<const Span*>& spans, Predictions& predictions, Analysis& a, double WhatIf::*how,
                ReasonAccount::Gain ReasonAccount::*gain) {
-  std::size_t next = 0;
-  for (const auto& [span, seconds] : Chooser(predictions, how).best(spans, next, INT64_MAX).calls) {
+  for (const auto& [span, seconds] : best_choice(spans, predictions, how)) {
     ReasonAccount::Gain& g = a.reasons[span->reason].*gain;
     ++g.calls;
     g.seconds += span->seconds();

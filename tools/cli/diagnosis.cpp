@@ -47,7 +47,7 @@ std::string list_of(const Names& names) {
 }  // namespace
 
 std::string to_text(const Diagnosis& d) {
-  std::string text = d.program + ": " + text_of(d.verdict) + "\n";
+  std::string text = shown(d.program) + ": " + text_of(d.verdict) + "\n";
   std::set<std::string> advised;
   // What decides comes first; files of which the same is to be said stand together.
   constexpr std::pair<Effect, const char*> order[] = {{Effect::fatal, "  - "},
@@ -63,13 +63,13 @@ std::string to_text(const Diagnosis& d) {
       const Finding& first = *left.front();
       const auto others =
           std::stable_partition(left.begin(), left.end(), [&](const Finding* f) { return f->what == first.what; });
-      text += mark + first.what + "\n";
+      text += mark + shown(first.what) + "\n";
       constexpr std::ptrdiff_t most = 5;
       for (auto f = left.begin(); f != others && f - left.begin() < most; ++f)
-        text += "      " + (*f)->object + ((*f)->names.empty() ? "" : ": ") + list_of((*f)->names) + "\n";
+        text += "      " + shown((*f)->object) + ((*f)->names.empty() ? "" : ": ") + shown(list_of((*f)->names)) + "\n";
       if (others - left.begin() > most)
         text += "      and " + std::to_string(others - left.begin() - most) + " more files\n";
-      if (!first.advice.empty() && advised.insert(first.advice).second) text += "      > " + first.advice + "\n";
+      if (!first.advice.empty() && advised.insert(first.advice).second) text += "      > " + shown(first.advice) + "\n";
       left.erase(left.begin(), others);
     }
   }

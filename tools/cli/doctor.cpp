@@ -99,6 +99,15 @@ Listing listing_of(const std::string& loader, const std::string& object) {
   return listing;
 }
 
+/// Whether the dynamic linker runs nothing of an object when it is asked what it would load with it.
+bool may_be_listed(const std::string& object) {
+  try {
+    return !ElfFile(MappedFile(object)).is_audited();
+  } catch (const std::system_error&) {
+    return false;
+  }
+}
+
 /// Adds what can be read of these files to `all`, each once.
 void add_facts(const std::vector<std::string>& paths, std::vector<ObjectFacts>& all, std::set<std::string>& known) {
   for (const std::string& path : paths) {
@@ -133,7 +142,7 @@ void add_python(const std::string& python, const std::string& loader, std::vecto
         const ObjectFacts facts = facts_of(path);
         if (has_none(facts)) continue;
         some = true;
-        Listing listing = listing_of(loader, path);
+        Listing listing = may_be_listed(path) ? listing_of(loader, path) : Listing{};
         listing.objects.insert(listing.objects.begin(), path);
         add_facts(listing.objects, all, known);
       } catch (const std::system_error&) {
@@ -145,8 +154,11 @@ void add_python(const std::string& python, const std::string& loader, std::vecto
                       Effect::maybe,
                       python,
                       {},
-                      some ? "This Python's NumPy and SciPy were looked at; other modules show when it runs."
-                           : "This Python has no NumPy or SciPy that asks for BLAS; other modules show when it runs.",
+                      some
+                          ? "This Python was run to say where its NumPy and SciPy are, and these were looked at; other "
+                            "modules show when it runs."
+                          : "This Python was run to say where its NumPy and SciPy are: it has none that asks for BLAS; "
+                            "other modules show when it runs.",
                       run_it});
 }
 
@@ -259,7 +271,7 @@ class Examiner {
     std::string why, who;
     if (is_secure(d_.path, why, who))
       add("secure", Effect::fatal, "The dynamic linker ignores LD_PRELOAD here, because " + why + ".",
-          "Run a copy of it (cp drops what makes it so), or link it with -lblaslift.");
+          "Run a copy of it (cp drops what makes it so). Linked with -lblaslift it works, but stays on the CPU.");
     else if (!why.empty())
       add("secure", Effect::note, "Where " + why + ", the dynamic linker ignores LD_PRELOAD; " + who + ".");
   }
@@ -454,12 +466,20 @@ void look_at_bindings(const Told& told, std::vector<Finding>& findings) {
 
 }  // namespace
 
-Diagnosis diagnose(const std::vector<std::string>& command) {
+Diagnosis diagnose(const std::vector<std::string>& command, bool asks_python) {
   Diagnosis d{.program = command.front()};
   Examiner examiner(d);
   if (!examiner.follow(d.program)) return d;
   examiner.look_at_process();
   if (examiner.look_at_file()) {
+    if (!may_be_listed(d.path)) {
+      examiner.add("audited", Effect::maybe,
+                   "It asks the dynamic linker to load auditors (DT_AUDIT), whose code would run to have its libraries "
+                   "listed, or it is not put together as linkers do: they were not looked at.",
+                   run_it);
+      d.verdict = Verdict::unclear;
+      return d;
+    }
     const Listing listing = listing_of(examiner.loader(), d.path);
     std::vector<ObjectFacts> all;
     std::set<std::string> known;
@@ -473,10 +493,17 @@ Diagnosis diagnose(const std::vector<std::string>& command) {
       return d;
     }
     if (all.empty()) throw std::runtime_error(d.path + " has changed meanwhile");
-    if (begins_with_any(basename_of(d.path), {"python", "pypy"}))
+    if (!begins_with_any(basename_of(d.path), {"python", "pypy"}))
+      look_at_name(d.path, all, d.findings);
+    else if (asks_python)
       add_python(d.path, examiner.loader(), all, known, d.findings);
     else
-      look_at_name(d.path, all, d.findings);
+      examiner.add(
+          "python", Effect::maybe,
+          "What it imports shows when it runs. It was not asked where its NumPy and SciPy are, which is to run "
+          "it.",
+          "If you trust it: blaslift doctor --ask-python has it say so, and looks at these. Or have it run: "
+          "blaslift doctor --run, with its arguments, sees every call.");
     look_at_objects(all, d.findings);
     look_at_others(all, d.findings);
   }

@@ -8,9 +8,10 @@
 
 namespace blaslift::cli {
 
-/// Looks at the files that the command would load, and runs none of them but the dynamic linker, to list a program's
-/// libraries, and a Python, to say where its NumPy and SciPy are.
-Diagnosis diagnose(const std::vector<std::string>& command);
+/// Looks at the files that the command would load, and runs none of them.  The dynamic linker lists a program's
+/// libraries.
+/// @param asks_python  a Python is run all the same, to say where its NumPy and SciPy are
+Diagnosis diagnose(const std::vector<std::string>& command, bool asks_python);
 
 /// Runs the command with the library preloaded, and adds what the dynamic linker and our counters tell of it.
 Diagnosis diagnose_by_running(const std::vector<std::string>& command,

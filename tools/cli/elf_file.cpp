@@ -30,7 +30,7 @@ std::string name_of_machine(unsigned machine) {
 }  // namespace
 
 MappedFile::MappedFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
   const auto fail = [&](int error) {
     if (fd >= 0) close(fd);
     throw std::system_error(error, std::generic_category(), path);
@@ -100,7 +100,9 @@ ElfFile::ElfFile(MappedFile file) : file_(std::move(file)) {
   std::span<const Elf64_Dyn> dynamic;
   for (const Elf64_Phdr& p : segments_) {
     if (p.p_type == PT_INTERP) interpreter_ = string_at(p.p_offset, p.p_filesz, 0);
-    if (p.p_type == PT_DYNAMIC) dynamic = table<Elf64_Dyn>(p.p_offset, p.p_filesz);
+    if (p.p_type != PT_DYNAMIC) continue;
+    dynamic = table<Elf64_Dyn>(p.p_offset, p.p_filesz);
+    if (offset_of(p.p_vaddr) != p.p_offset) audited_ = true;
   }
   read_dynamic(dynamic);
   read_sections(header);
@@ -129,6 +131,7 @@ void ElfFile::read_dynamic(std::span<const Elf64_Dyn> dynamic) {
     if (d.d_tag == DT_GNU_HASH) gnu_hash = offset_of(value).value_or(0);
     if (d.d_tag == DT_FLAGS) flags = value;
     if (d.d_tag == DT_SYMBOLIC) symbolic_ = true;
+    if (d.d_tag == DT_AUDIT || d.d_tag == DT_DEPAUDIT) audited_ = true;
   }
   if (flags & DF_SYMBOLIC) symbolic_ = true;
   for (const Elf64_Dyn& d : dynamic) {

@@ -53,6 +53,9 @@ class ElfFile {
   const std::string& interpreter() const { return interpreter_; }  ///< its dynamic linker
   const std::string& soname() const { return soname_; }
   const std::vector<std::string>& needed() const { return needed_; }
+  /// It has the dynamic linker load auditors, which run before all else; or its dynamic table is not where it is
+  /// loaded.
+  bool is_audited() const { return audited_; }
   bool binds_itself() const { return symbolic_; }  ///< linked -Bsymbolic
 
   /// Functions by name, of the dynamic table and, unless it was stripped, the full one; a name may come twice.
@@ -79,7 +82,7 @@ class ElfFile {
   Kind kind_ = Kind::other;
   std::string machine_, interpreter_, soname_;
   std::vector<std::string> needed_;
-  bool symbolic_ = false, stripped_ = true;
+  bool symbolic_ = false, stripped_ = true, audited_ = false;
   std::span<const Elf64_Phdr> segments_;
   std::vector<Symbol> symbols_;
 };

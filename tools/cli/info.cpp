@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "compat/library.hpp"
+#include "compat/shown.hpp"
 #include "impl/device.hpp"
 #include "impl/tracker.hpp"
 #include "tools/cli/backend.hpp"
@@ -26,9 +27,10 @@ void print_library(const char* soname, Symbol symbol, const Options& options) {
   if (!handle && options.fallback.empty()) {
     std::printf("not installed\n");
   } else if (!find_target(symbol, nullptr, options.fallback.c_str(), target, looked)) {
-    std::printf("nothing found: %s\n", looked.c_str());
+    std::printf("nothing found: %s\n", shown(looked).c_str());
   } else {
-    std::printf("%s, %d-bit integers, found in %s", target.library.c_str(), target.wide ? 64 : 32, target.found_by);
+    std::printf("%s, %d-bit integers, found in %s", shown(target.library).c_str(), target.wide ? 64 : 32,
+                target.found_by);
     using Config = char* (*)();
     if (const auto config = reinterpret_cast<Config>(handle ? dlsym(handle, "openblas_get_config") : nullptr))
       std::printf(" (%s)", config());
@@ -64,23 +66,24 @@ void print_info(const Options& options, bool profile_only) {
   std::string problem;
   const bool read = !path.empty() && read_profile(path, profile, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", path.c_str(), problem.c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", shown(path).c_str(), shown(problem).c_str());
   if (profile_only) {
-    std::printf("%s", to_text(profile).c_str());
+    std::printf("%s", shown_lines(to_text(profile)).c_str());
     return;
   }
 
-  std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, library_directory().c_str());
+  std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, shown(library_directory()).c_str());
   if (facts)
     std::printf("device: %s%s%s, %.1f GB for us\n", facts->name, *facts->driver ? ", " : "", facts->driver,
                 static_cast<double>(facts->memory) * 1e-9);
   else
     std::printf("device: none: %s\n        calls pass through; --backend host runs the schedules on the CPU\n",
-                opened.why.c_str());
+                shown(opened.why).c_str());
   std::string why;
   const bool tracks = open_tracker(why) != nullptr;
   std::printf("copies kept between calls: %s%s\n", tracks ? "yes, this kernel tracks writes" : "no: ", why.c_str());
-  if (const std::string foreign = foreign_switches(); !foreign.empty()) std::printf("warning: %s\n", foreign.c_str());
+  if (const std::string foreign = foreign_switches(); !foreign.empty())
+    std::printf("warning: %s\n", shown(foreign).c_str());
 
   std::printf("\nlibrary underneath, for a program linked with these names\n  ");
   print_library("libblas.so.3", Symbol::dgemm_, options);
@@ -88,14 +91,14 @@ void print_info(const Options& options, bool profile_only) {
   print_library("liblapack.so.3", Symbol::dgeqrf_, options);
 
   std::printf("\nprofile (%s%s)\n", read ? "from " : "built in for ",
-              read    ? path.c_str()
+              read    ? shown(path).c_str()
               : facts ? facts->profile
                       : "sm_90, until a GPU is seen");
-  std::printf("%s", to_text(profile).c_str());
+  std::printf("%s", shown_lines(to_text(profile)).c_str());
   if (facts && *facts->algorithms)
     for (const std::string& other : profiles_with_other_libraries(facts->name, path))
       std::printf("not used, since it was measured with another library than %s: %s\n", facts->algorithms,
-                  other.c_str());
+                  shown(other).c_str());
 
   if (!profile.algorithms.empty()) {
     const std::string_view library = facts ? facts->algorithms : "";

@@ -2,16 +2,18 @@
 
 #include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <optional>
 #include <sstream>
 #include <utility>
 
+#include "impl/regular_file.hpp"
 #include "impl/text.hpp"
 #include "tools/cli/profile_file.hpp"
 
 namespace blaslift::cli {
 namespace {
+
+constexpr std::size_t most_bytes = std::size_t{1} << 26;
 
 /// "key words: 1.5e-3 1.4e-3"; none if the file was cut off while this was written.
 std::optional<std::pair<std::string, std::vector<double>>> read_line(const std::string& line) {
@@ -30,7 +32,7 @@ std::optional<std::pair<std::string, std::vector<double>>> read_line(const std::
 
 KeptTimings::KeptTimings(std::string path, const std::string& what, const DeviceFacts& facts)
     : path_(std::move(path)), head_("# " + what + ": " + facts.name + ", " + facts.driver + "\n") {
-  std::ifstream file(path_);
+  std::istringstream file(RegularFile(path_).text(most_bytes));
   std::string line;
   if (!std::getline(file, line) || line + "\n" != head_) return;
   while (std::getline(file, line))

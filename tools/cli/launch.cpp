@@ -2,9 +2,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,10 +11,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
+#include "compat/shown.hpp"
+#include "impl/regular_file.hpp"
+#include "tools/cli/counters_file.hpp"
 #include "tools/cli/shell.hpp"
 
 namespace blaslift::cli {
@@ -36,34 +35,16 @@ void pass_on(int signal, siginfo_t* from, void*) {
 
 constexpr int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGCONT};
 
-/// Maps a counters file if it is one of type T, for the life of this process: the directory goes before it is read.
-/// Those of a trace have more behind them.
-template <class T>
-T* map_counters_file(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return nullptr;
-  struct stat status {};
-  void* p = fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(T))
-                ? mmap(nullptr, sizeof(T), PROT_READ, MAP_SHARED, fd, 0)
-                : MAP_FAILED;
-  close(fd);
-  auto* counters = p == MAP_FAILED ? nullptr : static_cast<T*>(p);
-  return counters && counters->layout == T::this_layout ? counters : nullptr;
-}
-
-std::string text_of_file(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+constexpr std::size_t most_bindings = std::size_t{1} << 28;
 
 void gather(const std::string& directory, Finished& finished) {
-  finished.bindings = text_of_file(directory + "/bindings");
+  finished.bindings = RegularFile(directory + "/bindings").text(most_bindings);
   for (const auto& entry : fs::directory_iterator(directory)) {
-    if (auto* counters = map_counters_file<Counters>(entry.path())) {
+    if (const Counters* counters = read_counters(entry.path().string())) {
       Summary one;
       one.add(*counters);
       if (one.calls() > 0) finished.processes.push_back(counters);
-    } else if (auto* others = map_counters_file<OtherCounters>(entry.path())) {
+    } else if (const OtherCounters* others = read_other_counters(entry.path().string())) {
       finished.others.push_back(others);
     }
   }
@@ -125,7 +106,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     const int error = errno;
-    const std::string text = "blaslift: " + command[0] + ": " + std::strerror(error) + "\n";
+    const std::string text = "blaslift: " + shown(command[0]) + ": " + std::strerror(error) + "\n";
     (void)!write(STDERR_FILENO, text.data(), text.size());
     _exit(error == ENOENT ? 127 : 126);
   }

@@ -28,8 +28,9 @@ class ScratchDirectory {
 struct Finished {
   int wait_status;  ///< as waitpid gives it
   double wall_seconds;
-  std::vector<Counters*> processes;    ///< of the tree, in order of their first call; those without a call are left out
-  std::vector<OtherCounters*> others;  ///< of processes measured
+  std::vector<const Counters*>
+      processes;  ///< of the tree, in order of their first call; those without a call are left out
+  std::vector<const OtherCounters*> others;  ///< of processes measured
   Summary summary;
   std::string bindings;  ///< what libblaslift_doctor.so has written, if it was asked to
 };

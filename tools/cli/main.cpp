@@ -8,6 +8,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "compat/shown.hpp"
 #include "impl/options.hpp"
 #include "impl/profile.hpp"
 #include "tools/cli/describe.hpp"
@@ -96,7 +97,7 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
   const cli::Finished finished = cli::launch("libblaslift.so", command, variables);
   if (!quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
   if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
-    std::fprintf(stderr, "blaslift: %s cannot be written\n", json.c_str());
+    std::fprintf(stderr, "blaslift: %s cannot be written\n", shown(json).c_str());
   cli::end_like(finished.wait_status);
 }
 
@@ -111,9 +112,10 @@ int make_report(const cli::Report& what, const std::vector<std::string>& command
 }
 
 int doctor(const std::vector<std::string>& command, const std::map<std::string, std::string>& variables, bool runs,
-           const std::string& json) {
+           bool asks_python, const std::string& json) {
   if (!runs && !variables.empty()) throw CLI::ValidationError("--run", "is what these options need");
-  const cli::Diagnosis diagnosis = runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command);
+  const cli::Diagnosis diagnosis =
+      runs ? cli::diagnose_by_running(command, variables) : cli::diagnose(command, asks_python);
   if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
   if (json == "-")
     std::printf("%s\n", cli::to_json(diagnosis).c_str());
@@ -316,6 +318,10 @@ int main(int argc, char** argv) {
   CLI::App app{"blaslift: run programs with their BLAS and LAPACK on the GPU"};
   app.set_version_flag("--version", BLASLIFT_VERSION);
   app.require_subcommand(1);
+  app.failure_message([](const CLI::App* of, const CLI::Error& error) {
+    CLI::Error fit(error.get_name(), shown(error.what()), error.get_exit_code());
+    return CLI::FailureMessage::simple(of, fit);
+  });
   std::map<std::string, std::string> variables;
 
   CLI::App* run_app = add_launcher(app, "run", "run a program through blaslift and say what happened");
@@ -347,6 +353,9 @@ int main(int argc, char** argv) {
   CLI::App* doctor_app = add_launcher(app, "doctor", "say why a program's calls are intercepted, or are not");
   bool runs = false;
   doctor_app->add_flag("--run", runs, "run the program, and report what it really called");
+  bool asks_python = false;
+  doctor_app->add_flag("--ask-python", asks_python,
+                       "of a Python, look at its NumPy and SciPy, too: it is run to say where they are");
   doctor_app->add_option("--json", json, "write what was found to this file, too (-: to standard output, instead)")
       ->type_name("FILE");
   add_variables(*doctor_app, variables);
@@ -374,10 +383,17 @@ int main(int argc, char** argv) {
   CLI::App* replay_app = app.add_subcommand("replay", "make a call again that verification has kept, and check it");
   std::string record;
   replay_app->add_option("file", record, "the call")->required()->type_name("FILE");
+  replay_app
+      ->add_option("--library", verification.library,
+                   "make the call over this BLAS (default: the one that the record names, if it is the system's)")
+      ->type_name("FILE");
+  replay_app->add_flag("--trust", verification.trust,
+                       "open the libraries that the record names, which runs their code: for records of your own");
   add_verification(*replay_app, verification);
   add_variables(*replay_app, variables, of_verification);
   CLI::App* call_app = app.add_subcommand("call", "what replay runs")->group("");
   call_app->add_option("file", record)->required();
+  call_app->add_option("--library", verification.library);
 
   CLI::App* info_app = app.add_subcommand("info", "what blaslift finds on this machine");
   bool profile_only = false;
@@ -419,7 +435,7 @@ int main(int argc, char** argv) {
   try {
     app.parse(static_cast<int>(end - argv), argv);
     if (*run_app) return run(command_of(*run_app, command), variables, quiet, json);
-    if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, json);
+    if (*doctor_app) return doctor(command_of(*doctor_app, command), variables, runs, asks_python, json);
     if (*env_app) return print_environment(shell, variables, undo), 0;
     if (*completion_app) return std::fputs(cli::completion_for(completed, app).c_str(), stdout), 0;
     if (*manual_app) return print_page(page, app), 0;
@@ -427,7 +443,10 @@ int main(int argc, char** argv) {
     if (*report_app) return make_report(report, command, variables);
     if (*verify_app) cli::verify(verification, command_of(*verify_app, command), variables);
     if (*replay_app) cli::replay(verification, record, variables);
-    if (*call_app) return cli::make_call(cli::read_record(record, true), options_with({}).fallback), 0;
+    if (*call_app) {
+      cli::make_call(cli::read_record(record, true), options_with({}).fallback, verification.library);
+      return 0;
+    }
     if (*all_app) return tune_all(tuning_all, tuning, symv_tuning, qr_tuning, variables), 0;
     if (*symv_app) {
       sort_uniquely(symv_tuning.sizes);
@@ -446,7 +465,7 @@ int main(int argc, char** argv) {
     // CLI11's own 105 to 109 might as well be the program's.
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 125;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "blaslift: %s\n", error.what());
+    std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
     return 125;  // ours, not the program's: as env and timeout do
   }
 }

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "compat/shown.hpp"
+
 namespace blaslift::cli {
 namespace {
 
@@ -82,7 +84,7 @@ void print_measurement(const Finished& finished) {
     return;
   }
   if (!finished.processes.empty())
-    std::fprintf(stderr, " over %s (%d-bit integers)", finished.processes.front()->library.get(),
+    std::fprintf(stderr, " over %s (%d-bit integers)", shown(finished.processes.front()->library.get()).c_str(),
                  finished.processes.front()->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
   std::fprintf(stderr, "\n\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
                "Gflop/s", "for a GPU, s", "GPU's s");

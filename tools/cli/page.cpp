@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "compat/shown.hpp"
 #include "tools/cli/quantities.hpp"
 #include "tools/cli/report_text.hpp"
 
@@ -15,13 +16,13 @@ namespace {
 
 std::string escaped(std::string_view text) {
   std::string q;
-  for (const char c : text) {
+  for (const char c : shown(text)) {
     switch (c) {
       case '&': q += "&amp;"; break;
       case '<': q += "&lt;"; break;
       case '>': q += "&gt;"; break;
       case '"': q += "&quot;"; break;
-      default: q += static_cast<unsigned char>(c) < ' ' && c != '\n' && c != '\t' ? ' ' : c;
+      default: q += c;
     }
   }
   return q;
@@ -481,7 +482,7 @@ std::string lanes(const Analysis& a) {
       }
       const auto fill = [&](std::size_t kind, std::int64_t begin, std::int64_t end) {
         for (double at = static_cast<double>(begin); at < static_cast<double>(end);) {
-          const int slot = std::clamp(static_cast<int>(at / slot_ns), 0, slots - 1);
+          const int slot = static_cast<int>(std::clamp(at / slot_ns, 0.0, slots - 1.0));
           const double to =
               slot == slots - 1 ? static_cast<double>(end) : std::min(static_cast<double>(end), (slot + 1) * slot_ns);
           rows.back().filled[static_cast<std::size_t>(slot)][kind] += to - at;

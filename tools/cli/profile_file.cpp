@@ -12,11 +12,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
+#include "compat/shown.hpp"
 #include "impl/profile.hpp"
+#include "impl/regular_file.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -61,9 +61,10 @@ void ProfileFile::prepare() const {
 }
 
 std::string ProfileFile::text() const {
-  std::ifstream file(path_, std::ios::binary);
-  if (!file) return errno == ENOENT ? std::string() : (cannot(path_, "read", errno), std::string());
-  std::string text{std::istreambuf_iterator<char>(file), {}};
+  const RegularFile file(path_.string());
+  if (!file) return file.error() == ENOENT ? std::string() : (cannot(path_, "read", file.error()), std::string());
+  if (file.size() > most_profile_bytes) cannot(path_, "read", EFBIG);
+  std::string text = file.text(most_profile_bytes);
   if (const std::string_view version = other_version(text); !version.empty())
     throw std::runtime_error(path_.string() + " is in another version's form (" + std::string(version) +
                              "): move it away, or say another one with --output");
@@ -81,11 +82,11 @@ void ProfileFile::replace(const std::string& text) const {
 }
 
 void ProfileFile::print_where(const Options& options) const {
-  std::printf("\nwritten to %s", path_.c_str());
+  std::printf("\nwritten to %s", shown(path_.string()).c_str());
   if (fs::path(own_) != fs::path(named_))
     std::printf(", which BLASLIFT_PROFILE has to name\n");
   else if (!options.profile.empty() && options.profile != own_)
-    std::printf(", but BLASLIFT_PROFILE names %s\n", options.profile.c_str());
+    std::printf(", but BLASLIFT_PROFILE names %s\n", shown(options.profile).c_str());
   else
     std::printf(", where the library looks for it\n");
 }

@@ -1,20 +1,28 @@
 #include "tools/cli/recorded.hpp"
 
 #include <dlfcn.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <complex>
 #include <cstring>
-#include <fstream>
 #include <sstream>
 #include <stdexcept>
 
 #include "compat/library.hpp"
 #include "impl/args.hpp"
 #include "impl/judge.hpp"
+#include "impl/regular_file.hpp"
 #include "impl/text.hpp"
 
 namespace blaslift::cli {
+
+std::uint64_t memory_for_calls = [] {
+  struct sysinfo system {};
+  return sysinfo(&system) == 0 ? std::uint64_t{system.totalram} * system.mem_unit : std::uint64_t{1} << 40;
+}();
+
 namespace {
 
 [[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
@@ -57,14 +65,16 @@ class Storage {
     constexpr index most = index{1} << 44;
     if (rows < 0 || cols < 0 || ld < rows || ld < 1 || (cols > 0 && ld > most / cols))
       fail("the record's sizes are not those of an operand");
-    bytes_.assign(static_cast<std::size_t>(ld * std::max<index>(1, cols)) * sizeof(T), '\xff');
+    const std::size_t bytes = static_cast<std::size_t>(ld * std::max<index>(1, cols)) * sizeof(T);
+    if (bytes > memory_for_calls) fail("the record's " + name + " is larger than this machine's memory");
+    bytes_.assign(bytes, '\xff');
     if (found == r.blocks.end()) {
       if (!may_be_absent) fail("the record has no " + name);
       return;
     }
     if (found->rows != rows || found->cols != cols || found->element != sizeof(T))
       fail("the record's " + name + " is not as large as its arguments say");
-    for (index j = 0; j < cols; ++j)
+    for (index j = 0; j < cols && rows > 0; ++j)
       std::memcpy(&bytes_[static_cast<std::size_t>(j * ld) * sizeof(T)],
                   &found->data[static_cast<std::size_t>(j * rows) * sizeof(T)],
                   static_cast<std::size_t>(rows) * sizeof(T));
@@ -80,6 +90,18 @@ struct Found {
   bool wide;
 };
 
+/// Whether the call's sizes and steps are some of 32 bits.
+bool is_narrow(const Recorded& r) {
+  std::istringstream words(r.text.arguments);
+  for (std::string word; words >> word;) {
+    index value = 0;
+    if (read_number(std::string_view(word).substr(std::min(word.size(), word.find('=') + 1)), value) &&
+        (value > INT32_MAX || value < -INT32_MAX))
+      return false;
+  }
+  return true;
+}
+
 /// The routine's symbol of this interface, in the program's family of names if possible, and the width it has here.
 Found find(const Recorded& r, Interface interface, const std::string& fallback) {
   const auto same = [&r](const SymbolInfo& s) { return r.text.symbol == s.name; };
@@ -92,6 +114,7 @@ Found find(const Recorded& r, Interface interface, const std::string& fallback) 
       if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_family) continue;
       Target target;
       if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
+      if (!target.wide && !is_narrow(r)) fail("the record's call has integers of 64 bits, and this library's have 32");
       if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
     }
   fail("no library here has " + r.text.routine + ": looked for " + looked);
@@ -207,7 +230,10 @@ void make_symv(const Recorded& r, const std::string& fallback) {
   x.incx = number_in<index>(r, "incx"), x.incy = number_in<index>(r, "incy");
   x.alpha = scalar_in<T>(r, "alpha"), x.beta = scalar_in<T>(r, "beta");
   x.conjugated = number_in<int>(r, "conjugated") != 0;
-  if (!x.valid()) fail("the record's arguments are not those of a call");
+  constexpr index most = index{1} << 44;
+  const auto is_too_far = [](index step) { return step > most || step < -most; };
+  if (!x.valid() || is_too_far(x.incx) || is_too_far(x.incy) || (x.conjugated && std::is_floating_point_v<T>))
+    fail("the record's arguments are not those of a call");
   const bool multiplies = x.alpha != T(0);
   const StoredVector from = stored_vector(static_cast<const T*>(nullptr), x.n, x.incx, std::max<index>(1, x.n)),
                      to = stored_vector(static_cast<const T*>(nullptr), x.n, x.incy, std::max<index>(1, x.n));
@@ -274,26 +300,33 @@ std::string Recorded::argument(const std::string& name) const {
 }
 
 Recorded read_record(const std::string& path, bool with_data) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) fail(path + ": " + std::strerror(errno));
+  const RegularFile file(path);
+  if (!file)
+    fail(path + ": " + (file.error() == ENOTSUP ? "it is no file with contents" : std::strerror(file.error())));
   const auto not_one = [&path](const std::string& why) {
     fail(path + " is not a call that verification kept: " + why);
   };
-  std::string line;
-  const std::string heading = record_heading;
-  if (!std::getline(file, line)) not_one("it is empty");
-  if (line != heading) {
+  if (file.size() == 0) not_one("it is empty");
+  constexpr std::size_t most_text = std::size_t{1} << 22;
+  const std::string start = file.text(most_text);
+  const std::string heading = record_heading, first = start.substr(0, start.find('\n'));
+  if (first != heading) {
     const std::string kind = heading.substr(0, heading.rfind(' '));
-    if (line.starts_with(kind + ' ')) fail(path + ": this version reads records of version 2, this one is " + line);
+    if (first.starts_with(kind + ' '))
+      fail(path + ": this version reads records of version 2, this one is " + first.substr(0, heading.size() + 20));
     not_one("its first line is not \"" + heading + "\"");
   }
+  constexpr std::string_view last = "\ndata\n";
+  const std::size_t end = start.find(last, first.size());
+  if (end == start.npos) not_one("it ends before its data");
+  const std::string_view text = std::string_view(start).substr(0, end + last.size());
   Recorded r;
   RecordSum sum;
-  const auto add_line = [&sum, &line] { sum.add((line + '\n').data(), line.size() + 1); };
-  add_line();
-  bool ended = false;
-  while (!ended && std::getline(file, line)) {
-    add_line();
+  sum.add(text.data(), text.size());
+  std::istringstream lines(start.substr(0, end));
+  std::string line;
+  std::getline(lines, line);
+  while (std::getline(lines, line)) {
     const std::size_t space = line.find(' ');
     const std::string word = line.substr(0, space), value = space == line.npos ? "" : line.substr(space + 1);
     const std::pair<const char*, std::string*> fields[] = {
@@ -315,13 +348,10 @@ Recorded read_record(const std::string& path, bool with_data) {
         not_one("block " + value);
       r.blocks.push_back(std::move(b));
     }
-    ended = word == "data";
   }
-  if (!ended) not_one("it ends before its data");
-  const auto start = file.tellg();
-  file.seekg(0, std::ios::end);
-  auto left = static_cast<std::uint64_t>(file.tellg() - start);
-  file.seekg(start);
+  std::uint64_t at = text.size(), left = file.size() - std::min<std::uint64_t>(at, file.size());
+  if (left > memory_for_calls)
+    fail(path + ": its data is larger than this machine's memory");  // and it has no end soon
   for (Recorded::Block& b : r.blocks) {
     const std::uint64_t bytes = static_cast<std::uint64_t>(b.rows) * static_cast<std::uint64_t>(b.cols) * b.element;
     if (bytes > left) not_one("it ends before the end of " + b.name);
@@ -330,27 +360,33 @@ Recorded read_record(const std::string& path, bool with_data) {
     b.data.resize(with_data ? bytes : std::min(bytes, part));
     for (std::uint64_t done = 0, now; done < bytes; done += now) {
       now = std::min(part, bytes - done);
-      char* at = b.data.data() + (with_data ? done : 0);
-      if (!file.read(at, static_cast<std::streamsize>(now))) not_one("it ends before the end of " + b.name);
-      sum.add(at, now);
+      char* to = b.data.data() + (with_data ? done : 0);
+      if (file.read(at + done, to, now) < now) not_one("it ends before the end of " + b.name);
+      sum.add(to, now);
     }
+    at += bytes;
     if (!with_data) b.data.clear();
   }
   const std::string expected = sum.line();
   if (left < expected.size()) not_one("it ends before its sum");
   if (left > expected.size()) not_one("there is something behind its end");
-  if (!std::getline(file, line) || line + '\n' != expected) not_one("its contents have changed, by their sum");
+  std::string there(expected.size(), '\0');
+  if (file.read(at, there.data(), there.size()) < there.size() || there != expected)
+    not_one("its contents have changed, by their sum");
   return r;
 }
 
-void make_call(const Recorded& recorded, const std::string& fallback) {
-  const std::string& routine = recorded.text.routine;
+const char* system_library(const std::string& routine) {
   bool lapack = false;
   for (int i = 0; i < routine_count; ++i)
     lapack = lapack || (routine == routine_names[i] && is_lapack(static_cast<Routine>(i)));
-  const std::string system = lapack ? "liblapack.so.3" : "libblas.so.3";
-  for (const std::string& library : {fallback, recorded.text.library, system})
-    if (!library.empty() && dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL)) break;
+  return lapack ? "liblapack.so.3" : "libblas.so.3";
+}
+
+void make_call(const Recorded& recorded, const std::string& fallback, const std::string& library) {
+  const std::string& routine = recorded.text.routine;
+  for (const std::string& one : {fallback, library, std::string(system_library(routine))})
+    if (!one.empty() && dlopen(one.c_str(), RTLD_NOW | RTLD_GLOBAL)) break;
 #define GEMM(name, type) \
   if (routine == #name) return make_gemm<type>(recorded, fallback);
 #define SYRK(name, type) \

@@ -24,12 +24,19 @@ struct Recorded {
 /// The value of `name` in words of name=value; empty if there is none.
 std::string value_in(const std::string& words, const std::string& name);
 
+/// Bytes that an operand or a record's data may have: this machine's memory.
+extern std::uint64_t memory_for_calls;
+
 /// Throws std::runtime_error for a file that is no such record, or not a whole one.
 /// @param with_data  or the words alone; the data is looked through all the same
 Recorded read_record(const std::string& path, bool with_data);
 
-/// Makes the recorded call, by the symbol that the program's libraries define; over BLASLIFT_FALLBACK, the library that
-/// the record names, or libblas.so.3.  Throws std::runtime_error if that cannot be done.
-void make_call(const Recorded& recorded, const std::string& fallback);
+/// "libblas.so.3", "liblapack.so.3": by which the loader finds the system's library with a routine.
+const char* system_library(const std::string& routine);
+
+/// Makes the recorded call, by the symbol that the program's libraries define; over BLASLIFT_FALLBACK, `library`, or
+/// the system's, whichever is the first that can be opened.  What the record names is opened by nobody here.  Throws
+/// std::runtime_error if that cannot be done.
+void make_call(const Recorded& recorded, const std::string& fallback, const std::string& library);
 
 }  // namespace blaslift::cli

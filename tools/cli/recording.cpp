@@ -1,10 +1,5 @@
 #include "tools/cli/recording.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -12,64 +7,76 @@
 #include <stdexcept>
 #include <tuple>
 
+#include "impl/regular_file.hpp"
+
 namespace blaslift::cli {
 namespace {
 
 namespace fs = std::filesystem;
 
-/// A file mapped for reading.
-class MappedFile {
- public:
-  explicit MappedFile(const std::string& path) {
-    const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-    struct stat status {};
-    if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0) {
-      size_ = static_cast<std::size_t>(status.st_size);
-      memory_ = mmap(nullptr, size_, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    if (fd >= 0) close(fd);
-  }
-  ~MappedFile() {
-    if (memory_ != MAP_FAILED) munmap(memory_, size_);
-  }
-  MappedFile(const MappedFile&) = delete;
-  MappedFile& operator=(const MappedFile&) = delete;
+/// No run is longer.
+constexpr std::int64_t most_ns = 1000000000000000000;
 
-  /// Null: the file is too short for it.
-  template <class T>
-  const T* at(std::size_t offset, std::size_t count = 1) const {
-    if (memory_ == MAP_FAILED || offset > size_ || (size_ - offset) / sizeof(T) < count) return nullptr;
-    return reinterpret_cast<const T*>(static_cast<const char*>(memory_) + offset);
-  }
-  std::size_t size() const { return memory_ == MAP_FAILED ? 0 : size_; }
-
- private:
-  void* memory_ = MAP_FAILED;
-  std::size_t size_ = 0;
-};
+/// What begins a file, fit to be read: of a trace of this version, or null.
+std::unique_ptr<Recording> recording_in(const RegularFile& file) {
+  // As bytes: constructors would write what is read over once more.
+  std::unique_ptr<Recording> r(new Recording);
+  if (file.read(0, static_cast<void*>(r.get()), sizeof *r) < sizeof *r) return nullptr;
+  if (r->counters.layout != Counters::this_layout || r->layout != Recording::this_layout) return nullptr;
+  check_counters(r->counters);
+  r->profile.end(), r->guessed_profile.end();
+  return r;
+}
 
 template <std::size_t size>
 std::string text_of(const char (&text)[size]) {
   return {text, strnlen(text, size)};
 }
 
+/// An event out of a file, which may hold anything.
 bool plausible(const TraceEvent& e) {
+  const auto byte = [&e](const bool& field) {  // a bool that is neither must not be looked at as one
+    return reinterpret_cast<const unsigned char*>(
+        &e)[reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(&e)];
+  };
+  for (const bool* field : {&e.computed, &e.distrusted, &e.beta_zero, &e.left})
+    if (byte(*field) > 1) return false;
+  constexpr std::int64_t most_size = std::int64_t{1} << 40;
+  for (const std::int64_t size : {e.m, e.n, e.k})
+    if (size < 0 || size > most_size) return false;
+  const auto is_one = [](double number, double most) { return number >= 0 && number <= most; };
+  constexpr double most_flops = 1e40, most_seconds = 1e30;
   return static_cast<int>(e.routine) < routine_count && static_cast<int>(e.reason) < reason_count &&
-         e.what <= Traced::opening && e.begin_ns <= e.end_ns && e.levels <= most_levels;
+         e.what <= Traced::opening && e.begin_ns <= e.end_ns && e.levels <= most_levels &&
+         is_one(e.flops, most_flops) && is_one(e.cpu_seconds, most_seconds) && is_one(e.device_seconds, most_seconds);
 }
+
+/// CLOCK_MONOTONIC of one process as nanoseconds since the recording began.
+class Clock {
+ public:
+  /// @param began  CLOCK_REALTIME then
+  Clock(const Counters& c, std::uint64_t began) : shift_(c.started_ns - c.now_ns - began) {}
+  std::int64_t operator()(std::uint64_t t) const {
+    return std::clamp(static_cast<std::int64_t>(t + shift_), -most_ns, most_ns);
+  }
+
+ private:
+  const std::uint64_t shift_;  ///< modulo 2^64, as sums with it
+};
 
 /// A stretch of a span; empty where nothing moved.
 std::pair<std::int64_t, std::int64_t> within(const Span& s, std::uint64_t begin, std::uint64_t end,
-                                             std::int64_t shift) {
+                                             const Clock& clock) {
   if (begin == 0 || end < begin) return {s.begin, s.begin};
-  const auto inside = [&](std::uint64_t t) { return std::clamp(static_cast<std::int64_t>(t) - shift, s.begin, s.end); };
-  return {inside(begin), inside(end)};
+  const auto inside = [&](std::uint64_t t) { return std::clamp(clock(t), s.begin, s.end); };
+  const std::int64_t first = inside(begin);
+  return {first, std::max(first, inside(end))};
 }
 
-/// @param shift  from CLOCK_MONOTONIC to the recording's time
-Span span_of(const TraceEvent& e, std::int64_t shift) {
-  Span s{.begin = static_cast<std::int64_t>(e.begin_ns) - shift,
-         .end = static_cast<std::int64_t>(e.end_ns) - shift,
+Span span_of(const TraceEvent& e, const Clock& clock) {
+  const std::int64_t begin = clock(e.begin_ns);
+  Span s{.begin = begin,
+         .end = std::max(begin, clock(e.end_ns)),
          .own_ns = e.own_ns,
          .thread = e.thread,
          .m = e.m,
@@ -90,25 +97,34 @@ Span span_of(const TraceEvent& e, std::int64_t shift) {
          .distrusted = e.distrusted,
          .beta_zero = e.beta_zero,
          .left = e.left};
-  std::tie(s.in_begin, s.in_end) = within(s, e.transfers.in_begin, e.transfers.in_end, shift);
-  std::tie(s.out_begin, s.out_end) = within(s, e.transfers.out_begin, e.transfers.out_end, shift);
+  std::tie(s.in_begin, s.in_end) = within(s, e.transfers.in_begin, e.transfers.in_end, clock);
+  std::tie(s.out_begin, s.out_end) = within(s, e.transfers.out_begin, e.transfers.out_end, clock);
   return s;
 }
 
-/// CLOCK_REALTIME less CLOCK_MONOTONIC where and while the process ran.
-std::int64_t clock_distance(const Counters& c) {
-  return static_cast<std::int64_t>(c.started_ns) - static_cast<std::int64_t>(c.now_ns);
+/// All events that are whole, by so many at a time.
+void read_events(const RegularFile& file, std::uint64_t claimed, const Clock& clock, std::vector<Span>& spans) {
+  constexpr std::size_t most = 1024;
+  const auto events = std::make_unique<TraceEvent[]>(most);
+  for (std::uint64_t first = 0, got = most; first < claimed && got == most; first += got) {
+    const std::size_t wanted = static_cast<std::size_t>(std::min<std::uint64_t>(most, claimed - first));
+    got = file.read(Recording::events_at() + first * sizeof(TraceEvent), static_cast<void*>(events.get()),
+                    wanted * sizeof(TraceEvent)) /
+          sizeof(TraceEvent);
+    for (std::size_t i = 0; i < got; ++i)
+      if (events[i].complete.load() == 1 && plausible(events[i])) spans.push_back(span_of(events[i], clock));
+  }
 }
 
-RecordedProcess read_process(const MappedFile& file, const Recording& r, std::int64_t began) {
+RecordedProcess read_process(const RegularFile& file, const Recording& r, std::uint64_t began) {
   const Counters& c = r.counters;
-  const std::int64_t shift = began - clock_distance(c);
+  const Clock clock(c, began);
   RecordedProcess process{.pid = c.pid,
                           .parent = c.parent,
                           .command = text_of(c.command),
                           .arguments = text_of(r.arguments),
                           .host = text_of(r.host),
-                          .begin = static_cast<std::int64_t>(c.now_ns) - shift,
+                          .begin = clock(c.now_ns),
                           .end = 0,
                           .spans = {},
                           .dropped = r.dropped.load(),
@@ -116,15 +132,8 @@ RecordedProcess read_process(const MappedFile& file, const Recording& r, std::in
                           .profile = r.profile.get(),
                           .guessed_profile = r.guessed_profile.get()};
   process.end = process.begin;
-  if (const std::uint64_t last = c.last_ns.load()) process.end = static_cast<std::int64_t>(last) - shift;
-  const std::uint64_t claimed = std::min(r.claimed.load(), most_trace_events);
-  const std::size_t there =
-      file.size() <= Recording::events_at() ? 0 : (file.size() - Recording::events_at()) / sizeof(TraceEvent);
-  for (std::size_t i = 0; i < std::min<std::size_t>(claimed, there); ++i) {
-    const TraceEvent& event = *file.at<TraceEvent>(Recording::events_at() + i * sizeof(TraceEvent));
-    if (event.complete.load(std::memory_order_acquire) == 1 && plausible(event))
-      process.spans.push_back(span_of(event, shift));
-  }
+  if (const std::uint64_t last = c.last_ns.load()) process.end = clock(last);
+  read_events(file, std::min(r.claimed.load(), most_trace_events), clock, process.spans);
   const std::uint64_t whole = process.spans.size() + process.dropped;
   process.unfinished = r.claimed.load() > whole ? r.claimed.load() - whole : 0;
   std::sort(process.spans.begin(), process.spans.end(), [](const Span& a, const Span& b) {
@@ -150,31 +159,30 @@ std::int64_t ReadRecording::length() const {
 ReadRecording read_recording(const std::string& directory) {
   ReadRecording read;
   std::error_code error;
-  std::vector<std::unique_ptr<MappedFile>> files;
+  std::vector<std::pair<std::uint64_t, std::string>> files;  // by their first calls
   for (const auto& entry : fs::directory_iterator(directory, error)) {
-    if (!entry.is_regular_file()) continue;
-    auto file = std::make_unique<MappedFile>(entry.path().string());
-    const auto* recording = file->at<Recording>(0);
-    if (recording && recording->counters.layout == Counters::this_layout && recording->layout == Recording::this_layout)
-      files.push_back(std::move(file));
+    std::error_code unknown;
+    if (!entry.is_regular_file(unknown)) continue;
+    const std::string path = entry.path().string();
+    if (const auto recording = recording_in(RegularFile(path)))
+      files.emplace_back(recording->counters.started_ns, path);
     else
-      read.problems.push_back(entry.path().string() + ": no trace, or another version's");
+      read.problems.push_back(path + ": no trace, or another version's");
   }
   if (error == std::errc::not_a_directory)
     throw std::runtime_error(directory + " is no recording; to run a program: blaslift report -- " + directory);
   if (error) throw std::runtime_error(directory + ": " + error.message());
-  const auto recording = [](const std::unique_ptr<MappedFile>& file) { return file->at<Recording>(0); };
-  std::sort(files.begin(), files.end(), [&](const auto& a, const auto& b) {
-    return recording(a)->counters.started_ns < recording(b)->counters.started_ns;
-  });
-  for (const auto& file : files) {
-    const Recording& r = *recording(file);
+  std::sort(files.begin(), files.end());
+  for (const auto& [started, path] : files) {
+    const RegularFile file(path);
+    const auto recording = recording_in(file);
+    if (!recording) continue;
     Summary one;
-    one.add(r.counters);
+    one.add(recording->counters);
     if (one.calls() == 0) continue;
-    if (read.processes.empty()) read.began_ns = r.counters.started_ns;
-    read.processes.push_back(read_process(*file, r, static_cast<std::int64_t>(read.began_ns)));
-    read.summary.add(r.counters);
+    if (read.processes.empty()) read.began_ns = started;
+    read.processes.push_back(read_process(file, *recording, read.began_ns));
+    read.summary.add(recording->counters);
   }
   if (read.processes.empty())
     throw std::runtime_error(directory + ": no call was recorded there" +

@@ -8,6 +8,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "compat/shown.hpp"
 #include "tools/cli/analysis.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/page.hpp"
@@ -49,7 +50,7 @@ void report_running(const Report& what, const std::vector<std::string>& command,
     else
       write_all(what, read_recording(directory), stderr);
   } catch (const std::exception& error) {  // the program's end is its own
-    std::fprintf(stderr, "blaslift: %s\n", error.what());
+    std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
   }
   scratch.reset();
   std::cout.flush();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "compat/shown.hpp"
 #include "tools/cli/quantities.hpp"
 
 namespace blaslift::cli {
@@ -88,7 +89,7 @@ std::string copies(const Analysis& a) {
   std::string text = heading("Over the bus");
   text += "  " + in_bytes(in) + " to the device, " + in_bytes(out) + " back; " + in_bytes(spared) +
           " spared: " + in_digits(reused) + " operands of " + in_calls(reusing) + " were there already\n";
-  if (!a.run.summary.residency.empty()) text += "  copies kept between calls: " + a.run.summary.residency + "\n";
+  if (!a.run.summary.residency.empty()) text += "  copies kept between calls: " + shown(a.run.summary.residency) + "\n";
   return text;
 }
 
@@ -134,14 +135,14 @@ std::string report_text(const Analysis& a) {
   std::string text;
   const std::size_t processes = a.run.processes.size();
   text += "blaslift: recorded " + in_calls(a.calls) + " in " + in_seconds(a.seconds) + ", " + in_digits(processes) +
-          (processes == 1 ? " process" : " processes") + ": " + a.run.processes.front().arguments + "\n" +
+          (processes == 1 ? " process" : " processes") + ": " + shown(a.run.processes.front().arguments) + "\n" +
           to_text(a.run.summary);
   text += times(a) + sizes(a) + reasons(a) + copies(a) + heading("What a bigger share would bring");
-  for (const std::string& line : share_of(a)) text += "  " + line + "\n";
+  for (const std::string& line : share_of(a)) text += "  " + shown(line) + "\n";
   if (a.opening_seconds > 0) text += "  Opening the device took " + in_seconds(a.opening_seconds) + ".\n";
   if (const auto gaps = gaps_of(a); !gaps.empty()) {
     text += heading("Not in it");
-    for (const std::string& gap : gaps) text += "  " + gap + "\n";
+    for (const std::string& gap : gaps) text += "  " + shown(gap) + "\n";
   }
   return text;
 }

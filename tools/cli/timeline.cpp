@@ -11,8 +11,8 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::string text_of_json(const json& value) {  // a program's name may be any bytes
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+std::string text_of_json(const json& value) {  // in ASCII: a program's name may be any bytes
+  return value.dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
 double microseconds(std::int64_t ns) { return 1e-3 * static_cast<double>(ns); }

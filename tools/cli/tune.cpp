@@ -6,6 +6,7 @@
 #include <functional>
 #include <set>
 
+#include "compat/shown.hpp"
 #include "impl/device.hpp"
 #include "impl/profile.hpp"
 #include "impl/text.hpp"
@@ -467,7 +468,7 @@ void tune(const Tuning& tuning) {
                   search.bytes > facts.memory ? ": does not fit" : "");
     for (const Task& task : tasks)
       std::printf("  %s%s\n", task.what.c_str(), task.bytes > facts.memory ? ": does not fit" : "");
-    std::printf("would be written to %s\n", file.path().c_str());
+    std::printf("would be written to %s\n", blaslift::shown(file.path().string()).c_str());
     return;
   }
 
@@ -491,9 +492,10 @@ void tune(const Tuning& tuning) {
   Profile ignored = built_in_profile(facts.profile);
   read_profile_text(before, ignored, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", file.path().c_str(), problem.c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n",
+                 blaslift::shown(file.path().string()).c_str(), blaslift::shown(problem).c_str());
   if (const std::string foreign = foreign_switches(); !foreign.empty() && facts.profile != std::string_view("host"))
-    std::fprintf(stderr, "blaslift: warning: %s\n", foreign.c_str());
+    std::fprintf(stderr, "blaslift: warning: %s\n", blaslift::shown(foreign).c_str());
 
   // Others' timings say nothing: with other libraries, and of shorter rounds.
   KeptTimings kept(
@@ -501,7 +503,8 @@ void tune(const Tuning& tuning) {
       "blaslift tune, 1, " + number(seconds, 5) + " s each, " + facts.algorithms + ", " + (blas ? blas->library() : ""),
       facts);
   if (!tuning.quiet && !kept.empty())
-    std::fprintf(stderr, "blaslift: goes on from %s, which an earlier run has left\n", kept.path().c_str());
+    std::fprintf(stderr, "blaslift: goes on from %s, which an earlier run has left\n",
+                 blaslift::shown(kept.path()).c_str());
   Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
     Measurer measurer(backend, blas ? blas->gemm() : UnderlyingGemm{}, {seconds}, tuning.noise, kept, expected_seconds,

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "compat/shown.hpp"
 #include "impl/profile.hpp"
 #include "tools/cli/backend.hpp"
 #include "tools/cli/kept_timings.hpp"
@@ -302,7 +303,7 @@ void tune_qr(const QrTuning& tuning) {
     std::printf("%s, %.1f GB for us; %g s at most, about:\n", facts.name, static_cast<double>(facts.memory) * 1e-9,
                 seconds);
     print_plan(searches, tuning.quick);
-    std::printf("would be written to %s\n", file.path().c_str());
+    std::printf("would be written to %s\n", shown(file.path().string()).c_str());
     return;
   }
 
@@ -311,7 +312,8 @@ void tune_qr(const QrTuning& tuning) {
   Profile profile = built_in_profile(facts.profile);
   read_profile_text(text, profile, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", file.path().c_str(), problem.c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(),
+                 shown(problem).c_str());
   KeptTimings kept(file.path().string() + ".qr-times", "blaslift tune qr, 1", facts);
 
   std::optional<BlasUnderneath> blas;
@@ -343,7 +345,7 @@ void tune_qr(const QrTuning& tuning) {
   std::printf("%s%s%s\n\n", facts.name, *facts.driver ? ", " : "", facts.driver);
   for (const std::string& line : verdict) std::printf("  %s\n", line.c_str());
   if (!kept.empty())
-    std::printf("\ntimings without rules yet are in %s: the next run goes on from there\n", kept.path().c_str());
+    std::printf("\ntimings without rules yet are in %s: the next run goes on from there\n", shown(kept.path()).c_str());
   file.print_where(tuning.options);
 }
 

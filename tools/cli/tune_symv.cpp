@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "compat/shown.hpp"
 #include "impl/device.hpp"
 #include "impl/profile.hpp"
 #include "impl/text.hpp"
@@ -312,7 +313,7 @@ void tune_symv(const SymvTuning& tuning) {
       for (const index n : s.between) std::printf(" %lld", static_cast<long long>(n));
       std::printf("\n");
     }
-    std::printf("would be written to %s\n", file.path().c_str());
+    std::printf("would be written to %s\n", shown(file.path().string()).c_str());
     return;
   }
 
@@ -321,7 +322,8 @@ void tune_symv(const SymvTuning& tuning) {
   Profile profile = built_in_profile(facts.profile);
   read_profile_text(text, profile, problem);
   if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", file.path().c_str(), problem.c_str());
+    std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(),
+                 shown(problem).c_str());
   const auto write = [&](const std::vector<ProfileLine>& lines, const std::vector<TunedSymv>& symv) {
     text = with_lines(text, lines, {}, symv);
     file.replace(text);
@@ -373,7 +375,7 @@ void tune_symv(const SymvTuning& tuning) {
               latency * 1e6);
   for (const std::string& verdict : verdicts) std::printf("  %s\n", verdict.c_str());
   if (!kept.empty())
-    std::printf("\ntimings without rules yet are in %s: the next run goes on from there\n", kept.path().c_str());
+    std::printf("\ntimings without rules yet are in %s: the next run goes on from there\n", shown(kept.path()).c_str());
   file.print_where(tuning.options);
 }
 

@@ -1,6 +1,7 @@
 #include "tools/cli/verify.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -16,6 +17,7 @@
 #include <stdexcept>
 
 #include "compat/library.hpp"
+#include "compat/shown.hpp"
 #include "impl/options.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/recorded.hpp"
@@ -51,7 +53,7 @@ std::string file_of(const std::string& library) {
 
 /// Sees to it that wrong calls can be kept.
 void prepare(const std::string& directory) {
-  if (mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST)
+  if (mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST)
     throw std::runtime_error(directory + ": " + std::strerror(errno));
   struct stat status {};
   if (stat(directory.c_str(), &status) != 0 || !S_ISDIR(status.st_mode))
@@ -59,13 +61,48 @@ void prepare(const std::string& directory) {
   if (access(directory.c_str(), W_OK | X_OK) != 0) throw std::runtime_error(directory + ": " + std::strerror(errno));
 }
 
+/// The files that the loader finds for the system's own names, and in which a routine lies there.
+std::vector<std::string> system_files(const std::string& routine) {
+  std::vector<std::string> files;
+  for (const char* system : {"libblas.so.3", "liblapack.so.3"}) {
+    void* handle = dlopen(system, RTLD_LAZY | RTLD_LOCAL);
+    link_map* map = nullptr;
+    if (!handle || dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) continue;
+    files.push_back(real_path(map->l_name));
+    Dl_info where{};
+    if (void* function = dlsym(handle, (routine + "_").c_str()); function && dladdr(function, &where))
+      files.push_back(real_path(where.dli_fname));
+  }
+  return files;
+}
+
+/// The library that a record names, to be opened.  Whoever has sent the record has chosen it: without trust it is taken
+/// for the system's own where it is that, and for none where there is no such file.
+/// @param option  that names another one
+std::string to_be_opened(const std::string& record, const std::string& named, const std::string& routine,
+                         const char* option, bool trust) {
+  if (named.empty() || named == "the program itself") return {};
+  if (trust) return absolute(named);
+  std::error_code error;
+  const fs::path real = fs::canonical(named, error);
+  if (!error) {
+    const std::vector<std::string> own = system_files(routine);
+    if (const auto found = std::find(own.begin(), own.end(), real.string()); found != own.end()) return *found;
+  } else if (named.find('/') != named.npos) {
+    return {};
+  }
+  throw std::runtime_error(record + " names a library, " + named +
+                           ", and to open it is to run its code; say --trust if " +
+                           "you trust whoever made the record and that library, or name another by " + option);
+}
+
 /// What a call that is made again is done by and was not when it was kept, or the other way round.
 std::string differences(const RecordText& was, const Finished& finished, const Verification& how) {
   std::string text;
   const auto compare = [&text](const std::string& what, const std::string& then, const std::string& now) {
     if (then != now)
-      text += "blaslift: not as recorded: " + what + ": " + (then.empty() ? "none" : then) + ", now " +
-              (now.empty() ? "none" : now) + "\n";
+      text += "blaslift: not as recorded: " + what + ": " + (then.empty() ? "none" : shown(then)) + ", now " +
+              (now.empty() ? "none" : shown(now)) + "\n";
   };
   const Summary& s = finished.summary;
   if (how.subject.empty() && !finished.processes.empty())
@@ -118,13 +155,13 @@ std::string inherited_file(const std::string& text) {
   const Finished finished = launch("libblaslift.so", command, variables);
   if (!how.quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
   if (!how.json.empty() && !(std::ofstream(how.json) << to_json(finished.summary) << '\n'))
-    std::fprintf(stderr, "blaslift: %s cannot be written\n", how.json.c_str());
+    std::fprintf(stderr, "blaslift: %s cannot be written\n", shown(how.json).c_str());
   if (recorded && !how.quiet) std::fputs(differences(*recorded, finished, how).c_str(), stderr);
   bool good = finished.summary.wrong() == 0;
   for (const Counters* process : finished.processes)
     if (!subject_file.empty() && subject_file != process->library.get()) {
-      std::fprintf(stderr, "blaslift: process %d (%s) calls %s, not the subject %s\n", process->pid, process->command,
-                   process->library.get(), subject_file.c_str());
+      std::fprintf(stderr, "blaslift: process %d (%s) calls %s, not the subject %s\n", process->pid,
+                   shown(process->command).c_str(), shown(process->library.get()).c_str(), shown(subject_file).c_str());
       good = false;
     }
   const auto checked = finished.summary.checked();
@@ -155,20 +192,27 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
   const std::string levels = value_in(was.way, "levels");
   if (!how.quiet)
     std::fprintf(stderr, "blaslift: recorded: %s %s%s%s%s%s%s%s\nblaslift: recorded: ratio %.3g of at most %.3g%s%s\n",
-                 was.routine.c_str(), was.arguments.c_str(), was.backend.empty() ? ", by " : ", on ",
-                 was.backend.empty() ? was.library.c_str() : was.backend.c_str(), levels.empty() ? "" : ", levels ",
-                 levels.c_str(), was.caller.empty() ? "" : ", called from ", was.caller.c_str(),
+                 shown(was.routine).c_str(), shown(was.arguments).c_str(), was.backend.empty() ? ", by " : ", on ",
+                 shown(was.backend.empty() ? was.library : was.backend).c_str(), levels.empty() ? "" : ", levels ",
+                 shown(levels).c_str(), was.caller.empty() ? "" : ", called from ", shown(was.caller).c_str(),
                  std::atof(was.ratio.c_str()), std::atof(was.limit.c_str()), was.found.empty() ? "" : ", ",
-                 was.found.c_str());
-  Verification now = how;
-  if (now.oracle.empty()) now.oracle = was.oracle;
+                 shown(was.found).c_str());
   // What the record does not say is as if it was not set: today's settings are not those of then.
   for (const OptionInfo& option : option_table()) unsetenv(option.variable);
   const auto otherwise = [&variables](const char* variable, const std::string& value) {
     if (!value.empty()) variables.emplace(variable, value);
   };
   const auto chosen = [&variables](const char* variable) { return variables.count(variable) > 0; };
-  if (was.backend.empty() && !chosen("BLASLIFT_BACKEND") && now.subject.empty()) now.subject = was.library;
+  Verification now = how;
+  if (now.oracle.empty()) now.oracle = to_be_opened(path, was.oracle, was.routine, "--oracle", how.trust);
+  if (now.oracle.empty() && !was.oracle.empty())
+    throw std::runtime_error("the record's oracle, " + was.oracle + ", is not here: name one by --oracle");
+  if (!how.library.empty())
+    now.library = absolute(how.library);
+  else if (how.subject.empty() && !chosen("BLASLIFT_FALLBACK"))
+    now.library = to_be_opened(path, was.library, was.routine, "--library", how.trust);
+  if (was.backend.empty() && !chosen("BLASLIFT_BACKEND") && now.subject.empty())
+    now.subject = now.library.empty() ? std::string(system_library(was.routine)) : now.library;
   if (now.subject.empty()) {
     otherwise("BLASLIFT_BACKEND", was.backend);
     otherwise("BLASLIFT_FORCE", "all");
@@ -194,7 +238,9 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
     if (!was.profile.empty() && !chosen("BLASLIFT_PROFILE")) otherwise("BLASLIFT_PROFILE", inherited_file(was.profile));
   }
   now.at_least = 1;
-  check(now, {fs::read_symlink("/proc/self/exe").string(), "call", fs::absolute(path).string()}, variables, &was);
+  std::vector<std::string> command{fs::read_symlink("/proc/self/exe").string(), "call", fs::absolute(path).string()};
+  if (!now.library.empty()) command.insert(command.end(), {"--library", now.library});
+  check(now, command, variables, &was);
 }
 
 }  // namespace blaslift::cli

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+"""Run one of the fuzzers for a while: `run.py NAME --build DIR --seconds N`.
+
+It starts from seeds that are made here, in a directory of its own, and as nobody where this is root. Any input that it
+finds is a failure, and is kept in `--keep`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+import harness
+
+NOBODY = 65534
+LENGTHS = {"elf": 40000, "options": 600, "profile": 6000, "record": 6000, "report": 2000}
+
+VALUES = {
+    "": ["on", "off"], "BACKEND": ["auto", "cuda", "host"], "FORCE": ["all", "dgemm,sgemm", "gemm,"], "DECISION": ["fixed"],
+    "RESIDENCY": ["always"], "STRASSEN": ["2:rum:2", "auto", "6:lai:1"], "ESTIMATOR": ["otsuka"], "QR": ["bulk"],
+    "MEMORY": ["512M", "18446744073709551615", "17179869183G"], "REPORT": ["stderr"], "TRACE": ["/tmp/x"], "FALLBACK": ["libblas.so.3"],
+    "PROFILE": ["rates"], "VERIFY": ["sample:100", "all"], "VERIFY_ORACLE": ["x.so"], "VERIFY_DUMP": ["x"], "COUNTERS": ["x"],
+    "CUTTING": ["2:1024:0", "6:64:9223372036854775807"], "MEASURE": ["on"], "NONSENSE": ["1"],
+}  # fmt: skip
+
+PROFILE = b"""# a comment
+profile 1
+in_rate 5e10
+dgemm_rate 5e13
+dgemm_leaf_rate 512 1.8e13
+dgemm_leaf_rate 4096 5.4e13
+dgemm_leaf_rate NT 4096 5.6e13
+pass_rate 2e12
+step_seconds 2e-6
+dgemm_algorithm cublasLt-130100-sm_90 NN plain 4096 own
+dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512
+dsymv_rules 1 U built-in
+dqr_widths 1 1449:128x64 any:512x64
+"""
+
+
+def options() -> list[bytes]:
+    pairs = [(name, value) for name, values in VALUES.items() for value in values]
+    lines = [f"BLASLIFT{'_' if name else ''}{name}={value}".encode() for name, value in pairs]
+    return [*lines, b"\0".join(lines), *(value.encode() for _, value in pairs)]
+
+
+def record(routine: str, arguments: str, element: int, blocks: list[tuple[str, int, int]], *more: str) -> bytes:
+    lines = ["blaslift-call 2", f"routine {routine}", f"symbol {routine}_", f"arguments {arguments}", "library /x/libblas.so.3",
+             "backend host", "way memory=1000000 levels=1 tile=2 cut=1f", "setting BLASLIFT_QR=bulk", "profile in_rate 5e10",
+             "caller a.out+0x1", "found over its bound", "ratio 9", "limit 8", *more]  # fmt: skip
+    lines += [f"block {name} {rows} {columns} {element}" for name, rows, columns in blocks]
+    data = bytes(sum(rows * columns for _, rows, columns in blocks) * element)
+    return "\n".join(lines).encode() + b"\ndata\n" + data + b"sum 0000000000000000\n"
+
+
+def records() -> list[bytes]:
+    found = []
+    for p, element in (("s", 4), ("d", 8), ("c", 8), ("z", 16)):
+        other = "or" if p in "sd" else "un"
+        found += [
+            record(p + "gemm", "transa=N transb=T m=2 n=3 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 3, 2), ("C", 2, 3)]),
+            record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
+            record(p + ("symv" if p in "sd" else "hemv"), f"uplo=U n=2 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",
+                   element, [("A", 2, 2), ("x", 1, 2), ("y", 2, 1)]),
+            record(p + "geqrf", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
+            record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),
+            record(p + other + "gqr", "m=3 n=2 k=2 lda=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1)]),
+        ]  # fmt: skip
+    return [*found, record("zherk", "uplo=U trans=C n=2 k=1 alpha=0 lda=1 beta=0 ldc=2", 16, [], "oracle /x/y.so")]
+
+
+def elves(cc: str) -> list[bytes]:
+    Path("m.c").write_text("void dgemm_(void); int main(void) { dgemm_(); return 0; }\n")
+    Path("l.c").write_text("void dgemm_(void) {} void dsyrk_(void) { dgemm_(); } static void zherk_(void) {} void (*f)(void) = zherk_;\n")
+    for name, *flags in (
+        ("l.so", "-shared", "-fPIC", "-nostdlib", "l.c", "-Wl,--hash-style=both", "-Wl,-soname,libblas.so.3"),
+        ("s.so", "-shared", "-fPIC", "-nostdlib", "l.c", "-Wl,-Bsymbolic", "-Wl,--hash-style=gnu", "-s"),
+        ("m", "m.c", "./l.so", "-Wl,--hash-style=gnu"),
+        ("p", "m.c", "l.c", "-no-pie", "-rdynamic", "-s"),
+    ):
+        # Small pages: what lies between the segments is no use.
+        subprocess.run([cc, *flags, "-Os", "-Wl,-z,max-page-size=64,-z,common-page-size=64", "-o", name], check=True)
+    return [Path(name).read_bytes() for name in ("l.so", "s.so", "m", "p")]
+
+
+def report_changes() -> list[bytes]:
+    """A place, how far behind it, how many bytes, the bytes; one that stands for all the others of its kind."""
+    odd = [b"\xff" * 8, b"\0" * 9, b"\x41" * 40, bytes.fromhex("000000000000f07f00"), bytes.fromhex("0000000000000080")]
+    return [bytes([place, 88 * (i % 2), 0, len(odd[i % 5])]) + odd[i % 5] for i, place in enumerate([*range(33), *range(128, 138)] * 3)]
+
+
+def words_of(name: str) -> list[bytes]:
+    common = [b"nan", b"inf", b"-1", b"9223372036854775807", b"-9223372036854775808", b"1e308", b"1e-320", b"\x1b[31m", b"\xc2\x9b"]
+    if name == "profile":
+        return common + re.findall(rb"[^ \n:]+", PROFILE)
+    if name == "record":
+        return common + sorted({word for one in records() for word in re.findall(rb"[a-z_]+=?", one.split(b"\ndata\n")[0])}) + [b"\ndata\n"]
+    if name == "options":
+        return common + [f"BLASLIFT_{x}=".encode() for x in VALUES]
+    return []
+
+
+def body() -> bool:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("name", choices=LENGTHS)
+    parser.add_argument("--build", type=Path, required=True)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--corpus", type=Path, help="begin with what is there, too, and leave there what was found")
+    parser.add_argument("--keep", type=Path, help="default: found/ beside the fuzzer")
+    arguments = parser.parse_args()
+    build = arguments.build.resolve()
+    keep = (arguments.keep or build / "tests" / "fuzz" / "found").resolve()
+    corpus = arguments.corpus and arguments.corpus.resolve()
+    with harness.scratch() as scratch:
+        os.chdir(scratch)
+        seeds = {"elf": lambda: elves(arguments.cc), "options": options, "profile": lambda: [PROFILE, *PROFILE.splitlines()],
+                 "record": records, "report": report_changes}[arguments.name]()  # fmt: skip
+        Path("corpus").mkdir()
+        for i, seed in enumerate(seeds):
+            Path(f"corpus/seed-{i}").write_bytes(seed)
+        if corpus and corpus.is_dir():
+            shutil.copytree(corpus, "corpus", dirs_exist_ok=True)
+        escaped = ("".join(f"\\x{byte:02x}" for byte in word) for word in words_of(arguments.name))
+        Path("words").write_text("# words\n" + "".join(f'"{word}"\n' for word in escaped))
+        fuzzer = shutil.copy(build / "tests" / "fuzz" / f"fuzz_{arguments.name}", "fuzzer")
+        who = {}
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", scratch], check=True)
+            who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        command = [f"./{fuzzer}", f"-max_total_time={arguments.seconds}", f"-max_len={LENGTHS[arguments.name]}", *(["-dict=words"] if words_of(arguments.name) else []),
+                   "-timeout=20", "-rss_limit_mb=3000", "-detect_leaks=0", "-print_final_stats=1", "-verbosity=1",
+                   "-artifact_prefix=./found-", "corpus"]  # fmt: skip
+        environment = harness.clean_environment(harness.provider_environment("reference"))
+        # libstdc++ gives stable_sort's buffer back by another name than it got it by.
+        environment |= {"ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0:malloc_context_size=4:quarantine_size_mb=32", "UBSAN_OPTIONS": "print_stacktrace=1", "TMPDIR": scratch}
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, errors="replace", **who)
+        found = sorted(Path().glob("found-*"))
+        lines = done.stderr.splitlines()
+        print("\n".join(line for line in lines if line.startswith(("stat::number_of_executed", "stat::average", "stat::new_units"))))
+        print(next((line for line in reversed(lines) if re.match(r"#\d+\s", line)), ""))
+        if found or done.returncode:
+            keep.mkdir(exist_ok=True, parents=True)
+            for path in found:
+                shutil.copy(path, keep / f"{arguments.name}-{path.name}")
+            print(f"status {done.returncode}; found, and kept in {keep}: {[path.name for path in found]}")
+            print("\n".join(lines[-60:]))
+            return False
+        if corpus:
+            shutil.copytree("corpus", corpus, dirs_exist_ok=True)
+        return True
+
+
+if __name__ == "__main__":
+    harness.main(body)
