@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -36,6 +37,14 @@ void* map(int fd, std::size_t bytes) {
   return p == MAP_FAILED ? nullptr : p;
 }
 
+/// For whoever reads the counters of a process tree.
+void leave_word(const char* dir, int error) {
+  char path[4096], number[16];
+  const int length = std::snprintf(path, sizeof path, "%s/%d%s", dir, getpid(), uncounted_suffix);
+  std::snprintf(number, sizeof number, "%d", error);
+  if (length < static_cast<int>(sizeof path)) (void)!symlink(number, path);
+}
+
 Counters last_resort;  // no memory to map: count in the library's own
 
 /// @param recording  whose beginning they are; null: none's
@@ -61,29 +70,55 @@ Counters* create(Recording*& recording) {
 }  // namespace
 
 void* map_new_file(const char* dir, std::size_t bytes, char* name, std::size_t name_size) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
+    return errno = EFBIG, nullptr;
   for (int attempt = 0; attempt < 1000; ++attempt) {  // exec keeps the pid: each image gets a file of its own
     char path[4096];
     const int length = std::snprintf(path, sizeof path, "%s/%d.%d", dir, getpid(), attempt);
-    if (length >= static_cast<int>(sizeof path) || (name && length >= static_cast<int>(name_size))) return nullptr;
+    if (length >= static_cast<int>(sizeof path) || (name && length >= static_cast<int>(name_size)))
+      return errno = ENAMETOOLONG, nullptr;
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0) {
       if (errno == EEXIST) continue;
       return nullptr;
     }
     // Reserved now: a full disk must not become a SIGBUS at some later increment.
-    void* p = posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0 ? map(fd, bytes) : nullptr;
+    int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    void* p = error == 0 ? map(fd, bytes) : nullptr;
+    if (error == 0 && !p) error = errno;
     if (!p) unlink(path);
     close(fd);
     if (name) std::snprintf(name, name_size, "%s", path);
+    if (!p) errno = error;
     return p;
   }
-  return nullptr;
+  return errno = EEXIST, nullptr;
 }
 
 void* map_counters(std::size_t bytes) {
   const char* dir = directory.load(std::memory_order_acquire);
   void* memory = dir ? map_new_file(dir, bytes) : nullptr;
-  return memory ? memory : map(-1, bytes);
+  if (memory) return memory;
+  if (dir) leave_word(dir, errno);
+  return map(-1, bytes);
+}
+
+const char* why_uncounted(int error) {
+  switch (error) {
+    case EFBIG: return "the limit on the size of files (ulimit -f) leaves no room for counters";
+    case ENOSPC:
+    case EDQUOT: return "there was no room for files of counters (TMPDIR)";
+    case EMFILE:
+    case ENFILE: return "no descriptor was free for a file of counters (ulimit -n)";
+    case ENOMEM:
+    case EAGAIN: return "there was no memory or address space for counters (ulimit -v)";
+    case ENOENT: return "the directory of counters was gone";
+    case EACCES:
+    case EPERM:
+    case EROFS: return "they may not write where counters are kept (TMPDIR)";
+    default: return "no file of counters could be made";
+  }
 }
 
 std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }

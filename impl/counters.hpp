@@ -200,10 +200,18 @@ bool counters_exist();
 void set_counters_up(const char* path, Reason forwarded);
 
 /// Zeroed memory for counters: a new mapped file in the directory of set_counters_up, else private; null if neither.
+/// Where a file cannot be had, a link in that directory says so, which takes neither room nor a descriptor: its name ends
+/// in uncounted_suffix, and what it leads to is the errno (EFBIG: the limit on file sizes).
 void* map_counters(std::size_t bytes);
 
-/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `path` gets its
-/// name, ended by a zero, if it is not null.
+inline constexpr const char* uncounted_suffix = ".uncounted";
+
+/// "the process may have no such files (ulimit -f)": what the errno of such a link means.
+const char* why_uncounted(int error);
+
+/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had, which errno then
+/// says why.  `path` gets its name, ended by a zero, if it is not null.  Files beyond the process's limit are not begun:
+/// they would end it.
 void* map_new_file(const char* directory, std::size_t bytes, char* path = nullptr, std::size_t path_size = 0);
 
 /// Calls of one routine that took the forwarding path, summed over threads.

@@ -196,10 +196,14 @@ void Summary::add(const Counters& c) {
 
 std::string to_text(const Summary& s) {
   std::string text = "blaslift: ";
+  std::string uncounted;
+  for (const std::string& what : s.uncounted) uncounted += "blaslift: " + what + '\n';
+  if (s.calls() == 0 && !uncounted.empty()) return uncounted;
   if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; why, blaslift doctor may say\n";
   text += s.device.empty() ? std::string("no device used") : s.device + " (" + s.backend + ")";
   if (s.processes > 1) text += format(", %d processes", s.processes);
   text += '\n';
+  text += uncounted;
   for (const std::string& detail : s.details) text += "blaslift: " + detail + '\n';
   if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
     text += "blaslift: operands are sent anew in every call: " + s.residency.substr(5) + '\n';
@@ -277,6 +281,7 @@ std::string to_json(const Summary& s, const Counters* one) {
     text += "}";
   }
   text += "}";
+  if (!s.uncounted.empty()) text += ", \"uncounted\": [" + all_quoted(s.uncounted) + "]";
   if (!s.worst.empty() || !s.problems.empty()) text += verified_json(s);
   return text + "}";
 }

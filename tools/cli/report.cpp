@@ -1,6 +1,8 @@
 #include "tools/cli/report.hpp"
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -20,9 +22,11 @@ namespace {
 void write_to(const std::string& path, const std::function<void(std::ostream&)>& write) {
   if (path.empty()) return;
   if (path == "-") return write(std::cout);
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   write(file);
-  if (!file.flush()) throw std::runtime_error(path + " cannot be written");
+  if (!file.flush())
+    throw std::runtime_error(path + " cannot be written: " + std::strerror(errno ? errno : EIO));
 }
 
 void write_all(const Report& what, ReadRecording run, std::FILE* terminal) {
@@ -44,15 +48,15 @@ void report_running(const Report& what, const std::vector<std::string>& command,
   if (directory.empty()) directory = scratch.emplace().path();
   const Finished finished = launch("libblaslift.so", command, variables);
   try {
-    if (finished.processes.empty())
-      std::fputs(to_text(finished.summary).c_str(), stderr);  // says that there was no call
-    else
+    if (finished.processes.empty() || !finished.summary.uncounted.empty())
+      std::fputs(to_text(finished.summary).c_str(), stderr);  // says that there was no call, or what was not counted
+    if (!finished.processes.empty())
       write_all(what, read_recording(directory), stderr);
   } catch (const std::exception& error) {  // the program's end is its own
     std::fprintf(stderr, "blaslift: %s\n", error.what());
   }
   scratch.reset();
-  std::cout.flush();
+  flush_output();
   end_like(finished.wait_status);
 }
 
