@@ -25,6 +25,7 @@
 #include "tools/cli/elf_file.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/object_facts.hpp"
+#include "tools/cli/preload.hpp"
 #include "tools/cli/shell.hpp"
 
 namespace blaslift::cli {
@@ -84,8 +85,14 @@ struct Listing {
 /// What the dynamic linker would load with an object, by its own word.
 Listing listing_of(const std::string& loader, const std::string& object) {
   Listing listing;
-  std::istringstream lines(output_of({loader, object}, "LD_TRACE_LOADED_OBJECTS=1"));
-  for (std::string line; std::getline(lines, line);) {
+  std::vector<std::string> all;  // a line that does not begin with a tab goes on with a path that has a newline in it
+  std::istringstream output(output_of({loader, object}, "LD_TRACE_LOADED_OBJECTS=1"));
+  for (std::string line; std::getline(output, line);)
+    if (line.starts_with('\t') || all.empty())
+      all.push_back(line);
+    else
+      all.back() += '\n' + line;
+  for (const std::string& line : all) {
     const std::size_t begin = line.find_first_not_of(" \t"), arrow = line.find(" => "), end = line.rfind(" (0x");
     if (begin == line.npos) continue;
     if (line.ends_with("=> not found"))
@@ -391,13 +398,24 @@ struct Told {
   std::set<Binding> bindings;
 };
 
+/// As audit.cpp's Line wrote it.
+std::string unescaped(const std::string& field) {
+  std::string text;
+  for (std::size_t i = 0; i < field.size(); ++i)
+    if (field[i] == '\\' && i + 1 < field.size())
+      text += field[++i] == 't' ? '\t' : field[i] == 'n' ? '\n' : field[i];
+    else
+      text += field[i];
+  return text;
+}
+
 std::map<std::string, Told> read_bindings(const std::string& text) {
   std::map<std::string, Told> programs;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::vector<std::string> fields;
     std::istringstream words(line);
-    for (std::string word; std::getline(words, word, '\t');) fields.push_back(word);
+    for (std::string word; std::getline(words, word, '\t');) fields.push_back(unescaped(word));
     if (fields.size() == 4 && fields[0] == "open") {
       Told& told = programs[fields[1]];
       if (std::ranges::find(told.objects, fields[3]) == told.objects.end()) told.objects.push_back(fields[3]);
@@ -493,8 +511,8 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
   examiner.look_at_file();
   auto with_audit = variables;
   const char* audits = std::getenv("LD_AUDIT");
-  with_audit["LD_AUDIT"] =
-      library_directory() + "/libblaslift_doctor.so" + (audits && *audits ? std::string(":") + audits : "");
+  with_audit["LD_AUDIT"] = preload_name(library_directory(), "libblaslift_doctor.so") +  // parted by colons, too
+                           (audits && *audits ? std::string(":") + audits : "");
   const Finished finished = launch("libblaslift.so", command, with_audit);
   d.ran = true;
   d.summary = finished.summary;

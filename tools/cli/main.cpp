@@ -143,7 +143,6 @@ void print_environment(std::string shell, std::map<std::string, std::string> var
       if (std::getenv(option.variable)) variables[option.variable] = "";
     variables["LD_PRELOAD"] = cli::preload_without(name, preloaded);
   } else {
-    for (auto& [variable, value] : variables) value = cli::absolute_value(variable, value);
     variables["LD_PRELOAD"] = cli::preload_with(cli::lasting_preload_name(directory, name), preloaded, directory);
   }
   std::fputs(cli::to_shell(cli::shell_named(shell), variables).c_str(), stdout);

@@ -85,9 +85,8 @@ std::string cached_links(const std::string& target) {
   char name[32];
   std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(hash));
   (void)mkdir(base.c_str(), 0700);
-  base += "/blaslift";
-  const std::string preload = base + "/preload", directory = preload + "/" + name;
-  const bool made = is_own_directory(base) && is_own_directory(preload) && make_links(directory, target);
+  const std::string preload = base + "/blaslift-preload", directory = preload + "/" + name;
+  const bool made = is_own_directory(preload) && make_links(directory, target);
   return made ? directory + "/" + links : std::string();
 }
 
