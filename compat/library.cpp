@@ -168,9 +168,7 @@ bool has_sanitizer() {
   for (const char* name : {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"})
     if (dlsym(RTLD_DEFAULT, name)) return true;
   bool in_program = false;  // linked statically, it may show by nothing else
-  look_at_objects([&](Objects& objects) {
-    in_program = bool{find_definition(objects.program(), "dlopen")};
-  });
+  look_at_objects([&](Objects& objects) { in_program = bool{find_definition(objects.program(), "dlopen")}; });
   return in_program;
 #endif
 }

@@ -50,6 +50,7 @@ Counters last_resort;  // no memory to map: count in the library's own
 /// @param recording  whose beginning they are; null: none's
 Counters* create(Recording*& recording) {
   recording = make_recording();
+  const char* untraced = !recording && trace_wanted() ? why_uncounted(errno) : nullptr;
   void* memory = recording ? &recording->counters : map_counters(sizeof(Counters));
   if (!memory) memory = &last_resort;
   Counters* c = static_cast<Counters*>(memory);  // zero pages are valid objects: atomics of integers
@@ -62,6 +63,11 @@ Counters* create(Recording*& recording) {
     const auto got = read(fd, c->command, sizeof c->command - 1);
     if (got > 0 && c->command[got - 1] == '\n') c->command[got - 1] = '\0';
     close(fd);
+  }
+  if (untraced) {
+    char text[160];
+    std::snprintf(text, sizeof text, "there is no trace of a process: %s", untraced);
+    c->incomplete.set(text);
   }
   c->layout = Counters::this_layout;
   return c;
@@ -106,18 +112,18 @@ void* map_counters(std::size_t bytes) {
 
 const char* why_uncounted(int error) {
   switch (error) {
-    case EFBIG: return "the limit on the size of files (ulimit -f) leaves no room for counters";
+    case EFBIG: return "the limit on the size of files (ulimit -f) leaves no room for it";
     case ENOSPC:
-    case EDQUOT: return "there was no room for files of counters (TMPDIR)";
+    case EDQUOT: return "there was no room for its file";
     case EMFILE:
-    case ENFILE: return "no descriptor was free for a file of counters (ulimit -n)";
+    case ENFILE: return "no descriptor was free for its file (ulimit -n)";
     case ENOMEM:
-    case EAGAIN: return "there was no memory or address space for counters (ulimit -v)";
-    case ENOENT: return "the directory of counters was gone";
+    case EAGAIN: return "there was no memory or address space for it (ulimit -v)";
+    case ENOENT: return "its directory was gone";
     case EACCES:
     case EPERM:
-    case EROFS: return "they may not write where counters are kept (TMPDIR)";
-    default: return "no file of counters could be made";
+    case EROFS: return "its directory cannot be written to";
+    default: return "its file could not be made";
   }
 }
 

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <limits>
 
+#include "impl/limit_signal.hpp"
 #include "impl/text.hpp"
 
 namespace blaslift {
@@ -191,6 +192,7 @@ void Summary::add(const Counters& c) {
   if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
   if (residency.empty()) residency = c.residency.get();
   add_once(details, c.detail.get());
+  add_once(details, c.incomplete.get());
   add_once(warnings, c.warning.get());
 }
 
@@ -296,8 +298,10 @@ void write_report(const Counters& c, const std::string& target) {
     std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", target.c_str(), std::strerror(errno));
     return;
   }
-  if (write(fd, text.data(), text.size()) < 0)
-    std::fprintf(stderr, "blaslift: the report could not be written: %s\n", std::strerror(errno));
+  const LimitSignalBlocked blocked;
+  errno = 0;
+  if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    std::fprintf(stderr, "blaslift: the report could not be written: %s\n", std::strerror(errno ? errno : ENOSPC));
   if (!to_stderr) close(fd);
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -271,6 +273,29 @@ class Examiner {
       add("secure", Effect::note, "Where " + why + ", the dynamic linker ignores LD_PRELOAD; " + who + ".");
   }
 
+  /// Limits of the process, which its children inherit, and what is ours.
+  void look_at_limits() {
+    rlimit limit{};
+    constexpr rlim_t for_files = 1 << 18, for_device = rlim_t{1} << 35;
+    const auto is_below = [&limit](auto resource, rlim_t bytes) {
+      return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
+    };
+    if (is_below(RLIMIT_FSIZE, for_files))
+      add("file-size-limit", Effect::note,
+          "Files may not be longer than " + std::to_string(limit.rlim_cur) +
+              " bytes (ulimit -f): calls are not counted under blaslift run, and there are no traces.");
+    if (is_below(RLIMIT_AS, for_device))
+      add("address-space-limit", Effect::note,
+          "The address space is limited to " + std::to_string(limit.rlim_cur >> 20) +
+              " MB (ulimit -v), which may be too little for CUDA to open a GPU: then calls stay on the CPU.");
+    try {
+      (void)preload_name(library_directory(), "libblaslift.so");
+    } catch (const std::exception& error) {
+      add("odd-path", Effect::fatal, std::string(error.what()) + ".", "Install blaslift below another directory.");
+    }
+    remove_preload_links();
+  }
+
   /// What the file says by itself; whether its libraries are worth a look.
   bool look_at_file() {
     if (!elf_) return false;
@@ -477,6 +502,7 @@ Diagnosis diagnose(const std::vector<std::string>& command) {
   Examiner examiner(d);
   if (!examiner.follow(d.program)) return d;
   examiner.look_at_process();
+  examiner.look_at_limits();
   if (examiner.look_at_file()) {
     const Listing listing = listing_of(examiner.loader(), d.path);
     std::vector<ObjectFacts> all;
@@ -508,6 +534,7 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
   Examiner examiner(d);
   if (!examiner.follow(d.program)) return d;
   examiner.look_at_process();
+  examiner.look_at_limits();
   examiner.look_at_file();
   auto with_audit = variables;
   const char* audits = std::getenv("LD_AUDIT");
@@ -518,7 +545,10 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
   d.summary = finished.summary;
 
   const auto programs = read_bindings(finished.bindings);
-  if (programs.empty())
+  const auto& lost = d.summary.uncounted;
+  for (const std::string& what : lost)
+    examiner.add("uncounted", Effect::maybe, static_cast<char>(std::toupper(what.front())) + what.substr(1) + ".");
+  if (programs.empty() && lost.empty() && d.summary.calls() == 0)
     examiner.add("not-preloaded", Effect::fatal,
                  "It ran, and the dynamic linker did not load what was preloaded into it.");
   for (const auto& [program, told] : programs) {
@@ -548,9 +578,9 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
       called.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + routine_names[r]);
   if (!called.empty())
     examiner.add("called", Effect::good, "In this run, calls came to blaslift.");
-  else
+  else if (lost.empty())
     examiner.add("not-called", Effect::note, "In this run, no call came to blaslift.");
-  d.findings.back().names = called;
+  if (!called.empty()) d.findings.back().names = called;
   d.verdict = verdict_of(d.findings);
   return d;
 }

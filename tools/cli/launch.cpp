@@ -97,7 +97,7 @@ void gather(const std::string& directory, Finished& finished) {
   for (const auto& [reason, processes] : uncounted)
     lost.push_back("calls of " + std::to_string(processes.size()) +
                    (processes.size() == 1 ? " process" : " processes") +
-                   " were not counted: " + why_uncounted(reason));
+                   " were not counted, for want of a file to count in: " + why_uncounted(reason));
   if (!fs::exists(directory + "/" + sentinel, error))
     lost.push_back("the files of counters in " + directory + " were removed while it ran: calls may be missing");
 }
@@ -122,8 +122,8 @@ std::vector<PlacedIn> places_for_scratch() {
     if (error || statvfs(path.c_str(), &system) != 0) return;
     places.push_back({path.string(), std::uint64_t{system.f_bavail} * system.f_frsize});
   };
-  for (const char* directory :
-       {static_cast<const char*>(std::getenv("TMPDIR")), "/tmp", "/dev/shm", static_cast<const char*>(std::getenv("XDG_RUNTIME_DIR")), "/var/tmp"})
+  for (const char* directory : {static_cast<const char*>(std::getenv("TMPDIR")), "/tmp", "/dev/shm",
+                                static_cast<const char*>(std::getenv("XDG_RUNTIME_DIR")), "/var/tmp"})
     add(directory);
   return places;
 }

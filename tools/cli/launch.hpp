@@ -13,8 +13,8 @@ namespace blaslift::cli {
 /// Directory of libblaslift.so that belongs to this executable; throws std::runtime_error if there is none.
 std::string library_directory();
 
-/// A directory of this command's own, removed with its contents: in TMPDIR, or where that cannot be had, or has no room,
-/// in the next best place.
+/// A directory of this command's own, removed with its contents: in TMPDIR, or where that cannot be had, or has no
+/// room, in the next best place.
 class ScratchDirectory {
  public:
   /// @param room  bytes that are going to be needed there
@@ -48,10 +48,11 @@ struct Finished {
   std::string bindings;  ///< what libblaslift_doctor.so has written, if it was asked to
 };
 
-/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment, relative
-/// paths in these and in its environment made absolute, passing signals on, and waits for it.  Where what was called
-/// cannot be counted, the summary says so.  Afterwards no signal ends this process for what it writes.  Throws std::runtime_error if it cannot be started for a reason of ours; a command
-/// that cannot be executed ends with status 127 (not found) or 126, as in a shell.
+/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment,
+/// relative paths in these and in its environment made absolute, passing signals on, and waits for it.  Where what was
+/// called cannot be counted, the summary says so.  Afterwards no signal ends this process for what it writes.  Throws
+/// std::runtime_error if it cannot be started for a reason of ours; a command that cannot be executed ends with status
+/// 127 (not found) or 126, as in a shell.
 Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables);
 

@@ -25,8 +25,7 @@ void write_to(const std::string& path, const std::function<void(std::ostream&)>&
   errno = 0;
   std::ofstream file(path, std::ios::binary);
   write(file);
-  if (!file.flush())
-    throw std::runtime_error(path + " cannot be written: " + std::strerror(errno ? errno : EIO));
+  if (!file.flush()) throw std::runtime_error(path + " cannot be written: " + std::strerror(errno ? errno : EIO));
 }
 
 void write_all(const Report& what, ReadRecording run, std::FILE* terminal) {
@@ -50,8 +49,7 @@ void report_running(const Report& what, const std::vector<std::string>& command,
   try {
     if (finished.processes.empty() || !finished.summary.uncounted.empty())
       std::fputs(to_text(finished.summary).c_str(), stderr);  // says that there was no call, or what was not counted
-    if (!finished.processes.empty())
-      write_all(what, read_recording(directory), stderr);
+    if (!finished.processes.empty()) write_all(what, read_recording(directory), stderr);
   } catch (const std::exception& error) {  // the program's end is its own
     std::fprintf(stderr, "blaslift: %s\n", error.what());
   }

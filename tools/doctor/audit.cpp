@@ -34,7 +34,8 @@ class LimitSignalBlocked {
   }
   ~LimitSignalBlocked() {
     const timespec now{0, 0};
-    while (!(was_pending_ & signal_) && syscall(SYS_rt_sigtimedwait, &signal_, nullptr, &now, sizeof signal_) == SIGXFSZ) {
+    while (!(was_pending_ & signal_) &&
+           syscall(SYS_rt_sigtimedwait, &signal_, nullptr, &now, sizeof signal_) == SIGXFSZ) {
     }
     syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof signal_);
   }
@@ -58,7 +59,7 @@ class Line {
     return *this;
   }
 
-  /// In one write, so that processes do not mix; without the C library's wrappers, at which threads may be cancelled.  A
+  /// In one write, so that processes do not mix; without the C library's wrappers, at which threads may be cancelled. A
   /// line beyond the limit on the size of files is not written: the signal for it would end the program.
   void append_to_file() {
     text_[length_++] = '\n';
