@@ -102,7 +102,7 @@ Listing listing_of(const std::string& loader, const std::string& object) {
     else if (end != line.npos) {
       const std::size_t from = arrow == line.npos ? begin : arrow + 4;
       const std::string path = line.substr(from, end - from);
-      if (path.starts_with('/')) listing.objects.push_back(path);  // not so the kernel's own
+      if (path.find('/') != path.npos) listing.objects.push_back(path);  // not so the kernel's own
     }
   }
   return listing;

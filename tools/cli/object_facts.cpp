@@ -66,7 +66,7 @@ ObjectFacts facts_of(const std::string& path) {
     if (!s.defined && (s.name == "dlopen" || s.name == "dlmopen")) facts.opens = true;
     if (!s.defined && (s.name == "dlsym" || s.name == "dlvsym")) facts.by_name = true;
     if (const char* sanitizer = sanitizer_of(s.name);
-        sanitizer && (facts.sanitizer.empty() || *s.name.substr(2).data() != 'u'))
+        sanitizer && (facts.sanitizer.empty() || !s.name.starts_with("__ubsan")))
       facts.sanitizer = sanitizer;
     switch (kind_of_name(s.name)) {
       case NameKind::intercepted: {
@@ -198,20 +198,22 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                           "stay on the CPU go on to the one that it is set to.",
                           "Preload blaslift in front of it, rather than naming blaslift as the library that it leads "
                           "to."});
-    if (!f.sanitizer.empty() && is_program)
+    if (!f.sanitizer.empty() && is_program) {
+      const bool address = f.sanitizer == "AddressSanitizer", memory = f.sanitizer == "MemorySanitizer";
       findings.push_back(
           {"sanitizer",
            Effect::note,
            f.path,
            {},
            "It is built with " + f.sanitizer +
-               (f.sanitizer == "MemorySanitizer"
-                    ? ", which reports what libraries do that are not: blaslift is one, and so is most every BLAS."
-                    : ", whose runtime wants to be the first library: blaslift run and its like see to that."),
-           f.sanitizer == "MemorySanitizer"
-               ? "Use AddressSanitizer or Valgrind where a BLAS is in the program."
-               : "Where LD_PRELOAD is set by hand, name the runtime in front: LD_PRELOAD=$(cc "
-                 "-print-file-name=libasan.so):/path/to/libblaslift.so."});
+               (address  ? ", whose runtime wants to come first: blaslift run and its like see to that."
+                : memory ? ", which reports what libraries do that are not: blaslift, and most every BLAS."
+                         : ", which does not look into blaslift."),
+           address  ? "Where LD_PRELOAD is set by hand, name the runtime in front: LD_PRELOAD=$(cc "
+                      "-print-file-name=libasan.so):/path/to/libblaslift.so."
+           : memory ? "Use AddressSanitizer, or Valgrind, where a BLAS is in the program."
+                    : ""});
+    }
     add("symbol-version", Effect::note, f, f.versioned,
         "These names are asked for by version: calls that stay on the CPU go on to a function of that version.");
     add("asks-by-name", Effect::maybe, f, f.spelled,
