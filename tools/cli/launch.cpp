@@ -165,7 +165,8 @@ bool flush_output() {
   errno = 0;
   std::cout.flush();
   if (std::fflush(stdout) == 0 && !std::ferror(stdout) && std::cout) return true;
-  std::fprintf(stderr, "blaslift: standard output cannot be written: %s\n", std::strerror(errno ? errno : EIO));
+  const std::string why = errno ? std::string(": ") + std::strerror(errno) : std::string();  // or it was long ago
+  std::fprintf(stderr, "blaslift: standard output cannot be written%s\n", why.c_str());
   return false;
 }
 

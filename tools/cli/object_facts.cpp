@@ -175,6 +175,15 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
           "preloaded.",
           relink);
     }
+    if (is_switch(f.path))
+      findings.push_back({"switch",
+                          Effect::note,
+                          f.path,
+                          {},
+                          "This is a switch between BLAS libraries: what is preloaded comes before it, and calls that "
+                          "stay on the CPU go on to the one that it is set to.",
+                          "Preload blaslift in front of it, rather than naming blaslift as the library that it leads "
+                          "to."});
     if (f.blas) {
       add("linked-inside-blas", Effect::note, f, f.through_linker,
           "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
@@ -189,15 +198,6 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
              ""});
       continue;
     }
-    if (is_switch(f.path))
-      findings.push_back({"switch",
-                          Effect::note,
-                          f.path,
-                          {},
-                          "This is a switch between BLAS libraries: what is preloaded comes before it, and calls that "
-                          "stay on the CPU go on to the one that it is set to.",
-                          "Preload blaslift in front of it, rather than naming blaslift as the library that it leads "
-                          "to."});
     if (!f.sanitizer.empty() && is_program) {
       const bool address = f.sanitizer == "AddressSanitizer", memory = f.sanitizer == "MemorySanitizer";
       findings.push_back(

@@ -1,5 +1,6 @@
 #include "tools/cli/report.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -10,6 +11,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "impl/trace.hpp"
 #include "tools/cli/analysis.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/page.hpp"
@@ -44,11 +46,15 @@ void report_running(const Report& what, const std::vector<std::string>& command,
                     std::map<std::string, std::string> variables) {
   std::optional<ScratchDirectory> scratch;
   std::string& directory = variables["BLASLIFT_TRACE"];
-  if (directory.empty()) directory = scratch.emplace().path();
+  if (directory.empty())
+    directory = scratch.emplace(Recording::events_at() + trace_chunk_events * sizeof(TraceEvent)).path();
   const Finished finished = launch("libblaslift.so", command, variables);
   try {
-    if (finished.processes.empty() || !finished.summary.uncounted.empty())
-      std::fputs(to_text(finished.summary).c_str(), stderr);  // says that there was no call, or what was not counted
+    const bool all_there = finished.summary.uncounted.empty() &&
+                           std::none_of(finished.processes.begin(), finished.processes.end(),
+                                        [](const Counters* process) { return *process->incomplete.get(); });
+    // Says that there was no call, or what could not be kept.
+    if (finished.processes.empty() || !all_there) std::fputs(to_text(finished.summary).c_str(), stderr);
     if (!finished.processes.empty()) write_all(what, read_recording(directory), stderr);
   } catch (const std::exception& error) {  // the program's end is its own
     std::fprintf(stderr, "blaslift: %s\n", error.what());

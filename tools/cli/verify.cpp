@@ -99,9 +99,10 @@ std::string inherited_file(const std::string& text) {
   std::string subject_file;
   if (!how.subject.empty()) {
     if (how.oracle.empty()) throw std::runtime_error("--subject needs an --oracle to be compared with");
-    subject_file = file_of(absolute(how.subject));
+    const std::string subject = preload_name_of(absolute(how.subject));
+    subject_file = file_of(subject);
     const char* others = std::getenv("LD_PRELOAD");
-    const std::string preload = preload_name_of(absolute(how.subject)) + (others && *others ? std::string(":") + others : "");
+    const std::string preload = subject + (others && *others ? std::string(":") + others : "");
     setenv("LD_PRELOAD", preload.c_str(), 1);
     variables["BLASLIFT"] = "off";
   }

@@ -13,7 +13,7 @@ from pathlib import Path
 import harness
 
 HOST = ["--backend", "host", "--force", "all"]
-SUM = "sum 1573438.0\n"
+SUM = "sum 1596280.0\n"
 NO_CALL = "no call to a routine"
 NOBODY = 65534
 STARTERS = {"run": ["run", *HOST], "measure": ["measure"], "verify": ["verify", *HOST, "--at-least", "0"],
@@ -22,6 +22,8 @@ STARTERS = {"run": ["run", *HOST], "measure": ["measure"], "verify": ["verify", 
 
 
 def environment(**more) -> dict[str, str]:
+    if "HOME" in more and not str(more["HOME"]).startswith("/proc"):
+        os.makedirs(more["HOME"], exist_ok=True)
     return harness.clean_environment(harness.provider_environment("reference") | {k: str(v) for k, v in more.items()})
 
 
@@ -155,7 +157,7 @@ def no_place_for_links(world) -> list[str]:
     blaslift = install(world, world.scratch / "with space")
     (world.scratch / "file").touch()
     errors = []
-    for cache in ("/nonexistent", world.scratch / "file", "relative"):
+    for cache in ("/proc/nothing", world.scratch / "file", "relative"):
         env = environment(HOME="/proc/nothing", XDG_CACHE_HOME=cache)
         errors += good("run", start(world, "run", [program], env, blaslift), f"cache {cache}")
         shell = done([blaslift, "env"], env)
@@ -179,7 +181,7 @@ def outliving(world) -> list[str]:
     for name, blaslift in {"usual": world.command, "odd": install(world, world.scratch / "with space")}.items():
         out = world.scratch / f"{name}.out"
         report = world.scratch / f"{name}.jsonl"
-        env = environment(HOME=world.scratch / "home", BLASLIFT_REPORT=report)
+        env = environment(HOME=world.scratch / "home", XDG_CACHE_HOME="", BLASLIFT_REPORT=report)
         done([blaslift, "run", "-q", *HOST, "sh", "-c", '(while [ ! -e go ]; do sleep 0.05; done; "$1"; echo end) >"$2" 2>&1 &', "-", program, out], env)
         (world.scratch / "go").touch()
         done(["sh", "-c", 'until grep -q end "$1"; do sleep 0.05; done', "-", out])
@@ -430,7 +432,7 @@ def temporary_folder(world) -> list[str]:
     program = product(world)
     (world.scratch / "file").touch()
     errors = []
-    for tmp in ("/nonexistent", world.scratch / "file", "", "/proc"):
+    for tmp in ("/proc/nothing", world.scratch / "file", "", "/proc"):
         for how in STARTERS:
             errors += good(how, start(world, how, [program], environment(TMPDIR=tmp)), f"TMPDIR={tmp}: {how}")
     for empties in ('rm -rf "$TMPDIR"/*', 'rm -rf "$TMPDIR"'):
@@ -480,7 +482,7 @@ def full_outputs(world) -> list[str]:
     with open("/dev/full", "w") as full:
         for command in (["env"], ["info"], ["doctor", program], ["doctor", "--json", "-", program], ["completion", "bash"], ["--help"]):
             run = done([world.command, *command], stdout=full)
-            if run.returncode != 125 or "standard output cannot be written: No space left on device" not in run.stderr:
+            if run.returncode != 125 or "standard output cannot be written" not in run.stderr:
                 errors.append(f"{command}: {run}")
     return errors
 
