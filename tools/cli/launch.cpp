@@ -46,16 +46,19 @@ void pass_on(int signal, siginfo_t* from, void*) {
 constexpr int passed[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH, SIGALRM, SIGCONT};
 
 /// Maps a counters file if it is one of type T, for the life of this process: the directory goes before it is read.
-/// Those of a trace have more behind them.
+/// Those of a trace have more behind them.  Null with errno for what it has not come to read.
 template <class T>
 T* map_counters_file(const std::string& path) {
+  errno = 0;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return nullptr;
   struct stat status {};
   void* p = fstat(fd, &status) == 0 && status.st_size >= static_cast<off_t>(sizeof(T))
                 ? mmap(nullptr, sizeof(T), PROT_READ, MAP_SHARED, fd, 0)
                 : MAP_FAILED;
+  const int error = errno;
   close(fd);
+  errno = error;
   auto* counters = p == MAP_FAILED ? nullptr : static_cast<T*>(p);
   return counters && counters->layout == T::this_layout ? counters : nullptr;
 }
@@ -77,18 +80,23 @@ void gather(const std::string& directory, Finished& finished) {
   finished.bindings = text_of_file(directory + "/bindings");
   std::error_code error;
   std::map<int, std::set<std::string>> uncounted;
+  std::vector<fs::path> paths;  // all first: each file that is read may take the last descriptor
   fs::directory_iterator entry(directory, error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    const fs::path path = entry->path();
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) paths.push_back(entry->path());
+  int unread = error && error.value() != ENOENT ? error.value() : 0;
+  for (const fs::path& path : paths) {
     if (path.filename().string().ends_with(uncounted_suffix)) {
       gather_uncounted(path, uncounted);
-    } else if (auto* counters = map_counters_file<Counters>(path)) {
+      continue;
+    }
+    if (auto* counters = map_counters_file<Counters>(path)) {
       Summary one;
       one.add(*counters);
       if (one.calls() > 0) finished.processes.push_back(counters);
-    } else if (auto* others = map_counters_file<OtherCounters>(path)) {
-      finished.others.push_back(others);
+      continue;
     }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) unread = errno;
+    if (auto* others = map_counters_file<OtherCounters>(path)) finished.others.push_back(others);
   }
   std::sort(finished.processes.begin(), finished.processes.end(),
             [](const Counters* a, const Counters* b) { return a->started_ns < b->started_ns; });
@@ -98,6 +106,9 @@ void gather(const std::string& directory, Finished& finished) {
     lost.push_back("calls of " + std::to_string(processes.size()) +
                    (processes.size() == 1 ? " process" : " processes") +
                    " were not counted, for want of a file to count in: " + why_uncounted(reason));
+  if (unread)
+    lost.push_back("files of counters in " + directory + " could not be read: " + std::strerror(unread) +
+                   ": calls may be missing");
   if (!fs::exists(directory + "/" + sentinel, error))
     lost.push_back("the files of counters in " + directory + " were removed while it ran: calls may be missing");
 }
