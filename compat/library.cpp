@@ -159,6 +159,20 @@ void pin(const void* address, const char* object) {
     (void)dlopen(object, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // the handle is kept on purpose
 }
 
+/// Whether this process runs with a sanitizer's runtime that looks at every dlopen; built into the program, it need not
+/// be among the names that the program exports.
+bool has_sanitizer() {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  return true;
+#else
+  for (const char* name : {"__asan_init", "__tsan_init", "__msan_init", "__hwasan_init"})
+    if (dlsym(RTLD_DEFAULT, name)) return true;
+  bool in_program = false;  // linked statically, it may show by nothing else
+  look_at_objects([&](Objects& objects) { in_program = bool{find_definition(objects.program(), "dlopen")}; });
+  return in_program;
+#endif
+}
+
 }  // namespace
 
 void* find_function(const char* name, const void* caller, const char* fallback, const char*& found_by) {
@@ -168,12 +182,9 @@ void* find_function(const char* name, const void* caller, const char* fallback, 
 bool find_in(const char* path, Routine routine, Symbol& symbol, Target& target, std::string& why) {
   const Loading loading;
   if (!loading.allowed()) return why = "the process is exiting", false;
-    // Its own LAPACK shall call its own BLAS.  Sanitizers cannot see into libraries that are bound like that.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  constexpr int own = 0;
-#else
-  constexpr int own = RTLD_DEEPBIND;
-#endif
+  // Its own LAPACK shall call its own BLAS.  Sanitizers cannot see into libraries that are bound like that, and end a
+  // program that asks for it.
+  const int own = has_sanitizer() ? 0 : RTLD_DEEPBIND;
   void* handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE | own);
   if (!handle) {
     const char* error = dlerror();

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -37,11 +38,20 @@ void* map(int fd, std::size_t bytes) {
   return p == MAP_FAILED ? nullptr : p;
 }
 
+/// For whoever reads the counters of a process tree.
+void leave_word(const char* dir, int error) {
+  char path[4096], number[16];
+  const int length = std::snprintf(path, sizeof path, "%s/%d%s", dir, getpid(), uncounted_suffix);
+  std::snprintf(number, sizeof number, "%d", error);
+  if (length < static_cast<int>(sizeof path)) (void)!symlink(number, path);
+}
+
 Counters last_resort;  // no memory to map: count in the library's own
 
 /// @param recording  whose beginning they are; null: none's
 Counters* create(Recording*& recording, MadeFile& file) {
   recording = make_recording(file);
+  const char* untraced = !recording && trace_wanted() ? why_uncounted(errno) : nullptr;
   void* memory = recording ? &recording->counters : map_counters(sizeof(Counters));
   if (!memory) memory = &last_resort;
   Counters* c = static_cast<Counters*>(memory);  // zero pages are valid objects: atomics of integers
@@ -55,6 +65,11 @@ Counters* create(Recording*& recording, MadeFile& file) {
     if (got > 0 && c->command[got - 1] == '\n') c->command[got - 1] = '\0';
     close(fd);
   }
+  if (untraced) {
+    char text[160];
+    std::snprintf(text, sizeof text, "there is no trace of a process: %s", untraced);
+    c->incomplete.set(text);
+  }
   c->layout = Counters::this_layout;
   return c;
 }
@@ -62,17 +77,22 @@ Counters* create(Recording*& recording, MadeFile& file) {
 }  // namespace
 
 void* map_new_file(const char* dir, std::size_t bytes, MadeFile* made) {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && bytes > limit.rlim_cur)
+    return errno = EFBIG, nullptr;
   for (int attempt = 0; attempt < 1000; ++attempt) {  // exec keeps the pid: each image gets a file of its own
     char path[4096];
     const int length = std::snprintf(path, sizeof path, "%s/%d.%d", dir, getpid(), attempt);
-    if (length >= static_cast<int>(made ? sizeof made->path : sizeof path)) return nullptr;
+    if (length >= static_cast<int>(made ? sizeof made->path : sizeof path)) return errno = ENAMETOOLONG, nullptr;
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) {
       if (errno == EEXIST) continue;
       return nullptr;
     }
     // Reserved now: a full disk must not become a SIGBUS at some later increment.
-    void* p = posix_fallocate(fd, 0, static_cast<off_t>(bytes)) == 0 ? map(fd, bytes) : nullptr;
+    int error = posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    void* p = error == 0 ? map(fd, bytes) : nullptr;
+    if (error == 0 && !p) error = errno;
     if (!p) unlink(path);
     struct stat status {};
     if (made && fstat(fd, &status) == 0) {
@@ -81,15 +101,35 @@ void* map_new_file(const char* dir, std::size_t bytes, MadeFile* made) {
       made->number = status.st_ino;
     }
     close(fd);
+    if (!p) errno = error;
     return p;
   }
-  return nullptr;
+  return errno = EEXIST, nullptr;
 }
 
 void* map_counters(std::size_t bytes) {
   const char* dir = directory.load(std::memory_order_acquire);
   void* memory = dir ? map_new_file(dir, bytes) : nullptr;
-  return memory ? memory : map(-1, bytes);
+  if (memory) return memory;
+  if (dir) leave_word(dir, errno);
+  return map(-1, bytes);
+}
+
+const char* why_uncounted(int error) {
+  switch (error) {
+    case EFBIG: return "the limit on the size of files (ulimit -f) leaves no room for it";
+    case ENOSPC:
+    case EDQUOT: return "there was no room for its file";
+    case EMFILE:
+    case ENFILE: return "no descriptor was free for its file (ulimit -n)";
+    case ENOMEM:
+    case EAGAIN: return "there was no memory or address space for it (ulimit -v)";
+    case ENOENT: return "its directory was gone";
+    case EACCES:
+    case EPERM:
+    case EROFS: return "its directory cannot be written to";
+    default: return "its file could not be made";
+  }
 }
 
 std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
@@ -124,7 +164,7 @@ void check_counters(Counters& c) {
   if (static_cast<int>(c.forwarded_reason) >= reason_count) c.forwarded_reason = Reason::small;
   end(c.command);
   c.backend.end(), c.device.end(), c.driver.end(), c.detail.end(), c.warning.end(), c.residency.end();
-  c.library.end(), c.library_found_by.end(), c.verify_problem.end();
+  c.library.end(), c.library_found_by.end(), c.verify_problem.end(), c.incomplete.end();
   for (NotedCall& call : c.worst) {
     end(call.arguments), end(call.caller), end(call.dump), end(call.way);
     call.findings &= (1u << finding_count) - 1;

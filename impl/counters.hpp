@@ -140,11 +140,12 @@ struct Counters {
   char command[64];                    ///< program's name
   Note<8> backend;                     ///< "cuda" or "host", once one is open
   Note<96> device;
-  Note<80> driver;      ///< and its libraries, with versions
-  Note<256> detail;     ///< why there is no device, or how it was lost
-  Note<160> warning;    ///< foreign switches that change results
-  Note<160> residency;  ///< "on", or "off: " and why, once a device is open
-  Note<192> library;    ///< the first library underneath; with it:
+  Note<80> driver;       ///< and its libraries, with versions
+  Note<256> detail;      ///< why there is no device, or how it was lost
+  Note<160> incomplete;  ///< what of this process could not be kept, and why
+  Note<160> warning;     ///< foreign switches that change results
+  Note<160> residency;   ///< "on", or "off: " and why, once a device is open
+  Note<192> library;     ///< the first library underneath; with it:
   Note<48> library_found_by;
   std::atomic<std::uint32_t> library_wide;
   RoutineCounters routines[routine_count];
@@ -209,7 +210,14 @@ bool counters_exist();
 void set_counters_up(const char* path, Reason forwarded);
 
 /// Zeroed memory for counters: a new mapped file in the directory of set_counters_up, else private; null if neither.
+/// Where a file cannot be had, a link in that directory says so, which takes neither room nor a descriptor: its name
+/// ends in uncounted_suffix, and what it leads to is the errno (EFBIG: the limit on file sizes).
 void* map_counters(std::size_t bytes);
+
+inline constexpr const char* uncounted_suffix = ".uncounted";
+
+/// Why a process has no file of counters, or of a trace, by errno: "there was no room for its file".
+const char* why_uncounted(int error);
 
 /// A file that this process has made: what its name leads to later may be another one.
 struct MadeFile {
@@ -218,8 +226,8 @@ struct MadeFile {
   ino_t number = 0;
 };
 
-/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had.  `made` says
-/// which, if it is not null.
+/// A new file in `directory`, named after this process, mapped and zeroed; null if it cannot be had, which errno then
+/// says why.  `made` says which, if it is not null.  Files beyond the process's limit are not begun: they would end it.
 void* map_new_file(const char* directory, std::size_t bytes, MadeFile* made = nullptr);
 
 /// Calls of one routine that took the forwarding path, summed over threads.

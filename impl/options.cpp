@@ -1,6 +1,9 @@
 #include "impl/options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <climits>
 #include <cstring>
 #include <string_view>
 
@@ -193,6 +196,17 @@ constexpr OptionInfo table[] = {
 
 }  // namespace
 
+namespace {
+
+/// Where the process is now: it may go elsewhere before the file is used.
+void make_absolute(std::string& path) {
+  if (path.empty() || path.front() == '/') return;
+  char here[PATH_MAX];
+  if (getcwd(here, sizeof here)) path = std::string(here) + "/" + path;
+}
+
+}  // namespace
+
 std::span<const OptionInfo> option_table() { return table; }
 
 Options read_options(char** environment, std::string& warnings) {
@@ -212,6 +226,11 @@ Options read_options(char** environment, std::string& warnings) {
     else if (known->of_ways)
       options.of_ways.emplace_back(known->variable, equals + 1);
   }
+  if (options.report != "off" && options.report != "stderr") make_absolute(options.report);
+  make_absolute(options.verify_dump);
+  make_absolute(options.counters);
+  for (std::string* library : {&options.fallback, &options.oracle})  // a bare name is the loader's to find
+    if (library->find('/') != library->npos) make_absolute(*library);
   return options;
 }
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 
+#include "impl/limit_signal.hpp"
 #include "impl/text.hpp"
 
 namespace blaslift {
@@ -194,15 +195,20 @@ void Summary::add(const Counters& c) {
   if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
   if (residency.empty()) residency = c.residency.get();
   add_once(details, c.detail.get());
+  add_once(details, c.incomplete.get());
   add_once(warnings, c.warning.get());
 }
 
 std::string to_text(const Summary& s) {
   std::string text = "blaslift: ";
+  std::string uncounted;
+  for (const std::string& what : s.uncounted) uncounted += "blaslift: " + shown(what) + '\n';
+  if (s.calls() == 0 && !uncounted.empty()) return uncounted;
   if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; why, blaslift doctor may say\n";
   text += s.device.empty() ? std::string("no device used") : shown(s.device) + " (" + shown(s.backend) + ")";
   if (s.processes > 1) text += format(", %d processes", s.processes);
   text += '\n';
+  text += uncounted;
   for (const std::string& detail : s.details) text += "blaslift: " + shown(detail) + '\n';
   if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
     text += "blaslift: operands are sent anew in every call: " + shown(s.residency.substr(5)) + '\n';
@@ -280,6 +286,7 @@ std::string to_json(const Summary& s, const Counters* one) {
     text += "}";
   }
   text += "}";
+  if (!s.uncounted.empty()) text += ", \"uncounted\": [" + all_quoted(s.uncounted) + "]";
   if (!s.worst.empty() || !s.problems.empty()) text += verified_json(s);
   return text + "}";
 }
@@ -297,8 +304,10 @@ void write_report(const Counters& c, const std::string& target) {
                  std::strerror(errno));
     return;
   }
-  if (write(fd, text.data(), text.size()) < 0)
-    std::fprintf(stderr, "blaslift: the report could not be written: %s\n", std::strerror(errno));
+  const LimitSignalBlocked blocked;
+  errno = 0;
+  if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
+    std::fprintf(stderr, "blaslift: the report could not be written: %s\n", std::strerror(errno ? errno : ENOSPC));
   if (!to_stderr) close(fd);
 }
 

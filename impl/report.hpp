@@ -42,9 +42,10 @@ struct Summary {
 
     std::vector<std::string> finding_texts() const;  ///< empty: nothing is wrong with it
   };
-  std::vector<Noted> worst;           ///< calls, the worst first
-  std::vector<std::string> problems;  ///< of verification, each once
-  std::string residency;              ///< of the first process that opened a device
+  std::vector<Noted> worst;            ///< calls, the worst first
+  std::vector<std::string> problems;   ///< of verification, each once
+  std::string residency;               ///< of the first process that opened a device
+  std::vector<std::string> uncounted;  ///< what is missing here, and why: sentences without a stop
 
   void add(const Counters& counters);
   std::uint64_t calls() const;

@@ -77,6 +77,9 @@ void set_trace_up(const char* directory);
 
 /// For counters(): a new file, without events so far; null if there is to be none, or can be none.
 Recording* make_recording(MadeFile& file);
+
+/// Whether there is to be a trace.
+bool trace_wanted();
 /// Takes it back.
 void discard_recording(Recording* recording, const MadeFile& file);
 /// Events go there from now on.  `counters_directory`, if not null, gets a link to the file.

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <atomic>
+#include <cerrno>
 #include <map>
 #include <thread>
 #include <vector>
@@ -92,6 +94,24 @@ TEST(Counters, AMappedFileSurvivesItsProcess) {
   const auto seconds_ago = static_cast<double>(time(nullptr)) - 1e-9 * static_cast<double>(file->started_ns);
   EXPECT_LT(std::abs(seconds_ago), 60);
   EXPECT_LE(file->now_ns, now_ns());
+}
+
+TEST(Counters, AFileThatCannotBeHadIsSaidAndEndsNothing) {
+  const Directory directory;
+  // Over its limit, a process that writes to a file is ended by SIGXFSZ.
+  const int status = in_child([&] {
+    const rlimit limit{sizeof(Counters) - 1, RLIM_INFINITY};
+    setrlimit(RLIMIT_FSIZE, &limit);
+    set_counters_up(directory.path().c_str(), Reason::small);
+    forward(claim_slot(), Routine::dgemm, 2);
+    return forwarded_calls(counters(), Routine::dgemm) == 2 ? 0 : 1;
+  });
+  EXPECT_EQ(status, 0);
+  const auto names = names_in(directory);
+  ASSERT_EQ(names.size(), 1u);
+  EXPECT_TRUE(names[0].ends_with(uncounted_suffix)) << names[0];
+  EXPECT_EQ(std::filesystem::read_symlink(directory.path() / names[0]).string(), std::to_string(EFBIG));
+  EXPECT_NE(std::string(why_uncounted(EFBIG)).find("ulimit -f"), std::string::npos);
 }
 
 TEST(Counters, AForkedChildGetsItsOwn) {

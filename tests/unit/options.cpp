@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <set>
@@ -222,6 +223,17 @@ TEST(Options, UnknownVariablesOfOursWarnAndOthersDoNot) {
   ASSERT_EQ(r.warnings.size(), 2u);
   EXPECT_NE(r.warnings[0].find("BLASLIFT_BAKCEND"), std::string::npos);
   EXPECT_NE(r.warnings[1].find("BLASLIFT_ "), std::string::npos);
+}
+
+TEST(Options, FilesHoldWhereverTheProcessGoes) {
+  const std::string here = std::filesystem::current_path().string() + "/";
+  const Options o = read({"BLASLIFT_REPORT=r.jsonl", "BLASLIFT_VERIFY_DUMP=./wrong",
+                          "BLASLIFT_VERIFY_ORACLE=libblas.so.3", "BLASLIFT_FALLBACK=lib/libblas.so.3"})
+                        .options;
+  EXPECT_EQ(o.report, here + "r.jsonl");
+  EXPECT_EQ(o.verify_dump, here + "./wrong");
+  EXPECT_EQ(o.oracle, "libblas.so.3") << "a bare name is the loader's to find";
+  EXPECT_EQ(o.fallback, here + "lib/libblas.so.3");
 }
 
 /// The names beginning with BLASLIFT in a text; not those behind -D, which are options of the build.

@@ -205,6 +205,20 @@ TEST(Text, EveryLineIsSigned) {
   EXPECT_NE(to_text(summary_of({c.get(), c.get()})).find("2 processes"), std::string::npos);
 }
 
+TEST(Text, WhatWasNotCountedIsNoAbsenceOfCalls) {
+  Summary none;
+  none.uncounted.push_back("calls of 1 process were not counted: because");
+  EXPECT_EQ(to_text(none), "blaslift: calls of 1 process were not counted: because\n");
+  EXPECT_EQ(json::parse(to_json(none))["uncounted"][0], none.uncounted[0]);
+  const auto c = a_process();
+  Summary some = summary_of({c.get()});
+  EXPECT_FALSE(json::parse(to_json(some)).contains("uncounted"));
+  some.uncounted = none.uncounted;
+  EXPECT_NE(to_text(some).find("\nblaslift: calls of 1 process were not counted: because\n"), std::string::npos);
+  c->incomplete.set("there is no trace of a process: because");
+  EXPECT_NE(to_text(summary_of({c.get()})).find("there is no trace"), std::string::npos);
+}
+
 TEST(Json, HoldsTheCountersNumbers) {
   const auto c = a_process();
   c->detail.set("none");

@@ -26,6 +26,7 @@ const std::unordered_map<std::string, NameKind>& known() {
       for (const char* prefix : {"", "scipy_"}) {
         all->emplace(prefix + base + (cblas ? "" : "_"), NameKind::other);
         all->emplace(prefix + base + (cblas ? "64_" : "_64_"), NameKind::other);
+        if (cblas) all->emplace(prefix + base + "_64", NameKind::other);
       }
     }
     for (const SymbolInfo& symbol : symbol_table) (*all)[symbol.name] = NameKind::intercepted;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/wait.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -25,6 +27,7 @@
 #include "tools/cli/elf_file.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/object_facts.hpp"
+#include "tools/cli/preload.hpp"
 #include "tools/cli/shell.hpp"
 
 namespace blaslift::cli {
@@ -84,8 +87,14 @@ struct Listing {
 /// What the dynamic linker would load with an object, by its own word.
 Listing listing_of(const std::string& loader, const std::string& object) {
   Listing listing;
-  std::istringstream lines(output_of({loader, object}, "LD_TRACE_LOADED_OBJECTS=1"));
-  for (std::string line; std::getline(lines, line);) {
+  std::vector<std::string> all;  // a line that does not begin with a tab goes on with a path that has a newline in it
+  std::istringstream output(output_of({loader, object}, "LD_TRACE_LOADED_OBJECTS=1"));
+  for (std::string line; std::getline(output, line);)
+    if (line.starts_with('\t') || all.empty())
+      all.push_back(line);
+    else
+      all.back() += '\n' + line;
+  for (const std::string& line : all) {
     const std::size_t begin = line.find_first_not_of(" \t"), arrow = line.find(" => "), end = line.rfind(" (0x");
     if (begin == line.npos) continue;
     if (line.ends_with("=> not found"))
@@ -93,7 +102,7 @@ Listing listing_of(const std::string& loader, const std::string& object) {
     else if (end != line.npos) {
       const std::size_t from = arrow == line.npos ? begin : arrow + 4;
       const std::string path = line.substr(from, end - from);
-      if (path.starts_with('/')) listing.objects.push_back(path);  // not so the kernel's own
+      if (path.find('/') != path.npos) listing.objects.push_back(path);  // not so the kernel's own
     }
   }
   return listing;
@@ -276,6 +285,29 @@ class Examiner {
       add("secure", Effect::note, "Where " + why + ", the dynamic linker ignores LD_PRELOAD; " + who + ".");
   }
 
+  /// Limits of the process, which its children inherit, and what is ours.
+  void look_at_limits() {
+    rlimit limit{};
+    constexpr rlim_t for_files = 1 << 18, for_device = rlim_t{1} << 35;
+    const auto is_below = [&limit](auto resource, rlim_t bytes) {
+      return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < bytes;
+    };
+    if (is_below(RLIMIT_FSIZE, for_files))
+      add("file-size-limit", Effect::note,
+          "Files may not be longer than " + std::to_string(limit.rlim_cur) +
+              " bytes (ulimit -f): calls are not counted under blaslift run, and there are no traces.");
+    if (is_below(RLIMIT_AS, for_device))
+      add("address-space-limit", Effect::note,
+          "The address space is limited to " + std::to_string(limit.rlim_cur >> 20) +
+              " MB (ulimit -v), which may be too little for CUDA to open a GPU: then calls stay on the CPU.");
+    try {
+      (void)preload_name(library_directory(), "libblaslift.so");
+    } catch (const std::exception& error) {
+      add("odd-path", Effect::fatal, std::string(error.what()) + ".", "Install blaslift below another directory.");
+    }
+    remove_preload_links();
+  }
+
   /// What the file says by itself; whether its libraries are worth a look.
   bool look_at_file() {
     if (!elf_) return false;
@@ -403,13 +435,24 @@ struct Told {
   std::set<Binding> bindings;
 };
 
+/// As audit.cpp's Line wrote it.
+std::string unescaped(const std::string& field) {
+  std::string text;
+  for (std::size_t i = 0; i < field.size(); ++i)
+    if (field[i] == '\\' && i + 1 < field.size())
+      text += field[++i] == 't' ? '\t' : field[i] == 'n' ? '\n' : field[i];
+    else
+      text += field[i];
+  return text;
+}
+
 std::map<std::string, Told> read_bindings(const std::string& text) {
   std::map<std::string, Told> programs;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     std::vector<std::string> fields;
     std::istringstream words(line);
-    for (std::string word; std::getline(words, word, '\t');) fields.push_back(word);
+    for (std::string word; std::getline(words, word, '\t');) fields.push_back(unescaped(word));
     if (fields.size() == 4 && fields[0] == "open") {
       Told& told = programs[fields[1]];
       if (std::ranges::find(told.objects, fields[3]) == told.objects.end()) told.objects.push_back(fields[3]);
@@ -471,6 +514,7 @@ Diagnosis diagnose(const std::vector<std::string>& command, bool asks_python) {
   Examiner examiner(d);
   if (!examiner.follow(d.program)) return d;
   examiner.look_at_process();
+  examiner.look_at_limits();
   if (examiner.look_at_file()) {
     if (!may_be_listed(d.path)) {
       examiner.add("audited", Effect::maybe,
@@ -517,17 +561,21 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
   Examiner examiner(d);
   if (!examiner.follow(d.program)) return d;
   examiner.look_at_process();
+  examiner.look_at_limits();
   examiner.look_at_file();
   auto with_audit = variables;
   const char* audits = std::getenv("LD_AUDIT");
-  with_audit["LD_AUDIT"] =
-      library_directory() + "/libblaslift_doctor.so" + (audits && *audits ? std::string(":") + audits : "");
+  with_audit["LD_AUDIT"] = preload_name(library_directory(), "libblaslift_doctor.so") +  // parted by colons, too
+                           (audits && *audits ? std::string(":") + audits : "");
   const Finished finished = launch("libblaslift.so", command, with_audit);
   d.ran = true;
   d.summary = finished.summary;
 
   const auto programs = read_bindings(finished.bindings);
-  if (programs.empty())
+  const auto& lost = d.summary.uncounted;
+  for (const std::string& what : lost)
+    examiner.add("uncounted", Effect::maybe, static_cast<char>(std::toupper(what.front())) + what.substr(1) + ".");
+  if (programs.empty() && lost.empty() && d.summary.calls() == 0)
     examiner.add("not-preloaded", Effect::fatal,
                  "It ran, and the dynamic linker did not load what was preloaded into it.");
   for (const auto& [program, told] : programs) {
@@ -557,9 +605,9 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
       called.push_back(std::to_string(calls) + (calls == 1 ? " call of " : " calls of ") + routine_names[r]);
   if (!called.empty())
     examiner.add("called", Effect::good, "In this run, calls came to blaslift.");
-  else
+  else if (lost.empty())
     examiner.add("not-called", Effect::note, "In this run, no call came to blaslift.");
-  d.findings.back().names = called;
+  if (!called.empty()) d.findings.back().names = called;
   d.verdict = verdict_of(d.findings);
   return d;
 }

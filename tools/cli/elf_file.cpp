@@ -116,7 +116,7 @@ ElfFile::ElfFile(MappedFile file) : file_(std::move(file)) {
 
 void ElfFile::read_dynamic(std::span<const Elf64_Dyn> dynamic) {
   std::uint64_t strings = 0, strings_size = 0, symbols = 0, lazy = 0, lazy_size = 0, rela = 0, rela_size = 0;
-  std::uint64_t hash = 0, gnu_hash = 0, flags = 0;
+  std::uint64_t hash = 0, gnu_hash = 0, flags = 0, versions = 0, version_needs = 0, version_count = 0;
   for (const Elf64_Dyn& d : dynamic) {
     const std::uint64_t value = d.d_un.d_val;
     if (d.d_tag == DT_NULL) break;
@@ -128,6 +128,9 @@ void ElfFile::read_dynamic(std::span<const Elf64_Dyn> dynamic) {
     if (d.d_tag == DT_RELA) rela = offset_of(value).value_or(0);
     if (d.d_tag == DT_RELASZ) rela_size = value;
     if (d.d_tag == DT_HASH) hash = offset_of(value).value_or(0);
+    if (d.d_tag == DT_VERSYM) versions = offset_of(value).value_or(0);
+    if (d.d_tag == DT_VERNEED) version_needs = offset_of(value).value_or(0);
+    if (d.d_tag == DT_VERNEEDNUM) version_count = value;
     if (d.d_tag == DT_GNU_HASH) gnu_hash = offset_of(value).value_or(0);
     if (d.d_tag == DT_FLAGS) flags = value;
     if (d.d_tag == DT_SYMBOLIC) symbolic_ = true;
@@ -142,11 +145,39 @@ void ElfFile::read_dynamic(std::span<const Elf64_Dyn> dynamic) {
   if (symbols == 0 || strings == 0) return;
 
   const auto all = table<Elf64_Sym>(symbols, count_of_symbols(hash, gnu_hash) * sizeof(Elf64_Sym));
-  std::vector<bool> relocated(all.size());
+  Dynamic more{.is = true, .relocated = std::vector<bool>(all.size())};
   for (const auto& [offset, size] : {std::pair{lazy, lazy_size}, {rela, rela_size}})
     for (const Elf64_Rela& r : table<Elf64_Rela>(offset, offset ? size : 0))
-      if (const std::uint64_t index = ELF64_R_SYM(r.r_info); index < relocated.size()) relocated[index] = true;
-  add_symbols(all, strings, strings_size, true, relocated);
+      if (const std::uint64_t index = ELF64_R_SYM(r.r_info); index < all.size()) more.relocated[index] = true;
+  more.versions = table<Elf64_Half>(versions, versions ? all.size() * sizeof(Elf64_Half) : 0);
+  more.version_names = versions_asked_for(version_needs, version_count, strings, strings_size);
+  add_symbols(all, strings, strings_size, more);
+}
+
+/// Two chains of records, each telling how far the next one is.
+std::vector<std::string_view> ElfFile::versions_asked_for(std::uint64_t needs, std::uint64_t count,
+                                                          std::uint64_t strings, std::uint64_t strings_size) const {
+  std::vector<std::string_view> names;
+  constexpr unsigned most = 1 << 12;
+  for (std::uint64_t at = needs; at && count > 0; --count) {
+    const auto need = table<Elf64_Verneed>(at, sizeof(Elf64_Verneed));
+    if (need.empty() || names.size() > most) break;
+    std::uint64_t version_at = at + need.front().vn_aux;
+    for (unsigned i = 0; i < need.front().vn_cnt; ++i) {
+      const auto version = table<Elf64_Vernaux>(version_at, sizeof(Elf64_Vernaux));
+      if (version.empty()) break;
+      const unsigned number = version.front().vna_other & 0x7fff;
+      if (number < most) {
+        if (number >= names.size()) names.resize(number + 1);
+        names[number] = string_at(strings, strings_size, version.front().vna_name);
+      }
+      if (version.front().vna_next == 0) break;
+      version_at += version.front().vna_next;
+    }
+    if (need.front().vn_next == 0) break;
+    at += need.front().vn_next;
+  }
+  return names;
 }
 
 /// The length of the dynamic symbol table stands nowhere; its hash tables lead to the last symbol.
@@ -175,22 +206,26 @@ void ElfFile::read_sections(const Elf64_Ehdr& header) {
     if (section.sh_type == SHT_SYMTAB && section.sh_link < sections.size()) {
       stripped_ = false;
       const Elf64_Shdr& strings = sections[section.sh_link];
-      add_symbols(table<Elf64_Sym>(section.sh_offset, section.sh_size), strings.sh_offset, strings.sh_size, false, {});
+      add_symbols(table<Elf64_Sym>(section.sh_offset, section.sh_size), strings.sh_offset, strings.sh_size, {});
     }
 }
 
-void ElfFile::add_symbols(std::span<const Elf64_Sym> symbols, std::uint64_t strings, std::uint64_t size, bool dynamic,
-                          const std::vector<bool>& relocated) {
+void ElfFile::add_symbols(std::span<const Elf64_Sym> symbols, std::uint64_t strings, std::uint64_t size,
+                          const Dynamic& dynamic) {
   for (std::size_t i = 1; i < symbols.size(); ++i) {
     const Elf64_Sym& s = symbols[i];
     const int type = ELF64_ST_TYPE(s.st_info), visibility = ELF64_ST_VISIBILITY(s.st_other);
     if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE) continue;
     const bool defined = s.st_shndx != SHN_UNDEF;
-    if (!dynamic && !defined) continue;  // the dynamic table has it
+    if (!dynamic.is && !defined) continue;  // the dynamic table has it
     const std::string_view name = string_at(strings, size, s.st_name);
     if (name.empty()) continue;
-    const bool seen = dynamic && (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
-    symbols_.push_back({name, defined, seen, visibility == STV_PROTECTED, dynamic && relocated[i]});
+    const bool seen = dynamic.is && (visibility == STV_DEFAULT || visibility == STV_PROTECTED);
+    const std::size_t number = i < dynamic.versions.size() ? dynamic.versions[i] & 0x7fff : 0;
+    const std::string_view version =
+        !defined && number < dynamic.version_names.size() ? dynamic.version_names[number] : std::string_view();
+    symbols_.push_back({name, defined, seen, visibility == STV_PROTECTED, dynamic.is && dynamic.relocated[i],
+                        ELF64_ST_BIND(s.st_info) == STB_WEAK, version});
   }
 }
 

@@ -43,6 +43,8 @@ class ElfFile {
     bool exported;      ///< in the dynamic table, for others to bind to
     bool is_protected;  ///< exported, yet bound to by the object itself without the dynamic linker
     bool relocated;     ///< the object asks the dynamic linker where it is
+    bool weak;
+    std::string_view version;  ///< that it asks for, if any
   };
 
   /// Takes over the file; never throws on account of what stands in it.
@@ -75,8 +77,17 @@ class ElfFile {
   std::uint64_t count_of_symbols(std::uint64_t hash, std::uint64_t gnu_hash) const;
   void read_dynamic(std::span<const Elf64_Dyn> dynamic);
   void read_sections(const Elf64_Ehdr& header);
-  void add_symbols(std::span<const Elf64_Sym> symbols, std::uint64_t strings, std::uint64_t size, bool dynamic,
-                   const std::vector<bool>& relocated);
+  std::vector<std::string_view> versions_asked_for(std::uint64_t needs, std::uint64_t count, std::uint64_t strings,
+                                                   std::uint64_t strings_size) const;
+  /// What the dynamic table alone knows, by index; empty for the full one.
+  struct Dynamic {
+    bool is = false;
+    std::vector<bool> relocated{};
+    std::span<const Elf64_Half> versions{};
+    std::vector<std::string_view> version_names{};  ///< by number
+  };
+  void add_symbols(std::span<const Elf64_Sym> symbols, std::uint64_t strings, std::uint64_t size,
+                   const Dynamic& dynamic);
 
   MappedFile file_;
   Kind kind_ = Kind::other;

@@ -1,5 +1,6 @@
 // Running a program with the library preloaded, and gathering what its whole process tree did.
 #pragma once
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -12,10 +13,12 @@ namespace blaslift::cli {
 /// Directory of libblaslift.so that belongs to this executable; throws std::runtime_error if there is none.
 std::string library_directory();
 
-/// A directory of this command's own, removed with its contents.
+/// A directory of this command's own, removed with its contents: in TMPDIR, or where that cannot be had, or has no
+/// room, in the next best place.
 class ScratchDirectory {
  public:
-  ScratchDirectory();  ///< throws std::runtime_error
+  /// @param room  bytes that are going to be needed there
+  explicit ScratchDirectory(std::uint64_t room = 0);  ///< throws std::runtime_error
   ~ScratchDirectory();
   ScratchDirectory(const ScratchDirectory&) = delete;
   ScratchDirectory& operator=(const ScratchDirectory&) = delete;
@@ -24,6 +27,17 @@ class ScratchDirectory {
  private:
   std::string path_;
 };
+
+/// Writes a file, or says on standard error that it cannot be written, and why.
+bool write_file(const std::string& path, const std::string& text);
+
+/// What was printed so far goes to standard output now, or on standard error is said that it cannot, and why: an empty
+/// file must not look like an answer.
+bool flush_output();
+
+/// Absolute where the variable names a file or a directory, whatever directory the program goes to: the name of a
+/// library without a slash is the loader's to find.
+std::string absolute_value(const std::string& variable, const std::string& value);
 
 struct Finished {
   int wait_status;  ///< as waitpid gives it
@@ -35,10 +49,11 @@ struct Finished {
   std::string bindings;  ///< what libblaslift_doctor.so has written, if it was asked to
 };
 
-/// Runs `command` with `library` (of our library directory) preloaded and `variables` (BLASLIFT_TRACE may be a
-/// relative path) added to its environment, passing
-/// signals on, and waits for it.  Throws std::runtime_error if it cannot be started for a reason of ours; a command
-/// that cannot be executed ends with status 127 (not found) or 126, as in a shell.
+/// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment,
+/// relative paths in these and in its environment made absolute, passing signals on, and waits for it.  Where what was
+/// called cannot be counted, the summary says so.  Afterwards no signal ends this process for what it writes.  Throws
+/// std::runtime_error if it cannot be started for a reason of ours; a command that cannot be executed ends with status
+/// 127 (not found) or 126, as in a shell.
 Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables);
 

@@ -16,6 +16,7 @@
 #include "tools/cli/info.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/measure.hpp"
+#include "tools/cli/preload.hpp"
 #include "tools/cli/recorded.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/shell.hpp"
@@ -96,8 +97,7 @@ int run(const std::vector<std::string>& command, const std::map<std::string, std
         const std::string& json) {
   const cli::Finished finished = cli::launch("libblaslift.so", command, variables);
   if (!quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
-  if (!json.empty() && !(std::ofstream(json) << to_json(finished.summary) << '\n'))
-    std::fprintf(stderr, "blaslift: %s cannot be written\n", shown(json).c_str());
+  if (!json.empty()) cli::write_file(json, to_json(finished.summary) + '\n');  // the exit status is the program's
   cli::end_like(finished.wait_status);
 }
 
@@ -119,8 +119,8 @@ int doctor(const std::vector<std::string>& command, const std::map<std::string, 
   if (json != "-") std::fputs(cli::to_text(diagnosis).c_str(), stdout);
   if (json == "-")
     std::printf("%s\n", cli::to_json(diagnosis).c_str());
-  else if (!json.empty() && !(std::ofstream(json) << cli::to_json(diagnosis) << '\n'))
-    throw std::runtime_error(json + " cannot be written");
+  else if (!json.empty() && !cli::write_file(json, cli::to_json(diagnosis) + '\n'))
+    return 125;
   return static_cast<int>(diagnosis.verdict);
 }
 
@@ -137,15 +137,15 @@ void print_environment(std::string shell, std::map<std::string, std::string> var
     const char* own = std::getenv("SHELL");
     shell = own ? own : "sh";
   }
-  const std::string library = cli::library_directory() + "/libblaslift.so";
+  const std::string directory = cli::library_directory(), name = "libblaslift.so";
   const char* preloaded = std::getenv("LD_PRELOAD");
   if (undo) {
     if (!variables.empty()) throw CLI::ValidationError("--undo", "sets no variables");
     for (const OptionInfo& option : option_table())
       if (std::getenv(option.variable)) variables[option.variable] = "";
-    variables["LD_PRELOAD"] = cli::preload_without(library, preloaded);
+    variables["LD_PRELOAD"] = cli::preload_without(name, preloaded);
   } else {
-    variables["LD_PRELOAD"] = cli::preload_with(library, preloaded);
+    variables["LD_PRELOAD"] = cli::preload_with(cli::lasting_preload_name(directory, name), preloaded, directory);
   }
   std::fputs(cli::to_shell(cli::shell_named(shell), variables).c_str(), stdout);
 }
@@ -314,7 +314,8 @@ void tune_all(const TuningAll& all, cli::Tuning base, cli::SymvTuning symv, cli:
 
 }  // namespace
 
-int main(int argc, char** argv) {
+/// As main(), without seeing to what is still on its way to standard output.
+static int command_line(int argc, char** argv) {
   CLI::App app{"blaslift: run programs with their BLAS and LAPACK on the GPU"};
   app.set_version_flag("--version", BLASLIFT_VERSION);
   app.require_subcommand(1);
@@ -468,4 +469,9 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
     return 125;  // ours, not the program's: as env and timeout do
   }
+}
+
+int main(int argc, char** argv) {
+  const int status = command_line(argc, argv);
+  return blaslift::cli::flush_output() ? status : 125;
 }

@@ -79,9 +79,13 @@ void print_measurement(const Finished& finished) {
   const double wall = finished.wall_seconds;
   Row all;
   std::fprintf(stderr, "blaslift: measured %.3f s", wall);
+  const bool some_missing = !finished.summary.uncounted.empty();
+  const auto say_what_is_missing = [&finished] {
+    for (const std::string& what : finished.summary.uncounted) std::fprintf(stderr, "blaslift: %s\n", what.c_str());
+  };
   if (finished.processes.empty() && finished.others.empty()) {
-    std::fprintf(stderr, ", without a call to BLAS or LAPACK\n");
-    return;
+    std::fprintf(stderr, some_missing ? "\n" : ", without a call to BLAS or LAPACK\n");
+    return say_what_is_missing();
   }
   if (!finished.processes.empty())
     std::fprintf(stderr, " over %s (%d-bit integers)", shown(finished.processes.front()->library.get()).c_str(),
@@ -122,6 +126,7 @@ void print_measurement(const Finished& finished) {
       "blaslift: the run would take %.3f s instead of %.3f s.\n",
       100 * all.seconds / wall, 100 * others / wall, all.offloadable, all.device, wall - all.offloadable + all.device,
       wall);
+  say_what_is_missing();
 }
 
 }  // namespace blaslift::cli

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <string_view>
+#include <utility>
 
 #include "compat/objects.hpp"
 #include "compat/symbols.hpp"
@@ -28,6 +30,27 @@ bool is_asked_by_others(const std::vector<ObjectFacts>& all, const ObjectFacts& 
 
 }  // namespace
 
+namespace {
+
+/// The sanitizer that a function belongs to: every object built with one has the function that starts it, or asks for
+/// it.
+const char* sanitizer_of(std::string_view name) {
+  for (const auto& [start, sanitizer] : {std::pair{"__asan_init", "AddressSanitizer"},
+                                         {"__tsan_init", "ThreadSanitizer"},
+                                         {"__msan_init", "MemorySanitizer"},
+                                         {"__hwasan_init", "HWAddressSanitizer"},
+                                         {"__ubsan_handle_", "UndefinedBehaviorSanitizer"}})
+    if (name.starts_with(start)) return sanitizer;
+  return nullptr;
+}
+
+/// Where a switch between BLAS libraries is one by its name.
+bool is_switch(const std::string& path) {
+  return std::string_view(path).substr(path.rfind('/') + 1).starts_with("libflexiblas");
+}
+
+}  // namespace
+
 ObjectFacts facts_of(const std::string& path) {
   ObjectFacts facts{.path = std::filesystem::path(path).lexically_normal().string()};
   const ElfFile file{MappedFile(path)};
@@ -41,10 +64,15 @@ ObjectFacts facts_of(const std::string& path) {
   std::set<std::string> respelled, others;
   for (const ElfFile::Symbol& s : file.symbols()) {
     if (!s.defined && (s.name == "dlopen" || s.name == "dlmopen")) facts.opens = true;
+    if (!s.defined && (s.name == "dlsym" || s.name == "dlvsym")) facts.by_name = true;
+    if (const char* sanitizer = sanitizer_of(s.name);
+        sanitizer && (facts.sanitizer.empty() || !s.name.starts_with("__ubsan")))
+      facts.sanitizer = sanitizer;
     switch (kind_of_name(s.name)) {
       case NameKind::intercepted: {
         Uses& uses = intercepted[std::string(s.name)];
         uses.defined |= s.defined;
+        if (!s.version.empty()) facts.versioned.push_back(std::string(s.name) + "@" + std::string(s.version));
         uses.asked |= !s.defined || (s.exported && s.relocated && !s.is_protected);
         uses.is_protected |= s.is_protected;
         if (s.defined && s.exported) facts.exported.emplace(s.name);
@@ -82,6 +110,10 @@ ObjectFacts facts_of(const std::string& path) {
   facts.speaks = intercepted.empty() && others.empty() && file.is_stripped() &&
                  ((file.contains("** On entry to ") && file.contains("parameter number")) ||
                   file.contains("MKL ERROR: Parameter"));
+  if (facts.by_name && intercepted.empty() && respelled.empty() && others.empty() && !facts.blas && !facts.ours)
+    for (const char* name : {"dgemm_", "sgemm_", "zgemm_", "cblas_dgemm", "cblas_sgemm", "dgeqrf_", "dsyrk_"})
+      if (file.contains(std::string_view(name, std::char_traits<char>::length(name) + 1)))
+        facts.spelled.emplace_back(name);
   return facts;
 }
 
@@ -117,6 +149,13 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                        const char* advice = "") {
     if (!names.empty()) findings.push_back({kind, effect, of.path, std::move(names), std::move(what), advice});
   };
+  std::set<std::string> provided;
+  bool relinked = false;
+  for (const ObjectFacts& f : all) {
+    relinked |= f.ours;
+    if (!f.ours) provided.insert(f.exported.begin(), f.exported.end());
+  }
+  const bool by_itself = !relinked && !std::getenv("BLASLIFT_FALLBACK");
   const std::set<std::string> of_program = all.front().blas ? std::set<std::string>() : all.front().exported;
   for (std::size_t i = 0; i < all.size(); ++i) {
     ObjectFacts& f = all[i];
@@ -129,12 +168,22 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
       Names taken;
       for (const std::string& name : f.through_linker)
         if (of_program.contains(name)) taken.push_back(name);
+      if (all.front().by_name) taken.clear();  // own-wrapper says it
       std::erase_if(f.through_linker, [&](const std::string& name) { return of_program.contains(name); });
       add("taken-by-program", Effect::bad, f, taken,
           "The dynamic linker is asked for these names, and gives the program's own, which come before all that is "
           "preloaded.",
           relink);
     }
+    if (is_switch(f.path))
+      findings.push_back({"switch",
+                          Effect::note,
+                          f.path,
+                          {},
+                          "This is a switch between BLAS libraries: what is preloaded comes before it, and calls that "
+                          "stay on the CPU go on to the one that it is set to.",
+                          "Preload blaslift in front of it, rather than naming blaslift as the library that it leads "
+                          "to."});
     if (f.blas) {
       add("linked-inside-blas", Effect::note, f, f.through_linker,
           "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
@@ -149,9 +198,52 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
              ""});
       continue;
     }
+    if (!f.sanitizer.empty() && is_program) {
+      const bool address = f.sanitizer == "AddressSanitizer", memory = f.sanitizer == "MemorySanitizer";
+      findings.push_back(
+          {"sanitizer",
+           Effect::note,
+           f.path,
+           {},
+           "It is built with " + f.sanitizer +
+               (address  ? ", whose runtime wants to come first: blaslift run and its like see to that."
+                : memory ? ", which reports what libraries do that are not: blaslift, and most every BLAS."
+                         : ", which does not look into blaslift."),
+           address  ? "Where LD_PRELOAD is set by hand, name the runtime in front: LD_PRELOAD=$(cc "
+                      "-print-file-name=libasan.so):/path/to/libblaslift.so."
+           : memory ? "Use AddressSanitizer, or Valgrind, where a BLAS is in the program."
+                    : ""});
+    }
+    add("symbol-version", Effect::note, f, f.versioned,
+        "These names are asked for by version: calls that stay on the CPU go on to a function of that version.");
+    add("asks-by-name", Effect::maybe, f, f.spelled,
+        "These names stand in its text, and it asks for functions by name (dlsym): while blaslift is preloaded it "
+        "finds "
+        "blaslift's, also where there is no other BLAS.",
+        "Have it run: blaslift doctor --run, with its arguments, sees every call.");
+    if (by_itself) {
+      Names optional;
+      for (const std::string& name : f.through_linker)
+        if (!provided.contains(name)) optional.push_back(name);
+      std::erase_if(f.through_linker, [&](const std::string& name) { return !provided.contains(name); });
+      add("optional-blas", Effect::maybe, f, optional,
+          "None of its libraries has these names. Without blaslift it does without them; preloaded, they are there, "
+          "with no BLAS underneath but what is opened later.",
+          "Name one for it: BLASLIFT_FALLBACK=libblas.so.3, or LD_PRELOAD a BLAS, too.");
+    }
     add("linked", Effect::good, f, f.through_linker,
         "The dynamic linker is asked for these names, and gives blaslift's.");
     if (!is_program) std::erase_if(f.inside, [&](const std::string& name) { return is_asked_by_others(all, f, name); });
+    if (is_program && f.by_name) {  // dlsym(RTLD_NEXT, ...) from a function of its own leads to us
+      Names wrapped;
+      for (const std::string& name : f.inside)
+        if (f.exported.contains(name)) wrapped.push_back(name);
+      std::erase_if(f.inside, [&](const std::string& name) { return f.exported.contains(name); });
+      add("own-wrapper", Effect::maybe, f, wrapped,
+          "The program has these functions itself and asks for functions by name (dlsym): if they are wrappers that go "
+          "on by RTLD_NEXT, they go on to blaslift.",
+          "Have it run: blaslift doctor --run, with its arguments, sees every call.");
+    }
     if (is_program)
       add("static-blas", Effect::bad, f, f.inside,
           "BLAS is linked into the program itself, which calls its own functions without the dynamic linker.", relink);

@@ -18,8 +18,12 @@ struct ObjectFacts {
   Names respelled, others;  ///< asked for
   std::set<std::string> exported;
   bool symbolic = false, is_protected = false;
-  bool speaks = false;  ///< has BLAS's error message in it
-  bool opens = false;   ///< asks for dlopen
+  bool speaks = false;    ///< has BLAS's error message in it
+  bool opens = false;     ///< asks for dlopen
+  bool by_name = false;   ///< asks for dlsym
+  Names spelled;          ///< names of BLAS in its text, if it asks for functions by name and has none otherwise
+  Names versioned;        ///< intercepted names that it asks for by version, with it: dgemm_@BLAS_1
+  std::string sanitizer;  ///< that it is built with
 };
 
 /// Reads the object's symbols.  Throws std::system_error if the file cannot be read.

@@ -1,6 +1,9 @@
 #include "tools/cli/report.hpp"
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -9,6 +12,7 @@
 #include <stdexcept>
 
 #include "compat/shown.hpp"
+#include "impl/trace.hpp"
 #include "tools/cli/analysis.hpp"
 #include "tools/cli/launch.hpp"
 #include "tools/cli/page.hpp"
@@ -21,9 +25,10 @@ namespace {
 void write_to(const std::string& path, const std::function<void(std::ostream&)>& write) {
   if (path.empty()) return;
   if (path == "-") return write(std::cout);
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   write(file);
-  if (!file.flush()) throw std::runtime_error(path + " cannot be written");
+  if (!file.flush()) throw std::runtime_error(path + " cannot be written: " + std::strerror(errno ? errno : EIO));
 }
 
 void write_all(const Report& what, ReadRecording run, std::FILE* terminal) {
@@ -42,18 +47,21 @@ void report_running(const Report& what, const std::vector<std::string>& command,
                     std::map<std::string, std::string> variables) {
   std::optional<ScratchDirectory> scratch;
   std::string& directory = variables["BLASLIFT_TRACE"];
-  if (directory.empty()) directory = scratch.emplace().path();
+  if (directory.empty())
+    directory = scratch.emplace(Recording::events_at() + trace_chunk_events * sizeof(TraceEvent)).path();
   const Finished finished = launch("libblaslift.so", command, variables);
   try {
-    if (finished.processes.empty())
-      std::fputs(to_text(finished.summary).c_str(), stderr);  // says that there was no call
-    else
-      write_all(what, read_recording(directory), stderr);
+    const bool all_there = finished.summary.uncounted.empty() &&
+                           std::none_of(finished.processes.begin(), finished.processes.end(),
+                                        [](const Counters* process) { return *process->incomplete.get(); });
+    // Says that there was no call, or what could not be kept.
+    if (finished.processes.empty() || !all_there) std::fputs(to_text(finished.summary).c_str(), stderr);
+    if (!finished.processes.empty()) write_all(what, read_recording(directory), stderr);
   } catch (const std::exception& error) {  // the program's end is its own
     std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
   }
   scratch.reset();
-  std::cout.flush();
+  flush_output();
   end_like(finished.wait_status);
 }
 

@@ -1,6 +1,8 @@
 #include "tools/cli/shell.hpp"
 
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace blaslift::cli {
@@ -43,11 +45,29 @@ Shell shell_named(const std::string& name) {
   return base == "csh" || base == "tcsh" ? Shell::csh : Shell::posix;
 }
 
-std::string preload_with(const std::string& library, const char* preloaded) {
-  std::string list = library;
-  for (const std::string_view entry : entries_of(preloaded))
-    if (entry != library) list += ":" + std::string(entry);
-  return list;
+std::string preload_with(const std::string& library, const char* preloaded, const std::string& directory) {
+  const std::string_view name = basename_of(library);
+  const auto is_same = [&](std::string_view entry) {
+    if (entry == library) return true;
+    if (basename_of(entry) != name) return false;
+    std::string path(entry);
+    if (const std::size_t at = path.find("/$PLATFORM/"); at != path.npos) path.replace(at + 1, 9, "x86_64");
+    std::error_code error;
+    return std::filesystem::equivalent(path, std::filesystem::path(directory) / name, error);
+  };
+  const auto is_sanitizer = [](std::string_view entry) {
+    for (const std::string_view start : {"libasan", "libtsan", "liblsan", "libubsan", "libclang_rt."})
+      if (basename_of(entry).starts_with(start)) return true;
+    return false;
+  };
+  std::string front, behind;
+  for (const std::string_view entry : entries_of(preloaded)) {
+    if (is_sanitizer(entry))
+      front += std::string(entry) + ":";
+    else if (!is_same(entry))
+      behind += ":" + std::string(entry);
+  }
+  return front + library + behind;
 }
 
 std::string preload_without(const std::string& library, const char* preloaded) {

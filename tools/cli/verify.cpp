@@ -20,6 +20,7 @@
 #include "compat/shown.hpp"
 #include "impl/options.hpp"
 #include "tools/cli/launch.hpp"
+#include "tools/cli/preload.hpp"
 #include "tools/cli/recorded.hpp"
 
 namespace blaslift::cli {
@@ -135,9 +136,10 @@ std::string inherited_file(const std::string& text) {
   std::string subject_file;
   if (!how.subject.empty()) {
     if (how.oracle.empty()) throw std::runtime_error("--subject needs an --oracle to be compared with");
-    subject_file = file_of(absolute(how.subject));
+    const std::string subject = preload_name_of(absolute(how.subject));
+    subject_file = file_of(subject);
     const char* others = std::getenv("LD_PRELOAD");
-    const std::string preload = absolute(how.subject) + (others && *others ? std::string(":") + others : "");
+    const std::string preload = subject + (others && *others ? std::string(":") + others : "");
     setenv("LD_PRELOAD", preload.c_str(), 1);
     variables["BLASLIFT"] = "off";
   }
@@ -154,8 +156,7 @@ std::string inherited_file(const std::string& text) {
 
   const Finished finished = launch("libblaslift.so", command, variables);
   if (!how.quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
-  if (!how.json.empty() && !(std::ofstream(how.json) << to_json(finished.summary) << '\n'))
-    std::fprintf(stderr, "blaslift: %s cannot be written\n", shown(how.json).c_str());
+  if (!how.json.empty()) write_file(how.json, to_json(finished.summary) + '\n');
   if (recorded && !how.quiet) std::fputs(differences(*recorded, finished, how).c_str(), stderr);
   bool good = finished.summary.wrong() == 0;
   for (const Counters* process : finished.processes)

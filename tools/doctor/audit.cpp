@@ -9,12 +9,15 @@
 // nothing that allocates or knows a locale.  The program's errno is another one.
 #include <fcntl.h>
 #include <link.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <climits>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 
 #include "compat/symbols.hpp"
 
@@ -22,19 +25,47 @@ namespace {
 
 char program[PATH_MAX] = "?", file[PATH_MAX];
 
+/// For this thread, to which the kernel sends it.
+class LimitSignalBlocked {
+ public:
+  LimitSignalBlocked() {
+    syscall(SYS_rt_sigpending, &was_pending_, sizeof signal_);
+    syscall(SYS_rt_sigprocmask, SIG_BLOCK, &signal_, &before_, sizeof signal_);
+  }
+  ~LimitSignalBlocked() {
+    const timespec now{0, 0};
+    while (!(was_pending_ & signal_) &&
+           syscall(SYS_rt_sigtimedwait, &signal_, nullptr, &now, sizeof signal_) == SIGXFSZ) {
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before_, nullptr, sizeof signal_);
+  }
+  LimitSignalBlocked(const LimitSignalBlocked&) = delete;
+  LimitSignalBlocked& operator=(const LimitSignalBlocked&) = delete;
+
+ private:
+  const std::uint64_t signal_ = std::uint64_t{1} << (SIGXFSZ - 1);
+  std::uint64_t before_ = 0, was_pending_ = 0;
+};
+
 class Line {
  public:
   Line& operator<<(const char* field) {
     if (length_ > 0) put('\t');
-    for (; *field; ++field) put(*field == '\t' || *field == '\n' ? '?' : *field);
+    for (; *field; ++field) {
+      const bool special = *field == '\t' || *field == '\n' || *field == '\\';
+      if (special) put('\\');
+      put(*field == '\t' ? 't' : *field == '\n' ? 'n' : *field);
+    }
     return *this;
   }
 
-  /// In one write, so that processes do not mix; without the C library's wrappers, at which threads may be cancelled.
+  /// In one write, so that processes do not mix; without the C library's wrappers, at which threads may be cancelled. A
+  /// line beyond the limit on the size of files is not written: the signal for it would end the program.
   void append_to_file() {
     text_[length_++] = '\n';
     const long fd = syscall(SYS_openat, AT_FDCWD, file, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0) return;
+    const LimitSignalBlocked blocked;
     syscall(SYS_write, fd, text_, length_);
     syscall(SYS_close, fd);
   }

@@ -2,8 +2,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <new>
 
 #include "compat/library.hpp"
+#include "compat/reserve.hpp"
 #include "impl/counters.hpp"
 #include "impl/replay.hpp"
 #include "impl/runtime.hpp"
@@ -19,8 +21,11 @@ namespace {
 
 using namespace blaslift;
 
-constexpr const char* symbols[] = {
-#define STUB(name) #name,
+constexpr struct {
+  const char* name;
+  int routine;  ///< in other_names
+} symbols[] = {
+#define STUB(name, routine) {#name, routine},
 #include "symbols.inc"
 };
 
@@ -48,8 +53,8 @@ OtherCounters& others() {
   static OtherCounters& mapped = []() -> OtherCounters& {
     runtime();  // says where counters go
     auto* c = static_cast<OtherCounters*>(map_counters(sizeof(OtherCounters)));
-    if (!c) c = static_cast<OtherCounters*>(std::calloc(1, sizeof(OtherCounters)));
-    if (!c) std::abort();
+    static OtherCounters last_resort;
+    if (!c) c = &last_resort;
     c->layout = OtherCounters::this_layout;
     return *c;
   }();
@@ -58,26 +63,36 @@ OtherCounters& others() {
 
 }  // namespace
 
-void* measure_enter(int symbol, void** return_address) {
+namespace {
+
+void* find(int symbol, void* caller) {
+  const char* found_by = "";
+  void* target = find_function(symbols[symbol].name, caller, runtime().options.fallback.c_str(), found_by);
+  if (target) return target;
+  std::fprintf(stderr, "blaslift: %s is in no library underneath\n", symbols[symbol].name);
+  std::abort();
+}
+
+}  // namespace
+
+void* measure_enter(int symbol, void** return_address) try {
   const ErrnoKept errno_kept;
-  Stack& s = stack();
+  const Reserve reserve;
   void* caller = *return_address;
+  Stack& s = stack();
   void*& target = s.targets[{symbol, caller}];
-  if (!target) {
-    const char* found_by = "";
-    target = find_function(symbols[symbol], caller, runtime().options.fallback.c_str(), found_by);
-    if (!target) {
-      std::fprintf(stderr, "blaslift: %s is in no library underneath\n", symbols[symbol]);
-      std::abort();
-    }
-  }
+  if (!target) target = find(symbol, caller);
   // The stack grows down: frames at or below this one were left by a jump (an xerbla that does not return).
   while (s.depth > 0 && s.frames[s.depth - 1].slot <= return_address) --s.depth;
   if (s.depth == Stack::most) return target;
-  s.frames[s.depth++] = {return_address, caller, symbol / families, now_ns(), thread_state.nested_ns};
+  s.frames[s.depth++] = {return_address, caller, symbols[symbol].routine, now_ns(), thread_state.nested_ns};
   thread_state.nested_ns = 0;
   *return_address = reinterpret_cast<void*>(measure_leave_stub);
   return target;
+} catch (const std::bad_alloc&) {  // goes on untimed, found anew each time
+  const ErrnoKept errno_kept;
+  const Reserve reserve;
+  return find(symbol, *return_address);
 }
 
 void* measure_leave(void** return_address) {

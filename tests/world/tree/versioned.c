@@ -1,0 +1,1 @@
+void dgemm_(void) {}
