@@ -77,9 +77,6 @@ void gather(const std::string& directory, Finished& finished) {
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) unread = errno;
     if (const OtherCounters* others = read_other_counters(path.string())) finished.others.push_back(others);
-    }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) unread = errno;
-    if (auto* others = map_counters_file<OtherCounters>(path)) finished.others.push_back(others);
   }
   std::sort(finished.processes.begin(), finished.processes.end(),
             [](const Counters* a, const Counters* b) { return a->started_ns < b->started_ns; });
