@@ -180,7 +180,7 @@ Backend* Device::open() {
                             idle_,           idle_context_, [] { thread_state.inside = true; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
-  {
+  if (!backend_) {  // a call before this one may have had no memory left afterwards
     SignalsBlocked blocked;
     backend_ = open_module({}, name, request, why);
   }

@@ -169,18 +169,22 @@ Backend* open_device(Runtime& r) try {
   std::lock_guard lock(opening);
   if (std::exchange(opened, true)) return backend;
   // Registered after the device's libraries have registered theirs, so that it runs before them.
-  std::atexit(at_exit);
+  if (std::atexit(at_exit) != 0) return r.device.lose("out of memory"), nullptr;
   r.arena.open(*backend,
                {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
-  std::string why;
-  Tracker* tracker = nullptr;
-  if (*backend->facts().unseen_writes)
-    why = backend->facts().unseen_writes;
-  else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
-    tracker = open_tracker(why);
-  r.residency.open(r.arena, *backend, tracker, why);
-  counters().residency.set(r.residency.state().c_str());
-  if (tracing()) trace_profile(rates_of(r.device.profile()), true);
+  try {
+    std::string why;
+    Tracker* tracker = nullptr;
+    if (*backend->facts().unseen_writes)
+      why = backend->facts().unseen_writes;
+    else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
+      tracker = open_tracker(why);
+    r.residency.open(r.arena, *backend, tracker, why);
+    counters().residency.set(r.residency.state().c_str());
+    if (tracing()) trace_profile(rates_of(r.device.profile()), true);
+  } catch (const std::exception&) {  // without copies, then
+    counters().residency.set("off: out of memory");
+  }
   ready.store(true, std::memory_order_release);
   return backend;
 } catch (const std::exception&) {  // out of memory

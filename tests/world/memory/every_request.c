@@ -1,0 +1,220 @@
+// every_request FIRST STEP [ONLY]: calls of BLAS and LAPACK in a child for each k = FIRST, FIRST + STEP, ..., whose k-th
+// request is refused, and in another one in which all are from there on. Prints how many children there were and what
+// became of those that did not end well. A child's report, if BLASLIFT_REPORT says so, is a file of its own.
+#define _GNU_SOURCE
+#include <errno.h>
+#include <execinfo.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "refusing.h"
+
+void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
+            const double*, const int*, const double*, double*, const int*, size_t, size_t);
+void dsymv_(const char*, const int*, const double*, const double*, const int*, const double*, const int*, const double*,
+            double*, const int*, size_t);
+void dsyrk_(const char*, const char*, const int*, const int*, const double*, const double*, const int*, const double*,
+            double*, const int*, size_t, size_t);
+void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
+void dormqr_(const char*, const char*, const int*, const int*, const int*, const double*, const int*, const double*,
+             double*, const int*, double*, const int*, int*, size_t, size_t);
+
+enum { most = 420 * 420 };
+static double A[most], B[most], C[most], D[most], tau[64], work[65536];
+static const double one = 1, minus = -1;
+static const int step = 1, lwork = 65536;
+
+static void fill(double* x, int count, int by) {
+  for (int i = 0; i < count; ++i) x[i] = i % by - by / 2;
+}
+
+/// Wide results of little work go through the engine's threads, small ones do not. C := A B - C.
+static int product(int m, int n, int k) {
+  int bad = 0;
+  fill(A, m * k, 7), fill(B, k * n, 5), fill(C, m * n, 11);
+  refusing_enter();
+  dgemm_("N", "N", &m, &n, &k, &one, A, &m, B, &k, &minus, C, &m, 1, 1);
+  refusing_leave();
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < m; ++i) {
+      double sum = -((i + j * m) % 11 - 5);
+      for (int l = 0; l < k; ++l) sum += A[i + l * m] * B[l + j * k];
+      bad += sum != C[i + j * m];
+    }
+  return bad;
+}
+
+static int triangle(int n, int k) {
+  int bad = 0;
+  fill(A, n * k, 7), fill(C, n * n, 11);
+  refusing_enter();
+  dsyrk_("U", "N", &n, &k, &one, A, &n, &minus, C, &n, 1, 1);
+  refusing_leave();
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < n; ++i) {
+      double sum = (i + j * n) % 11 - 5;
+      if (i <= j) {
+        sum = -sum;
+        for (int l = 0; l < k; ++l) sum += A[i + l * n] * A[j + l * n];
+      }
+      bad += sum != C[i + j * n];
+    }
+  return bad;
+}
+
+static int vector(int n) {
+  int bad = 0;
+  fill(A, n * n, 7), fill(B, n, 5), fill(C, n, 3);
+  refusing_enter();
+  dsymv_("L", &n, &one, A, &n, B, &step, &minus, C, &step, 1);
+  refusing_leave();
+  for (int i = 0; i < n; ++i) {
+    double sum = -(i % 3 - 1);
+    for (int l = 0; l < n; ++l) sum += (i >= l ? A[i + l * n] : A[l + i * n]) * B[l];
+    bad += sum != C[i];
+  }
+  return bad;
+}
+
+/// A = Q R, and Q^T A is R above and nothing below.
+static int factors(int m, int n) {
+  int bad = 0, info = 1;
+  fill(A, m * n, 7);
+  for (int i = 0; i < n; ++i) A[i + i * m] += 50;
+  memcpy(C, A, sizeof(double) * (size_t)(m * n));
+  refusing_enter();
+  dgeqrf_(&m, &n, A, &m, tau, work, &lwork, &info);
+  refusing_leave();
+  bad += info != 0;
+  info = 1;
+  refusing_enter();
+  dormqr_("L", "T", &m, &n, &n, A, &m, tau, C, &m, work, &lwork, &info, 1, 1);
+  refusing_leave();
+  bad += info != 0;
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < m; ++i) bad += !(fabs(C[i + j * m] - (i <= j ? A[i + j * m] : 0)) < 1e-9);
+  return bad;
+}
+
+static int calls(void) {
+  int bad = 0;
+  for (int time = 0; time < 2; ++time) {
+    bad += product(64, 64, 64) + product(420, 420, 2) + triangle(48, 20) + vector(380) + factors(300, 12);
+    bad += product(9, 9, 9);
+  }
+  return bad;
+}
+
+static void show(int signal) {
+  void* frames[60];
+  backtrace_symbols_fd(frames, backtrace(frames, 60), 2);
+  const struct sigaction standard = {.sa_handler = SIG_DFL};
+  sigaction(signal, &standard, NULL);
+  raise(signal);
+}
+
+/// What one child's refusals were, and where it puts its report.
+static void child(long from, long to, long* requests) {
+  char report[64];
+  const char* to_report = getenv("BLASLIFT_REPORT");
+  snprintf(report, sizeof report, "report.%d", getpid());
+  if (to_report && *to_report == '/') setenv("BLASLIFT_REPORT", report, 1);
+  const struct sigaction shown = {.sa_handler = show};
+  void* frame[1];
+  backtrace(frame, 1);  // loads what it needs
+  sigaction(SIGABRT, &shown, NULL);
+  sigaction(SIGSEGV, &shown, NULL);
+  refusing_begin(from, to);
+  const int bad = calls();
+  if (bad) printf("%d elements are wrong\n", bad), fflush(stdout);
+  *requests = refusing_requests();
+  refusing_enter();
+  exit(bad != 0);
+}
+
+/// What is in the file, at most `size` bytes.
+static void contents(int fd, char* text, size_t size) {
+  const ssize_t got = pread(fd, text, size - 1, 0);
+  text[got > 0 ? got : 0] = 0;
+}
+
+static int runs, failures, incomplete;
+static long* requests;  // of the last child
+
+static void one_run(long from, long to) {
+  const int said = memfd_create("said", MFD_CLOEXEC);
+  fflush(stdout);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(said, 1), dup2(said, 2);
+    child(from, to, requests);
+  }
+  ++runs;
+  int status = 0, hung = 0;
+  sigset_t ends;
+  sigemptyset(&ends), sigaddset(&ends, SIGCHLD);
+  struct timespec left = {60, 0};
+  while (waitpid(pid, &status, WNOHANG) == 0)
+    if (sigtimedwait(&ends, NULL, &left) < 0 && errno == EAGAIN) hung = 1, kill(pid, SIGKILL), left.tv_sec = 1;
+  char text[16384], path[64], report[16384] = "";
+  contents(said, text, sizeof text);
+  close(said);
+  const char* why = NULL;
+  if (hung)
+    why = "hung";
+  else if (status != 0)
+    why = WIFEXITED(status) ? "wrong" : strsignal(WTERMSIG(status));
+  else if (*text && strncmp(text, "blaslift: ", 10) != 0)
+    why = "said something else";
+  const char* to_report = getenv("BLASLIFT_REPORT");
+  if (to_report && *to_report == '/') {
+    snprintf(path, sizeof path, "report.%d", pid);
+    const int fd = open(path, O_RDONLY);
+    if (fd >= 0) contents(fd, report, sizeof report), close(fd), unlink(path);
+    const size_t length = strlen(report);
+    const int whole = length > 2 && report[0] == '{' && !strcmp(report + length - 2, "}\n");
+    if (!whole && !why) {
+      ++incomplete;
+      if (!strstr(text, "report")) why = "no report, and no word";
+      if (length) why = "half a report";
+    }
+  }
+  if (getenv("BLASLIFT_TRACE") && !why) {
+    snprintf(path, sizeof path, "%s/%d.0", getenv("BLASLIFT_TRACE"), pid);
+    if (access(path, F_OK) != 0 && ++incomplete && !strstr(text, "trace")) why = "no trace, and no word";
+    unlink(path);
+  }
+  if (why && ++failures) {
+    printf("request %ld%s refused: %s\n%s\n", from, to == from ? "" : " and all after it", why, text);
+    fflush(stdout);
+  }
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  const long from = atol(argv[1]), by = atol(argv[2]);
+  const char* only = argc > 3 ? argv[3] : "both";
+  requests = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  sigset_t ends;
+  sigemptyset(&ends), sigaddset(&ends, SIGCHLD);
+  sigprocmask(SIG_BLOCK, &ends, NULL);
+  one_run(0, 0);
+  const long all = *requests + 30;  // those of the exit, too; threads make a difference of some
+  if (failures) return 1;
+  for (long k = from; k <= all; k += by) {
+    if (strcmp(only, "rest")) one_run(k, k);
+    if (strcmp(only, "once")) one_run(k, LONG_MAX);
+  }
+  printf("%d runs, of %ld requests, %d failed, %d incomplete\n", runs, *requests, failures, incomplete);
+  return failures != 0;
+}
