@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "compat/say.hpp"
 #include "impl/counters.hpp"
 
 namespace blaslift {
@@ -194,7 +195,7 @@ Backend* Device::open() {
   make_estimators(profile_[1], options_.estimator, estimators_[1]);
   const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
   backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));
-  if (options_.profile.empty()) std::fputs(warnings.c_str(), stderr);  // a file that was named has been warned about
+  if (options_.profile.empty()) say(warnings);  // a file that was named has been warned about
   Counters& c = counters();
   c.backend.set(name);
   c.device.set(facts.name);

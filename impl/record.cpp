@@ -1,42 +1,17 @@
 #include "impl/record.hpp"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <sstream>
+
+#include "compat/say.hpp"
 
 namespace blaslift {
 namespace {
-
-/// A file beyond the process's limit is an error like any other, and no SIGXFSZ.
-class LimitSignalBlocked {
- public:
-  LimitSignalBlocked() {
-    sigemptyset(&signal_);
-    sigaddset(&signal_, SIGXFSZ);
-    sigset_t pending;
-    sigpending(&pending);
-    was_pending_ = sigismember(&pending, SIGXFSZ) == 1;
-    pthread_sigmask(SIG_BLOCK, &signal_, &before_);
-  }
-  ~LimitSignalBlocked() {
-    const timespec now{0, 0};
-    while (!was_pending_ && sigtimedwait(&signal_, nullptr, &now) == SIGXFSZ) {
-    }
-    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
-  }
-  LimitSignalBlocked(const LimitSignalBlocked&) = delete;
-  LimitSignalBlocked& operator=(const LimitSignalBlocked&) = delete;
-
- private:
-  sigset_t signal_, before_;
-  bool was_pending_;
-};
 
 /// A file that is there as a whole or not at all.
 class NewFile {
@@ -151,7 +126,7 @@ std::string write_record(const std::string& path, const RecordText& t, std::span
                       std::to_string(b.stored.element));
   text += "\ndata\n";
 
-  const LimitSignalBlocked blocked;
+  const NoWriteSignals no_signals;  // a file beyond the process's limit is an error like any other
   NewFile file(path);
   file.write(text.data(), text.size());
   for (const RecordBlock& b : blocks) write_block(file, b.stored);

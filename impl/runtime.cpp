@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -15,6 +14,7 @@
 
 #include "compat/loading.hpp"
 #include "compat/reserve.hpp"
+#include "compat/say.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
 #include "impl/trace.hpp"
@@ -78,7 +78,8 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
   try {
     const Noting noting(counters());
     write_report(counters(), r->options.report);
-  } catch (const std::exception&) {  // out of memory, and of the reserve
+  } catch (const std::exception&) {  // and of the reserve
+    say("blaslift: there is no report of this process: out of memory\n");
   }
 }
 
@@ -135,8 +136,9 @@ Runtime& runtime() {
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
   pthread_atfork(nullptr, nullptr, in_forked_child);
-  std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
+  say(mine->warnings, mine->device.warnings());
   const Options& o = mine->options;
+  if (o.report == "stderr") keep_stderr();
   if (!o.trace.empty()) {
     counters();
     trace_profile(rates_of(mine->device.profile()), false);

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 
+#include "compat/say.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/replay.hpp"
 
@@ -47,7 +48,11 @@ TraceEvent* map_chunk(const Recording& r, std::uint64_t number) {
                 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at)
                 : MAP_FAILED;
   if (fd >= 0) close(fd);
-  if (p == MAP_FAILED) return full.store(true, std::memory_order_relaxed), nullptr;
+  if (p == MAP_FAILED) {
+    if (!full.exchange(true, std::memory_order_relaxed))
+      say("blaslift: the trace lacks calls from here on: no room for more: ", r.path, "\n");
+    return nullptr;
+  }
   TraceEvent* others = nullptr;
   if (chunks[number].compare_exchange_strong(others, static_cast<TraceEvent*>(p), std::memory_order_acq_rel))
     return static_cast<TraceEvent*>(p);
@@ -115,10 +120,13 @@ void set_trace_up(const char* path) { directory.store(path, std::memory_order_re
 
 Recording* make_recording() {
   const char* dir = directory.load(std::memory_order_acquire);
-  if (!dir || !within_limit(Recording::events_at())) return nullptr;
+  if (!dir) return nullptr;
   char path[sizeof Recording::path];
-  auto* r = static_cast<Recording*>(map_new_file(dir, Recording::events_at(), path, sizeof path));
-  if (!r) return nullptr;
+  errno = EFBIG;
+  auto* r = within_limit(Recording::events_at())
+                ? static_cast<Recording*>(map_new_file(dir, Recording::events_at(), path, sizeof path))
+                : nullptr;
+  if (!r) return say("blaslift: there is no trace of this process: ", dir, ": ", std::strerror(errno), "\n"), nullptr;
   std::memcpy(r->path, path, sizeof path);
   (void)gethostname(r->host, sizeof r->host - 1);
   read_arguments(r->arguments, sizeof r->arguments);

@@ -43,11 +43,15 @@ std::string failed(const char* what) { return std::string(what) + ": " + std::st
 
 std::string contents(const char* path) {
   std::string text;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return text;
+  const struct File {
+    int fd;
+    ~File() {
+      if (fd >= 0) close(fd);
+    }
+  } file{open(path, O_RDONLY | O_CLOEXEC)};
   char part[8192];
-  for (ssize_t n; (n = read(fd, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
-  close(fd);
+  for (ssize_t n; file.fd >= 0 && (n = read(file.fd, part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(n));
   return text;
 }
 
@@ -72,8 +76,8 @@ bool read_mapping(const char* line, Mapping& m) {
   return true;
 }
 
-/// Calls `look` (void(const Mapping&)) for the mappings that lie in `pages`, or partly do, in order.  Allocates nothing:
-/// pages are released where there is no memory, too.
+/// Calls `look` (void(const Mapping&)) for the mappings that lie in `pages`, or partly do, in order.  Allocates
+/// nothing: pages are released where there is no memory, too.
 template <class Look>
 void for_mappings_in(Range pages, const Look& look) {
   const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -231,7 +235,8 @@ class KernelTracker final : public Tracker {
       return "the process has pinned memory";
     constexpr std::string_view suspects[] = {"/dev/infiniband/", "/dev/vfio", "/dev/xpmem", "/dev/hfi1",
                                              "/dev/cxi",         "/dev/knem", "[io_uring]"};
-    DIR* descriptors = opendir("/proc/self/fd");
+    const std::unique_ptr<DIR, int (*)(DIR*)> closed(opendir("/proc/self/fd"), closedir);
+    DIR* const descriptors = closed.get();
     if (!descriptors) return "/proc/self/fd cannot be read";
     std::string found;
     while (const dirent* entry = readdir(descriptors)) {
@@ -253,7 +258,6 @@ class KernelTracker final : public Tracker {
       else if (device)
         innocent_.push_back(now.st_rdev);
     }
-    closedir(descriptors);
     return found;
   }
 

@@ -1,6 +1,10 @@
-// every_request FIRST STEP [ONLY]: calls of BLAS and LAPACK in a child for each k = FIRST, FIRST + STEP, ..., whose k-th
+// every_request CALLS FIRST STEP: calls of BLAS and LAPACK in a child for each k = FIRST, FIRST + STEP, ..., whose k-th
 // request is refused, and in another one in which all are from there on. Prints how many children there were and what
-// became of those that did not end well. A child's report, if BLASLIFT_REPORT says so, is a file of its own.
+// became of those that did not end well. A child's report, if BLASLIFT_REPORT names a file, is a file of its own, and so
+// is its trace.
+//
+// CALLS: letters, of a product with (w) a wide result of little work, which goes through the engine's threads, a square
+// one (p), smaller ones (l, s), one triangle of a product (t), a matrix times a vector (v), a QR and its Q applied (q).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -30,7 +34,7 @@ void dormqr_(const char*, const char*, const int*, const int*, const int*, const
              double*, const int*, double*, const int*, int*, size_t, size_t);
 
 enum { most = 420 * 420 };
-static double A[most], B[most], C[most], D[most], tau[64], work[65536];
+static double A[most], B[most], C[most], tau[64], work[65536];
 static const double one = 1, minus = -1;
 static const int step = 1, lwork = 65536;
 
@@ -38,7 +42,7 @@ static void fill(double* x, int count, int by) {
   for (int i = 0; i < count; ++i) x[i] = i % by - by / 2;
 }
 
-/// Wide results of little work go through the engine's threads, small ones do not. C := A B - C.
+/// C := A B - C
 static int product(int m, int n, int k) {
   int bad = 0;
   fill(A, m * k, 7), fill(B, k * n, 5), fill(C, m * n, 11);
@@ -106,12 +110,17 @@ static int factors(int m, int n) {
   return bad;
 }
 
-static int calls(void) {
+static int calls(const char* which) {
   int bad = 0;
-  for (int time = 0; time < 2; ++time) {
-    bad += product(64, 64, 64) + product(420, 420, 2) + triangle(48, 20) + vector(380) + factors(300, 12);
-    bad += product(9, 9, 9);
-  }
+  for (; *which; ++which) switch (*which) {
+      case 'p': bad += product(64, 64, 64); break;
+      case 'w': bad += product(420, 420, 2); break;
+      case 'l': bad += product(16, 16, 16); break;
+      case 's': bad += product(9, 9, 9); break;
+      case 't': bad += triangle(48, 20); break;
+      case 'v': bad += vector(150); break;
+      case 'q': bad += factors(300, 12); break;
+    }
   return bad;
 }
 
@@ -124,18 +133,20 @@ static void show(int signal) {
 }
 
 /// What one child's refusals were, and where it puts its report.
-static void child(long from, long to, long* requests) {
+static void child(const char* which, long from, long to, long* requests) {
   char report[64];
   const char* to_report = getenv("BLASLIFT_REPORT");
   snprintf(report, sizeof report, "report.%d", getpid());
   if (to_report && *to_report == '/') setenv("BLASLIFT_REPORT", report, 1);
+  sigset_t none;
+  sigemptyset(&none), sigprocmask(SIG_SETMASK, &none, NULL);
   const struct sigaction shown = {.sa_handler = show};
   void* frame[1];
   backtrace(frame, 1);  // loads what it needs
   sigaction(SIGABRT, &shown, NULL);
   sigaction(SIGSEGV, &shown, NULL);
   refusing_begin(from, to);
-  const int bad = calls();
+  const int bad = calls(which);
   if (bad) printf("%d elements are wrong\n", bad), fflush(stdout);
   *requests = refusing_requests();
   refusing_enter();
@@ -151,13 +162,13 @@ static void contents(int fd, char* text, size_t size) {
 static int runs, failures, incomplete;
 static long* requests;  // of the last child
 
-static void one_run(long from, long to) {
+static void one_run(const char* which, long from, long to) {
   const int said = memfd_create("said", MFD_CLOEXEC);
   fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) {
     dup2(said, 1), dup2(said, 2);
-    child(from, to, requests);
+    child(which, from, to, requests);
   }
   ++runs;
   int status = 0, hung = 0;
@@ -201,20 +212,19 @@ static void one_run(long from, long to) {
 }
 
 int main(int argc, char** argv) {
-  if (argc < 3) return 2;
-  const long from = atol(argv[1]), by = atol(argv[2]);
-  const char* only = argc > 3 ? argv[3] : "both";
+  if (argc != 4 || !refusing_begin) return 2;
+  const char* which = argv[1];
+  const long from = atol(argv[2]), by = atol(argv[3]);
   requests = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   sigset_t ends;
   sigemptyset(&ends), sigaddset(&ends, SIGCHLD);
   sigprocmask(SIG_BLOCK, &ends, NULL);
-  one_run(0, 0);
+  one_run(which, 0, 0);
   const long all = *requests + 30;  // those of the exit, too; threads make a difference of some
-  if (failures) return 1;
-  for (long k = from; k <= all; k += by) {
-    if (strcmp(only, "rest")) one_run(k, k);
-    if (strcmp(only, "once")) one_run(k, LONG_MAX);
+  for (long k = from; k <= all && (runs > 1 || !failures); k += by) {
+    one_run(which, k, k);
+    one_run(which, k, LONG_MAX);
   }
-  printf("%d runs, of %ld requests, %d failed, %d incomplete\n", runs, *requests, failures, incomplete);
+  printf("%d runs, of %ld requests, %d failed, %d incomplete\n", runs, all - 30, failures, incomplete);
   return failures != 0;
 }
