@@ -1,7 +1,9 @@
 // every_request CALLS FIRST STEP: calls of BLAS and LAPACK in a child for each k = FIRST, FIRST + STEP, ..., whose k-th
 // request is refused, and in another one in which all are from there on. Prints how many children there were and what
-// became of those that did not end well. A child's report, if BLASLIFT_REPORT names a file, is a file of its own, and so
+// became of those that did not end well, and the report of a first one of whose requests none is refused. A child's report, if BLASLIFT_REPORT names a file, is a file of its own, and so
 // is its trace.
+//
+// What a child says goes to stderr, which must be a file that can be read and is appended to: it is emptied each time.
 //
 // CALLS: letters, of a product with (w) a wide result of little work, which goes through the engine's threads, a square
 // one (p), smaller ones (l, s), one triangle of a product (t), a matrix times a vector (v), a QR and its Q applied (q).
@@ -163,11 +165,10 @@ static int runs, failures, incomplete;
 static long* requests;  // of the last child
 
 static void one_run(const char* which, long from, long to) {
-  const int said = memfd_create("said", MFD_CLOEXEC);
   fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) {
-    dup2(said, 1), dup2(said, 2);
+    dup2(2, 1);
     child(which, from, to, requests);
   }
   ++runs;
@@ -178,8 +179,8 @@ static void one_run(const char* which, long from, long to) {
   while (waitpid(pid, &status, WNOHANG) == 0)
     if (sigtimedwait(&ends, NULL, &left) < 0 && errno == EAGAIN) hung = 1, kill(pid, SIGKILL), left.tv_sec = 1;
   char text[16384], path[64], report[16384] = "";
-  contents(said, text, sizeof text);
-  close(said);
+  contents(2, text, sizeof text);
+  if (ftruncate(2, 0) != 0) exit(2);
   const char* why = NULL;
   if (hung)
     why = "hung";
@@ -205,6 +206,7 @@ static void one_run(const char* which, long from, long to) {
     if (access(path, F_OK) != 0 && ++incomplete && !strstr(text, "trace")) why = "no trace, and no word";
     unlink(path);
   }
+  if (from == 0) printf("%s", report);
   if (why && ++failures) {
     printf("request %ld%s refused: %s\n%s\n", from, to == from ? "" : " and all after it", why, text);
     fflush(stdout);
@@ -212,7 +214,8 @@ static void one_run(const char* which, long from, long to) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 4 || !refusing_begin) return 2;
+  struct stat said;
+  if (argc != 4 || !refusing_begin || fstat(2, &said) != 0 || !S_ISREG(said.st_mode)) return 2;
   const char* which = argv[1];
   const long from = atol(argv[2]), by = atol(argv[3]);
   requests = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -23,9 +23,11 @@ static long requests, first, last;
 static int armed;
 static __thread int inside __attribute__((tls_model("initial-exec")));   // 0: in the program's own code
 static __thread int program __attribute__((tls_model("initial-exec")));  // the thread is the program's
-static long where;  // whose backtrace is to be shown
+static long where;         // whose backtrace is to be shown
+static int only_threads;  // memory is neither counted nor refused
 
-static int refused(void) {
+static int refused(int thread) {
+  if (only_threads && !thread) return 0;
   if (!__atomic_load_n(&armed, __ATOMIC_ACQUIRE) || (program && !inside)) return 0;
   const long now = __atomic_add_fetch(&requests, 1, __ATOMIC_RELAXED);
   if (where && now == first) {
@@ -40,6 +42,7 @@ void refusing_begin(long from, long to) {
   first = from;
   last = to;
   program = 1;
+  only_threads = getenv("REFUSING_THREADS") != NULL;
   if (getenv("REFUSING_SHOW")) {
     void* frame[1];
     backtrace(frame, 1);  // loads what it needs
@@ -52,36 +55,36 @@ void refusing_leave(void) { inside = 0; }
 long refusing_requests(void) { return requests; }
 
 void* malloc(size_t bytes) {
-  if (refused()) return errno = ENOMEM, NULL;
+  if (refused(0)) return errno = ENOMEM, NULL;
   return __libc_malloc(bytes);
 }
 void* calloc(size_t count, size_t bytes) {
-  if (refused()) return errno = ENOMEM, NULL;
+  if (refused(0)) return errno = ENOMEM, NULL;
   return __libc_calloc(count, bytes);
 }
 void* realloc(void* memory, size_t bytes) {
-  if (refused()) return errno = ENOMEM, NULL;
+  if (refused(0)) return errno = ENOMEM, NULL;
   return __libc_realloc(memory, bytes);
 }
 void* aligned_alloc(size_t alignment, size_t bytes) {
-  if (refused()) return errno = ENOMEM, NULL;
+  if (refused(0)) return errno = ENOMEM, NULL;
   return __libc_memalign(alignment, bytes);
 }
 int posix_memalign(void** memory, size_t alignment, size_t bytes) {
-  if (refused()) return ENOMEM;
+  if (refused(0)) return ENOMEM;
   *memory = __libc_memalign(alignment, bytes);
   return *memory ? 0 : ENOMEM;
 }
 void* mmap(void* at, size_t bytes, int protection, int flags, int fd, off_t offset) {
   static void* (*real)(void*, size_t, int, int, int, off_t);
   if (!real) real = (void* (*)(void*, size_t, int, int, int, off_t))dlsym(RTLD_NEXT, "mmap");
-  if (refused()) return errno = ENOMEM, MAP_FAILED;
+  if (refused(0)) return errno = ENOMEM, MAP_FAILED;
   return real(at, bytes, protection, flags, fd, offset);
 }
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*start)(void*), void* argument) {
   static int (*real)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   if (!real)
     real = (int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*))dlsym(RTLD_NEXT, "pthread_create");
-  if (refused()) return EAGAIN;
+  if (refused(1)) return EAGAIN;
   return real(thread, attributes, start, argument);
 }
