@@ -1,7 +1,7 @@
 // every_request CALLS FIRST STEP: calls of BLAS and LAPACK in a child for each k = FIRST, FIRST + STEP, ..., whose k-th
 // request is refused, and in another one in which all are from there on. Prints how many children there were and what
-// became of those that did not end well, and the report of a first one of whose requests none is refused. A child's report, if BLASLIFT_REPORT names a file, is a file of its own, and so
-// is its trace.
+// became of those that did not end well, and the report of a first one of whose requests none is refused. A child's
+// report, if BLASLIFT_REPORT names a file, is a file of its own, and so is its trace.
 //
 // What a child says goes to stderr, which must be a file that can be read and is appended to: it is emptied each time.
 //

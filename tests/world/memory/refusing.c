@@ -23,8 +23,8 @@ static long requests, first, last;
 static int armed;
 static __thread int inside __attribute__((tls_model("initial-exec")));   // 0: in the program's own code
 static __thread int program __attribute__((tls_model("initial-exec")));  // the thread is the program's
-static long where;         // whose backtrace is to be shown
-static int only_threads;  // memory is neither counted nor refused
+static long where;                                                       // whose backtrace is to be shown
+static int only_threads;                                                 // memory is neither counted nor refused
 
 static int refused(int thread) {
   if (only_threads && !thread) return 0;
