@@ -215,7 +215,9 @@ static void one_run(const char* which, long from, long to) {
 
 int main(int argc, char** argv) {
   struct stat said;
-  if (argc != 4 || !refusing_begin || fstat(2, &said) != 0 || !S_ISREG(said.st_mode)) return 2;
+  if (argc != 4 || !refusing_begin || fstat(2, &said) != 0 || !S_ISREG(said.st_mode) ||
+      (fcntl(2, F_GETFL) & (O_ACCMODE | O_APPEND)) != (O_RDWR | O_APPEND))
+    return 2;
   const char* which = argv[1];
   const long from = atol(argv[2]), by = atol(argv[3]);
   requests = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
