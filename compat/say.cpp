@@ -18,12 +18,10 @@ namespace {
 
 constexpr int signals[] = {SIGPIPE, SIGXFSZ, SIGTTOU};
 
-/// What descriptor 2 was when the library was loaded; later it may be a file of the program's.
+/// What descriptor 2 was when it was looked at; later it may be a file of the program's.
 constinit struct stat first_stderr {};
-constinit bool had_stderr = false;
+constinit bool looked = false, had_stderr = false;
 constinit std::atomic<int> kept{-1};
-
-[[gnu::constructor]] void look_at_stderr() { had_stderr = fstat(STDERR_FILENO, &first_stderr) == 0; }
 
 bool is_first_stderr(int fd) {
   struct stat now {};
@@ -33,7 +31,7 @@ bool is_first_stderr(int fd) {
 }
 
 int found_stderr() {
-  if (is_first_stderr(STDERR_FILENO)) return STDERR_FILENO;
+  if (!looked || is_first_stderr(STDERR_FILENO)) return STDERR_FILENO;
   const int fd = kept.load(std::memory_order_relaxed);
   return is_first_stderr(fd) ? fd : -1;  // a program that closes all descriptors may have another one there
 }
@@ -83,6 +81,11 @@ std::size_t write_all(int fd, std::string_view text, std::size_t at_once) {
     written += static_cast<std::size_t>(n);
   }
   return written;
+}
+
+void look_at_stderr() {
+  had_stderr = fstat(STDERR_FILENO, &first_stderr) == 0;
+  looked = true;
 }
 
 void keep_stderr() {
