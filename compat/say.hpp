@@ -26,8 +26,8 @@ class NoWriteSignals {
 /// @return how many bytes were written; where these are not all, errno says why
 std::size_t write_all(int fd, std::string_view text, std::size_t at_once = SIZE_MAX);
 
-/// What descriptor 2 is now is the process's first stderr, and all that is written to.  Where this is never called, in a
-/// program of our own, that is whatever it is.
+/// What descriptor 2 is now is the process's first stderr, and all that is written to.  Where this is never called, in
+/// a program of our own, that is whatever it is.
 void look_at_stderr();
 
 /// From here on the process's first stderr is kept open, so that a summary gets there even if the program closes
