@@ -4,7 +4,9 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
+#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -185,8 +187,15 @@ bool find_in(const char* path, Routine routine, Symbol& symbol, Target& target, 
   // Its own LAPACK shall call its own BLAS.  Sanitizers cannot see into libraries that are bound like that, and end a
   // program that asks for it.
   const int own = has_sanitizer() ? 0 : RTLD_DEEPBIND;
+  // Where there was no memory for the last of it, glibc leaves a library behind that it finds the next time, and whose
+  // constructors have never run.
+  static constinit std::atomic<std::size_t> unopened{0};
+  const std::size_t name = std::hash<std::string_view>()(path);
+  if (unopened.load(std::memory_order_relaxed) == name)
+    return why = std::string(path) + " could not be opened before", false;
   void* handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL | RTLD_NODELETE | own);
   if (!handle) {
+    unopened.store(name, std::memory_order_relaxed);
     const char* error = dlerror();
     return why = error ? error : std::string(path) + " cannot be opened", false;
   }

@@ -4,7 +4,6 @@
 #include <link.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
@@ -12,6 +11,7 @@
 
 #include "compat/library.hpp"
 #include "compat/reserve.hpp"
+#include "compat/say.hpp"
 #include "compat/shown.hpp"
 #include "compat/uncancelled.hpp"
 
@@ -157,11 +157,10 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   Target target;
   std::string looked;
   if (!find_target(symbol, caller, fallback, target, looked)) {
-    std::fprintf(stderr,
-                 "blaslift: no BLAS/LAPACK underneath: looked for %s.\n"
-                 "blaslift: link the program with one (-Wl,--no-as-needed -lblaslift -lblas), or name one: "
-                 "BLASLIFT_FALLBACK=/path/to/libblas.so.3\n",
-                 shown(looked).c_str());
+    say("blaslift: no BLAS/LAPACK underneath: looked for ", shown(looked),
+        ".\n"
+        "blaslift: link the program with one (-Wl,--no-as-needed -lblaslift -lblas), or name one: "
+        "BLASLIFT_FALLBACK=/path/to/libblas.so.3\n");
     std::abort();
   }
   const bool keep = may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;

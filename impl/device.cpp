@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "compat/environment.hpp"
+#include "compat/say.hpp"
 #include "compat/shown.hpp"
 #include "impl/counters.hpp"
 
@@ -199,7 +200,7 @@ Backend* Device::open() {
                             idle_,           idle_context_, [] { thread_state.inside = true; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
-  {
+  if (!backend_) {  // a call before this one may have had no memory left afterwards
     SignalsBlocked blocked;
     backend_ = open_module({}, name, request, why);
   }
@@ -213,7 +214,7 @@ Backend* Device::open() {
   make_estimators(profile_[1], options_.estimator, estimators_[1]);
   const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
   backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));
-  if (options_.profile.empty()) std::fputs(warnings.c_str(), stderr);  // a file that was named has been warned about
+  if (options_.profile.empty()) say(warnings);  // a file that was named has been warned about
   Counters& c = counters();
   c.backend.set(name);
   c.device.set(facts.name);

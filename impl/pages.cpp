@@ -32,7 +32,14 @@ bool Pages::pass(Range pages) {
 std::string Pages::protect(Range pages, Stamp& now) {
   std::lock_guard lock(mutex_);
   if (std::string why = tracker_.cover(pages); !why.empty()) return why;
-  if (!pass(pages)) {
+  bool known = false;
+  try {
+    known = pass(pages);
+  } catch (...) {  // no memory for the table
+    tracker_.release(pages);
+    throw;
+  }
+  if (!known) {
     tracker_.release(pages);
     return "the kernel does not tell";
   }
@@ -40,7 +47,7 @@ std::string Pages::protect(Range pages, Stamp& now) {
   return {};
 }
 
-void Pages::release(Range pages) {
+void Pages::release(Range pages) noexcept {
   std::lock_guard lock(mutex_);
   tracker_.release(pages);
 }

@@ -33,7 +33,7 @@ class Tracker {
   /// Makes writes into these pages noticeable, before the first scan of them, until release() has been called as often.
   /// Empty, or why that cannot be.
   virtual std::string cover(Range pages) = 0;
-  virtual void release(Range pages) = 0;
+  virtual void release(Range pages) noexcept = 0;
 
   /// One pass: appends to `unwritten`, in order, the runs of pages that are covered, that positively hold something,
   /// and that have not been written since the pass before.  Every other covered page that holds something is protected
@@ -68,7 +68,7 @@ class Pages {
   /// otherwise.  Empty, or why not.
   std::string protect(Range pages, Stamp& now);
   /// Ends that, for one copy.
-  void release(Range pages);
+  void release(Range pages) noexcept;
 
   /// The same for pages that have been covered before; where that has ended, they count as written for ever.
   bool protect_again(Range pages, Stamp& now);

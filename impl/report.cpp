@@ -1,6 +1,7 @@
 #include "impl/report.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 #include <cstring>
 #include <limits>
 
-#include "impl/limit_signal.hpp"
+#include "compat/say.hpp"
 #include "impl/text.hpp"
 
 namespace blaslift {
@@ -296,19 +297,25 @@ void write_report(const Counters& c, const std::string& target) {
   summary.add(c);
   const bool to_stderr = target == "stderr";
   const std::string text = to_stderr ? to_text(summary) : to_json(summary, &c) + "\n";
-  const int fd = to_stderr
-                     ? STDERR_FILENO
-                     : open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    std::fprintf(stderr, "blaslift: BLASLIFT_REPORT=%s cannot be written: %s\n", shown(target).c_str(),
-                 std::strerror(errno));
-    return;
-  }
-  const LimitSignalBlocked blocked;
-  errno = 0;
-  if (write(fd, text.data(), text.size()) != static_cast<ssize_t>(text.size()))
-    std::fprintf(stderr, "blaslift: the report could not be written: %s\n", std::strerror(errno ? errno : ENOSPC));
-  if (!to_stderr) close(fd);
+  if (to_stderr) return say(text);
+  const int fd = open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return say("blaslift: BLASLIFT_REPORT=", shown(target), " cannot be written: ", std::strerror(errno), "\n");
+  const std::size_t written = write_all(fd, text);
+  const char* why = std::strerror(errno);
+  // Half a line is no report: it is taken back, unless somebody has written behind it.
+  struct stat file {};
+  const off_t end = lseek(fd, 0, SEEK_CUR);
+  const bool cut = written < text.size() && written > 0 &&
+                   !(fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == end &&
+                     ftruncate(fd, end - static_cast<off_t>(written)) == 0);
+  // Some filesystems find out only now that there is no room.
+  const bool closed = close(fd) == 0;
+  if (written < text.size())
+    say("blaslift: BLASLIFT_REPORT=", shown(target),
+        cut ? " has only a part of this process's line: " : " lacks this process: ", why, "\n");
+  else if (!closed)
+    say("blaslift: BLASLIFT_REPORT=", shown(target), " may lack this process: ", std::strerror(errno), "\n");
 }
 
 }  // namespace blaslift

@@ -63,7 +63,8 @@ std::string to_text(const Summary& summary);
 /// "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
-/// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.
+/// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What
+/// cannot be written as a whole is taken back, and said on stderr; no signal is raised.
 void write_report(const Counters& counters, const std::string& target);
 
 }  // namespace blaslift

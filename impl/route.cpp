@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compat/loading.hpp"
+#include "compat/say.hpp"
 
 namespace blaslift {
 
@@ -208,8 +209,7 @@ void leave_undone(const Call& call, const Decision& decision) {
                                                                                              std::memory_order_relaxed);
   // As loud as xerbla: BLAS has no other way to say it, and the CPU would only crash on the addresses.
   const char* why = decision.reason == Reason::failed ? "the device failed" : text_of(decision.reason);
-  std::fprintf(stderr, "blaslift: %s was not computed, its operands are in device memory: %s\n",
-               info(call.site.symbol).name, why);
+  say("blaslift: ", info(call.site.symbol).name, " was not computed, its operands are in device memory: ", why, "\n");
 }
 
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -15,6 +14,7 @@
 #include "compat/environment.hpp"
 #include "compat/loading.hpp"
 #include "compat/reserve.hpp"
+#include "compat/say.hpp"
 #include "compat/shown.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/report.hpp"
@@ -80,7 +80,8 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
   try {
     const Noting noting(counters());
     write_report(counters(), r->options.report);
-  } catch (const std::exception&) {  // out of memory, and of the reserve
+  } catch (const std::exception&) {  // and of the reserve
+    say("blaslift: there is no report of this process: out of memory\n");
   }
 }
 
@@ -115,8 +116,9 @@ Runtime& runtime() {
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
   pthread_atfork(nullptr, nullptr, in_forked_child);
-  std::fputs((mine->warnings + mine->device.warnings()).c_str(), stderr);
+  say(mine->warnings, mine->device.warnings());
   const Options& o = mine->options;
+  if (o.report == "stderr") keep_stderr();
   if (!o.trace.empty()) {
     counters();
     trace_profile(rates_of(mine->device.profile()), false);
@@ -149,18 +151,22 @@ Backend* open_device(Runtime& r) try {
   std::lock_guard lock(opening);
   if (std::exchange(opened, true)) return backend;
   // Registered after the device's libraries have registered theirs, so that it runs before them.
-  std::atexit(at_exit);
+  if (std::atexit(at_exit) != 0) return r.device.lose("out of memory"), nullptr;
   r.arena.open(*backend,
                {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
-  std::string why;
-  Tracker* tracker = nullptr;
-  if (*backend->facts().unseen_writes)
-    why = backend->facts().unseen_writes;
-  else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
-    tracker = open_tracker(why);
-  r.residency.open(r.arena, *backend, tracker, why);
-  counters().residency.set(r.residency.state().c_str());
-  if (tracing()) trace_profile(rates_of(r.device.profile()), true);
+  try {
+    std::string why;
+    Tracker* tracker = nullptr;
+    if (*backend->facts().unseen_writes)
+      why = backend->facts().unseen_writes;
+    else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
+      tracker = open_tracker(why);
+    r.residency.open(r.arena, *backend, tracker, why);
+    counters().residency.set(r.residency.state().c_str());
+    if (tracing()) trace_profile(rates_of(r.device.profile()), true);
+  } catch (const std::exception&) {  // without copies, then
+    counters().residency.set("off: out of memory");
+  }
   ready.store(true, std::memory_order_release);
   return backend;
 } catch (const std::exception&) {  // out of memory

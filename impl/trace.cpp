@@ -14,6 +14,7 @@
 #include <cstring>
 #include <memory>
 
+#include "compat/say.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/replay.hpp"
 
@@ -59,7 +60,11 @@ TraceEvent* map_chunk(std::uint64_t number) {
                 ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, at)
                 : MAP_FAILED;
   if (fd >= 0) close(fd);
-  if (p == MAP_FAILED) return full.store(true, std::memory_order_relaxed), nullptr;
+  if (p == MAP_FAILED) {
+    if (!full.exchange(true, std::memory_order_relaxed))
+      say("blaslift: the trace lacks calls from here on: no room for more: ", r.path, "\n");
+    return nullptr;
+  }
   TraceEvent* others = nullptr;
   if (chunks[number].compare_exchange_strong(others, static_cast<TraceEvent*>(p), std::memory_order_acq_rel))
     return static_cast<TraceEvent*>(p);
@@ -130,8 +135,15 @@ void set_trace_up(const char* path) { directory.store(path, std::memory_order_re
 Recording* make_recording(MadeFile& file) {
   const char* dir = directory.load(std::memory_order_acquire);
   if (!dir) return nullptr;
-  auto* r = static_cast<Recording*>(map_new_file(dir, Recording::events_at(), &file));
-  if (!r) return nullptr;
+  errno = EFBIG;
+  auto* r = within_limit(Recording::events_at())
+                ? static_cast<Recording*>(map_new_file(dir, Recording::events_at(), &file))
+                : nullptr;
+  if (!r) {
+    const int error = errno;
+    say("blaslift: there is no trace of this process: ", dir, ": ", std::strerror(error), "\n");
+    return errno = error, nullptr;
+  }
   static_assert(sizeof r->path == sizeof file.path);
   std::memcpy(r->path, file.path, sizeof file.path);
   (void)gethostname(r->host, sizeof r->host - 1);

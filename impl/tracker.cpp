@@ -43,11 +43,15 @@ std::string failed(const char* what) { return std::string(what) + ": " + std::st
 
 std::string contents(const char* path) {
   std::string text;
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return text;
+  const struct File {
+    int fd;
+    ~File() {
+      if (fd >= 0) close(fd);
+    }
+  } file{open(path, O_RDONLY | O_CLOEXEC)};
   char part[8192];
-  for (ssize_t n; (n = read(fd, part, sizeof part)) > 0;) text.append(part, static_cast<std::size_t>(n));
-  close(fd);
+  for (ssize_t n; file.fd >= 0 && (n = read(file.fd, part, sizeof part)) > 0;)
+    text.append(part, static_cast<std::size_t>(n));
   return text;
 }
 
@@ -57,29 +61,62 @@ struct Mapping {
   bool ordinary = false;  ///< private anonymous memory of the program's own
 };
 
-/// The mappings that lie in `pages`, or partly do, in order.
+/// False at what is no such line.
+bool read_mapping(const char* line, Mapping& m) {
+  char permissions[5] = "";
+  unsigned long inode = 1;
+  unsigned major = 1, minor = 1;
+  int name = 0;
+  if (std::sscanf(line, "%lx-%lx %4s %*x %x:%x %lu %n", &m.range.begin, &m.range.end, permissions, &major, &minor,
+                  &inode, &name) < 6)
+    return false;
+  const std::string_view path(line + name);
+  m.ordinary = permissions[3] == 'p' && inode == 0 && major == 0 && minor == 0 &&
+               (path.empty() || path == "[heap]" || path.starts_with("[anon:"));
+  return true;
+}
+
+/// Calls `look` (void(const Mapping&)) for the mappings that lie in `pages`, or partly do, in order.  Allocates
+/// nothing: pages are released where there is no memory, too.
+template <class Look>
+void for_mappings_in(Range pages, const Look& look) {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return;
+  char text[4096];  // the beginning of a line is enough
+  std::size_t held = 0;
+  bool rest_of_line = false, done = false;
+  while (!done) {
+    const ssize_t n = read(fd, text + held, sizeof text - 1 - held);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    held += static_cast<std::size_t>(n);
+    char* at = text;
+    char* const end = text + held;
+    while (!done && at < end) {
+      auto* stop = static_cast<char*>(std::memchr(at, '\n', static_cast<std::size_t>(end - at)));
+      const bool whole = stop != nullptr;
+      if (!whole && (at != text || held < sizeof text - 1)) break;  // more is to be read
+      if (!whole) stop = end;
+      *stop = '\0';
+      Mapping m;
+      if (!rest_of_line) {
+        done = !read_mapping(at, m) || m.range.begin >= pages.end;
+        if (!done && m.range.end > pages.begin) look(m);
+      }
+      rest_of_line = !whole;
+      at = whole ? stop + 1 : end;
+    }
+    held = static_cast<std::size_t>(end - at);
+    std::memmove(text, at, held);
+  }
+  close(fd);
+}
+
+/// The same as a list.
 std::vector<Mapping> mappings_in(Range pages) {
   std::vector<Mapping> found;
-  const std::string maps = contents("/proc/self/maps");
-  for (std::size_t at = 0; at < maps.size();) {
-    const std::size_t end = std::min(maps.find('\n', at), maps.size());
-    const std::string line = maps.substr(at, end - at);
-    at = end + 1;
-    Mapping m;
-    char permissions[5] = "";
-    unsigned long inode = 1;
-    unsigned major = 1, minor = 1;
-    int name = 0;
-    if (std::sscanf(line.c_str(), "%lx-%lx %4s %*x %x:%x %lu %n", &m.range.begin, &m.range.end, permissions, &major,
-                    &minor, &inode, &name) < 6 ||
-        m.range.begin >= pages.end)
-      break;
-    if (m.range.end <= pages.begin) continue;
-    const std::string_view path = std::string_view(line).substr(std::min(static_cast<std::size_t>(name), line.size()));
-    m.ordinary = permissions[3] == 'p' && inode == 0 && major == 0 && minor == 0 &&
-                 (path.empty() || path == "[heap]" || path.starts_with("[anon:"));
-    found.push_back(m);
-  }
+  found.reserve(8);
+  for_mappings_in(pages, [&](const Mapping& m) { found.push_back(m); });
   return found;
 }
 
@@ -127,6 +164,8 @@ class KernelTracker final : public Tracker {
         why = "too many mappings";
         break;
       }
+      // Before it is registered: whatever is must be in the list.
+      if (registered_.size() == registered_.capacity()) registered_.reserve(2 * registered_.size() + 16);
       // Whole mappings: a part would split the mapping in three, and a program may have only so many.  What is
       // registered already is refused unless it is ours.
       uffdio_register request{};
@@ -148,7 +187,7 @@ class KernelTracker final : public Tracker {
     return why;
   }
 
-  void release(Range pages) override {
+  void release(Range pages) noexcept override {
     for (Registered& r : registered_) r.users -= overlap(r.range, pages);
     give_back_unused();
     uncover(pages);  // where others still need the mapping covered
@@ -196,7 +235,8 @@ class KernelTracker final : public Tracker {
       return "the process has pinned memory";
     constexpr std::string_view suspects[] = {"/dev/infiniband/", "/dev/vfio", "/dev/xpmem", "/dev/hfi1",
                                              "/dev/cxi",         "/dev/knem", "[io_uring]"};
-    DIR* descriptors = opendir("/proc/self/fd");
+    const std::unique_ptr<DIR, int (*)(DIR*)> closed(opendir("/proc/self/fd"), closedir);
+    DIR* const descriptors = closed.get();
     if (!descriptors) return "/proc/self/fd cannot be read";
     std::string found;
     while (const dirent* entry = readdir(descriptors)) {
@@ -218,7 +258,6 @@ class KernelTracker final : public Tracker {
       else if (device)
         innocent_.push_back(now.st_rdev);
     }
-    closedir(descriptors);
     return found;
   }
 
@@ -319,11 +358,11 @@ class KernelTracker final : public Tracker {
   void give_back_unused() {
     std::erase_if(registered_, [this](const Registered& r) {
       if (r.users > 0) return false;
-      for (const Mapping& m : mappings_in(r.range)) {
+      for_mappings_in(r.range, [&](const Mapping& m) {
         const Range part{std::max(m.range.begin, r.range.begin), std::min(m.range.end, r.range.end)};
         uffdio_range range{part.begin, part.size()};
         if (m.ordinary && tracked(part.begin)) (void)ioctl(faults_, UFFDIO_UNREGISTER, &range);
-      }
+      });
       return true;
     });
   }
@@ -368,10 +407,16 @@ class KernelTracker final : public Tracker {
 
 Tracker* open_tracker(std::string& why) {
   struct Opened {
-    KernelTracker* tracker = new KernelTracker;
-    std::string why = tracker->open();
+    KernelTracker* tracker = nullptr;
+    std::string why;
     Opened() {
-      if (why.empty()) why = self_test(*tracker);
+      try {
+        tracker = new KernelTracker;
+        why = tracker->open();
+        if (why.empty()) why = self_test(*tracker);
+      } catch (const std::exception&) {  // there is no second try: it would open descriptors again
+        why = "out of memory";           // short enough to need none
+      }
     }
   };
   static const Opened& opened = *new Opened;

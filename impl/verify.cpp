@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "compat/library.hpp"
+#include "compat/say.hpp"
 #include "impl/host_memory.hpp"
 #include "impl/record.hpp"
 #include "impl/route.hpp"
@@ -51,7 +52,7 @@ void say_problem(const std::string& problem) {
   auto& note = counters().verify_problem;
   if (!note.claim()) return;
   note.publish(problem.c_str());
-  std::fprintf(stderr, "blaslift: verification: %s\n", shown(problem).c_str());
+  say("blaslift: verification: ", shown(problem), "\n");
 }
 
 /// How a call went that the device has computed: "memory=68719476736 levels=2 tile=8192 cut=1f", without what is zero.

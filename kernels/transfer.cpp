@@ -49,17 +49,22 @@ Engine::Engine(const Sizes& sizes, Threads threads, const Hooks& hooks, double i
 
 bool Engine::start() {
   std::lock_guard lock(starting_);
-  if (tried_) return started_;
-  tried_ = true;
+  const int all = threads_.in + threads_.out;
+  if (started_ == all) return true;
+  const auto now = std::chrono::steady_clock::now();
+  if (now < again_) return false;
   const OwnThreads threads;
-  for (int i = 0; i < threads_.in + threads_.out; ++i) {
+  for (; started_ < all; ++started_) {
+    const int i = started_;
     const bool in = i < threads_.in, spare = i >= threads_.in + threads_.out - threads_.spare;
     const char* name = in ? "blaslift-in" : "blaslift-out";
-    // Those that were started before one cannot be wait for ever, harmlessly.
-    if (!threads.start(name, [this, in, watches = i == 0, spare] { in ? send_all(watches) : receive_all(spare); }))
+    // Those that were started before one cannot be wait meanwhile, harmlessly.
+    if (!threads.start(name, [this, in, watches = i == 0, spare] { in ? send_all(watches) : receive_all(spare); })) {
+      again_ = now + std::chrono::seconds(1);
       return false;
+    }
   }
-  return started_ = true;
+  return true;
 }
 
 void Engine::push(Direction direction, std::vector<Job>&& jobs) {

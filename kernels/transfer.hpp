@@ -80,7 +80,8 @@ class Engine {
 
   const Sizes& sizes() const { return sizes_; }
 
-  /// Starts all threads, once; they make their slots as they need them.  False if there is no thread to be had.
+  /// Starts all threads, once; they make their slots as they need them.  False if not all of them are to be had: for a
+  /// second nobody tries again.
   bool start();
 
   struct Job {
@@ -140,7 +141,8 @@ class Engine {
   const std::chrono::duration<double> idle_after_;
   std::atomic<bool> used_{false};  ///< since it was last idle
   std::mutex starting_;
-  bool tried_ = false, started_ = false;
+  int started_ = 0;                                ///< threads
+  std::chrono::steady_clock::time_point again_{};  ///< no thread could be had: not before this
   Team teams_[2];
   // Under the mutex of the team that sends.
   std::deque<Job> to_keep_;

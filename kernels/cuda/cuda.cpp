@@ -355,7 +355,12 @@ class CudaBackend final : public Backend {
     if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0)
       return std::string("no usable GPU: ") + (error == cudaSuccess ? "none is visible" : cudaGetErrorString(error));
     const CUcontext before = current_context();
-    const std::string problem = open_on(request.local_rank % count, request);
+    std::string problem;
+    try {
+      problem = open_on(request.local_rank % count, request);
+    } catch (const std::exception&) {  // the program's context is current again in any case
+      problem = "out of memory";
+    }
     make_current(before);
     return problem;
   }

@@ -37,7 +37,7 @@ class Scripted final : public Tracker {
     if (refusal.empty()) ++covered[{pages.begin, pages.end}];
     return refusal;
   }
-  void release(Range pages) override {
+  void release(Range pages) noexcept override {
     const auto there = covered.find({pages.begin, pages.end});
     if (there == covered.end()) return void(released_too_often = true);
     if (--there->second == 0) covered.erase(there);

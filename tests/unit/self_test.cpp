@@ -30,7 +30,7 @@ class Spoiled final : public Tracker {
     if (spoil) spoil(pages, unwritten);
     return known;
   }
-  void release(Range pages) override {
+  void release(Range pages) noexcept override {
     ++releases;
     if (refusal.empty()) tracker_.release(pages);
   }
@@ -171,7 +171,7 @@ class Comparing final : public Tracker {
     before_ = std::move(now);
     return true;
   }
-  void release(Range) override {}
+  void release(Range) noexcept override {}
   void uncover(Range) override {}
   std::string blind() override { return {}; }
 
