@@ -160,6 +160,7 @@ struct Counters {
 struct ThreadState {
   ThreadCounters* slot;
   bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
+  bool traps;               ///< while inside: the caller's arithmetic raises signals, which ours does not (Untrapped)
   std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
   Offloadable nested;       ///< measuring: likewise
 };

@@ -33,7 +33,10 @@ enum class Route : std::uint8_t { cpu, device };
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \
   X(exiting, "process is exiting")                   \
-  X(of_library, "format of the library underneath")
+  X(of_library, "format of the library underneath")  \
+  X(rounding, "rounding mode is not to nearest")     \
+  X(alpha, "alpha is not finite")                    \
+  X(traps, "floating-point traps are on")
 
 enum class Reason : std::uint8_t {
 #define X(name, text) name,
@@ -66,6 +69,8 @@ struct Facts {
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
+  bool rounds_otherwise = false;                   ///< the caller's arithmetic, than to nearest
+  bool traps = false;                              ///< the caller's arithmetic raises signals
 };
 
 struct Policy {

@@ -31,7 +31,9 @@ Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, dou
           .slowdown = learned.slowdown.load(std::memory_order_relaxed),
           .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
           .forked = r.forked.load(std::memory_order_relaxed),
-          .exiting = too_late(r)};
+          .exiting = too_late(r),
+          .rounds_otherwise = rounds_otherwise(),
+          .traps = thread_state.traps};
 }
 
 Resident Operand::resident() const {
@@ -190,6 +192,7 @@ void leave_undone(const Call& call, const Decision& decision) {
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
   const Offloadable before = std::exchange(thread_state.nested, {});
   const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  const Untrapped untrapped;
   const double seconds = replayed.seconds();
   if (replayed.start_ns && tracing()) trace(call, decision, replayed);
   learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds);

@@ -51,9 +51,12 @@ constexpr Circumstance circumstances[] = {
     {Reason::overlap, Route::cpu, [](Call& c) { c.product.overlaps = true; }},
     {Reason::measuring, Route::cpu, [](Call& c) { c.policy.measuring = true; }},
     {Reason::device_memory, Route::device, [](Call& c) { c.facts.device_memory = true; }},
+    {Reason::rounding, Route::cpu, [](Call& c) { c.facts.rounds_otherwise = true; }},
+    {Reason::alpha, Route::cpu, [](Call& c) { c.product.alpha_finite = false; }},
     {Reason::small, Route::cpu, [](Call& c) { c.product.m = c.product.n = c.product.k = 255; }},
     {Reason::no_device, Route::cpu, [](Call& c) { c.facts.device = DeviceState::absent; }},
     {Reason::forced, Route::device, [](Call& c) { c.policy.forced = true; }},
+    {Reason::traps, Route::cpu, [](Call& c) { c.facts.traps = true; }},
     {Reason::reuse, Route::device,
      [](Call& c) {
        c.facts.cpu_rate = rate_between;
