@@ -161,7 +161,10 @@ TEST(Decide, WhatACallersArithmeticAsksForHoldsForEveryRoutine) {
           all(Reason::forced, Route::device, true);
       }
   Call call;
-  call.facts.spared = 1e12;  // symv goes
+  Profile reads_fast = profile;
+  reads_fast.pass_rate = 1e12;
+  call.facts.profile = &reads_fast;
+  call.facts.spared = 1e12;
   EXPECT_EQ(decide_like(symv, call).route, Route::device);
   call.facts.traps = true;
   EXPECT_EQ(decide_like(symv, call).reason, Reason::traps);

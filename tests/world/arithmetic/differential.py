@@ -38,6 +38,15 @@ MODES: dict[str, dict[str, str]] = {
     "verified": FORCED | {"BLASLIFT_VERIFY": "all"},
 }
 
+SLOW = {"two levels": 4, "three levels": 8, "in 1 KiB": 16}
+"""Such calls take so many times as long as others, and a mode has so many times fewer of them."""
+
+
+def share(calls: int, mode: str, modes: list[str]) -> int:
+    """Of calls that are divided among modes, this one's."""
+    return max(1, round(calls / SLOW.get(mode, 1) / sum(1 / SLOW.get(m, 1) for m in modes)))
+
+
 SOME_LEVELS = {"one level", "two levels", "three levels", "levels in 256 KiB"}
 
 ROUTINES = {f"{p}{base}" for p in "sdcz" for base in ("gemm", "syrk", "geqrf", "geqr", "gemqr")}
@@ -182,14 +191,14 @@ def body() -> bool:
     parser.add_argument("--cxx", default="c++")
     arguments = parser.parse_args()
     modes = arguments.mode or list(MODES)
-    each = max(1, arguments.calls // len(modes))
     outcomes = {}
     with harness.scratch() as directory:
         bench = Bench(arguments.build.resolve(), Path(directory), arguments.cxx)
         program = bench.program("differential")
-        print(f"seed {arguments.seed}, {each} calls of each mode", flush=True)
+        print(f"seed {arguments.seed}, {arguments.calls} calls from {arguments.first} on", flush=True)
         for mode in modes:
-            outcomes[mode] = measure(bench, program, mode, arguments.seed, arguments.first, each, arguments.kind)
+            calls = share(arguments.calls, mode, modes)
+            outcomes[mode] = measure(bench, program, mode, arguments.seed, arguments.first, calls, arguments.kind)
             for line in outcomes[mode].errors:
                 print(f"{mode}: {line}", flush=True)
     table(outcomes)
