@@ -360,6 +360,10 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
   for (index i = 0; i < n; ++i) {
     const index at = i * args.incy;
     double sum = alpha * sums[static_cast<std::size_t>(i)];
+    // The device multiplies sums by alpha, the reference x: the former overflow however small alpha is.
+    if (finite &&
+        !(sums[static_cast<std::size_t>(i)] <= 0.5 * static_cast<double>(std::numeric_limits<Real<T>>::max())))
+      sum = HUGE_VAL;
     if (reads_y) sum += beta * size_of(y[at]);
     comparison.add(r[at], s[at], sum, finite && (!reads_y || is_finite(y[at])));
   }

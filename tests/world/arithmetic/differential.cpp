@@ -657,7 +657,9 @@ void symv() {
     double terms = 0;
     if (multiplies)
       for (Size j = 0; j < n; ++j) terms += magnitude(in_triangle(i, j) ? A(i, j) : A(j, i)) * magnitude(X[j]);
-    terms *= multiplies ? magnitude(alpha) : 0;
+    // The reference multiplies x by alpha, the device the sums, which overflow however small alpha is.
+    const bool sums_overflow = kind == Kind::extreme && !(terms < std::numeric_limits<Real<T>>::max() / 64);
+    terms = sums_overflow ? HUGE_VAL : multiplies ? terms * magnitude(alpha) : 0;
     if (reads_y) terms += magnitude(beta) * magnitude(Y[i]);
     judge(routine, y[i], p[i], terms, limit_of<T>(n), absolute, kind == Kind::rounded, i, 0);
   }
