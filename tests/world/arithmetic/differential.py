@@ -161,7 +161,8 @@ def measure(bench: Bench, program: Path, mode: str, seed: int, first: int, calls
         for counters in report["routines"].values():
             outcome.verified_wrong += counters.get("verified", {}).get("wrong", 0)
     if outcome.verified_wrong:
-        outcome.errors.append(f"verification found {outcome.verified_wrong} wrong")
+        found = [call for report in run.reports for call in report.get("worst", []) if call["found"]]
+        outcome.errors.append(f"verification found {outcome.verified_wrong} wrong: {found[:3]}")
     if mode != "natural" and kind in (None, "plain") and calls >= 100 and outcome.routed < calls // 4:
         outcome.errors.append(f"only {outcome.routed} of {outcome.calls} calls were routed")
     if mode in SOME_LEVELS and kind in (None, "plain") and calls >= 500:
