@@ -4,6 +4,7 @@
 
 #include "api/blaslift.h"
 #include "api/entry.hpp"
+#include "impl/floats.hpp"
 #include "impl/symv.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/symv.hpp"
@@ -25,6 +26,7 @@ constinit Site site_of_own{.caller = nullptr,
 
 /// @param rules  the profile's or the built-in ones: the blocking decides the bits
 void on_host(const SymvArgs<DoubleDouble>& args, const SymvRule& rule) {
+  const ToNearest to_nearest;  // as pairs are defined, and as the device has them
   symv({.precision = SymvPrecision::w,
         .hermitian = false,
         .uplo = args.uplo,

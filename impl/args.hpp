@@ -1,5 +1,7 @@
 // Args: what a call asks for, free of ABI.  Column-major, 64-bit sizes, the element type as a template parameter.
 #pragma once
+#include <cmath>
+#include <complex>
 #include <cstdint>
 #include <string>
 
@@ -151,6 +153,7 @@ struct Product {
   bool overlaps;            ///< C shares bytes with A or B
   Part part = Part::whole;  ///< a triangle: C is n x n, B is A
   Transposes transposes = Transposes::nn;
+  bool alpha_finite = true;
 
   /// There is no C.
   bool empty() const { return m == 0 || n == 0; }
@@ -183,6 +186,7 @@ struct SymmetricProduct {
   bool alpha_zero;  ///< neither A nor x is read
   bool beta_zero;   ///< y is not read
   bool overlaps;    ///< y shares bytes with A or x
+  bool alpha_finite = true;
 
   double flops() const { return (is_complex(precision) ? 8.0 : 2.0) * static_cast<double>(n) * static_cast<double>(n); }
   double bytes_of_triangle() const {
@@ -247,8 +251,15 @@ struct StoredVector {
 /// @param ld  of a single column; at least n
 template <class T>
 StoredVector stored_vector(const T* at, index n, index inc, index ld) {
-  if (inc == 1 || inc == -1) return {at, n, 1, ld};
-  return {at, 1, n, inc < 0 ? -inc : inc};
+  if (inc == 1 || inc == -1 || n <= 1) return {at, n, 1, ld};
+  return {at, 1, n, inc >= 0 ? inc : inc < -INT64_MAX ? INT64_MAX : -inc};
+}
+
+inline bool is_finite(double x) { return std::isfinite(x); }
+inline bool is_finite(float x) { return std::isfinite(x); }
+template <class R>
+bool is_finite(const std::complex<R>& x) {
+  return std::isfinite(x.real()) && std::isfinite(x.imag());
 }
 
 /// Whether two column-major matrices share a byte.  Exact for blocks of one array (equal leading dimensions), LAPACK's
@@ -268,7 +279,8 @@ Product product_of(Routine routine, const GemmArgs<T>& a) {
           .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
                       overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T)),
           .part = a.part,
-          .transposes = transposes_of(a.transa, a.transb)};
+          .transposes = transposes_of(a.transa, a.transb),
+          .alpha_finite = is_finite(a.alpha)};
 }
 
 template <class T>
@@ -282,7 +294,8 @@ SymmetricProduct product_of(Routine routine, const SymvArgs<T>& a) {
           .n = a.n,
           .alpha_zero = a.alpha == T(0),
           .beta_zero = a.beta == T(0),
-          .overlaps = in_y(a.A, a.n, a.n, a.lda) || in_y(x.at, x.rows, x.cols, x.ld)};
+          .overlaps = in_y(a.A, a.n, a.n, a.lda) || in_y(x.at, x.rows, x.cols, x.ld),
+          .alpha_finite = is_finite(a.alpha)};
 }
 
 template <class T>

@@ -169,6 +169,7 @@ void check_counters(Counters& counters);
 struct ThreadState {
   ThreadCounters* slot;
   bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
+  bool traps;               ///< while inside: the caller's arithmetic raises signals, which ours does not (Untrapped)
   std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
   Offloadable nested;       ///< measuring: likewise
   std::uintptr_t on_cpu;    ///< the frame of a call that is on the CPU, or 0

@@ -50,6 +50,7 @@ strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Pr
 
 /// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
 strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy, index most_tile) {
+  if (facts.rounds_otherwise || !p.alpha_finite) return {};
   strassen::Choice choice{};
   if (policy.levels < 0) {
     if (facts.estimator)
@@ -175,19 +176,30 @@ bool starts_later(const Decision& d, double gain, const Facts& facts, const Poli
   return facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds;
 }
 
+/// Whether the caller asks for what only the library underneath does, where it can.
+bool asks_for_the_cpu(Decision& d, const Facts& facts, bool alpha_finite) {
+  if (!facts.rounds_otherwise && alpha_finite) return false;
+  d.reason = facts.rounds_otherwise ? Reason::rounding : Reason::alpha;
+  d.for_the_cpu = true;
+  return true;
+}
+
 /// Where a call goes that is settled by predictions or by what else is known.
 /// @param on_device  double(double spared): seconds there, where so many bytes need not move in
 template <class OnDevice>
-void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, const OnDevice& on_device) {
+void choose(Decision& d, bool small, const Facts& facts, const Policy& policy, const OnDevice& on_device,
+            bool alpha_finite = true) {
   d.device_seconds = on_device(facts.spared);
   d.slowdown = policy.fixed ? 1 : facts.slowdown;
   d.calls = facts.calls;
   if (policy.measuring) return void(d.reason = Reason::measuring);
   if (facts.device_memory && facts.device == DeviceState::ready)
     return void((d.route = Route::device, d.reason = Reason::device_memory));
+  if (asks_for_the_cpu(d, facts, alpha_finite)) return;
   if (!policy.forced && small) return void(d.reason = Reason::small);
   if (facts.device == DeviceState::absent) return void(d.reason = Reason::no_device);
   if (policy.forced) return void((d.route = Route::device, d.reason = Reason::forced));
+  if (facts.traps) return void(d.reason = Reason::traps);
   if (d.saving() <= 0) {
     if (facts.device != DeviceState::ready || policy.fixed) return;
     if (tries_again(d, facts, policy)) return void((d.route = Route::device, d.reason = Reason::trial));
@@ -262,7 +274,7 @@ Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
     return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
   };
   // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
-  choose(d, p.volume() < small_product, facts, policy, on_device);
+  choose(d, p.volume() < small_product, facts, policy, on_device, p.alpha_finite);
   return d;
 }
 
@@ -300,9 +312,11 @@ Decision decide(const SymmetricProduct& p, const Facts& facts, const Policy& pol
   if (policy.measuring) return d.reason = Reason::measuring, d;
   if (facts.device_memory && facts.device == DeviceState::ready)
     return d.route = Route::device, d.reason = Reason::device_memory, d;
+  if (asks_for_the_cpu(d, facts, p.alpha_finite)) return d;
   if (!policy.forced && symmetric_volume(static_cast<double>(p.n)) < small_product) return d.reason = Reason::small, d;
   if (facts.device == DeviceState::absent) return d.reason = Reason::no_device, d;
   if (policy.forced) return d.route = Route::device, d.reason = Reason::forced, d;
+  if (facts.traps) return d.reason = Reason::traps, d;
   const bool unopened = facts.device != DeviceState::ready;
   double gain = d.saving();
   if (gain <= 0) {

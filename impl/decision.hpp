@@ -34,7 +34,10 @@ enum class Route : std::uint8_t { cpu, device };
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \
   X(exiting, "process is exiting")                   \
-  X(of_library, "format of the library underneath")
+  X(of_library, "format of the library underneath")  \
+  X(rounding, "rounding mode is not to nearest")     \
+  X(alpha, "alpha is not finite")                    \
+  X(traps, "floating-point traps are on")
 
 enum class Reason : std::uint8_t {
 #define X(name, text) name,
@@ -70,6 +73,8 @@ struct Facts {
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
   double trial = 0;                                ///< seconds that trying the device again may lose now
   int calls = 1;                                   ///< on the device, this one among them, if it goes there
+  bool rounds_otherwise = false;                   ///< the caller's arithmetic, than to nearest
+  bool traps = false;                              ///< the caller's arithmetic raises signals
 };
 
 struct Policy {

@@ -81,6 +81,10 @@ Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
   if (std::max({log_a, log_b, log_products + room}) + margin >= std::numeric_limits<R>::max_exponent)
     return Verdict::may_overflow;
   if (a.largest == 0 || b.largest == 0) return Verdict::sound;  // whatever is added up is zero
+  // Where the caller has what is subnormal flushed to zero, sums of blocks are, too: that has to be rounded away beside
+  // the largest elements.
+  if (std::min(a.largest, b.largest) < std::ldexp(std::numeric_limits<R>::min(), std::numeric_limits<R>::digits))
+    return Verdict::badly_scaled;
   const double to_a = unit(a.largest), to_b = unit(b.largest);
   const double least = a.largest * to_a * (b.largest * to_b) / scale_range;
   // Where blocks of A's rows meet blocks of B's columns.  One of zeros counts: it has to stay one.

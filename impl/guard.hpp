@@ -15,7 +15,8 @@ enum class Verdict : std::uint8_t {
   sound,
   not_finite,    ///< Inf or NaN in A or B: the classical product decides where it goes
   may_overflow,  ///< sums on the way might, though the result does not
-  badly_scaled   ///< some blocks of the result are so small beside others that they would lose their digits
+  badly_scaled   ///< some blocks of the result are so small beside others, or an operand so near to what is
+                 ///< subnormal, that they would lose their digits
 };
 
 /// Largest magnitudes in op(A), m x k, and op(B), k x n; NaN where there is one.  k is cut into slices, about as wide

@@ -120,6 +120,15 @@ double levels_terms(const Ending& ending, index k, double limit, double a, doubl
   return std::fmin(units / limit * a * b, as_if_longer * row * col);  // of which one may have overflowed
 }
 
+/// Whether a finite result may come out as Inf or NaN: some multiply operands by alpha, some sums, and these overflow
+/// however small alpha is, the former however small what they are multiplied with.
+/// @param scaled  the largest of what is multiplied
+/// @param sum     of magnitudes, without alpha
+template <class T>
+bool may_overflow(double scaled, double sum) {
+  return !(std::max(scaled, sum) <= 0.5 * static_cast<double>(std::numeric_limits<Real<T>>::max()));
+}
+
 template <class T>
 T conjugate_if(bool yes, T x) {
   if constexpr (complex_type<T>)
@@ -181,6 +190,9 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
       sum += beta * size_of(before);
       finite = finite && is_finite(before) && is_finite(x.beta);
     }
+    if (finite && may_overflow<T>(alpha * std::max(a.largest, b.largest), 0) &&
+        !(is_finite(result[at]) && is_finite(reference[at])))
+      return;
     comparison.add(result[at], reference[at], sum + levels, finite);
   });
   return comparison.judgement();
@@ -327,13 +339,14 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
   const bool multiplies = args.alpha != T(0), reads_y = args.beta != T(0);
   const double alpha = size_of(args.alpha), beta = size_of(args.beta);
   std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
-  double largest = 0;
+  double largest = 0, largest_x = 0;
   bool finite = is_finite(args.alpha) && is_finite(args.beta);
   if (multiplies) {
     const T* x = first_of(args.x, n, args.incx);
     std::vector<double> sizes(static_cast<std::size_t>(n));
     for (index i = 0; i < n; ++i) {
       sizes[static_cast<std::size_t>(i)] = size_of(x[i * args.incx]);
+      largest_x = std::max(largest_x, sizes[static_cast<std::size_t>(i)]);
       finite = finite && is_finite(x[i * args.incx]);
     }
     for (index j = 0; j < n; ++j) {
@@ -361,7 +374,11 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
     const index at = i * args.incy;
     double sum = alpha * sums[static_cast<std::size_t>(i)];
     if (reads_y) sum += beta * size_of(y[at]);
-    comparison.add(r[at], s[at], sum, finite && (!reads_y || is_finite(y[at])));
+    const bool of_finite = finite && (!reads_y || is_finite(y[at]));
+    if (of_finite && may_overflow<T>(alpha * largest_x, sums[static_cast<std::size_t>(i)]) &&
+        !(is_finite(r[at]) && is_finite(s[at])))
+      continue;
+    comparison.add(r[at], s[at], sum, of_finite);
   }
   return comparison.judgement();
 }

@@ -15,11 +15,6 @@ namespace blaslift::judging {
 template <class T>
 inline constexpr bool complex_type = !std::is_same_v<T, Real<T>>;
 
-template <class T>
-bool is_finite(const T& x) {
-  return std::isfinite(std::real(x)) && std::isfinite(std::imag(x));
-}
-
 /// |re| + |im|
 template <class T>
 double size_of(const T& x) {

@@ -36,7 +36,9 @@ Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, dou
           .forked = r.forked.load(std::memory_order_relaxed),
           .exiting = too_late(r),
           .trial = learned.trials.allowed(),
-          .calls = on_device};
+          .calls = on_device,
+          .rounds_otherwise = rounds_otherwise(),
+          .traps = thread_state.traps};
 }
 
 Resident Operand::resident() const {
@@ -221,6 +223,7 @@ void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay)
     calls = counted.calls();
     replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
   }
+  const Untrapped untrapped;
   const double seconds = replayed.seconds();
   if (replayed.start_ns && tracing()) trace(call, decision, replayed);
   learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds, calls);

@@ -6,6 +6,7 @@
 #include "compat/site.hpp"
 #include "compat/uncancelled.hpp"
 #include "impl/execute.hpp"
+#include "impl/floats.hpp"
 #include "impl/replay.hpp"
 #include "impl/runtime.hpp"
 #include "impl/trace.hpp"
@@ -15,12 +16,13 @@ namespace blaslift {
 
 /// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
 /// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which
-/// BLAS never was; and errno is the caller's again afterwards.
+/// BLAS never was; exceptions of our arithmetic raise no signals; and errno is the caller's again afterwards.
 class Inside {
  public:
   explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
     thread_state.slot = nullptr;
     thread_state.inside = true;
+    thread_state.traps = untrapped_.traps();
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
   }
   ~Inside() {
@@ -36,6 +38,7 @@ class Inside {
   ThreadCounters* slot_;
   Uncancelled uncancelled_;
   ErrnoKept errno_kept_;
+  Untrapped untrapped_;
 };
 
 inline bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }

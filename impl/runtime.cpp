@@ -17,6 +17,7 @@
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
 #include "compat/uncancelled.hpp"
+#include "impl/floats.hpp"
 #include "impl/report.hpp"
 #include "impl/trace.hpp"
 #include "impl/tracker.hpp"
@@ -135,6 +136,7 @@ Backend* open_device(Runtime& r) try {
     return &r.device.backend();
   const Loading loading;  // exit waits until it will wait for what the device does
   if (!loading.allowed()) return nullptr;
+  const ToNearest to_nearest;  // for the self-test, and for threads that start now
   TraceEvent event{.what = Traced::opening};
   if (tracing() && r.device.state() == DeviceState::unopened) event.begin_ns = now_ns();
   Backend* backend = r.device.open();

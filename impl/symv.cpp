@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <utility>
 
 #include "impl/judge.hpp"
@@ -23,6 +24,9 @@ std::vector<Block> in_triangle(Uplo uplo, index n, const std::vector<Block>& mis
   }
   return blocks;
 }
+
+/// For product_of.
+static bool is_finite(const DoubleDouble& x) { return std::isfinite(x.hi); }
 
 namespace {
 

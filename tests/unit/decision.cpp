@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <random>
 #include <set>
 #include <vector>
@@ -51,9 +52,12 @@ constexpr Circumstance circumstances[] = {
     {Reason::overlap, Route::cpu, [](Call& c) { c.product.overlaps = true; }},
     {Reason::measuring, Route::cpu, [](Call& c) { c.policy.measuring = true; }},
     {Reason::device_memory, Route::device, [](Call& c) { c.facts.device_memory = true; }},
+    {Reason::rounding, Route::cpu, [](Call& c) { c.facts.rounds_otherwise = true; }},
+    {Reason::alpha, Route::cpu, [](Call& c) { c.product.alpha_finite = false; }},
     {Reason::small, Route::cpu, [](Call& c) { c.product.m = c.product.n = c.product.k = 255; }},
     {Reason::no_device, Route::cpu, [](Call& c) { c.facts.device = DeviceState::absent; }},
     {Reason::forced, Route::device, [](Call& c) { c.policy.forced = true; }},
+    {Reason::traps, Route::cpu, [](Call& c) { c.facts.traps = true; }},
     {Reason::trial, Route::device,
      [](Call& c) {
        c.facts.slowdown = 1e6;
@@ -124,6 +128,70 @@ TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
                        Reason::of_library, Reason::no_room, Reason::failed};
   for (const Circumstance& x : circumstances) all.insert(x.reason);
   EXPECT_EQ(all.size(), static_cast<std::size_t>(reason_count));
+}
+
+/// The calls of the other routines that are like the one above.
+template <class P>
+Decision decide_like(const P& p, const Call& like) {
+  return decide(p, like.facts, like.policy);
+}
+
+TEST(Decide, WhatACallersArithmeticAsksForHoldsForEveryRoutine) {
+  SymmetricProduct symv{Routine::dsymv, SymvPrecision::d, 4096, false, false, false};
+  const Factorisation qr{Routine::dgeqrf, Precision::d, 1024, 1024, false};
+  const Application q{Routine::dormqr, Precision::d, {true, false, 1024, 1024, 1024}, false};
+  for (const bool forced : {false, true})
+    for (const bool in_memory : {false, true})
+      for (const bool open : {false, true}) {
+        Call call;
+        call.policy.forced = forced;
+        call.facts.device = open ? DeviceState::ready : DeviceState::unopened;
+        call.facts.device_memory = in_memory && open;
+        const auto all = [&](Reason reason, Route route, bool opens_for_it) {
+          for (const Decision& d :
+               {call.decide(), decide_like(symv, call), decide_like(qr, call), decide_like(q, call)}) {
+            EXPECT_EQ(d.reason, reason) << text_of(d.reason);
+            EXPECT_EQ(d.route, route);
+            EXPECT_EQ(opens(d, call.policy), opens_for_it);
+          }
+        };
+        // Only the device reaches its memory; a forced call may have operands there.
+        call.facts.rounds_otherwise = true;
+        if (call.facts.device_memory)
+          all(Reason::device_memory, Route::device, true);
+        else
+          all(Reason::rounding, Route::cpu, forced);
+        call.facts.rounds_otherwise = false;
+        call.facts.traps = true;
+        if (call.facts.device_memory)
+          all(Reason::device_memory, Route::device, true);
+        else if (forced)
+          all(Reason::forced, Route::device, true);
+      }
+  Call call;
+  Profile reads_fast = profile;
+  reads_fast.pass_rate = 1e12;
+  call.facts.profile = &reads_fast;
+  call.facts.spared = 1e12;
+  EXPECT_EQ(decide_like(symv, call).route, Route::device);
+  call.facts.traps = true;
+  EXPECT_EQ(decide_like(symv, call).reason, Reason::traps);
+  EXPECT_EQ(decide_like(qr, call).reason, Reason::traps);
+  call.facts.traps = false;
+  symv.alpha_finite = false;
+  EXPECT_EQ(decide_like(symv, call).reason, Reason::alpha);
+}
+
+TEST(Decide, NoLevelsWhereTheCallerRoundsOtherwise) {
+  Call call;
+  call.policy.levels = 2;
+  call.facts.device_memory = true;
+  EXPECT_EQ(call.decide().levels, 2);
+  call.facts.rounds_otherwise = true;
+  EXPECT_EQ(call.decide().levels, 0);
+  call.facts.rounds_otherwise = false;
+  call.product.alpha_finite = false;
+  EXPECT_EQ(call.decide().levels, 0);
 }
 
 TEST(Decide, EmptyProductsMultiplyNothing) {
@@ -738,6 +806,79 @@ TEST(Product, OverlapIsNeverMissedAndExactOnOneGrid) {
   EXPECT_GT(interleaved, 300);
   // Bytes shared by elements that do not line up.
   EXPECT_TRUE(overlap(x, 2, 2, 2, reinterpret_cast<char*>(x) + 4, 2, 2, 2, sizeof(double)));
+}
+
+/// Somewhere, for what is not looked at.
+template <class T>
+T* nowhere(std::uintptr_t at) {
+  return reinterpret_cast<T*>(at);
+}
+
+TEST(Product, OperandsThatAreNotReadMayHaveAnySizeAndPlace) {
+  constexpr index huge = INT64_MAX, large = index{1} << 61;
+  static double C[16];
+  for (const index ld : {large, large + 3, huge})
+    for (const std::uintptr_t at : {std::uintptr_t{8}, std::uintptr_t{1} << 63, ~std::uintptr_t{7}}) {
+      const GemmArgs<double> args{Op::transpose,
+                                  Op::transpose,
+                                  4,
+                                  4,
+                                  large,
+                                  0,
+                                  nowhere<const double>(at),
+                                  ld,
+                                  nowhere<const double>(16),
+                                  ld,
+                                  2,
+                                  C,
+                                  4};
+      ASSERT_TRUE(args.valid());
+      EXPECT_TRUE(product_of(Routine::dgemm, args).only_scales());
+    }
+  const auto as_far = [](index ld) { return overlap(C, 4, 4, 4, C + 16, large, large, ld, sizeof(double)); };
+  EXPECT_FALSE(as_far(huge));
+  EXPECT_FALSE(as_far(4));
+  EXPECT_TRUE(overlap(C, 4, 4, huge, C + 1, 4, 4, huge, sizeof(double)));
+  EXPECT_FALSE(overlap(C, 1, 4, huge, C + 1, 1, 4, huge, sizeof(double)));
+  // Half of the address space in front of it, and as far behind.
+  EXPECT_TRUE(overlap(C, 4, 4, 4, nowhere<double>(8), 4, large, large, sizeof(double)));
+  EXPECT_FALSE(overlap(nowhere<double>(~std::uintptr_t{7}), 1, 1, huge, nowhere<double>(8), 1, 1, 1, sizeof(double)));
+}
+
+TEST(Product, VectorsOfOneElementMayHaveAnyIncrement) {
+  static const double A[4] = {}, x[4] = {};
+  static double y[4];
+  for (const index incx : {index{INT64_MIN}, -index{INT64_MAX}, index{INT64_MAX}, index{1}})
+    for (const index incy : {index{INT64_MIN}, index{INT64_MAX}, index{-1}}) {
+      for (const index n : {0, 1}) {
+        const SymvArgs<double> args{Uplo::upper, n, 1, A, std::max<index>(1, n), x, incx, 1, y, incy};
+        EXPECT_TRUE(args.valid());
+        EXPECT_FALSE(product_of(Routine::dsymv, args).overlaps);
+      }
+      // x is not read, and longer than memory is.
+      const SymvArgs<double> scaling{Uplo::upper, 5, 0, A, 5, x, incx, 1, y, 1};
+      EXPECT_TRUE(product_of(Routine::dsymv, scaling).alpha_zero);
+    }
+  const SymvArgs<double> itself{Uplo::upper, 1, 1, A, 1, y, INT64_MIN, 1, y, INT64_MIN};
+  EXPECT_TRUE(product_of(Routine::dsymv, itself).overlaps);
+}
+
+TEST(Product, AlphaIsFiniteWhereAllOfItIs) {
+  using Z = std::complex<double>;
+  constexpr double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  static const Z A[4] = {};
+  static Z C[4];
+  for (const auto& [alpha, finite] : {std::pair{Z(1, 2), true},
+                                      {Z(0, 0), true},
+                                      {Z(inf, 0), false},
+                                      {Z(0, -inf), false},
+                                      {Z(nan, 1), false},
+                                      {Z(1, nan), false}}) {
+    const GemmArgs<Z> gemm{Op::none, Op::none, 1, 1, 1, alpha, A, 1, A + 1, 1, 0, C, 1};
+    EXPECT_EQ(product_of(Routine::zgemm, gemm).alpha_finite, finite);
+    const SymvArgs<Z> hemv{Uplo::lower, 1, alpha, A, 1, A + 1, 1, 0, C, 1};
+    EXPECT_EQ(product_of(Routine::zhemv, hemv).alpha_finite, finite);
+  }
 }
 
 TEST(Product, BlocksOfOneMatrixThatShareNoElementDoNotOverlap) {

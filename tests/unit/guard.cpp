@@ -69,6 +69,18 @@ TYPED_TEST(Guard, WhatIsNotFiniteIsNot) {
   }
 }
 
+TYPED_TEST(Guard, SumsThatMightBeFlushedToZeroAreNot) {
+  using R = TypeParam;
+  const int least = std::numeric_limits<R>::min_exponent, digits = std::numeric_limits<R>::digits;
+  const Case<R> c;
+  for (const bool of_a : {true, false}) {
+    const auto scaled = [&](int e) { return of_a ? c.scaled(std::exp2(e), 1) : c.scaled(1, std::exp2(e)); };
+    EXPECT_EQ(scaled(least + digits).verdict(), Verdict::sound);
+    EXPECT_EQ(scaled(least + digits - 2).verdict(), Verdict::badly_scaled);
+    EXPECT_EQ(scaled(least).verdict(), Verdict::badly_scaled);
+  }
+}
+
 TYPED_TEST(Guard, SumsThatMightOverflowAreNot) {
   using R = TypeParam;
   const int most = std::numeric_limits<R>::max_exponent;

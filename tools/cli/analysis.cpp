@@ -90,6 +90,8 @@ bool might_go(Reason reason) {
     case Reason::nothing:
     case Reason::overlap:
     case Reason::of_library:
+    case Reason::rounding:
+    case Reason::alpha:
     case Reason::exiting: return false;
     default: return true;
   }
