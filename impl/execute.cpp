@@ -5,6 +5,7 @@
 #include <cmath>
 #include <exception>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <span>
 
@@ -152,17 +153,18 @@ class Run {
   }
 
   Status steps(bool (*keep_going)()) {
-    std::size_t next_upload = 0;
+    const std::vector<std::size_t> uploads = in_order_of_arrival();
+    auto next_upload = uploads.begin();
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       if (i == s_.first_if_sound && !decided())
         if (const Status status = await_findings(); status != Status::done) return status;
       if (refused()) return Status::done;
       // Asking for a product waits until its operands are on their way, so ask first for all uploads that can follow.
-      for (; next_upload < s_.steps.size(); ++next_upload) {
-        if (!goes_in(s_.steps[next_upload]) || asked_[next_upload].ticket != not_asked) continue;
-        if (!all_asked(next_upload)) break;
+      for (; next_upload != uploads.end(); ++next_upload) {
+        if (asked_[*next_upload].ticket != not_asked) continue;
+        if (!all_asked(*next_upload)) break;
         if (!keep_going()) return Status::lost;
-        if (const Status status = ask(next_upload); status != Status::done) return status;
+        if (const Status status = ask(*next_upload); status != Status::done) return status;
       }
       if (!decided())
         if (const Status status = look_ahead(); status != Status::done) return status;
@@ -175,6 +177,27 @@ class Run {
       if (const Status status = ask(i); status != Status::done) return status;
     }
     return decided() ? Status::done : await_findings();
+  }
+
+  /// The same for a schedule that replaces another, whose operands arrive in another order than its own: first what can
+  /// begin.
+  Status steps_as_they_can(bool (*keep_going)()) {
+    std::vector<std::size_t> rest(s_.steps.size());
+    std::iota(rest.begin(), rest.end(), std::size_t{0});
+    while (!rest.empty()) {
+      auto next = rest.end();
+      for (auto x = rest.begin(); x != rest.end(); ++x) {
+        if (!all_asked(*x)) continue;
+        if (next == rest.end()) next = x;
+        if (!can_begin(*x)) continue;
+        next = x;
+        break;
+      }
+      if (!keep_going()) return Status::lost;
+      if (const Status status = ask(*next); status != Status::done) return status;
+      rest.erase(next);
+    }
+    return Status::done;
   }
 
   /// What A and B are like, as far as it is known.
@@ -220,6 +243,32 @@ class Run {
     std::atomic<bool> landed{false};
     std::vector<Real> found{};  ///< by A's columns, and B's rows if it has any
   };
+
+  /// What goes in, as the schedule has it; but of A and B, what is needed before the same product by levels comes in
+  /// the order of k.  That is all the same to levels, and more of it is of use without them.
+  std::vector<std::size_t> in_order_of_arrival() const {
+    std::vector<std::size_t> order;
+    std::size_t begin = 0;
+    const auto depth = [this](std::size_t i) {
+      const Block& x = s_.steps[i].block;
+      return s_.steps[i].kind == StepKind::upload_a ? x.col : x.row;
+    };
+    const auto sort = [&] {
+      std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end(),
+                       [&](std::size_t x, std::size_t y) { return depth(x) < depth(y); });
+      begin = order.size();
+    };
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      const StepKind kind = s_.steps[i].kind;
+      const bool of_ab = kind == StepKind::upload_a || kind == StepKind::upload_b;
+      if (s_.surveyed && (kind == StepKind::leaf || kind == StepKind::multiply || (goes_in(s_.steps[i]) && !of_ab)))
+        sort();
+      if (goes_in(s_.steps[i])) order.push_back(i);
+      if (goes_in(s_.steps[i]) && !of_ab) begin = order.size();
+    }
+    if (s_.surveyed) sort();
+    return order;
+  }
 
   static bool computes(const Step& step) {
     return step.kind == StepKind::leaf || step.kind == StepKind::multiply || step.kind == StepKind::pass;
@@ -386,6 +435,18 @@ class Run {
         if (overlap(upload.block, step.block)) tickets.push_back(upload.ticket);
     }
     return tickets;
+  }
+
+  /// Whether asking for it would not wait: transfers are handed over at once.
+  bool can_begin(std::size_t i) const {
+    if (!computes(s_.steps[i])) return true;
+    for (const std::int32_t earlier : s_.after[i]) {
+      const Step& step = s_.steps[static_cast<std::size_t>(earlier)];
+      if (step.kind > StepKind::upload_c) continue;
+      for (const Upload& upload : instead_->uploads[static_cast<std::size_t>(step.kind)])
+        if (overlap(upload.block, step.block) && !lane_.started(upload.ticket)) return false;
+    }
+    return true;
   }
 
   Status upload(const Step& step, const Block& x, const After& after) {
@@ -621,7 +682,7 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
       if ((outcome.instead = refusal.plan())) {
         outcome.committed.assign(outcome.instead->steps.size(), false);
         rest.emplace(*outcome.instead, *first);
-        asked = rest->steps(keep_going);
+        asked = rest->steps_as_they_can(keep_going);
       } else {
         asked = Status::done;
       }

@@ -452,7 +452,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     s.steps.insert(s.steps.end(), downloads.begin(), downloads.end());
     downloads.clear();
   }
-  constexpr double at_a_time = 1.0 / 100;
+  constexpr double at_a_time = 1.0 / 200;
   s.unjudged = std::max(tiling.least_unjudged, at_a_time * static_cast<double>(m) * static_cast<double>(n) *
                                                    static_cast<double>(k) * (triangle ? 0.5 : 1));
   s.after = depend(s);

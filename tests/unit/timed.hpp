@@ -16,9 +16,9 @@ struct Device {
   double latency = 40e-6;        ///< until the host knows that something has landed
 };
 
-/// Time passes while the caller waits: asking for what comes after an upload waits until that has been handed to the
-/// device.  Transfers are whole: they hand themselves over when they begin, and move one after the other.  The streams
-/// take turns with the device as a whole: a product and another one beside it take as long as one after the other.
+/// Time passes while the caller waits: asking for what comes after an upload waits until all of that has been handed to
+/// the device, a little before its end.  Transfers move one after the other.  What is in both streams shares the device:
+/// a product and another one beside it take as long as one after the other.
 class Timed final : public Lane {
  public:
   explicit Timed(const Device& device) : device_(device) {}
@@ -62,7 +62,7 @@ class Timed final : public Lane {
       bytes_out += bytes(t);
     return add(out_, after, device_.step + bytes(t) / device_.out, &landed, nullptr);
   }
-  bool started(Ticket upload) override { return operations_.at(static_cast<std::size_t>(upload)).begin <= now; }
+  bool started(Ticket upload) override { return operations_.at(static_cast<std::size_t>(upload)).handed <= now; }
   Status await(const std::atomic<bool>& landed) override {
     for (const Operation& x : operations_)
       if (x.landed == &landed) pass(x.end + device_.latency);
@@ -82,7 +82,7 @@ class Timed final : public Lane {
 
  private:
   struct Operation {
-    double begin, end;
+    double handed, end;
     bool is_upload;
     std::atomic<bool>* landed;
   };
@@ -92,7 +92,7 @@ class Timed final : public Lane {
   Status compute(int stream, After after, double seconds) {
     for (int i = 0; i < after.count; ++i) {
       const Operation& x = operations_.at(static_cast<std::size_t>(after.tickets[i]));
-      if (x.is_upload) pass(x.begin);
+      if (x.is_upload) pass(x.handed);
     }
     return add(streams_[stream], after, seconds, nullptr, nullptr);
   }
@@ -113,7 +113,8 @@ class Timed final : public Lane {
     if (landed)
       for (Operation& x : operations_)
         if (x.landed == landed) x.landed = nullptr;  // a flag that is used again
-    operations_.push_back({begin, queue, count != nullptr, landed});
+    constexpr double last_slots = 2e-4;
+    operations_.push_back({std::max(begin, queue - last_slots), queue, count != nullptr, landed});
     if (count) ++*count;
     now += 2e-6;
     pass(now);
