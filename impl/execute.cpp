@@ -182,6 +182,7 @@ class Run {
   /// The same for a schedule that replaces another, whose operands arrive in another order than its own: first what can
   /// begin.
   Status steps_as_they_can(bool (*keep_going)()) {
+    if (const Status status = restore_c(); status != Status::done) return status;
     std::vector<std::size_t> rest(s_.steps.size());
     std::iota(rest.begin(), rest.end(), std::size_t{0});
     while (!rest.empty()) {
@@ -466,13 +467,12 @@ class Run {
   }
 
   /// What of an upload's block is not there yet.
-  Status upload_rest(std::size_t i, const After& after) {
-    const Step& step = s_.steps[i];
+  Status upload_rest(const Step& step, const std::vector<Ticket>& after) {
     const auto operand = static_cast<std::size_t>(step.kind);
     std::vector<Upload>& uploads = instead_->uploads[operand];
     for (const Block& x : instead_->missing[operand].take(step.block)) {
       if (step.kind == StepKind::upload_c && !meets(s_.cut.part, x)) continue;
-      std::vector<Ticket> tickets(after.tickets, after.tickets + after.count);
+      std::vector<Ticket> tickets = after;
       for (const Upload& before : uploads)
         if (overlap(before.block, x)) tickets.push_back(before.ticket);
       if (const Status status = upload(step, x, {tickets.data(), static_cast<int>(tickets.size())});
@@ -480,7 +480,18 @@ class Run {
         return status;
       uploads.push_back({x, next_ticket_++});
     }
-    asked_[i].ticket = 0;
+    return Status::done;
+  }
+
+  /// Of a C that was there before the call, what has been computed over.
+  Status restore_c() {
+    Missing rest = instead_->missing[area_c];
+    for (const Step& step : s_.steps)
+      if (step.kind == StepKind::upload_c) (void)rest.take(step.block);
+    for (const Block& x : rest.blocks)
+      if (const Status status = upload_rest({.kind = StepKind::upload_c, .block = x}, instead_->behind);
+          status != Status::done)
+        return status;
     return Status::done;
   }
 
@@ -490,8 +501,14 @@ class Run {
     std::vector<Ticket> tickets = tickets_of(s_.after[i]);
     // A mark reads what surveys write.
     if (step.kind == StepKind::survey && last_mark_ != not_asked) tickets.push_back(last_mark_);
+    if (instead_ && step.kind <= StepKind::upload_c) {
+      asked_[i].ticket = 0;
+      return upload_rest(step, tickets);
+    }
+    if (instead_ && step.kind == StepKind::multiply && !step.apart)
+      for (const Upload& c : instead_->uploads[area_c])
+        if (overlap(c.block, x)) tickets.push_back(c.ticket);
     const After after{tickets.data(), static_cast<int>(tickets.size())};
-    if (instead_ && step.kind <= StepKind::upload_c) return upload_rest(i, after);
     Status status = Status::done;
     switch (step.kind) {
       case StepKind::upload_a:

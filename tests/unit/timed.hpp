@@ -10,18 +10,18 @@
 
 namespace blaslift {
 
-struct Device {
+struct TimedDevice {
   double flops, bytes, in, out;  ///< a second
   double step = 5e-6;            ///< seconds of anything besides
   double latency = 40e-6;        ///< until the host knows that something has landed
 };
 
 /// Time passes while the caller waits: asking for what comes after an upload waits until all of that has been handed to
-/// the device, a little before its end.  Transfers move one after the other.  What is in both streams shares the device:
-/// a product and another one beside it take as long as one after the other.
+/// the device, a little before its end.  Transfers move one after the other.  What is in both streams shares the
+/// device: a product and another one beside it take as long as one after the other.
 class Timed final : public Lane {
  public:
-  explicit Timed(const Device& device) : device_(device) {}
+  explicit Timed(const TimedDevice& device) : device_(device) {}
 
   /// What a survey finds, by the device's address of its block: the largest magnitude.
   std::function<double(const Survey&)> finds = [](const Survey&) { return 1.0; };
@@ -34,13 +34,14 @@ class Timed final : public Lane {
     return add(in_, after, device_.step + bytes(t) / device_.in, nullptr, &uploads);
   }
   Status gemm(const Gemm& g, After after) override {
-    const double flops = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-    this->flops += flops;
+    const double own = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+    flops += own;
     last_product = now;
-    return compute(g.stream, after, device_.step + flops / device_.flops);
+    return compute(g.stream, after, device_.step + own / device_.flops);
   }
   Status combine(const Combination& c, After after) override {
-    const double size = static_cast<double>(c.rows) * static_cast<double>(c.cols) * element_size(c.precision);
+    const double size =
+        static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(element_size(c.precision));
     return compute(c.stream, after, device_.step + (c.sources + c.targets) * size / device_.bytes);
   }
   Status survey(const Survey& s, After after) override {
@@ -50,7 +51,8 @@ class Timed final : public Lane {
     };
     raise(s.row_max, s.rows);
     raise(s.col_max, s.cols);
-    const double size = static_cast<double>(s.rows) * static_cast<double>(s.cols) * element_size(s.precision);
+    const double size =
+        static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(element_size(s.precision));
     return compute(s.stream, after, device_.step + size / device_.bytes);
   }
   Status symv(const Symv&, After) override { return Status::lost; }
@@ -74,8 +76,8 @@ class Timed final : public Lane {
     return Status::done;
   }
 
-  double now = 0;           ///< seconds since the call
-  double flops = 0;         ///< asked for
+  double now = 0;    ///< seconds since the call
+  double flops = 0;  ///< asked for
   double bytes_in = 0, bytes_out = 0;
   double last_product = 0;  ///< when it was asked for
   int uploads = 0;
@@ -126,7 +128,7 @@ class Timed final : public Lane {
       if (x.landed && x.end + device_.latency <= now) x.landed->store(true);
   }
 
-  const Device device_;
+  const TimedDevice device_;
   double in_ = 0, out_ = 0, streams_[2] = {}, busy_ = 0;
   std::vector<Operation> operations_;
 };
