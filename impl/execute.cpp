@@ -167,7 +167,7 @@ class Run {
         if (const Status status = ask(*next_upload); status != Status::done) return status;
       }
       if (!decided())
-        if (const Status status = look_ahead(); status != Status::done) return status;
+        if (const Status status = look_ahead(keep_going); status != Status::done) return status;
       if (asked_[i].ticket != not_asked) continue;
       if (!keep_going()) return Status::lost;
       if (!decided() && computes(s_.steps[i])) {
@@ -288,7 +288,7 @@ class Run {
 
   /// Asks for surveys of what has arrived, before their turn: they take no time beside products, and the sooner they
   /// have seen all, the less is computed that may be for nothing.  What was there before the call is surveyed in turn.
-  Status look_ahead() {
+  Status look_ahead(bool (*keep_going)()) {
     for (; next_survey_ < s_.steps.size(); ++next_survey_) {
       const std::size_t i = next_survey_;
       if (s_.steps[i].kind != StepKind::survey || asked_[i].ticket != not_asked) continue;
@@ -301,11 +301,14 @@ class Run {
         if (!lane_.started(asked_[at].ticket)) return Status::done;
       }
       if (!follows_upload) return Status::done;
+      if (!keep_going()) return Status::lost;
       if (const Status status = ask(i); status != Status::done) return status;
     }
-    for (const std::size_t i : findings_)
-      if (asked_[i].ticket == not_asked && all_asked(i))
-        if (const Status status = ask(i); status != Status::done) return status;
+    for (const std::size_t i : findings_) {
+      if (asked_[i].ticket != not_asked || !all_asked(i)) continue;
+      if (!keep_going()) return Status::lost;
+      if (const Status status = ask(i); status != Status::done) return status;
+    }
     return Status::done;
   }
 
