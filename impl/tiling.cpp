@@ -430,6 +430,9 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   auto compute = [&](const Step& step, const Touched& x) {
     for (const Area area : {area_a, area_b, area_c})
       for (const Block& block : x.of[area]) bring(area, block);
+    // What C held would have to come again.
+    if (s.surveyed && reads_c && reported && !x.of[area_c].empty())
+      s.first_if_sound = std::min(s.first_if_sound, s.steps.size());
     s.steps.push_back(step);
     survey_what_is_there();
     if (!reported && all_seen()) reported = true, report();
