@@ -38,6 +38,7 @@ struct Largest {
 };
 
 constexpr index most_groups = 32;   ///< of which each names a line
+constexpr index neighbours = 8;     ///< of each line, which waits for memory once
 constexpr index samples = 16;       ///< of each line, to find the smallest
 constexpr index slice_samples = 8;  ///< of a slice of a named line
 
@@ -72,7 +73,7 @@ class Glimpsed {
   /// The largest of some elements of each line.
   std::vector<double> by_samples() {
     std::vector<double> seen(static_cast<std::size_t>(lines_.count));
-    const index count = std::min(samples, lines_.k);
+    const index count = std::min(lines_.along == 1 ? neighbours : samples, lines_.k);
     const auto note_one = [&](index line, index p) {
       double& x = seen[static_cast<std::size_t>(line)];
       Largest largest{x};
@@ -177,13 +178,13 @@ Seen glance(const GemmArgs<T>& args, index slice, index slices) {
   const std::vector<Pair> pairs = both.smallest();
   const Pair* least = nullptr;
   for (const Pair& pair : pairs) {
-    if (least && (pair.scale >= 1 / scale_range || both.scale(least->row, least->col) < 0.5 / scale_range)) break;
+    if (pair.scale >= 1 / scale_range || (least && both.scale(least->row, least->col) < 0.5 / scale_range)) break;
     both.a.look(pair.row);
     both.b.look(pair.col);
     if (!both.finite()) return both.seen(1);
     if (!least || both.scale(pair.row, pair.col) < both.scale(least->row, least->col)) least = &pair;
   }
-  return both.seen(both.scale(least->row, least->col));
+  return least ? both.seen(both.scale(least->row, least->col)) : both.seen(std::numeric_limits<double>::infinity());
 }
 
 #define GEMM(name, type) template Seen glance(const GemmArgs<type>&, index, index);

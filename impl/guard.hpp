@@ -7,6 +7,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace blaslift {
@@ -48,8 +49,9 @@ struct Seen {
   double largest_a = 0, largest_b = 0;  ///< magnitudes
   bool finite = true;
   /// Not more than this are the largest products, relative to largest_a * largest_b, of a row of A's and a column of
-  /// B's largest magnitude in a slice, for some row and some column: with more seen, it becomes less.
-  double scale = 1;
+  /// B's largest magnitude in a slice, for some row and some column: with more seen, it becomes less.  Infinite: not
+  /// known.
+  double scale = std::numeric_limits<double>::infinity();
 };
 
 /// What judge() will say once it knows all, if that is certain already; otherwise sound.

@@ -153,7 +153,7 @@ struct Problem {
     if (kind == 2)  // a row of op(A) or a column of op(B)
       for (index p = 0; p < k; ++p) {
         T& one = (&x == &A ? by_columns : transb == Op::none) ? x(p, j) : x(i, p);
-        one *= static_cast<Real<T>>(1e-20);
+        one *= static_cast<Real<T>>(1e-12);  // whose square is a normal number
       }
     if (part != Part::whole) B = A;
   }
@@ -318,7 +318,7 @@ TYPED_TEST(Refused, AreFinishedByTheLibraryWhateverFails) {
     const Came<T> classical = run(x, *plan, {});
     const auto expected = product(x.args(x.C));
     long operations = std::numeric_limits<long>::max();
-    for (long at = 0; at <= operations; at += 1 + at / 10 + (at > 40 ? random.up_to(9) : 0)) {
+    for (long at = 0; at <= operations; at += 1 + at / 10 + (at > 40 ? at * 7 % 9 : 0)) {
       faults().seen = 0;
       faults().at = at;  // 0: none
       faults().status = at % 2 == 0 ? Status::no_memory : Status::lost;
