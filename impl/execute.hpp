@@ -1,5 +1,7 @@
 // Executes a gemm schedule on a backend's lane, and finishes on the library underneath whatever the lane could not.
 #pragma once
+#include <functional>
+#include <memory>
 #include <vector>
 
 #include "impl/guard.hpp"
@@ -25,11 +27,23 @@ struct Outcome {
   std::vector<bool> committed{};
   double bytes_in = 0, bytes_out = 0;
   TransferTimes transfers{};
-  /// Of a surveyed schedule.  Unless sound, the result is not to be used: what depends on that has not been
-  /// overwritten.
+  /// Of a surveyed schedule, as soon as it is known.  Unless sound, the schedule has not been gone on with, and nothing
+  /// of the program's has been overwritten.
   Verdict verdict = Verdict::sound;
+  /// What was gone on with instead; `committed` is by its steps.
+  std::shared_ptr<const GemmSchedule> instead{};
 
   bool untouched() const { return bytes_out == 0; }
+};
+
+/// A schedule by levels whose operands are refused is given up as soon as that is certain.  Then the product is
+/// computed without levels in the same device memory, from what has arrived of A and B by then, or will without being
+/// asked for once more.
+struct Refusal {
+  /// The schedule for that, with the same residents, or null: then the caller has to see to it.  Its scratch areas have
+  /// the memory behind the first schedule's buffers.  May throw.
+  std::function<std::shared_ptr<const GemmSchedule>()> plan{};
+  Seen seen{};  ///< what is known before
 };
 
 /// Runs the schedule on the lane, each step as soon as what it depends on allows, until its end or the first failure;
@@ -37,7 +51,7 @@ struct Outcome {
 /// @param keep_going  asked between steps; false stops as a failure would, with Status::lost (the process is exiting).
 template <class T>
 Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
-                bool (*keep_going)());
+                bool (*keep_going)(), const Refusal& refusal = {});
 
 /// Computes with the library underneath each piece of C that is not committed.
 template <class T>

@@ -9,6 +9,7 @@
 
 #include "impl/execute.hpp"
 #include "impl/gemm_beside.hpp"
+#include "impl/glance.hpp"
 #include "impl/judge.hpp"
 #include "impl/route.hpp"
 #include "impl/spread.hpp"
@@ -162,7 +163,8 @@ Decision decide_now(Runtime& r, const Product& product, Operands& operands) {
 struct Attempt {
   Plans::Plan schedule;  ///< null: none fits
   Outcome outcome;
-  index tile = 0;  ///< of levels
+  index tile = 0;           ///< of levels
+  bool distrusted = false;  ///< the guard has refused levels: the schedule is one without
   int levels() const { return schedule ? schedule->depth : 0; }
 };
 
@@ -190,11 +192,15 @@ Plans::Plan plan_by_levels(const Product& product, const GemmArgs<T>& args, cons
     return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
                        sizeof(T), tiling, residents, piece, args.part);
   };
-  // Strips that have to come first wait for all of A and B: then rather in more memory.
   const bool may = args.part == Part::whole && may_overwrite(args.m, args.n, tile, residents);
-  tiling.overwrite = may && args.m == tile && args.n == tile;
+  // Rather in more memory: operands that are still there need not be sent again if the guard refuses them.  Some lists
+  // take more steps, or can do less, where operands are to be kept.
+  const bool alone = args.m == tile && args.n == tile, better = list->destroys_inputs || list->basis.changes();
+  tiling.overwrite = may && alone && better;
   GemmSchedule schedule = plan();
-  if (schedule.bytes(sizeof(T)) > room && may && !tiling.overwrite) {
+  // Strips have to come first then, and wait for all of A and B.
+  const std::size_t enough = alone ? room / 2 : room;
+  if (schedule.bytes(sizeof(T)) > enough && may && !tiling.overwrite) {
     tiling.overwrite = true;
     schedule = plan();
   }
@@ -260,6 +266,18 @@ Plans::Plan without_levels(Runtime& r, const Product& product, const GemmArgs<T>
   });
 }
 
+/// What is known of A and B before anything is asked of the device.
+template <class T>
+Seen look_at(const GemmArgs<T>& args, const Operands& x, const Residents& residents, const GemmSchedule& schedule) {
+  const auto is_there = [](const Resident& operand) { return operand.whole && operand.missing.empty(); };
+  const bool own_b = args.part == Part::whole;
+  // Where nothing has to arrive, the device has seen all in a moment.
+  if (!schedule.surveyed || (is_there(residents.a) && (!own_b || is_there(residents.b)))) return {};
+  // Memory that the device reaches may be there, and come back for this.
+  if (x.a.place != Place::pageable || (own_b && x.b.place != Place::pageable)) return {};
+  return glance(args, schedule.slice, schedule.slices());
+}
+
 /// Runs the product on the device, with the copies that the operands hold.
 /// @param wait  for room; otherwise the outcome is no_memory if there is none now
 template <class T>
@@ -280,19 +298,43 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
     t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
     t.tile = tiles.tile;
   }
-  if (!t.schedule) t.schedule = without_levels(r, product, args, residents, decision.head, room, piece_bytes);
+  const auto classical = [&] { return without_levels(r, product, args, residents, decision.head, room, piece_bytes); };
+  Refusal refusal;
+  if (t.levels() > 0) {
+    refusal.seen = look_at(args, x, residents, *t.schedule);
+    const auto alpha = static_cast<double>(std::abs(args.alpha));
+    t.distrusted = judge_early<decltype(std::abs(T{}))>(refusal.seen, static_cast<double>(args.k), t.levels(), alpha,
+                                                        !product.beta_zero) != Verdict::sound;
+    if (t.distrusted) t.schedule = nullptr;
+  }
+  if (!t.schedule) t.schedule = classical();
   if (!t.schedule) return t;
 
   const auto direct = [](const Operand& o) { return o.place == Place::reachable; };
   // A piece of C that a failure tears is computed again, so it may not be needed for that.
   const bool c_direct = direct(x.c) && product.beta_zero;
   Placement placement{.a = x.a.placement(direct(x.a)), .b = x.b.placement(direct(x.b)), .c = x.c.placement(c_direct)};
-  const std::size_t bytes = t.schedule->bytes(sizeof(T));
+  std::size_t bytes = t.schedule->bytes(sizeof(T));
+  if (t.levels() > 0) {
+    // A product that is gone on with without levels may want room beside the operands for a head.
+    const std::size_t buffers = t.schedule->cut.bytes(sizeof(T));
+    if (decision.head > 0 && !product.beta_zero && args.part == Part::whole)
+      bytes = std::max(bytes, std::min(room, buffers + leased_bytes(args.m, args.n, sizeof(T))));
+    refusal.plan = [&, bytes, buffers]() -> Plans::Plan {
+      Plans::Plan plan = classical();
+      if (!plan || (args.part != Part::whole && !plan->cut.whole_b)) return nullptr;
+      return buffers + plan->bytes(sizeof(T)) - plan->cut.bytes(sizeof(T)) > bytes ? nullptr : plan;
+    };
+  }
   if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
   // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, moved, status)) {
-    t.outcome = execute(*t.schedule, args, placement, *lane, not_exiting);
+    t.outcome = execute(*t.schedule, args, placement, *lane, not_exiting, refusal);
     backend.release(lane);
+  }
+  if (t.outcome.instead) {
+    t.schedule = t.outcome.instead;
+    t.distrusted = true;
   }
   if (bytes) r.arena.give_back(placement.lease, bytes);
   return t;
@@ -340,19 +382,22 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   if (choosy && r.refusals.load(std::memory_order_relaxed) >= patience &&
       r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
     how.levels = 0;
-  bool distrusted = false;
   TransferTimes transfers;  // of attempts before the last
   Attempt done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
-  if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound) {
-    // Nothing is lost: the operands are as they were, and so is C if it is read.
+  bool distrusted = done.distrusted;
+  if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound && !done.outcome.instead) {
+    // It could not be gone on with at once.  Nothing is lost: A, B and C are as they were.
     how.levels = 0;
-    r.refusals.fetch_add(1, std::memory_order_relaxed);
     distrusted = true;
     operands.spoil_result();
     const double bytes_in = done.outcome.bytes_in;
     transfers.add(done.outcome.transfers);
     done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
     done.outcome.bytes_in += bytes_in;
+  }
+  if (distrusted) {
+    how.levels = 0;
+    r.refusals.fetch_add(1, std::memory_order_relaxed);
   }
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
   const auto may_try_again = [&] {

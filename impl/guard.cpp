@@ -6,6 +6,8 @@
 #include <limits>
 #include <vector>
 
+#include "impl/quiet_floats.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -63,22 +65,28 @@ struct Slices {
   }
 };
 
+/// Whether sums on the way might: grows with each of the magnitudes.
+template <class R>
+bool may_overflow(double largest_a, double largest_b, double k, int levels, double alpha, bool adds) {
+  // At each level, blocks of A and of B are sums of at most four; blocks of C, of at most seven products.  Logarithms:
+  // double is not wider than R.
+  const double sums = 2.0 * levels, margin = 8;
+  const double log_a = std::log2(largest_a) + sums, log_b = std::log2(largest_b) + sums;
+  const double log_products = log_a + log_b + std::log2(k) + 3.0 * levels + std::max(0.0, std::log2(alpha));
+  // What is so much smaller than the largest number that it is rounded away beside it makes no sum with it overflow.
+  const double room = adds ? std::numeric_limits<R>::digits + 1 : 0;
+  return std::max({log_a, log_b, log_products + room}) + margin >= std::numeric_limits<R>::max_exponent;
+}
+
 }  // namespace
 
 template <class R>
 Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
+  const QuietFloats quiet;
   const Slices<R> by_rows(f.a_rows, f.slices, f.group), by_cols(f.b_cols, f.slices, f.group);
   const Range<R>&a = by_rows.all, &b = by_cols.all;
   if (!a.finite || !b.finite || !std::isfinite(alpha)) return Verdict::not_finite;
-  // At each level, blocks of A and of B are sums of at most four; blocks of C, of at most seven products.  Logarithms:
-  // double is not wider than R.
-  const double k = static_cast<double>(f.a_cols.size());
-  const double sums = 2.0 * levels, margin = 8;
-  const double log_a = std::log2(a.largest) + sums, log_b = std::log2(b.largest) + sums;
-  const double log_products = log_a + log_b + std::log2(k) + 3.0 * levels + std::max(0.0, std::log2(alpha));
-  // What is so much smaller than the largest number that it is rounded away beside it makes no sum with it overflow.
-  const double room = adds ? std::numeric_limits<R>::digits + 1 : 0;
-  if (std::max({log_a, log_b, log_products + room}) + margin >= std::numeric_limits<R>::max_exponent)
+  if (may_overflow<R>(a.largest, b.largest, static_cast<double>(f.a_cols.size()), levels, alpha, adds))
     return Verdict::may_overflow;
   if (a.largest == 0 || b.largest == 0) return Verdict::sound;  // whatever is added up is zero
   // Where the caller has what is subnormal flushed to zero, sums of blocks are, too: that has to be rounded away beside
@@ -105,6 +113,29 @@ Verdict judge(const Findings<R>& f, int levels, double alpha, bool adds) {
   return largest_term >= least ? Verdict::sound : Verdict::badly_scaled;
 }
 
+template <class R>
+Verdict judge_early(const Seen& seen, double k, int levels, double alpha, bool adds) {
+  const QuietFloats quiet;
+  if (!seen.finite || !std::isfinite(alpha)) return Verdict::not_finite;
+  if (may_overflow<R>(seen.largest_a, seen.largest_b, k, levels, alpha, adds)) return Verdict::may_overflow;
+  if (seen.largest_a == 0 || seen.largest_b == 0) return Verdict::sound;
+  constexpr double rounding = 1e-9;  // what judge() rounds otherwise may not be certain
+  return seen.scale < (1 - rounding) / scale_range ? Verdict::badly_scaled : Verdict::sound;
+}
+
+template <class R>
+bool note_largest(std::span<const R> magnitudes, double& largest) {
+  const QuietFloats quiet;
+  Range<R> range;
+  range.note(magnitudes);
+  largest = std::max(largest, range.largest);
+  return range.finite;
+}
+
+template Verdict judge_early<float>(const Seen&, double, int, double, bool);
+template Verdict judge_early<double>(const Seen&, double, int, double, bool);
+template bool note_largest(std::span<const float>, double&);
+template bool note_largest(std::span<const double>, double&);
 template Verdict judge(const Findings<float>&, int, double, bool);
 template Verdict judge(const Findings<double>&, int, double, bool);
 

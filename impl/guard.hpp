@@ -7,6 +7,7 @@
 #pragma once
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace blaslift {
@@ -43,5 +44,24 @@ inline constexpr double scale_range = 256;
 /// finite
 template <class R>
 Verdict judge(const Findings<R>& findings, int levels, double alpha, bool adds);
+
+/// What is known of A and B before all of either has been seen.
+struct Seen {
+  double largest_a = 0, largest_b = 0;  ///< magnitudes
+  bool finite = true;
+  /// Not more than this are the largest products, relative to largest_a * largest_b, of a row of A's and a column of
+  /// B's largest magnitude in a slice, for some row and some column: with more seen, it becomes less.  Infinite: not
+  /// known.
+  double scale = std::numeric_limits<double>::infinity();
+};
+
+/// What judge() will say once it knows all, if that is certain already; otherwise sound.
+/// @param k  the product's
+template <class R>
+Verdict judge_early(const Seen& seen, double k, int levels, double alpha, bool adds);
+
+/// The largest of some magnitudes, into `largest`; false if one of them is not finite.
+template <class R>
+bool note_largest(std::span<const R> magnitudes, double& largest);
 
 }  // namespace blaslift

@@ -143,8 +143,12 @@ struct GemmSchedule {
   bool surveyed = false;
   index slice = 0;  ///< surveyed: so many of k, and of rows and columns that are judged as one; the last slice has more
   int depth = 0;    ///< levels that products really go by
-  /// The steps from here on may run only if the findings are sound: they overwrite what would be needed otherwise.
+  /// The steps from here on may run only if the findings are sound: they bring back what is not to be used otherwise,
+  /// or overwrite what would be needed.
   std::size_t first_if_sound = SIZE_MAX;
+  /// Multiplications that the device is asked for at a time while nothing is known of A and B for certain: what it has
+  /// been asked for cannot be taken back.
+  double unjudged = 0;
 
   index slices() const { return std::max<index>(1, k / slice); }
   index slice_of(index at) const { return std::min(at / slice, slices() - 1); }

@@ -417,7 +417,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     for (const Block& x : pieces({0, 0, s.findings(), 1}, piece))
       s.steps.push_back({.kind = StepKind::findings, .block = x});
   };
-  // C in place, once overwritten, is lost; C as the program has it, too, once a piece of it has been brought back.
+  // C in place, once overwritten, is lost.
   const bool findings_first = s.surveyed && reads_c && s.residents.c.in_place;
   if (findings_first) {
     for (const Area area : {area_a, area_b}) bring(area, whole[area]);
@@ -430,11 +430,14 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   auto compute = [&](const Step& step, const Touched& x) {
     for (const Area area : {area_a, area_b, area_c})
       for (const Block& block : x.of[area]) bring(area, block);
+    // What C held would have to come again.
+    if (s.surveyed && reads_c && reported && !x.of[area_c].empty())
+      s.first_if_sound = std::min(s.first_if_sound, s.steps.size());
     s.steps.push_back(step);
     survey_what_is_there();
     if (!reported && all_seen()) reported = true, report();
   };
-  std::vector<Step> downloads;  // not before the findings are known, if they overwrite what would be needed
+  std::vector<Step> downloads;  // not before the findings are known
   for (std::size_t i = 0; i < steps.size(); ++i) {
     compute(steps[i], touch[i]);
     for (const Block& own : final_after[i]) {
@@ -447,11 +450,14 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
       for (const Block& x : pieces(own, piece, s.part_of(own)))
         downloads.push_back({.kind = StepKind::download, .block = x});
     }
-    if ((reads_c && !reported) || downloads.empty()) continue;
-    if (s.surveyed && reads_c) s.first_if_sound = std::min(s.first_if_sound, s.steps.size());
+    if (!reported || downloads.empty()) continue;
+    if (s.surveyed) s.first_if_sound = std::min(s.first_if_sound, s.steps.size());
     s.steps.insert(s.steps.end(), downloads.begin(), downloads.end());
     downloads.clear();
   }
+  constexpr double at_a_time = 1.0 / 200;
+  s.unjudged = std::max(tiling.least_unjudged, at_a_time * static_cast<double>(m) * static_cast<double>(n) *
+                                                   static_cast<double>(k) * (triangle ? 0.5 : 1));
   s.after = depend(s);
   s.awaited = awaited_elsewhere(s);
   return s;

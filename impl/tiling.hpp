@@ -21,6 +21,9 @@ struct Tiling {
   /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
   bool overwrite = false;
   bool surveyed = true;  ///< A and B are, for impl/guard.hpp
+  /// Multiplications that are always asked for at once before the findings are known: so many take longer than hearing
+  /// of them.
+  double least_unjudged = 5e9;
   /// Steps of the outermost level overlap where their list says so (Step::stream), with all that is below them.
   bool two_streams = false;
 };
@@ -31,8 +34,7 @@ bool may_overwrite(index m, index n, index tile, const Residents& residents);
 /// The schedule for a product (m, n, k at least `tile`) by levels, all of it on the device at once.  Its scratch: a
 /// support matrix where the levels need one, a second tile of C where products are added up, what temporaries the
 /// levels have, and a tile each of A and B where a level has bases of its own and they are to be kept.
-/// What is brought back before the findings are known can be computed once more from the program's own memory; where
-/// that would be lost with it, the findings come first.
+/// Nothing is brought back before the findings are known; where C is in place and read, nothing is computed before.
 /// @param part         of C: of a triangle the tiles beside the diagonal are computed by levels, those on it
 /// classically
 /// @param reads_c      beta is not 0

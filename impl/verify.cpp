@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cfenv>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -16,6 +15,7 @@
 #include "compat/library.hpp"
 #include "compat/say.hpp"
 #include "impl/host_memory.hpp"
+#include "impl/quiet_floats.hpp"
 #include "impl/record.hpp"
 #include "impl/route.hpp"
 #include "impl/text.hpp"
@@ -34,18 +34,6 @@ constexpr const char* finding_texts[] = {
 CheckCounters& counters_of(const Site& site) { return counters().checks[static_cast<int>(info(site.symbol).routine)]; }
 
 void add_one(std::atomic<std::uint64_t>& counter) { counter.fetch_add(1, std::memory_order_relaxed); }
-
-/// The program's floating-point traps and flags are for its own arithmetic.
-class QuietFloats {
- public:
-  QuietFloats() { std::feholdexcept(&kept_); }
-  ~QuietFloats() { std::fesetenv(&kept_); }
-  QuietFloats(const QuietFloats&) = delete;
-  QuietFloats& operator=(const QuietFloats&) = delete;
-
- private:
-  std::fenv_t kept_;
-};
 
 /// Once per process, and in the summary.
 void say_problem(const std::string& problem) {

@@ -145,6 +145,13 @@ class Lane {
   /// Both must stay until drain().
   virtual Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) = 0;
 
+  /// Whether what is asked for after this upload would no longer wait in the call: all of it has been handed to the
+  /// device.  Asks nothing of the device.
+  virtual bool started(Ticket upload) {
+    (void)upload;
+    return true;
+  }
+
   /// Waits until the download that `landed` was given to has landed, or something has failed: the first failure.
   virtual Status await(const std::atomic<bool>& landed) = 0;
 
@@ -212,7 +219,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 17;
+inline constexpr int backend_version = 18;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -583,6 +583,11 @@ Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& l
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }
 
+bool EngineLane::started(Ticket upload) {
+  std::lock_guard lock(mutex_);
+  return operations_[static_cast<std::size_t>(upload)].started;
+}
+
 Status EngineLane::await(const std::atomic<bool>& landed) {
   if (by_caller_) end_all_own();
   std::unique_lock lock(mutex_);

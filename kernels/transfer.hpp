@@ -173,6 +173,7 @@ class EngineLane : public Lane {
   Status symv(const Symv& product, After after) final;
   Status panel(const QrPanel& panel, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
+  bool started(Ticket upload) final;
   Status await(const std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;

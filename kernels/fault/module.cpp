@@ -180,6 +180,7 @@ class DelayedLane final : public Lane {
     }
     return lane.download(x, after, landed);
   }
+  bool started(Ticket upload) override { return lane.started(upload); }
   Status await(const std::atomic<bool>& landed) override { return lane.await(landed); }
   void abandon() override { lane.abandon(); }
   Status drain() override { return lane.drain(); }

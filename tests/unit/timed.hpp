@@ -1,0 +1,136 @@
+// A lane that computes nothing and says how long a device would take: with a bus each way, two streams beside each
+// other, and whatever surveys are to find.
+#pragma once
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <vector>
+
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+struct TimedDevice {
+  double flops, bytes, in, out;  ///< a second
+  double step = 5e-6;            ///< seconds of anything besides
+  double latency = 40e-6;        ///< until the host knows that something has landed
+};
+
+/// Time passes while the caller waits: asking for what comes after an upload waits until all of that has been handed to
+/// the device, a little before its end.  Transfers move one after the other.  What is in both streams shares the
+/// device: a product and another one beside it take as long as one after the other.
+class Timed final : public Lane {
+ public:
+  explicit Timed(const TimedDevice& device) : device_(device) {}
+
+  /// What a survey finds, by the device's address of its block: the largest magnitude.
+  std::function<double(const Survey&)> finds = [](const Survey&) { return 1.0; };
+
+  Status upload(const Transfer& t, After after) override {
+    if (t.element == sizeof(float) && t.cols == 1 && t.rows > 1)
+      std::memcpy(t.device, t.host, static_cast<std::size_t>(t.rows) * t.element);  // zeros for what surveys note
+    else
+      bytes_in += bytes(t);
+    return add(in_, after, device_.step + bytes(t) / device_.in, nullptr, &uploads);
+  }
+  Status gemm(const Gemm& g, After after) override {
+    const double own = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+    flops += own;
+    last_product = now;
+    return compute(g.stream, after, device_.step + own / device_.flops);
+  }
+  Status combine(const Combination& c, After after) override {
+    const double size =
+        static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(element_size(c.precision));
+    return compute(c.stream, after, device_.step + (c.sources + c.targets) * size / device_.bytes);
+  }
+  Status survey(const Survey& s, After after) override {
+    const auto found = static_cast<float>(finds(s));
+    const auto raise = [found](void* at, index count) {
+      for (index i = 0; i < count; ++i) static_cast<float*>(at)[i] = std::max(static_cast<float*>(at)[i], found);
+    };
+    raise(s.row_max, s.rows);
+    raise(s.col_max, s.cols);
+    const double size =
+        static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(element_size(s.precision));
+    return compute(s.stream, after, device_.step + size / device_.bytes);
+  }
+  Status symv(const Symv&, After) override { return Status::lost; }
+  Status panel(const QrPanel&, After) override { return Status::lost; }
+  Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
+    if (t.cols == 1)
+      std::memcpy(t.host, t.device, static_cast<std::size_t>(t.rows) * t.element);
+    else
+      bytes_out += bytes(t);
+    return add(out_, after, device_.step + bytes(t) / device_.out, &landed, nullptr);
+  }
+  bool started(Ticket upload) override { return operations_.at(static_cast<std::size_t>(upload)).handed <= now; }
+  Status await(const std::atomic<bool>& landed) override {
+    for (const Operation& x : operations_)
+      if (x.landed == &landed) pass(x.end + device_.latency);
+    return landed ? Status::done : Status::lost;
+  }
+  void abandon() override {}
+  Status drain() override {
+    for (const Operation& x : operations_) pass(x.end);
+    return Status::done;
+  }
+
+  double now = 0;    ///< seconds since the call
+  double flops = 0;  ///< asked for
+  double bytes_in = 0, bytes_out = 0;
+  double last_product = 0;  ///< when it was asked for
+  int uploads = 0;
+
+ private:
+  struct Operation {
+    double handed, end;
+    bool is_upload;
+    std::atomic<bool>* landed;
+  };
+  static double bytes(const Transfer& t) {
+    return static_cast<double>(t.rows) * static_cast<double>(t.cols) * static_cast<double>(t.element);
+  }
+  Status compute(int stream, After after, double seconds) {
+    for (int i = 0; i < after.count; ++i) {
+      const Operation& x = operations_.at(static_cast<std::size_t>(after.tickets[i]));
+      if (x.is_upload) pass(x.handed);
+    }
+    return add(streams_[stream], after, seconds, nullptr, nullptr);
+  }
+  Status add(double& queue, After after, double seconds, std::atomic<bool>* landed, int* count) {
+    double begin = std::max(now, queue);
+    for (int i = 0; i < after.count; ++i)
+      begin = std::max(begin, operations_.at(static_cast<std::size_t>(after.tickets[i])).end);
+    const bool computes = !landed && !count;
+    if (computes) {
+      // The other stream's work fills the device until then.
+      const double other = std::max(busy_, begin);
+      queue = begin + seconds;
+      busy_ = other + seconds;
+      queue = std::max(queue, busy_);
+    } else {
+      queue = begin + seconds;
+    }
+    if (landed)
+      for (Operation& x : operations_)
+        if (x.landed == landed) x.landed = nullptr;  // a flag that is used again
+    constexpr double last_slots = 2e-4;
+    operations_.push_back({std::max(begin, queue - last_slots), queue, count != nullptr, landed});
+    if (count) ++*count;
+    now += 2e-6;
+    pass(now);
+    return Status::done;
+  }
+  void pass(double until) {
+    now = std::max(now, until);
+    for (Operation& x : operations_)
+      if (x.landed && x.end + device_.latency <= now) x.landed->store(true);
+  }
+
+  const TimedDevice device_;
+  double in_ = 0, out_ = 0, streams_[2] = {}, busy_ = 0;
+  std::vector<Operation> operations_;
+};
+
+}  // namespace blaslift
