@@ -19,8 +19,11 @@ namespace {
 
 using namespace blaslift;
 
-constexpr const char* symbols[] = {
-#define STUB(name) #name,
+constexpr struct {
+  const char* name;
+  int routine;
+} symbols[] = {
+#define STUB(name, routine) {#name, routine},
 #include "symbols.inc"
 };
 
@@ -65,16 +68,16 @@ void* measure_enter(int symbol, void** return_address) {
   void*& target = s.targets[{symbol, caller}];
   if (!target) {
     const char* found_by = "";
-    target = find_function(symbols[symbol], caller, runtime().options.fallback.c_str(), found_by);
+    target = find_function(symbols[symbol].name, caller, runtime().options.fallback.c_str(), found_by);
     if (!target) {
-      std::fprintf(stderr, "blaslift: %s is in no library underneath\n", symbols[symbol]);
+      std::fprintf(stderr, "blaslift: %s is in no library underneath\n", symbols[symbol].name);
       std::abort();
     }
   }
   // The stack grows down: frames at or below this one were left by a jump (an xerbla that does not return).
   while (s.depth > 0 && s.frames[s.depth - 1].slot <= return_address) --s.depth;
   if (s.depth == Stack::most) return target;
-  s.frames[s.depth++] = {return_address, caller, symbol / families, now_ns(), thread_state.nested_ns};
+  s.frames[s.depth++] = {return_address, caller, symbols[symbol].routine, now_ns(), thread_state.nested_ns};
   thread_state.nested_ns = 0;
   *return_address = reinterpret_cast<void*>(measure_leave_stub);
   return target;

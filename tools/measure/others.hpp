@@ -9,7 +9,6 @@ inline constexpr const char* other_names[] = {
 #include "names.inc"
 };
 inline constexpr int other_count = sizeof other_names / sizeof *other_names;
-inline constexpr int families = 4;  ///< symbols per routine, in a row
 
 struct OtherCounters {
   static constexpr std::uint64_t this_layout = 0x626c61736c6f7401;
