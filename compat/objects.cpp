@@ -248,6 +248,29 @@ Definition find_definition(const Object& object, const char* name, Version versi
   return choice.chosen;
 }
 
+bool is_finalised(const Object& object) {
+  std::uintptr_t array = 0, size = 0;
+  for (const ElfW(Dyn)* d = object.dynamic; d && d->d_tag != DT_NULL; ++d) {
+    if (d->d_tag == DT_FINI_ARRAY) array = object.base + d->d_un.d_ptr;
+    if (d->d_tag == DT_FINI_ARRAYSZ) size = d->d_un.d_val;
+  }
+  const auto* functions = pointer<std::uintptr_t>(array);
+  for (std::size_t i = 0; array && i < size / sizeof *functions; ++i) {
+    // __do_global_dtors_aux begins with cmpb $0, completed(%rip), behind an endbr64 or not.
+    constexpr std::size_t most = 11;
+    const auto* code = pointer<unsigned char>(functions[i]);
+    if (!object.contains(code) || !object.contains(code + most)) continue;
+    constexpr unsigned char landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    if (std::memcmp(code, landing, sizeof landing) == 0) code += sizeof landing;
+    if (code[0] != 0x80 || code[1] != 0x3d || code[6] != 0) continue;
+    std::int32_t distance = 0;
+    std::memcpy(&distance, code + 2, sizeof distance);
+    const unsigned char* completed = code + 7 + distance;
+    if (object.contains(completed)) return *completed != 0;
+  }
+  return false;
+}
+
 Version reference_in(const Object& object, const char* name) {
   if (!object.strings || !object.symbols) return {};
   // Hash tables of GNU's kind leave out what is not defined, and it stands before the others.

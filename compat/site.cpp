@@ -169,6 +169,7 @@ bool lasts(const void* address) {
 
 struct Origin {
   bool from_start = true;
+  bool finalised = false;
   char path[PATH_MAX] = "";
 };
 
@@ -178,6 +179,7 @@ Origin origin_of(const void* address) {
     const Object* object = objects.around(address);
     if (!object) return;
     origin.from_start = object->from_start;
+    origin.finalised = is_finalised(*object);
     std::snprintf(origin.path, sizeof origin.path, "%s", object->name);
   });
   return origin;
@@ -188,9 +190,11 @@ Origin origin_of(const void* address) {
 /// being unloaded, with our caller in its last destructor, makes the loader end the process for it.
 bool can_be_kept(const void* function, const void* caller) {
   const Origin target = origin_of(function);
-  if (target.from_start) return true;
+  if (target.from_start) return !origin_of(caller).finalised;
+  const Origin callers = origin_of(caller);
+  if (callers.finalised || target.finalised) return false;  // it is told no more
   const bool tells = lasts(function);
-  if (tells && !origin_of(caller).from_start) return true;
+  if (tells && !callers.from_start) return true;
   const Loading loading;
   if (!loading.allowed()) return true;  // nor is anything unloaded any more
   return dlopen(target.path, RTLD_LAZY | RTLD_NOLOAD) != nullptr || tells;

@@ -202,9 +202,10 @@ struct Remembered {
 constexpr std::size_t most_remembered = 256;
 constinit Remembered remembered[most_remembered] = {};
 
-Remembered& slot_of(Symbol symbol) {
+Remembered& slot_of(const FirstCall& call) {
   const auto thread = static_cast<std::uintptr_t>(pthread_self());
-  return remembered[(thread >> 12 ^ thread >> 20 ^ static_cast<std::uintptr_t>(symbol)) % most_remembered];
+  const auto function = reinterpret_cast<std::uintptr_t>(call.function);
+  return remembered[(thread >> 12 ^ thread >> 20 ^ function >> 4 ^ function >> 12) % most_remembered];
 }
 
 bool is_of(const Remembered& x, const FirstCall& call) {
@@ -268,7 +269,7 @@ void forget_goes_on(std::uintptr_t start, std::uintptr_t end) {
 }
 
 void note_first_call(const FirstCall& call) {
-  Remembered& x = slot_of(call.symbol);
+  Remembered& x = slot_of(call);
   x.thread.store(pthread_self(), std::memory_order_relaxed);
   x.symbol.store(call.symbol, std::memory_order_relaxed);
   x.function.store(call.function, std::memory_order_relaxed);
@@ -278,14 +279,14 @@ void note_first_call(const FirstCall& call) {
 
 bool may_be_inside(const FirstCall& call) {
   constexpr std::uintptr_t most_stack = std::uintptr_t{64} << 20;
-  const Remembered& x = slot_of(call.symbol);
+  const Remembered& x = slot_of(call);
   if (!is_of(x, call)) return false;
   const std::uintptr_t frame = x.frame.load(std::memory_order_relaxed);
   return call.frame < frame && frame - call.frame < most_stack;
 }
 
 bool seen_before(const FirstCall& call) {
-  const Remembered& x = slot_of(call.symbol);
+  const Remembered& x = slot_of(call);
   return is_of(x, call) && x.caller.load(std::memory_order_relaxed) == call.caller && !may_be_inside(call);
 }
 

@@ -23,9 +23,9 @@ static void fill(double* x, int n) { for (int i = 0; i < n; ++i) x[i] = number()
 
 #define N 20
 #define M 30
-static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[2 * M], tau[2 * M], work[20000], t[20000];
+static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[4 * M], tau[2 * M], work[20000], t[20000];
 static int m = M, n = N, k = 13, ld = M, one = 1, minus = -2, lwork = 10000, tsize = 10000, info;
-static void refill(void) { fill(a, 2 * M * M), fill(b, 2 * M * M), fill(c, 2 * M * M), fill(x, 2 * M), fill(y, 2 * M); }
+static void refill(void) { fill(a, 2 * M * M), fill(b, 2 * M * M), fill(c, 2 * M * M), fill(x, 2 * M), fill(y, 4 * M); }
 typedef void Any();
 #define CALL ((Any*)f)
 
@@ -67,12 +67,12 @@ int main(int argc, char** argv) {
       }
       z ? GET("%chemv_") : GET("%csymv_");
       CALL(uplo, &n, alpha, a, &ld, x, &one, beta, y, &minus, (size_t)1);
-      show(name, y, e * M);
+      show(name, y, 2 * e * M);
       z ? GET("cblas_%chemv") : GET("cblas_%csymv");
       if (z) CALL(101, low ? 122 : 121, n, alpha, a, ld, x, one, beta, y, one);
       else ((void (*)(int, int, int, double, double*, int, double*, int, double, double*, int))f)(
           101, low ? 122 : 121, n, 0.7, a, ld, x, 1, 1.1, y, 1);
-      show(name, y, e * M);
+      show(name, y, 2 * e * M);
     }
     GET("%cgeqrf_");
     CALL(&m, &n, a, &ld, tau, work, &lwork, &info);

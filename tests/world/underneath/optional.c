@@ -7,7 +7,7 @@ static double loops(void) {
   enum { n = 48 };
   static double a[n * n], b[n * n], c[n * n];
   double s = 0;
-  for (int i = 0; i < n * n; ++i) a[i] = i % 7, b[i] = i % 5;
+  for (int i = 0; i < n * n; ++i) a[i] = i % 7, b[i] = i % 5, c[i] = 0;
   for (int j = 0; j < n; ++j) for (int l = 0; l < n; ++l) for (int i = 0; i < n; ++i) c[i + j * n] += a[i + l * n] * b[l + j * n];
   for (int i = 0; i < n * n; ++i) s += c[i];
   return s;
