@@ -392,7 +392,7 @@ class Search {
       forget_sites_of(f);
       return refuse();
     }
-    settled_ = !own || seen_before(call);
+    settled_ = !by_ours_ && (!own || seen_before(call));
     return take(found, f, text);
   }
 

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -186,22 +187,28 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-/// Which of them were there when the program was started.
+/// Which of them were there when the program was started.  Those stay, and stand before all that come later, so that
+/// they are found once.
 void mark_the_start(std::span<Object> all, Objects& objects) {
-  const auto mark = [&](const Object& root) {
-    for (const Object* x : objects.tree(root)) all[static_cast<std::size_t>(x - all.data())].from_start = true;
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t count = known.load(std::memory_order_relaxed);
+  const bool is_known = count != 0;
+  const auto reach = [&](const Object& root) {
+    for (const Object* x : objects.tree(root)) count = std::max(count, static_cast<std::size_t>(x - all.data()) + 1);
   };
-  mark(objects.program());
+  if (!is_known) reach(objects.program());
   any_preloaded([&](std::string_view name) {
     char path[PATH_MAX];
     if (name.size() >= sizeof path) return false;
     path[name.copy(path, name.size())] = '\0';
     if (const Object* x = objects.named(path)) {
       all[static_cast<std::size_t>(x - all.data())].preloaded = true;
-      mark(*x);
+      if (!is_known) reach(*x);
     }
     return false;
   });
+  known.store(count, std::memory_order_relaxed);
+  for (Object& x : all.first(std::min(count, all.size()))) x.from_start = true;
 }
 
 /// Called for the first object.  Whoever walks holds the lock; the walk inside this one takes it once more.

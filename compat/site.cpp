@@ -53,9 +53,9 @@ Site* take_free(std::atomic<Site*>& bucket, Symbol symbol) {
   constexpr std::int64_t long_ago = 2000;
   for (Site* s = bucket.load(std::memory_order_acquire); s; s = s->next) {
     std::int64_t since = s->free_since.load(std::memory_order_acquire);
-    if (since == 0) continue;
-    if (s->symbol != symbol && (exit_has_begun() || milliseconds() < since + long_ago)) continue;
-    if (s->free_since.compare_exchange_strong(since, 0, std::memory_order_acq_rel)) return s;
+    if (since == 0 || !s->free_since.compare_exchange_strong(since, 0, std::memory_order_acq_rel)) continue;
+    if (s->symbol == symbol || (!exit_has_begun() && milliseconds() >= since + long_ago)) return s;
+    s->free_since.store(since, std::memory_order_release);
   }
   return nullptr;
 }
@@ -65,7 +65,7 @@ struct Watched {
   enum State : int { gone, being_written, there };
   std::atomic<int> state;
   std::uintptr_t start, end;
-  bool tells;  ///< we will be told of its unloading
+  std::atomic<bool> tells;  ///< we will be told of its unloading
   Watched* next;
 };
 constinit std::atomic<Watched*> watched{nullptr};
@@ -150,18 +150,19 @@ bool lasts(const void* address) {
   const Extent extent = extent_of(address);
   if (!extent.found || extent.program) return true;  // generated code reaches the same function from everywhere
   for (Watched* w = watched.load(std::memory_order_acquire); w; w = w->next)
-    if (w->state.load(std::memory_order_acquire) == Watched::there && w->start == extent.start) return w->tells;
+    if (w->state.load(std::memory_order_acquire) == Watched::there && w->start == extent.start)
+      return w->tells.load(std::memory_order_relaxed);
   Watched* object = watched.load(std::memory_order_acquire);
   for (; object; object = object->next)
     if (int gone = Watched::gone; object->state.compare_exchange_strong(gone, Watched::being_written)) break;
   const bool is_new = !object;
-  if (is_new) object = new Watched{Watched::being_written, 0, 0, false, watched.load(std::memory_order_acquire)};
+  if (is_new) object = new Watched{{Watched::being_written}, 0, 0, {false}, watched.load(std::memory_order_acquire)};
   object->start = extent.start;
   object->end = extent.end;
-  object->tells = true;
+  object->tells.store(false, std::memory_order_relaxed);
   object->state.store(Watched::there, std::memory_order_release);
   const bool tells = register_for(extent, *object);
-  object->tells = tells;
+  object->tells.store(tells, std::memory_order_relaxed);
   while (is_new && !watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
   }
   return tells;

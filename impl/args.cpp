@@ -1,18 +1,31 @@
 #include "impl/args.hpp"
 
+#include <limits>
+
 namespace blaslift {
 
 bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y, index rows_y, index cols_y, index ldy,
              std::size_t element) {
   if (rows_x <= 0 || cols_x <= 0 || rows_y <= 0 || cols_y <= 0) return false;
   const auto bytes = static_cast<std::intptr_t>(element);
-  auto size = [bytes](index rows, index cols, index ld) { return ((cols - 1) * ld + rows) * bytes; };
-  const std::intptr_t apart = reinterpret_cast<std::intptr_t>(y) - reinterpret_cast<std::intptr_t>(x);
+  // Operands that are not read may have any size: one that no memory holds reaches to its end.
+  auto size = [bytes](index rows, index cols, index ld) {
+    std::intptr_t elements = 0, all = 0;
+    const bool too_many = __builtin_mul_overflow(cols - 1, ld, &elements) ||
+                          __builtin_add_overflow(elements, rows, &elements) ||
+                          __builtin_mul_overflow(elements, bytes, &all);
+    return too_many ? std::numeric_limits<std::intptr_t>::max() : all;
+  };
+  std::intptr_t apart = 0;
+  if (__builtin_sub_overflow(reinterpret_cast<std::intptr_t>(y), reinterpret_cast<std::intptr_t>(x), &apart) ||
+      apart == std::numeric_limits<std::intptr_t>::min())
+    return false;
   if (apart >= size(rows_x, cols_x, ldx) || -apart >= size(rows_y, cols_y, ldy)) return false;
   if (ldx != ldy || apart % bytes != 0) return true;
   // Y starts at (row, col) of X's grid.  An element in common has i - i' = row and j - j' = col, or, since both
   // matrices are at most ld rows high, i - i' = row - ld and j - j' = col + 1.
-  const index elements = apart / bytes, row = (elements % ldx + ldx) % ldx, col = (elements - row) / ldx;
+  const index elements = apart / bytes, rest = elements % ldx, row = rest < 0 ? rest + ldx : rest;
+  const index col = elements / ldx - (rest < 0 ? 1 : 0);
   auto columns_meet = [&](index shift) { return -cols_y < shift && shift < cols_x; };
   return (row < rows_x && columns_meet(col)) || (ldx - row < rows_y && columns_meet(col + 1));
 }

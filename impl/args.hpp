@@ -1,6 +1,7 @@
 // Args: what a call asks for, free of ABI.  Column-major, 64-bit sizes, the element type as a template parameter.
 #pragma once
 #include <cstdint>
+#include <limits>
 #include <string>
 
 #include "compat/symbols.hpp"
@@ -248,7 +249,11 @@ struct StoredVector {
 template <class T>
 StoredVector stored_vector(const T* at, index n, index inc, index ld) {
   if (inc == 1 || inc == -1) return {at, n, 1, ld};
-  return {at, 1, n, inc < 0 ? -inc : inc};
+  // Of one element it may be the least there is, which has no opposite.
+  return {at, 1, n,
+          inc == std::numeric_limits<index>::min() ? std::numeric_limits<index>::max()
+          : inc < 0                                ? -inc
+                                                   : inc};
 }
 
 /// Whether two column-major matrices share a byte.  Exact for blocks of one array (equal leading dimensions), LAPACK's
