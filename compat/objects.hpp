@@ -74,8 +74,8 @@ struct Version {
 /// The function `name` of an object's own.
 Definition find_definition(const Object& object, const char* name, Version version = {});
 
-/// Whether what was registered for the object's unloading has been run already, by its last destructors' time.  As GCC's
-/// start files note it; false where they are not to be seen.
+/// Whether what was registered for the object's unloading has been run already, by its last destructors' time.  As
+/// GCC's start files note it; false where they are not to be seen.
 bool is_finalised(const Object& object);
 
 /// How the object's own code refers to `name`.
