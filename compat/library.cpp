@@ -387,12 +387,13 @@ class Search {
     }
     if (!is_symbol_) return suspicious ? refuse() : take(found, f, text);
     const FirstCall call{symbol_, f, caller_, frame_};
-    if ((suspicious || by_ours_ || may_be_inside(call)) && comes_back(symbol_, f)) {
+    const bool tried = suspicious || by_ours_ || may_be_inside(call);
+    if (tried && comes_back(symbol_, f)) {
       note_goes_on(found.at, object.start, object.end, true);
       forget_sites_of(f);
       return refuse();
     }
-    settled_ = !by_ours_ && (!own || seen_before(call));
+    settled_ = !by_ours_ && (!own || tried || seen_before(call));
     return take(found, f, text);
   }
 

@@ -199,13 +199,21 @@ struct Remembered {
   std::atomic<const void*> function, caller;
   std::atomic<std::uintptr_t> frame;
 };
-constexpr std::size_t most_remembered = 256;
-constinit Remembered remembered[most_remembered] = {};
+constexpr std::size_t most_remembered = 1024;
+constinit Remembered by_function[most_remembered] = {}, by_caller[most_remembered] = {};
 
-Remembered& slot_of(const FirstCall& call) {
+std::size_t mixed(std::uintptr_t a, std::uintptr_t b) {
   const auto thread = static_cast<std::uintptr_t>(pthread_self());
-  const auto function = reinterpret_cast<std::uintptr_t>(call.function);
-  return remembered[(thread >> 12 ^ thread >> 20 ^ function >> 4 ^ function >> 12) % most_remembered];
+  return ((thread >> 6) * 31 + (a >> 2) * 1000003 + b * 7919) >> 3;
+}
+
+Remembered& of_function(const FirstCall& call) {
+  return by_function[mixed(reinterpret_cast<std::uintptr_t>(call.function), 0) % most_remembered];
+}
+
+Remembered& of_caller(const FirstCall& call) {
+  const auto caller = reinterpret_cast<std::uintptr_t>(call.caller);
+  return by_caller[mixed(caller, static_cast<std::uintptr_t>(call.symbol)) % most_remembered];
 }
 
 bool is_of(const Remembered& x, const FirstCall& call) {
@@ -269,25 +277,27 @@ void forget_goes_on(std::uintptr_t start, std::uintptr_t end) {
 }
 
 void note_first_call(const FirstCall& call) {
-  Remembered& x = slot_of(call);
-  x.thread.store(pthread_self(), std::memory_order_relaxed);
-  x.symbol.store(call.symbol, std::memory_order_relaxed);
-  x.function.store(call.function, std::memory_order_relaxed);
-  x.caller.store(call.caller, std::memory_order_relaxed);
-  x.frame.store(call.frame, std::memory_order_relaxed);
+  for (Remembered* x : {&of_function(call), &of_caller(call)}) {
+    x->thread.store(pthread_self(), std::memory_order_relaxed);
+    x->symbol.store(call.symbol, std::memory_order_relaxed);
+    x->function.store(call.function, std::memory_order_relaxed);
+    x->caller.store(call.caller, std::memory_order_relaxed);
+    x->frame.store(call.frame, std::memory_order_relaxed);
+  }
 }
 
 bool may_be_inside(const FirstCall& call) {
   constexpr std::uintptr_t most_stack = std::uintptr_t{64} << 20;
-  const Remembered& x = slot_of(call);
+  const Remembered& x = of_function(call);
   if (!is_of(x, call)) return false;
   const std::uintptr_t frame = x.frame.load(std::memory_order_relaxed);
   return call.frame < frame && frame - call.frame < most_stack;
 }
 
 bool seen_before(const FirstCall& call) {
-  const Remembered& x = slot_of(call);
-  return is_of(x, call) && x.caller.load(std::memory_order_relaxed) == call.caller && !may_be_inside(call);
+  const Remembered& x = of_caller(call);
+  return is_of(x, call) && x.caller.load(std::memory_order_relaxed) == call.caller &&
+         call.frame >= x.frame.load(std::memory_order_relaxed);
 }
 
 }  // namespace blaslift
