@@ -47,11 +47,11 @@ template <class Size>
   return true;
 }
 
-/// The site of a call on the long way, resolved if it is new.
-inline const Site& site_of(Symbol symbol, const void* caller) {
+/// The site of a call on the long way, resolved if it is new; `passing` is for one that is not to be remembered.
+inline const Site& site_of(Symbol symbol, const void* caller, Site& passing) {
   const Site* known = known_site(symbol, caller);
   const ErrnoKept errno_kept;
-  return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str());
+  return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str(), passing);
 }
 
 /// The entry's last step: forwards the call, or hands it to `long_way`, which declares all arguments and finds the ones

@@ -15,6 +15,7 @@
 #define BLASLIFT_CBLAS_SYMBOLS(X, name, type)                \
   X(cblas_##name, name, type, cblas, probed, "")             \
   X(cblas_##name##64_, name, type, cblas, wide, "")          \
+  X(cblas_##name##_64, name, type, cblas, wide, "")          \
   X(scipy_cblas_##name, name, type, cblas, probed, "scipy_") \
   X(scipy_cblas_##name##64_, name, type, cblas, wide, "scipy_")
 

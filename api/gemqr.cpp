@@ -29,13 +29,11 @@ template <Symbol symbol, class T>
 /// The ormqr of the same library.
 template <class T>
 const Site& ormqr_beside(const Site& site) {
-  const char* fallback = runtime().options.fallback.c_str();
   Routine routine{};
 #define ORMQR(name, type) \
   if (std::is_same_v<T, type>) routine = Routine::name;
 #include "api/routines.def"
-  const Site* found = site_beside(site, routine, fallback);
-  return found ? *found : *resolve_site(symbol_beside(site.symbol, routine), site.function, fallback);
+  return any_site_beside(site, routine, runtime().options.fallback.c_str());
 }
 
 template <class T>
@@ -84,7 +82,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const char* side, const char* trans, const void* m, const void* n,
                                            const void* k, const T* A, const void* lda, const T* t, const void* tsize,
                                            T* C, const void* ldc, T* work, const void* lwork, void* status) {
-  const Site& site = site_of(symbol, __builtin_return_address(0));
+  Site passing;
+  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
   const auto with = [&](const T* table) {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function =

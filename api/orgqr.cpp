@@ -18,7 +18,8 @@ template <Symbol symbol>
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, const void* k, T* A, const void* lda,
                                            const T* tau, T* work, const void* lwork, void* status) {
-  const Site& site = site_of(symbol, __builtin_return_address(0));
+  Site passing;
+  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
   const auto with = [&](void* a, const void* t, void* w, const void* size, void* info) {
     using Function =
         void (*)(const void*, const void*, const void*, void*, const void*, const void*, void*, const void*, void*);

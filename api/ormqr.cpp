@@ -20,7 +20,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const char* side, const char* trans, const void* m, const void* n,
                                            const void* k, const T* A, const void* lda, const T* tau, T* C,
                                            const void* ldc, T* work, const void* lwork, void* status) {
-  const Site& site = site_of(symbol, __builtin_return_address(0));
+  Site passing;
+  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
   const auto with = [&](const void* a, const void* t, void* c, void* w, const void* size, void* info) {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const void*, const void*,

@@ -7,7 +7,10 @@
 namespace blaslift {
 namespace {
 
-template <class Int>
+/// In 64 bits, by address or by value, what is given to the library reads the same in 32: so that nothing hangs on what
+/// is known of its width.
+using Int = std::int64_t;
+
 void fortran(const Site& site, const Gemm& p) {
   // The hidden lengths of the two character arguments come last; libraries built by gfortran may read them.
   using Function =
@@ -22,7 +25,7 @@ void fortran(const Site& site, const Gemm& p) {
 
 int cblas_code(Op op) { return op == Op::none ? 111 : op == Op::transpose ? 112 : 113; }
 
-template <class Int, class Scalar>
+template <class Scalar>
 void cblas(const Site& site, const Gemm& p, Scalar alpha, Scalar beta) {
   constexpr int column_major = 102;
   using Function =
@@ -33,20 +36,16 @@ void cblas(const Site& site, const Gemm& p, Scalar alpha, Scalar beta) {
                                             static_cast<Int>(p.ldc));
 }
 
-template <class Int>
 void by_interface(const Site& site, const Gemm& p) {
-  if (info(site.symbol).interface == Interface::fortran) return fortran<Int>(site, p);
+  if (info(site.symbol).interface == Interface::fortran) return fortran(site, p);
   switch (p.precision) {
-    case Precision::s:
-      return cblas<Int>(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
-    case Precision::d:
-      return cblas<Int>(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
+    case Precision::s: return cblas(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
+    case Precision::d: return cblas(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
     case Precision::c:
-    case Precision::z: return cblas<Int>(site, p, p.alpha, p.beta);
+    case Precision::z: return cblas(site, p, p.alpha, p.beta);
   }
 }
 
-template <class Int>
 void fortran_syrk(const Site& site, const Gemm& p) {
   using Function = void (*)(const char*, const char*, const Int*, const Int*, const void*, const void*, const Int*,
                             const void*, void*, const Int*, std::size_t, std::size_t);
@@ -56,7 +55,7 @@ void fortran_syrk(const Site& site, const Gemm& p) {
   reinterpret_cast<Function>(site.function)(&uplo, &trans, &n, &k, p.alpha, p.A, &lda, p.beta, p.C, &ldc, 1, 1);
 }
 
-template <class Int, class Scalar>
+template <class Scalar>
 void cblas_syrk(const Site& site, const Gemm& p, Scalar alpha, Scalar beta) {
   constexpr int column_major = 102, upper = 121, lower = 122;
   using Function = void (*)(int, int, int, Int, Int, Scalar, const void*, Int, Scalar, void*, Int);
@@ -66,16 +65,14 @@ void cblas_syrk(const Site& site, const Gemm& p, Scalar alpha, Scalar beta) {
 }
 
 /// The scalars of a herk are real, and what a complex number begins with.
-template <class Int>
 void syrk(const Site& site, const Gemm& p) {
-  if (info(site.symbol).interface == Interface::fortran) return fortran_syrk<Int>(site, p);
+  if (info(site.symbol).interface == Interface::fortran) return fortran_syrk(site, p);
   const bool single = p.precision == Precision::s || p.precision == Precision::c;
-  if (is_complex(p.precision) && !p.hermitian()) return cblas_syrk<Int>(site, p, p.alpha, p.beta);
-  if (single) return cblas_syrk<Int>(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
-  cblas_syrk<Int>(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
+  if (is_complex(p.precision) && !p.hermitian()) return cblas_syrk(site, p, p.alpha, p.beta);
+  if (single) return cblas_syrk(site, p, *static_cast<const float*>(p.alpha), *static_cast<const float*>(p.beta));
+  cblas_syrk(site, p, *static_cast<const double*>(p.alpha), *static_cast<const double*>(p.beta));
 }
 
-template <class Int>
 void symv(const Site& site, const Symv& p) {
   using Function = void (*)(const char*, const Int*, const void*, const void*, const Int*, const void*, const Int*,
                             const void*, void*, const Int*, std::size_t);
@@ -86,7 +83,7 @@ void symv(const Site& site, const Symv& p) {
 }
 
 /// What call(work, lwork) answers if it is asked for the best size.
-template <class Int, class Call>
+template <class Call>
 Int best_workspace(Precision precision, const Call& call) {
   const Int asks = -1;
   std::complex<double> answer{};
@@ -98,14 +95,13 @@ Int best_workspace(Precision precision, const Call& call) {
 }
 
 /// Calls call(work, lwork) twice: for the best size, and with it.
-template <class Int, class Call>
+template <class Call>
 void with_workspace(Precision precision, const Call& call) {
-  const Int size = best_workspace<Int>(precision, call);
+  const Int size = best_workspace(precision, call);
   const std::unique_ptr<char[]> work(new char[static_cast<std::size_t>(size) * element_size(precision)]);
   call(static_cast<void*>(work.get()), size);
 }
 
-template <class Int>
 void ormqr(const Site& site, const ProductWithQ& p, void* work, Int lwork) {
   using Function = void (*)(const char*, const char*, const Int*, const Int*, const Int*, const void*, const Int*,
                             const void*, void*, const Int*, void*, const Int*, std::int64_t*, std::size_t, std::size_t);
@@ -117,13 +113,12 @@ void ormqr(const Site& site, const ProductWithQ& p, void* work, Int lwork) {
                                             &status, 1, 1);
 }
 
-template <class Int>
 void orgqr(const Site& site, const ProductWithQ& p) {
   using Function =
       void (*)(const Int*, const Int*, const Int*, void*, const Int*, const void*, void*, const Int*, std::int64_t*);
   const Int m = static_cast<Int>(p.m), n = static_cast<Int>(p.n), k = static_cast<Int>(p.k),
             ldc = static_cast<Int>(p.ldc);
-  with_workspace<Int>(p.precision, [&](void* work, const Int& lwork) {
+  with_workspace(p.precision, [&](void* work, const Int& lwork) {
     std::int64_t status = 0;
     reinterpret_cast<Function>(site.function)(&m, &n, &k, p.C, &ldc, p.tau, work, &lwork, &status);
   });
@@ -132,39 +127,23 @@ void orgqr(const Site& site, const ProductWithQ& p) {
 }  // namespace
 
 void call_ormqr(const Site& site, const ProductWithQ& product) {
-  const auto in = [&]<class Int>(Int) {
-    with_workspace<Int>(product.precision, [&](void* work, Int lwork) { ormqr<Int>(site, product, work, lwork); });
-  };
-  site.wide ? in(std::int64_t{}) : in(std::int32_t{});
+  with_workspace(product.precision, [&](void* work, Int lwork) { ormqr(site, product, work, lwork); });
 }
 
 void call_ormqr(const Site& site, const ProductWithQ& product, void* work, index lwork) {
-  site.wide ? ormqr<std::int64_t>(site, product, work, lwork)
-            : ormqr<std::int32_t>(site, product, work, static_cast<std::int32_t>(lwork));
+  ormqr(site, product, work, lwork);
 }
 
 index ormqr_workspace(const Site& site, const ProductWithQ& product) {
-  const auto in = [&]<class Int>(Int) -> index {
-    return best_workspace<Int>(product.precision,
-                               [&](void* work, Int lwork) { ormqr<Int>(site, product, work, lwork); });
-  };
-  return site.wide ? in(std::int64_t{}) : in(std::int32_t{});
+  return best_workspace(product.precision, [&](void* work, Int lwork) { ormqr(site, product, work, lwork); });
 }
 
-void call_orgqr(const Site& site, const ProductWithQ& product) {
-  site.wide ? orgqr<std::int64_t>(site, product) : orgqr<std::int32_t>(site, product);
-}
+void call_orgqr(const Site& site, const ProductWithQ& product) { orgqr(site, product); }
 
-void call_symv(const Site& site, const Symv& product) {
-  site.wide ? symv<std::int64_t>(site, product) : symv<std::int32_t>(site, product);
-}
+void call_symv(const Site& site, const Symv& product) { symv(site, product); }
 
-void call_syrk(const Site& site, const Gemm& product) {
-  site.wide ? syrk<std::int64_t>(site, product) : syrk<std::int32_t>(site, product);
-}
+void call_syrk(const Site& site, const Gemm& product) { syrk(site, product); }
 
-void call_gemm(const Site& site, const Gemm& product) {
-  site.wide ? by_interface<std::int64_t>(site, product) : by_interface<std::int32_t>(site, product);
-}
+void call_gemm(const Site& site, const Gemm& product) { by_interface(site, product); }
 
 }  // namespace blaslift

@@ -11,21 +11,27 @@ namespace blaslift {
 struct Target {
   void* function = nullptr;   ///< never null in a Target that `find_target` reports found
   bool wide = false;          ///< 64-bit integers
+  bool settled = true;        ///< false: for this call only, which may come back
   std::string library;        ///< path of the object that defines `function`
   const char* found_by = "";  ///< which of the searches below found it
 };
 
-/// Finds `symbol` for code at address `caller`, in this order: what is preloaded beside us (LD_PRELOAD); the calling
-/// object and its dependencies, breadth first as the loader would (for objects that the program was started with, the
-/// program's own and in its order); the objects after us in the global scope; the
-/// global scope; every loaded object; the library that `fallback` names (a path, may be null).  Functions of any copy
-/// of blaslift, and those of libblastrampoline, are passed over.  A 64-bit name that no library defines is looked for
-/// once more under its plain name, in libraries that probe as 64-bit.  Objects are looked at, not opened
-/// (compat/objects.hpp says why), so that a call may come at any time, also when the process's exit has finalised them.
-/// The library found stays loaded for the life of the process, unless exit has begun.
+/// Finds `symbol` for code at address `caller`, in this order: what is preloaded behind us (LD_PRELOAD); for code that
+/// was opened later, its object and its dependencies, breadth first; what the program was started with, in the loader's
+/// order; what dlsym finds from here; every loaded object; the library that `fallback` names (a path, may be null);
+/// what stands before us in the global scope, through which the call must have come; the system's libraries by their
+/// usual names.  An object counts with the version of the name that the caller was linked with, if it was with one.
+///
+/// Passed over are all copies of blaslift, libblastrampoline, the function in which the call stands, and every function
+/// that goes on to us (compat/trial.hpp).  A 64-bit name that no library defines is looked for once more under its
+/// plain name, in libraries that probe as 64-bit.  Objects are looked at, not opened (compat/objects.hpp says why), so
+/// that a call may come at any time, also when the process's exit has finalised them.
 /// @param looked  receives, when nothing is found, the list of what was looked for.
 /// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
 bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);
+
+/// The same for us, beside `function` of a library underneath.
+bool find_beside(Symbol symbol, const void* function, const char* fallback, Target& target);
 
 /// The searches of find_target for a name of any kind; null if nothing has it.
 void* find_function(const char* name, const void* caller, const char* fallback, const char*& found_by);

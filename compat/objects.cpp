@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <cstdio>
 #include <cstring>
@@ -40,18 +41,66 @@ Object object_of(const dl_phdr_info& info) {
     if (d->d_tag == DT_VERSYM) x.versions = pointer<ElfW(Half)>(at);
     if (d->d_tag == DT_GNU_HASH) x.gnu_hash = pointer<std::uint32_t>(at);
     if (d->d_tag == DT_HASH) x.hash = pointer<std::uint32_t>(at);
+    if (d->d_tag == DT_VERDEF) x.defined_versions = pointer<ElfW(Verdef)>(at);
+    if (d->d_tag == DT_VERNEED) x.needed_versions = pointer<ElfW(Verneed)>(at);
     if (d->d_tag == DT_SONAME) soname = d;
   }
   if (soname && x.strings) x.soname = x.strings + soname->d_un.d_val;
-  x.passed_over = is_this_library(x) || never_underneath(x.name);
+  x.ours = is_this_library(x);
+  x.passed_over = x.ours || never_underneath(x.name);
   return x;
+}
+
+constexpr ElfW(Half) version_index = 0x7fff, not_the_default = 0x8000;
+
+template <class T>
+const T* behind(const void* at, std::size_t bytes) {
+  return reinterpret_cast<const T*>(static_cast<const char*>(at) + bytes);
+}
+
+/// The name of a version that the object defines; null for the base, its own name.
+const char* defined_version(const Object& object, ElfW(Half) index) {
+  for (const auto* v = object.defined_versions; v; v = behind<ElfW(Verdef)>(v, v->vd_next)) {
+    if ((v->vd_ndx & version_index) == index)
+      return v->vd_flags & VER_FLG_BASE ? nullptr : object.strings + behind<ElfW(Verdaux)>(v, v->vd_aux)->vda_name;
+    if (v->vd_next == 0) break;
+  }
+  return nullptr;
+}
+
+/// The name of a version that the object needs; null if it is none.
+const char* needed_version(const Object& object, ElfW(Half) index) {
+  for (const auto* v = object.needed_versions; v; v = behind<ElfW(Verneed)>(v, v->vn_next)) {
+    const auto* name = behind<ElfW(Vernaux)>(v, v->vn_aux);
+    for (int i = 0; i < v->vn_cnt; ++i, name = behind<ElfW(Vernaux)>(name, name->vna_next))
+      if ((name->vna_other & version_index) == index) return object.strings + name->vna_name;
+    if (v->vn_next == 0) break;
+  }
+  return nullptr;
 }
 
 /// The candidates for a name, one after the other.
 struct Choice {
   const Object& object;
   const char* name;
+  Version version;
   Definition chosen;
+
+  enum class Fit { no, perhaps, best };
+
+  /// dl-lookup.c, check_match.
+  Fit fit(std::size_t index) const {
+    if (!object.versions) return Fit::best;
+    const ElfW(Half) of = object.versions[index] & version_index;
+    const bool is_default = !(object.versions[index] & not_the_default);
+    if (version.name) {
+      const char* its = defined_version(object, of);
+      return (its ? !std::strcmp(its, version.name) : is_default) ? Fit::best : Fit::no;
+    }
+    constexpr ElfW(Half) first_version = 2;
+    if (version.linked && of <= first_version) return Fit::best;
+    return is_default && !version.linked ? Fit::best : Fit::perhaps;
+  }
 
   /// Whether no other can be better.
   bool consider(std::size_t index) {
@@ -63,12 +112,30 @@ struct Choice {
     if (binding != STB_GLOBAL && binding != STB_WEAK && binding != STB_GNU_UNIQUE) return false;
     if (visibility == STV_HIDDEN || visibility == STV_INTERNAL) return false;
     if (std::strcmp(object.strings + s.st_name, name) != 0) return false;
-    constexpr ElfW(Half) not_the_default = 0x8000;
-    const bool best = !object.versions || !(object.versions[index] & not_the_default);
-    if (best || !chosen) chosen = {reinterpret_cast<void*>(object.base + s.st_value), type == STT_GNU_IFUNC};
-    return best;
+    const Fit fits = fit(index);
+    if (fits == Fit::no) return false;
+    const bool is_default = !object.versions || !(object.versions[index] & not_the_default);
+    if (fits == Fit::best || !chosen || is_default)
+      chosen = {reinterpret_cast<void*>(object.base + s.st_value), type == STT_GNU_IFUNC, s.st_size,
+                object.versions ? defined_version(object, object.versions[index] & version_index) : nullptr};
+    return fits == Fit::best;
   }
 };
+
+/// How many symbols an object's table has, as far as its hash tables tell.  Those that it does not define come first.
+std::size_t symbol_count_of(const Object& object) {
+  if (object.hash) return object.hash[1];
+  if (!object.gnu_hash) return 0;
+  const std::uint32_t buckets = object.gnu_hash[0], first = object.gnu_hash[1], words = object.gnu_hash[2];
+  const auto* bucket =
+      reinterpret_cast<const std::uint32_t*>(reinterpret_cast<const ElfW(Addr)*>(object.gnu_hash + 4) + words);
+  const std::uint32_t* chain = bucket + buckets;
+  std::uint32_t last = 0;
+  for (std::uint32_t i = 0; i < buckets; ++i) last = std::max(last, bucket[i]);
+  if (last < first) return first;
+  while (!(chain[last - first] & 1)) ++last;
+  return last + 1;
+}
 
 /// https://flapenguin.me/elf-dt-gnu-hash
 void look_up_gnu(Choice& choice) {
@@ -120,14 +187,28 @@ int collect(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-/// What is preloaded in front of us is asked first, by everyone.  Where a call gets to us it has been led on from
-/// there, and would come back.
-void pass_over_what_is_in_front(std::span<Object> objects) {
-  const auto ours = std::find_if(objects.begin(), objects.end(), is_this_library);
-  if (ours == objects.end()) return;
-  const auto names_us = [&](std::string_view path) { return basename_of(path) == basename_of(ours->name); };
-  if (!any_preloaded(names_us)) return;
-  for (auto x = objects.begin() + 1; x < ours; ++x) x->passed_over = true;
+/// Which of them were there when the program was started.  Those stay, and stand before all that come later, so that
+/// they are found once.
+void mark_the_start(std::span<Object> all, Objects& objects) {
+  static constinit std::atomic<std::size_t> known{0};
+  std::size_t count = known.load(std::memory_order_relaxed);
+  const bool is_known = count != 0;
+  const auto reach = [&](const Object& root) {
+    for (const Object* x : objects.tree(root)) count = std::max(count, static_cast<std::size_t>(x - all.data()) + 1);
+  };
+  if (!is_known) reach(objects.program());
+  any_preloaded([&](std::string_view name) {
+    char path[PATH_MAX];
+    if (name.size() >= sizeof path) return false;
+    path[name.copy(path, name.size())] = '\0';
+    if (const Object* x = objects.named(path)) {
+      all[static_cast<std::size_t>(x - all.data())].preloaded = true;
+      if (!is_known) reach(*x);
+    }
+    return false;
+  });
+  known.store(count, std::memory_order_relaxed);
+  for (Object& x : all.first(std::min(count, all.size()))) x.from_start = true;
 }
 
 /// Called for the first object.  Whoever walks holds the lock; the walk inside this one takes it once more.
@@ -135,8 +216,9 @@ int collect_and_look(dl_phdr_info*, std::size_t, void* data) {
   auto& walk = *static_cast<Walk*>(data);
   dl_iterate_phdr(collect, data);
   if (walk.count <= walk.objects.size()) {
-    pass_over_what_is_in_front({walk.objects.data(), walk.count});
-    Objects objects({walk.objects.data(), walk.count}, walk.tree);
+    const std::span<Object> all(walk.objects.data(), walk.count);
+    Objects objects(all, walk.tree);
+    mark_the_start(all, objects);
     walk.look(objects, walk.context);
   }
   return 1;
@@ -163,14 +245,67 @@ void* Definition::function() const {
   return resolver ? reinterpret_cast<Resolver>(at)() : at;
 }
 
-Definition find_definition(const Object& object, const char* name) {
-  Choice choice{object, name, {}};
+Definition find_definition(const Object& object, const char* name, Version version) {
+  Choice choice{object, name, version, {}};
   if (!object.strings || !object.symbols) return {};
   if (object.gnu_hash)
     look_up_gnu(choice);
   else if (object.hash)
     look_up(choice);
   return choice.chosen;
+}
+
+bool is_finalised(const Object& object) {
+  std::uintptr_t array = 0, size = 0;
+  for (const ElfW(Dyn)* d = object.dynamic; d && d->d_tag != DT_NULL; ++d) {
+    if (d->d_tag == DT_FINI_ARRAY) array = object.base + d->d_un.d_ptr;
+    if (d->d_tag == DT_FINI_ARRAYSZ) size = d->d_un.d_val;
+  }
+  const auto* functions = pointer<std::uintptr_t>(array);
+  for (std::size_t i = 0; array && i < size / sizeof *functions; ++i) {
+    // __do_global_dtors_aux begins with cmpb $0, completed(%rip), behind an endbr64 or not.
+    constexpr std::size_t most = 11;
+    const auto* code = pointer<unsigned char>(functions[i]);
+    if (!object.contains(code) || !object.contains(code + most)) continue;
+    constexpr unsigned char landing[] = {0xf3, 0x0f, 0x1e, 0xfa};
+    if (std::memcmp(code, landing, sizeof landing) == 0) code += sizeof landing;
+    if (code[0] != 0x80 || code[1] != 0x3d || code[6] != 0) continue;
+    std::int32_t distance = 0;
+    std::memcpy(&distance, code + 2, sizeof distance);
+    const unsigned char* completed = code + 7 + distance;
+    if (object.contains(completed)) return *completed != 0;
+  }
+  return false;
+}
+
+Version reference_in(const Object& object, const char* name) {
+  if (!object.strings || !object.symbols) return {};
+  // Hash tables of GNU's kind leave out what is not defined, and it stands before the others.
+  const std::size_t count = object.hash ? object.hash[1] : object.gnu_hash ? object.gnu_hash[1] : 0;
+  for (std::size_t i = 1; i < count; ++i) {
+    const ElfW(Sym)& s = object.symbols[i];
+    if (s.st_shndx != SHN_UNDEF || std::strcmp(object.strings + s.st_name, name) != 0) continue;
+    return {true, object.versions ? needed_version(object, object.versions[i] & version_index) : nullptr};
+  }
+  return {};
+}
+
+Version version_at(const Object& object, const void* address) {
+  if (!object.strings || !object.symbols || !object.versions) return {};
+  const std::size_t count = symbol_count_of(object);
+  for (std::size_t i = 1; i < count; ++i) {
+    const ElfW(Sym)& s = object.symbols[i];
+    if (s.st_shndx == SHN_UNDEF || s.st_value == 0) continue;
+    if (reinterpret_cast<const void*>(object.base + s.st_value) != address) continue;
+    const char* name = defined_version(object, object.versions[i] & version_index);
+    if (name) return {true, name};
+  }
+  return {};
+}
+
+const Object* Objects::ours() const {
+  const auto found = std::find_if(all_.begin(), all_.end(), [](const Object& x) { return x.ours; });
+  return found == all_.end() ? nullptr : &*found;
 }
 
 const Object* Objects::around(const void* address) const {

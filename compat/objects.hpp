@@ -24,8 +24,13 @@ struct Object {
   const char* soname;
   const ElfW(Sym) * symbols;
   const ElfW(Half) * versions;
+  const ElfW(Verdef) * defined_versions;
+  const ElfW(Verneed) * needed_versions;
   const std::uint32_t *gnu_hash, *hash;
-  bool passed_over;  ///< never what lies underneath: never_underneath(), this very library, or preloaded in front of it
+  bool ours;         ///< this very library
+  bool passed_over;  ///< never what lies underneath: never_underneath(), or this very library
+  bool preloaded;    ///< LD_PRELOAD names it
+  bool from_start;   ///< there since the program was started: in the tree of the program or of what is preloaded
 
   bool contains(const void* address) const;
 };
@@ -51,15 +56,34 @@ bool never_underneath(const char* path);
 /// A function as an object defines it.
 struct Definition {
   void* at = nullptr;
-  bool resolver = false;  ///< what stands there says where the function is (STT_GNU_IFUNC)
+  bool resolver = false;          ///< what stands there says where the function is (STT_GNU_IFUNC)
+  std::size_t size = 0;           ///< in bytes; 0: not known
+  const char* version = nullptr;  ///< in the object's memory; null: none
 
   explicit operator bool() const { return at != nullptr; }
   /// The function's address, null if there is none.  Calls the resolver, so not while looking at objects.
   void* function() const;
 };
 
-/// The function `name` of an object's own; of several versions the default one.
-Definition find_definition(const Object& object, const char* name);
+/// Which of several versions of a function is wanted, as the loader has it: dlsym gives the newest one; a reference
+/// gets the one that it names, and where it names none what the library had first.
+struct Version {
+  bool linked = false;         ///< by a reference
+  const char* name = nullptr;  ///< of the version that it names
+};
+
+/// The function `name` of an object's own.
+Definition find_definition(const Object& object, const char* name, Version version = {});
+
+/// Whether what was registered for the object's unloading has been run already, by its last destructors' time.  As
+/// GCC's start files note it; false where they are not to be seen.
+bool is_finalised(const Object& object);
+
+/// How the object's own code refers to `name`.
+Version reference_in(const Object& object, const char* name);
+
+/// The version under which an object defines what stands at this very address.
+Version version_at(const Object& object, const void* address);
 
 /// All loaded objects in load order, the program first.
 class Objects {
@@ -69,6 +93,9 @@ class Objects {
 
   std::span<const Object> all() const { return all_; }
   const Object& program() const { return all_.front(); }
+
+  /// This very library; null if it is none of them.
+  const Object* ours() const;
 
   /// The object around an address, or null.
   const Object* around(const void* address) const;

@@ -4,15 +4,20 @@
 #include <link.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdlib>
 #include <cstring>
-#include <iterator>
+#include <ctime>
 #include <string>
 
+#include "compat/builtin.hpp"
 #include "compat/library.hpp"
+#include "compat/loading.hpp"
+#include "compat/objects.hpp"
 #include "compat/reserve.hpp"
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
+#include "compat/trial.hpp"
 #include "compat/uncancelled.hpp"
 
 namespace blaslift {
@@ -31,23 +36,56 @@ extern "C" int __cxa_atexit(void (*)(void*), void*, void*);
 
 namespace {
 
-/// A loaded object that calls us.
+std::int64_t milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return now.tv_sec * 1000 + now.tv_nsec / 1000000 + 1;
+}
+
+/// Nobody calls by it any more.  Whoever is in a call yet, because this is the process's exit, may look at it.
+void set_free(Site& site) {
+  if (!site.caller.exchange(nullptr, std::memory_order_acq_rel)) return;
+  site.free_since.store(milliseconds(), std::memory_order_release);
+  site_count.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// A free site to use again: of the same symbol at any time, because what a call under way would see is of its kind.
+Site* take_free(std::atomic<Site*>& bucket, Symbol symbol) {
+  constexpr std::int64_t long_ago = 2000;
+  for (Site* s = bucket.load(std::memory_order_acquire); s; s = s->next) {
+    std::int64_t since = s->free_since.load(std::memory_order_acquire);
+    if (since == 0 || !s->free_since.compare_exchange_strong(since, 0, std::memory_order_acq_rel)) continue;
+    if (s->symbol == symbol || (!exit_has_begun() && milliseconds() >= since + long_ago)) return s;
+    s->free_since.store(since, std::memory_order_release);
+  }
+  return nullptr;
+}
+
+/// A loaded object that calls us, or is called.  Entries are used again.
 struct Watched {
+  enum State : int { gone, being_written, there };
+  std::atomic<int> state;
   std::uintptr_t start, end;
-  bool tells;  ///< we will be told of its unloading
-  std::atomic<bool> loaded;
+  std::atomic<bool> tells;  ///< we will be told of its unloading
   Watched* next;
 };
 constinit std::atomic<Watched*> watched{nullptr};
 
 void unloaded(void* data) {
   auto& object = *static_cast<Watched*>(data);
-  if (!object.loaded.exchange(false)) return;
+  if (object.state.load(std::memory_order_acquire) != Watched::there) return;
+  const std::uintptr_t start = object.start, end = object.end;
+  if (int there = Watched::there; !object.state.compare_exchange_strong(there, Watched::gone)) return;
+  const auto inside = [=](const void* address) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    return start <= at && at < end;
+  };
   for (auto& bucket : sites)
     for (Site* s = bucket.load(std::memory_order_acquire); s; s = s->next) {
-      const auto caller = reinterpret_cast<std::uintptr_t>(s->caller.load(std::memory_order_relaxed));
-      if (object.start <= caller && caller < object.end) s->caller.store(nullptr, std::memory_order_relaxed);
+      const void* caller = s->caller.load(std::memory_order_acquire);
+      if (caller && (inside(caller) || inside(s->function))) set_free(*s);
     }
+  forget_goes_on(start, end);
 }
 
 /// What dl_iterate_phdr knows of the object around an address.
@@ -107,17 +145,61 @@ __attribute__((no_sanitize("address", "thread"))) bool register_for(const Extent
   return registered > 0;
 }
 
-/// Whether a site of this caller may be kept: its object is never unloaded, or we will be told.
-bool may_keep(const void* caller) {
-  const Extent extent = extent_of(caller);
+/// Whether what is said of this address stays true until we hear otherwise: its object is never unloaded, or we will be
+/// told.
+bool lasts(const void* address) {
+  const Extent extent = extent_of(address);
   if (!extent.found || extent.program) return true;  // generated code reaches the same function from everywhere
   for (Watched* w = watched.load(std::memory_order_acquire); w; w = w->next)
-    if (w->start == extent.start && w->loaded.load(std::memory_order_acquire)) return w->tells;
-  auto* object = new Watched{extent.start, extent.end, true, true, watched.load(std::memory_order_acquire)};
-  object->tells = register_for(extent, *object);
-  while (!watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
+    if (w->state.load(std::memory_order_acquire) == Watched::there && w->start == extent.start)
+      return w->tells.load(std::memory_order_relaxed);
+  Watched* object = watched.load(std::memory_order_acquire);
+  for (; object; object = object->next)
+    if (int gone = Watched::gone; object->state.compare_exchange_strong(gone, Watched::being_written)) break;
+  const bool is_new = !object;
+  if (is_new) object = new Watched{{Watched::being_written}, 0, 0, {false}, watched.load(std::memory_order_acquire)};
+  object->start = extent.start;
+  object->end = extent.end;
+  object->tells.store(false, std::memory_order_relaxed);
+  object->state.store(Watched::there, std::memory_order_release);
+  const bool tells = register_for(extent, *object);
+  object->tells.store(tells, std::memory_order_relaxed);
+  while (is_new && !watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
   }
-  return object->tells;
+  return tells;
+}
+
+struct Origin {
+  bool from_start = true;
+  bool finalised = false;
+  char path[PATH_MAX] = "";
+};
+
+Origin origin_of(const void* address) {
+  Origin origin;
+  look_at_objects([&](Objects& objects) {
+    const Object* object = objects.around(address);
+    if (!object) return;
+    origin.from_start = object->from_start;
+    origin.finalised = is_finalised(*object);
+    std::snprintf(origin.path, sizeof origin.path, "%s", object->name);
+  });
+  return origin;
+}
+
+/// Whether a function can be called until we hear otherwise.  What nobody holds for the caller, who has no part in its
+/// loading, and what does not tell of its unloading, is held by us.  Never with RTLD_NODELETE: a library that is just
+/// being unloaded, with our caller in its last destructor, makes the loader end the process for it.
+bool can_be_kept(const void* function, const void* caller) {
+  const Origin target = origin_of(function);
+  if (target.from_start) return !origin_of(caller).finalised;
+  const Origin callers = origin_of(caller);
+  if (callers.finalised || target.finalised) return false;  // it is told no more
+  const bool tells = lasts(function);
+  if (tells && !callers.from_start) return true;
+  const Loading loading;
+  if (!loading.allowed()) return true;  // nor is anything unloaded any more
+  return dlopen(target.path, RTLD_LAZY | RTLD_NOLOAD) != nullptr || tells;
 }
 
 /// Whether `caller` is inside a CBLAS function that we forward to: its call is that function's Fortran twin.
@@ -126,14 +208,17 @@ bool is_twin(Symbol symbol, const void* caller) {
   if (info(symbol).interface != Interface::fortran || !enclosing_function(caller, start)) return false;
   for (const auto& bucket : sites)
     for (const Site* s = bucket.load(std::memory_order_acquire); s; s = s->next)
-      if (s->function == start && info(s->symbol).interface == Interface::cblas &&
-          info(s->symbol).routine == info(symbol).routine)
+      if (s->caller.load(std::memory_order_acquire) && s->function == start &&
+          info(s->symbol).interface == Interface::cblas && info(s->symbol).routine == info(symbol).routine)
         return true;
   return false;
 }
 
-/// A path that stays valid for the life of the process; equal paths share one copy.
+/// A path that stays valid for the life of the process; equal paths share one copy.  Programs that make ever new copies
+/// of a library are not told all their names.
 const char* interned(const std::string& path) {
+  constexpr int most_paths = 1000;
+  static constinit std::atomic<int> count{0};
   struct Entry {
     const char* path;
     Entry* next;
@@ -141,6 +226,7 @@ const char* interned(const std::string& path) {
   static constinit std::atomic<Entry*> entries{nullptr};
   for (Entry* e = entries.load(std::memory_order_acquire); e; e = e->next)
     if (path == e->path) return e->path;
+  if (count.fetch_add(1, std::memory_order_relaxed) >= most_paths) return "one of many libraries";
   char* copy = new char[path.size() + 1];
   std::memcpy(copy, path.c_str(), path.size() + 1);
   Entry* entry = new Entry{copy, entries.load(std::memory_order_acquire)};
@@ -149,40 +235,103 @@ const char* interned(const std::string& path) {
   return entry->path;
 }
 
+void nothing() {}
+
+/// The reference's loops.
+Target plain_loops(Symbol symbol) {
+  Target target;
+  target.wide = info(symbol).width == Width::wide;
+  target.function = builtin(symbol, target.wide);
+  target.library = "blaslift's own loops";
+  target.found_by = "nobody";
+  return target;
+}
+
+void tell_that_there_is_none(const std::string& looked) {
+  static constinit std::atomic<bool> told{false};
+  if (told.exchange(true)) return;
+  say("blaslift: no BLAS/LAPACK underneath: looked for ", shown(looked),
+      ".\n"
+      "blaslift: computed by plain loops of its own, which are slow.  Link the program with one "
+      "(-Wl,--no-as-needed -lblaslift -lblas), or name one: BLASLIFT_FALLBACK=/path/to/libblas.so.3\n");
+}
+
+void fill(Site& site, Symbol symbol, const void* caller, const Target& target, bool twin) {
+  site.symbol = symbol;
+  site.wide = target.wide;
+  site.twin = twin;
+  site.counter = static_cast<std::uint8_t>(twin ? routine_count : static_cast<int>(info(symbol).routine));
+  site.function = target.function;
+  site.library = target.library.empty() ? nullptr : interned(target.library);
+  site.found_by = target.found_by;
+  site.caller.store(caller, std::memory_order_release);
+}
+
+/// @param lasting  whether it may be kept
+const Site* put_down(Symbol symbol, const void* caller, const Target& target, bool lasting, Site& passing) {
+  const bool twin = is_twin(symbol, caller);
+  if (!lasting || site_count.fetch_add(1, std::memory_order_relaxed) >= most_sites) {
+    if (lasting) site_count.fetch_sub(1, std::memory_order_relaxed);
+    fill(passing, symbol, caller, target, twin);
+    return &passing;
+  }
+  auto& bucket = sites[site_bucket(symbol, caller)];
+  if (Site* used = take_free(bucket, symbol)) {
+    fill(*used, symbol, caller, target, twin);
+    return used;
+  }
+  Site* made = new Site{};
+  fill(*made, symbol, caller, target, twin);
+  made->next = bucket.load(std::memory_order_acquire);
+  while (!bucket.compare_exchange_weak(made->next, made, std::memory_order_acq_rel)) {
+  }
+  return made;
+}
+
+/// A site that is not to be remembered by its caller, with those of the same content: there are few functions, but many
+/// callers.
+const Site* interned(const Site& site) {
+  static constinit std::atomic<Site*> all{nullptr};
+  for (Site* s = all.load(std::memory_order_acquire); s; s = s->next)
+    if (s->symbol == site.symbol && s->function == site.function && s->wide == site.wide && s->twin == site.twin &&
+        s->library == site.library)
+      return s;
+  Site* made = new Site{};
+  made->symbol = site.symbol;
+  made->wide = site.wide;
+  made->twin = site.twin;
+  made->counter = site.counter;
+  made->function = site.function;
+  made->library = site.library;
+  made->found_by = site.found_by;
+  made->next = all.load(std::memory_order_acquire);
+  while (!all.compare_exchange_weak(made->next, made, std::memory_order_acq_rel)) {
+  }
+  return made;
+}
+
 }  // namespace
 
-const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback) {
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& passing) {
   const Uncancelled uncancelled;
   const Reserve reserve;
   Target target;
+  if (answers_trial(symbol)) {
+    target.function = reinterpret_cast<void*>(nothing);
+    fill(passing, symbol, caller, target, true);  // as a twin it is not counted
+    passing.twin = true;
+    return &passing;
+  }
   std::string looked;
+  bool lasting = true;
   if (!find_target(symbol, caller, fallback, target, looked)) {
-    say("blaslift: no BLAS/LAPACK underneath: looked for ", shown(looked),
-        ".\n"
-        "blaslift: link the program with one (-Wl,--no-as-needed -lblaslift -lblas), or name one: "
-        "BLASLIFT_FALLBACK=/path/to/libblas.so.3\n");
-    std::abort();
+    tell_that_there_is_none(looked);
+    target = plain_loops(symbol);
+    lasting = lasts(caller);
+  } else {
+    lasting = target.settled && lasts(caller) && can_be_kept(target.function, caller);
   }
-  const bool keep = may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
-  // For this call only.  Several, because a library underneath may call us again from within it.
-  static thread_local Site passing[16];
-  static thread_local unsigned next_passing = 0;
-  Site* site = keep ? new Site : &passing[next_passing++ % std::size(passing)];
-  site->symbol = symbol;
-  site->wide = target.wide;
-  site->twin = is_twin(symbol, caller);
-  site->counter = static_cast<std::uint8_t>(site->twin ? routine_count : static_cast<int>(info(symbol).routine));
-  site->function = target.function;
-  site->library = interned(target.library);
-  site->found_by = target.found_by;
-  site->caller.store(caller, std::memory_order_release);
-  if (keep) {
-    auto& bucket = sites[site_bucket(symbol, caller)];
-    site->next = bucket.load(std::memory_order_acquire);
-    while (!bucket.compare_exchange_weak(site->next, site, std::memory_order_acq_rel)) {
-    }
-  }
-  return site;
+  return put_down(symbol, caller, target, lasting, passing);
 }
 
 const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
@@ -190,9 +339,30 @@ const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
   if (const Site* known = known_site(symbol, of.function)) return known;
   const Reserve reserve;
   Target target;
-  std::string looked;
-  return find_target(symbol, of.function, fallback, target, looked) ? resolve_site(symbol, of.function, fallback)
-                                                                    : nullptr;
+  if (!find_beside(symbol, of.function, fallback, target)) return nullptr;
+  Site passing;
+  const Site* site =
+      put_down(symbol, of.function, target, lasts(of.function) && can_be_kept(target.function, of.function), passing);
+  return site == &passing ? interned(passing) : site;
+}
+
+const Site& any_site_beside(const Site& of, Routine routine, const char* fallback) {
+  if (const Site* found = site_beside(of, routine, fallback)) return *found;
+  const Reserve reserve;
+  Site passing;
+  const Symbol symbol = symbol_beside(of.symbol, routine);
+  fill(passing, symbol, of.function, plain_loops(symbol), false);
+  return *interned(passing);
+}
+
+void forget_sites_of(const void* function) {
+  for (auto& bucket : sites)
+    for (Site* s = bucket.load(std::memory_order_acquire); s; s = s->next)
+      if (s->caller.load(std::memory_order_acquire) && s->function == function) {
+        // Calls by it are under way: it is not used again.
+        s->caller.store(nullptr, std::memory_order_release);
+        site_count.fetch_sub(1, std::memory_order_relaxed);
+      }
 }
 
 }  // namespace blaslift

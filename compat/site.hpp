@@ -16,21 +16,29 @@ struct Site {
   bool twin;             ///< the call comes from inside a CBLAS function that we forwarded to: counted there
   std::uint8_t counter;  ///< slot in the per-thread counters: the routine's, or a waste slot for twins
   void* function;        ///< what to call, with the arguments as they came
-  const char* library;   ///< path, for reports; null for our own interface
+  const char* library;   ///< path, for reports; null where there is none
   const char* found_by;
   Site* next;
+  std::atomic<std::int64_t> free_since;  ///< in milliseconds; 0: it is not free
 };
 
 inline constexpr int site_buckets = 1024;
 extern std::atomic<Site*> sites[site_buckets];
 
-/// Slow path: resolves and remembers.  Never returns null: without a library underneath it says what was looked for
-/// and aborts, as the loader does for a missing symbol.
+/// Slow path: resolves and remembers.  Without a library underneath it says so once, and the call reaches the
+/// reference's loops (compat/builtin.hpp).
 /// @param fallback  path of a library for callers that bring none, or empty.
-const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback);
+/// @param passing  what is returned if it is not to be remembered
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& passing);
 
 /// What the library that `of` has led to would reach by another routine of the same family; null if there is none.
 const Site* site_beside(const Site& of, Routine routine, const char* fallback);
+
+/// The same, but the reference's loops if there is none.
+const Site& any_site_beside(const Site& of, Routine routine, const char* fallback);
+
+/// The next call from where calls have reached this function is resolved anew.
+void forget_sites_of(const void* function);
 
 inline std::size_t site_bucket(Symbol symbol, const void* caller) {
   return (reinterpret_cast<std::uintptr_t>(caller) ^ (static_cast<std::uintptr_t>(symbol) << 4)) % site_buckets;
@@ -39,7 +47,8 @@ inline std::size_t site_bucket(Symbol symbol, const void* caller) {
 /// The site of a call, or null if it is not known yet.
 [[gnu::always_inline]] inline const Site* known_site(Symbol symbol, const void* caller) {
   const Site* s = sites[site_bucket(symbol, caller)].load(std::memory_order_acquire);
-  while (s && (s->caller.load(std::memory_order_relaxed) != caller || s->symbol != symbol)) s = s->next;
+  // What is found free is used again, for this symbol or another.
+  while (s && (s->caller.load(std::memory_order_acquire) != caller || s->symbol != symbol)) s = s->next;
   return s;
 }
 

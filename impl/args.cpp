@@ -1,5 +1,7 @@
 #include "impl/args.hpp"
 
+#include <limits>
+
 namespace blaslift {
 
 bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y, index rows_y, index cols_y, index ldy,

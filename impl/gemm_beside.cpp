@@ -22,9 +22,7 @@ Routine gemm_for(Routine routine) {
 const Site& GemmBeside::gemm() {
   if (gemm_) return *gemm_;
   if (is_gemm(info(site_.symbol).routine)) return *(gemm_ = &site_);
-  const Symbol symbol = symbol_beside(site_.symbol, gemm_for(info(site_.symbol).routine));
-  gemm_ = known_site(symbol, site_.function);
-  if (!gemm_) gemm_ = resolve_site(symbol, site_.function, runtime().options.fallback.c_str());
+  gemm_ = &any_site_beside(site_, gemm_for(info(site_.symbol).routine), runtime().options.fallback.c_str());
   return *gemm_;
 }
 

@@ -26,7 +26,6 @@ constinit std::atomic<Recording*> recording{nullptr};
 constinit std::atomic<TraceEvent*> chunks[most_trace_chunks] = {};
 constinit std::atomic<bool> full{false};
 constinit MadeFile own_file;  // the recording's, before that is there for others
-thread_local constinit std::uint32_t this_thread __attribute__((tls_model("initial-exec"))) = 0;
 
 /// A larger file would end the program, by SIGXFSZ.
 bool within_limit(std::uint64_t bytes) {
@@ -101,9 +100,9 @@ void trace(const TraceEvent& event) {
   Recording* r = recording.load(std::memory_order_acquire);
   TraceEvent* to = r ? claim(*r) : nullptr;
   if (!to) return;
-  if (this_thread == 0) this_thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
   constexpr std::size_t first = offsetof(TraceEvent, begin_ns);  // plain data from there on
-  to->thread = this_thread;
+  // Asked for each time: the room for what is thread-local is too small to keep it.
+  to->thread = static_cast<std::uint32_t>(syscall(SYS_gettid));
   std::memcpy(reinterpret_cast<char*>(to) + first, reinterpret_cast<const char*>(&event) + first,
               sizeof(TraceEvent) - first);
   to->complete.store(1, std::memory_order_release);
@@ -172,7 +171,6 @@ void forget_trace() {
   recording.store(nullptr, std::memory_order_release);
   for (auto& chunk : chunks) chunk.store(nullptr, std::memory_order_relaxed);
   full.store(false, std::memory_order_relaxed);
-  this_thread = 0;
 }
 
 void trace_profile(const std::string& text, bool opened) {

@@ -881,6 +881,20 @@ TEST(Product, AlphaIsFiniteWhereAllOfItIs) {
   }
 }
 
+TEST(Product, OverlapOfWhatNoMemoryHolds) {
+  // Operands that are not read may have any size.  Nothing overflows on the way.
+  static double x[4];
+  constexpr index most = std::numeric_limits<index>::max();
+  EXPECT_TRUE(overlap(x, 2, 2, most, x, 2, 2, most, sizeof(double)));
+  EXPECT_TRUE(overlap(x, most, most, most, x + 1, 1, 1, 1, sizeof(double)));
+  EXPECT_TRUE(overlap(x + 1, 1, 1, 1, x, 1, most, most, sizeof(double)));
+  EXPECT_FALSE(overlap(x, 1, 2, most, x + 1, 1, 2, most, sizeof(double)));
+  constexpr index least = std::numeric_limits<index>::min();
+  const StoredVector one = stored_vector(x, 1, least, 1);
+  EXPECT_GT(one.ld, 0);
+  EXPECT_FALSE(overlap(one.at, one.rows, one.cols, one.ld, x + 1, 1, 1, 1, sizeof(double)));
+}
+
 TEST(Product, BlocksOfOneMatrixThatShareNoElementDoNotOverlap) {
   // The trailing update of an LU or QR factorisation: A, B and C are blocks of one array, B above C in the same
   // columns.

@@ -114,6 +114,67 @@ TEST(Objects, OfSeveralVersionsTheDefaultOne) {
   dlclose(library);
 }
 
+TEST(Objects, OfSeveralVersionsTheOneThatIsAskedFor) {
+  void* library = dlopen(BLASLIFT_VERSIONS, RTLD_NOW);
+  ASSERT_TRUE(library) << dlerror();
+  const void* inside = dlsym(library, "weak");
+  for (const bool gnu : {true, false}) {
+    const auto call = [&](const char* name, Version version) {
+      Definition found;
+      look_at_objects([&](Objects& objects) {
+        Object x = *objects.around(inside);
+        if (!gnu) x.gnu_hash = nullptr;
+        found = find_definition(x, name, version);
+      });
+      return found ? reinterpret_cast<int (*)()>(found.function())() : 0;
+    };
+    EXPECT_EQ(call("versioned", {true, "FIRST"}), 3);
+    EXPECT_EQ(call("versioned", {true, "SECOND"}), 1);
+    EXPECT_EQ(call("versioned", {true, "THIRD"}), 2);
+    EXPECT_EQ(call("versioned", {true, "FOURTH"}), 0);
+    EXPECT_EQ(call("versioned", {true, nullptr}), 3) << "a reference without a version means the first";
+    EXPECT_EQ(call("versioned", {}), 2);
+    EXPECT_EQ(call("retired", {true, "FIRST"}), 4);
+    EXPECT_EQ(call("retired", {true, "THIRD"}), 0);
+    EXPECT_EQ(call("weak", {true, nullptr}), 6);
+  }
+  // What dlvsym finds is under that version, and known to be.
+  for (const char* version : {"FIRST", "SECOND", "THIRD"}) {
+    const void* function = dlvsym(library, "versioned", version);
+    Version its;
+    look_at_objects([&](Objects& objects) { its = version_at(*objects.around(inside), function); });
+    EXPECT_TRUE(its.linked);
+    EXPECT_STREQ(its.name, version);
+  }
+  dlclose(library);
+}
+
+TEST(Objects, KnowWhatTheyReferTo) {
+  void* library = dlopen(BLASLIFT_VERSIONS, RTLD_NOW);
+  ASSERT_TRUE(library) << dlerror();
+  const void* inside = dlsym(library, "weak");
+  Version of_libc, of_nobody, defined;
+  bool finalised = true, from_start = true, program_from_start = false;
+  look_at_objects([&](Objects& objects) {
+    const Object& x = *objects.around(inside);
+    of_libc = reference_in(x, "rand");
+    of_nobody = reference_in(x, "undefined_here");
+    defined = reference_in(x, "versioned");
+    finalised = is_finalised(x);
+    from_start = x.from_start;
+    program_from_start = objects.program().from_start && objects.named("libc.so.6")->from_start;
+  });
+  EXPECT_TRUE(of_libc.linked);
+  EXPECT_STREQ(of_libc.name, "GLIBC_2.2.5");
+  EXPECT_TRUE(of_nobody.linked);
+  EXPECT_EQ(of_nobody.name, nullptr);
+  EXPECT_FALSE(defined.linked);
+  EXPECT_FALSE(finalised);
+  EXPECT_FALSE(from_start);
+  EXPECT_TRUE(program_from_start);
+  dlclose(library);
+}
+
 TEST(Objects, TreeOfTheProgramIsInTheLoadersOrder) {
   void* program = dlopen(nullptr, RTLD_LAZY);
   link_map* map = nullptr;

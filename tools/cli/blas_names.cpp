@@ -23,6 +23,7 @@ const std::unordered_map<std::string, NameKind>& known() {
     auto* all = new std::unordered_map<std::string, NameKind>;
     for (const std::string base : other_names) {
       const bool cblas = base.starts_with("cblas_");
+      if (cblas) all->emplace(base + "_64", NameKind::other);
       for (const char* prefix : {"", "scipy_"}) {
         all->emplace(prefix + base + (cblas ? "" : "_"), NameKind::other);
         all->emplace(prefix + base + (cblas ? "64_" : "_64_"), NameKind::other);

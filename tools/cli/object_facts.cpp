@@ -133,13 +133,15 @@ void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std
                         "preloaded, and not otherwise.",
                         "Link it with -lblaslift before every other BLAS and LAPACK."});
   else if (std::ranges::none_of(all, is_blas) && std::ranges::any_of(all, asks) && !std::getenv("BLASLIFT_FALLBACK"))
-    findings.push_back({"no-blas-underneath",
-                        Effect::fatal,
-                        all[ours].path,
-                        {},
-                        "It is linked with blaslift, but with no BLAS underneath: its first call would abort.",
-                        "Link it again with -Wl,--no-as-needed before -lblaslift -llapack -lblas; or name a BLAS in "
-                        "BLASLIFT_FALLBACK."});
+    findings.push_back(
+        {"no-blas-underneath",
+         Effect::note,
+         all[ours].path,
+         {},
+         "It is linked with blaslift, but with no BLAS underneath: what stays on the CPU is computed by the "
+         "system's libblas.so.3 and liblapack.so.3 or, without them, by slow loops of blaslift's own.",
+         "Link it again with -Wl,--no-as-needed before -lblaslift -llapack -lblas; or name a BLAS in "
+         "BLASLIFT_FALLBACK."});
   else
     findings.push_back({"relinked", Effect::note, all[ours].path, {}, "It is linked with blaslift.", ""});
 }

@@ -1,0 +1,507 @@
+#include "compat/builtin.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <complex>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+namespace {
+
+template <class T>
+using Real = decltype(std::real(T()));
+
+template <class T>
+constexpr bool complex = !std::is_floating_point_v<T>;
+
+template <class T>
+T conjugate(T x) {
+  if constexpr (complex<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+template <class T>
+T conjugate_if(bool is, T x) {
+  return is ? conjugate(x) : x;
+}
+
+char letter(const char* x) { return static_cast<char>(std::toupper(static_cast<unsigned char>(*x))); }
+bool is_op(char x) { return x == 'N' || x == 'T' || x == 'C'; }
+
+/// op(X), of which X is stored by columns.
+template <class T>
+struct Matrix {
+  const T* at;
+  index ld;
+  char op;
+  T operator()(index i, index j) const { return op == 'N' ? at[i + j * ld] : conjugate_if(op == 'C', at[j + i * ld]); }
+};
+
+/// beta y, which is not read where beta is 0.
+template <class T>
+T scaled(T beta, T y) {
+  return beta == T(0) ? T(0) : beta * y;
+}
+
+template <class T>
+void gemm(char ta, char tb, index m, index n, index k, T alpha, const T* A, index lda, const T* B, index ldb, T beta,
+          T* C, index ldc) {
+  if (m == 0 || n == 0 || ((alpha == T(0) || k == 0) && beta == T(1))) return;
+  const Matrix<T> a{A, lda, ta}, b{B, ldb, tb};
+  for (index j = 0; j < n; ++j) {
+    T* c = C + j * ldc;
+    for (index i = 0; i < m; ++i) c[i] = scaled(beta, c[i]);
+    for (index l = 0; alpha != T(0) && l < k; ++l) {
+      const T factor = alpha * b(l, j);
+      for (index i = 0; i < m; ++i) c[i] += factor * a(i, l);
+    }
+  }
+}
+
+/// alpha op(A) op(A)' + beta C, or with the conjugate transpose, and a diagonal that is real.
+template <class T>
+void syrk(char uplo, char trans, bool hermitian, index n, index k, T alpha, const T* A, index lda, T beta, T* C,
+          index ldc) {
+  if (n == 0 || ((alpha == T(0) || k == 0) && beta == T(1))) return;
+  const Matrix<T> a{A, lda, trans == 'N' ? 'N' : 'T'};
+  // Where A is transposed, the first factor is conjugated, otherwise the second.
+  const bool first = hermitian && trans != 'N', second = hermitian && trans == 'N';
+  for (index j = 0; j < n; ++j) {
+    T* c = C + j * ldc;
+    const index from = uplo == 'U' ? 0 : j, to = uplo == 'U' ? j + 1 : n;
+    for (index i = from; i < to; ++i) c[i] = scaled(beta, c[i]);
+    for (index l = 0; alpha != T(0) && l < k; ++l) {
+      const T factor = alpha * conjugate_if(second, a(j, l));
+      for (index i = from; i < to; ++i) c[i] += factor * conjugate_if(first, a(i, l));
+    }
+    if (hermitian) c[j] = T(std::real(c[j]));
+  }
+}
+
+/// @param conjugated  A is the conjugate of what is stored
+template <class T>
+void symv(char uplo, bool hermitian, bool conjugated, index n, T alpha, const T* A, index lda, const T* x, index incx,
+          T beta, T* y, index incy) {
+  if (n == 0 || (alpha == T(0) && beta == T(1))) return;
+  const auto start = [n](index inc) { return inc < 0 ? (1 - n) * inc : 0; };
+  x += start(incx);
+  y += start(incy);
+  for (index i = 0; i < n; ++i) y[i * incy] = scaled(beta, y[i * incy]);
+  if (alpha == T(0)) return;
+  for (index j = 0; j < n; ++j) {
+    const T from_x = alpha * x[j * incx];
+    T sum(0);
+    const index from = uplo == 'U' ? 0 : j + 1, to = uplo == 'U' ? j : n;
+    for (index i = from; i < to; ++i) {
+      const T a = conjugate_if(conjugated, A[i + j * lda]);
+      y[i * incy] += from_x * a;
+      sum += conjugate_if(hermitian, a) * x[i * incx];
+    }
+    const T diagonal = hermitian ? T(std::real(A[j + j * lda])) : A[j + j * lda];
+    y[j * incy] += from_x * diagonal + alpha * sum;
+  }
+}
+
+/// The length of a vector, without over- or underflow on the way.
+template <class T>
+Real<T> norm(index n, const T* x) {
+  Real<T> scale = 0, sum = 1;
+  const auto add = [&](Real<T> part) {
+    const Real<T> a = std::abs(part);
+    if (a == 0) return;
+    if (!(scale >= a)) {
+      sum = 1 + sum * (scale / a) * (scale / a);
+      scale = a;
+    } else {
+      sum += (a / scale) * (a / scale);
+    }
+  };
+  for (index i = 0; i < n; ++i) {
+    add(std::real(x[i]));
+    if constexpr (complex<T>) add(std::imag(x[i]));
+  }
+  return scale * std::sqrt(sum);
+}
+
+/// H' (alpha; x) = (beta; 0): x becomes the reflector behind its 1, alpha beta.  As larfg, scaled up where it is tiny.
+template <class T>
+T reflector(index n, T& alpha, T* x) {
+  using R = Real<T>;
+  R length = norm(n - 1, x);
+  if (n <= 0 || (length == 0 && std::imag(alpha) == 0)) return T(0);
+  const auto beta_of = [&] {
+    const T all[] = {alpha, T(length)};
+    return -std::copysign(norm<T>(2, all), std::real(alpha));
+  };
+  R beta = beta_of();
+  constexpr R safe = std::numeric_limits<R>::min() / std::numeric_limits<R>::epsilon();
+  int scaled_up = 0;
+  for (; std::abs(beta) < safe && scaled_up < 20; ++scaled_up) {
+    for (index i = 0; i < n - 1; ++i) x[i] *= 1 / safe;
+    alpha *= 1 / safe;
+    beta *= 1 / safe;
+  }
+  if (scaled_up) {
+    length = norm(n - 1, x);
+    beta = beta_of();
+  }
+  T tau;
+  if constexpr (complex<T>)
+    tau = T((beta - std::real(alpha)) / beta, -std::imag(alpha) / beta);
+  else
+    tau = (beta - alpha) / beta;
+  const T factor = T(1) / (alpha - T(beta));
+  for (index i = 0; i < n - 1; ++i) x[i] *= factor;
+  for (; scaled_up > 0; --scaled_up) beta *= safe;
+  alpha = T(beta);
+  return tau;
+}
+
+/// C := (I - tau v v') C, or C (I - tau v v'), where v is 1 and what stands at `v`.
+template <class T>
+void reflect(bool left, index m, index n, const T* v, T tau, T* C, index ldc) {
+  if (tau == T(0)) return;
+  const auto element = [v](index i) { return i == 0 ? T(1) : v[i]; };
+  if (left) {
+    for (index j = 0; j < n; ++j) {
+      T* c = C + j * ldc;
+      T sum(0);
+      for (index i = 0; i < m; ++i) sum += conjugate(element(i)) * c[i];
+      for (index i = 0; i < m; ++i) c[i] -= tau * element(i) * sum;
+    }
+  } else {
+    for (index i = 0; i < m; ++i) {
+      T sum(0);
+      for (index j = 0; j < n; ++j) sum += C[i + j * ldc] * element(j);
+      for (index j = 0; j < n; ++j) C[i + j * ldc] -= tau * sum * conjugate(element(j));
+    }
+  }
+}
+
+template <class T>
+void geqr2(index m, index n, T* A, index lda, T* tau) {
+  for (index j = 0; j < std::min(m, n); ++j) {
+    T* column = A + j + j * lda;
+    tau[j] = reflector(m - j, *column, column + 1);
+    reflect(true, m - j, n - j - 1, column, conjugate(tau[j]), column + lda, lda);
+  }
+}
+
+template <class T>
+void ormqr(bool left, bool adjoint, index m, index n, index k, const T* A, index lda, const T* tau, T* C, index ldc) {
+  const bool forwards = left == adjoint;
+  for (index step = 0; step < k; ++step) {
+    const index i = forwards ? step : k - 1 - step;
+    const T t = adjoint ? conjugate(tau[i]) : tau[i];
+    reflect(left, left ? m - i : m, left ? n : n - i, A + i + i * lda, t, left ? C + i : C + i * ldc, ldc);
+  }
+}
+
+template <class T>
+void orgqr(index m, index n, index k, T* A, index lda, const T* tau) {
+  for (index j = k; j < n; ++j)
+    for (index i = 0; i < m; ++i) A[i + j * lda] = T(i == j ? 1 : 0);
+  for (index j = k - 1; j >= 0; --j) {
+    T* column = A + j + j * lda;
+    reflect(true, m - j, n - j - 1, column, tau[j], column + lda, lda);
+    for (index i = 1; i < m - j; ++i) column[i] *= -tau[j];
+    *column = T(1) - tau[j];
+    for (index i = 0; i < j; ++i) A[i + j * lda] = T(0);
+  }
+}
+
+/// The program's xerbla, if it has one; what the reference's says, if not, but not its end of the program.
+void refuse(const char* routine, int position) {
+  using Xerbla = void (*)(const char*, const std::int64_t*, std::size_t);
+  const std::int64_t which = position;
+  char name[16];
+  std::size_t length = 0;
+  for (; routine[length] && length < sizeof name; ++length)
+    name[length] = static_cast<char>(std::toupper(static_cast<unsigned char>(routine[length])));
+  if (void* its = dlsym(RTLD_DEFAULT, "xerbla_")) return reinterpret_cast<Xerbla>(its)(name, &which, length);
+  std::fprintf(stderr, " ** On entry to %.*s parameter number %2d had an illegal value\n", static_cast<int>(length),
+               name, position);
+}
+
+/// The first argument that the reference refuses, or 0.
+int first_wrong(std::initializer_list<std::pair<bool, int>> checks) {
+  for (const auto& [right, position] : checks)
+    if (!right) return position;
+  return 0;
+}
+
+int wrong_in_gemm(char ta, char tb, index m, index n, index k, index lda, index ldb, index ldc) {
+  return first_wrong({{is_op(ta), 1},
+                      {is_op(tb), 2},
+                      {m >= 0, 3},
+                      {n >= 0, 4},
+                      {k >= 0, 5},
+                      {lda >= std::max<index>(1, ta == 'N' ? m : k), 8},
+                      {ldb >= std::max<index>(1, tb == 'N' ? k : n), 10},
+                      {ldc >= std::max<index>(1, m), 13}});
+}
+
+template <class T>
+bool is_syrk_op(char trans, bool hermitian) {
+  return trans == 'N' || (hermitian ? trans == 'C' : trans == 'T' || (!complex<T> && trans == 'C'));
+}
+
+template <class T>
+int wrong_in_syrk(char uplo, char trans, bool hermitian, index n, index k, index lda, index ldc) {
+  return first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                      {is_syrk_op<T>(trans, hermitian), 2},
+                      {n >= 0, 3},
+                      {k >= 0, 4},
+                      {lda >= std::max<index>(1, trans == 'N' ? n : k), 7},
+                      {ldc >= std::max<index>(1, n), 10}});
+}
+
+int wrong_in_symv(char uplo, index n, index lda, index incx, index incy) {
+  return first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                      {n >= 0, 2},
+                      {lda >= std::max<index>(1, n), 5},
+                      {incx != 0, 7},
+                      {incy != 0, 10}});
+}
+
+// ---------------------------------------------------------------------------------------------------------------
+// Fortran's interface
+
+/// Of one routine: its name, its element type and its integers.
+template <Routine routine, class T, class Int>
+struct Fortran {
+  static constexpr const char* name = routine_names[static_cast<int>(routine)];
+
+  static void gemm(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k, const T* alpha,
+                   const T* A, const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
+    const char ta = letter(transa), tb = letter(transb);
+    if (const int wrong = wrong_in_gemm(ta, tb, *m, *n, *k, *lda, *ldb, *ldc)) return refuse(name, wrong);
+    blaslift::gemm<T>(ta, tb, *m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
+  }
+
+  template <class Scalar>
+  static void ranked(bool hermitian, const char* u, const char* t, const Int* n, const Int* k, const Scalar* alpha,
+                     const T* A, const Int* lda, const Scalar* beta, T* C, const Int* ldc) {
+    const char uplo = letter(u), trans = letter(t);
+    if (const int wrong = wrong_in_syrk<T>(uplo, trans, hermitian, *n, *k, *lda, *ldc)) return refuse(name, wrong);
+    blaslift::syrk<T>(uplo, trans, hermitian, *n, *k, T(*alpha), A, *lda, T(*beta), C, *ldc);
+  }
+  static void syrk(const char* uplo, const char* trans, const Int* n, const Int* k, const T* alpha, const T* A,
+                   const Int* lda, const T* beta, T* C, const Int* ldc) {
+    ranked(false, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
+  }
+  static void herk(const char* uplo, const char* trans, const Int* n, const Int* k, const Real<T>* alpha, const T* A,
+                   const Int* lda, const Real<T>* beta, T* C, const Int* ldc) {
+    ranked(true, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
+  }
+
+  static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,
+                          const T* x, const Int* incx, const T* beta, T* y, const Int* incy) {
+    const char uplo = letter(u);
+    if (const int wrong = wrong_in_symv(uplo, *n, *lda, *incx, *incy)) return refuse(name, wrong);
+    blaslift::symv<T>(uplo, hermitian, false, *n, *alpha, A, *lda, x, *incx, *beta, y, *incy);
+  }
+  static void symv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
+                   const Int* incx, const T* beta, T* y, const Int* incy) {
+    with_vector(false, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
+  static void hemv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
+                   const Int* incx, const T* beta, T* y, const Int* incy) {
+    with_vector(true, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
+
+  /// Whether there is nothing more to do: it was refused, or asked for its workspace alone.
+  static bool settled(int wrong, bool asks, index least, T* work, Int* status) {
+    *status = static_cast<Int>(-wrong);
+    if (wrong) return refuse(name, wrong), true;
+    *work = T(static_cast<Real<T>>(least));
+    return asks;
+  }
+
+  static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *n);
+    const int wrong = first_wrong({{*m >= 0, 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *m), 4},
+                                   {*lwork == -1 || *lwork >= least || (*m == 0 && *lwork > 0), 7}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) geqr2<T>(*m, *n, A, *lda, tau);
+  }
+
+  static int wrong_in_ormqr(char side, char trans, index m, index n, index k, index lda, index ldc) {
+    const index of_q = side == 'L' ? m : n;
+    return first_wrong({{side == 'L' || side == 'R', 1},
+                        {trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 2},
+                        {m >= 0, 3},
+                        {n >= 0, 4},
+                        {k >= 0 && k <= of_q, 5},
+                        {lda >= std::max<index>(1, of_q), 7},
+                        {ldc >= std::max<index>(1, m), 0}});
+  }
+  static void ormqr(const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
+                    const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
+    const char side = letter(s), trans = letter(t);
+    const index least = std::max<index>(1, side == 'L' ? *n : *m);
+    int wrong = wrong_in_ormqr(side, trans, *m, *n, *k, *lda, *ldc);
+    if (!wrong) wrong = first_wrong({{*ldc >= std::max<index>(1, *m), 10}, {*lwork == -1 || *lwork >= least, 12}});
+    if (!settled(wrong, *lwork == -1, least, work, status))
+      blaslift::ormqr<T>(side == 'L', trans != 'N', *m, *n, *k, A, *lda, tau, C, *ldc);
+  }
+
+  static void orgqr(const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *n);
+    const int wrong = first_wrong({{*m >= 0, 1},
+                                   {*n >= 0 && *n <= *m, 2},
+                                   {*k >= 0 && *k <= *n, 3},
+                                   {*lda >= std::max<index>(1, *m), 5},
+                                   {*lwork == -1 || *lwork >= least, 8}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) blaslift::orgqr<T>(*m, *n, *k, A, *lda, tau);
+  }
+
+  /// In T: its size and the sizes of blocks, which are all of it, in five elements; then tau.
+  static constexpr index head = 5;
+  static void geqr(const Int* m, const Int* n, T* A, const Int* lda, T* t, const Int* tsize, T* work, const Int* lwork,
+                   Int* status) {
+    const index least = std::max<index>(1, *n), room = head + std::max<index>(1, std::min(*m, *n));
+    const bool asks = *tsize == -1 || *tsize == -2 || *lwork == -1 || *lwork == -2;
+    const int wrong = first_wrong({{*m >= 0, 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *m), 4},
+                                   {asks || *tsize >= room, 6},
+                                   {asks || *lwork >= least, 8}});
+    if (!wrong) {
+      t[0] = T(static_cast<Real<T>>(room));
+      t[1] = T(static_cast<Real<T>>(*m));
+      t[2] = T(static_cast<Real<T>>(*n));
+    }
+    if (!settled(wrong, asks, least, work, status)) geqr2<T>(*m, *n, A, *lda, t + head);
+  }
+  static void gemqr(const char* s, const char* tr, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
+                    const T* t, const Int* tsize, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
+    const char side = letter(s), trans = letter(tr);
+    const index least = std::max<index>(1, side == 'L' ? *n : *m);
+    int wrong = wrong_in_ormqr(side, trans, *m, *n, *k, *lda, *ldc);
+    if (!wrong)
+      wrong = first_wrong(
+          {{*tsize >= head, 9}, {*ldc >= std::max<index>(1, *m), 11}, {*lwork == -1 || *lwork >= least, 13}});
+    if (!settled(wrong, *lwork == -1, least, work, status))
+      blaslift::ormqr<T>(side == 'L', trans != 'N', *m, *n, *k, A, *lda, t + head, C, *ldc);
+  }
+};
+
+// ---------------------------------------------------------------------------------------------------------------
+// CBLAS
+
+template <class T>
+struct ByValue {
+  using type = T;
+  static T get(T x) { return x; }
+};
+template <class R>
+struct ByValue<std::complex<R>> {
+  using type = const std::complex<R>*;
+  static std::complex<R> get(type x) { return *x; }
+};
+
+char op_of(int code) { return code == 111 ? 'N' : code == 112 ? 'T' : code == 113 ? 'C' : '?'; }
+char uplo_of(int code) { return code == 121 ? 'U' : code == 122 ? 'L' : '?'; }
+char other_uplo(char uplo) { return uplo == 'U' ? 'L' : uplo == 'L' ? 'U' : '?'; }
+constexpr int by_rows = 101, by_columns = 102;
+
+template <Routine routine, class T, class Int>
+struct Cblas {
+  using Scalar = typename ByValue<T>::type;
+
+  static void refuse_it(int position) {
+    // What is by rows has its arguments in another order: told is what is right for the layout by columns.
+    refuse(routine_names[static_cast<int>(routine)], position + 1);
+  }
+
+  static void gemm(int layout, int transa, int transb, Int m, Int n, Int k, Scalar alpha, const T* A, Int lda,
+                   const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    const char ta = op_of(rows ? transb : transa), tb = op_of(rows ? transa : transb);
+    if (rows) {
+      std::swap(m, n);
+      std::swap(A, B);
+      std::swap(lda, ldb);
+    }
+    if (const int wrong = wrong_in_gemm(ta, tb, m, n, k, lda, ldb, ldc)) return refuse_it(wrong);
+    blaslift::gemm<T>(ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
+  }
+
+  static void ranked(bool hermitian, int layout, int u, int t, Int n, Int k, T alpha, const T* A, Int lda, T beta, T* C,
+                     Int ldc) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    char uplo = uplo_of(u), trans = op_of(t);
+    if (!is_syrk_op<T>(trans, hermitian)) return refuse_it(2);
+    if (layout == by_rows) {
+      uplo = other_uplo(uplo);
+      trans = trans != 'N' ? 'N' : hermitian ? 'C' : 'T';
+    }
+    if (const int wrong = wrong_in_syrk<T>(uplo, trans, hermitian, n, k, lda, ldc)) return refuse_it(wrong);
+    blaslift::syrk<T>(uplo, trans, hermitian, n, k, alpha, A, lda, beta, C, ldc);
+  }
+  static void syrk(int layout, int uplo, int trans, Int n, Int k, Scalar alpha, const T* A, Int lda, Scalar beta, T* C,
+                   Int ldc) {
+    ranked(false, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, ByValue<T>::get(beta), C, ldc);
+  }
+  static void herk(int layout, int uplo, int trans, Int n, Int k, Real<T> alpha, const T* A, Int lda, Real<T> beta,
+                   T* C, Int ldc) {
+    ranked(true, layout, uplo, trans, n, k, T(alpha), A, lda, T(beta), C, ldc);
+  }
+
+  static void with_vector(bool hermitian, int layout, int u, Int n, Scalar alpha, const T* A, Int lda, const T* x,
+                          Int incx, Scalar beta, T* y, Int incy) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    const char uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u);
+    if (const int wrong = wrong_in_symv(uplo, n, lda, incx, incy)) return refuse_it(wrong);
+    blaslift::symv<T>(uplo, hermitian, hermitian && rows, n, ByValue<T>::get(alpha), A, lda, x, incx,
+                      ByValue<T>::get(beta), y, incy);
+  }
+  static void symv(int layout, int uplo, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx, Scalar beta,
+                   T* y, Int incy) {
+    with_vector(false, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
+  static void hemv(int layout, int uplo, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx, Scalar beta,
+                   T* y, Int incy) {
+    with_vector(true, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
+};
+
+template <class F>
+void* address(F* function) {
+  return reinterpret_cast<void*>(function);
+}
+
+template <class Int>
+void* of_width(Symbol symbol) {
+  const bool cblas = info(symbol).interface == Interface::cblas;
+  const Routine routine = info(symbol).routine;
+#define BLAS(kind, name, type)  \
+  if (routine == Routine::name) \
+    return cblas ? address(Cblas<Routine::name, type, Int>::kind) : address(Fortran<Routine::name, type, Int>::kind);
+#define LAPACK(kind, name, type) \
+  if (routine == Routine::name) return address(Fortran<Routine::name, type, Int>::kind);
+#include "api/routines.def"
+  return nullptr;
+}
+
+}  // namespace
+
+void* builtin(Symbol symbol, bool wide) {
+  return wide ? of_width<std::int64_t>(symbol) : of_width<std::int32_t>(symbol);
+}
+
+}  // namespace blaslift

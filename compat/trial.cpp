@@ -1,0 +1,303 @@
+#include "compat/trial.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <atomic>
+#include <complex>
+#include <cstddef>
+
+namespace blaslift {
+namespace {
+
+/// Under way on a thread.  Not thread-local: libraries that are opened late share very little room for that.
+struct Trial {
+  std::atomic<bool> taken;
+  std::atomic<pthread_t> thread;
+  std::atomic<int> depth;  ///< the one inside another has the larger one
+  std::atomic<Symbol> symbol;
+  std::atomic<bool> came_back;
+};
+constexpr int most_trials = 256;
+constinit Trial trials[most_trials] = {};
+constinit std::atomic<int> under_way{0};
+
+Trial* innermost_trial() {
+  Trial* innermost = nullptr;
+  if (under_way.load(std::memory_order_acquire) == 0) return nullptr;
+  for (Trial& t : trials)
+    if (t.taken.load(std::memory_order_acquire) && t.thread.load(std::memory_order_relaxed) == pthread_self() &&
+        (!innermost || t.depth.load(std::memory_order_relaxed) > innermost->depth.load(std::memory_order_relaxed)))
+      innermost = &t;
+  return innermost;
+}
+
+/// One of the list, or null if they are all taken.
+Trial* begin_trial(Symbol symbol) {
+  const Trial* around = innermost_trial();
+  for (Trial& t : trials) {
+    if (t.taken.load(std::memory_order_relaxed)) continue;
+    if (t.taken.exchange(true, std::memory_order_acq_rel)) continue;
+    t.came_back.store(false, std::memory_order_relaxed);
+    t.symbol.store(symbol, std::memory_order_relaxed);
+    t.depth.store(around ? around->depth.load(std::memory_order_relaxed) + 1 : 0, std::memory_order_relaxed);
+    t.thread.store(pthread_self(), std::memory_order_relaxed);
+    under_way.fetch_add(1, std::memory_order_release);
+    return &t;
+  }
+  return nullptr;
+}
+
+bool end_trial(Trial& trial) {
+  const bool came_back = trial.came_back.load(std::memory_order_relaxed);
+  trial.thread.store(pthread_t{}, std::memory_order_relaxed);
+  trial.taken.store(false, std::memory_order_release);
+  under_way.fetch_sub(1, std::memory_order_release);
+  return came_back;
+}
+
+/// A call from a handler meanwhile would be taken for the trial's.
+class Undisturbed {
+ public:
+  Undisturbed() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~Undisturbed() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  Undisturbed(const Undisturbed&) = delete;
+  Undisturbed& operator=(const Undisturbed&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+constexpr std::int64_t zero = 0, one = 1, asks = -1;  // in 32 bits, too
+
+/// What a call may read or write even so.
+struct Room {
+  alignas(16) double of[64] = {};
+  std::int64_t status = 0;
+};
+
+using Size = const std::int64_t*;
+using Pointer = void*;
+using Letter = const char*;
+using Length = std::size_t;  // hidden, of a letter
+
+void try_gemm(void* f, Pointer x) {
+  using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size,
+                     Length, Length);
+  reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
+}
+void try_syrk(void* f, Pointer x) {
+  using F = void (*)(Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Pointer, Size, Length, Length);
+  reinterpret_cast<F>(f)("U", "N", &zero, &zero, x, x, &one, x, x, &one, 1, 1);
+}
+void try_symv(void* f, Pointer x) {
+  using F = void (*)(Letter, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length);
+  reinterpret_cast<F>(f)("U", &zero, x, x, &one, x, &one, x, x, &one, 1);
+}
+void try_geqrf(void* f, Room& room) {
+  using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
+void try_orgqr(void* f, Room& room) {
+  using F = void (*)(Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
+void try_ormqr(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer,
+                     Length, Length);
+  reinterpret_cast<F>(f)("L", "N", &zero, &zero, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
+                         &room.status, 1, 1);
+}
+void try_geqr(void* f, Room& room) {
+  using F = void (*)(Size, Size, Pointer, Size, Pointer, Size, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, &asks, room.of + 16, &asks, &room.status);
+}
+void try_gemqr(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Size, Pointer, Size, Pointer, Size, Pointer, Size,
+                     Pointer, Length, Length);
+  constexpr std::int64_t head = 8;
+  reinterpret_cast<F>(f)("L", "N", &zero, &zero, &zero, room.of, &one, room.of + 16, &head, room.of + 32, &one,
+                         room.of + 48, &asks, &room.status, 1, 1);
+}
+
+constexpr int column_major = 102, none = 111, upper = 121;
+
+/// Scalars by value, or, where they are complex, by address.
+template <class Scalar>
+void try_cblas_gemm(void* f, Pointer x, Scalar scalar) {
+  using I = std::int64_t;
+  using F = void (*)(int, int, int, I, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+template <class Scalar>
+void try_cblas_syrk(void* f, Pointer x, Scalar scalar) {
+  using I = std::int64_t;
+  using F = void (*)(int, int, int, I, I, Scalar, Pointer, I, Scalar, Pointer, I);
+  reinterpret_cast<F>(f)(column_major, upper, none, 0, 0, scalar, x, 1, scalar, x, 1);
+}
+template <class Scalar>
+void try_cblas_symv(void* f, Pointer x, Scalar scalar) {
+  using I = std::int64_t;
+  using F = void (*)(int, int, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  reinterpret_cast<F>(f)(column_major, upper, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+
+template <class T>
+auto scalar_for(Room& room) {
+  if constexpr (std::is_floating_point_v<T>)
+    return T(0);
+  else
+    return static_cast<void*>(room.of);
+}
+template <class T>
+auto real_for(Room&) {
+  return decltype(std::real(T()))(0);
+}
+
+void call(Symbol symbol, void* f, Room& room) {
+  const bool cblas = info(symbol).interface == Interface::cblas;
+  const Routine routine = info(symbol).routine;
+  Pointer x = room.of;
+#define GEMM(name, type) \
+  if (routine == Routine::name) return cblas ? try_cblas_gemm(f, x, scalar_for<type>(room)) : try_gemm(f, x);
+#define SYRK(name, type) \
+  if (routine == Routine::name) return cblas ? try_cblas_syrk(f, x, scalar_for<type>(room)) : try_syrk(f, x);
+#define HERK(name, type) \
+  if (routine == Routine::name) return cblas ? try_cblas_syrk(f, x, real_for<type>(room)) : try_syrk(f, x);
+#define SYMV(name, type) \
+  if (routine == Routine::name) return cblas ? try_cblas_symv(f, x, scalar_for<type>(room)) : try_symv(f, x);
+#define HEMV(name, type) SYMV(name, type)
+#define LAPACK(kind, name, type) \
+  if (routine == Routine::name) return try_##kind(f, room);
+#include "api/routines.def"
+}
+
+/// Entries are used again; of what one of them says nothing is believed while it is being written.
+struct GoesOn {
+  enum State : int { unused, being_written, from_its_body, always };
+  std::atomic<int> state;
+  std::atomic<const void*> function;
+  std::atomic<std::uintptr_t> start, end;
+  GoesOn* next;
+};
+constinit std::atomic<GoesOn*> going_on{nullptr};
+
+template <class Look>
+GoesOn* find(const Look& look) {
+  for (GoesOn* x = going_on.load(std::memory_order_acquire); x; x = x->next)
+    if (x->state.load(std::memory_order_acquire) >= GoesOn::from_its_body && look(*x)) return x;
+  return nullptr;
+}
+
+struct Remembered {
+  std::atomic<pthread_t> thread;
+  std::atomic<Symbol> symbol;
+  std::atomic<const void*> function, caller;
+  std::atomic<std::uintptr_t> frame;
+};
+constexpr std::size_t most_remembered = 1024;
+constinit Remembered by_function[most_remembered] = {}, by_caller[most_remembered] = {};
+
+std::size_t mixed(std::uintptr_t a, std::uintptr_t b) {
+  const auto thread = static_cast<std::uintptr_t>(pthread_self());
+  return ((thread >> 6) * 31 + (a >> 2) * 1000003 + b * 7919) >> 3;
+}
+
+Remembered& of_function(const FirstCall& call) {
+  return by_function[mixed(reinterpret_cast<std::uintptr_t>(call.function), 0) % most_remembered];
+}
+
+Remembered& of_caller(const FirstCall& call) {
+  const auto caller = reinterpret_cast<std::uintptr_t>(call.caller);
+  return by_caller[mixed(caller, static_cast<std::uintptr_t>(call.symbol)) % most_remembered];
+}
+
+bool is_of(const Remembered& x, const FirstCall& call) {
+  return x.thread.load(std::memory_order_relaxed) == pthread_self() &&
+         x.symbol.load(std::memory_order_relaxed) == call.symbol &&
+         x.function.load(std::memory_order_relaxed) == call.function;
+}
+
+}  // namespace
+
+bool comes_back(Symbol symbol, void* function) {
+  const Undisturbed undisturbed;
+  Trial* trial = begin_trial(symbol);
+  if (!trial) return false;
+  Room room;
+  call(symbol, function, room);
+  return end_trial(*trial);
+}
+
+bool answers_trial(Symbol symbol) {
+  Trial* trial = innermost_trial();
+  if (!trial) return false;
+  if (trial->symbol.load(std::memory_order_relaxed) == symbol) trial->came_back.store(true, std::memory_order_relaxed);
+  return true;
+}
+
+void note_goes_on(const void* function, std::uintptr_t start, std::uintptr_t end, bool always) {
+  const int state = always ? GoesOn::always : GoesOn::from_its_body;
+  if (GoesOn* known = find([&](const GoesOn& x) { return x.function == function; })) {
+    if (always) known->state.store(state, std::memory_order_release);
+    return;
+  }
+  const auto fill = [&](GoesOn& x) {
+    x.function = function;
+    x.start = start;
+    x.end = end;
+    x.state.store(state, std::memory_order_release);
+  };
+  for (GoesOn* x = going_on.load(std::memory_order_acquire); x; x = x->next)
+    if (int unused = GoesOn::unused; x->state.compare_exchange_strong(unused, GoesOn::being_written)) return fill(*x);
+  auto* made = new GoesOn{{GoesOn::being_written}, {}, {}, {}, going_on.load(std::memory_order_acquire)};
+  fill(*made);
+  while (!going_on.compare_exchange_weak(made->next, made, std::memory_order_acq_rel)) {
+  }
+}
+
+bool goes_on(const void* function, const void* caller) {
+  const auto at = reinterpret_cast<std::uintptr_t>(caller);
+  const GoesOn* known = find([&](const GoesOn& x) { return x.function == function; });
+  if (!known) return false;
+  return known->state == GoesOn::always || find([&](const GoesOn& x) { return x.start <= at && at < x.end; });
+}
+
+void forget_goes_on(const void* function) {
+  if (GoesOn* known = find([&](const GoesOn& x) { return x.function == function; })) known->state = GoesOn::unused;
+}
+
+void forget_goes_on(std::uintptr_t start, std::uintptr_t end) {
+  while (GoesOn* gone = find([&](const GoesOn& x) { return start <= x.start && x.start < end; }))
+    gone->state = GoesOn::unused;
+}
+
+void note_first_call(const FirstCall& call) {
+  for (Remembered* x : {&of_function(call), &of_caller(call)}) {
+    x->thread.store(pthread_self(), std::memory_order_relaxed);
+    x->symbol.store(call.symbol, std::memory_order_relaxed);
+    x->function.store(call.function, std::memory_order_relaxed);
+    x->caller.store(call.caller, std::memory_order_relaxed);
+    x->frame.store(call.frame, std::memory_order_relaxed);
+  }
+}
+
+bool may_be_inside(const FirstCall& call) {
+  constexpr std::uintptr_t most_stack = std::uintptr_t{64} << 20;
+  const Remembered& x = of_function(call);
+  if (!is_of(x, call)) return false;
+  const std::uintptr_t frame = x.frame.load(std::memory_order_relaxed);
+  return call.frame < frame && frame - call.frame < most_stack;
+}
+
+bool seen_before(const FirstCall& call) {
+  const Remembered& x = of_caller(call);
+  return is_of(x, call) && x.caller.load(std::memory_order_relaxed) == call.caller &&
+         call.frame >= x.frame.load(std::memory_order_relaxed);
+}
+
+}  // namespace blaslift

@@ -1,0 +1,112 @@
+// One of each kind of routine in double precision and double complex, got by name; prints results that two right
+// implementations have in common.  With a path: of that library, else of whoever has them.
+#define _GNU_SOURCE
+#include <complex.h>
+#include <dlfcn.h>
+#include <math.h>
+#include "blas.h"
+typedef double complex Z;
+static void* from;
+static void* get(const char* name) {
+  void* f = dlsym(from, name);
+  if (!f) printf("no %s\n", name), exit(3);
+  return f;
+}
+static void show(const char* what, const double* x, int n) {
+  double s = 0, w = 0;
+  for (int i = 0; i < n; ++i) s += x[i], w += x[i] * (i % 11 - 3);
+  printf("%s %.7f %.7f\n", what, s, w);
+}
+static unsigned state = 1;
+static double number(void) { return (double)((state = state * 1103515245u + 12345u) >> 16 & 0x7fff) / 32768 - 0.5; }
+static void fill(double* x, int n) { for (int i = 0; i < n; ++i) x[i] = number(); }
+
+#define N 20
+#define M 30
+static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[4 * M], tau[2 * M], work[20000], t[20000];
+static int m = M, n = N, k = 13, ld = M, one = 1, minus = -2, lwork = 10000, tsize = 10000, info;
+static void refill(void) { fill(a, 2 * M * M), fill(b, 2 * M * M), fill(c, 2 * M * M), fill(x, 2 * M), fill(y, 4 * M); }
+typedef void Any();
+#define CALL ((Any*)f)
+
+int main(int argc, char** argv) {
+  from = argc > 1 ? dlopen(argv[1], RTLD_NOW | RTLD_LOCAL) : RTLD_DEFAULT;
+  if (argc > 1 && !from) return puts(dlerror()), 3;
+  double alpha[2] = {0.7, -0.3}, beta[2] = {1.1, 0.4};
+  char name[40];
+  for (int z = 0; z < 2; ++z) {
+    const char p = z ? 'z' : 'd';
+    const int e = z + 1;
+    void* f;
+#define GET(format) (snprintf(name, sizeof name, format, p), f = get(name), refill())
+    for (const char* ops = "NTC"; *ops; ++ops)
+      for (const char* opb = "NTC"; *opb; ++opb) {
+        GET("%cgemm_");
+        CALL(ops, opb, &n, &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+        show(name, c, e * M * N);
+        GET("cblas_%cgemm");
+        const int ta = *ops == 'N' ? 111 : *ops == 'T' ? 112 : 113, tb = *opb == 'N' ? 111 : *opb == 'T' ? 112 : 113;
+        if (z) CALL(101, ta, tb, n, n, k, alpha, a, ld, b, ld, beta, c, ld);
+        else ((CblasDgemm*)f)(101, ta, tb, n, n, k, alpha[0], a, ld, b, ld, beta[0], c, ld);
+        show(name, c, e * M * N);
+      }
+    for (int low = 0; low < 2; ++low) {
+      const char* uplo = low ? "l" : "U";
+      for (int transposed = 0; transposed < 2; ++transposed) {
+        GET("%csyrk_");
+        CALL(uplo, transposed ? "T" : "N", &n, &k, alpha, a, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+        show(name, c, e * M * N);
+        if (!z) continue;
+        GET("%cherk_");
+        CALL(uplo, transposed ? "C" : "N", &n, &k, alpha, a, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+        show(name, c, e * M * N);
+        GET("cblas_%cherk");
+        ((void (*)(int, int, int, int, int, double, void*, int, double, void*, int))f)(
+            101, low ? 122 : 121, transposed ? 113 : 111, n, k, 0.7, a, ld, 1.1, c, ld);
+        show(name, c, e * M * N);
+      }
+      z ? GET("%chemv_") : GET("%csymv_");
+      CALL(uplo, &n, alpha, a, &ld, x, &one, beta, y, &minus, (size_t)1);
+      show(name, y, 2 * e * M);
+      z ? GET("cblas_%chemv") : GET("cblas_%csymv");
+      if (z) CALL(101, low ? 122 : 121, n, alpha, a, ld, x, one, beta, y, one);
+      else ((void (*)(int, int, int, double, double*, int, double*, int, double, double*, int))f)(
+          101, low ? 122 : 121, n, 0.7, a, ld, x, 1, 1.1, y, 1);
+      show(name, y, 2 * e * M);
+    }
+    GET("%cgeqrf_");
+    CALL(&m, &n, a, &ld, tau, work, &lwork, &info);
+    if (info) printf("info %d\n", info);
+    show(name, a, e * M * N);
+    show(name, tau, e * N);
+    for (int side = 0; side < 2; ++side)
+      for (int adjoint = 0; adjoint < 2; ++adjoint) {
+        f = get(z ? "zunmqr_" : "dormqr_");
+        fill(c, 2 * M * M);
+        CALL(side ? "R" : "L", !adjoint ? "N" : z ? "C" : "T", &m, &m, &n, a, &ld, tau, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+        show(z ? "zunmqr" : "dormqr", c, e * M * M);
+      }
+    f = get(z ? "zungqr_" : "dorgqr_");
+    CALL(&m, &n, &k, a, &ld, tau, work, &lwork, &info);
+    show(z ? "zungqr" : "dorgqr", a, e * M * N);
+    // R, and Q by what follows: T is the implementation's own.
+    GET("%cgeqr_");
+    CALL(&m, &n, a, &ld, t, &tsize, work, &lwork, &info);
+    if (info) printf("info %d\n", info);
+    double upper = 0;
+    for (int j = 0; j < n; ++j) for (int i = 0; i <= j; ++i) for (int q = 0; q < e; ++q) upper += a[e * (i + j * M) + q] * (i % 7 - 2);
+    printf("geqr %.7f\n", upper);
+    snprintf(name, sizeof name, "%cgemqr_", p);
+    f = get(name);
+    CALL("L", z ? "C" : "T", &m, &n, &n, a, &ld, t, &tsize, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+    if (info) printf("info %d\n", info);
+    show(name, c, e * M * N);
+    n = -1;
+    info = 0;
+    f = get(z ? "zgeqrf_" : "dgeqrf_");
+    CALL(&m, &n, a, &ld, tau, work, &lwork, &info);
+    printf("info %d\n", info);
+    n = N;
+  }
+  return 0;
+}
