@@ -11,6 +11,7 @@
 
 #include "compat/loading.hpp"
 #include "compat/objects.hpp"
+#include "compat/undisturbed.hpp"
 
 namespace blaslift {
 namespace {
@@ -116,7 +117,7 @@ bool probe_wide(void* function, const char* prefix) {
 
 /// The searches, in order, for one name.
 void* search(const char* name, const void* caller, const char* fallback, const char*& found_by) {
-  end_loading_at_exit();
+  if (!in_handler()) end_loading_at_exit();
   const std::vector<std::string> preloads = preloaded();
   Definition found;
   look_at_objects([&](Objects& objects) {
@@ -153,7 +154,7 @@ bool there_from_the_start(const void* address) {
 
 /// Cached addresses must outlive a dlclose by whoever loaded the object.
 void pin(const void* address, const char* object) {
-  if (there_from_the_start(address)) return;
+  if (in_handler() || there_from_the_start(address)) return;  // of a call from a handler nothing is kept
   const Loading loading;
   if (loading.allowed())
     (void)dlopen(object, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // the handle is kept on purpose

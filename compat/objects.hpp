@@ -41,6 +41,13 @@ bool any_preloaded(Is is) {
   return false;
 }
 
+/// dl_iterate_phdr, which waits for a lock of the C library's.  No fork resets that in the child, so a child of a
+/// process with threads may wait for a thread that it does not have, and walks through the objects without it.
+int for_each_object(int (*look)(dl_phdr_info* object, std::size_t size, void* data), void* data);
+
+/// In a forked child.  Only stores.
+void forget_objects_lock();
+
 /// Whether an object of this path is a copy of blaslift or a module of it.
 bool named_as_ours(const char* path);
 

@@ -11,8 +11,9 @@
 #include <string>
 
 #include "compat/library.hpp"
+#include "compat/objects.hpp"
 #include "compat/reserve.hpp"
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 
 namespace blaslift {
 
@@ -63,7 +64,7 @@ struct Extent {
 
 Extent extent_of(const void* address) {
   Extent extent{reinterpret_cast<std::uintptr_t>(address)};
-  dl_iterate_phdr(
+  for_each_object(
       [](dl_phdr_info* object, std::size_t, void* data) {
         auto& e = *static_cast<Extent*>(data);
         Extent here{e.at};
@@ -150,8 +151,9 @@ const char* interned(const std::string& path) {
 
 }  // namespace
 
-const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback) {
-  const Uncancelled uncancelled;
+namespace {
+
+const Site* resolve_now(Symbol symbol, const void* caller, const char* fallback) {
   const Reserve reserve;
   Target target;
   std::string looked;
@@ -163,7 +165,9 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
                  looked.c_str());
     std::abort();
   }
-  const bool keep = may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
+  // In a handler nothing is registered: the C library may be in the middle of something.
+  const bool keep =
+      !in_handler() && may_keep(caller) && site_count.fetch_add(1, std::memory_order_relaxed) < most_sites;
   // For this call only.  Several, because a library underneath may call us again from within it.
   static thread_local Site passing[16];
   static thread_local unsigned next_passing = 0;
@@ -185,14 +189,30 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   return site;
 }
 
-const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
-  const Symbol symbol = symbol_beside(of.symbol, routine);
-  if (const Site* known = known_site(symbol, of.function)) return known;
+const Site* beside_now(Symbol symbol, const Site& of, const char* fallback) {
   const Reserve reserve;
   Target target;
   std::string looked;
-  return find_target(symbol, of.function, fallback, target, looked) ? resolve_site(symbol, of.function, fallback)
+  return find_target(symbol, of.function, fallback, target, looked) ? resolve_now(symbol, of.function, fallback)
                                                                     : nullptr;
+}
+
+/// Several times what finding a function takes, with the loader's part of it.
+constexpr unsigned long room = 256 << 10;
+
+}  // namespace
+
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback) {
+  const Site* site = nullptr;
+  undisturbed([&] { with_room(room, [&] { site = resolve_now(symbol, caller, fallback); }); });
+  return site;
+}
+
+const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
+  const Symbol symbol = symbol_beside(of.symbol, routine);
+  const Site* site = known_site(symbol, of.function);
+  if (!site) undisturbed([&] { with_room(room, [&] { site = beside_now(symbol, of, fallback); }); });
+  return site;
 }
 
 }  // namespace blaslift

@@ -127,7 +127,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696606;  // "blaslif", layout 6
+  static constexpr std::uint64_t this_layout = 0x626c61736c696607;  // "blaslif", layout 7
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -159,7 +159,8 @@ struct Counters {
 /// and while a route of ours runs on it: either way the forwarding path turns to the slow one, which sorts it out.
 struct ThreadState {
   ThreadCounters* slot;
-  bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
+  const void* inside;       ///< our own route is running there, on the stack, or this is a thread of ours: calls coming
+                            ///< from it are neither counted nor routed
   std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
   Offloadable nested;       ///< measuring: likewise
 };

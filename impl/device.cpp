@@ -177,7 +177,7 @@ Backend* Device::open() {
   if (state() == DeviceState::absent) return nullptr;
   const LocalRank local = local_rank();
   const OpenRequest request{options_.memory, local.rank,    local.size,
-                            idle_,           idle_context_, [] { thread_state.inside = true; }};
+                            idle_,           idle_context_, [] { thread_state.inside = &thread_state; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
   {

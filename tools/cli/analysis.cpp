@@ -94,6 +94,7 @@ bool might_go(Reason reason) {
     case Reason::nothing:
     case Reason::overlap:
     case Reason::of_library:
+    case Reason::in_handler:
     case Reason::exiting: return false;
     default: return true;
   }
