@@ -117,7 +117,7 @@ bool probe_wide(void* function, const char* prefix) {
 
 /// The searches, in order, for one name.
 void* search(const char* name, const void* caller, const char* fallback, const char*& found_by) {
-  if (!in_handler()) end_loading_at_exit();
+  if (!in_handler() && !locks_may_be_lost()) end_loading_at_exit();
   const std::vector<std::string> preloads = preloaded();
   Definition found;
   look_at_objects([&](Objects& objects) {

@@ -1,5 +1,6 @@
 #include "compat/objects.hpp"
 
+#include <pthread.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/single_threaded.h>
@@ -9,7 +10,9 @@
 #include <atomic>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -189,7 +192,33 @@ int for_each_object(int (*look)(dl_phdr_info*, std::size_t, void*), void* data) 
   return 0;
 }
 
-void forget_objects_lock() {
+bool locks_may_be_lost() { return lock_may_be_lost.load(std::memory_order_relaxed); }
+
+/// Found by a thread of our own, which otherwise waits for ever and holds nothing.
+constinit std::atomic<bool> locks_taken{false};
+
+bool locks_are_free() {
+  if (!locks_may_be_lost()) return true;
+  pthread_t thread;
+  const auto try_them = [](void*) -> void* {
+    dl_iterate_phdr([](dl_phdr_info*, std::size_t, void*) { return 1; }, nullptr);
+    std::atexit([] {});
+    locks_taken.store(true, std::memory_order_release);
+    return nullptr;
+  };
+  if (!locks_taken.load(std::memory_order_acquire)) {
+    if (pthread_create(&thread, nullptr, try_them, nullptr) != 0) return false;
+    pthread_detach(thread);
+  }
+  for (int i = 0; i < 500 && !locks_taken.load(std::memory_order_acquire); ++i) {
+    const timespec millisecond{0, 1000000};
+    nanosleep(&millisecond, nullptr);
+  }
+  return locks_taken.load(std::memory_order_acquire);
+}
+
+void forget_lost_locks() {
+  locks_taken.store(false, std::memory_order_relaxed);
   if (!__libc_single_threaded) lock_may_be_lost.store(true, std::memory_order_relaxed);
 }
 

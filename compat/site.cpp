@@ -11,6 +11,7 @@
 #include <string>
 
 #include "compat/library.hpp"
+#include "compat/loading.hpp"
 #include "compat/objects.hpp"
 #include "compat/reserve.hpp"
 #include "compat/undisturbed.hpp"
@@ -107,6 +108,14 @@ __attribute__((no_sanitize("address", "thread"))) bool register_for(const Extent
   return registered > 0;
 }
 
+/// Where nothing can be registered: the object is never to be unloaded.
+bool pin_object_at(const void* address) {
+  Dl_info where{};
+  const Loading loading;
+  return loading.allowed() && dladdr(address, &where) && where.dli_fname &&
+         dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // the handle is kept on purpose
+}
+
 /// Whether a site of this caller may be kept: its object is never unloaded, or we will be told.
 bool may_keep(const void* caller) {
   const Extent extent = extent_of(caller);
@@ -114,7 +123,7 @@ bool may_keep(const void* caller) {
   for (Watched* w = watched.load(std::memory_order_acquire); w; w = w->next)
     if (w->start == extent.start && w->loaded.load(std::memory_order_acquire)) return w->tells;
   auto* object = new Watched{extent.start, extent.end, true, true, watched.load(std::memory_order_acquire)};
-  object->tells = register_for(extent, *object);
+  object->tells = locks_may_be_lost() ? pin_object_at(caller) : register_for(extent, *object);
   while (!watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
   }
   return object->tells;

@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 
 namespace blaslift {
 namespace {
@@ -28,49 +28,40 @@ struct OwnTime {
 };
 thread_local constinit OwnTime own __attribute__((tls_model("initial-exec"))) = {};
 
-/// Signals that an instruction of the thread's own raises, or abort.
-constexpr int own_signals[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS, SIGABRT};
-
 constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
 
-std::uint64_t bits_of(const sigset_t& set) {
-  std::uint64_t bits;
-  std::memcpy(&bits, &set, sizeof bits);
-  return bits;
-}
+/// All but those that an instruction of the thread's own raises, or abort, and the two that glibc has for itself.
+constexpr std::uint64_t asynchronous = ~(bit_of(SIGSEGV) | bit_of(SIGBUS) | bit_of(SIGILL) | bit_of(SIGFPE) |
+                                         bit_of(SIGTRAP) | bit_of(SIGSYS) | bit_of(SIGABRT) | bit_of(32) | bit_of(33));
 
-sigset_t set_of(std::uint64_t bits) {
-  sigset_t set;
-  sigemptyset(&set);
-  std::memcpy(&set, &bits, sizeof bits);
-  return set;
+/// pthread_sigmask on the kernel's own sets.  @return what was blocked before
+std::uint64_t set_blocked(int how, std::uint64_t signals) {
+  std::uint64_t before = 0;
+  (void)syscall(SYS_rt_sigprocmask, how, &signals, &before, sizeof signals);
+  return before;
 }
 
 /// From here to let_go nothing of the program's runs on this thread.  Signals first: a handler that jumps away before
 /// they are blocked leaves nothing behind.
 void hold_off() {
-  sigset_t all, before;
-  sigfillset(&all);
-  for (const int signal : own_signals) sigdelset(&all, signal);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  const std::uint64_t before = set_blocked(SIG_BLOCK, asynchronous);
   int cancel_state, cancel_type;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
-  own = {{bits_of(before), cancel_state, cancel_type}, true, OwnTime::unknown};
+  own = {{before, cancel_state, cancel_type}, true, OwnTime::unknown};
 }
 
-/// Cancellation comes first: a handler's jump must not leave it off.  It acts where the C library looks for it; as long
-/// as it is deferred, glibc 2.36's pthread_setcancelstate would, too, but without the thread's result.
+/// Cancellation comes first: a handler's jump must not leave it off.  It is still deferred when it is allowed:
+/// glibc 2.36 cancels in pthread_setcancelstate, too, but then the thread's result is not PTHREAD_CANCELED.
 void let_go() {
   const Before before = own.before;
   own.held = false;
-  const sigset_t signals = set_of(before.signals);
   pthread_setcancelstate(before.cancel_state, nullptr);
   if (before.cancel_type != PTHREAD_CANCEL_DEFERRED) {
     pthread_testcancel();
     pthread_setcanceltype(before.cancel_type, nullptr);
   }
-  pthread_sigmask(SIG_SETMASK, &signals, nullptr);
+  (void)set_blocked(SIG_SETMASK, before.signals);
 }
 
 bool handled(int signal) {
@@ -95,8 +86,8 @@ bool interrupted_frame() {
 /// Unwinding costs some microseconds, so not where there is no sign of a handler: as long as one runs its signal is
 /// blocked.
 bool look_for_handler() {
-  for (int signal = 1; signal <= 64; ++signal)
-    if ((own.before.signals & bit_of(signal)) && handled(signal)) return interrupted_frame();
+  for (std::uint64_t rest = own.before.signals; rest != 0; rest &= rest - 1)
+    if (handled(std::countr_zero(rest) + 1)) return interrupted_frame();
   return false;
 }
 
@@ -139,8 +130,7 @@ void admit_unhandled_signals() {
   std::uint64_t unhandled = 0;
   for (const int signal : usual)
     if (!(own.before.signals & bit_of(signal)) && !handled(signal)) unhandled |= bit_of(signal);
-  const sigset_t set = set_of(unhandled);
-  pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+  (void)set_blocked(SIG_UNBLOCK, unhandled);
 }
 
 bool in_handler() {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "compat/objects.hpp"
 #include "impl/counters.hpp"
 
 namespace blaslift {
@@ -175,6 +176,10 @@ Backend* Device::open() {
   std::lock_guard lock(opening_);
   if (state() == DeviceState::ready) return backend_;
   if (state() == DeviceState::absent) return nullptr;
+  if (!locks_are_free()) {
+    lose("forked while another thread was loading a library: nothing can be opened in this process");
+    return nullptr;
+  }
   const LocalRank local = local_rank();
   const OpenRequest request{options_.memory, local.rank,    local.size,
                             idle_,           idle_context_, [] { thread_state.inside = &thread_state; }};

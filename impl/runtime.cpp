@@ -47,7 +47,7 @@ void in_forked_child() {
   }
   forget_loading();
   forget_reserve();
-  forget_objects_lock();
+  forget_lost_locks();
   forget_counters();
 }
 
