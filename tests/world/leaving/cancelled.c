@@ -1,6 +1,6 @@
-/* cancelled N THREADS: threads that are cancelled at any instruction (PTHREAD_CANCEL_ASYNCHRONOUS) of calls of all kinds;
-   each has a cleanup handler that must run, while two other threads multiply.  Then a thread that is cancelled where it
-   looks for it.  Prints cancelled, cleaned up, wrong. */
+/* cancelled N THREADS: threads that are cancelled at any instruction (PTHREAD_CANCEL_ASYNCHRONOUS) of calls of all
+   kinds; each has a cleanup handler that must run, while two other threads multiply.  Then a thread that is cancelled
+   where it looks for it.  Prints cancelled, cleaned up, wrong. */
 #include <pthread.h>
 
 #include "blas.h"

@@ -1,6 +1,6 @@
-/* children HOW COUNT THREADS: children of fork, _Fork, the system calls fork and clone, made by a process whose device has
-   copies of a matrix, with THREADS other threads that multiply.  Each child changes the matrix and multiplies, by small
-   and large calls, and a grandchild does once more.  `vfork`: a child that shares the memory and multiplies.
+/* children HOW COUNT THREADS: children of fork, _Fork, the system calls fork and clone, made by a process whose device
+   has copies of a matrix, with THREADS other threads that multiply.  Each child changes the matrix and multiplies, by
+   small and large calls, and a grandchild does once more.  `vfork`: a child that shares the memory and multiplies.
    Prints ended well, hung, wrong. */
 #include <pthread.h>
 #include <signal.h>
@@ -32,7 +32,7 @@ static int wrong(void) {
 static void* other(void* unused) {
   const struct product p = product_of(60);
   while (!stop)
-    if (wrong_product(&p)) abort();
+    if (usleep(200), wrong_product(&p)) abort();
   return unused;
 }
 
@@ -70,7 +70,7 @@ int main(int argc, char** argv) {
   A = aligned_alloc(4096, 8 * m * k), B = aligned_alloc(4096, 8 * k * n), C = aligned_alloc(4096, 8 * m * n);
   for (int i = 0; i < m * k; ++i) A[i] = i % 7 - 3;
   for (int i = 0; i < k * n; ++i) B[i] = i % 5 - 2;
-  volatile int bad = 0, ok = 0, hung = 0;  /* of a vfork, too */
+  volatile int bad = 0, ok = 0, hung = 0; /* of a vfork, too */
   for (int i = 0; i < 6; ++i) bad = bad + wrong();
   pthread_t others[8];
   for (int i = 0; i < threads; ++i) pthread_create(&others[i], NULL, other, NULL);

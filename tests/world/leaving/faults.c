@@ -1,6 +1,6 @@
-/* faults N ROUNDS: a handler of SIGSEGV that jumps out of calls whose result may not be written, on the caller's own thread
-   as long as N is small.  Afterwards calls are served as before, and other threads' too.  Prints jumps, in this thread,
-   wrong. */
+/* faults N ROUNDS: a handler of SIGSEGV that jumps out of calls whose result may not be written, on the caller's own
+   thread as long as N is small.  Afterwards calls are served as before, and other threads' too.  Prints jumps, in this
+   thread, wrong. */
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>

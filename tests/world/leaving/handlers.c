@@ -1,6 +1,7 @@
-/* handlers MODE N MILLISECONDS [STACK]: a handler of SIGALRM multiplies (30 x 30), also as the process's very first call,
-   while the program multiplies and (MODE allocates) allocates, or (MODE sleeps) makes no call of its own, or (MODE idle)
-   only allocates.  With STACK the handler runs on one of so many KiB.  Prints calls, calls of the handler, wrong. */
+/* handlers MODE N MILLISECONDS [STACK]: a handler of SIGALRM multiplies (30 x 30), also as the process's very first
+   call, while the program multiplies and (MODE allocates) allocates, or (MODE sleeps) makes no call of its own, or
+   (MODE idle) only allocates.  With STACK the handler runs on one of so many KiB.  Prints calls, calls of the handler,
+   wrong. */
 #include <errno.h>
 #include <signal.h>
 #include <sys/time.h>

@@ -1,9 +1,9 @@
 // refusals: an xerbla of the program's that does not return, by an exception and by a jump, and handlers that throw;
 // afterwards calls are served as before.  Prints refused, thrown, wrong.
+#include <sys/time.h>
 #include <csetjmp>
 #include <csignal>
 #include <stdexcept>
-#include <sys/time.h>
 
 #include "blas.h"
 
@@ -25,7 +25,7 @@ extern "C" void xerbla_(const char*, const int*, std::size_t) {
 }
 
 int main() {
-  const product good = product_of(200);
+  const product good = product_of(100);
   int refused = 0, thrown = 0, wrong = wrong_product(&good);
   for (volatile int i = 0; i < 40; i = i + 1) {
     const int n = 20, none = -1, ld = 1;
@@ -46,9 +46,9 @@ int main() {
   action.sa_handler = throwing;
   action.sa_flags = SA_NODEFER;
   sigaction(SIGALRM, &action, nullptr);
-  const product long_one = product_of(500);
+  const product long_one = product_of(250);
   for (int i = 0; i < 12; ++i) {
-    const itimerval soon{{0, 0}, {0, 300 + 700 * i}};
+    const itimerval soon{{0, 0}, {0, 300 + 400 * i}};
     try {
       armed = 1;
       setitimer(ITIMER_REAL, &soon, nullptr);
