@@ -239,6 +239,7 @@ OUTSIDE = (
     r"blaslift::(gemm|syrk|symv|geqrf|ormqr)<[^{]*\)$",
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
+    r"^blaslift_wsymv$",
     r"^(cblas_)?[sdcz](gemm|syrk|geqrf|geqr|symv|hemv|herk)_?$",
 )
 
