@@ -33,7 +33,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \
   X(exiting, "process is exiting")                   \
-  X(of_library, "format of the library underneath") \
+  X(of_library, "format of the library underneath")  \
   X(in_handler, "called by a signal handler")
 
 enum class Reason : std::uint8_t {
