@@ -9,6 +9,7 @@
 #include <atomic>
 #include <complex>
 
+#include "compat/process.hpp"
 #include "compat/site.hpp"
 #include "impl/counters.hpp"
 #include "impl/replay.hpp"
@@ -41,7 +42,7 @@ template <Symbol symbol>
 template <class Size>
 [[gnu::always_inline]] inline bool forwards(const Site* site, Size size) {
   ThreadCounters* slot = thread_state.slot;
-  if (!site || !slot || !(size() < gate.product.load(std::memory_order_relaxed))) return false;
+  if (!site || !slot || !(size() < this_process.gate.load(std::memory_order_relaxed))) return false;
   std::uint64_t& count = slot->forwarded[site->counter];
   __atomic_store_n(&count, __atomic_load_n(&count, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
   return true;
@@ -50,8 +51,7 @@ template <class Size>
 /// The site of a call on the long way, resolved if it is new; `passing` is for one that is not to be remembered.
 inline const Site& site_of(Symbol symbol, const void* caller, Site& passing) {
   const Site* known = known_site(symbol, caller);
-  const ErrnoKept errno_kept;
-  return known ? *known : *resolve_site(symbol, caller, runtime().options.fallback.c_str(), passing);
+  return known ? *known : new_site(symbol, caller, passing);
 }
 
 /// The entry's last step: forwards the call, or hands it to `long_way`, which declares all arguments and finds the ones

@@ -7,6 +7,7 @@
 
 #include "api/lapack.hpp"
 #include "compat/call.hpp"
+#include "compat/undisturbed.hpp"
 #include "impl/compact_qr.hpp"
 #include "impl/decision.hpp"
 #include "impl/judge.hpp"
@@ -124,7 +125,7 @@ template <class T, Symbol symbol>
   if (query) return answer_query(site, replay_of(succeed));
 
   const auto original = [&] {
-    apply(ormqr_site, product_of(args), work, size);
+    undisturbed([&] { apply(ormqr_site, product_of(args), work, size); });  // which has memory of its own
     succeed();
   };
   args.lwork = least;  // of a call of ormqr that does the same, for verification

@@ -4,6 +4,7 @@
 
 #include "api/blaslift.h"
 #include "api/entry.hpp"
+#include "compat/undisturbed.hpp"
 #include "impl/floats.hpp"
 #include "impl/symv.hpp"
 #include "kernels/host/symv.hpp"
@@ -87,13 +88,17 @@ BLASLIFT_EXPORT int blaslift_wsymv(char uplo, std::int64_t n, const blaslift_w* 
                                     pair(*beta),
                                     reinterpret_cast<DoubleDouble*>(y),
                                     incy};
-  const auto original = [&args] {
-    on_host(args, symv_rule(runtime().device.profile(), SymvPrecision::w, args.uplo, args.n));
+  bool no_memory = false;
+  // With memory of its own, which is not to be left behind.
+  const auto original = [&] {
+    undisturbed([&] {
+      try {
+        on_host(args, symv_rule(runtime().device.profile(), SymvPrecision::w, args.uplo, args.n));
+      } catch (const std::bad_alloc&) {
+        no_memory = true;
+      }
+    });
   };
-  try {
-    symv<DoubleDouble>(site_of_own, &args, replay_of(original));
-  } catch (const std::bad_alloc&) {
-    return 1;
-  }
-  return 0;
+  symv<DoubleDouble>(site_of_own, &args, replay_of(original));
+  return no_memory ? 1 : 0;
 }

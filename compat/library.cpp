@@ -16,6 +16,7 @@
 #include "compat/objects.hpp"
 #include "compat/site.hpp"
 #include "compat/trial.hpp"
+#include "compat/undisturbed.hpp"
 
 namespace blaslift {
 namespace {
@@ -194,7 +195,8 @@ Range range_of(const Object& object) {
 class Search {
  public:
   /// @param beside  `caller` is no code that calls, but a function of the library in which to look first
-  Search(const char* name, const void* caller, const char* fallback, bool beside)
+  /// @param frame   where the call stands on its thread's stack
+  Search(const char* name, const void* caller, const void* frame, const char* fallback, bool beside)
       : name_(name), caller_(caller), fallback_(fallback && *fallback ? fallback : nullptr), beside_(beside) {
     is_symbol_ = symbol_named(name, symbol_);
     look_at_objects([this](Objects& objects) {
@@ -208,15 +210,14 @@ class Search {
       linked_ = version_.linked;
       if (!from_start_) behind_ours_ = is_among(objects.tree(*object), ours);
     });
-    // Code that is generated, and what is called from it, is not known to be the frame of anybody.
-    frame_ = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    frame_ = reinterpret_cast<std::uintptr_t>(frame);
   }
 
   /// 64-bit integers are promised: functions that probe otherwise are not taken.
   bool wide_only = false;
 
   bool run() {
-    end_loading_at_exit();
+    if (!in_handler() && !locks_may_be_lost()) end_loading_at_exit();
     // What the loader would take first, then whatever version there is.
     const bool strict = version_.name != nullptr;
     if (strict && (nearby() || step(Where::everywhere, "a loaded object"))) return true;
@@ -437,7 +438,7 @@ bool has_sanitizer() {
 }  // namespace
 
 void* find_function(const char* name, const void* caller, const char* fallback, const char*& found_by) {
-  Search search(name, caller, fallback, false);
+  Search search(name, caller, __builtin_frame_address(0), fallback, false);
   if (!search.run()) return nullptr;
   found_by = search.found_by();
   return search.function();
@@ -496,7 +497,7 @@ bool enclosing_function(const void* address, const void*& start) {
 
 namespace {
 
-bool find(Symbol symbol, const void* caller, const char* fallback, bool beside, Target& target) {
+bool find(Symbol symbol, const void* caller, const void* frame, const char* fallback, bool beside, Target& target) {
   const SymbolInfo& wanted = info(symbol);
   const auto filled = [&](const Search& search, bool wide) {
     target.function = search.function();
@@ -508,7 +509,7 @@ bool find(Symbol symbol, const void* caller, const char* fallback, bool beside, 
     if (!beside && search.is_symbol()) note_first_call(search.first_call());
     return true;
   };
-  Search search(wanted.name, caller, fallback, beside);
+  Search search(wanted.name, caller, frame, fallback, beside);
   if (search.run())
     return filled(search, wanted.width == Width::wide ||
                               probe_wide(search.function(), search.definition(), wanted.prefix, wanted.interface));
@@ -516,15 +517,16 @@ bool find(Symbol symbol, const void* caller, const char* fallback, bool beside, 
   // Debian's 64-bit libraries export the plain names.
   const std::string plain =
       wanted.interface == Interface::fortran ? std::string(wanted.base) + "_" : std::string("cblas_") + wanted.base;
-  Search plainly(plain.c_str(), caller, fallback, beside);
+  Search plainly(plain.c_str(), caller, frame, fallback, beside);
   plainly.wide_only = true;
   return plainly.run() && filled(plainly, true);
 }
 
 }  // namespace
 
-bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked) {
-  if (find(symbol, caller, fallback, false, target)) return true;
+bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked,
+                 const void* frame) {
+  if (find(symbol, caller, frame ? frame : __builtin_frame_address(0), fallback, false, target)) return true;
   const link_map* map = object_of(caller);
   looked = std::string(info(symbol).name) + " in " + (map && *map->l_name ? map->l_name : "the calling program") +
            " and its dependencies, in the global scope, in every loaded object" +
@@ -534,7 +536,7 @@ bool find_target(Symbol symbol, const void* caller, const char* fallback, Target
 }
 
 bool find_beside(Symbol symbol, const void* function, const char* fallback, Target& target) {
-  return find(symbol, function, fallback, true, target);
+  return find(symbol, function, __builtin_frame_address(0), fallback, true, target);
 }
 
 }  // namespace blaslift

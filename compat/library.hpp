@@ -27,8 +27,10 @@ struct Target {
 /// plain name, in libraries that probe as 64-bit.  Objects are looked at, not opened (compat/objects.hpp says why), so
 /// that a call may come at any time, also when the process's exit has finalised them.
 /// @param looked  receives, when nothing is found, the list of what was looked for.
+/// @param frame   where the call stands on its thread's stack, if this is another one; null: here
 /// @return whether a function was found.  Takes no lock of ours and may run in a forked child.
-bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked);
+bool find_target(Symbol symbol, const void* caller, const char* fallback, Target& target, std::string& looked,
+                 const void* frame = nullptr);
 
 /// The same for us, beside `function` of a library underneath.
 bool find_beside(Symbol symbol, const void* function, const char* fallback, Target& target);

@@ -1,12 +1,18 @@
 #include "compat/objects.hpp"
 
+#include <pthread.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
 #include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -214,7 +220,7 @@ void mark_the_start(std::span<Object> all, Objects& objects) {
 /// Called for the first object.  Whoever walks holds the lock; the walk inside this one takes it once more.
 int collect_and_look(dl_phdr_info*, std::size_t, void* data) {
   auto& walk = *static_cast<Walk*>(data);
-  dl_iterate_phdr(collect, data);
+  for_each_object(collect, data);
   if (walk.count <= walk.objects.size()) {
     const std::span<Object> all(walk.objects.data(), walk.count);
     Objects objects(all, walk.tree);
@@ -224,7 +230,78 @@ int collect_and_look(dl_phdr_info*, std::size_t, void* data) {
   return 1;
 }
 
+/// Without the loader's locks, of a forked child whose parent had threads.
+constinit std::atomic<bool> lock_may_be_lost{false};
+
+bool is_mapped(std::uintptr_t address) {
+  constexpr std::uintptr_t page = 4096;
+  unsigned char resident;
+  return address && mincore(reinterpret_cast<void*>(address / page * page), page, &resident) == 0;
+}
+
+/// What dl_iterate_phdr says of an object, from its own headers.  False where they are not as usual.
+bool describe(const link_map& map, bool program, dl_phdr_info& info) {
+  info.dlpi_addr = map.l_addr;
+  info.dlpi_name = map.l_name;
+  if (program) {
+    info.dlpi_phdr = pointer<ElfW(Phdr)>(getauxval(AT_PHDR));
+    info.dlpi_phnum = static_cast<ElfW(Half)>(getauxval(AT_PHNUM));
+    return info.dlpi_phdr != nullptr;
+  }
+  if (!is_mapped(map.l_addr)) return false;
+  const auto& header = *pointer<ElfW(Ehdr)>(map.l_addr);
+  if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return false;
+  const std::uintptr_t segments = map.l_addr + header.e_phoff, end = segments + header.e_phnum * sizeof(ElfW(Phdr));
+  if (header.e_phentsize != sizeof(ElfW(Phdr)) || !is_mapped(segments) || !is_mapped(end - 1)) return false;
+  info.dlpi_phdr = pointer<ElfW(Phdr)>(segments);
+  info.dlpi_phnum = header.e_phnum;
+  const auto* const last = info.dlpi_phdr + info.dlpi_phnum;
+  return std::any_of(info.dlpi_phdr, last, [&map](const ElfW(Phdr) & p) {
+    return p.p_type == PT_DYNAMIC && map.l_addr + p.p_vaddr == reinterpret_cast<std::uintptr_t>(map.l_ld);
+  });
+}
+
 }  // namespace
+
+int for_each_object(int (*look)(dl_phdr_info*, std::size_t, void*), void* data) {
+  if (!lock_may_be_lost.load(std::memory_order_relaxed)) return dl_iterate_phdr(look, data);
+  for (const link_map* map = _r_debug.r_map; map; map = map->l_next) {
+    dl_phdr_info info{};
+    if (!describe(*map, map == _r_debug.r_map, info)) continue;
+    if (const int answer = look(&info, sizeof info, data)) return answer;
+  }
+  return 0;
+}
+
+bool locks_may_be_lost() { return lock_may_be_lost.load(std::memory_order_relaxed); }
+
+/// Found by a thread of our own, which otherwise waits for ever and holds nothing.
+constinit std::atomic<bool> locks_taken{false};
+
+bool locks_are_free() {
+  if (!locks_may_be_lost()) return true;
+  pthread_t thread;
+  const auto try_them = [](void*) -> void* {
+    dl_iterate_phdr([](dl_phdr_info*, std::size_t, void*) { return 1; }, nullptr);
+    std::atexit([] {});
+    locks_taken.store(true, std::memory_order_release);
+    return nullptr;
+  };
+  if (!locks_taken.load(std::memory_order_acquire)) {
+    if (pthread_create(&thread, nullptr, try_them, nullptr) != 0) return false;
+    pthread_detach(thread);
+  }
+  for (int i = 0; i < 500 && !locks_taken.load(std::memory_order_acquire); ++i) {
+    const timespec millisecond{0, 1000000};
+    nanosleep(&millisecond, nullptr);
+  }
+  return locks_taken.load(std::memory_order_acquire);
+}
+
+void forget_lost_locks() {
+  locks_taken.store(false, std::memory_order_relaxed);
+  if (!__libc_single_threaded) lock_may_be_lost.store(true, std::memory_order_relaxed);
+}
 
 bool named_as_ours(const char* path) { return basename_of(path).starts_with("libblaslift"); }
 
@@ -357,7 +434,7 @@ void look_at_objects(void (*look)(Objects&, void*), void* context) {
     walk.objects.resize(room);
     walk.tree.resize(room);
     walk.count = 0;
-    dl_iterate_phdr(collect_and_look, &walk);
+    for_each_object(collect_and_look, &walk);
   } while (walk.count > walk.objects.size());
 }
 

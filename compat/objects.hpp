@@ -47,6 +47,19 @@ bool any_preloaded(Is is) {
   return false;
 }
 
+/// dl_iterate_phdr, which waits for a lock of the C library's.  No fork resets that in the child, so a child of a
+/// process with threads may wait for a thread that it does not have, and walks through the objects without it.
+int for_each_object(int (*look)(dl_phdr_info* object, std::size_t size, void* data), void* data);
+
+/// Whether this is such a child: whoever held a lock of the C library's may be missing.  atexit has one, too.
+bool locks_may_be_lost();
+
+/// Whether objects can be opened all the same: a thread of our own tries the locks that it takes, for half a second.
+bool locks_are_free();
+
+/// In a forked child.  Only stores.
+void forget_lost_locks();
+
 /// Whether an object of this path is a copy of blaslift or a module of it.
 bool named_as_ours(const char* path);
 

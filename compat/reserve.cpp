@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "compat/undisturbed.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -23,6 +25,7 @@ constexpr std::size_t reserve_units = 8192;
 constinit Unit reserve[reserve_units] = {};
 constinit std::atomic<bool> busy{false};
 thread_local constinit bool open __attribute__((tls_model("initial-exec"))) = false;
+thread_local constinit bool first __attribute__((tls_model("initial-exec"))) = false;  ///< before malloc
 
 /// Others do not hold it for long, unless a fork has left them behind.
 class Busy {
@@ -69,7 +72,8 @@ void* from_reserve(std::size_t bytes, std::size_t alignment) {
 [[maybe_unused]] void* allocate(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, alignof(std::max_align_t));
   bytes = std::max<std::size_t>(bytes, 1);
-  void* memory = nullptr;
+  void* memory = first ? from_reserve(bytes, alignment) : nullptr;
+  if (memory) return memory;
   if (alignment == alignof(std::max_align_t))
     memory = std::malloc(bytes);
   else if (posix_memalign(&memory, alignment, bytes) != 0)
@@ -87,8 +91,14 @@ void* from_reserve(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-Reserve::Reserve() : before_(open) { open = true; }
-Reserve::~Reserve() { open = before_; }
+Reserve::Reserve() : before_(open), first_before_(first) {
+  open = true;
+  first = in_handler();
+}
+Reserve::~Reserve() {
+  open = before_;
+  first = first_before_;
+}
 
 void forget_reserve() { busy.store(false, std::memory_order_release); }
 

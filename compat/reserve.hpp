@@ -4,8 +4,9 @@
 namespace blaslift {
 
 /// While it lives, what this thread takes by operator new comes out of a reserve of the library's own where malloc has
-/// nothing.  It is for what is made once and stays, a process's runtime and its call sites, and for what finding them
-/// takes meanwhile, which goes back to it.  At its end operator new throws, as ever.
+/// nothing, or may be in the middle of something, since a signal handler calls.  It is for what is made once and stays,
+/// a process's runtime and its call sites, and for what finding them takes meanwhile, which goes back to it.  At its
+/// end operator new throws, as ever.
 class Reserve {
  public:
   Reserve();
@@ -14,7 +15,7 @@ class Reserve {
   Reserve& operator=(const Reserve&) = delete;
 
  private:
-  bool before_;
+  bool before_, first_before_;
 };
 
 /// In a forked child: whoever was about to take something from it is not there.  Only stores.

@@ -11,7 +11,7 @@
 #include <cerrno>
 #include <ctime>
 
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 
 namespace blaslift {
 namespace {
@@ -61,7 +61,6 @@ NoWriteSignals::~NoWriteSignals() {
 }
 
 std::size_t write_all(int fd, std::string_view text, std::size_t at_once) {
-  const Uncancelled uncancelled;
   const NoWriteSignals no_signals;
   constexpr int patience = 1000;  // milliseconds, of which a signal handler may interrupt some
   std::size_t written = 0;
@@ -100,8 +99,9 @@ void keep_stderr() {
   }
 }
 
-void say_parts(const std::string_view* parts, std::size_t count) noexcept {
-  const int error = errno;
+namespace {
+
+void say_now(const std::string_view* parts, std::size_t count) {
   const int fd = found_stderr();
   char text[PIPE_BUF];  // goes as a whole, or waits for a reader
   std::size_t length = 0;
@@ -119,6 +119,13 @@ void say_parts(const std::string_view* parts, std::size_t count) noexcept {
       if (length == sizeof text && !(heard = flush())) break;
     }
   if (heard && length > 0) (void)flush();
+}
+
+}  // namespace
+
+void say_parts(const std::string_view* parts, std::size_t count) {
+  const int error = errno;
+  undisturbed([&] { say_now(parts, count); });
   errno = error;
 }
 

@@ -21,8 +21,8 @@ class NoWriteSignals {
   sigset_t before_, pending_;
 };
 
-/// Writes `text`, at most so many bytes at once, and waits a second at most for room in a pipe.  No signal, no
-/// cancellation.
+/// Writes `text`, at most so many bytes at once, and waits a second at most for room in a pipe.  No signal.  In own time
+/// (compat/undisturbed.hpp).
 /// @return how many bytes were written; where these are not all, errno says why
 std::size_t write_all(int fd, std::string_view text, std::size_t at_once = SIZE_MAX);
 
@@ -34,12 +34,12 @@ void look_at_stderr();
 /// descriptor 2.
 void keep_stderr();
 
-void say_parts(const std::string_view* parts, std::size_t count) noexcept;
+void say_parts(const std::string_view* parts, std::size_t count);
 
 /// Says all parts, the last of which ends a line.  If descriptor 2 has become something else, and keep_stderr() was not
 /// called in time, nobody hears it.  Allocates nothing; errno stays.
 template <class... Parts>
-void say(const Parts&... parts) noexcept {
+void say(const Parts&... parts) {
   const std::string_view all[] = {parts...};
   say_parts(all, sizeof...(parts));
 }

@@ -18,7 +18,7 @@
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
 #include "compat/trial.hpp"
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 
 namespace blaslift {
 
@@ -102,7 +102,7 @@ struct Extent {
 
 Extent extent_of(const void* address) {
   Extent extent{reinterpret_cast<std::uintptr_t>(address)};
-  dl_iterate_phdr(
+  for_each_object(
       [](dl_phdr_info* object, std::size_t, void* data) {
         auto& e = *static_cast<Extent*>(data);
         Extent here{e.at};
@@ -145,6 +145,14 @@ __attribute__((no_sanitize("address", "thread"))) bool register_for(const Extent
   return registered > 0;
 }
 
+/// Where nothing can be registered: the object is never to be unloaded.
+bool pin_object_at(const void* address) {
+  Dl_info where{};
+  const Loading loading;
+  return loading.allowed() && dladdr(address, &where) && where.dli_fname &&
+         dlopen(where.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);  // the handle is kept on purpose
+}
+
 /// Whether what is said of this address stays true until we hear otherwise: its object is never unloaded, or we will be
 /// told.
 bool lasts(const void* address) {
@@ -162,7 +170,7 @@ bool lasts(const void* address) {
   object->end = extent.end;
   object->tells.store(false, std::memory_order_relaxed);
   object->state.store(Watched::there, std::memory_order_release);
-  const bool tells = register_for(extent, *object);
+  const bool tells = locks_may_be_lost() ? pin_object_at(address) : register_for(extent, *object);
   object->tells.store(tells, std::memory_order_relaxed);
   while (is_new && !watched.compare_exchange_weak(object->next, object, std::memory_order_acq_rel)) {
   }
@@ -312,8 +320,9 @@ const Site* interned(const Site& site) {
 
 }  // namespace
 
-const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& passing) {
-  const Uncancelled uncancelled;
+namespace {
+
+const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, const char* fallback, Site& passing) {
   const Reserve reserve;
   Target target;
   if (answers_trial(symbol)) {
@@ -323,36 +332,57 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
     return &passing;
   }
   std::string looked;
-  bool lasting = true;
-  if (!find_target(symbol, caller, fallback, target, looked)) {
+  bool lasting = !in_handler();  // there nothing is registered: the C library may be in the middle of something
+  if (!find_target(symbol, caller, fallback, target, looked, frame)) {
     tell_that_there_is_none(looked);
     target = plain_loops(symbol);
-    lasting = lasts(caller);
+    lasting = lasting && lasts(caller);
   } else {
-    lasting = target.settled && lasts(caller) && can_be_kept(target.function, caller);
+    lasting = lasting && target.settled && lasts(caller) && can_be_kept(target.function, caller);
   }
   return put_down(symbol, caller, target, lasting, passing);
 }
 
-const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
-  const Symbol symbol = symbol_beside(of.symbol, routine);
-  if (const Site* known = known_site(symbol, of.function)) return known;
+const Site* beside_now(Symbol symbol, const Site& of, const char* fallback) {
   const Reserve reserve;
   Target target;
   if (!find_beside(symbol, of.function, fallback, target)) return nullptr;
   Site passing;
-  const Site* site =
-      put_down(symbol, of.function, target, lasts(of.function) && can_be_kept(target.function, of.function), passing);
+  const bool lasting = !in_handler() && lasts(of.function) && can_be_kept(target.function, of.function);
+  const Site* site = put_down(symbol, of.function, target, lasting, passing);
   return site == &passing ? interned(passing) : site;
 }
 
-const Site& any_site_beside(const Site& of, Routine routine, const char* fallback) {
-  if (const Site* found = site_beside(of, routine, fallback)) return *found;
+const Site* plain_loops_beside_now(Symbol symbol, const Site& of) {
   const Reserve reserve;
   Site passing;
-  const Symbol symbol = symbol_beside(of.symbol, routine);
   fill(passing, symbol, of.function, plain_loops(symbol), false);
-  return *interned(passing);
+  return interned(passing);
+}
+
+/// Several times what finding a function takes, with the loader's part of it.
+constexpr unsigned long room = 256 << 10;
+
+}  // namespace
+
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& passing) {
+  const Site* site = nullptr;
+  const void* frame = __builtin_frame_address(0);
+  undisturbed([&] { with_room(room, [&] { site = resolve_now(symbol, caller, frame, fallback, passing); }); });
+  return site;
+}
+
+const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
+  const Symbol symbol = symbol_beside(of.symbol, routine);
+  const Site* site = known_site(symbol, of.function);
+  if (!site) undisturbed([&] { with_room(room, [&] { site = beside_now(symbol, of, fallback); }); });
+  return site;
+}
+
+const Site& any_site_beside(const Site& of, Routine routine, const char* fallback) {
+  const Site* site = site_beside(of, routine, fallback);
+  if (!site) undisturbed([&] { site = plain_loops_beside_now(symbol_beside(of.symbol, routine), of); });
+  return *site;
 }
 
 void forget_sites_of(const void* function) {

@@ -13,7 +13,7 @@
 #include <ctime>
 #include <new>
 
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 #include "impl/trace.hpp"
 
 namespace blaslift {
@@ -141,10 +141,10 @@ void set_counters_up(const char* path, Reason forwarded) {
 
 bool counters_exist() { return current.load(std::memory_order_acquire) != nullptr; }
 
-Counters& counters() {
-  Counters* c = current.load(std::memory_order_acquire);
-  if (c) return *c;
-  const Uncancelled uncancelled;
+namespace {
+
+Counters& make_counters() {
+  Counters* c = nullptr;
   Recording* recording;
   MadeFile file;
   Counters* mine = create(recording, file);
@@ -156,6 +156,14 @@ Counters& counters() {
     discard_recording(recording, file);
   else if (mine != &last_resort)
     munmap(mine, sizeof(Counters));  // its file stays, empty: readers pass over it
+  return *c;
+}
+
+}  // namespace
+
+Counters& counters() {
+  Counters* c = current.load(std::memory_order_acquire);
+  if (!c) undisturbed([&] { c = &make_counters(); });
   return *c;
 }
 

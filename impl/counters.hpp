@@ -168,7 +168,8 @@ void check_counters(Counters& counters);
 /// and while a route of ours runs on it: either way the forwarding path turns to the slow one, which sorts it out.
 struct ThreadState {
   ThreadCounters* slot;
-  bool inside;              ///< our own route is running: calls coming from it are neither counted nor routed
+  const void* inside;       ///< our own route is running there, on the stack, or this is a thread of ours: calls coming
+                            ///< from it are neither counted nor routed
   bool traps;               ///< while inside: the caller's arithmetic raises signals, which ours does not (Untrapped)
   std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
   Offloadable nested;       ///< measuring: likewise

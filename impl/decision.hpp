@@ -37,7 +37,8 @@ enum class Route : std::uint8_t { cpu, device };
   X(of_library, "format of the library underneath")  \
   X(rounding, "rounding mode is not to nearest")     \
   X(alpha, "alpha is not finite")                    \
-  X(traps, "floating-point traps are on")
+  X(traps, "floating-point traps are on")            \
+  X(in_handler, "called by a signal handler")
 
 enum class Reason : std::uint8_t {
 #define X(name, text) name,

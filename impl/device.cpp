@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "compat/environment.hpp"
+#include "compat/objects.hpp"
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
 #include "impl/counters.hpp"
@@ -185,6 +186,10 @@ Backend* Device::open() {
   std::lock_guard lock(opening_);
   if (state() == DeviceState::ready) return backend_;
   if (state() == DeviceState::absent) return nullptr;
+  if (!locks_are_free()) {
+    lose("forked while another thread was loading a library: nothing can be opened in this process");
+    return nullptr;
+  }
   // Calls of other threads stay on the CPU meanwhile, unless they must not.  What throws leaves it unopened.
   struct Opening {
     std::atomic<DeviceState>& state;
@@ -197,7 +202,7 @@ Backend* Device::open() {
   const Opening opening{state_};
   const LocalRank local = local_rank();
   const OpenRequest request{options_.memory, local.rank,    local.size,
-                            idle_,           idle_context_, [] { thread_state.inside = true; }};
+                            idle_,           idle_context_, [] { thread_state.inside = &thread_state; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   std::string why;
   if (!backend_) {  // a call before this one may have had no memory left afterwards

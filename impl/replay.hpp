@@ -30,8 +30,13 @@ class ErrnoKept {
   int errno_;
 };
 
+/// The site of a call from a place that has none yet.
+/// @param passing  memory for one that is of this call only
+const Site& new_site(Symbol symbol, const void* caller, Site& passing);
+
 /// Lets the calling thread count.  Returns false for calls that must be replayed without being counted or routed: those
-/// from inside a route of ours, and Fortran twins of CBLAS calls.
+/// from inside a route of ours, Fortran twins of CBLAS calls, and a process's first ones where a signal handler makes
+/// them.
 bool enter(const Site& site);
 
 inline constexpr double timed_flops = 1e6;  ///< below, reading the clock costs a noticeable part of the call

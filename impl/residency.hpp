@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,9 @@ class Recurring {
  public:
   /// Remembers a use; whether one of the same contents was among the last ones.
   bool again(const Stored& matrix);
+
+  /// In a forked child: whoever held the lock is not there.
+  void forget_lock() { new (&mutex_) std::mutex; }
 
  private:
   struct Use {

@@ -78,31 +78,21 @@ void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flo
     learned.trials.earn(seconds);  // by the profile alone it would go
 }
 
-/// While a call is on the CPU, but not for those inside it.  A call may be left by a jump: then the thread's next one,
-/// which has the stack to itself again, counts in its place.
-class OnCpu {
- public:
-  explicit OnCpu(Runtime& r) : r_(r) {
-    const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-    inside_ = thread_state.on_cpu != 0 && here < thread_state.on_cpu;
-    if (inside_) return;
-    if (!thread_state.on_cpu) r_.on_cpu.fetch_add(1, std::memory_order_relaxed);
-    thread_state.on_cpu = here;
-  }
-  ~OnCpu() {
-    if (inside_) return;
-    thread_state.on_cpu = 0;
-    r_.on_cpu.fetch_sub(1, std::memory_order_relaxed);
-  }
-  OnCpu(const OnCpu&) = delete;
-  OnCpu& operator=(const OnCpu&) = delete;
+/// A call is on the CPU from here on, unless it is inside of one that is.  A call may be left by a jump: then the
+/// thread's next one, which has the stack to itself again, counts in its place.
+/// @return whether it counts
+bool begins_on_cpu(Runtime& r, const void* frame) {
+  const auto here = reinterpret_cast<std::uintptr_t>(frame);
+  if (thread_state.on_cpu != 0 && here < thread_state.on_cpu) return false;
+  if (!thread_state.on_cpu) r.on_cpu.fetch_add(1, std::memory_order_relaxed);
+  thread_state.on_cpu = here;
+  return true;
+}
 
-  int calls() const { return std::max(1, r_.on_cpu.load(std::memory_order_relaxed)); }
-
- private:
-  Runtime& r_;
-  bool inside_;
-};
+void ends_on_cpu(Runtime& r) {
+  thread_state.on_cpu = 0;
+  r.on_cpu.fetch_sub(1, std::memory_order_relaxed);
+}
 
 /// What events of both sides have in common.
 TraceEvent event_of(const Call& call, const Decision& decision) {
@@ -214,20 +204,21 @@ void leave_undone(const Call& call, const Decision& decision) {
   say("blaslift: ", info(call.site.symbol).name, " was not computed, its operands are in device memory: ", why, "\n");
 }
 
+// Outside of own time: nothing here may need an exception table.
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
   const Offloadable before = std::exchange(thread_state.nested, {});
-  Replayed replayed;
-  int calls = 1;
-  {
-    const OnCpu counted(r);
-    calls = counted.calls();
-    replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
-  }
-  const Untrapped untrapped;
+  const bool counts = begins_on_cpu(r, __builtin_frame_address(0));
+  const int calls = std::max(1, r.on_cpu.load(std::memory_order_relaxed));
+  const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  if (counts) ends_on_cpu(r);
+  // What we compute besides raises no signals (Untrapped, without its destructor).
+  const unsigned floats = _mm_getcsr();
+  if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats | _MM_MASK_MASK);
   const double seconds = replayed.seconds();
   if (replayed.start_ns && tracing()) trace(call, decision, replayed);
   learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds, calls);
   if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds, before);
+  if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats);
 }
 
 }  // namespace blaslift

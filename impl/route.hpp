@@ -4,7 +4,7 @@
 #include <exception>
 
 #include "compat/site.hpp"
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 #include "impl/execute.hpp"
 #include "impl/floats.hpp"
 #include "impl/replay.hpp"
@@ -15,19 +15,22 @@
 namespace blaslift {
 
 /// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
-/// program's meanwhile, is not ours to count or route; the process's exit waits; the thread is not cancelled, which
-/// BLAS never was; exceptions of our arithmetic raise no signals; and errno is the caller's again afterwards.
+/// program's meanwhile, is not ours to count or route; the process's exit waits; exceptions of our arithmetic raise no
+/// signals; and errno is the caller's again afterwards.  In own time (compat/undisturbed.hpp), of which what follows in
+/// here is outside.
 class Inside {
  public:
-  explicit Inside(Runtime& runtime) : runtime_(runtime), slot_(thread_state.slot) {
+  Inside(Runtime& runtime, double flops) : runtime_(runtime), slot_(thread_state.slot) {
     thread_state.slot = nullptr;
-    thread_state.inside = true;
+    thread_state.inside = this;
     thread_state.traps = untrapped_.traps();
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
+    constexpr double may_last = 1e8;  // some milliseconds
+    if (flops >= may_last || runtime_.device.state() == DeviceState::unopened) admit_unhandled_signals();
   }
   ~Inside() {
     runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
-    thread_state.inside = false;
+    thread_state.inside = nullptr;
     thread_state.slot = slot_;
   }
   Inside(const Inside&) = delete;
@@ -36,7 +39,6 @@ class Inside {
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;
-  Uncancelled uncancelled_;
   ErrnoKept errno_kept_;
   Untrapped untrapped_;
 };
@@ -190,17 +192,49 @@ bool tried(const Try& try_device, Decision& decision) {
   }
 }
 
+/// Of a call from a signal handler: it may have interrupted malloc.
+inline bool leave_to_handler(Decision& decision) {
+  decision.route = Route::cpu;
+  decision.reason = Reason::in_handler;
+  return false;
+}
+
+template <class Try>
+bool tried_inside(Runtime& r, const Call& call, const Try& try_device, Decision& decision) {
+  const Inside inside(r, call.flops);
+  return tried(try_device, decision);
+}
+
 /// The whole way of a call with valid arguments: on the device, or else on the library underneath.
 /// @param try_device  bool(Decision&): decides, and computes the call if that says so, as on_device does
 /// @return whether the device has computed it
 template <class Try>
 bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
   Decision decision;
-  {
-    const Inside inside(r);
-    if (tried(try_device, decision)) return true;
-  }
+  bool done = false;
+  undisturbed([&] { done = in_handler() ? leave_to_handler(decision) : tried_inside(r, call, try_device, decision); });
+  if (done) return true;
   decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay);
+  return false;
+}
+
+/// The same for a call that verification looks at.
+template <class Try, class Describe>
+bool take_verified_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
+  Check check(r, call.site, call.precision, call.flops, describe);
+  call.check = &check;
+  // Of what the library underneath has computed: by another one, unless they have formats of their own.
+  const bool whoever_computes = !r.options.oracle.empty() && replay.call_elsewhere;
+  Decision decision;
+  {
+    const Inside inside(r, call.flops);
+    if (tried(try_device, decision)) return check.look(), true;
+    if (whoever_computes && !decision.nowhere) check.before(nullptr);
+  }
+  disturbed([&] { decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay); });
+  if (decision.nowhere || !whoever_computes) return false;
+  const Inside inside(r, call.flops);
+  check.look();
   return false;
 }
 
@@ -210,22 +244,9 @@ template <class Try, class Describe>
 bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
   if (r.options.verify == 0) [[likely]]
     return take_route(r, call, replay, try_device);
-  Check check(r, call.site, call.precision, call.flops, describe);
-  call.check = &check;
-  // Of what the library underneath has computed: by another one, unless they have formats of their own.
-  const bool whoever_computes = !r.options.oracle.empty() && replay.call_elsewhere;
-  Decision decision;
-  {
-    const Inside inside(r);
-    if (tried(try_device, decision)) return check.look(), true;
-    if (whoever_computes && !decision.nowhere) check.before(nullptr);
-  }
-  if (decision.nowhere) return leave_undone(call, decision), false;
-  stay(r, call, decision, replay);
-  if (!whoever_computes) return false;
-  const Inside inside(r);
-  check.look();
-  return false;
+  bool done = false;
+  undisturbed([&] { done = take_verified_route(r, call, replay, try_device, describe); });
+  return done;
 }
 
 }  // namespace blaslift

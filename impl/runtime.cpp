@@ -13,10 +13,12 @@
 
 #include "compat/environment.hpp"
 #include "compat/loading.hpp"
+#include "compat/objects.hpp"
+#include "compat/process.hpp"
 #include "compat/reserve.hpp"
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 #include "impl/floats.hpp"
 #include "impl/report.hpp"
 #include "impl/trace.hpp"
@@ -24,11 +26,16 @@
 
 namespace blaslift {
 
-constinit Gate gate;
-
 namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
+
+constinit std::atomic<double> gate{0};  ///< this_process's, which a child has to set anew
+
+void set_gate(double products) {
+  gate.store(products, std::memory_order_relaxed);
+  this_process.gate.store(products, std::memory_order_release);
+}
 
 /// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.
 /// Its counters are its own.  Only stores here: the child of a threaded process may do little else.
@@ -37,17 +44,26 @@ void in_forked_child() {
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
     r->on_device.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
     r->on_cpu.store(0, std::memory_order_relaxed);
+    r->recurring.forget_lock();
+    this_process.gate.store(gate.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
   forget_loading();
   forget_reserve();
+  forget_lost_locks();
   forget_counters();
+}
+
+/// Children find out by themselves at their first call; where the kernel helps less, fork tells them.
+[[gnu::constructor]] void remember_this_process() {
+  remember_process();
+  pthread_atfork(nullptr, nullptr, [] { take_over(in_forked_child); });
 }
 
 /// Before the device's libraries tear themselves down: no new route starts, those under way stop at their next step and
 /// finish on the CPU.  They get a moment for it; exit never hangs on them.
 void at_exit() {
   Runtime* r = the_runtime.load(std::memory_order_acquire);
-  if (!r) return;
+  if (!r || !is_remembered()) return;
   r->exiting.store(true, std::memory_order_seq_cst);
   if (r->forked.load(std::memory_order_acquire)) return;
   for (int i = 0; i < 2000 && r->in_flight.load(std::memory_order_seq_cst) > 0; ++i) {
@@ -76,14 +92,16 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 /// The summary.  Touches no device, and nothing at all in a process that made no call.
 [[gnu::destructor]] void report_at_exit() {
   Runtime* r = the_runtime.load(std::memory_order_acquire);
-  if (!r || !counters_exist() || r->options.report == "off") return;
-  const Reserve reserve;
-  try {
-    const Noting noting(counters());
-    write_report(counters(), r->options.report);
-  } catch (const std::exception&) {  // and of the reserve
-    say("blaslift: there is no report of this process: out of memory\n");
-  }
+  if (!r || !is_remembered() || !counters_exist() || r->options.report == "off") return;
+  undisturbed([&] {
+    const Reserve reserve;
+    try {
+      const Noting noting(counters());
+      write_report(counters(), r->options.report);
+    } catch (const std::exception&) {  // and of the reserve
+      say("blaslift: there is no report of this process: out of memory\n");
+    }
+  });
 }
 
 }  // namespace
@@ -107,16 +125,15 @@ Runtime::Runtime()
       // What was kept from earlier calls must not show in the bits of a fixed route.
       residency(options.fixed ? ResidencyMode::off : options.residency) {}
 
-Runtime& runtime() {
+namespace {
+
+Runtime& make_runtime() {
   // No lock and no static guard: a child forked while another thread is in here must not wait for that thread.
-  Runtime* made = the_runtime.load(std::memory_order_acquire);
-  if (made) return *made;
-  const Uncancelled uncancelled;
+  Runtime* made = nullptr;
   const Reserve reserve;
   Runtime* mine = new Runtime;
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
-  pthread_atfork(nullptr, nullptr, in_forked_child);
   say(mine->warnings, mine->device.warnings());
   const Options& o = mine->options;
   if (o.report == "stderr") keep_stderr();
@@ -126,14 +143,36 @@ Runtime& runtime() {
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const bool all = (o.on && (o.measure || o.forced.any())) || (o.verify != 0 && !o.oracle.empty());
-  gate.product.store(all ? -infinity : o.on ? small_product : infinity, std::memory_order_release);
+  set_gate(all ? -infinity : o.on ? small_product : infinity);
   return *mine;
 }
 
-Backend* open_device(Runtime& r) try {
-  static constinit std::atomic<bool> ready{false};
-  if (ready.load(std::memory_order_acquire) && r.device.state() == DeviceState::ready && !exit_has_begun())
-    return &r.device.backend();
+/// That of this very process, null if it has none.
+Runtime* own_runtime() {
+  if (!is_remembered()) take_over(in_forked_child);
+  return the_runtime.load(std::memory_order_acquire);
+}
+
+}  // namespace
+
+Runtime& runtime() {
+  Runtime* made = the_runtime.load(std::memory_order_acquire);
+  if (made && is_remembered()) return *made;
+  constexpr unsigned long room = 256 << 10;  // profiles and lists of options pass through the stack
+  undisturbed([&] {
+    made = own_runtime();
+    if (!made) with_room(room, [&] { made = &make_runtime(); });
+  });
+  return *made;
+}
+
+bool may_have_runtime() { return own_runtime() || !in_handler(); }
+
+namespace {
+
+constinit std::atomic<bool> ready{false};
+
+Backend* open_now(Runtime& r) try {
   const Loading loading;  // exit waits until it will wait for what the device does
   if (!loading.allowed()) return nullptr;
   const ToNearest to_nearest;  // for the self-test, and for threads that start now
@@ -173,6 +212,17 @@ Backend* open_device(Runtime& r) try {
   return backend;
 } catch (const std::exception&) {  // out of memory
   return nullptr;
+}
+
+}  // namespace
+
+Backend* open_device(Runtime& r) {
+  if (ready.load(std::memory_order_acquire) && r.device.state() == DeviceState::ready && !exit_has_begun())
+    return &r.device.backend();
+  Backend* backend = nullptr;
+  constexpr unsigned long room = 8 << 20;  // drivers expect what threads usually have
+  with_room(room, [&] { backend = open_now(r); });
+  return backend;
 }
 
 }  // namespace blaslift

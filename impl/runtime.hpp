@@ -35,18 +35,15 @@ struct Runtime {
   std::atomic<bool> forked{false}, exiting{false};
 };
 
-/// The runtime, made by the first caller.
+/// The runtime, made by the first caller; in a child that has a copy of its parent's, without what only the parent has.
 Runtime& runtime();
+
+/// Whether this call finds a runtime, or may make one: a first call from a signal handler may not.  In own time.
+bool may_have_runtime();
 
 /// The device's backend, opened if need be, with its arena and residency; null if there is none or the process's exit
 /// has begun.  Sees to it that exit finds no route on the device.
 Backend* open_device(Runtime& runtime);
 
-/// Products below this take the forwarding path.  Minus infinity until the runtime is made, while measuring and where
-/// routes are forced: then every call goes the long way.  Infinite when switched off.
-struct Gate {
-  std::atomic<double> product{-std::numeric_limits<double>::infinity()};
-};
-extern constinit Gate gate;
 
 }  // namespace blaslift

@@ -15,7 +15,7 @@
 #include <memory>
 
 #include "compat/say.hpp"
-#include "compat/uncancelled.hpp"
+#include "compat/undisturbed.hpp"
 #include "impl/replay.hpp"
 
 namespace blaslift {
@@ -49,7 +49,6 @@ int open_own_file() {
 TraceEvent* map_chunk(std::uint64_t number) {
   if (full.load(std::memory_order_relaxed)) return nullptr;
   const ErrnoKept errno_kept;
-  const Uncancelled uncancelled;
   constexpr std::size_t bytes = trace_chunk_events * sizeof(TraceEvent);
   const auto at = static_cast<off_t>(Recording::events_at() + number * bytes);
   const bool may = within_limit(static_cast<std::uint64_t>(at) + bytes);
@@ -76,7 +75,7 @@ TraceEvent* claim(Recording& r) {
   TraceEvent* chunk = nullptr;
   if (number < most_trace_events) {
     chunk = chunks[number / trace_chunk_events].load(std::memory_order_acquire);
-    if (!chunk) chunk = map_chunk(number / trace_chunk_events);
+    if (!chunk) undisturbed([&] { chunk = map_chunk(number / trace_chunk_events); });
   }
   if (chunk) return chunk + number % trace_chunk_events;
   r.dropped.fetch_add(1, std::memory_order_relaxed);

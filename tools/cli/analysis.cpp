@@ -92,6 +92,7 @@ bool might_go(Reason reason) {
     case Reason::of_library:
     case Reason::rounding:
     case Reason::alpha:
+    case Reason::in_handler:
     case Reason::exiting: return false;
     default: return true;
   }
