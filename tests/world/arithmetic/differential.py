@@ -47,6 +47,9 @@ def share(calls: int, mode: str, modes: list[str]) -> int:
     return max(1, round(calls / SLOW.get(mode, 1) / sum(1 / SLOW.get(m, 1) for m in modes)))
 
 
+PROCESS = 4000
+"""Calls that one process makes: every one of its matrices may have a copy, among which the next one's is looked for."""
+
 SOME_LEVELS = {"one level", "two levels", "three levels", "levels in 256 KiB"}
 
 ROUTINES = {f"{p}{base}" for p in "sdcz" for base in ("gemm", "syrk", "geqrf", "geqr", "gemqr")}
@@ -75,6 +78,14 @@ class Outcome:
     worst: dict[str, float] = field(default_factory=dict)
     seconds: float = 0
     errors: list[str] = field(default_factory=list)
+
+    def add(self, other: Outcome) -> None:
+        for name in ("calls", "failed", "routed", "distrusted", "verified_wrong", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.stayed.update(other.stayed)
+        for name, worst in other.worst.items():
+            self.worst[name] = max(worst, self.worst.get(name, 0.0))
+        self.errors += other.errors
 
 
 class Bench:
@@ -198,10 +209,15 @@ def body() -> bool:
         program = bench.program("differential")
         print(f"seed {arguments.seed}, {arguments.calls} calls from {arguments.first} on", flush=True)
         for mode in modes:
-            calls = share(arguments.calls, mode, modes)
-            outcomes[mode] = measure(bench, program, mode, arguments.seed, arguments.first, calls, arguments.kind)
-            for line in outcomes[mode].errors:
-                print(f"{mode}: {line}", flush=True)
+            end = arguments.first + share(arguments.calls, mode, modes)
+            outcomes[mode] = Outcome()
+            for first in range(arguments.first, end, PROCESS):
+                calls = min(PROCESS, end - first)
+                done = measure(bench, program, mode, arguments.seed, first, calls, arguments.kind)
+                outcomes[mode].add(done)
+                for line in done.errors:
+                    print(f"{mode}: {line}", flush=True)
+            table({mode: outcomes[mode]})
     table(outcomes)
     return not any(outcome.errors or outcome.failed for outcome in outcomes.values())
 
