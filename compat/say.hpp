@@ -21,8 +21,8 @@ class NoWriteSignals {
   sigset_t before_, pending_;
 };
 
-/// Writes `text`, at most so many bytes at once, and waits a second at most for room in a pipe.  No signal.  In own time
-/// (compat/undisturbed.hpp).
+/// Writes `text`, at most so many bytes at once, and waits a second at most for room in a pipe.  No signal.  In own
+/// time (compat/undisturbed.hpp).
 /// @return how many bytes were written; where these are not all, errno says why
 std::size_t write_all(int fd, std::string_view text, std::size_t at_once = SIZE_MAX);
 

@@ -9,7 +9,6 @@
 #include <sstream>
 #include <utility>
 
-
 #include "compat/say.hpp"
 
 namespace blaslift {

@@ -45,5 +45,4 @@ bool may_have_runtime();
 /// has begun.  Sees to it that exit finds no route on the device.
 Backend* open_device(Runtime& runtime);
 
-
 }  // namespace blaslift
