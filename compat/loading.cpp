@@ -4,19 +4,21 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "compat/this_thread.hpp"
+
 namespace blaslift {
 namespace {
 
 constinit std::atomic<bool> ended{false};
 constinit std::atomic<int> under_way{0};
 
-/// This thread's: a constructor that we have run may call exit, which must not wait for itself.
-thread_local constinit int mine __attribute__((tls_model("initial-exec"))) = 0;
+/// Of this thread's: a constructor that we have run may call exit, which must not wait for itself.
+std::int8_t& mine() { return this_thread.loading; }
 
 /// Never a hang: exit may be called by a constructor, with the loader's lock, for which those under way may be waiting.
 void end_loading() {
   if (ended.exchange(true, std::memory_order_seq_cst)) return;
-  for (int i = 0; i < 2000 && under_way.load(std::memory_order_seq_cst) > mine; ++i) {
+  for (int i = 0; i < 2000 && under_way.load(std::memory_order_seq_cst) > mine(); ++i) {
     const timespec millisecond{0, 1000000};
     nanosleep(&millisecond, nullptr);
   }
@@ -29,14 +31,14 @@ void end_loading() {
 }  // namespace
 
 Loading::Loading() {
-  ++mine;
+  ++mine();
   under_way.fetch_add(1, std::memory_order_seq_cst);
   allowed_ = !exit_has_begun();
 }
 
 Loading::~Loading() {
   under_way.fetch_sub(1, std::memory_order_seq_cst);
-  --mine;
+  --mine();
 }
 
 void end_loading_at_exit() {
@@ -46,6 +48,6 @@ void end_loading_at_exit() {
 
 bool exit_has_begun() { return ended.load(std::memory_order_seq_cst); }
 
-void forget_loading() { under_way.store(mine, std::memory_order_seq_cst); }
+void forget_loading() { under_way.store(mine(), std::memory_order_seq_cst); }
 
 }  // namespace blaslift

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "compat/this_thread.hpp"
 #include "compat/undisturbed.hpp"
 
 namespace blaslift {
@@ -24,8 +25,6 @@ struct alignas(64) Unit {
 constexpr std::size_t reserve_units = 8192;
 constinit Unit reserve[reserve_units] = {};
 constinit std::atomic<bool> busy{false};
-thread_local constinit bool open __attribute__((tls_model("initial-exec"))) = false;
-thread_local constinit bool first __attribute__((tls_model("initial-exec"))) = false;  ///< before malloc
 
 /// Others do not hold it for long, unless a fork has left them behind.
 class Busy {
@@ -51,7 +50,7 @@ class Busy {
 /// The first block that is free and long enough; free neighbours become one on the way.  Null: there is none, or this
 /// thread may not have it.
 void* from_reserve(std::size_t bytes, std::size_t alignment) {
-  if (!open || bytes > sizeof reserve || alignment > sizeof(Unit)) return nullptr;
+  if (!this_thread.reserve || bytes > sizeof reserve || alignment > sizeof(Unit)) return nullptr;
   const Busy mine;
   if (!mine) return nullptr;
   const auto wanted = static_cast<std::uint32_t>((bytes + sizeof(Unit) - 1) / sizeof(Unit));
@@ -72,7 +71,7 @@ void* from_reserve(std::size_t bytes, std::size_t alignment) {
 [[maybe_unused]] void* allocate(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, alignof(std::max_align_t));
   bytes = std::max<std::size_t>(bytes, 1);
-  void* memory = first ? from_reserve(bytes, alignment) : nullptr;
+  void* memory = this_thread.reserve_first ? from_reserve(bytes, alignment) : nullptr;
   if (memory) return memory;
   if (alignment == alignof(std::max_align_t))
     memory = std::malloc(bytes);
@@ -91,13 +90,13 @@ void* from_reserve(std::size_t bytes, std::size_t alignment) {
 
 }  // namespace
 
-Reserve::Reserve() : before_(open), first_before_(first) {
-  open = true;
-  first = in_handler();
+Reserve::Reserve() : before_(this_thread.reserve), first_before_(this_thread.reserve_first) {
+  this_thread.reserve = true;
+  this_thread.reserve_first = in_handler();
 }
 Reserve::~Reserve() {
-  open = before_;
-  first = first_before_;
+  this_thread.reserve = before_;
+  this_thread.reserve_first = first_before_;
 }
 
 void forget_reserve() { busy.store(false, std::memory_order_release); }

@@ -12,21 +12,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "compat/this_thread.hpp"
+
 namespace blaslift {
+
+thread_local constinit ThisThread this_thread = {};
+
 namespace {
-
-/// What the end of own time puts back.
-struct Before {
-  std::uint64_t signals;  ///< blocked, as the kernel has it
-  int cancel_state, cancel_type;
-};
-
-struct OwnTime {
-  Before before;
-  bool held;
-  enum : std::uint8_t { unknown, no, yes } handler;
-};
-thread_local constinit OwnTime own __attribute__((tls_model("initial-exec"))) = {};
 
 constexpr std::uint64_t bit_of(int signal) { return std::uint64_t{1} << (signal - 1); }
 
@@ -48,14 +40,18 @@ void hold_off() {
   int cancel_state, cancel_type;
   pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
   pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &cancel_type);
-  own = {{before, cancel_state, cancel_type}, true, OwnTime::unknown};
+  this_thread.signals = before;
+  this_thread.cancel_state = static_cast<std::uint8_t>(cancel_state);
+  this_thread.cancel_type = static_cast<std::uint8_t>(cancel_type);
+  this_thread.held = true;
+  this_thread.handler = ThisThread::unknown;
 }
 
 /// Cancellation comes first: a handler's jump must not leave it off.  It is still deferred when it is allowed:
 /// glibc 2.36 cancels in pthread_setcancelstate, too, but then the thread's result is not PTHREAD_CANCELED.
 void let_go() {
-  const Before before = own.before;
-  own.held = false;
+  const ThisThread before = this_thread;
+  this_thread.held = false;
   pthread_setcancelstate(before.cancel_state, nullptr);
   if (before.cancel_type != PTHREAD_CANCEL_DEFERRED) {
     pthread_testcancel();
@@ -86,7 +82,7 @@ bool interrupted_frame() {
 /// Unwinding costs some microseconds, so not where there is no sign of a handler: as long as one runs its signal is
 /// blocked.
 bool look_for_handler() {
-  for (std::uint64_t rest = own.before.signals; rest != 0; rest &= rest - 1)
+  for (std::uint64_t rest = this_thread.signals; rest != 0; rest &= rest - 1)
     if (handled(std::countr_zero(rest) + 1)) return interrupted_frame();
   return false;
 }
@@ -110,14 +106,14 @@ bool on_main_stack() {
 }  // namespace
 
 void undisturbed(void (*work)(void*), void* context) {
-  if (own.held) return work(context);
+  if (this_thread.held) return work(context);
   hold_off();
   work(context);
   let_go();
 }
 
 void disturbed(void (*work)(void*), void* context) {
-  if (!own.held) return work(context);
+  if (!this_thread.held) return work(context);
   let_go();
   work(context);
   hold_off();
@@ -129,13 +125,14 @@ void admit_unhandled_signals() {
                            SIGTSTP, SIGXCPU, SIGVTALRM, SIGPROF, SIGTTIN, SIGTTOU, SIGIO,   SIGPWR};
   std::uint64_t unhandled = 0;
   for (const int signal : usual)
-    if (!(own.before.signals & bit_of(signal)) && !handled(signal)) unhandled |= bit_of(signal);
+    if (!(this_thread.signals & bit_of(signal)) && !handled(signal)) unhandled |= bit_of(signal);
   (void)set_blocked(SIG_UNBLOCK, unhandled);
 }
 
 bool in_handler() {
-  if (own.handler == OwnTime::unknown) own.handler = look_for_handler() ? OwnTime::yes : OwnTime::no;
-  return own.handler == OwnTime::yes;
+  if (this_thread.handler == ThisThread::unknown)
+    this_thread.handler = look_for_handler() ? ThisThread::yes : ThisThread::no;
+  return this_thread.handler == ThisThread::yes;
 }
 
 void with_room(unsigned long bytes, void (*work)(void*), void* context) {
@@ -162,7 +159,7 @@ void with_room(unsigned long bytes, void (*work)(void*), void* context) {
 }
 
 void abandon_own_time() {
-  if (own.held) let_go();
+  if (this_thread.held) let_go();
 }
 
 }  // namespace blaslift

@@ -164,17 +164,21 @@ struct Counters {
 /// texts have an end.  What they count may still be anything.
 void check_counters(Counters& counters);
 
-/// Per thread, in static TLS so that the forwarding path needs no call.  `slot` is null until the thread's first call
-/// and while a route of ours runs on it: either way the forwarding path turns to the slow one, which sorts it out.
+/// Per thread, in static TLS so that the forwarding path needs no call, and small, since a library that is opened late
+/// finds little of that.  `slot` is null until the thread's first call and while a route of ours runs on it: either way
+/// the forwarding path turns to the slow one, which sorts it out.
 struct ThreadState {
   ThreadCounters* slot;
-  const void* inside;       ///< our own route is running there, on the stack, or this is a thread of ours: calls coming
-                            ///< from it are neither counted nor routed
-  bool traps;               ///< while inside: the caller's arithmetic raises signals, which ours does not (Untrapped)
-  std::uint64_t nested_ns;  ///< measuring: time of calls inside the current one
-  Offloadable nested;       ///< measuring: likewise
-  std::uintptr_t on_cpu;    ///< the frame of a call that is on the CPU, or 0
+  const void* inside;  ///< the route of ours (Inside) that is running, on the stack there; or, on a thread of ours,
+                       ///< this: calls coming from it are neither counted nor routed
+  struct {
+    float cpu_ns, device_ns;
+  } nested;         ///< measuring: what is Offloadable of calls inside the current one
+  float nested_ns;  ///< time of calls inside the current one
+  std::uint32_t
+      on_cpu;  ///< where a call that is on the CPU stands on the stack, in units of 16 bytes; 0: there is none
 };
+static_assert(sizeof(ThreadState) == 32);
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
 /// This process's counters, created by the first call.  Safe to call from several threads and in a forked child.

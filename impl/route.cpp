@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <utility>
 
 #include "compat/loading.hpp"
 #include "compat/say.hpp"
@@ -38,7 +37,7 @@ Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, dou
           .trial = learned.trials.allowed(),
           .calls = on_device,
           .rounds_otherwise = rounds_otherwise(),
-          .traps = thread_state.traps};
+          .traps = Inside::traps()};
 }
 
 Resident Operand::resident() const {
@@ -82,8 +81,8 @@ void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flo
 /// thread's next one, which has the stack to itself again, counts in its place.
 /// @return whether it counts
 bool begins_on_cpu(Runtime& r, const void* frame) {
-  const auto here = reinterpret_cast<std::uintptr_t>(frame);
-  if (thread_state.on_cpu != 0 && here < thread_state.on_cpu) return false;
+  const auto here = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(frame) >> 4) | 1;
+  if (thread_state.on_cpu != 0 && static_cast<std::int32_t>(here - thread_state.on_cpu) < 0) return false;
   if (!thread_state.on_cpu) r.on_cpu.fetch_add(1, std::memory_order_relaxed);
   thread_state.on_cpu = here;
   return true;
@@ -138,11 +137,19 @@ void trace(const Call& call, const Decision& decision, const Replayed& replayed)
   trace(event);
 }
 
-/// While measuring, after a call of which `thread_state.nested` says what the device would do of those inside it.
+Offloadable nested() {
+  return {static_cast<std::int64_t>(thread_state.nested.cpu_ns),
+          static_cast<std::int64_t>(thread_state.nested.device_ns)};
+}
+void set_nested(const Offloadable& x) {
+  thread_state.nested = {static_cast<float>(x.cpu_ns), static_cast<float>(x.device_ns)};
+}
+
+/// While measuring, after a call of which nested() says what the device would do of those inside it.
 /// @param before  what it is to say besides, of calls beside this one
 void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds,
                       const Offloadable& before) {
-  const Offloadable inside = thread_state.nested;
+  const Offloadable inside = nested();
   Offloadable best = inside;
   if (decision.device_seconds > 0 && seconds > decision.device_seconds) {
     const Offloadable whole{static_cast<std::int64_t>(seconds * 1e9),
@@ -155,7 +162,7 @@ void note_offloadable(const Site& site, double flops, const Decision& decision, 
   // Those inside have been added already.
   counters().offloadable_ns.fetch_add(best.cpu_ns - inside.cpu_ns, std::memory_order_relaxed);
   counters().on_device_ns.fetch_add(best.device_ns - inside.device_ns, std::memory_order_relaxed);
-  thread_state.nested = {before.cpu_ns + best.cpu_ns, before.device_ns + best.device_ns};
+  set_nested({before.cpu_ns + best.cpu_ns, before.device_ns + best.device_ns});
 }
 
 }  // namespace
@@ -206,7 +213,8 @@ void leave_undone(const Call& call, const Decision& decision) {
 
 // Outside of own time: nothing here may need an exception table.
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
-  const Offloadable before = std::exchange(thread_state.nested, {});
+  const Offloadable before = nested();
+  set_nested({});
   const bool counts = begins_on_cpu(r, __builtin_frame_address(0));
   const int calls = std::max(1, r.on_cpu.load(std::memory_order_relaxed));
   const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);

@@ -23,7 +23,6 @@ class Inside {
   Inside(Runtime& runtime, double flops) : runtime_(runtime), slot_(thread_state.slot) {
     thread_state.slot = nullptr;
     thread_state.inside = this;
-    thread_state.traps = untrapped_.traps();
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
     constexpr double may_last = 1e8;  // some milliseconds
     if (flops >= may_last || runtime_.device.state() == DeviceState::unopened) admit_unhandled_signals();
@@ -35,6 +34,12 @@ class Inside {
   }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
+
+  /// Whether this thread is in a route of a caller whose arithmetic raises signals.
+  static bool traps() {
+    const void* route = thread_state.inside;
+    return route && route != &thread_state && static_cast<const Inside*>(route)->untrapped_.traps();
+  }
 
  private:
   Runtime& runtime_;

@@ -33,7 +33,8 @@ struct Frame {
   void** slot;  ///< stack address of the return address that was replaced
   void* return_address;
   int routine;
-  std::uint64_t start_ns, nested_before;
+  std::uint64_t start_ns;
+  float nested_before;
 };
 
 /// Calls under way on this thread.  Deeper ones than this run untimed.
@@ -101,10 +102,10 @@ void* measure_leave(void** return_address) {
   while (s.depth > 0 && s.frames[s.depth - 1].slot != return_address) --s.depth;
   if (s.depth == 0) std::abort();  // the return address is lost: nothing can be right from here
   const Frame& frame = s.frames[--s.depth];
-  const std::uint64_t elapsed = now_ns() - frame.start_ns, nested = thread_state.nested_ns;
+  const std::uint64_t elapsed = now_ns() - frame.start_ns, nested = static_cast<std::uint64_t>(thread_state.nested_ns);
   auto& counters = others().routines[frame.routine];
   counters.calls.fetch_add(1, std::memory_order_relaxed);
   counters.own_ns.fetch_add(elapsed > nested ? elapsed - nested : 0, std::memory_order_relaxed);
-  thread_state.nested_ns = frame.nested_before + elapsed;
+  thread_state.nested_ns = frame.nested_before + static_cast<float>(elapsed);
   return frame.return_address;
 }
