@@ -4,10 +4,12 @@
 //
 // The runtime is linked statically: these stand in for its functions of the same names (Itanium C++ ABI, 2.2 and
 // 2.4.2).  Sanitizers bring one of their own.
+#include <pthread.h>
 #include <sched.h>
 
 #include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -52,7 +54,28 @@ struct OfThread {
   void* caught;
   unsigned int uncaught;
 };
-thread_local constinit OfThread of_thread __attribute__((tls_model("initial-exec"))) = {};
+
+// A module is opened late, and libraries that are linked into it have storage of several pages for each thread: all of
+// it would have to be static, for which there is no room then.  So each thread has an entry of its own here.  One that
+// ends leaves it as it was at first, for the next thread of the same address.
+struct Entry {
+  std::atomic<std::uintptr_t> thread;
+  OfThread of;
+};
+constexpr std::size_t most_threads = 4096;
+constinit Entry entries[most_threads] = {};
+
+OfThread* globals() {
+  const auto self = static_cast<std::uintptr_t>(pthread_self());
+  for (std::size_t i = 0, at = self / 4096; i < most_threads; ++i, ++at) {
+    Entry& entry = entries[at % most_threads];
+    std::uintptr_t owner = entry.thread.load(std::memory_order_relaxed);
+    if (owner == 0 && entry.thread.compare_exchange_strong(owner, self, std::memory_order_relaxed)) return &entry.of;
+    if (owner == self) return &entry.of;
+  }
+  thread_local OfThread of_many = {};
+  return &of_many;
+}
 
 }  // namespace
 }  // namespace blaslift
@@ -74,8 +97,8 @@ void __cxa_free_exception(void* exception) noexcept {
 }
 void* __cxa_allocate_dependent_exception() noexcept { return blaslift::take(blaslift::in_front); }
 void __cxa_free_dependent_exception(void* exception) noexcept { blaslift::give_back(exception); }
-void* __cxa_get_globals() noexcept { return &blaslift::of_thread; }
-void* __cxa_get_globals_fast() noexcept { return &blaslift::of_thread; }
+void* __cxa_get_globals() noexcept { return blaslift::globals(); }
+void* __cxa_get_globals_fast() noexcept { return blaslift::globals(); }
 }
 
 #endif
