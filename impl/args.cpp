@@ -1,5 +1,6 @@
 #include "impl/args.hpp"
 
+#include <algorithm>
 #include <limits>
 
 namespace blaslift {
@@ -10,7 +11,10 @@ bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y
   // What is not read may be anywhere, of any size and ld.
   __extension__ using Wide = __int128;
   const auto bytes = static_cast<Wide>(element);
-  auto size = [bytes](index rows, index cols, index ld) { return (Wide{cols - 1} * ld + rows) * bytes; };
+  static constexpr Wide beyond = Wide{1} << 100;  // what no memory holds reaches to its end
+  auto size = [bytes](index rows, index cols, index ld) {
+    return std::min(Wide{cols - 1} * ld + rows, beyond) * bytes;
+  };
   const Wide apart = Wide{reinterpret_cast<std::intptr_t>(y)} - reinterpret_cast<std::intptr_t>(x);
   if (apart >= size(rows_x, cols_x, ldx) || -apart >= size(rows_y, cols_y, ldy)) return false;
   if (ldx != ldy || apart % bytes != 0) return true;

@@ -83,13 +83,12 @@ Replayed stay(const Site& site, Reason reason, double flops, Replay replay, doub
   const bool measuring = runtime().options.measure;
   if (flops < timed && !measuring) return replay(), Replayed{};
 
-  const float nested_before = thread_state.nested_ns;
+  const std::uint32_t nested_before = thread_state.nested_ticks;
   const std::uint64_t start = now_ns();
-  thread_state.nested_ns = 0;
+  thread_state.nested_ticks = 0;
   replay();
-  const std::uint64_t elapsed = now_ns() - start,
-                      own = elapsed - std::min(elapsed, static_cast<std::uint64_t>(thread_state.nested_ns));
-  thread_state.nested_ns = nested_before + static_cast<float>(elapsed);
+  const std::uint64_t elapsed = now_ns() - start, own = elapsed - std::min(elapsed, ns_of(thread_state.nested_ticks));
+  thread_state.nested_ticks = ticks_together(nested_before, ticks_of(elapsed));
   // Own time: the gemms inside a LAPACK routine count as gemm's.
   c.cpu_ns.fetch_add(own, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);

@@ -138,11 +138,13 @@ void trace(const Call& call, const Decision& decision, const Replayed& replayed)
 }
 
 Offloadable nested() {
-  return {static_cast<std::int64_t>(thread_state.nested.cpu_ns),
-          static_cast<std::int64_t>(thread_state.nested.device_ns)};
+  return {std::int64_t{thread_state.nested.cpu} << 10, std::int64_t{thread_state.nested.device} << 10};
 }
 void set_nested(const Offloadable& x) {
-  thread_state.nested = {static_cast<float>(x.cpu_ns), static_cast<float>(x.device_ns)};
+  const auto ticks = [](std::int64_t ns) {
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>((ns + 512) >> 10, INT32_MIN, INT32_MAX));
+  };
+  thread_state.nested = {ticks(x.cpu_ns), ticks(x.device_ns)};
 }
 
 /// While measuring, after a call of which nested() says what the device would do of those inside it.
