@@ -15,7 +15,7 @@ import sys
 from common import Measurement, candidates, driver_options, list_measurements, measure_all, publish, read_options, run, run_with_report, table_row
 
 THREADS = (1, 4, 16)
-SIZES = (100, 200, 300, 400, 500, 700, 1000, 1500, 2500)
+SIZES = (100, 200, 300, 500, 700, 1000, 2500)
 ROUNDS = 3
 SECONDS = 2.0
 """About how long a plain run is to take."""

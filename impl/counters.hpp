@@ -173,21 +173,12 @@ struct ThreadState {
                        ///< this: calls coming from it are neither counted nor routed
   struct {
     std::int32_t cpu, device;
-  } nested;                    ///< measuring: what is Offloadable of calls inside the current one, in ticks
-  std::uint32_t nested_ticks;  ///< time of calls inside the current one
-  std::uint32_t on_cpu;        ///< where a call on the CPU stands on the stack, in units of 16 bytes; 0: there is none
+  } nested;                 ///< measuring: what is Offloadable of calls inside the current one, in 1,024 ns: the
+                            ///< program's arithmetic may raise signals, so these are integers
+  std::uint32_t on_cpu;     ///< where a call on the CPU stands on the stack, in units of 16 bytes; 0: there is none
+  std::uint64_t nested_ns;  ///< time of calls inside the current one
 };
-static_assert(sizeof(ThreadState) == 32);
-
-/// What times per thread are kept in: 1,024 ns, to the nearest, for an hour at most.  Integers, since the program's
-/// arithmetic may raise signals.
-constexpr std::uint32_t ticks_of(std::uint64_t ns) {
-  const std::uint64_t ticks = (ns + 512) >> 10;
-  return ticks < UINT32_MAX ? static_cast<std::uint32_t>(ticks) : UINT32_MAX;
-}
-constexpr std::uint64_t ns_of(std::uint32_t ticks) { return static_cast<std::uint64_t>(ticks) << 10; }
-/// Of both, no more than fits.
-constexpr std::uint32_t ticks_together(std::uint32_t a, std::uint32_t b) { return a + b < a ? UINT32_MAX : a + b; }
+static_assert(sizeof(ThreadState) == 40);
 
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 

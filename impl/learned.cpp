@@ -1,18 +1,16 @@
 #include "impl/learned.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace blaslift {
 namespace {
 
-/// At this size, else at the nearest smaller, else larger one; 0: at none.
-double nearest(const std::atomic<double> (&rates)[size_classes], int at) {
-  for (int i = at; i >= 0; --i)
-    if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
-  for (int i = at + 1; i < size_classes; ++i)
-    if (const double r = rates[i].load(std::memory_order_relaxed); r > 0) return r;
-  return 0;
+/// Of the sizes that are measured: this one, else the nearest smaller, else larger one.
+int nearest(std::uint32_t measured, int size) {
+  const std::uint32_t smaller = measured & (std::uint32_t{2} << size) - 1;
+  return smaller ? std::bit_width(smaller) - 1 : std::countr_zero(measured);
 }
 
 }  // namespace
@@ -23,20 +21,23 @@ int size_class(double flops) {
 }
 
 double CpuRates::rate(SymvPrecision precision, double flops, double otherwise, int calls) const {
-  const auto& rates = rates_[precision];
-  const int load = load_class(calls), size = size_class(flops);
+  const int load = load_class(calls);
   for (int away = 0; away < load_classes; ++away)
-    for (const int l : {load - away, load + away})
-      if (l >= 0 && l < load_classes)
-        if (const double r = nearest(rates[l], size); r > 0) return r;
+    for (const int l : {load - away, load + away}) {
+      const bool there = l >= 0 && l < load_classes;
+      if (const std::uint32_t measured = there ? measured_[precision][l].load(std::memory_order_acquire) : 0)
+        return rates_[precision][l][nearest(measured, size_class(flops))].load(std::memory_order_relaxed);
+    }
   return otherwise;
 }
 
 void CpuRates::learn(SymvPrecision precision, double flops, double seconds, int calls) {
   if (!(flops >= least_flops_) || !(seconds > 0)) return;
-  auto& rate = rates_[precision][load_class(calls)][size_class(flops)];
+  const int load = load_class(calls), size = size_class(flops);
+  auto& rate = rates_[precision][load][size];
   const double before = rate.load(std::memory_order_relaxed), now = flops / seconds;
   rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);
+  measured_[precision][load].fetch_or(std::uint32_t{1} << size, std::memory_order_release);
 }
 
 double Slowdowns::at(int calls) const {

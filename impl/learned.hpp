@@ -35,6 +35,8 @@ class CpuRates {
  private:
   const double least_flops_ = 1e7;
   std::atomic<double> rates_[symv_precision_count][load_classes][size_classes] = {};
+  std::atomic<std::uint32_t> measured_[symv_precision_count][load_classes] = {};  ///< a bit for each size
+  static_assert(size_classes <= 32);
 };
 
 /// Measured over predicted time of recent calls on the device, by load.

@@ -83,12 +83,12 @@ Replayed stay(const Site& site, Reason reason, double flops, Replay replay, doub
   const bool measuring = runtime().options.measure;
   if (flops < timed && !measuring) return replay(), Replayed{};
 
-  const std::uint32_t nested_before = thread_state.nested_ticks;
+  const std::uint64_t nested_before = thread_state.nested_ns;
   const std::uint64_t start = now_ns();
-  thread_state.nested_ticks = 0;
+  thread_state.nested_ns = 0;
   replay();
-  const std::uint64_t elapsed = now_ns() - start, own = elapsed - std::min(elapsed, ns_of(thread_state.nested_ticks));
-  thread_state.nested_ticks = ticks_together(nested_before, ticks_of(elapsed));
+  const std::uint64_t elapsed = now_ns() - start, own = elapsed - std::min(elapsed, thread_state.nested_ns);
+  thread_state.nested_ns = nested_before + elapsed;
   // Own time: the gemms inside a LAPACK routine count as gemm's.
   c.cpu_ns.fetch_add(own, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);

@@ -73,8 +73,13 @@ OfThread* globals() {
     if (owner == 0 && entry.thread.compare_exchange_strong(owner, self, std::memory_order_relaxed)) return &entry.of;
     if (owner == self) return &entry.of;
   }
-  thread_local OfThread of_many = {};
-  return &of_many;
+  // All have been taken: one that is in no use now, whose thread has ended or finds another.
+  for (std::size_t at = self / 4096;; ++at) {
+    Entry& entry = entries[at % most_threads];
+    std::uintptr_t owner = entry.thread.load(std::memory_order_relaxed);
+    if (entry.of.caught || entry.of.uncaught) continue;
+    if (entry.thread.compare_exchange_strong(owner, self, std::memory_order_relaxed)) return &entry.of;
+  }
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ struct Frame {
   void* return_address;
   int routine;
   std::uint64_t start_ns;
-  std::uint32_t nested_before;
+  std::uint64_t nested_before;
 };
 
 /// Calls under way on this thread.  Deeper ones than this run untimed.
@@ -86,8 +86,8 @@ void* measure_enter(int symbol, void** return_address) try {
   // The stack grows down: frames at or below this one were left by a jump (an xerbla that does not return).
   while (s.depth > 0 && s.frames[s.depth - 1].slot <= return_address) --s.depth;
   if (s.depth == Stack::most) return target;
-  s.frames[s.depth++] = {return_address, caller, symbols[symbol].routine, now_ns(), thread_state.nested_ticks};
-  thread_state.nested_ticks = 0;
+  s.frames[s.depth++] = {return_address, caller, symbols[symbol].routine, now_ns(), thread_state.nested_ns};
+  thread_state.nested_ns = 0;
   *return_address = reinterpret_cast<void*>(measure_leave_stub);
   return target;
 } catch (const std::bad_alloc&) {  // goes on untimed, found anew each time
@@ -102,10 +102,10 @@ void* measure_leave(void** return_address) {
   while (s.depth > 0 && s.frames[s.depth - 1].slot != return_address) --s.depth;
   if (s.depth == 0) std::abort();  // the return address is lost: nothing can be right from here
   const Frame& frame = s.frames[--s.depth];
-  const std::uint64_t elapsed = now_ns() - frame.start_ns, nested = ns_of(thread_state.nested_ticks);
+  const std::uint64_t elapsed = now_ns() - frame.start_ns, nested = thread_state.nested_ns;
   auto& counters = others().routines[frame.routine];
   counters.calls.fetch_add(1, std::memory_order_relaxed);
   counters.own_ns.fetch_add(elapsed > nested ? elapsed - nested : 0, std::memory_order_relaxed);
-  thread_state.nested_ticks = ticks_together(frame.nested_before, ticks_of(elapsed));
+  thread_state.nested_ns = frame.nested_before + elapsed;
   return frame.return_address;
 }
