@@ -9,7 +9,7 @@ namespace {
 
 /// Of the sizes that are measured: this one, else the nearest smaller, else larger one.
 int nearest(std::uint32_t measured, int size) {
-  const std::uint32_t smaller = measured & (std::uint32_t{2} << size) - 1;
+  const std::uint32_t smaller = measured & ((std::uint32_t{2} << size) - 1);
   return smaller ? std::bit_width(smaller) - 1 : std::countr_zero(measured);
 }
 
@@ -21,6 +21,7 @@ int size_class(double flops) {
 }
 
 double CpuRates::rate(SymvPrecision precision, double flops, double otherwise, int calls) const {
+  if (!any_[precision].load(std::memory_order_acquire)) return otherwise;
   const int load = load_class(calls);
   for (int away = 0; away < load_classes; ++away)
     for (const int l : {load - away, load + away}) {
@@ -38,6 +39,7 @@ void CpuRates::learn(SymvPrecision precision, double flops, double seconds, int 
   const double before = rate.load(std::memory_order_relaxed), now = flops / seconds;
   rate.store(before > 0 ? before + 0.3 * (now - before) : now, std::memory_order_relaxed);
   measured_[precision][load].fetch_or(std::uint32_t{1} << size, std::memory_order_release);
+  any_[precision].store(true, std::memory_order_release);
 }
 
 double Slowdowns::at(int calls) const {

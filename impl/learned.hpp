@@ -37,6 +37,7 @@ class CpuRates {
   std::atomic<double> rates_[symv_precision_count][load_classes][size_classes] = {};
   std::atomic<std::uint32_t> measured_[symv_precision_count][load_classes] = {};  ///< a bit for each size
   static_assert(size_classes <= 32);
+  std::atomic<bool> any_[symv_precision_count] = {};
 };
 
 /// Measured over predicted time of recent calls on the device, by load.
