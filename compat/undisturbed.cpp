@@ -136,8 +136,14 @@ bool in_handler() {
 }
 
 void with_room(unsigned long bytes, void (*work)(void*), void* context) {
+  // Sanitizers do not follow a thread to another stack.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  constexpr bool can_change = false;
+#else
+  constexpr bool can_change = true;
+#endif
   (void)in_handler();  // another stack does not show it
-  if (on_main_stack()) return work(context);
+  if (!can_change || on_main_stack()) return work(context);
   void* stack =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return work(context);
