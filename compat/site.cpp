@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <link.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <climits>
@@ -322,7 +323,37 @@ const Site* interned(const Site& site) {
 
 namespace {
 
+/// One thread at a time finds out what leads to us: another one's half-known answer would look like none.  Whoever
+/// holds it for long may have been left behind by a fork.
+class OneAtATime {
+ public:
+  OneAtATime() {
+    constexpr int patience = 5000;
+    for (int i = 0; i < patience; ++i) {
+      pthread_t nobody{};
+      mine_ = resolving.compare_exchange_strong(nobody, pthread_self(), std::memory_order_acquire);
+      if (mine_ || nobody == pthread_self()) return;
+      const timespec moment{0, 50000};
+      nanosleep(&moment, nullptr);
+    }
+    resolving.store(pthread_self(), std::memory_order_release);
+    mine_ = true;
+  }
+  ~OneAtATime() {
+    pthread_t self = pthread_self();
+    if (mine_) resolving.compare_exchange_strong(self, pthread_t{}, std::memory_order_release);
+  }
+  OneAtATime(const OneAtATime&) = delete;
+  OneAtATime& operator=(const OneAtATime&) = delete;
+
+ private:
+  static constinit std::atomic<pthread_t> resolving;
+  bool mine_ = false;
+};
+constinit std::atomic<pthread_t> OneAtATime::resolving{};
+
 const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, const char* fallback, Site& passing) {
+  const OneAtATime one_at_a_time;
   const Reserve reserve;
   Target target;
   if (answers_trial(symbol)) {
