@@ -7,9 +7,9 @@
 // always compiled with -O2 and without sanitizers.
 #pragma once
 #include <atomic>
-#include <complex>
 
 #include "compat/process.hpp"
+#include "compat/scalar.hpp"
 #include "compat/site.hpp"
 #include "impl/counters.hpp"
 #include "impl/replay.hpp"
@@ -62,20 +62,6 @@ template <class LongWay, class Size, class... Registers>
   void* function = forwards(site, size) ? site->function : reinterpret_cast<void*>(long_way);
   return reinterpret_cast<void (*)(Registers...)>(function)(registers...);
 }
-
-/// CBLAS scalars: by value where they are real, by address where they are complex.
-template <class T>
-struct ByValue {
-  using type = T;
-  static T get(T x) { return x; }
-};
-template <class R>
-struct ByValue<std::complex<R>> {
-  using type = const std::complex<R>*;
-  static std::complex<R> get(type x) { return *x; }
-};
-template <class T>
-using Scalar = typename ByValue<T>::type;
 
 /// A Replay of `call`, which must outlive it.
 template <class Call>

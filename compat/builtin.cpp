@@ -11,6 +11,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "compat/scalar.hpp"
 #include "kernels/types.hpp"
 
 namespace blaslift {
@@ -401,17 +402,6 @@ struct Fortran {
 // ---------------------------------------------------------------------------------------------------------------
 // CBLAS
 
-template <class T>
-struct ByValue {
-  using type = T;
-  static T get(T x) { return x; }
-};
-template <class R>
-struct ByValue<std::complex<R>> {
-  using type = const std::complex<R>*;
-  static std::complex<R> get(type x) { return *x; }
-};
-
 char op_of(int code) { return code == 111 ? 'N' : code == 112 ? 'T' : code == 113 ? 'C' : '?'; }
 char uplo_of(int code) { return code == 121 ? 'U' : code == 122 ? 'L' : '?'; }
 char other_uplo(char uplo) { return uplo == 'U' ? 'L' : uplo == 'L' ? 'U' : '?'; }
@@ -495,6 +485,7 @@ void* of_width(Symbol symbol) {
 #define LAPACK(kind, name, type) \
   if (routine == Routine::name) return address(Fortran<Routine::name, type, Int>::kind);
 #include "api/routines.def"
+#include "compat/scalar.hpp"
   return nullptr;
 }
 

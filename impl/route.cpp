@@ -1,5 +1,7 @@
 #include "impl/route.hpp"
 
+#include <xmmintrin.h>
+
 #include <algorithm>
 #include <cstdio>
 
