@@ -485,7 +485,6 @@ void* of_width(Symbol symbol) {
 #define LAPACK(kind, name, type) \
   if (routine == Routine::name) return address(Fortran<Routine::name, type, Int>::kind);
 #include "api/routines.def"
-#include "compat/scalar.hpp"
   return nullptr;
 }
 

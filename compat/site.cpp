@@ -323,8 +323,9 @@ const Site* interned(const Site& site) {
 
 namespace {
 
-/// One thread at a time finds out what leads to us: another one's half-known answer would look like none.  Whoever
-/// holds it for long may have been left behind by a fork.
+/// One thread at a time finds out what leads to us: a site that another one puts down meanwhile would make a switch
+/// seem not to come back.  Who waits does so for a moment only, since the search may run code of the program's (trials,
+/// constructors), which may wait for other threads.
 class OneAtATime {
  public:
   OneAtATime() {
@@ -345,6 +346,8 @@ class OneAtATime {
   }
   OneAtATime(const OneAtATime&) = delete;
   OneAtATime& operator=(const OneAtATime&) = delete;
+
+  static void forget() { resolving.store(pthread_t{}, std::memory_order_relaxed); }
 
  private:
   static constinit std::atomic<pthread_t> resolving;
@@ -402,6 +405,8 @@ const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback
   undisturbed([&] { with_room(room, [&] { site = resolve_now(symbol, caller, frame, fallback, passing); }); });
   return site;
 }
+
+void forget_resolving() { OneAtATime::forget(); }
 
 const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
   const Symbol symbol = symbol_beside(of.symbol, routine);

@@ -40,6 +40,9 @@ const Site& any_site_beside(const Site& of, Routine routine, const char* fallbac
 /// The next call from where calls have reached this function is resolved anew.
 void forget_sites_of(const void* function);
 
+/// In a forked child: whoever was resolving a call is not there.  Only stores.
+void forget_resolving();
+
 inline std::size_t site_bucket(Symbol symbol, const void* caller) {
   return (reinterpret_cast<std::uintptr_t>(caller) ^ (static_cast<std::uintptr_t>(symbol) << 4)) % site_buckets;
 }

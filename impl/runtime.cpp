@@ -18,6 +18,7 @@
 #include "compat/reserve.hpp"
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
+#include "compat/site.hpp"
 #include "compat/undisturbed.hpp"
 #include "impl/floats.hpp"
 #include "impl/report.hpp"
@@ -49,6 +50,7 @@ void in_forked_child() {
   }
   forget_loading();
   forget_reserve();
+  forget_resolving();
   forget_lost_locks();
   forget_counters();
 }
