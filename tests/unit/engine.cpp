@@ -139,9 +139,9 @@ TEST(Engine, FailsWhatFindsNoSlotsAndGoesOn) {
 }
 
 TEST(Engine, InACrowdNoThreadButTheCallersMovesAnything) {
-  Seen& seen = *new Seen;
-  // Without threads of its own nothing of a large transfer would ever move.
-  Engine& engine = *new Engine({slot_bytes, slot_bytes}, {0, 0}, seen.hooks());
+  static Seen& seen = *new Seen;
+  // Without threads of its own nothing of a large transfer would ever move, and nobody else knows it.
+  static Engine& engine = *new Engine({slot_bytes, slot_bytes}, {0, 0}, seen.hooks());
   const index rows = 1 << 10, cols = 1 << 10;
   std::vector<double> from(static_cast<std::size_t>(rows * cols)), device(from.size()), to(from.size());
   std::iota(from.begin(), from.end(), 1.0);
