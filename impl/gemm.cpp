@@ -290,7 +290,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
   const auto moved = static_cast<std::size_t>(x.moved());
   // Pieces of small results are small, so that several threads share them; in a crowd each call has but one.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
-  const bool crowded = moved > little_moves && caller_moves(moved, r.on_device.load(std::memory_order_relaxed));
+  const bool crowded = moved > little_moves && caller_moves(moved, r.in_flight.load(std::memory_order_relaxed));
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out()) / (crowded ? 1 : 16));
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
   // Smaller tiles take less memory beside the operands'.

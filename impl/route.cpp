@@ -27,8 +27,10 @@ void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
 }
 
 Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured) {
-  const int on_device = 1 + r.on_device.load(std::memory_order_relaxed),
-            on_cpu = 1 + r.on_cpu.load(std::memory_order_relaxed);
+  // With this call among them; inside of one that is on the CPU it is already.
+  const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
+            others = r.on_cpu.load(std::memory_order_relaxed),
+            on_cpu = std::max(1, others + (thread_state.on_cpu ? 0 : 1));
   return {.device = r.device.state(),
           .profile = &r.device.profile(),
           .cpu_rate = learned.cpu.rate(precision, flops, until_measured / on_cpu, on_cpu),

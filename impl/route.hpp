@@ -166,13 +166,11 @@ bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& 
   if (call.check) call.check->before(backend);
   const std::uint64_t start = now_ns();
   Ending ending{Reason::no_room};
-  r.on_device.fetch_add(1, std::memory_order_relaxed);
   try {
     const NamedRange range(*backend, call);
     ending = compute(*backend);
   } catch (const std::exception&) {  // nothing has happened yet
   }
-  r.on_device.fetch_sub(1, std::memory_order_relaxed);
   note_ending(call, decision, ending, start);
   if (call.check) call.check->computed(decision, ending);
   decision.reason = ending.reason;

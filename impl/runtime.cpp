@@ -43,8 +43,7 @@ void set_gate(double products) {
 void in_forked_child() {
   if (Runtime* r = the_runtime.load(std::memory_order_acquire)) {
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
-    r->on_device.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
-    r->on_cpu.store(0, std::memory_order_relaxed);
+    r->on_cpu.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
     r->recurring.forget_lock();
     this_process.gate.store(gate.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }

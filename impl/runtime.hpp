@@ -27,11 +27,11 @@ struct Runtime {
   Plans plans, plans_without_levels;  ///< apart: those by levels take longer to make, and are fewer
   Verifier verifier;
   Learned gemm{}, syrk{}, symv{.cpu = CpuRates(timed_vector_flops)}, qr{}, q{};
-  Recurring recurring;                       ///< matrices of products with vectors, until the device is open
-  std::atomic<double> missed_seconds{0};     ///< savings missed because the device was not open
-  std::atomic<int> refusals{0};              ///< of levels by the guard, since it last let some pass
-  std::atomic<int> in_flight{0};             ///< routes using the device now
-  std::atomic<int> on_device{0}, on_cpu{0};  ///< calls that are computed there now, of those that the gate lets through
+  Recurring recurring;                    ///< matrices of products with vectors, until the device is open
+  std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
+  std::atomic<int> refusals{0};           ///< of levels by the guard, since it last let some pass
+  std::atomic<int> in_flight{0};          ///< routes that decide on a call, or have it on the device, now
+  std::atomic<int> on_cpu{0};             ///< calls that the CPU computes now, of those that the gate lets through
   std::atomic<bool> forked{false}, exiting{false};
 };
 
