@@ -50,13 +50,20 @@ void set_free(Site& site) {
   site_count.fetch_sub(1, std::memory_order_relaxed);
 }
 
-/// A free site to use again: of the same symbol at any time, because what a call under way would see is of its kind.
-Site* take_free(std::atomic<Site*>& bucket, Symbol symbol) {
+bool same_content(const Site& a, const Site& b) {
+  return a.symbol == b.symbol && a.function == b.function && a.wide == b.wide && a.twin == b.twin &&
+         a.library == b.library && a.found_by == b.found_by;
+}
+
+/// A free site to use again.  One that says the same may be at any time: a call that is still under way sees no change.
+/// @param same  it does; otherwise it is to be filled
+Site* take_free(std::atomic<Site*>& bucket, const Site& wanted, bool& same) {
   constexpr std::int64_t long_ago = 2000;
   for (Site* s = bucket.load(std::memory_order_acquire); s; s = s->next) {
     std::int64_t since = s->free_since.load(std::memory_order_acquire);
     if (since == 0 || !s->free_since.compare_exchange_strong(since, 0, std::memory_order_acq_rel)) continue;
-    if (s->symbol == symbol || (!exit_has_begun() && milliseconds() >= since + long_ago)) return s;
+    same = same_content(*s, wanted);
+    if (same || (!exit_has_begun() && milliseconds() >= since + long_ago)) return s;
     s->free_since.store(since, std::memory_order_release);
   }
   return nullptr;
@@ -285,8 +292,11 @@ const Site* put_down(Symbol symbol, const void* caller, const Target& target, bo
     return &passing;
   }
   auto& bucket = sites[site_bucket(symbol, caller)];
-  if (Site* used = take_free(bucket, symbol)) {
-    fill(*used, symbol, caller, target, twin);
+  Site wanted{};
+  fill(wanted, symbol, caller, target, twin);
+  bool same = false;
+  if (Site* used = take_free(bucket, wanted, same)) {
+    same ? used->caller.store(caller, std::memory_order_release) : fill(*used, symbol, caller, target, twin);
     return used;
   }
   Site* made = new Site{};
@@ -302,9 +312,7 @@ const Site* put_down(Symbol symbol, const void* caller, const Target& target, bo
 const Site* interned(const Site& site) {
   static constinit std::atomic<Site*> all{nullptr};
   for (Site* s = all.load(std::memory_order_acquire); s; s = s->next)
-    if (s->symbol == site.symbol && s->function == site.function && s->wide == site.wide && s->twin == site.twin &&
-        s->library == site.library)
-      return s;
+    if (same_content(*s, site)) return s;
   Site* made = new Site{};
   made->symbol = site.symbol;
   made->wide = site.wide;
