@@ -1,5 +1,6 @@
 // What a recorded run says: where its time went, why calls stayed on the CPU, and what a bigger share would bring.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
@@ -36,7 +37,7 @@ struct RoutineAccount {
   std::array<std::uint64_t, most_levels> levels{};
   std::uint64_t distrusted = 0;
 
-  double device_alone_seconds() const { return device_seconds - bus_seconds; }
+  double device_alone_seconds() const { return std::max(0.0, device_seconds - bus_seconds); }
 };
 
 struct SizeAccount {

@@ -16,13 +16,15 @@ struct Part {
   double value;
 };
 
-/// "###==" with `scale` as the longest.
+/// "###==" with `scale` as the longest.  What is no share of it, as counters and trace that do not belong together may
+/// say, takes no room.
 std::string bar(std::initializer_list<Part> parts, double scale) {
   std::string text;
   double so_far = 0;
   for (const Part& part : parts) {
     so_far += part.value;
-    const auto end = scale > 0 ? static_cast<std::size_t>(std::lround(bar_width * std::min(1.0, so_far / scale))) : 0;
+    const double share = so_far / scale;
+    const auto end = share > 0 ? static_cast<std::size_t>(std::lround(bar_width * std::min(1.0, share))) : 0;
     if (end > text.size()) text.append(end - text.size(), part.letter);
   }
   return text;
