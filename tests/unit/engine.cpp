@@ -108,22 +108,41 @@ bool comes_true(const std::function<bool()>& condition) {
 TEST(Engine, SaysOnceThatNothingMovesAnyMore) {
   Seen& seen = *new Seen;
   Engine& engine = *new Engine({slot_bytes, slot_bytes}, {2, 2}, seen.hooks(), 0.05);
-  for (int round = 1; round <= 3; ++round) {
+  for (int round = 0; round < 3; ++round) {
+    const int before = seen.idle.load();
+    const auto begin = std::chrono::steady_clock::now();
     ASSERT_EQ(move(engine), Status::done);
-    ASSERT_TRUE(comes_true([&] { return seen.idle.load() == round; })) << seen.idle.load();
+    const bool swift = std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(40);
+    ASSERT_TRUE(comes_true([&] { return seen.idle.load() > before; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    ASSERT_EQ(seen.idle.load(), round);  // not again while nothing moves
+    const int once = seen.idle.load();
+    if (swift) {  // else a busy machine may have kept it waiting in the middle
+      ASSERT_EQ(once, before + 1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    ASSERT_EQ(seen.idle.load(), once);  // not again while nothing moves
   }
 }
 
 TEST(Engine, IsNotIdleWhileSomethingMovesNowAndThen) {
   Seen& seen = *new Seen;
   Engine& engine = *new Engine({slot_bytes, slot_bytes}, {1, 1}, seen.hooks(), 0.5);
-  for (int i = 0; i < 15; ++i) {
-    ASSERT_EQ(move(engine), Status::done);
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  auto last = now();
+  ASSERT_EQ(move(engine), Status::done);
+  int swift = 0;
+  for (int i = 0; i < 100 && swift < 10; ++i) {
+    const int before = seen.idle.load();
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    ASSERT_EQ(seen.idle.load(), 0);
+    const auto begin = now();
+    ASSERT_EQ(move(engine), Status::done);
+    const bool in_time = now() - last < std::chrono::milliseconds(400);  // a busy machine may have kept it waiting
+    last = begin;
+    if (!in_time) continue;
+    ++swift;
+    ASSERT_EQ(seen.idle.load(), before);
   }
+  EXPECT_EQ(swift, 10);
 }
 
 TEST(Engine, FailsWhatFindsNoSlotsAndGoesOn) {
