@@ -11,9 +11,9 @@
 #include "compat/process.hpp"
 #include "compat/scalar.hpp"
 #include "compat/site.hpp"
-#include "impl/counters.hpp"
-#include "impl/replay.hpp"
-#include "impl/runtime.hpp"
+#include "impl/observe/counters.hpp"
+#include "impl/route/replay.hpp"
+#include "impl/route/runtime.hpp"
 
 #define BLASLIFT_EXPORT extern "C" __attribute__((visibility("default")))
 

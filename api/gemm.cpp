@@ -1,5 +1,5 @@
 // [sdcz]gemm in every family: from the ABI to GemmArgs.
-#include "impl/gemm.hpp"
+#include "impl/product/gemm.hpp"
 
 #include "api/entry.hpp"
 #include "api/letters.hpp"

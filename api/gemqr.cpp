@@ -8,10 +8,10 @@
 #include "api/lapack.hpp"
 #include "compat/call.hpp"
 #include "compat/undisturbed.hpp"
-#include "impl/compact_qr.hpp"
-#include "impl/decision.hpp"
-#include "impl/judge.hpp"
-#include "impl/ormqr.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/qr/compact_qr.hpp"
+#include "impl/qr/ormqr.hpp"
+#include "impl/route/decision.hpp"
 
 namespace blaslift {
 namespace {

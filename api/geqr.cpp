@@ -2,9 +2,9 @@
 #include <algorithm>
 
 #include "api/lapack.hpp"
-#include "impl/compact_qr.hpp"
-#include "impl/decision.hpp"
-#include "impl/geqrf.hpp"
+#include "impl/qr/compact_qr.hpp"
+#include "impl/qr/geqrf.hpp"
+#include "impl/route/decision.hpp"
 
 namespace blaslift {
 namespace {

@@ -1,5 +1,5 @@
 // [sdcz]geqrf in every family: from the ABI to GeqrfArgs.
-#include "impl/geqrf.hpp"
+#include "impl/qr/geqrf.hpp"
 
 #include <algorithm>
 

@@ -6,7 +6,7 @@
 
 #include "api/entry.hpp"
 #include "api/letters.hpp"
-#include "impl/qr_route.hpp"
+#include "impl/qr/qr_route.hpp"
 
 namespace blaslift {
 

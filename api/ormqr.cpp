@@ -1,8 +1,8 @@
 // [sd]ormqr and [cz]unmqr in every family: from the ABI to QArgs.
-#include "impl/ormqr.hpp"
+#include "impl/qr/ormqr.hpp"
 
 #include "api/lapack.hpp"
-#include "impl/decision.hpp"
+#include "impl/route/decision.hpp"
 
 namespace blaslift {
 namespace {

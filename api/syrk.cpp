@@ -1,7 +1,7 @@
 // [sdcz]syrk and [cz]herk in every family: from the ABI to SyrkArgs.
 #include "api/entry.hpp"
 #include "api/letters.hpp"
-#include "impl/gemm.hpp"
+#include "impl/product/gemm.hpp"
 
 namespace blaslift {
 namespace {

@@ -5,8 +5,8 @@
 #include "api/blaslift.h"
 #include "api/entry.hpp"
 #include "compat/undisturbed.hpp"
-#include "impl/floats.hpp"
-#include "impl/symv.hpp"
+#include "impl/core/floats.hpp"
+#include "impl/symv/symv.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/symv.hpp"
 

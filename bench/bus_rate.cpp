@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "bench/product.hpp"
-#include "impl/device.hpp"
+#include "impl/route/device.hpp"
 
 namespace blaslift {
 namespace {

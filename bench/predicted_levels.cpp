@@ -13,8 +13,8 @@
 #include <string_view>
 #include <utility>
 
-#include "impl/device.hpp"
-#include "impl/profile.hpp"
+#include "impl/route/device.hpp"
+#include "impl/route/profile.hpp"
 
 int main(int argc, char** argv) {
   using namespace blaslift;

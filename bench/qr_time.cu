@@ -28,7 +28,7 @@
 
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
-#include "impl/qr_execute.hpp"
+#include "impl/qr/qr_execute.hpp"
 #include "kernels/cuda/qr_panel.hpp"
 #include "kernels/cuda/wide_panel.hpp"
 

@@ -33,7 +33,7 @@
 
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
-#include "impl/residency.hpp"
+#include "impl/residency/residency.hpp"
 #include "kernels/cuda/symv.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/symv.hpp"

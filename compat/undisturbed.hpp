@@ -47,7 +47,8 @@ void with_room(unsigned long bytes, const Work& work) {
       bytes, [](void* context) { (*static_cast<const Work*>(context))(); }, const_cast<Work*>(&work));
 }
 
-/// A call that a jump out of a handler has left in own time, of which this thread is not rid: see impl/replay.cpp.
+/// A call that a jump out of a handler has left in own time, of which this thread is not rid: see
+/// impl/route/replay.cpp.
 void abandon_own_time();
 
 }  // namespace blaslift

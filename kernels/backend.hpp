@@ -180,7 +180,8 @@ class Backend {
   /// Gives the lane back, draining it first.  The caller's current device is again what it was before acquire.
   virtual void release(Lane* lane) = 0;
 
-  /// Device memory, uninitialised, aligned to 256 bytes; by any thread.  Nobody counts it here: see impl/arena.hpp.
+  /// Device memory, uninitialised, aligned to 256 bytes; by any thread.  Nobody counts it here: see
+  /// impl/core/arena.hpp.
   virtual Status allocate(std::size_t bytes, void*& memory) = 0;
   /// Gives it back; no operation may be under way on it.
   virtual void free(void* memory) = 0;

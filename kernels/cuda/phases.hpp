@@ -1,6 +1,6 @@
 // Kernels written as phases: what each thread of a block does, then a barrier.  The same text runs on the device and,
-// in tests, on the CPU, where tests/unit/cuda_on_host.hpp has these classes with loops over the threads in any order:
-// what one thread writes for others in a phase they may read in the next one only.
+// in tests, on the CPU, where tests/unit/support/cuda_on_host.hpp has these classes with loops over the threads in any
+// order: what one thread writes for others in a phase they may read in the next one only.
 #pragma once
 #ifdef __CUDACC__
 #include <cooperative_groups.h>

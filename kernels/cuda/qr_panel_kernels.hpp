@@ -1,5 +1,5 @@
 // The kernels of a panel of QR.  Apart from their launches, so that tests can run them where there is no GPU: after
-// tests/unit/cuda_on_host.hpp.
+// tests/unit/support/cuda_on_host.hpp.
 //
 // The fast way is Cholesky QR, twice, and Householder vectors found for its Q (docs/qr.md):
 //

@@ -1,5 +1,5 @@
 // Panels of QR that are wider than what a device's kernels take: by halves, the left one's reflectors on the right one,
-// that one, and T of both together, as plans do with panels (impl/qr_plan.hpp).  Of those that are factored already,
+// that one, and T of both together, as plans do with panels (impl/qr/qr_plan.hpp).  Of those that are factored already,
 // the halves' V and T, and T of both.
 #pragma once
 #include <complex>

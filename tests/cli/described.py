@@ -220,7 +220,7 @@ def manual(t):
         for name in below:
             assert name in pages["blaslift.1"].split(".SH DESCRIPTION")[0], name
     # The library warns of what is none of its variables, and has all that the source reads.
-    with open(os.path.join(t.source, "impl/options.cpp")) as f:
+    with open(os.path.join(t.source, "impl/core/options.cpp")) as f:
         variables = set(re.findall(r'\{"(BLASLIFT\w*)"', f.read()))
     assert len(variables) > 10, variables
     equal(set(re.findall(r"^(BLASLIFT\w*)$", pages["libblaslift.7"], re.M)), variables)

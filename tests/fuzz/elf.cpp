@@ -2,9 +2,9 @@
 #include <system_error>
 
 #include "tests/fuzz/fuzz.hpp"
-#include "tools/cli/diagnosis.hpp"
-#include "tools/cli/elf_file.hpp"
-#include "tools/cli/object_facts.hpp"
+#include "tools/cli/doctor/diagnosis.hpp"
+#include "tools/cli/doctor/elf_file.hpp"
+#include "tools/cli/doctor/object_facts.hpp"
 
 using namespace blaslift;
 

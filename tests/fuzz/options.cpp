@@ -1,5 +1,5 @@
 // Variables: an environment of any names and values is read; warnings are fit to be shown.
-#include "impl/options.hpp"
+#include "impl/core/options.hpp"
 
 #include <vector>
 

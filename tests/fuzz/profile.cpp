@@ -1,11 +1,11 @@
 // Profiles: any text is read, what follows from it is finite and fast, and what is written of it is read again.
-#include "impl/profile.hpp"
+#include "impl/route/profile.hpp"
 
 #include <cmath>
 
 #include "compat/shown.hpp"
-#include "impl/decision.hpp"
-#include "impl/device.hpp"
+#include "impl/route/decision.hpp"
+#include "impl/route/device.hpp"
 #include "tests/fuzz/fuzz.hpp"
 
 using namespace blaslift;

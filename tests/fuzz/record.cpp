@@ -1,9 +1,9 @@
 // Records: a file of any contents, with the sum that these have, is read, refused or made again.
 #include <stdexcept>
 
-#include "impl/record.hpp"
+#include "impl/observe/call_record.hpp"
 #include "tests/fuzz/fuzz.hpp"
-#include "tools/cli/recorded.hpp"
+#include "tools/cli/verify/call_replay.hpp"
 
 using namespace blaslift;
 

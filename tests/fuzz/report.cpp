@@ -10,13 +10,13 @@
 #include <stdexcept>
 
 #include "compat/shown.hpp"
-#include "impl/trace.hpp"
+#include "impl/observe/trace.hpp"
 #include "tests/fuzz/fuzz.hpp"
-#include "tools/cli/analysis.hpp"
-#include "tools/cli/counters_file.hpp"
-#include "tools/cli/page.hpp"
-#include "tools/cli/report_text.hpp"
-#include "tools/cli/timeline.hpp"
+#include "tools/cli/launch/counters_file.hpp"
+#include "tools/cli/report/analysis.hpp"
+#include "tools/cli/report/page.hpp"
+#include "tools/cli/report/report_text.hpp"
+#include "tools/cli/report/timeline.hpp"
 
 using namespace blaslift;
 

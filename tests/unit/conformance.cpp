@@ -21,14 +21,14 @@
 #include <thread>
 #include <vector>
 
-#include "impl/device.hpp"
-#include "impl/execute.hpp"
-#include "impl/qr_execute.hpp"
+#include "impl/product/execute.hpp"
+#include "impl/qr/qr_execute.hpp"
+#include "impl/route/device.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/host/symv.hpp"
-#include "tests/unit/qr_reference.hpp"
-#include "tests/unit/reference.hpp"
-#include "tests/unit/symv_reference.hpp"
+#include "tests/unit/qr/qr_reference.hpp"
+#include "tests/unit/support/reference.hpp"
+#include "tests/unit/symv/symv_reference.hpp"
 
 namespace blaslift {
 namespace {

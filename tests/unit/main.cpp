@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "tests/unit/counters_child.hpp"
+#include "tests/unit/observe/counters_child.hpp"
 
 int main(int argc, char** argv) {
   if (argc == 3 && std::string_view(argv[1]) == "--make-counters") return blaslift::make_counters(argv[2]);

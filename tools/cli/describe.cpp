@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "compat/symbols.hpp"
-#include "impl/options.hpp"
+#include "impl/core/options.hpp"
 
 namespace blaslift::cli {
 namespace {

@@ -10,10 +10,10 @@
 
 #include "compat/library.hpp"
 #include "compat/shown.hpp"
-#include "impl/device.hpp"
-#include "impl/tracker.hpp"
-#include "tools/cli/backend.hpp"
-#include "tools/cli/launch.hpp"
+#include "impl/residency/tracker.hpp"
+#include "impl/route/device.hpp"
+#include "tools/cli/launch/backend.hpp"
+#include "tools/cli/launch/launch.hpp"
 
 namespace blaslift::cli {
 namespace {

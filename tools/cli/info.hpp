@@ -1,5 +1,5 @@
 #pragma once
-#include "impl/options.hpp"
+#include "impl/core/options.hpp"
 
 namespace blaslift::cli {
 

@@ -5,7 +5,7 @@
 
 #include <cstdio>
 
-#include "impl/report.hpp"
+#include "impl/observe/report.hpp"
 
 int main(int, char** arguments) {
   while (*++arguments) {

@@ -28,7 +28,7 @@ void child(const char* fault, const Calls& calls) {
 
 /// Makes the calls in children of this process, which must not have touched a device: first without a fault, which
 /// counts the operations, then twice for every operation, once for each way of failing, of which every other one leaves
-/// garbage behind (tests/unit/execute.cpp has all combinations), and at last with a device that does not open.
+/// garbage behind (tests/unit/product/execute.cpp has all combinations), and at last with a device that does not open.
 ///
 /// A line per child, "child K:WAY", in the order of blaslift's reports; the runner compares the two.
 template <class Calls>

@@ -15,7 +15,7 @@
 
 #include "every_fault.hpp"
 #include "routine_calls.hpp"
-#include "tests/unit/qr_reference.hpp"
+#include "tests/unit/qr/qr_reference.hpp"
 
 #define GEQRF(name, T) extern "C" void name##_(const int*, const int*, T*, const int*, T*, T*, const int*, int*);
 #include "api/routines.def"

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "impl/trace.hpp"
+#include "impl/observe/trace.hpp"
 
 using namespace blaslift;
 

@@ -1,0 +1,237 @@
+#include "impl/core/options.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <cstring>
+#include <string_view>
+
+#include "compat/symbols.hpp"
+#include "impl/core/text.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace std::string_view_literals;
+
+bool parse_switch(bool& target, const char* value, std::string_view yes, std::string_view no) {
+  if (value != yes && value != no) return false;
+  target = value == yes;
+  return true;
+}
+
+bool parse_force(Options& o, const char* value) {
+  std::bitset<routine_count> mask;
+  std::string_view rest = value;
+  while (!rest.empty()) {
+    const std::string_view word = rest.substr(0, rest.find(','));
+    rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : word.size());
+    std::bitset<routine_count> bits;
+    for (std::size_t r = 0; r < routine_count; ++r) {
+      const std::string_view name = routine_names[r];
+      if (word == "all"sv || word == name || word == name.substr(1)) bits.set(r);  // "gemm" means all four
+    }
+    if (bits.none()) return false;
+    mask |= bits;
+  }
+  o.forced = mask;
+  return true;
+}
+
+bool parse_text(std::string& target, const char* value) {
+  if (*value) target = value;
+  return *value != '\0';
+}
+
+/// "1073741824", "512M", "2G"
+bool parse_bytes(std::size_t& target, const char* value) {
+  std::string_view text = value;
+  int shift = 0;
+  constexpr std::string_view suffixes = "KMGkmg";
+  if (const auto at = text.empty() ? suffixes.npos : suffixes.find(text.back()); at != suffixes.npos) {
+    shift = 10 * (static_cast<int>(at % 3) + 1);
+    text.remove_suffix(1);
+  }
+  std::size_t number = 0;
+  if (!read_number(text, number) || number == 0 || number > (SIZE_MAX >> shift)) return false;
+  target = number << shift;
+  return true;
+}
+
+/// "auto", "off", "2", "2:rum", "2:rum:2"
+bool parse_levels(Options& o, const char* value) {
+  std::string_view rest = value;
+  auto next = [&rest] {
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return word;
+  };
+  if (rest == "auto") return o.levels = -1, true;
+  if (rest == "off") return o.levels = 0, true;
+  if (rest.ends_with(':')) return false;
+  const std::string_view count = next();
+  if (count.size() != 1 || count < "1" || count > "6") return false;
+  const strassen::Level* list = nullptr;
+  if (!rest.empty()) {
+    const auto& lists = strassen::levels();
+    const auto found = std::find_if(lists.begin(), lists.end(),
+                                    [name = next()](const strassen::Level* level) { return name == level->name; });
+    if (found == lists.end()) return false;
+    list = *found;
+  }
+  bool two_streams = !list || list == &strassen::fused() || list == &strassen::alternative();
+  if (!rest.empty()) {
+    const std::string_view streams = next();
+    if ((streams != "1" && streams != "2") || !rest.empty()) return false;
+    two_streams = streams == "2";
+  }
+  o.levels = count[0] - '0';
+  o.level_list = list;
+  o.two_streams = two_streams;
+  return true;
+}
+
+/// "2:1024:0": levels, their tiles' edge, head
+bool parse_cutting(Options& o, const char* value) {
+  std::string_view rest = value;
+  const auto next = [&rest](auto& number) {
+    const std::string_view word = rest.substr(0, rest.find(':'));
+    rest.remove_prefix(std::min(rest.size(), word.size() + 1));
+    return read_number(word, number) && number >= 0;
+  };
+  Cutting cutting;
+  if (!next(cutting.levels) || !next(cutting.tile) || !next(cutting.head) || !rest.empty()) return false;
+  if (cutting.levels > strassen::deepest || cutting.tile % (index{1} << cutting.levels) != 0) return false;
+  if ((cutting.levels > 0) != (cutting.tile > 0)) return false;
+  return o.cutting = cutting, true;
+}
+
+/// "off", "all", "sample", "sample:100"
+bool parse_verify(Options& o, const char* value) {
+  constexpr std::uint32_t usual = 64;
+  const std::string_view text = value;
+  if (text == "off") return o.verify = 0, true;
+  if (text == "all") return o.verify = 1, true;
+  if (text == "sample") return o.verify = usual, true;
+  std::uint32_t number = 0;
+  if (!text.starts_with("sample:") || !read_number(text.substr(7), number) || number == 0) return false;
+  return o.verify = number, true;
+}
+
+constexpr OptionInfo table[] = {
+    {"BLASLIFT", "on, off", "on", "off passes every call through",
+     [](Options& o, const char* v) { return parse_switch(o.on, v, "on", "off"); }},
+    {"BLASLIFT_BACKEND", "auto, cuda, host", "auto",
+     "auto: the GPU if there is a usable one, else pass through; host: the same schedules on the CPU",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"auto", "cuda", "host"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.backend = static_cast<BackendChoice>(i), true;
+       return false;
+     }},
+    {"BLASLIFT_FORCE", "all, or routines: dgemm,sgemm or gemm", "none", "route these whatever their size (for tests)",
+     parse_force},
+    {"BLASLIFT_DECISION", "learned, fixed", "learned",
+     "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
+     [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }, true},
+    {"BLASLIFT_RESIDENCY", "auto, off, always", "auto",
+     "auto: device copies of operands are used again while the kernel proves them unchanged; always: keep every "
+     "operand "
+     "(for tests)",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"off", "auto", "always"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.residency = static_cast<ResidencyMode>(i), true;
+       return false;
+     },
+     true},
+    {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6[:list[:streams]]", "auto",
+     "levels of Strassen's algorithm in a large product: auto: as many as are estimated to be fastest, none where the "
+     "profile has no leaf rates; a number: so many wherever they fit, by a list of steps (fused) in one or two streams "
+     "(for tests)",
+     parse_levels, true},
+    {"BLASLIFT_ESTIMATOR", "ours, thesis, otsuka", "ours",
+     "what estimates the number of levels (the others are for comparison, and know squares only)",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"ours", "thesis", "otsuka"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
+       return false;
+     },
+     true},
+    {"BLASLIFT_QR", "stream, bulk", "stream",
+     "the first updates of a QR: piece by piece as its columns arrive, or of all columns on the right at once (other "
+     "last bits)",
+     [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
+    {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
+     [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
+    {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
+     "summary at exit: on stderr for people, appended to a file as a line of JSON for programs",
+     [](Options& o, const char* v) { return parse_text(o.report, v); }},
+    {"BLASLIFT_TRACE", "a directory", "none",
+     "each process leaves there what became of its large calls, and when, for blaslift report",
+     [](Options& o, const char* v) { return parse_text(o.trace, v); }},
+    {"BLASLIFT_FALLBACK", "a library's path", "found by itself", "BLAS/LAPACK for callers that bring none of their own",
+     [](Options& o, const char* v) { return parse_text(o.fallback, v); }},
+    {"BLASLIFT_PROFILE", "a file of rates", "built-in, or the XDG cache's for this device",
+     "rates that the cost model starts from", [](Options& o, const char* v) { return parse_text(o.profile, v); }},
+    {"BLASLIFT_VERIFY", "off, sample[:N], all", "off",
+     "calls on the device are made once more by the library underneath and the results compared: of each routine and "
+     "size the first of every N (64), or all",
+     parse_verify},
+    {"BLASLIFT_VERIFY_ORACLE", "a library's path", "the library underneath",
+     "compare with this BLAS instead, and check the calls that stay on the CPU, too",
+     [](Options& o, const char* v) { return parse_text(o.oracle, v); }},
+    {"BLASLIFT_VERIFY_DUMP", "a directory", "none",
+     "keep the first calls that verification finds wrong, for blaslift replay",
+     [](Options& o, const char* v) { return parse_text(o.verify_dump, v); }},
+    {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
+     [](Options& o, const char* v) { return parse_text(o.counters, v); }},
+    {"BLASLIFT_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
+     "set by blaslift replay: how products are cut up, as one was that was kept", parse_cutting},
+    {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
+     [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},
+};
+
+}  // namespace
+
+namespace {
+
+/// Where the process is now: it may go elsewhere before the file is used.
+void make_absolute(std::string& path) {
+  if (path.empty() || path.front() == '/') return;
+  char here[PATH_MAX];
+  if (getcwd(here, sizeof here)) path = std::string(here) + "/" + path;
+}
+
+}  // namespace
+
+std::span<const OptionInfo> option_table() { return table; }
+
+Options read_options(char** environment, std::string& warnings) {
+  Options options;
+  for (char** entry = environment; entry && *entry; ++entry) {
+    const char* equals = std::strchr(*entry, '=');
+    if (!equals) continue;
+    const std::string_view name(*entry, static_cast<std::size_t>(equals - *entry));
+    if (!name.starts_with("BLASLIFT") || (name.size() > 8 && name[8] != '_')) continue;
+    const OptionInfo* known = nullptr;
+    for (const OptionInfo& o : table)
+      if (name == o.variable) known = &o;
+    if (!known)
+      warnings += "blaslift: " + shown(name) + " is not a variable of mine: ignored\n";
+    else if (!known->parse(options, equals + 1))
+      warnings += "blaslift: " + shown(*entry) + " is not one of (" + known->values + "): ignored\n";
+    else if (known->of_ways)
+      options.of_ways.emplace_back(known->variable, equals + 1);
+  }
+  if (options.report != "off" && options.report != "stderr") make_absolute(options.report);
+  make_absolute(options.verify_dump);
+  make_absolute(options.counters);
+  for (std::string* library : {&options.fallback, &options.oracle})  // a bare name is the loader's to find
+    if (library->find('/') != library->npos) make_absolute(*library);
+  return options;
+}
+
+}  // namespace blaslift

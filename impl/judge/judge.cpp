@@ -1,0 +1,398 @@
+#include "impl/judge/judge.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "compat/call.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/product/execute.hpp"
+#include "kernels/part.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace judging;
+
+/// Goes through a result and its reference.
+template <class T>
+class Comparison {
+ public:
+  /// @param length       of the sums
+  /// @param magnification  what may multiply an error by underflow
+  Comparison(index length, double magnification)
+      : absolute_(static_cast<double>(std::numeric_limits<Real<T>>::min()) * static_cast<double>(length + 2) *
+                  (1 + magnification)) {
+    const double k = static_cast<double>(length), eps = std::numeric_limits<Real<T>>::epsilon();
+    // Products of length k + 2 (2 k + 5 where complex) with u = eps / 2, twice; and the units' own rounding.
+    judgement_.limit = (k + 3) * (complex_type<T> ? 2 : 1) * (1 + (k + 3) * eps);
+  }
+
+  double limit() const { return judgement_.limit; }
+
+  /// @param terms        |alpha| |A| |B| + |beta| |C| of this element
+  /// @param finite_terms whether all that it is made of is finite
+  void add(const T& result, const T& reference, double terms, bool finite_terms) {
+    constexpr double eps = std::numeric_limits<Real<T>>::epsilon();
+    if (is_finite(result) && is_finite(reference)) {
+      const double error = std::fabs(static_cast<double>(std::real(result)) - std::real(reference)) +
+                           std::fabs(static_cast<double>(std::imag(result)) - std::imag(reference));
+      if (error <= absolute_ || (finite_terms && !std::isfinite(terms))) return;
+      raise(terms > 0 ? error / eps / terms : HUGE_VAL);
+    } else if (!(finite_terms && overflows(terms)) && !alike(result, reference)) {
+      raise(HUGE_VAL);
+    }
+  }
+
+  Judgement judgement() const { return judgement_; }
+
+ private:
+  /// Partial sums may overflow in one order and not in another.
+  static bool overflows(double terms) {
+    return !(terms <= 0.5 * static_cast<double>(std::numeric_limits<Real<T>>::max()));
+  }
+  static bool alike(const T& x, const T& y) {
+    if constexpr (complex_type<T>)
+      return !is_finite(x) && !is_finite(y);  // which part of it is Inf, and which NaN, depends on the order
+    else
+      return (std::isnan(x) && std::isnan(y)) || x == y;
+  }
+  void raise(double ratio) {
+    if (!(ratio <= judgement_.ratio)) judgement_.ratio = std::isnan(ratio) ? HUGE_VAL : ratio;
+  }
+
+  const double absolute_;
+  Judgement judgement_{};
+};
+
+/// |re| + |im| of a stored matrix, packed.
+template <class T>
+struct Magnitudes {
+  Magnitudes(const T* x, index rows, index cols, index ld)
+      : packed(new T[static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)]),
+        row_finite(static_cast<std::size_t>(rows), true),
+        col_finite(static_cast<std::size_t>(cols), true) {
+    for (index j = 0; j < cols; ++j)
+      for (index i = 0; i < rows; ++i) {
+        const double size = size_of(x[i + j * ld]);
+        packed[static_cast<std::size_t>(i + j * rows)] = static_cast<T>(static_cast<Real<T>>(size));
+        if (is_finite(x[i + j * ld])) {
+          largest = std::max(largest, size);
+        } else {
+          row_finite[static_cast<std::size_t>(i)] = false;
+          col_finite[static_cast<std::size_t>(j)] = false;
+        }
+      }
+  }
+
+  /// The largest 2-norm of a row, or of a column, of the stored matrix; what is not finite does not count.
+  double longest(bool of_rows) const {
+    const std::size_t rows = row_finite.size(), cols = col_finite.size();
+    std::vector<double> squares(of_rows ? rows : cols);
+    for (std::size_t j = 0; j < cols && largest > 0; ++j)
+      for (std::size_t i = 0; i < rows; ++i)
+        // In units of the largest: squares neither overflow nor vanish.
+        if (const double x = std::real(packed[i + j * rows]) / largest; x <= 1) squares[of_rows ? i : j] += x * x;
+    return squares.empty() ? 0 : largest * std::sqrt(*std::max_element(squares.begin(), squares.end()));
+  }
+
+  std::unique_ptr<T[]> packed;
+  std::vector<bool> row_finite, col_finite;  ///< of the stored matrix
+  double largest = 0;                        ///< of the finite ones
+};
+
+/// What a product by levels may be off by besides, in any element, in the units that its own terms are in: the less of
+/// two (docs/verify.md).  What is proven, of every tile's edge of k 18^l (n0^2 + 6 n0) u max|A| max|B| for l levels
+/// over leaves of edge n0; complex products are of |re| + |im|, made of four real ones and twice the sums, which eight
+/// times that covers.  And, since that soon is more than the result itself, the longest row of op(A) times the longest
+/// column of op(B) as if they were this element's: no terms are larger.
+/// @param a, b  op(A)'s and op(B)'s largest elements
+/// @param row, col  2-norms
+template <class T>
+double levels_terms(const Ending& ending, index k, double limit, double a, double b, double row, double col) {
+  const double n0 = static_cast<double>(ending.tile >> ending.levels),
+               tiles = static_cast<double>((k + ending.tile - 1) / ending.tile);
+  const double units = tiles * std::pow(18.0, ending.levels) * (n0 * n0 + 6 * n0) * (complex_type<T> ? 8 : 1) / 2;
+  // In sums as short as these the levels' own growth, a factor of two to four for each, is what counts.
+  constexpr index shortest = 512;
+  const double as_if_longer = static_cast<double>(std::max(shortest, k)) / static_cast<double>(k);
+  return std::fmin(units / limit * a * b, as_if_longer * row * col);  // of which one may have overflowed
+}
+
+/// Whether a finite result may come out as Inf or NaN: some multiply operands by alpha, some sums, and these overflow
+/// however small alpha is, the former however small what they are multiplied with.
+/// @param scaled  the largest of what is multiplied
+/// @param sum     of magnitudes, without alpha
+template <class T>
+bool may_overflow(double scaled, double sum) {
+  return !(std::max(scaled, sum) <= 0.5 * static_cast<double>(std::numeric_limits<Real<T>>::max()));
+}
+
+template <class T>
+T conjugate_if(bool yes, T x) {
+  if constexpr (complex_type<T>)
+    if (yes) return std::conj(x);
+  return x;
+}
+
+template <class T>
+T* first_of(T* at, index n, index inc) {
+  return inc < 0 ? at + (1 - n) * inc : at;
+}
+
+template <class T>
+Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
+                        const Ending& ending) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0, reads_c = x.beta != T(0), hermitian = as_gemm(x).hermitian();
+  const double alpha = size_of(x.alpha), beta = size_of(x.beta);
+  /// Calls visit(i, j, place in C, C's element as it is read) for all that is computed.
+  const auto of_result = [&](const auto& visit) {
+    for (index j = 0; j < x.n; ++j) {
+      const Rows rows = rows_in(x.part, -j, x.m);
+      for (index i = rows.first; i < rows.first + rows.count; ++i) {
+        const index at = i + j * x.ldc;
+        visit(i, j, at, !reads_c ? T(0) : hermitian && i == j ? T(std::real(x.C[at])) : x.C[at]);
+      }
+    }
+  };
+  if (!multiplies) {
+    Comparison<T> comparison(0, beta);
+    of_result([&](index, index, index at, const T& before) {
+      comparison.add(result[at], reference[at], reads_c ? beta * size_of(before) : 0, !reads_c || is_finite(before));
+    });
+    return comparison.judgement();
+  }
+
+  const Magnitudes<T> a(x.A, x.rows_a(), x.cols_a(), x.lda);
+  std::optional<Magnitudes<T>> other;
+  if (x.part == Part::whole) other.emplace(x.B, x.rows_b(), x.cols_b(), x.ldb);
+  const Magnitudes<T>& b = other ? *other : a;
+  std::unique_ptr<T[]> terms(new T[static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n)]);
+  const T one(1), zero(0);
+  Gemm product{precision_of<T>, x.transa,   x.transb,       x.m,        x.n,   x.k,         &one,
+               a.packed.get(),  x.rows_a(), b.packed.get(), x.rows_b(), &zero, terms.get(), x.m};
+  product.part = x.part;
+  x.part == Part::whole ? call_gemm(magnitudes, product) : call_syrk(magnitudes, product);
+  // alpha * B may underflow before A makes it large again.
+  const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
+  Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
+  const double levels = ending.levels == 0
+                            ? 0
+                            : alpha * levels_terms<T>(ending, x.k, comparison.limit(), a.largest, b.largest,
+                                                      a.longest(x.transa == Op::none), b.longest(x.transb != Op::none));
+  const auto& rows = x.transa == Op::none ? a.row_finite : a.col_finite;
+  const auto& cols = x.transb == Op::none ? b.col_finite : b.row_finite;
+  of_result([&](index i, index j, index at, const T& before) {
+    double sum = alpha * size_of(terms[static_cast<std::size_t>(i + j * x.m)]);
+    bool finite = rows[static_cast<std::size_t>(i)] && cols[static_cast<std::size_t>(j)] && is_finite(x.alpha);
+    if (reads_c) {
+      sum += beta * size_of(before);
+      finite = finite && is_finite(before) && is_finite(x.beta);
+    }
+    if (finite && may_overflow<T>(alpha * std::max(a.largest, b.largest), 0) &&
+        !(is_finite(result[at]) && is_finite(reference[at])))
+      return;
+    comparison.add(result[at], reference[at], sum + levels, finite);
+  });
+  return comparison.judgement();
+}
+
+}  // namespace
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const GemmArgs<T>& x) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0;
+  return {{"A", {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, multiplies, false},
+          {"B", {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, multiplies, false},
+          {"C", {x.C, x.m, x.n, x.ldc, sizeof(T)}, x.beta != T(0), true}};
+}
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& x) {
+  const bool multiplies = x.alpha != T(0) && x.k > 0;
+  return {{"A", {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, multiplies, false},
+          {"C", {x.C, x.n, x.n, x.ldc, sizeof(T), part_of(x.uplo)}, x.beta != T(0), true}};
+}
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const SymvArgs<T>& x) {
+  const bool multiplies = x.alpha != T(0);
+  const auto vector = [&x](const T* at, index inc) {
+    const StoredVector v = stored_vector(at, x.n, inc, std::max<index>(1, x.n));
+    return Stored{v.at, v.rows, v.cols, v.ld, sizeof(T)};
+  };
+  return {{"A", {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, multiplies, false},
+          {"x", vector(x.x, x.incx), multiplies, false},
+          {"y", vector(x.y, x.incy), x.beta != T(0), true}};
+}
+
+template <class T>
+GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.B = static_cast<const T*>(at[1]);
+  args.C = static_cast<T*>(at[2]);
+  return args;
+}
+
+template <class T>
+SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.C = static_cast<T*>(at[1]);
+  return args;
+}
+
+template <class T>
+SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.x = static_cast<const T*>(at[1]);
+  args.y = static_cast<T*>(at[2]);
+  return args;
+}
+
+template <class T>
+std::string to_words(const GemmArgs<T>& x) {
+  return without_last_space(word("transa", static_cast<char>(x.transa)) + word("transb", static_cast<char>(x.transb)) +
+                            word("m", x.m) + word("n", x.n) + word("k", x.k) + word("alpha", x.alpha) +
+                            word("lda", x.lda) + word("ldb", x.ldb) + word("beta", x.beta) + word("ldc", x.ldc));
+}
+
+template <class T>
+std::string to_words(const SyrkArgs<T>& x) {
+  return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("trans", static_cast<char>(x.trans)) +
+                            word("n", x.n) + word("k", x.k) + word("alpha", x.alpha) + word("lda", x.lda) +
+                            word("beta", x.beta) + word("ldc", x.ldc));
+}
+
+template <class T>
+std::string to_words(const SymvArgs<T>& x) {
+  return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("n", x.n) + word("alpha", x.alpha) +
+                            word("lda", x.lda) + word("incx", x.incx) + word("beta", x.beta) + word("incy", x.incy) +
+                            word("conjugated", static_cast<index>(x.conjugated)));
+}
+
+template <class T>
+bool call_by(const Site& library, const GemmArgs<T>& x) {
+  if (!fits(library, {x.m, x.n, x.k, x.lda, x.ldb, x.ldc})) return false;
+  call_gemm(library, as_gemm(x));
+  return true;
+}
+
+template <class T>
+bool call_by(const Site& library, const SyrkArgs<T>& x) {
+  if (!fits(library, {x.n, x.k, x.lda, x.ldc})) return false;
+  const GemmArgs<T> product = x.product();
+  call_syrk(library, as_gemm(product));
+  return true;
+}
+
+template <class T>
+bool call_by(const Site& library, const SymvArgs<T>& args) {
+  if (!fits(library, {args.n, args.lda, args.incx, args.incy})) return false;
+  std::vector<T> conjugated;
+  const T* x = args.x;
+  if (args.conjugated && args.alpha != T(0)) {
+    conjugated.resize(static_cast<std::size_t>(args.n));
+    const T* from = first_of(args.x, args.n, args.incx);
+    for (index i = 0; i < args.n; ++i)
+      conjugated[static_cast<std::size_t>(i)] = conjugate_if(true, from[i * args.incx]);
+    x = conjugated.data();
+  }
+  const auto turn = [&args](T* y) {
+    for (index i = 0; i < args.n; ++i) y[i * args.incy] = conjugate_if(args.conjugated, y[i * args.incy]);
+  };
+  T* y = first_of(args.y, args.n, args.incy);
+  const T alpha = conjugate_if(args.conjugated, args.alpha), beta = conjugate_if(args.conjugated, args.beta);
+  turn(y);
+  call_symv(library, {.precision = precision_of<T>,
+                      .hermitian = complex_type<T>,
+                      .uplo = args.uplo,
+                      .n = args.n,
+                      .alpha = &alpha,
+                      .A = args.A,
+                      .lda = args.lda,
+                      .x = x,
+                      .incx = conjugated.empty() ? args.incx : 1,
+                      .beta = &beta,
+                      .y = args.y,
+                      .incy = args.incy,
+                      .blocking = {}});
+  turn(y);
+  return true;
+}
+
+template <class T>
+Judgement judge(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
+                const Ending& ending) {
+  return judge_product(magnitudes, x, result, reference, ending);
+}
+
+template <class T>
+Judgement judge(const Site& magnitudes, const SyrkArgs<T>& x, const T* result, const T* reference,
+                const Ending& ending) {
+  return judge_product(magnitudes, x.product(), result, reference, ending);
+}
+
+template <class T>
+Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* reference, const Ending&) {
+  const index n = args.n;
+  const bool multiplies = args.alpha != T(0), reads_y = args.beta != T(0);
+  const double alpha = size_of(args.alpha), beta = size_of(args.beta);
+  std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
+  double largest = 0, largest_x = 0;
+  bool finite = is_finite(args.alpha) && is_finite(args.beta);
+  if (multiplies) {
+    const T* x = first_of(args.x, n, args.incx);
+    std::vector<double> sizes(static_cast<std::size_t>(n));
+    for (index i = 0; i < n; ++i) {
+      sizes[static_cast<std::size_t>(i)] = size_of(x[i * args.incx]);
+      largest_x = std::max(largest_x, sizes[static_cast<std::size_t>(i)]);
+      finite = finite && is_finite(x[i * args.incx]);
+    }
+    for (index j = 0; j < n; ++j) {
+      const T* column = args.A + j * args.lda;
+      double sum = 0;
+      const auto at = [](index i) { return static_cast<std::size_t>(i); };
+      for (index i = args.uplo == Uplo::upper ? 0 : j + 1, end = args.uplo == Uplo::upper ? j : n; i < end; ++i) {
+        const double size = size_of(column[i]);
+        finite = finite && is_finite(column[i]);
+        largest = std::max(largest, size);
+        sums[at(i)] += size * sizes[at(j)];
+        sum += size * sizes[at(i)];
+      }
+      const double diagonal = std::fabs(static_cast<double>(std::real(column[j])));  // of a Hermitian matrix: all of it
+      finite = finite && std::isfinite(diagonal);
+      largest = std::max(largest, diagonal);
+      sums[at(j)] += sum + diagonal * sizes[at(j)];
+    }
+  }
+  const bool scaled = args.alpha != T(1) && args.alpha != T(-1);
+  Comparison<T> comparison(multiplies ? n : 0, alpha + beta + (scaled ? largest : 0));
+  const T* y = reads_y ? first_of(args.y, n, args.incy) : nullptr;
+  const T *r = first_of(result, n, args.incy), *s = first_of(reference, n, args.incy);
+  for (index i = 0; i < n; ++i) {
+    const index at = i * args.incy;
+    double sum = alpha * sums[static_cast<std::size_t>(i)];
+    if (reads_y) sum += beta * size_of(y[at]);
+    const bool of_finite = finite && (!reads_y || is_finite(y[at]));
+    if (of_finite && may_overflow<T>(alpha * largest_x, sums[static_cast<std::size_t>(i)]) &&
+        !(is_finite(r[at]) && is_finite(s[at])))
+      continue;
+    comparison.add(r[at], s[at], sum, of_finite);
+  }
+  return comparison.judgement();
+}
+
+#define FUNCTIONS(Args, type)                                          \
+  template std::vector<CheckedOperand> operands_of(const Args<type>&); \
+  template Args<type> with_operands(Args<type>, void* const*);         \
+  template std::string to_words(const Args<type>&);                    \
+  template bool call_by(const Site&, const Args<type>&);               \
+  template Judgement judge(const Site&, const Args<type>&, const type*, const type*, const Ending&);
+#define GEMM(name, type) FUNCTIONS(GemmArgs, type)
+#define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
+#define SYMV(name, type) FUNCTIONS(SymvArgs, type)
+#define HEMV(name, type) FUNCTIONS(SymvArgs, type)
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,187 @@
+// What a correct result may differ by, and a routine's calls as verification takes them.
+//
+// A routine that verification is to look at has the functions below for its Args, and passes checkable(...) to
+// take_route.
+#pragma once
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "impl/core/args.hpp"
+#include "impl/route/replay.hpp"
+#include "impl/route/verify.hpp"
+
+namespace blaslift {
+
+/// Operands in Args's order.
+template <class T>
+std::vector<CheckedOperand> operands_of(const GemmArgs<T>& args);
+template <class T>
+std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& args);
+template <class T>
+std::vector<CheckedOperand> operands_of(const SymvArgs<T>& args);
+template <class T>
+std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& args);
+template <class T>
+std::vector<CheckedOperand> operands_of(const QArgs<T>& args);
+
+/// The call with operands at other addresses.
+template <class T>
+GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at);
+template <class T>
+SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at);
+template <class T>
+SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at);
+template <class T>
+GeqrfArgs<T> with_operands(GeqrfArgs<T> args, void* const* at);
+template <class T>
+QArgs<T> with_operands(QArgs<T> args, void* const* at);
+
+/// Everything but the addresses, in words of name=value, numbers to the last digit.
+template <class T>
+std::string to_words(const GemmArgs<T>& args);
+template <class T>
+std::string to_words(const SyrkArgs<T>& args);
+template <class T>
+std::string to_words(const SymvArgs<T>& args);
+template <class T>
+std::string to_words(const GeqrfArgs<T>& args);
+template <class T>
+std::string to_words(const QArgs<T>& args);
+
+/// The call by a library that has the routine's Fortran symbol; false if its integers are too narrow for the sizes.
+template <class T>
+bool call_by(const Site& library, const GemmArgs<T>& args);
+template <class T>
+bool call_by(const Site& library, const SyrkArgs<T>& args);
+template <class T>
+bool call_by(const Site& library, const SymvArgs<T>& args);
+/// Computes nothing: factors are judged by what they give back.
+template <class T>
+bool call_by(const Site& library, const GeqrfArgs<T>& args);
+template <class T>
+bool call_by(const Site& library, const QArgs<T>& args);
+
+/// BLAS's own test ratio: the largest of |result - reference| / (eps (|alpha| |op(A)| |op(B)| + |beta| |C|)), element
+/// by element (dblat3's DMMCH).  However they order their sums, two classical products differ by at most k + 2 of these
+/// units, complex ones (of |re| + |im|) by 2 k + 5 (Higham, Accuracy and Stability, 3.5).  For a product by levels the
+/// unit contains what these may be off by (docs/levels.md).  Inf and NaN have to be where the reference has them.
+/// @param before     C as it was
+/// @param magnitudes multiplies |op(A)| and |op(B)|
+template <class T>
+Judgement judge(const Site& magnitudes, const GemmArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+/// The same of one triangle.
+template <class T>
+Judgement judge(const Site& magnitudes, const SyrkArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+/// The same for a product of n x n with a vector; `result` and `reference` have incy as before.y has.
+template <class T>
+Judgement judge(const Site& magnitudes, const SymvArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+
+/// LAPACK's own test ratios of a QR (dqrt01), column by column: |a_j - Q r_j| / (m eps |a_j|), with Q from the factors
+/// by the library's ormqr; and |I - Q^H Q| / (m eps), 1-norm, with Q by its orgqr.  What is behind the first column
+/// that is not finite follows from that.
+/// @param before  A as it was
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const GeqrfArgs<T>& result);
+/// Of a product with Q, with q the order of Q (dqrt03, dqrt02): |result - reference| / (q eps |C|), by columns of C, or
+/// rows with Q on its right.  Reflectors that are not unitary, or not finite, are no Q: any C will do.
+/// @param before  A, tau and C as they were
+template <class T>
+Judgement judge(const QArgs<T>& before, const T* result, const T* reference);
+
+// The same with all operands.
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GemmArgs<T>& before, const GemmArgs<T>& result,
+                const GemmArgs<T>& reference, const Ending& ending) {
+  return judge(by.site, before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const SyrkArgs<T>& before, const SyrkArgs<T>& result,
+                const SyrkArgs<T>& reference, const Ending& ending) {
+  return judge(by.site, before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const SymvArgs<T>& before, const SymvArgs<T>& result,
+                const SymvArgs<T>& reference, const Ending& ending) {
+  return judge(by.site, before, result.y, reference.y, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const GeqrfArgs<T>& result, const GeqrfArgs<T>&,
+                const Ending&) {
+  return judge(by, before, result);
+}
+template <class T>
+Judgement judge(const JudgingLibrary&, const QArgs<T>& before, const QArgs<T>& result, const QArgs<T>& reference,
+                const Ending&) {
+  return judge(before, result.C, reference.C);
+}
+
+/// What a judgement takes besides the routine itself; in this order.
+template <class Args>
+std::vector<Routine> judged_with(const Args&) {
+  return {};
+}
+enum { by_ormqr, by_orgqr, by_gemm };
+template <class T>
+std::vector<Routine> judged_with(const GeqrfArgs<T>&);
+
+/// The routine whose operands these are, where several have them.
+template <class Args>
+std::optional<Routine> same_as(const Args&) {
+  return std::nullopt;
+}
+template <class T>
+std::optional<Routine> same_as(const GeqrfArgs<T>&);
+template <class T>
+std::optional<Routine> same_as(const QArgs<T>&);
+
+template <class Args>
+inline constexpr bool stands_alone = false;
+template <class T>
+inline constexpr bool stands_alone<GeqrfArgs<T>> = true;
+
+template <class Args, class Repeat>
+class CheckableCall final : public Checkable {
+ public:
+  CheckableCall(const Args& args, bool overlap, Replay replay, const Repeat& repeat)
+      : args_(args), replay_(replay), repeat_(repeat) {
+    operands = operands_of(args);
+    arguments = to_words(args);
+    overlaps = overlap;
+    alone = stands_alone<Args>;
+    same_as = blaslift::same_as(args);
+    beside = judged_with(args);
+  }
+
+  void underneath(void* const* at) const override { replay_.elsewhere(at); }
+  bool by(const Site& oracle, void* const* at) const override {
+    return call_by(oracle, alone ? args_ : with_operands(args_, at));
+  }
+  Ending on_device(void* const* at, const Decision& decision) const override {
+    return repeat_(with_operands(args_, at), decision);
+  }
+  Judgement judge(const JudgingLibrary& by, void* const* before, void* const* result, void* const* reference,
+                  const Ending& ending) const override {
+    return blaslift::judge(by, with_operands(args_, before), with_operands(args_, result),
+                           alone ? args_ : with_operands(args_, reference), ending);
+  }
+
+ private:
+  const Args& args_;
+  const Replay replay_;
+  const Repeat repeat_;
+};
+
+/// @param args    live as long as the call
+/// @param replay  without other operands, if its results are not those that Args describe
+/// @param repeat  Ending(const Args&, const Decision&): the call on the device, of other operands, as decided before;
+///                nothing of it is counted, learned or kept
+template <class Args, class Repeat>
+std::unique_ptr<Checkable> checkable(const Args& args, bool overlaps, Replay replay, const Repeat& repeat) {
+  return std::make_unique<CheckableCall<Args, Repeat>>(args, overlaps, replay, repeat);
+}
+
+}  // namespace blaslift

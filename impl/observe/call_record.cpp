@@ -1,0 +1,145 @@
+#include "impl/observe/call_record.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+#include <utility>
+
+#include "compat/say.hpp"
+
+namespace blaslift {
+namespace {
+
+/// A file that is there as a whole or not at all.
+class NewFile {
+ public:
+  explicit NewFile(const std::string& path) : path_(path), partial_(path + ".partial") {
+    constexpr int most_attempts = 100;
+    for (int attempt = 1; fd_ < 0 && attempt < most_attempts; ++attempt) {  // what is there already is not ours
+      fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+      error_ = fd_ < 0 ? errno : 0;
+      unfinished_ = fd_ >= 0;
+      if (error_ != 0 && error_ != EEXIST) break;
+      if (fd_ < 0) partial_ = path + '.' + std::to_string(attempt) + ".partial";
+    }
+  }
+  ~NewFile() {
+    if (fd_ >= 0) close(fd_);
+    if (unfinished_) unlink(partial_.c_str());
+  }
+  NewFile(const NewFile&) = delete;
+  NewFile& operator=(const NewFile&) = delete;
+
+  void write(const void* data, std::size_t bytes) {
+    sum_.add(data, bytes);
+    const char* at = static_cast<const char*>(data);
+    while (bytes > 0 && error_ == 0) {
+      const ssize_t written = ::write(fd_, at, bytes);
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) {
+        error_ = written < 0 ? errno : ENOSPC;
+        return;
+      }
+      at += written;
+      bytes -= static_cast<std::size_t>(written);
+    }
+  }
+  /// With the sum behind the rest.  0, or an errno.
+  int finish() {
+    const std::string line = sum_.line();
+    write(line.data(), line.size());
+    if (error_ == 0 && close(std::exchange(fd_, -1)) != 0) error_ = errno;
+    if (error_ == 0 && rename(partial_.c_str(), path_.c_str()) != 0) error_ = errno;
+    if (error_ == 0) unfinished_ = false;
+    return error_;
+  }
+
+ private:
+  const std::string path_;
+  std::string partial_;
+  RecordSum sum_;
+  int fd_ = -1, error_ = 0;
+  bool unfinished_ = false;  ///< there is a file to be removed
+};
+
+void write_block(NewFile& file, const Stored& x) {
+  constexpr std::size_t much = std::size_t{1} << 20;
+  const std::size_t column = static_cast<std::size_t>(x.rows) * x.element;
+  std::vector<char> buffer;
+  for (index j = 0; j < x.cols; ++j) {
+    const char* at = static_cast<const char*>(x.at) + static_cast<std::size_t>(j * x.ld) * x.element;
+    buffer.insert(buffer.end(), at, at + column);
+    if (buffer.size() < much) continue;
+    file.write(buffer.data(), buffer.size());
+    buffer.clear();
+  }
+  file.write(buffer.data(), buffer.size());
+}
+
+}  // namespace
+
+void RecordSum::add(const void* data, std::size_t bytes) {
+  const auto* at = static_cast<const unsigned char*>(data);
+  for (; bytes > 0 && pending_ > 0; --bytes) {
+    word_ |= std::uint64_t{*at++} << 8 * pending_;
+    pending_ = (pending_ + 1) % sizeof word_;
+    if (pending_ == 0) add_word();
+  }
+  for (; bytes >= sizeof word_; bytes -= sizeof word_, at += sizeof word_) {
+    std::memcpy(&word_, at, sizeof word_);
+    add_word();
+  }
+  for (; bytes > 0; --bytes) word_ |= std::uint64_t{*at++} << 8 * pending_++;
+}
+
+std::uint64_t RecordSum::value() const {
+  RecordSum whole = *this;
+  if (pending_ > 0) whole.add_word();
+  return whole.sum_;
+}
+
+std::string RecordSum::line() const {
+  char text[32];
+  std::snprintf(text, sizeof text, "sum %016llx\n", static_cast<unsigned long long>(value()));
+  return text;
+}
+
+std::string write_record(const std::string& path, const RecordText& t, std::span<const RecordBlock> blocks) {
+  std::string text = record_heading;
+  const auto line = [&text](const char* word, const std::string& value) {
+    if (!value.empty()) text += '\n' + std::string(word) + ' ' + value;
+  };
+  line("routine", t.routine);
+  line("symbol", t.symbol);
+  line("arguments", t.arguments);
+  line("library", t.library);
+  line("oracle", t.oracle);
+  line("backend", t.backend);
+  line("device", t.device);
+  line("driver", t.driver);
+  line("way", t.way);
+  for (const std::string& setting : t.settings) line("setting", setting);
+  std::istringstream profile(t.profile);
+  for (std::string one; std::getline(profile, one);) line("profile", one);
+  line("caller", t.caller);
+  line("found", t.found);
+  line("ratio", t.ratio);
+  line("limit", t.limit);
+  for (const RecordBlock& b : blocks)
+    line("block", b.name + ' ' + std::to_string(b.stored.rows) + ' ' + std::to_string(b.stored.cols) + ' ' +
+                      std::to_string(b.stored.element));
+  text += "\ndata\n";
+
+  const NoWriteSignals no_signals;  // a file beyond the process's limit is an error like any other
+  NewFile file(path);
+  file.write(text.data(), text.size());
+  for (const RecordBlock& b : blocks) write_block(file, b.stored);
+  const int error = file.finish();
+  return error ? path + ": " + std::strerror(error) : std::string();
+}
+
+}  // namespace blaslift

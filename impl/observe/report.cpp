@@ -1,0 +1,321 @@
+#include "impl/observe/report.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+
+#include "compat/say.hpp"
+#include "impl/core/text.hpp"
+
+namespace blaslift {
+namespace {
+
+template <class... Args>
+std::string format(const char* pattern, Args... args) {
+  char text[512];
+  std::snprintf(text, sizeof text, pattern, args...);
+  return text;
+}
+
+std::string in_bytes(double bytes) {
+  constexpr const char* units[] = {"B", "kB", "MB", "GB", "TB"};
+  int unit = 0;
+  while (bytes >= 1000 && unit < 4) bytes /= 1000, ++unit;
+  return format(unit ? "%.2f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+void add_once(std::vector<std::string>& list, const char* text) {
+  if (*text && std::find(list.begin(), list.end(), text) == list.end()) list.emplace_back(text);
+}
+
+constexpr const char* finding_texts[] = {
+#define X(name, text) text,
+    BLASLIFT_FINDINGS(X)
+#undef X
+};
+constexpr const char* unchecked_texts[] = {
+#define X(name, text) text,
+    BLASLIFT_UNCHECKED(X)
+#undef X
+};
+
+/// JSON has no infinity, and no NaN.
+std::string finite(double x) {
+  return std::isnan(x) ? "null" : number(std::min(x, std::numeric_limits<double>::max()), 6);
+}
+
+/// "3 over its bound, 1 not the same bits twice"
+template <std::size_t size>
+std::string listed(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i)
+    if (counts[i])
+      text += format("%s%llu %s", text.empty() ? "" : ", ", static_cast<unsigned long long>(counts[i]), texts[i]);
+  return text;
+}
+
+template <std::size_t size>
+std::string json_of(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
+  std::string text;
+  for (std::size_t i = 0; i < size; ++i)
+    if (counts[i])
+      text += format("%s\"%s\": %llu", text.empty() ? "" : ", ", texts[i], static_cast<unsigned long long>(counts[i]));
+  return "{" + text + "}";
+}
+
+/// "a", "b"
+std::string all_quoted(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + quoted(text);
+  return list;
+}
+
+/// What verification says, after the routines.
+std::string verified_text(const Summary& s) {
+  constexpr std::size_t most_named = 4;
+  std::string text;
+  for (std::size_t r = 0; r < routine_count; ++r) {
+    const auto& x = s.routines[r];
+    if (!x.verified()) continue;
+    text += format("blaslift: %-7s %llu call%s checked, %llu repeated: ", routine_names[r],
+                   static_cast<unsigned long long>(x.checked), x.checked == 1 ? "" : "s",
+                   static_cast<unsigned long long>(x.repeated));
+    text += x.wrong ? format("%llu wrong: ", static_cast<unsigned long long>(x.wrong)) + x.found_text()
+                    : std::string("none wrong");
+    if (const std::string unchecked = x.unchecked_text(); !unchecked.empty()) text += "; not checked: " + unchecked;
+    text += '\n';
+  }
+  std::size_t named = 0;
+  for (const Summary::Noted& call : s.worst) {
+    if (named++ == most_named) break;
+    text += call.findings ? "blaslift: wrong: " : "blaslift: worst: ";
+    text += call.routine + " " + shown(call.arguments) + format(": ratio %.3g of at most %.3g", call.ratio, call.limit);
+    for (const std::string& finding : call.finding_texts()) text += ", " + finding;
+    if (!call.caller.empty()) text += ", called from " + shown(call.caller);
+    if (call.calls > 1) text += format(", with %llu others like it", static_cast<unsigned long long>(call.calls - 1));
+    if (!call.dump.empty()) text += ", kept in " + shown(call.dump);
+    text += '\n';
+  }
+  for (const std::string& problem : s.problems) text += "blaslift: verification: " + shown(problem) + '\n';
+  return text;
+}
+
+std::string verified_json(const Summary& s) {
+  std::string calls;
+  for (const Summary::Noted& call : s.worst)
+    calls += std::string(calls.empty() ? "" : ", ") + "{\"routine\": " + quoted(call.routine) +
+             ", \"arguments\": " + quoted(call.arguments) + ", \"caller\": " + quoted(call.caller) +
+             ", \"calls\": " + std::to_string(call.calls) + ", \"ratio\": " + finite(call.ratio) +
+             ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(call.finding_texts()) +
+             "], \"dump\": " + quoted(call.dump) + ", \"way\": " + quoted(call.way) + "}";
+  return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
+}
+
+}  // namespace
+
+std::uint64_t Summary::PerRoutine::stayed_calls() const {
+  std::uint64_t sum = 0;
+  for (const auto calls : stayed) sum += calls;
+  return sum;
+}
+
+bool Summary::PerRoutine::verified() const {
+  return checked || std::any_of(unchecked.begin(), unchecked.end(), [](auto calls) { return calls > 0; });
+}
+std::string Summary::PerRoutine::found_text() const { return listed(found, blaslift::finding_texts); }
+std::string Summary::PerRoutine::unchecked_text() const { return listed(unchecked, unchecked_texts); }
+
+std::vector<std::string> Summary::Noted::finding_texts() const {
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < finding_count; ++i)
+    if (findings >> i & 1) texts.emplace_back(blaslift::finding_texts[i]);
+  return texts;
+}
+
+std::uint64_t Summary::checked() const {
+  std::uint64_t sum = 0;
+  for (const auto& r : routines) sum += r.checked;
+  return sum;
+}
+
+std::uint64_t Summary::wrong() const {
+  std::uint64_t sum = 0;
+  for (const auto& r : routines) sum += r.wrong;
+  return sum;
+}
+
+std::uint64_t Summary::calls() const {
+  std::uint64_t sum = 0;
+  for (const auto& r : routines) sum += r.calls();
+  return sum;
+}
+
+void Summary::add(const Counters& c) {
+  const std::uint64_t before = calls();
+  auto get = [](const std::atomic<std::uint64_t>& counter) { return counter.load(std::memory_order_relaxed); };
+  for (int r = 0; r < routine_count; ++r) {
+    const RoutineCounters& from = c.routines[r];
+    PerRoutine& to = routines[static_cast<std::size_t>(r)];
+    to.routed += get(from.routed);
+    for (int reason = 0; reason < reason_count; ++reason)
+      to.stayed[static_cast<std::size_t>(reason)] += get(from.stayed[reason]);
+    to.stayed[static_cast<std::size_t>(c.forwarded_reason)] += forwarded_calls(c, static_cast<Routine>(r));
+    to.cpu_seconds += 1e-9 * static_cast<double>(get(from.cpu_ns));
+    to.device_seconds += 1e-9 * static_cast<double>(get(from.device_ns));
+    to.bytes_in += static_cast<double>(get(from.bytes_in));
+    to.bytes_out += static_cast<double>(get(from.bytes_out));
+    to.bytes_spared += static_cast<double>(get(from.bytes_spared));
+    for (std::size_t i = 0; i < most_levels; ++i) to.levels[i] += get(from.levels[i]);
+    to.distrusted += get(from.distrusted);
+  }
+  if (calls() == before) return;  // made no call of ours
+  for (std::size_t r = 0; r < routine_count; ++r) {
+    const CheckCounters& from = c.checks[r];
+    PerRoutine& to = routines[r];
+    to.checked += get(from.checked);
+    to.repeated += get(from.repeated);
+    to.wrong += get(from.wrong);
+    for (std::size_t i = 0; i < finding_count; ++i) to.found[i] += get(from.found[i]);
+    for (std::size_t i = 0; i < unchecked_count; ++i) to.unchecked[i] += get(from.unchecked[i]);
+  }
+  for (const NotedCall& call : c.worst)
+    if (call.complete.load(std::memory_order_acquire))
+      worst.push_back({name_of(call.routine), call.arguments, call.caller, call.dump, call.way, call.findings,
+                       call.ratio, call.limit, call.rank(), get(call.calls)});
+  std::stable_sort(worst.begin(), worst.end(), [](const Noted& a, const Noted& b) { return a.rank > b.rank; });
+  if (worst.size() > most_noted_calls) worst.resize(most_noted_calls);
+  add_once(problems, c.verify_problem.get());
+  ++processes;
+  if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
+  if (residency.empty()) residency = c.residency.get();
+  add_once(details, c.detail.get());
+  add_once(details, c.incomplete.get());
+  add_once(warnings, c.warning.get());
+}
+
+std::string to_text(const Summary& s) {
+  std::string text = "blaslift: ";
+  std::string uncounted;
+  for (const std::string& what : s.uncounted) uncounted += "blaslift: " + shown(what) + '\n';
+  if (s.calls() == 0 && !uncounted.empty()) return uncounted;
+  if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; why, blaslift doctor may say\n";
+  text += s.device.empty() ? std::string("no device used") : shown(s.device) + " (" + shown(s.backend) + ")";
+  if (s.processes > 1) text += format(", %d processes", s.processes);
+  text += '\n';
+  text += uncounted;
+  for (const std::string& detail : s.details) text += "blaslift: " + shown(detail) + '\n';
+  if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
+    text += "blaslift: operands are sent anew in every call: " + shown(s.residency.substr(5)) + '\n';
+  for (const std::string& warning : s.warnings) text += "blaslift: warning: " + shown(warning) + '\n';
+  for (int r = 0; r < routine_count; ++r) {
+    const auto& x = s.routines[static_cast<std::size_t>(r)];
+    if (x.calls() == 0) continue;
+    text += format("blaslift: %-7s %llu call%s", routine_names[r], static_cast<unsigned long long>(x.calls()),
+                   x.calls() == 1 ? "" : "s");
+    if (x.routed)
+      text += format("; %llu on the %s: %.3f s, %s in%s, %s out", static_cast<unsigned long long>(x.routed),
+                     s.backend == "host" ? "host backend" : "device", x.device_seconds, in_bytes(x.bytes_in).c_str(),
+                     x.bytes_spared > 0 ? (" (" + in_bytes(x.bytes_spared) + " spared)").c_str() : "",
+                     in_bytes(x.bytes_out).c_str());
+    for (std::size_t i = 0; i < most_levels; ++i)
+      if (x.levels[i])
+        text += format(", %llu by %zu level%s", static_cast<unsigned long long>(x.levels[i]), i + 1, i ? "s" : "");
+    if (x.distrusted) text += format(", %llu badly scaled for levels", static_cast<unsigned long long>(x.distrusted));
+    if (x.stayed_calls()) {
+      text += format("; %llu on the CPU: ", static_cast<unsigned long long>(x.stayed_calls()));
+      if (x.cpu_seconds > 0) text += format("%.3f s, ", x.cpu_seconds);
+      bool first = true;
+      for (int reason = 0; reason < reason_count; ++reason)
+        if (const auto calls = x.stayed[static_cast<std::size_t>(reason)]) {
+          text += format("%s%s %llu", first ? "" : ", ", text_of(static_cast<Reason>(reason)),
+                         static_cast<unsigned long long>(calls));
+          first = false;
+        }
+    }
+    text += '\n';
+  }
+  return text + verified_text(s);
+}
+
+std::string to_json(const Summary& s, const Counters* one) {
+  std::string text = "{";
+  if (one)
+    text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) +
+            ", \"library\": " + quoted(one->library.get()) + ", \"found_by\": " + quoted(one->library_found_by.get()) +
+            format(", \"integers\": %d, ", one->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
+  text += format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) +
+          ", \"device\": " + quoted(s.device) + ", \"driver\": " + quoted(s.driver);
+  text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());
+  text += ", \"residency\": " + quoted(s.residency);
+  text += ", \"warning\": " + quoted(s.warnings.empty() ? "" : s.warnings.front());
+  text += ", \"routines\": {";
+  bool first = true;
+  for (int r = 0; r < routine_count; ++r) {
+    const auto& x = s.routines[static_cast<std::size_t>(r)];
+    if (x.calls() == 0) continue;
+    text += std::string(first ? "" : ", ") + quoted(routine_names[r]) + ": {\"calls\": " + std::to_string(x.calls()) +
+            ", \"routed\": " + std::to_string(x.routed) + ", \"cpu_seconds\": " + number(x.cpu_seconds, 9) +
+            ", \"device_seconds\": " + number(x.device_seconds, 9) + ", \"bytes_in\": " + number(x.bytes_in) +
+            ", \"bytes_out\": " + number(x.bytes_out) + ", \"bytes_spared\": " + number(x.bytes_spared);
+    std::string levels;
+    for (std::size_t i = 0; i < most_levels; ++i)
+      if (x.levels[i])
+        levels +=
+            format("%s\"%zu\": %llu", levels.empty() ? "" : ", ", i + 1, static_cast<unsigned long long>(x.levels[i]));
+    text += ", \"levels\": {" + levels + "}, \"distrusted\": " + std::to_string(x.distrusted) + ", \"stayed\": {";
+    first = false;
+    bool first_reason = true;
+    for (int reason = 0; reason < reason_count; ++reason)
+      if (const auto calls = x.stayed[static_cast<std::size_t>(reason)]) {
+        text += format("%s\"%s\": %llu", first_reason ? "" : ", ", text_of(static_cast<Reason>(reason)),
+                       static_cast<unsigned long long>(calls));
+        first_reason = false;
+      }
+    text += "}";
+    if (x.verified())
+      text += ", \"verified\": {\"checked\": " + std::to_string(x.checked) +
+              ", \"repeated\": " + std::to_string(x.repeated) + ", \"wrong\": " + std::to_string(x.wrong) +
+              ", \"found\": " + json_of(x.found, finding_texts) +
+              ", \"unchecked\": " + json_of(x.unchecked, unchecked_texts) + "}";
+    text += "}";
+  }
+  text += "}";
+  if (!s.uncounted.empty()) text += ", \"uncounted\": [" + all_quoted(s.uncounted) + "]";
+  if (!s.worst.empty() || !s.problems.empty()) text += verified_json(s);
+  return text + "}";
+}
+
+void write_report(const Counters& c, const std::string& target) {
+  Summary summary;
+  summary.add(c);
+  const bool to_stderr = target == "stderr";
+  const std::string text = to_stderr ? to_text(summary) : to_json(summary, &c) + "\n";
+  if (to_stderr) return say(text);
+  const int fd = open(target.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return say("blaslift: BLASLIFT_REPORT=", shown(target), " cannot be written: ", std::strerror(errno), "\n");
+  const std::size_t written = write_all(fd, text);
+  const char* why = std::strerror(errno);
+  // Half a line is no report: it is taken back, unless somebody has written behind it.
+  struct stat file {};
+  const off_t end = lseek(fd, 0, SEEK_CUR);
+  const bool cut = written < text.size() && written > 0 &&
+                   !(fstat(fd, &file) == 0 && S_ISREG(file.st_mode) && file.st_size == end &&
+                     ftruncate(fd, end - static_cast<off_t>(written)) == 0);
+  // Some filesystems find out only now that there is no room.
+  const bool closed = close(fd) == 0;
+  if (written < text.size())
+    say("blaslift: BLASLIFT_REPORT=", shown(target),
+        cut ? " has only a part of this process's line: " : " lacks this process: ", why, "\n");
+  else if (!closed)
+    say("blaslift: BLASLIFT_REPORT=", shown(target), " may lack this process: ", std::strerror(errno), "\n");
+}
+
+}  // namespace blaslift

@@ -1,0 +1,70 @@
+// Summaries: counters of one or many processes, as text for people and JSON for programs.
+#pragma once
+#include <array>
+#include <string>
+#include <vector>
+
+#include "impl/observe/counters.hpp"
+
+namespace blaslift {
+
+/// Counters of one or more processes, added up.
+struct Summary {
+  struct PerRoutine {
+    std::uint64_t routed = 0;
+    std::array<std::uint64_t, reason_count> stayed{};
+    double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+    std::array<std::uint64_t, most_levels> levels{};
+    std::uint64_t distrusted = 0;
+    std::uint64_t checked = 0, repeated = 0, wrong = 0;
+    std::array<std::uint64_t, finding_count> found{};
+    std::array<std::uint64_t, unchecked_count> unchecked{};
+
+    std::uint64_t stayed_calls() const;
+    std::uint64_t calls() const { return routed + stayed_calls(); }
+    bool verified() const;  ///< verification has looked at a call, or says why it could not
+    /// "3 over its bound, 1 not the same bits twice", of those that are wrong; "2 no memory for copies", of those that
+    /// could not be checked.  Empty: none.
+    std::string found_text() const;
+    std::string unchecked_text() const;
+  };
+  int processes = 0;
+  std::array<PerRoutine, routine_count> routines{};
+  std::string backend, device, driver;  ///< of the first process that had one
+  std::vector<std::string> details;     ///< why there was none, each reason once
+  std::vector<std::string> warnings;
+  /// A call that verification names.
+  struct Noted {
+    std::string routine, arguments, caller, dump, way;
+    unsigned findings = 0;
+    double ratio = 0, limit = 0, rank = 0;
+    std::uint64_t calls = 1;  ///< like it
+
+    std::vector<std::string> finding_texts() const;  ///< empty: nothing is wrong with it
+  };
+  std::vector<Noted> worst;            ///< calls, the worst first
+  std::vector<std::string> problems;   ///< of verification, each once
+  std::string residency;               ///< of the first process that opened a device
+  std::vector<std::string> uncounted;  ///< what is missing here, and why: sentences without a stop
+
+  void add(const Counters& counters);
+  std::uint64_t calls() const;
+  std::uint64_t checked() const;
+  std::uint64_t wrong() const;  ///< calls that verification has found wrong
+};
+
+/// A few lines, each beginning with "blaslift: ".
+std::string to_text(const Summary& summary);
+
+/// One object on one line: {"pid", "command", "backend", "device", "driver", "detail", "residency", "warning",
+/// "library", "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in",
+/// "bytes_out", "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong", "found":
+/// {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio",
+/// "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was on.
+std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
+
+/// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What
+/// cannot be written as a whole is taken back, and said on stderr; no signal is raised.
+void write_report(const Counters& counters, const std::string& target);
+
+}  // namespace blaslift

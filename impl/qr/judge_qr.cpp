@@ -1,0 +1,283 @@
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include "compat/call.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace judging;
+
+/// LAPACK's threshold (dtest.in).  For the worst case there would have to be a factor of the
+/// number of reflectors in it (Higham, Accuracy and Stability, 19.3: m k eps); a sum of m k roundings of either sign
+/// stays below sqrt(m k) of them, and so below m, by more than the 30 allows for.
+constexpr double most = 30;
+
+template <class T>
+std::unique_ptr<T[]> room(index rows, index cols) {
+  return std::unique_ptr<T[]>(new T[static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)]);
+}
+
+/// Norms of vectors of any size: in a format that squares neither overflow nor underflow in.
+class Norm {
+ public:
+  template <class T>
+  void add(const T& x) {
+    const long double re = std::real(x), im = std::imag(x);
+    sum_ += re * re + im * im;
+  }
+  long double value() const { return std::sqrt(sum_); }
+
+ private:
+  long double sum_ = 0;
+};
+
+/// Keeps the worst of a result's distances from where it has to be.
+template <class T>
+class Worst {
+ public:
+  /// @param length  rows that a reflector may have
+  explicit Worst(index length)
+      : unit_(static_cast<double>(std::max<index>(1, length)) * std::numeric_limits<Real<T>>::epsilon()),
+        underflow_(static_cast<double>(std::numeric_limits<Real<T>>::min()) * static_cast<double>(length + 2)) {}
+
+  void add(long double distance, long double norm) {
+    if (distance <= underflow_) return;
+    raise(static_cast<double>(distance / (unit_ * norm)));
+  }
+  void raise(double ratio) {
+    if (!(ratio <= ratio_)) ratio_ = std::isnan(ratio) ? HUGE_VAL : ratio;
+  }
+  Judgement judgement() const { return {ratio_, most}; }
+
+ private:
+  const double unit_, underflow_;
+  double ratio_ = 0;
+};
+
+/// Where norms are that large, what is computed on the way may overflow in one order of the sums and not in another.
+template <class T>
+long double largest_norm(index k) {
+  return static_cast<long double>(std::numeric_limits<Real<T>>::max()) / (16 * static_cast<long double>(k + 1));
+}
+
+template <class T>
+ProductWithQ product_with(const QArgs<T>& x) {
+  const QProduct& p = x.product;
+  return {precision_of<T>, p.left, p.adjoint, p.m, p.n, p.k, x.A, x.lda, x.tau, x.C, x.ldc};
+}
+
+/// Whether all reflectors are unitary, within many roundings: |1 - tau v^H v| = 1.
+template <class T>
+bool unitary(const QArgs<T>& x) {
+  const index order = x.product.order();
+  const double allowed = 30 * static_cast<double>(order + 8) * std::numeric_limits<Real<T>>::epsilon();
+  for (index j = 0; j < x.product.k; ++j) {
+    Norm v;
+    v.add(T(1));
+    for (index i = j + 1; i < order; ++i) v.add(x.A[i + j * x.lda]);
+    const long double re = std::real(x.tau[j]), im = std::imag(x.tau[j]), size = re * re + im * im;
+    const long double off = std::fabs(size * v.value() * v.value() - 2 * re);
+    if (!(off <= allowed * std::fmax(1.0L, size))) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& x) {
+  const index k = x.factored(), lwork = std::max<index>(0, x.lwork);
+  return {{"A", {x.A, x.m, x.n, x.lda, sizeof(T)}, true, true},
+          {"tau", {x.tau, k, 1, std::max<index>(1, k), sizeof(T)}, false, true},
+          {"work", {x.work, lwork, 1, std::max<index>(1, lwork), sizeof(T)}, false, false, true}};
+}
+
+template <class T>
+std::vector<CheckedOperand> operands_of(const QArgs<T>& x) {
+  const QProduct& p = x.product;
+  const index lwork = std::max<index>(0, x.lwork);
+  const CheckedOperand tau{"tau", {x.tau, p.k, 1, std::max<index>(1, p.k), sizeof(T)}, p.k > 0, false},
+      work{"work", {x.work, lwork, 1, std::max<index>(1, lwork), sizeof(T)}, false, false, true};
+  if (p.of_identity) return {{"A", {x.C, p.m, p.n, x.ldc, sizeof(T)}, true, true}, tau, work};
+  // Above the diagonal there is something else, R as a rule.
+  return {{"A", {x.A, p.order(), p.k, x.lda, sizeof(T), Part::lower}, p.k > 0, false},
+          tau,
+          {"C", {x.C, p.m, p.n, x.ldc, sizeof(T)}, true, true},
+          work};
+}
+
+template <class T>
+GeqrfArgs<T> with_operands(GeqrfArgs<T> args, void* const* at) {
+  args.A = static_cast<T*>(at[0]);
+  args.tau = static_cast<T*>(at[1]);
+  args.work = static_cast<T*>(at[2]);
+  return args;
+}
+
+template <class T>
+QArgs<T> with_operands(QArgs<T> args, void* const* at) {
+  args.A = static_cast<const T*>(at[0]);
+  args.tau = static_cast<const T*>(at[1]);
+  args.C = static_cast<T*>(at[args.product.of_identity ? 0 : 2]);
+  args.work = static_cast<T*>(at[args.product.of_identity ? 2 : 3]);
+  return args;
+}
+
+template <class T>
+std::string to_words(const GeqrfArgs<T>& x) {
+  return without_last_space(word("m", x.m) + word("n", x.n) + word("lda", x.lda) + word("lwork", x.lwork));
+}
+
+template <class T>
+std::string to_words(const QArgs<T>& x) {
+  const QProduct& p = x.product;
+  const std::string sizes = word("m", p.m) + word("n", p.n) + word("k", p.k) + word("lda", x.lda);
+  if (p.of_identity) return without_last_space(sizes + word("lwork", x.lwork));
+  const char adjoint = complex_type<T> ? 'C' : 'T';
+  return without_last_space(word("side", p.left ? 'L' : 'R') + word("trans", p.adjoint ? adjoint : 'N') + sizes +
+                            word("ldc", x.ldc) + word("lwork", x.lwork));
+}
+
+template <class T>
+bool call_by(const Site& library, const GeqrfArgs<T>& x) {
+  return fits(library, {x.m, x.n});
+}
+
+template <class T>
+bool call_by(const Site& library, const QArgs<T>& x) {
+  if (!fits(library, {x.product.m, x.product.n, x.lda, x.ldc})) return false;
+  x.product.of_identity ? call_orgqr(library, product_with(x)) : call_ormqr(library, product_with(x));
+  return true;
+}
+
+template <class T>
+std::vector<Routine> judged_with(const GeqrfArgs<T>&) {
+  std::vector<Routine> routines(3);
+#define ORMQR(name, type) \
+  if (std::is_same_v<T, type>) routines[by_ormqr] = Routine::name;
+#define ORGQR(name, type) \
+  if (std::is_same_v<T, type>) routines[by_orgqr] = Routine::name;
+#define GEMM(name, type) \
+  if (std::is_same_v<T, type>) routines[by_gemm] = Routine::name;
+#include "api/routines.def"
+  return routines;
+}
+
+template <class T>
+std::optional<Routine> same_as(const GeqrfArgs<T>&) {
+#define GEQRF(name, type) \
+  if (std::is_same_v<T, type>) return Routine::name;
+#include "api/routines.def"
+  return std::nullopt;
+}
+
+template <class T>
+std::optional<Routine> same_as(const QArgs<T>& x) {
+#define ORMQR(name, type) \
+  if (std::is_same_v<T, type> && !x.product.of_identity) return Routine::name;
+#define ORGQR(name, type) \
+  if (std::is_same_v<T, type> && x.product.of_identity) return Routine::name;
+#include "api/routines.def"
+  return std::nullopt;
+}
+
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const GeqrfArgs<T>& result) {
+  const index m = before.m;
+  Worst<T> worst(m);
+  std::vector<long double> norms;
+  for (index j = 0; j < before.n; ++j) {
+    Norm norm;
+    for (index i = 0; i < m; ++i) norm.add(before.A[i + j * before.lda]);
+    if (!std::isfinite(norm.value())) break;
+    if (norm.value() >= largest_norm<T>(before.factored())) return worst.judgement();
+    norms.push_back(norm.value());
+  }
+  const index n = static_cast<index>(norms.size()), k = std::min(m, n);
+  if (n < before.n) {
+    bool spreads = false;
+    for (index i = 0; i < m; ++i) spreads = spreads || !is_finite(result.A[i + n * result.lda]);
+    if (!spreads) worst.raise(HUGE_VAL);
+  }
+  if (n == 0) return worst.judgement();
+
+  // Of their own: some versions of the library write to the reflectors while they use them.
+  const auto V = room<T>(m, k), C = room<T>(m, n);
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < m; ++i) {
+      const T& x = result.A[i + j * result.lda];
+      if (!is_finite(x)) worst.raise(HUGE_VAL);
+      if (j < k) V[static_cast<std::size_t>(i + j * m)] = x;
+      C[static_cast<std::size_t>(i + j * m)] = i <= j ? x : T(0);
+    }
+  for (index j = 0; j < k; ++j)
+    if (!is_finite(result.tau[j])) worst.raise(HUGE_VAL);
+  if (worst.judgement().ratio > 0) return worst.judgement();
+
+  const ProductWithQ q{precision_of<T>, true, false, m, n, k, V.get(), m, result.tau, C.get(), m};
+  call_ormqr(*by.beside[by_ormqr], q);
+  for (index j = 0; j < n; ++j) {
+    Norm off;
+    for (index i = 0; i < m; ++i) off.add(C[static_cast<std::size_t>(i + j * m)] - before.A[i + j * before.lda]);
+    worst.add(off.value(), norms[static_cast<std::size_t>(j)]);
+  }
+
+  call_orgqr(*by.beside[by_orgqr], {precision_of<T>, true, false, m, k, k, nullptr, m, result.tau, V.get(), m});
+  const auto gram = room<T>(k, k);
+  const T one(1), zero(0);
+  call_gemm(*by.beside[by_gemm],
+            {precision_of<T>, Op::conjugate, Op::none, k, k, m, &one, V.get(), m, V.get(), m, &zero, gram.get(), k});
+  for (index j = 0; j < k; ++j) {
+    long double sum = 0;
+    for (index i = 0; i < k; ++i) sum += std::abs(gram[static_cast<std::size_t>(i + j * k)] - T(i == j ? 1 : 0));
+    worst.add(sum, 1);
+  }
+  return worst.judgement();
+}
+
+template <class T>
+Judgement judge(const QArgs<T>& before, const T* result, const T* reference) {
+  const QProduct& p = before.product;
+  Worst<T> worst(p.order());
+  if (!unitary(before)) return worst.judgement();
+  const index length = p.length(), down = p.left ? 1 : before.ldc, across = p.left ? before.ldc : 1;
+  for (index j = 0; j < length; ++j) {
+    const auto at = [&](const T* C, index i) { return C[i * down + j * across]; };
+    Norm norm, off;
+    bool finite = true, as_finite = true;
+    if (p.of_identity) norm.add(T(1));
+    for (index i = 0; i < p.order(); ++i) {
+      if (!p.of_identity) norm.add(at(before.C, i));
+      off.add(at(result, i) - at(reference, i));
+      finite = finite && is_finite(at(result, i));
+      as_finite = as_finite && is_finite(at(reference, i));
+    }
+    if (norm.value() >= largest_norm<T>(p.k)) continue;
+    if (finite && as_finite)
+      worst.add(off.value(), norm.value());
+    else if (finite || as_finite)
+      worst.raise(HUGE_VAL);
+  }
+  return worst.judgement();
+}
+
+#define FUNCTIONS(Args, type)                                          \
+  template std::vector<CheckedOperand> operands_of(const Args<type>&); \
+  template Args<type> with_operands(Args<type>, void* const*);         \
+  template std::string to_words(const Args<type>&);                    \
+  template std::optional<Routine> same_as(const Args<type>&);          \
+  template bool call_by(const Site&, const Args<type>&);
+#define GEQRF(name, type)                                            \
+  FUNCTIONS(GeqrfArgs, type)                                         \
+  template std::vector<Routine> judged_with(const GeqrfArgs<type>&); \
+  template Judgement judge(const JudgingLibrary&, const GeqrfArgs<type>&, const GeqrfArgs<type>&);
+#define ORMQR(name, type) \
+  FUNCTIONS(QArgs, type)  \
+  template Judgement judge(const QArgs<type>&, const type*, const type*);
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,248 @@
+#include "impl/qr/qr_execute.hpp"
+
+#include "impl/qr/qr_run.hpp"
+
+namespace blaslift {
+namespace {
+
+template <class T>
+class Factoring : public QrRun<T> {
+ public:
+  Factoring(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
+            Lane& lane)
+      : QrRun<T>(lane, placement.lease, piece_bytes), p_(plan), args_(args), placement_(placement) {
+    const QrOperand& a = placement.A;
+    A_ = a.device ? static_cast<T*>(a.device) : this->part(plan.m, plan.part);
+    lda_ = a.device ? a.ld : plan.m;
+    tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(plan.factored(), 1);
+    this->make_sets(plan.sets(), plan.m, plan.block);
+    for (T*& W : W_) W = this->part(plan.block, plan.part);
+    if (plan.in_parts())
+      for (int set = 0; set < plan.sets(); ++set) {
+        reflectors_[set] = this->part(plan.m, plan.block);
+        for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
+      }
+    if (!a.in_place) result_ = {args.A, args.lda, plan.m, plan.n};
+    if (!placement.tau) tau_result_ = {args.tau, plan.factored(), plan.factored(), 1};
+  }
+
+  Status ask(std::size_t step) {
+    const QrStep& s = p_.steps[step];
+    switch (s.kind) {
+      case QrStepKind::upload:
+        return this->bring(
+            placement_.A, {0, s.col, p_.m, s.cols}, [this](index row, index col) { return at(row, col); }, lda_,
+            args_.A, args_.lda);
+      case QrStepKind::panel:
+        return this->then(this->lane_.panel(this->panel(s.col, s.cols, at(s.col, s.col), lda_, tau_, s.stream, false),
+                                            this->after()));
+      case QrStepKind::update:
+        return this->reflect_rows(s.stream, Op::conjugate, s.col, s.cols, s.to_cols, at(s.col, s.to), lda_, W(0, s.to),
+                                  W(1, s.to), p_.block);
+      case QrStepKind::join: {
+        if (!p_.in_parts())
+          return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, W(0, s.to), W(1, s.to), p_.block);
+        T* const* J = J_[this->set_of(s.col)];
+        const index own = this->own(s.to) * p_.block;
+        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + own, J[1] + own, p_.block);
+      }
+      case QrStepKind::download: {
+        const Status status = download(s);
+        brought_[static_cast<std::size_t>(s.col / p_.block)] = this->downloads();
+        return status;
+      }
+      case QrStepKind::reflectors: {
+        if (const Status status = this->await_downloads(brought_[static_cast<std::size_t>(s.col / p_.block)]);
+            status != Status::done)
+          return status;
+        return this->upload(reflector(s.col), p_.m, result_.at(s.col, s.col), result_.ld(), p_.m - s.col, s.cols,
+                            placement_.A.direct);
+      }
+      case QrStepKind::remake:
+        return this->then(
+            this->lane_.panel(this->panel(s.col, s.cols, reflector(s.col), p_.m, tau_, s.stream, true), this->after()));
+    }
+    return Status::lost;
+  }
+
+ private:
+  Status download(const QrStep& s) {
+    if (result_)
+      if (const Status status = QrRun<T>::download(result_, {0, s.col, p_.m, s.cols}, at(0, s.col), lda_);
+          status != Status::done)
+        return status;
+    const index reflectors = std::min(s.cols, p_.factored() - s.col);
+    if (!tau_result_ || reflectors <= 0) return Status::done;
+    return QrRun<T>::download(tau_result_, {s.col, 0, reflectors, 1}, tau_ + s.col, reflectors);
+  }
+
+  /// Of A, while this column's part is there.
+  T* at(index row, index col) const { return A_ + row + p_.within(col) * lda_; }
+  T* W(int which, index col) const { return W_[which] + p_.within(col) * p_.block; }
+  /// On the diagonal, of what came back.
+  T* reflector(index col) const { return reflectors_[this->set_of(col)] + col + this->own(col) * p_.m; }
+
+  const QrPlan& p_;
+  const GeqrfArgs<T>& args_;
+  const QrPlacement& placement_;
+  T *A_, *tau_, *W_[2], *J_[2][2] = {}, *reflectors_[2] = {};
+  /// By block: how many downloads have been asked for with it.
+  std::vector<std::size_t> brought_ = std::vector<std::size_t>(static_cast<std::size_t>(p_.n / p_.block + 1));
+  index lda_;
+  Overwritten<T> result_, tau_result_;  ///< unless they are in device memory
+};
+
+template <class T>
+class Applying : public QrRun<T> {
+ public:
+  Applying(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes, Lane& lane)
+      : QrRun<T>(lane, placement.lease, piece_bytes),
+        p_(plan),
+        q_(plan.product),
+        args_(args),
+        placement_(placement),
+        reflectors_(placement.A),
+        from_(args.A),
+        ldf_(args.lda) {
+    const QrOperand &a = placement.A, &c = placement.C;
+    if (!plan.streamed) A_[0] = A_[1] = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
+    lda_ = a.device ? a.ld : q_.order();
+    tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(q_.k, 1);
+    C_ = owns_c() ? static_cast<T*>(c.device) : this->part(q_.order(), plan.window);
+    ldc_ = owns_c() ? c.ld : q_.left ? q_.m : plan.window;
+    this->make_sets(plan.sets(), q_.order(), plan.block);
+    if (plan.streamed)
+      for (int set = 0; set < plan.sets(); ++set) A_[set] = this->part(q_.order(), plan.block);
+    if (plan.block > plan.panel)
+      for (int set = 0; set < plan.sets(); ++set)
+        for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
+    for (T*& W : W_) W = this->part(plan.block, plan.window);
+    if (!c.in_place) {
+      result_ = {args.C, args.ldc, q_.m, q_.n};
+      if (q_.of_identity && plan.window < q_.length()) {  // the reflectors are there, and are sent again
+        result_.keep_all();
+        from_ = result_.kept(0, 0);
+        ldf_ = result_.kept_ld();
+        reflectors_.direct = false;
+      }
+    }
+    if (q_.of_identity) ones_.assign(static_cast<std::size_t>(q_.n), T(1));
+  }
+
+  Status ask(std::size_t step) {
+    const QStep& s = p_.steps[step];
+    const Op op = q_.adjoint ? Op::conjugate : Op::none;
+    switch (s.kind) {
+      case QStepKind::tau:
+        return placement_.tau ? Status::done : this->upload(tau_, q_.k, args_.tau, q_.k, q_.k, 1, false);
+      case QStepKind::reflectors:
+        // Of what is only lent nobody reads R.
+        return this->bring(
+            reflectors_,
+            reflectors_.device ? Block{0, s.col, q_.order(), s.cols} : Block{s.col, s.col, q_.order() - s.col, s.cols},
+            [this](index row, index col) { return reflector(row, col); }, lda_, from_, ldf_);
+      case QStepKind::upload:
+        return this->bring(
+            placement_.C, part_of_c(s), [this](index row, index col) { return at(row, col); }, ldc_, args_.C,
+            args_.ldc);
+      case QStepKind::identity: {
+        const Status status = this->multiply(s.stream, Op::none, Op::none, q_.m, s.to_cols, 0, this->zero_, at(0, s.to),
+                                             ldc_, C_, ldc_, this->zero_, C_, ldc_);
+        if (status != Status::done) return status;
+        return this->upload(at(s.to, s.to), ldc_ + 1, ones_.data(), 1, 1, s.to_cols, false);  // down the diagonal
+      }
+      case QStepKind::panel:
+        return this->then(this->lane_.panel(
+            this->panel(s.col, s.cols, reflector(s.col, s.col), lda_, tau_, s.stream, true), this->after()));
+      case QStepKind::join: {
+        T* const* J = J_[this->set_of(s.col)];
+        const index own = this->own(s.to) * p_.block;
+        return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + own, J[1] + own, p_.block);
+      }
+      case QStepKind::update:
+        if (q_.left)
+          return this->reflect_rows(s.stream, op, s.col, s.cols, s.to_cols, at(s.col, s.to), ldc_,
+                                    W_[0] + p_.within(s.to) * p_.block, W_[1] + p_.within(s.to) * p_.block, p_.block);
+        return this->reflect_columns(s.stream, op, s.col, s.cols, s.to_cols, at(s.to, s.col), ldc_,
+                                     W_[0] + p_.within(s.to), W_[1] + p_.within(s.to), p_.window);
+      case QStepKind::download: {
+        const Block b = part_of_c(s);
+        const T* from = at(b.row, b.col);
+        if (result_) return this->download(result_, b, from, ldc_);
+        return owns_c() ? Status::done : put_in_place(b, from);
+      }
+    }
+    return Status::lost;
+  }
+
+ private:
+  /// What takes the reflectors' place does so at the end.
+  bool owns_c() const { return placement_.C.device && !(placement_.C.in_place && q_.of_identity); }
+
+  /// Of C, while its window is there.
+  T* at(index row, index col) const {
+    return q_.left ? C_ + row + p_.within(col) * ldc_ : C_ + p_.within(row) + col * ldc_;
+  }
+  /// Of the reflectors, while they are there.
+  T* reflector(index row, index col) const {
+    return A_[this->set_of(col)] + row + (p_.streamed ? this->own(col) : col) * lda_;
+  }
+
+  Block part_of_c(const QStep& s) const {
+    return q_.left ? Block{0, s.to, q_.m, s.to_cols} : Block{s.to, 0, s.to_cols, q_.n};
+  }
+
+  /// From a lease to the program's device memory.
+  Status put_in_place(const Block& b, const T* from) {
+    Combination copy{.precision = precision_of<T>,
+                     .rows = b.rows,
+                     .cols = b.cols,
+                     .sources = 1,
+                     .targets = 1,
+                     .source = {},
+                     .target = {},
+                     .scale = nullptr};
+    copy.source[0] = {from, ldc_, false};
+    const index ld = placement_.C.ld;
+    copy.target[0] = {static_cast<T*>(placement_.C.device) + b.row + b.col * ld, ld, {1}};
+    return this->then(this->lane_.combine(copy, this->after()));
+  }
+
+  const QPlan& p_;
+  const QProduct& q_;
+  const QArgs<T>& args_;
+  const QPlacement& placement_;
+  QrOperand reflectors_;
+  const T* from_;  ///< where the host has them
+  index ldf_;
+  T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set
+  index lda_, ldc_;
+  Overwritten<T> result_;  ///< unless it is in device memory
+  std::vector<T> ones_{};
+};
+
+}  // namespace
+
+template <class T>
+QrOutcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
+                  Lane& lane, bool (*keep_going)()) {
+  Factoring<T> run(plan, args, placement, piece_bytes, lane);
+  return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
+}
+
+template <class T>
+QrOutcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+                  Lane& lane, bool (*keep_going)()) {
+  Applying<T> run(plan, args, placement, piece_bytes, lane);
+  return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
+}
+
+#define INSTANTIATE(T)                                                                                                \
+  template QrOutcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)()); \
+  template QrOutcome execute(const QPlan&, const QArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
+INSTANTIATE(float)
+INSTANTIATE(double)
+INSTANTIATE(std::complex<float>)
+INSTANTIATE(std::complex<double>)
+
+}  // namespace blaslift

@@ -1,0 +1,27 @@
+#include "impl/qr/qr_route.hpp"
+
+#include "impl/core/host_memory.hpp"
+
+namespace blaslift {
+
+QrOperand operand_on_device(const Operand& x) {
+  if (x.place == Place::on_a_device)
+    return {.device = const_cast<void*>(x.stored.at), .ld = x.stored.ld, .in_place = true};
+  return {.device = x.known.hold.device,
+          .ld = x.known.hold.ld,
+          .missing = x.known.hold.missing,
+          .direct = x.place == Place::reachable};
+}
+
+std::size_t piece_bytes(const Backend& backend, double result_bytes) {
+  constexpr std::size_t least = std::size_t{256} << 10;
+  return std::min(std::max(least, static_cast<std::size_t>(result_bytes) / 16), backend.facts().piece_bytes);
+}
+
+bool can_keep(const Operand& result) {
+  constexpr double little = 64 << 20;  // not worth a look
+  return result.place == Place::on_a_device || result.stored.bytes() < little ||
+         1.1 * result.stored.bytes() < static_cast<double>(available_memory());
+}
+
+}  // namespace blaslift

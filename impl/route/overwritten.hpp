@@ -1,0 +1,106 @@
+// What the caller's matrices held before results went there.
+#pragma once
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <new>
+#include <utility>
+
+#include "impl/core/blocks.hpp"
+#include "kernels/backend.hpp"
+#include "kernels/copy.hpp"
+
+namespace blaslift {
+
+/// Memory of our own, in large pages where the system has them: what is used once costs little more than its bytes.
+class OwnMemory {
+ public:
+  OwnMemory() = default;
+  /// Throws std::bad_alloc.
+  explicit OwnMemory(std::size_t bytes) {
+    constexpr std::size_t large_page = std::size_t{2} << 20;
+    const bool large = bytes >= large_page;  // what is less would cost a large page's zeros
+    size_ = std::max<std::size_t>(bytes, 1) + (large ? large_page : 0);
+    void* const mapping =
+        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) throw std::bad_alloc();
+    at_ = mapping_ = static_cast<char*>(mapping);
+    if (!large) return;
+    at_ += (large_page - reinterpret_cast<std::uintptr_t>(mapping) % large_page) % large_page;
+    madvise(at_, bytes, MADV_HUGEPAGE);
+  }
+  OwnMemory(OwnMemory&& other) noexcept
+      : mapping_(std::exchange(other.mapping_, nullptr)), at_(other.at_), size_(other.size_) {}
+  OwnMemory& operator=(OwnMemory other) noexcept {
+    std::swap(mapping_, other.mapping_);
+    std::swap(at_, other.at_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~OwnMemory() {
+    if (mapping_) munmap(mapping_, size_);
+  }
+
+  char* at() const { return at_; }
+
+ private:
+  char *mapping_ = nullptr, *at_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// A matrix of the caller's to which results go piece by piece, and what each piece held before, so that a call that
+/// fails can leave everything as it was.
+template <class T>
+class Overwritten {
+ public:
+  Overwritten() = default;
+  /// Throws std::bad_alloc.
+  Overwritten(T* at, index ld, index rows, index cols)
+      : at_(at),
+        ld_(ld),
+        rows_(rows),
+        cols_(cols),
+        memory_(sizeof(T) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)) {}
+
+  explicit operator bool() const { return at_ != nullptr; }
+
+  T* at(index row, index col) const { return at_ + row + col * ld_; }
+  index ld() const { return ld_; }
+
+  /// All of it, before anything is overwritten: it can be read there whatever happens to the matrix.
+  void keep_all() {
+    copy_block(memory_.at(), rows_, at_, ld_, rows_, cols_, sizeof(T));
+    whole_ = true;
+  }
+  const T* kept(index row, index col) const { return room(row, col); }
+  index kept_ld() const { return rows_; }
+
+  /// The download of a block from the device.
+  Transfer transfer(const Block& b, const T* from, index ldf) {
+    return {.device = const_cast<T*>(from),
+            .ldd = ldf,
+            .host = at(b.row, b.col),
+            .ldh = ld_,
+            .rows = b.rows,
+            .cols = b.cols,
+            .element = sizeof(T),
+            .keep = whole_ ? nullptr : room(b.row, b.col),
+            .ldk = rows_};
+  }
+
+  /// After a failure, for each block that has been overwritten.
+  void restore(const Block& b) {
+    copy_block(at(b.row, b.col), ld_, kept(b.row, b.col), rows_, b.rows, b.cols, sizeof(T));
+  }
+
+ private:
+  T* room(index row, index col) const { return reinterpret_cast<T*>(memory_.at()) + row + col * rows_; }
+
+  T* at_ = nullptr;
+  index ld_ = 0, rows_ = 0, cols_ = 0;
+  OwnMemory memory_;
+  bool whole_ = false;
+};
+
+}  // namespace blaslift

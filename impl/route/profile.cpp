@@ -1,0 +1,578 @@
+#include "impl/route/profile.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <thread>
+#include <tuple>
+#include <utility>
+
+#include "compat/environment.hpp"
+#include "impl/core/regular_file.hpp"
+#include "impl/core/text.hpp"
+
+namespace blaslift {
+namespace {
+
+struct Key {
+  const char* name;
+  double& (*field)(Profile&);
+};
+
+template <double (Profile::*rates)[precision_count], int p>
+double& rate(Profile& profile) {
+  return (profile.*rates)[p];
+}
+
+constexpr Key keys[] = {
+    {"in_rate", [](Profile& p) -> double& { return p.in_rate; }},
+    {"out_rate", [](Profile& p) -> double& { return p.out_rate; }},
+    {"latency_seconds", [](Profile& p) -> double& { return p.latency_seconds; }},
+    {"startup_seconds", [](Profile& p) -> double& { return p.startup_seconds; }},
+    {"sgemm_rate", rate<&Profile::gemm_rate, 0>},
+    {"dgemm_rate", rate<&Profile::gemm_rate, 1>},
+    {"cgemm_rate", rate<&Profile::gemm_rate, 2>},
+    {"zgemm_rate", rate<&Profile::gemm_rate, 3>},
+    {"cpu_sgemm_rate", rate<&Profile::cpu_rate, 0>},
+    {"cpu_dgemm_rate", rate<&Profile::cpu_rate, 1>},
+    {"cpu_cgemm_rate", rate<&Profile::cpu_rate, 2>},
+    {"cpu_zgemm_rate", rate<&Profile::cpu_rate, 3>},
+    {"pass_rate", [](Profile& p) -> double& { return p.pass_rate; }},
+    {"step_seconds", [](Profile& p) -> double& { return p.step_seconds; }},
+    {"symv_latency_seconds", [](Profile& p) -> double& { return p.symv_latency_seconds; }},
+    {"panel_rate", [](Profile& p) -> double& { return p.panel_rate; }},
+    {"panel_seconds", [](Profile& p) -> double& { return p.panel_seconds; }},
+};
+
+constexpr const char* leaf_keys[] = {"sgemm_leaf_rate", "dgemm_leaf_rate", "cgemm_leaf_rate", "zgemm_leaf_rate"};
+/// After it, as Transposes are numbered.
+constexpr std::string_view transposes_words[] = {"", "NT", "TN", "TT"};
+
+/// The form of the file as a whole; lines of rules have their own.
+constexpr std::string_view profile_key = "profile", profile_version = "1";
+
+bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// Takes the first word off `text`; empty at its end.
+std::string_view next_word(std::string_view& text) {
+  while (!text.empty() && space(text.front())) text.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < text.size() && !space(text[length])) ++length;
+  const std::string_view word = text.substr(0, length);
+  text.remove_prefix(length);
+  return word;
+}
+
+/// Takes the first line off `text`, without its end.
+std::string_view next_line(std::string_view& text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  text.remove_prefix(std::min(text.size(), line.size() + 1));
+  return line;
+}
+
+bool is_rate(std::string_view line) {
+  const std::string_view name = next_word(line);
+  return !name.empty() && name.front() != '#';
+}
+
+bool is_version(std::string_view line) { return next_word(line) == profile_key; }
+
+/// Where a line stands in the file by the name that it begins with, which is taken off: `keys`, then `leaf_keys`, each
+/// by its transposes; -1 if it is none of them.
+constexpr int key_count = std::size(keys);
+int take_place(std::string_view& line) {
+  const std::string_view name = next_word(line);
+  for (int i = 0; i < key_count; ++i)
+    if (name == keys[i].name) return i;
+  for (int p = 0; p < precision_count; ++p) {
+    if (name != leaf_keys[p]) continue;
+    std::string_view rest = line;
+    const std::string_view word = next_word(rest);
+    for (int t = 1; t < transposes_count; ++t)
+      if (word == transposes_words[t]) return line = rest, key_count + p * transposes_count + t;
+    return key_count + p * transposes_count;
+  }
+  return -1;
+}
+
+/// A line's name, by its place, its size or 0, and its value.
+struct Rate {
+  int place;
+  double size, value;
+};
+
+std::optional<Rate> read_rate(std::string_view line) {
+  const auto positive = [](std::string_view word, double& number) {
+    constexpr double most = 1e30;  // of anything; what follows from such numbers is finite, too
+    return read_number(word, number) && number <= most && number >= 1 / most;
+  };
+  Rate rate{.place = take_place(line), .size = 0, .value = 0};
+  const bool understood = rate.place >= 0 && (rate.place < key_count || positive(next_word(line), rate.size)) &&
+                          positive(next_word(line), rate.value) && next_word(line).empty();
+  return understood ? std::optional(rate) : std::nullopt;
+}
+
+// ---- algorithms
+
+constexpr const char* algorithm_keys[] = {"sgemm_algorithm", "dgemm_algorithm", "cgemm_algorithm", "zgemm_algorithm"};
+constexpr const char* kinds[] = {"plain", "plus_e"};
+
+/// Of two lines with the same, one holds.
+auto subject(const TunedProduct& x) {
+  const SquareProduct& p = x.preference.product;
+  return std::tuple(p.precision, x.library, p.transa, p.transb, p.adds_e, p.n);
+}
+
+/// FNV-1a, 32 bits: a line that was cut or touched must not reach the library, which believes what it is given.
+std::uint32_t sum_of(const Algorithm& algorithm) {
+  std::uint32_t sum = 2166136261U;
+  const auto add = [&](std::uint64_t byte) { sum = (sum ^ static_cast<std::uint32_t>(byte & 0xff)) * 16777619U; };
+  for (const unsigned char byte : algorithm.words) add(byte);
+  for (int shift = 0; shift < 64; shift += 8) add(algorithm.workspace >> shift);
+  for (int shift = 0; shift < 32; shift += 8) add(algorithm.alignment >> shift);
+  return sum;
+}
+
+template <class Number>
+std::string hexadecimal(Number number, std::size_t digits = 1) {
+  char text[2 * sizeof number];
+  const auto end = std::to_chars(text, text + sizeof text, number, 16).ptr;
+  const std::string shortest(text, end);
+  return std::string(digits - std::min(digits, shortest.size()), '0') + shortest;
+}
+
+template <class Number>
+bool read_hexadecimal(std::string_view word, Number& number) {
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, 16);
+  return error == std::errc() && end == word.data() + word.size();
+}
+
+std::string to_word(const Algorithm& algorithm) {
+  std::string word = hexadecimal(algorithm.alignment) + ":" + hexadecimal(algorithm.workspace) + ":";
+  for (const unsigned char byte : algorithm.words) word += hexadecimal(byte, 2);
+  return word + ":" + hexadecimal(sum_of(algorithm), 8);
+}
+
+bool read_algorithm(std::string_view word, Algorithm& algorithm) {
+  const auto part = [&] {
+    const std::string_view first = word.substr(0, word.find(':'));
+    word.remove_prefix(std::min(word.size(), first.size() + 1));
+    return first;
+  };
+  if (!read_hexadecimal(part(), algorithm.alignment) || !read_hexadecimal(part(), algorithm.workspace)) return false;
+  const std::string_view words = part();
+  if (words.size() != 2 * sizeof algorithm.words) return false;
+  for (std::size_t i = 0; i < sizeof algorithm.words; ++i)
+    if (!read_hexadecimal(words.substr(2 * i, 2), algorithm.words[i])) return false;
+  std::uint32_t sum = 0;
+  return read_hexadecimal(part(), sum) && word.empty() && sum == sum_of(algorithm);
+}
+
+std::string to_line(const TunedProduct& x) {
+  const SquareProduct& p = x.preference.product;
+  const char ops[] = {static_cast<char>(p.transa), static_cast<char>(p.transb), 0};
+  return std::string(algorithm_keys[static_cast<int>(p.precision)]) + " " + x.library + " " + ops + " " +
+         kinds[p.adds_e] + " " + std::to_string(p.n) + " " +
+         (x.preference.own ? std::string("own") : to_word(x.preference.algorithm));
+}
+
+std::optional<TunedProduct> read_tuned(std::string_view line) {
+  TunedProduct x{};
+  SquareProduct& p = x.preference.product;
+  const auto key = std::find(std::begin(algorithm_keys), std::end(algorithm_keys), next_word(line));
+  if (key == std::end(algorithm_keys)) return std::nullopt;
+  p.precision = static_cast<Precision>(key - algorithm_keys);
+  x.library = next_word(line);
+  const std::string_view ops = next_word(line);
+  if (ops.size() != 2 || ops.find_first_not_of("NTC") != ops.npos) return std::nullopt;
+  p.transa = static_cast<Op>(ops[0]);
+  p.transb = static_cast<Op>(ops[1]);
+  const std::string_view kind = next_word(line);
+  p.adds_e = kind == kinds[1];
+  if (!p.adds_e && kind != kinds[0]) return std::nullopt;
+  if (!read_number(next_word(line), p.n) || p.n < 1) return std::nullopt;
+  const std::string_view algorithm = next_word(line);
+  x.preference.own = algorithm == "own";
+  if (!x.preference.own && !read_algorithm(algorithm, x.preference.algorithm)) return std::nullopt;
+  return next_word(line).empty() ? std::optional(x) : std::nullopt;
+}
+
+// ---- SYMV's rules
+
+constexpr const char* symv_keys[] = {"ssymv_rules", "dsymv_rules", "csymv_rules", "zsymv_rules", "wsymv_rules"};
+constexpr std::string_view symv_version = "1", as_built_in = "built-in", any_word = "any";
+constexpr std::string_view strips_word = "strips", tickets_suffix = ":tickets";
+constexpr std::size_t most_rules = 64;
+
+auto subject(const TunedSymv& x) { return std::tuple(x.precision.name, x.uplo); }
+
+std::string to_line(const TunedSymv& x) {
+  std::string line = std::string(symv_keys[x.precision]) + " " + std::string(symv_version) + " ";
+  line += static_cast<char>(x.uplo);
+  if (x.rules.empty()) line += " " + std::string(as_built_in);
+  for (const SymvRule& rule : x.rules)
+    line += " " + (rule.below == any_n ? std::string(any_word) : std::to_string(rule.below)) + ":" +
+            to_text(rule.blocking, rule.way);
+  return line;
+}
+
+/// Rules that are not whole, ascending and for every n, or that the device has no kernels for, are none.
+std::optional<TunedSymv> read_symv(std::string_view line) {
+  const auto key = std::find(std::begin(symv_keys), std::end(symv_keys), next_word(line));
+  if (key == std::end(symv_keys) || next_word(line) != symv_version) return std::nullopt;
+  TunedSymv x{static_cast<SymvPrecision::Name>(key - symv_keys), Uplo::lower, {}};
+  const std::string_view uplo = next_word(line);
+  if (uplo != "L" && uplo != "U") return std::nullopt;
+  x.uplo = static_cast<Uplo>(uplo.front());
+  std::string_view word = next_word(line);
+  if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
+  for (; !word.empty(); word = next_word(line)) {
+    const std::size_t colon = word.find(':');
+    if (colon == word.npos || x.rules.size() == most_rules) return std::nullopt;
+    SymvRule rule{any_n, {}};
+    const std::string_view below = word.substr(0, colon);
+    if (below != any_word && (!read_number(below, rule.below) || rule.below == any_n)) return std::nullopt;
+    if (rule.below <= (x.rules.empty() ? 1 : x.rules.back().below)) return std::nullopt;
+    if (!read_blocking(word.substr(colon + 1), x.precision, rule.blocking, rule.way)) return std::nullopt;
+    x.rules.push_back(rule);
+  }
+  return !x.rules.empty() && x.rules.back().below == any_n ? std::optional(x) : std::nullopt;
+}
+
+// ---- QR's rules
+
+constexpr const char* qr_keys[] = {"sqr_widths", "dqr_widths", "cqr_widths", "zqr_widths"};
+constexpr std::string_view qr_version = "1";
+
+auto subject(const TunedQr& x) { return x.precision; }
+
+std::string to_line(const TunedQr& x) {
+  std::string line = std::string(qr_keys[static_cast<int>(x.precision)]) + " " + std::string(qr_version);
+  if (x.rules.empty()) line += " " + std::string(as_built_in);
+  for (const QrRule& rule : x.rules)
+    line += " " + (rule.below == any_k ? std::string(any_word) : std::to_string(rule.below)) + ":" +
+            std::to_string(rule.widths.block) + "x" + std::to_string(rule.widths.panel);
+  return line;
+}
+
+/// Rules that are not whole, ascending and for every k, or that no plan can follow, are none.
+std::optional<TunedQr> read_qr(std::string_view line) {
+  const auto key = std::find(std::begin(qr_keys), std::end(qr_keys), next_word(line));
+  if (key == std::end(qr_keys) || next_word(line) != qr_version) return std::nullopt;
+  TunedQr x{static_cast<Precision>(key - qr_keys), {}};
+  std::string_view word = next_word(line);
+  if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
+  for (; !word.empty(); word = next_word(line)) {
+    const std::size_t colon = word.find(':'), cross = word.find('x');
+    if (colon == word.npos || cross == word.npos || cross < colon || x.rules.size() == most_rules) return std::nullopt;
+    QrRule rule{any_k, {}};
+    auto& [block, panel] = rule.widths;
+    const std::string_view below = word.substr(0, colon);
+    if (below != any_word && (!read_number(below, rule.below) || rule.below == any_k)) return std::nullopt;
+    if (rule.below <= (x.rules.empty() ? 1 : x.rules.back().below)) return std::nullopt;
+    if (!read_number(word.substr(colon + 1, cross - colon - 1), block) || !read_number(word.substr(cross + 1), panel))
+      return std::nullopt;
+    if (panel < 1 || panel > most_panel_columns || block < panel || block > widest_qr_block || block % panel != 0)
+      return std::nullopt;
+    x.rules.push_back(rule);
+  }
+  return !x.rules.empty() && x.rules.back().below == any_k ? std::optional(x) : std::nullopt;
+}
+
+// ---- what is built in
+
+/// An H100's, by blaslift tune: docs/performance.md.  FP32's without transposes were measured one after the other
+/// without passes between; FP64's 16,384 NT is of whole products.
+// clang-format off
+constexpr Profile::LeafRate h100_leaf_rates[precision_count][transposes_count][Profile::most_leaf_rates + 1] = {
+  {{{256, 2.5e12}, {384, 8.3e12}, {512, 18.2e12}, {640, 21.6e12}, {768, 25.8e12}, {1024, 38.1e12},
+    {1280, 34.8e12}, {1536, 38.5e12}, {2048, 50.7e12}, {2560, 46.9e12}, {3072, 45.4e12}, {4096, 51.3e12},
+    {5120, 46.6e12}, {6144, 51.0e12}, {8192, 51.1e12}, {10240, 49.2e12}, {12288, 50.9e12}, {16384, 52.4e12}},
+   {{1024, 39.7e12}, {1280, 39.4e12}, {1536, 37.3e12}, {2048, 52.5e12}, {2560, 43.1e12}, {3072, 48.3e12},
+    {4096, 51.9e12}, {5120, 50.9e12}, {6144, 52.7e12}, {8192, 53.3e12}, {10240, 53.9e12}, {12288, 54.2e12},
+    {16384, 54.4e12}},
+   {{1024, 36.9e12}, {1280, 35.0e12}, {1536, 41.0e12}, {2048, 50.7e12}, {2560, 46.7e12}, {3072, 39.7e12},
+    {4096, 51.0e12}, {5120, 48.8e12}, {6144, 51.8e12}, {8192, 51.3e12}, {10240, 49.6e12}, {12288, 51.0e12},
+    {16384, 49.3e12}},
+   {{1024, 40.6e12}, {1280, 33.7e12}, {1536, 40.3e12}, {2048, 50.0e12}, {2560, 47.6e12}, {3072, 41.5e12},
+    {4096, 49.1e12}, {5120, 47.2e12}, {6144, 50.4e12}, {8192, 50.5e12}, {10240, 50.5e12}, {12288, 51.2e12},
+    {16384, 51.1e12}}},
+  {{{256, 2.2e12}, {384, 7.7e12}, {512, 18.2e12}, {640, 35.5e12}, {768, 36.3e12}, {1024, 50.7e12},
+    {1280, 44.6e12}, {1536, 48.7e12}, {2048, 54.5e12}, {2560, 50.0e12}, {3072, 54.5e12}, {4096, 54.1e12},
+    {5120, 54.4e12}, {6144, 54.7e12}, {8192, 52.8e12}, {10240, 55.1e12}, {12288, 54.1e12}, {16384, 52.3e12}},
+   {{1024, 51.3e12}, {1280, 44.7e12}, {1536, 48.9e12}, {2048, 52.4e12}, {2560, 50.5e12}, {3072, 50.7e12},
+    {4096, 50.5e12}, {5120, 51.6e12}, {6144, 51.0e12}, {8192, 52.0e12}, {10240, 49.7e12}, {12288, 59.1e12},
+    {16384, 57.5e12}},
+   {{1024, 51.4e12}, {1280, 45.9e12}, {1536, 49.3e12}, {2048, 53.6e12}, {2560, 49.4e12}, {3072, 54.0e12},
+    {4096, 53.3e12}, {5120, 54.1e12}, {6144, 55.7e12}, {8192, 54.8e12}, {10240, 54.0e12}, {12288, 54.8e12},
+    {16384, 53.9e12}},
+   {{1024, 51.2e12}, {1280, 44.3e12}, {1536, 48.8e12}, {2048, 55.0e12}, {2560, 50.0e12}, {3072, 54.5e12},
+    {4096, 54.5e12}, {5120, 55.2e12}, {6144, 55.3e12}, {8192, 54.7e12}, {10240, 54.4e12}, {12288, 59.1e12},
+    {16384, 54.0e12}}},
+  {{{256, 6.9e12}, {384, 23.4e12}, {512, 41.4e12}, {640, 38.0e12}, {768, 43.3e12}, {1024, 52.0e12},
+    {1280, 47.7e12}, {1536, 50.4e12}, {2048, 54.0e12}, {2560, 49.4e12}, {3072, 53.5e12}, {4096, 53.0e12},
+    {5120, 53.7e12}, {6144, 52.5e12}, {8192, 51.9e12}, {10240, 52.5e12}, {12288, 50.2e12}, {16384, 51.5e12}},
+   {{1024, 51.1e12}, {1280, 47.2e12}, {1536, 51.7e12}, {2048, 53.2e12}, {2560, 51.3e12}, {3072, 53.4e12},
+    {4096, 53.4e12}, {5120, 54.5e12}, {6144, 54.9e12}, {8192, 54.2e12}, {10240, 53.6e12}, {12288, 51.4e12}},
+   {{1024, 52.1e12}, {1280, 48.2e12}, {1536, 52.6e12}, {2048, 54.5e12}, {2560, 52.6e12}, {3072, 54.4e12},
+    {4096, 54.4e12}, {5120, 55.3e12}, {6144, 54.7e12}, {8192, 54.4e12}, {10240, 54.3e12}, {12288, 51.6e12}},
+   {{1024, 51.6e12}, {1280, 47.9e12}, {1536, 50.6e12}, {2048, 53.9e12}, {2560, 50.5e12}, {3072, 54.2e12},
+    {4096, 54.3e12}, {5120, 55.5e12}, {6144, 54.4e12}, {8192, 54.4e12}, {10240, 54.0e12}, {12288, 51.6e12}}},
+  {{{256, 10.1e12}, {384, 25.9e12}, {512, 48.5e12}, {640, 41.8e12}, {768, 46.4e12}, {1024, 54.7e12},
+    {1280, 49.0e12}, {1536, 48.7e12}, {2048, 55.0e12}, {2560, 46.8e12}, {3072, 49.4e12}, {4096, 50.2e12},
+    {5120, 53.9e12}, {6144, 49.2e12}, {8192, 49.0e12}, {10240, 49.4e12}, {12288, 47.9e12}, {16384, 48.2e12}},
+   {{1024, 56.2e12}, {1280, 50.7e12}, {1536, 50.2e12}, {2048, 56.2e12}, {2560, 48.0e12}, {3072, 52.7e12},
+    {4096, 50.7e12}, {5120, 49.4e12}, {6144, 51.5e12}, {8192, 49.6e12}, {10240, 50.7e12}, {12288, 48.7e12}},
+   {{1024, 55.8e12}, {1280, 51.3e12}, {1536, 51.5e12}, {2048, 56.1e12}, {2560, 48.1e12}, {3072, 53.3e12},
+    {4096, 50.8e12}, {5120, 50.3e12}, {6144, 49.5e12}, {8192, 50.6e12}, {10240, 51.0e12}, {12288, 48.5e12}},
+   {{1024, 55.8e12}, {1280, 51.4e12}, {1536, 50.4e12}, {2048, 56.2e12}, {2560, 48.2e12}, {3072, 52.8e12},
+    {4096, 52.3e12}, {5120, 51.1e12}, {6144, 50.6e12}, {8192, 51.6e12}, {10240, 50.4e12}, {12288, 48.6e12}}}};
+// clang-format on
+
+/// In place of what was found about the same before.
+template <class Tuned>
+void take(std::vector<Tuned>& into, const Tuned& x) {
+  const auto before =
+      std::find_if(into.begin(), into.end(), [&](const Tuned& there) { return subject(there) == subject(x); });
+  before == into.end() ? into.push_back(x) : void(*before = x);
+}
+
+}  // namespace
+
+Profile built_in_profile(const char* device_class) {
+  struct Class {
+    const char* name;
+    double in, out, latency, startup, s, d, c, z, pass, step, symv_latency, panel, panel_latency;
+  };
+  // Transfer rates are those of the threads that copy through pinned slots, on PCIe 5 and 4; product rates are large
+  // cuBLAS products.  What passes and steps take is guessed from data sheets but for sm_90: without leaf rates nobody
+  // asks for it.  The latency of SYMV is an estimate everywhere until `blaslift tune symv` has measured it: a lane
+  // taken, two vectors moved by the calling thread, one kernel or two.  Panels were measured on an H100 (16,384 and
+  // 1,048,576 rows of 64 doubles); elsewhere they are an estimate: some nine passes over their memory, seven kernels.
+  constexpr Class classes[] = {
+      {"sm_90", 49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 2.9e12, 5e-6, 60e-6, 320e9,
+       180e-6},  // H100: docs/performance.md
+      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6, 60e-6, 120e9,
+       120e-6},  // A100's data sheet, less a tenth
+      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6, 60e-6, 500e9,
+       120e-6},  // B200's data sheet, likewise
+      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6, 20e-6, 20e6, 20e-6},
+      // An unknown card may well have little FP64.
+      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6, 100e-6, 30e9, 200e-6},
+  };
+  const Class* found = &classes[std::size(classes) - 1];
+  for (const Class& c : classes)
+    if (std::string_view(device_class) == c.name) found = &c;
+  // The CPU is taken for fast until calls that stay on it have been timed: a wrong guess this way costs one slow call,
+  // the other way it would never be found out.
+  const double cores = std::thread::hardware_concurrency() ? std::thread::hardware_concurrency() : 1;
+  Profile profile{.in_rate = found->in,
+                  .out_rate = found->out,
+                  .latency_seconds = found->latency,
+                  .startup_seconds = found->startup,
+                  .gemm_rate = {found->s, found->d, found->c, found->z},
+                  .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores},
+                  .pass_rate = found->pass,
+                  .step_seconds = found->step,
+                  .symv_latency_seconds = found->symv_latency,
+                  .panel_rate = found->panel,
+                  .panel_seconds = found->panel_latency};
+  if (std::string_view(found->name) == "sm_90")
+    std::memcpy(profile.leaf_rate, h100_leaf_rates, sizeof profile.leaf_rate);
+  return profile;
+}
+
+bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
+  const RegularFile file(path);
+  if (!file || file.size() > most_profile_bytes) return false;
+  read_profile_text(file.text(most_profile_bytes), profile, problem);
+  return true;
+}
+
+void read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
+  int leaf_rates[precision_count][transposes_count] = {};
+  const auto take_rate = [&](const Rate& rate) {
+    if (rate.place < key_count) {
+      keys[rate.place].field(profile) = rate.value;
+      return true;
+    }
+    const int p = (rate.place - key_count) / transposes_count, t = (rate.place - key_count) % transposes_count;
+    // With those that were there the file's would make no one machine's.
+    if (std::all_of(std::begin(leaf_rates[p]), std::end(leaf_rates[p]), [](int count) { return count == 0; }))
+      for (auto& rates : profile.leaf_rate[p]) rates[0] = {};
+    auto& rates = profile.leaf_rate[p][t];
+    int& count = leaf_rates[p][t];
+    if (count == Profile::most_leaf_rates || (count > 0 && rate.size <= rates[count - 1].size)) return false;
+    rates[count++] = {rate.size, rate.value};
+    rates[count] = {};
+    return true;
+  };
+  const auto not_understood = [&problem](std::string_view line) {
+    if (!problem.empty()) return;
+    while (!line.empty() && space(line.back())) line.remove_suffix(1);
+    constexpr std::size_t enough = 4096;  // it may be no profile at all
+    problem = line.substr(0, enough);
+  };
+  if (const std::string_view version = other_version(text); !version.empty()) {
+    not_understood(version);
+    problem += " (another version's form: nothing in the file is used)";
+    return;
+  }
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (!is_rate(line) || is_version(line)) continue;
+    if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) continue;
+    constexpr std::size_t most_algorithms = 4096;
+    if (const std::optional<TunedProduct> tuned = read_tuned(line);
+        tuned && profile.algorithms.size() < most_algorithms) {
+      take(profile.algorithms, *tuned);
+      continue;
+    }
+    if (const std::optional<TunedSymv> tuned = read_symv(line)) {
+      take(profile.symv, *tuned);
+      continue;
+    }
+    if (const std::optional<TunedQr> tuned = read_qr(line)) {
+      take(profile.qr, *tuned);
+      continue;
+    }
+    not_understood(line);
+  }
+}
+
+std::string to_text(const Profile& profile) {
+  Profile copy = profile;
+  std::string text;
+  for (const Key& key : keys) text += std::string(key.name) + " " + number(key.field(copy), 6) + "\n";
+  for (int p = 0; p < precision_count; ++p)
+    for (int t = 0; t < transposes_count; ++t)
+      for (const Profile::LeafRate* leaf = profile.leaf_rate[p][t]; leaf->size > 0; ++leaf)
+        text += leaf_rate_name(static_cast<Precision>(p), static_cast<Transposes>(t)) + " " + number(leaf->size, 6) +
+                " " + number(leaf->rate, 6) + "\n";
+  for (const TunedProduct& x : profile.algorithms) text += to_line(x) + "\n";
+  for (const TunedSymv& x : profile.symv) text += to_line(x) + "\n";
+  for (const TunedQr& x : profile.qr) text += to_line(x) + "\n";
+  return text;
+}
+
+std::string_view other_version(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    std::string_view words = line;
+    if (next_word(words) == profile_key && (next_word(words) != profile_version || !next_word(words).empty()))
+      return line;
+  }
+  return {};
+}
+
+std::string leaf_rate_name(Precision precision, Transposes transposes) {
+  const std::string_view word = transposes_words[static_cast<int>(transposes)];
+  return leaf_keys[static_cast<int>(precision)] + (word.empty() ? "" : " " + std::string(word));
+}
+
+std::string version_line() { return std::string(profile_key) + " " + std::string(profile_version) + "\n"; }
+
+std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
+                       const std::vector<TunedProduct>& algorithms, const std::vector<TunedSymv>& symv,
+                       const std::vector<TunedQr>& qr) {
+  std::string merged;
+  std::vector<TunedProduct> tuned;
+  std::vector<TunedSymv> tuned_symv;
+  std::vector<TunedQr> tuned_qr;
+  std::map<std::pair<int, double>, std::string> rates;  // in the file's order, leaf rates ascending
+  if (!other_version(text).empty()) text = {};
+  while (!text.empty()) {
+    const std::string_view line = next_line(text);
+    if (const std::optional<Rate> rate = read_rate(line))
+      rates[{rate->place, rate->size}] = line;
+    else if (const std::optional<TunedProduct> x = read_tuned(line))
+      take(tuned, *x);
+    else if (const std::optional<TunedSymv> s = read_symv(line))
+      take(tuned_symv, *s);
+    else if (const std::optional<TunedQr> q = read_qr(line))
+      take(tuned_qr, *q);
+    else if (!is_rate(line))
+      merged += std::string(line) + "\n";
+  }
+  for (const ProfileLine& line : lines) {
+    std::string_view name = line.name;
+    rates[{take_place(name), line.size}] =
+        line.name + (line.size > 0 ? " " + number(line.size, 6) : "") + " " + number(line.value, 6);
+  }
+  for (const auto& [at, line] : rates) merged += line + "\n";
+  const auto add = [&merged](auto& there, const auto& found) {
+    for (const auto& x : found) take(there, x);
+    std::stable_sort(there.begin(), there.end(), [](const auto& x, const auto& y) { return subject(x) < subject(y); });
+    for (const auto& x : there) merged += to_line(x) + "\n";
+  };
+  add(tuned, algorithms);
+  add(tuned_symv, symv);
+  add(tuned_qr, qr);
+  return merged;
+}
+
+const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n) {
+  for (const TunedSymv& x : profile.symv)
+    if (x.precision == precision && x.uplo == uplo && !x.rules.empty()) return symv_rule(x.rules, n);
+  return symv_rule(symv_rules(precision, uplo), n);
+}
+
+QrWidths qr_widths(const Profile& profile, Precision precision, index k) {
+  for (const TunedQr& x : profile.qr)
+    if (x.precision == precision) return qr_widths(x.rules, k);
+  return qr_widths(k);
+}
+
+std::string to_text(const SymvBlocking& b, SymvWay way) {
+  if (b.U == 0) return std::string(strips_word);
+  std::string text;
+  for (const int part : {b.U, b.Tx, b.Ty, b.H}) text += (text.empty() ? "" : "x") + std::to_string(part);
+  return way == SymvWay::tickets ? text + std::string(tickets_suffix) : text;
+}
+
+bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way) {
+  blocking = {};
+  way = SymvWay::parts;
+  if (word == strips_word) return true;
+  if (word.ends_with(tickets_suffix)) {
+    way = SymvWay::tickets;
+    word.remove_suffix(tickets_suffix.size());
+  }
+  for (int* part : {&blocking.U, &blocking.Tx, &blocking.Ty, &blocking.H}) {
+    const std::string_view text = word.substr(0, part == &blocking.H ? word.npos : word.find('x'));
+    if (!read_number(text, *part) || *part < 1) return false;
+    word.remove_prefix(std::min(word.size(), text.size() + 1));
+  }
+  return symv_fits(blocking, precision);
+}
+
+std::vector<Preference> preferences_for(const Profile& profile, std::string_view library) {
+  std::vector<Preference> preferences;
+  for (const TunedProduct& x : profile.algorithms)
+    if (!library.empty() && x.library == library) preferences.push_back(x.preference);
+  return preferences;
+}
+
+std::string default_profile_path(const char* device_name, const char* library) {
+  const char* cache = variable("XDG_CACHE_HOME");
+  const char* home = variable("HOME");
+  std::string path = cache && *cache == '/' ? cache : home && *home ? std::string(home) + "/.cache" : "";
+  if (path.empty()) return path;
+  path += "/blaslift/";
+  const auto add = [&path](const char* name) {
+    for (const char* c = name; *c; ++c) path += std::isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
+    path += '.';
+  };
+  add(device_name);
+  if (*library) add(library);
+  return path + "profile";
+}
+
+}  // namespace blaslift

@@ -1,0 +1,141 @@
+// Profile: the rates that a decision is made from, and the algorithms that products are computed by.  Built in by
+// device class, overridden by a readable file of "key value" lines, of rates of products by their size,
+//
+//   dgemm_leaf_rate 4096 5.4e13
+//   dgemm_leaf_rate NT 4096 5.6e13
+//
+// the latter where B is transposed (TN: A, TT: both; conjugated is as transposed), and
+//
+//   dgemm_algorithm LIBRARY OPS plain|plus_e SIZE own|ALGORITHM
+//
+// for the fastest algorithm of square products C := op(A) op(B), OPS being two of N, T, C, or C := op(A) op(B) + E: the
+// library's own choice, or an Algorithm as ALIGNMENT:WORKSPACE:WORDS:SUM, in hexadecimal digits.  Those of another
+// LIBRARY than the device's (DeviceFacts::algorithms) say nothing to it.  Lines like
+//
+//   dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512
+//   dsymv_rules 1 U built-in
+//
+// say how SYMV, and HEMV of c and z, is cut up (kernels/symv.hpp): 1 is the form's version; of one triangle, strips
+// below n = 897, and so on, as UxTxTyxH; or as is built in.  Likewise
+//
+//   dqr_widths 1 1449:128x64 any:512x64
+//
+// says how wide the blocks and panels of a QR are by its number of reflectors, and those of products with its Q.  A
+// file that `blaslift tune` has written says "profile 1": in the form of another number, nothing in it holds.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "impl/qr/qr_widths.hpp"
+#include "kernels/backend.hpp"
+#include "kernels/symv.hpp"
+
+namespace blaslift {
+
+/// What was found about one library, as the file has it.
+struct TunedProduct {
+  std::string library;  ///< DeviceFacts::algorithms: one word
+  Preference preference;
+};
+
+/// What was found about SYMV of one triangle.
+struct TunedSymv {
+  SymvPrecision precision;
+  Uplo uplo;
+  std::vector<SymvRule> rules;  ///< none: those built in
+};
+
+/// What was found about QR.
+struct TunedQr {
+  Precision precision;
+  std::vector<QrRule> rules;  ///< none: what is built in
+};
+
+struct Profile {
+  double in_rate;                     ///< bytes/s, program's memory to device, as our lanes move it
+  double out_rate;                    ///< bytes/s, device to program's memory
+  double latency_seconds;             ///< per routed call, whatever its size
+  double startup_seconds;             ///< opening the device
+  double gemm_rate[precision_count];  ///< flop/s of a large product on the device
+  double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
+  double pass_rate;                   ///< bytes/s that sums of blocks read and write on the device
+  double step_seconds;                ///< what any operation on the device takes besides
+  double symv_latency_seconds;        ///< per SYMV of which nothing moves but vectors
+  double panel_rate;                  ///< bytes/s of a QR's panels, each counted once
+  double panel_seconds;               ///< what a panel takes besides
+  /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any of products that
+  /// transpose nothing levels are not considered; without any of others these are taken for as fast.
+  struct LeafRate {
+    double size, rate;
+  };
+  static constexpr int most_leaf_rates = 24;
+  LeafRate leaf_rate[precision_count][transposes_count][most_leaf_rates + 1] = {};
+  /// One for each library and product at most.
+  std::vector<TunedProduct> algorithms = {};
+  /// One for each precision and triangle at most.
+  std::vector<TunedSymv> symv = {};
+  /// One for each precision at most.
+  std::vector<TunedQr> qr = {};
+};
+
+/// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
+Profile built_in_profile(const char* device_class);
+
+/// A file that is larger is none.
+inline constexpr std::size_t most_profile_bytes = std::size_t{1} << 20;
+
+/// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
+/// leaf rates of a precision has all of them; algorithms and rules are added to those that are there, or replace
+/// them.
+/// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
+bool read_profile(const std::string& path, Profile& profile, std::string& problem);
+
+/// The same from a file's text.
+void read_profile_text(std::string_view text, Profile& profile, std::string& problem);
+
+/// The profile in the file's own format.
+std::string to_text(const Profile& profile);
+
+/// A line of a file: "in_rate", or "dgemm_leaf_rate" or "dgemm_leaf_rate NT" with a size.
+struct ProfileLine {
+  std::string name;
+  double size;  ///< 0: the name has none
+  double value;
+};
+
+/// "dgemm_leaf_rate", "dgemm_leaf_rate NT"
+std::string leaf_rate_name(Precision precision, Transposes transposes);
+
+/// "profile 1" and the line's end.
+std::string version_line();
+
+/// The line that says that a file is in another version's form; empty if none does.
+std::string_view other_version(std::string_view text);
+
+/// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
+/// order, algorithms, rules.  Lines that are not understood are left out, and the one that says its version.
+std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
+                       const std::vector<TunedProduct>& algorithms = {}, const std::vector<TunedSymv>& symv = {},
+                       const std::vector<TunedQr>& qr = {});
+
+/// What a SYMV follows: the profile's rules of its precision and triangle or, where there are none, the built-in ones.
+const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n);
+
+/// And a QR, or a product with the Q of k reflectors.
+QrWidths qr_widths(const Profile& profile, Precision precision, index k);
+
+/// "strips", "32x32x4x64", "32x32x4x64:tickets"
+std::string to_text(const SymvBlocking& blocking, SymvWay way);
+/// False if it is none that the device can do.
+bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way);
+
+/// What a device with this library is to be told.
+std::vector<Preference> preferences_for(const Profile& profile, std::string_view library);
+
+/// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.LIBRARY.profile, or under ~/.cache.  Rates and
+/// algorithms are a library's as much as a device's.  Empty without a home.
+/// @param library  DeviceFacts::algorithms: empty if the device has none that matters, which leaves it out
+std::string default_profile_path(const char* device_name, const char* library);
+
+}  // namespace blaslift

@@ -1,0 +1,66 @@
+// The caller's call, as it came, on the library underneath; and the common way of calls that stay there.
+#pragma once
+#include <cerrno>
+
+#include "compat/site.hpp"
+#include "impl/route/decision.hpp"
+
+namespace blaslift {
+
+/// The original call.  `context` lives as long as the call.
+struct Replay {
+  void (*call)(const void* context);
+  const void* context;
+  /// The same with its operands at other addresses, in the order in which Args has them: for verification.
+  void (*call_elsewhere)(const void* context, void* const* operands) = nullptr;
+  const void* context_elsewhere = nullptr;
+  void operator()() const { call(context); }
+  void elsewhere(void* const* operands) const { call_elsewhere(context_elsewhere, operands); }
+};
+
+/// errno is the caller's: BLAS does not touch it, and neither do we around it.
+class ErrnoKept {
+ public:
+  ErrnoKept() : errno_(errno) {}
+  ~ErrnoKept() { errno = errno_; }
+  ErrnoKept(const ErrnoKept&) = delete;
+  ErrnoKept& operator=(const ErrnoKept&) = delete;
+
+ private:
+  int errno_;
+};
+
+/// The site of a call from a place that has none yet.
+/// @param passing  memory for one that is of this call only
+const Site& new_site(Symbol symbol, const void* caller, Site& passing);
+
+/// Lets the calling thread count.  Returns false for calls that must be replayed without being counted or routed: those
+/// from inside a route of ours, Fortran twins of CBLAS calls, and a process's first ones where a signal handler makes
+/// them.
+bool enter(const Site& site);
+
+inline constexpr double timed_flops = 1e6;  ///< below, reading the clock costs a noticeable part of the call
+/// The same for products with vectors, which wait for memory.
+inline constexpr double timed_vector_flops = 1e5;
+
+/// Replays a call whose arguments the reference would refuse, and counts it.  Its xerbla may not return: no lock is
+/// held, and nothing is left to undo.
+void refuse(const Site& site, Replay replay);
+
+/// When a call was replayed.
+struct Replayed {
+  std::uint64_t start_ns = 0, elapsed_ns = 0;  ///< now_ns; 0: its time was not taken
+  std::uint64_t own_ns = 0;                    ///< without counted calls inside
+  double seconds() const { return 1e-9 * static_cast<double>(elapsed_ns); }
+};
+
+/// Replays a call that stays on the CPU and counts it with its reason.  From `timed` flops on its time is taken.
+Replayed stay(const Site& site, Reason reason, double flops, Replay replay, double timed = timed_flops);
+
+/// A call whose way is settled without a decision: replayed, and counted with its reason.
+void stay_here(const Site& site, Reason reason, double flops, Replay replay);
+
+/// A call that only asks how much workspace it would need: replayed and counted.
+void answer_query(const Site& site, Replay replay);
+
+}  // namespace blaslift

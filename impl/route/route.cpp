@@ -1,0 +1,238 @@
+#include "impl/route/route.hpp"
+
+#include <xmmintrin.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "compat/loading.hpp"
+#include "compat/say.hpp"
+
+namespace blaslift {
+
+bool too_late(const Runtime& r) { return exit_has_begun() || r.exiting.load(std::memory_order_relaxed); }
+
+Policy policy_for(const Runtime& r, Routine routine) {
+  return {.on = r.options.on,
+          .measuring = r.options.measure,
+          .forced = r.options.forced[static_cast<std::size_t>(routine)],
+          .fixed = r.options.fixed,
+          .levels = r.options.levels};
+}
+
+void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
+  if (policy.fixed && policy.on && !policy.measuring && (large || policy.forced) &&
+      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.device.state()))
+    open_device(r);
+}
+
+Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured) {
+  // With this call among them; inside of one that is on the CPU it is already.
+  const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
+            others = r.on_cpu.load(std::memory_order_relaxed),
+            on_cpu = std::max(1, others + (thread_state.on_cpu ? 0 : 1));
+  return {.device = r.device.state(),
+          .profile = &r.device.profile(),
+          .cpu_rate = learned.cpu.rate(precision, flops, until_measured / on_cpu, on_cpu),
+          .slowdown = learned.device.at(on_device),
+          .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
+          .forked = r.forked.load(std::memory_order_relaxed),
+          .exiting = too_late(r),
+          .trial = learned.trials.allowed(),
+          .calls = on_device,
+          .rounds_otherwise = rounds_otherwise(),
+          .traps = Inside::traps()};
+}
+
+Resident Operand::resident() const {
+  if (place == Place::on_a_device) return {.whole = true, .in_place = true};
+  Resident x{known.hold.device != nullptr, known.hold.missing};
+  if (transposed)
+    for (Block& b : x.missing) b = {b.col, b.row, b.cols, b.rows};
+  return x;
+}
+
+Placement::Operand Operand::placement(bool direct) const {
+  if (place == Place::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
+  return {known.hold.device, known.hold.ld, direct};
+}
+
+namespace {
+
+/// Contention makes the device slower than predicted.
+void learn_device(Learned& learned, const Decision& decision, double measured) {
+  learned.device.learn(decision.calls, decision.device_seconds / decision.slowdown, measured);
+  if (decision.reason == Reason::trial) learned.trials.settle(decision.device_seconds, measured);
+}
+
+void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flops, const Decision& decision,
+               double seconds, int calls) {
+  if (seconds <= 0 || decision.reason == Reason::nothing) return;
+  learned.cpu.learn(precision, flops, seconds, calls);
+  if (decision.reason == Reason::startup) {
+    double missed = r.missed_seconds.load(std::memory_order_relaxed);
+    const double on_device =
+        decision.reuse_seconds > 0 ? decision.cpu_seconds - decision.reuse_seconds : decision.device_seconds;
+    const double more = std::max(0.0, seconds - on_device);
+    while (!r.missed_seconds.compare_exchange_weak(missed, missed + more, std::memory_order_relaxed)) {
+    }
+  }
+  if (decision.reason == Reason::transfers && decision.device_seconds < decision.slowdown * decision.cpu_seconds)
+    learned.trials.earn(seconds);  // by the profile alone it would go
+}
+
+/// A call is on the CPU from here on, unless it is inside of one that is.  A call may be left by a jump: then the
+/// thread's next one, which has the stack to itself again, counts in its place.
+/// @return whether it counts
+bool begins_on_cpu(Runtime& r, const void* frame) {
+  const auto here = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(frame) >> 4) | 1;
+  if (thread_state.on_cpu != 0 && static_cast<std::int32_t>(here - thread_state.on_cpu) < 0) return false;
+  if (!thread_state.on_cpu) r.on_cpu.fetch_add(1, std::memory_order_relaxed);
+  thread_state.on_cpu = here;
+  return true;
+}
+
+void ends_on_cpu(Runtime& r) {
+  thread_state.on_cpu = 0;
+  r.on_cpu.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// What events of both sides have in common.
+TraceEvent event_of(const Call& call, const Decision& decision) {
+  return {.m = call.shape.m,
+          .n = call.shape.n,
+          .k = call.shape.k,
+          .flops = call.flops,
+          .cpu_seconds = static_cast<float>(decision.cpu_seconds),
+          .device_seconds = static_cast<float>(decision.device_seconds),
+          .routine = static_cast<Routine>(call.site.counter),
+          .beta_zero = call.shape.beta_zero,
+          .left = call.shape.left};
+}
+
+/// On the device.
+void trace(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start, std::uint64_t end) {
+  TraceEvent event = event_of(call, decision);
+  event.what = Traced::on_device;
+  event.begin_ns = start;
+  event.end_ns = end;
+  event.own_ns = end - start;
+  event.bytes_in = static_cast<std::uint64_t>(ending.bytes_in);
+  event.bytes_out = static_cast<std::uint64_t>(ending.bytes_out);
+  event.bytes_spared = static_cast<std::uint64_t>(ending.bytes_spared);
+  event.transfers = ending.transfers;
+  event.reason = ending.reason;
+  event.levels = static_cast<std::uint8_t>(ending.levels);
+  event.reused = static_cast<std::uint8_t>(ending.reused);
+  event.computed = ending.computed;
+  event.distrusted = ending.distrusted;
+  trace(event);
+}
+
+/// On the CPU.
+void trace(const Call& call, const Decision& decision, const Replayed& replayed) {
+  TraceEvent event = event_of(call, decision);
+  event.what = Traced::on_cpu;
+  event.begin_ns = replayed.start_ns;
+  event.end_ns = replayed.start_ns + replayed.elapsed_ns;
+  event.own_ns = replayed.own_ns;
+  event.reason = decision.reason;
+  event.computed = true;
+  trace(event);
+}
+
+Offloadable nested() {
+  return {std::int64_t{thread_state.nested.cpu} << 10, std::int64_t{thread_state.nested.device} << 10};
+}
+void set_nested(const Offloadable& x) {
+  const auto ticks = [](std::int64_t ns) {
+    return static_cast<std::int32_t>(std::clamp<std::int64_t>((ns + 512) >> 10, INT32_MIN, INT32_MAX));
+  };
+  thread_state.nested = {ticks(x.cpu_ns), ticks(x.device_ns)};
+}
+
+/// While measuring, after a call of which nested() says what the device would do of those inside it.
+/// @param before  what it is to say besides, of calls beside this one
+void note_offloadable(const Site& site, double flops, const Decision& decision, double seconds,
+                      const Offloadable& before) {
+  const Offloadable inside = nested();
+  Offloadable best = inside;
+  if (decision.device_seconds > 0 && seconds > decision.device_seconds) {
+    const Offloadable whole{static_cast<std::int64_t>(seconds * 1e9),
+                            static_cast<std::int64_t>(decision.device_seconds * 1e9)};
+    SizeCounters& size = counters().sizes[site.counter][size_class(flops)];
+    size.offloadable_ns.fetch_add(static_cast<std::uint64_t>(whole.cpu_ns), std::memory_order_relaxed);
+    size.device_ns.fetch_add(static_cast<std::uint64_t>(whole.device_ns), std::memory_order_relaxed);
+    if (whole.gain() > inside.gain()) best = whole;
+  }
+  // Those inside have been added already.
+  counters().offloadable_ns.fetch_add(best.cpu_ns - inside.cpu_ns, std::memory_order_relaxed);
+  counters().on_device_ns.fetch_add(best.device_ns - inside.device_ns, std::memory_order_relaxed);
+  set_nested({before.cpu_ns + best.cpu_ns, before.device_ns + best.device_ns});
+}
+
+}  // namespace
+
+Reason give_up(Runtime& r, const Backend& backend, Status status) {
+  if (!not_exiting()) return Reason::exiting;
+  if (status == Status::lost) {
+    char why[160];
+    std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend.facts().name);
+    r.device.lose(why);
+  }
+  return status == Status::no_memory ? Reason::no_room : Reason::failed;
+}
+
+Backend* backend_for(Runtime& r, Decision& decision) {
+  Backend* backend = open_device(r);
+  if (!backend) decision.reason = too_late(r) ? Reason::exiting : Reason::no_device;
+  return backend;
+}
+
+void note_ending(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start) {
+  const std::uint64_t elapsed = now_ns() - start;
+  RoutineCounters& c = counters().routines[call.site.counter];
+  const auto add = [](std::atomic<std::uint64_t>& sum, double bytes) {
+    sum.fetch_add(static_cast<std::uint64_t>(bytes), std::memory_order_relaxed);
+  };
+  add(c.bytes_in, ending.bytes_in);
+  add(c.bytes_out, ending.bytes_out);
+  add(c.bytes_spared, ending.bytes_spared);
+  if (ending.distrusted) c.distrusted.fetch_add(1, std::memory_order_relaxed);
+  if (tracing()) trace(call, decision, ending, start, start + elapsed);
+  if (!ending.computed) return;
+  if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
+  c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
+  counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
+  if (ending.as_predicted) learn_device(call.learned, decision, 1e-9 * static_cast<double>(elapsed));
+  const bool failed = ending.reason == Reason::failed;
+  (failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed).fetch_add(1, std::memory_order_relaxed);
+}
+
+void leave_undone(const Call& call, const Decision& decision) {
+  counters().routines[call.site.counter].stayed[static_cast<int>(decision.reason)].fetch_add(1,
+                                                                                             std::memory_order_relaxed);
+  // As loud as xerbla: BLAS has no other way to say it, and the CPU would only crash on the addresses.
+  const char* why = decision.reason == Reason::failed ? "the device failed" : text_of(decision.reason);
+  say("blaslift: ", info(call.site.symbol).name, " was not computed, its operands are in device memory: ", why, "\n");
+}
+
+// Outside of own time: nothing here may need an exception table.
+void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
+  const Offloadable before = nested();
+  set_nested({});
+  const bool counts = begins_on_cpu(r, __builtin_frame_address(0));
+  const int calls = std::max(1, r.on_cpu.load(std::memory_order_relaxed));
+  const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  if (counts) ends_on_cpu(r);
+  // What we compute besides raises no signals (Untrapped, without its destructor).
+  const unsigned floats = _mm_getcsr();
+  if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats | _MM_MASK_MASK);
+  const double seconds = replayed.seconds();
+  if (replayed.start_ns && tracing()) trace(call, decision, replayed);
+  learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds, calls);
+  if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds, before);
+  if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats);
+}
+
+}  // namespace blaslift

@@ -1,0 +1,255 @@
+// What the routes of all routines have in common: a call's way from its decision to the end (take_route, with on_device
+// on it), where its operands are, and what is counted and learned.
+#pragma once
+#include <exception>
+
+#include "compat/site.hpp"
+#include "compat/undisturbed.hpp"
+#include "impl/core/floats.hpp"
+#include "impl/observe/trace.hpp"
+#include "impl/product/execute.hpp"
+#include "impl/route/replay.hpp"
+#include "impl/route/runtime.hpp"
+#include "impl/route/verify.hpp"
+
+namespace blaslift {
+
+/// While this thread decides on a call and runs it on the device: what is called underneath, or by a handler of the
+/// program's meanwhile, is not ours to count or route; the process's exit waits; exceptions of our arithmetic raise no
+/// signals; and errno is the caller's again afterwards.  In own time (compat/undisturbed.hpp), of which what follows in
+/// here is outside.
+class Inside {
+ public:
+  Inside(Runtime& runtime, double flops) : runtime_(runtime), slot_(thread_state.slot) {
+    thread_state.slot = nullptr;
+    thread_state.inside = this;
+    runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
+    constexpr double may_last = 1e8;  // some milliseconds
+    if (flops >= may_last || runtime_.device.state() == DeviceState::unopened) admit_unhandled_signals();
+  }
+  ~Inside() {
+    runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
+    thread_state.inside = nullptr;
+    thread_state.slot = slot_;
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+
+  /// Whether this thread is in a route of a caller whose arithmetic raises signals.
+  static bool traps() {
+    const void* route = thread_state.inside;
+    return route && route != &thread_state && static_cast<const Inside*>(route)->untrapped_.traps();
+  }
+
+ private:
+  Runtime& runtime_;
+  ThreadCounters* slot_;
+  ErrnoKept errno_kept_;
+  Untrapped untrapped_;
+};
+
+inline bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }
+
+/// Whether the process's exit lets no route start any more.
+bool too_late(const Runtime& r);
+
+Policy policy_for(const Runtime& r, Routine routine);
+
+/// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
+/// opened for the first call that it could compute.
+/// @param large  large enough for a device
+void open_for_fixed(Runtime& r, const Policy& policy, bool large);
+
+/// Without a look at the operands.
+/// @param until_measured  flop/s to expect of the CPU
+Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured);
+
+/// An operand of a call: where the program has it, and what of it is on the device.
+struct Operand {
+  Stored stored;
+  bool transposed, writes, reads;
+  Place place = Place::pageable;
+  bool cared_for = false;  ///< may have a copy that outlives the call
+  bool passing = false;    ///< its memory does not: verification's own
+  Residency::Prospect known{};
+
+  Resident resident() const;
+  Placement::Operand placement(bool direct) const;
+
+  bool touched() const { return (reads || writes) && stored.rows > 0 && stored.cols > 0; }
+
+  /// What the call does not touch is as good as there.
+  void locate(Backend& backend) {
+    place = touched() ? backend.place(stored.at, stored.range().size(), false) : Place::on_a_device;
+  }
+  /// After locate.
+  bool out_of_reach() const { return touched() && place == Place::on_a_device; }
+  /// After locate: takes hold of its copy, if there is one, for a result that counts once that is confirmed.
+  void peek(Residency& residency) {
+    care(residency);
+    if (cared_for) known.hold = residency.peek(stored);
+  }
+  /// After locate: takes hold of its copy, if there is one.
+  void look(Residency& residency, Residency::Glance& glance) {
+    care(residency);
+    if (cared_for) known = residency.look(stored, writes, reads, glance);
+  }
+  /// After look: makes a copy to be filled by this call, if the operand deserves one.
+  void keep(Residency& residency, Residency::Glance& glance) {
+    if (cared_for && !known.hold) known.hold = residency.keep(stored, writes, reads, glance);
+  }
+
+ private:
+  void care(const Residency& residency) { cared_for = !passing && place == Place::pageable && residency.cares(stored); }
+};
+
+/// A call's sizes, for traces.
+struct CallShape {
+  index m, n, k;  ///< 0 where the routine has none
+  bool beta_zero = false, left = false;
+};
+inline CallShape shape_of(const Product& p) { return {p.m, p.n, p.k, p.beta_zero}; }
+inline CallShape shape_of(const SymmetricProduct& p) { return {0, p.n, 0, p.beta_zero}; }
+inline CallShape shape_of(const Factorisation& f) { return {f.m, f.n, 0}; }
+inline CallShape shape_of(const Application& a) {
+  return {a.product.m, a.product.n, a.product.k, false, a.product.left};
+}
+
+/// A call that may be routed.
+struct Call {
+  const Site& site;
+  Learned& learned;  ///< from calls of its kind
+  SymvPrecision precision;
+  double flops;
+  double timed;  ///< from so many flops on its time on the CPU is taken
+  CallShape shape;
+  Check* check = nullptr;  ///< of its result; null: none
+};
+
+/// Why a call stays whose run on the device has ended with `status`, not `done`.  No further call uses a lost device.
+Reason give_up(Runtime& r, const Backend& backend, Status status);
+
+/// While a call is on the device: tools that watch the device are told.
+class NamedRange {
+ public:
+  NamedRange(Backend& backend, const Call& call) : backend_(backend) {
+    backend_.begin_range(routine_names[call.site.counter], call.shape.m, call.shape.n, call.shape.k);
+  }
+  ~NamedRange() { backend_.end_range(); }
+  NamedRange(const NamedRange&) = delete;
+  NamedRange& operator=(const NamedRange&) = delete;
+
+ private:
+  Backend& backend_;
+};
+
+/// For a call that goes to the device, opened if need be.  Null if there is none to be had; the decision says why.
+Backend* backend_for(Runtime& r, Decision& decision);
+
+/// Counts a call that was on the device from `start` (now_ns) on, and learns from it.
+void note_ending(const Call& call, const Decision& decision, const Ending& ending, std::uint64_t start);
+
+/// Computes a call on the device if that is the decision.  True: the result is there.  False: its memory is what it
+/// was, and `decision.reason` says why.
+/// @param compute  Ending(Backend&); throws only as long as the result is untouched, when the host has no memory
+template <class Compute>
+bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& compute) {
+  if (decision.route != Route::device) return false;
+  if (decision.reason == Reason::trial && !call.learned.trials.take(-decision.saving())) {
+    decision.route = Route::cpu;  // another call tries
+    decision.reason = Reason::transfers;
+    return false;
+  }
+  decision.nowhere = decision.reason == Reason::device_memory;  // unless it ends well
+  Backend* backend = backend_for(r, decision);
+  if (!backend) return false;
+  if (call.check) call.check->before(backend);
+  const std::uint64_t start = now_ns();
+  Ending ending{Reason::no_room};
+  try {
+    const NamedRange range(*backend, call);
+    ending = compute(*backend);
+  } catch (const std::exception&) {  // nothing has happened yet
+  }
+  note_ending(call, decision, ending, start);
+  if (call.check) call.check->computed(decision, ending);
+  decision.reason = ending.reason;
+  return ending.computed;
+}
+
+/// For a call that neither side can compute: counts it as failed and says so.
+void leave_undone(const Call& call, const Decision& decision);
+
+/// Replays a call that stays, counts it with its reason, and learns from it.
+void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay);
+
+/// What `try_device` says; a call about which nothing can be decided, since the host has no memory, stays.
+template <class Try>
+bool tried(const Try& try_device, Decision& decision) {
+  try {
+    return try_device(decision);
+  } catch (const std::exception&) {  // before anything has happened: see on_device
+    decision.route = Route::cpu;
+    decision.reason = Reason::no_room;
+    return false;
+  }
+}
+
+/// Of a call from a signal handler: it may have interrupted malloc.
+inline bool leave_to_handler(Decision& decision) {
+  decision.route = Route::cpu;
+  decision.reason = Reason::in_handler;
+  return false;
+}
+
+template <class Try>
+bool tried_inside(Runtime& r, const Call& call, const Try& try_device, Decision& decision) {
+  const Inside inside(r, call.flops);
+  return tried(try_device, decision);
+}
+
+/// The whole way of a call with valid arguments: on the device, or else on the library underneath.
+/// @param try_device  bool(Decision&): decides, and computes the call if that says so, as on_device does
+/// @return whether the device has computed it
+template <class Try>
+bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_device) {
+  Decision decision;
+  bool done = false;
+  undisturbed([&] { done = in_handler() ? leave_to_handler(decision) : tried_inside(r, call, try_device, decision); });
+  if (done) return true;
+  decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay);
+  return false;
+}
+
+/// The same for a call that verification looks at.
+template <class Try, class Describe>
+bool take_verified_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
+  Check check(r, call.site, call.precision, call.flops, describe);
+  call.check = &check;
+  // Of what the library underneath has computed: by another one, unless they have formats of their own.
+  const bool whoever_computes = !r.options.oracle.empty() && replay.call_elsewhere;
+  Decision decision;
+  {
+    const Inside inside(r, call.flops);
+    if (tried(try_device, decision)) return check.look(), true;
+    if (whoever_computes && !decision.nowhere) check.before(nullptr);
+  }
+  disturbed([&] { decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay); });
+  if (decision.nowhere || !whoever_computes) return false;
+  const Inside inside(r, call.flops);
+  check.look();
+  return false;
+}
+
+/// The same for a call that verification may look at.
+/// @param describe  std::unique_ptr<Checkable>(): the call for that; may throw, and be null if there is nothing to see
+template <class Try, class Describe>
+bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
+  if (r.options.verify == 0) [[likely]]
+    return take_route(r, call, replay, try_device);
+  bool done = false;
+  undisturbed([&] { done = take_verified_route(r, call, replay, try_device, describe); });
+  return done;
+}
+
+}  // namespace blaslift

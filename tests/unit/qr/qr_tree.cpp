@@ -1,0 +1,277 @@
+// Trees and graphs of tile QR: that what is planned passes check(), that an interpreter of the test's own computes the
+// same whatever order `after` allows, and that check() lets no mutated task or edge pass.
+#include "kernels/qr_tree.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "tests/unit/support/random.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr QrTree trees[] = {QrTree::flat(), QrTree::binary(), QrTree::domains(2), QrTree::domains(3),
+                            QrTree::domains(4)};
+
+TEST(QrTree, AnnihilatesAllButOne) {
+  for (const QrTree tree : trees)
+    for (index p = 1; p <= 20; ++p)
+      for (index k = 0; k < p; ++k)
+        EXPECT_EQ(check(eliminations(tree, p, k), p, k), "") << "domains of " << tree.domain << ", " << p << " " << k;
+}
+
+TEST(QrTree, IsPrinted) {
+  EXPECT_EQ(to_string(eliminations(QrTree::flat(), 4, 0)), "1<0 2<0 3<0");
+  EXPECT_EQ(to_string(eliminations(QrTree::flat(), 4, 2)), "3<2");
+  EXPECT_EQ(to_string(eliminations(QrTree::binary(), 5, 0)), "1<<0 3<<2 2<<0 4<<0");
+  EXPECT_EQ(to_string(eliminations(QrTree::domains(3), 7, 1)), "2<1 4<3 5<3 3<<1 6<<1");
+  EXPECT_EQ(to_string(eliminations(QrTree::domains(3), 1, 0)), "");
+}
+
+TEST(QrTree, HasAsManyRoundsAsItMust) {
+  // A row is busy for one round with each elimination that it is part of.
+  auto rounds = [](QrTree tree, index p) {
+    std::map<index, int> free_at;
+    int last = 0;
+    for (const Elimination& e : eliminations(tree, p, 0))
+      last = std::max(last, free_at[e.row] = free_at[e.by] = std::max(free_at[e.row], free_at[e.by]) + 1);
+    return last;
+  };
+  EXPECT_EQ(rounds(QrTree::flat(), 16), 15);
+  EXPECT_EQ(rounds(QrTree::binary(), 16), 4);
+  EXPECT_EQ(rounds(QrTree::binary(), 17), 5);
+  EXPECT_EQ(rounds(QrTree::domains(4), 16), 3 + 2);
+}
+
+TEST(QrTree, CheckCatchesEveryMutation) {
+  for (const QrTree tree : trees) {
+    const index p = 9, k = 1;
+    const std::vector<Elimination> good = eliminations(tree, p, k);
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      auto caught = [&](const std::vector<Elimination>& bad) { EXPECT_NE(check(bad, p, k), "") << to_string(bad); };
+      std::vector<Elimination> bad = good;
+      bad.erase(bad.begin() + static_cast<std::ptrdiff_t>(i));
+      caught(bad);
+      bad = good;
+      bad.push_back(good[i]);
+      caught(bad);
+      for (index row = 0; row <= p; ++row) {
+        if (row == good[i].row) continue;
+        bad = good;
+        bad[i].row = row;
+        caught(bad);
+      }
+    }
+  }
+  // By one that is gone; a triangle that is called a square; by one below.
+  EXPECT_NE(check({{1, 0, false}, {2, 1, false}}, 3, 0), "");
+  EXPECT_NE(check({{2, 1, false}, {1, 0, false}}, 3, 0), "");
+  EXPECT_NE(check({{1, 2, false}, {2, 0, true}}, 3, 0), "");
+  EXPECT_EQ(check({{2, 1, false}, {1, 0, true}}, 3, 0), "");
+}
+
+/// All graphs of a small size.
+template <class Do>
+void for_all_graphs(index most, Do act) {
+  for (const QrTree tree : trees)
+    for (index p = 1; p <= most; ++p)
+      for (index q = 1; q <= most; ++q) {
+        act(factor_graph(p, q, tree));
+        for (const index steps : std::set<index>{1, std::min(p, q)})
+          for (const bool adjoint : {false, true}) act(apply_graph(p, steps, q, tree, adjoint));
+      }
+}
+
+TEST(QrGraph, DoesItsJob) {
+  for_all_graphs(8, [](const QrGraph& g) { ASSERT_EQ(check(g), "") << to_string(g); });
+}
+
+TEST(QrGraph, IsPrinted) {
+  EXPECT_EQ(to_string(factor_graph(3, 2, QrTree::flat())),
+            "factor 3 x 2 tiles, domains of all\n"
+            "0: geqrt k=0 row=0\n"
+            "1: larfb k=0 row=0 col=1 after 0j\n"
+            "2: tsqrt k=0 row=1 by=0 after 0i\n"
+            "3: ssrfb k=0 row=1 by=0 col=1 after 2j 1i\n"
+            "4: tsqrt k=0 row=2 by=0 after 2i\n"
+            "5: ssrfb k=0 row=2 by=0 col=1 after 4j 3i\n"
+            "6: geqrt k=1 row=1 after 3k\n"
+            "7: tsqrt k=1 row=2 by=1 after 5k 6i\n");
+  EXPECT_EQ(to_string(apply_graph(3, 1, 1, QrTree::domains(2), false)),
+            "apply Q 3 x 1 tiles, domains of 2\n"
+            "0: ttmqr k=0 row=2 by=0 col=0\n"
+            "1: larfb k=0 row=2 col=0 after 0i\n"
+            "2: ssrfb k=0 row=1 by=0 col=0 after 0i\n"
+            "3: larfb k=0 row=0 col=0 after 2i\n");
+}
+
+TEST(QrGraph, HasThePapersNumberOfTasks) {
+  // Flat: sum over k of (p - k) triangles and eliminations, each applied to the q - k - 1 tiles on its right.
+  const QrGraph g = factor_graph(6, 4, QrTree::flat());
+  std::map<QrTaskKind, int> count;
+  for (const QrTask& t : g.tasks) ++count[t.kind];
+  EXPECT_EQ(count[QrTaskKind::geqrt], 4);
+  EXPECT_EQ(count[QrTaskKind::larfb], 3 + 2 + 1);
+  EXPECT_EQ(count[QrTaskKind::tsqrt], 5 + 4 + 3 + 2);
+  EXPECT_EQ(count[QrTaskKind::ssrfb], 5 * 3 + 4 * 2 + 3 * 1);
+  EXPECT_EQ(count[QrTaskKind::ttqrt] + count[QrTaskKind::ttmqr], 0);
+}
+
+// ---- an interpreter: every part of a tile holds a number that tells its whole history
+
+class History {
+ public:
+  explicit History(const QrGraph& g) : in_place_(g.job == QrJob::factor) {}
+
+  void run(const QrTask& t) {
+    std::vector<std::uint64_t*> parts;
+    auto tile = [&](char what, index row, index col) { parts.push_back(&held_[{what, row, col}]); };
+    const bool makes = t.kind == QrTaskKind::geqrt || t.kind == QrTaskKind::tsqrt || t.kind == QrTaskKind::ttqrt;
+    const bool pair = t.kind != QrTaskKind::geqrt && t.kind != QrTaskKind::larfb;
+    const bool square = t.kind == QrTaskKind::geqrt || t.kind == QrTaskKind::tsqrt;
+    if (makes) {
+      tile('u', t.row, t.k);
+      if (square) tile('l', t.row, t.k);
+      if (pair) tile('u', t.by, t.k);
+      tile(pair ? 'P' : 'T', t.row, t.k);
+    } else {
+      for (const index row : {t.row, t.by}) {
+        if (row < 0) continue;
+        tile('u', row, t.col);
+        tile('l', row, t.col);
+      }
+    }
+    std::uint64_t seen = static_cast<std::uint64_t>(t.kind) + 17;
+    auto mix = [&seen](std::uint64_t x) { seen = (seen ^ x) * 0x9e3779b97f4a7c15u + (seen >> 29); };
+    for (const index x : {t.k, t.row, t.by, t.col}) mix(static_cast<std::uint64_t>(x));
+    if (!makes && in_place_) {
+      if (t.kind != QrTaskKind::ttmqr) mix(held_[{'l', t.row, t.k}]);
+      if (pair) mix(held_[{'u', t.row, t.k}]);
+      mix(held_[{pair ? 'P' : 'T', t.row, t.k}]);
+    }
+    for (const std::uint64_t* part : parts) mix(*part);
+    std::uint64_t number = 0;
+    for (std::uint64_t* part : parts) *part = seen + number++;
+  }
+
+  friend bool operator==(const History&, const History&) = default;
+
+ private:
+  bool in_place_;
+  std::map<std::tuple<char, index, index>, std::uint64_t> held_;
+};
+
+History in_order(const QrGraph& g) {
+  History h(g);
+  for (const QrTask& t : g.tasks) h.run(t);
+  return h;
+}
+
+History in_some_order(const QrGraph& g, Random& random) {
+  History h(g);
+  std::vector<bool> done(g.tasks.size());
+  for (std::size_t ran = 0; ran < g.tasks.size(); ++ran) {
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < g.tasks.size(); ++i)
+      if (!done[i] && std::all_of(g.after[i].begin(), g.after[i].end(),
+                                  [&](const QrEdge& e) { return done[static_cast<std::size_t>(e.task)]; }))
+        ready.push_back(i);
+    // Late ones first, mostly: the farther from the list's order the better.
+    const std::size_t next = random.coin() ? ready.back() : ready[random.below(ready.size())];
+    h.run(g.tasks[next]);
+    done[next] = true;
+  }
+  return h;
+}
+
+TEST(QrGraph, ComputesTheSameInEveryOrder) {
+  Random random(3);
+  for_all_graphs(5, [&](const QrGraph& g) {
+    const History expected = in_order(g);
+    for (int i = 0; i < 5; ++i) ASSERT_TRUE(in_some_order(g, random) == expected) << to_string(g);
+  });
+}
+
+// ---- mutations
+
+TEST(QrGraph, CheckCatchesEveryMutatedTask) {
+  for_all_graphs(4, [](const QrGraph& good) {
+    auto caught = [&](QrGraph bad, bool derive) {
+      if (bad.tasks == good.tasks) return;
+      if (derive) bad.after = depend(bad);
+      ASSERT_NE(check(bad), "") << to_string(bad);
+    };
+    for (std::size_t i = 0; i < good.tasks.size(); ++i)
+      for (const bool derive : {false, true}) {
+        QrGraph bad = good;
+        for (int kind = 0; kind < 6; ++kind) {
+          bad.tasks[i].kind = static_cast<QrTaskKind>(kind);
+          caught(bad, false);  // depend() takes what is well formed
+        }
+        for (index QrTask::*field : {&QrTask::k, &QrTask::row, &QrTask::by, &QrTask::col})
+          for (const index by : {-1, 1}) {
+            bad = good;
+            bad.tasks[i].*field += by;
+            caught(bad, derive);
+          }
+        bad = good;
+        bad.tasks.erase(bad.tasks.begin() + static_cast<std::ptrdiff_t>(i));
+        bad.after.erase(bad.after.begin() + static_cast<std::ptrdiff_t>(i));
+        caught(bad, derive);
+        bad = good;
+        bad.tasks.push_back(good.tasks[i]);
+        bad.after.push_back({});
+        caught(bad, derive);
+      }
+  });
+}
+
+TEST(QrGraph, CheckCatchesTasksInAnotherOrderUnlessItIsAsGood) {
+  int caught = 0, as_good = 0;
+  for_all_graphs(4, [&](const QrGraph& good) {
+    const History expected = in_order(good);
+    for (std::size_t i = 0; i + 1 < good.tasks.size(); ++i) {
+      QrGraph bad = good;
+      std::swap(bad.tasks[i], bad.tasks[i + 1]);
+      bad.after = depend(bad);
+      const bool passes = check(bad).empty();
+      ASSERT_EQ(passes, in_order(bad) == expected) << to_string(bad);
+      ++(passes ? as_good : caught);
+    }
+  });
+  EXPECT_GT(caught, 100);
+  EXPECT_GT(as_good, 50);
+}
+
+/// Whether task `to` waits for `from`, directly or not.
+bool waits(const QrGraph& g, std::size_t to, std::size_t from) {
+  return to == from || std::any_of(g.after[to].begin(), g.after[to].end(),
+                                   [&](const QrEdge& e) { return waits(g, static_cast<std::size_t>(e.task), from); });
+}
+
+TEST(QrGraph, CheckCatchesEveryMissingEdgeThatMatters) {
+  int caught = 0;
+  for_all_graphs(4, [&](const QrGraph& good) {
+    for (std::size_t i = 0; i < good.tasks.size(); ++i)
+      for (std::size_t e = 0; e < good.after[i].size(); ++e) {
+        QrGraph bad = good;
+        bad.after[i].erase(bad.after[i].begin() + static_cast<std::ptrdiff_t>(e));
+        const bool still = waits(bad, i, static_cast<std::size_t>(good.after[i][e].task));
+        ASSERT_EQ(check(bad).empty(), still) << to_string(bad);
+        caught += !still;
+        bad = good;
+        bad.after[i][e].why = bad.after[i][e].why == QrWait::step ? QrWait::down : QrWait::step;
+        ASSERT_NE(check(bad), "");
+        bad.after[i][e] = {static_cast<std::int32_t>(i), good.after[i][e].why};
+        ASSERT_NE(check(bad), "");
+      }
+  });
+  EXPECT_GT(caught, 100);
+}
+
+}  // namespace
+}  // namespace blaslift

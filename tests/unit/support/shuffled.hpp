@@ -1,0 +1,96 @@
+// A lane that runs what it is asked for in any order that its tickets allow.
+#pragma once
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "kernels/backend.hpp"
+#include "kernels/copy.hpp"
+#include "kernels/host/passes.hpp"
+#include "kernels/host/qr_panel.hpp"
+#include "tests/unit/support/reference.hpp"
+
+namespace blaslift {
+
+/// Remembers what it is asked for; drain() does it in an order that respects nothing but `after`, and await() as much
+/// of it as it takes.
+class Shuffled final : public Lane {
+ public:
+  /// @param seed  0: what was asked for last as early as it may be; otherwise at random
+  explicit Shuffled(unsigned seed) : seed_(seed), random_(seed) {}
+
+  Status upload(const Transfer& t, After after) override {
+    return add(after, [t] { copy_block(t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element); });
+  }
+  Status gemm(const Gemm& g, After after) override {
+    std::array<std::array<char, 16>, 2> scalars;
+    std::memcpy(scalars[0].data(), g.alpha, element_size(g.precision));
+    std::memcpy(scalars[1].data(), g.beta, element_size(g.precision));
+    return add(after, [product = g, scalars]() mutable {
+      product.alpha = scalars[0].data();
+      product.beta = scalars[1].data();
+      reference::naive(product);
+    });
+  }
+  Status panel(const QrPanel& p, After after) override {
+    return add(after, [p] { factor_panel(p, 1); });
+  }
+  Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
+    return add(after, [t, &landed] {
+      if (t.keep) copy_block(t.keep, t.ldk, t.host, t.ldh, t.rows, t.cols, t.element);
+      copy_block(t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element);
+      landed = true;
+    });
+  }
+  Status combine(const Combination& c, After after) override {
+    return add(after, [c] { blaslift::combine(c); });
+  }
+  Status survey(const Survey&, After) override { return Status::lost; }
+  Status symv(const Symv&, After) override { return Status::lost; }
+  Status await(const std::atomic<bool>& landed) override {
+    while (!landed)
+      if (!run_one()) return Status::lost;
+    return Status::done;
+  }
+  void abandon() override {}
+  Status drain() override {
+    while (run_one()) {
+    }
+    return Status::done;
+  }
+
+ private:
+  /// One that may run now; false: there is none.
+  bool run_one() {
+    done_.resize(operations_.size());
+    std::vector<std::size_t> ready;
+    for (std::size_t i = 0; i < operations_.size(); ++i)
+      if (!done_[i] && std::all_of(operations_[i].after.begin(), operations_[i].after.end(),
+                                   [&](Ticket t) { return done_.at(static_cast<std::size_t>(t)); }))
+        ready.push_back(i);
+    if (ready.empty()) return false;
+    const std::size_t next = seed_ == 0 ? ready.back() : ready[random_() % ready.size()];
+    operations_[next].run();
+    done_[next] = true;
+    return true;
+  }
+
+  struct Operation {
+    std::vector<Ticket> after;
+    std::function<void()> run;
+  };
+  Status add(After after, std::function<void()> run) {
+    operations_.push_back({{after.tickets, after.tickets + after.count}, std::move(run)});
+    return Status::done;
+  }
+
+  unsigned seed_;
+  std::minstd_rand random_;
+  std::vector<Operation> operations_;
+  std::vector<bool> done_{};
+};
+
+}  // namespace blaslift
