@@ -11,7 +11,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/qr/compact_qr.hpp"
 #include "impl/qr/ormqr.hpp"
-#include "impl/route/decision.hpp"
+#include "impl/qr/qr_decision.hpp"
 
 namespace blaslift {
 namespace {

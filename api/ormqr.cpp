@@ -2,7 +2,7 @@
 #include "impl/qr/ormqr.hpp"
 
 #include "api/lapack.hpp"
-#include "impl/route/decision.hpp"
+#include "impl/qr/qr_decision.hpp"
 
 namespace blaslift {
 namespace {

@@ -39,6 +39,15 @@ struct GemmArgs {
   }
 };
 
+/// The product as the layers below take it.
+template <class T>
+Gemm as_gemm(const GemmArgs<T>& a) {
+  Gemm product{precision_of<T>, a.transa, a.transb, a.m,     a.n, a.k,  &a.alpha, a.A,
+               a.lda,           a.B,      a.ldb,    &a.beta, a.C, a.ldc};
+  product.part = a.part;
+  return product;
+}
+
 /// C := alpha * op(A) * op(A)' + beta * C with op(A) n x k, of which one triangle is read and written, column-major.
 /// The second factor is transposed (xSYRK) or conjugate-transposed (xHERK: alpha and beta are real, the diagonal's
 /// imaginary parts are not read and become zero).

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "compat/symbols.hpp"
-#include "impl/product/estimator.hpp"
+#include "impl/strassen/estimator.hpp"
 
 namespace blaslift {
 

@@ -1,7 +1,7 @@
 // Private copies of a call's operands: laid out as in the program's memory, with canaries wherever the call has no
 // business.
 #pragma once
-#include "impl/residency/residency.hpp"
+#include "impl/core/stored.hpp"
 
 namespace blaslift {
 

@@ -7,7 +7,6 @@
 
 #include "compat/call.hpp"
 #include "impl/judge/bounds.hpp"
-#include "impl/product/execute.hpp"
 #include "kernels/part.hpp"
 
 namespace blaslift {

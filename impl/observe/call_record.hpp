@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/residency/residency.hpp"
+#include "impl/core/stored.hpp"
 
 namespace blaslift {
 

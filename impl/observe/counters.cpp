@@ -6,6 +6,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <algorithm>
+#include <cmath>
 
 #include <cerrno>
 #include <cstdio>
@@ -200,6 +202,11 @@ void forget_counters() {
   current.store(nullptr, std::memory_order_release);
   forget_trace();
   thread_state = {};
+}
+
+int size_class(double flops) {
+  if (!(flops >= 16)) return 0;
+  return std::min(size_classes - 1, std::ilogb(flops) / 2 - 1);
 }
 
 std::uint64_t forwarded_calls(const Counters& c, Routine routine) {

@@ -7,12 +7,14 @@
 #include <cstdint>
 
 #include "compat/symbols.hpp"
-#include "impl/route/decision.hpp"
+#include "impl/core/reason.hpp"
 
 namespace blaslift {
 
 inline constexpr int most_levels = 6;
 inline constexpr int size_classes = 24;  ///< by powers of four of flops, from 4^2 on
+/// Of a call.
+int size_class(double flops);
 
 struct RoutineCounters {
   std::atomic<std::uint64_t> routed;                ///< calls computed on the device, wholly or in part

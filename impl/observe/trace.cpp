@@ -16,7 +16,7 @@
 
 #include "compat/say.hpp"
 #include "compat/undisturbed.hpp"
-#include "impl/route/replay.hpp"
+#include "impl/core/errno_kept.hpp"
 
 namespace blaslift {
 namespace {

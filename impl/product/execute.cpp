@@ -26,7 +26,7 @@ class OperandMemory {
   /// @param plain       op(X) is X
   OperandMemory(char* buffers, std::size_t buffer_bytes, index rows, index cols, bool plain)
       : memory_(buffers), bytes_(buffer_bytes), rows_(rows), cols_(cols), ld_(plain ? rows : cols), plain_(plain) {}
-  OperandMemory(const Placement::Operand& whole, bool plain)
+  OperandMemory(const DeviceOperand& whole, bool plain)
       : memory_(static_cast<char*>(whole.device)), ld_(whole.ld), plain_(plain) {}
 
   /// Of an element of op(X), where buffer `number` holds it.

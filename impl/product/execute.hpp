@@ -12,13 +12,8 @@ namespace blaslift {
 
 /// Where a call's operands are.
 struct Placement {
-  struct Operand {
-    void* device = nullptr;  ///< its own memory for the whole of the stored operand, if the schedule says so
-    index ld = 0;            ///< there
-    bool direct = false;     ///< the device reaches it where the program has it
-  };
   void* lease = nullptr;  ///< for the schedule's buffers, cut.bytes() large
-  Operand a{}, b{}, c{};
+  DeviceOperand a{}, b{}, c{};
 };
 
 struct Outcome {
@@ -57,14 +52,5 @@ Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Pla
 template <class T>
 void finish(const GemmSchedule& schedule, const Outcome& outcome, const GemmArgs<T>& args,
             const UnderlyingGemm& underlying);
-
-/// The product as the layers below take it.
-template <class T>
-Gemm as_gemm(const GemmArgs<T>& a) {
-  Gemm product{precision_of<T>, a.transa, a.transb, a.m,     a.n, a.k,  &a.alpha, a.A,
-               a.lda,           a.B,      a.ldb,    &a.beta, a.C, a.ldc};
-  product.part = a.part;
-  return product;
-}
 
 }  // namespace blaslift

@@ -1,4 +1,7 @@
 #include "impl/product/gemm.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/product/plan_cache.hpp"
+#include "impl/product/product_decision.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -24,11 +27,19 @@ void open_for_fixed(Runtime& r, const Product& product) {
     open_for_fixed(r, policy_for(r, product.routine), product.volume() >= small_product);
 }
 
-Learned& learned(Runtime& r, const Product& product) { return product.part == Part::whole ? r.gemm : r.syrk; }
+/// What the process knows of products.
+struct Known {
+  Learned gemm, syrk;
+  Plans plans, plans_without_levels;  ///< apart: those by levels take longer to make, and are fewer
+  std::atomic<int> refusals{0};       ///< of levels by the guard, since it last let some pass
+};
+constinit Undestroyed<Known> known;
+
+Learned& learned(const Product& product) { return product.part == Part::whole ? known->gemm : known->syrk; }
 
 Facts facts_now(Runtime& r, const Product& product) {
   const double until_measured = r.device.profile().cpu_rate[static_cast<int>(product.precision)];
-  Facts facts = facts_now(r, learned(r, product), product.precision, product.flops(), until_measured);
+  Facts facts = facts_now(r, learned(product), product.precision, product.flops(), until_measured);
   facts.estimator = r.device.estimator(product.precision);
   return facts;
 }
@@ -244,7 +255,7 @@ Plans::Plan by_levels(Runtime& r, const Product& product, const GemmArgs<T>& arg
                     .head = 0,
                     .room = room,
                     .piece = piece};
-  return kept_plan(r.plans, key, product, args, residents, [&] {
+  return kept_plan(known->plans, key, product, args, residents, [&] {
     return plan_by_levels(product, args, residents, decision, r.options, r.device.profile(), room, piece);
   });
 }
@@ -254,7 +265,7 @@ template <class T>
 Plans::Plan without_levels(Runtime& r, const Product& product, const GemmArgs<T>& args, const Residents& residents,
                            index head, std::size_t room, std::size_t piece) {
   const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = head, .room = room, .piece = piece};
-  return kept_plan(r.plans_without_levels, key, product, args, residents, [&]() -> Plans::Plan {
+  return kept_plan(known->plans_without_levels, key, product, args, residents, [&]() -> Plans::Plan {
     Cut cut;
     if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut, args.part)) return nullptr;
     const auto plan = [&](index first) {
@@ -379,8 +390,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   // Who has been refused again and again is asked only now and then.
   constexpr int patience = 4, seldom = 16;
   const bool choosy = r.options.levels < 0 && !r.options.fixed && !decision.repeats;
-  if (choosy && r.refusals.load(std::memory_order_relaxed) >= patience &&
-      r.refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
+  if (choosy && known->refusals.load(std::memory_order_relaxed) >= patience &&
+      known->refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
     how.levels = 0;
   TransferTimes transfers;  // of attempts before the last
   Attempt done = attempt(r, backend, product, args, operands, underlying, how, !operands.any_hold());
@@ -397,7 +408,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
   }
   if (distrusted) {
     how.levels = 0;
-    r.refusals.fetch_add(1, std::memory_order_relaxed);
+    known->refusals.fetch_add(1, std::memory_order_relaxed);
   }
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
   const auto may_try_again = [&] {
@@ -439,7 +450,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& pr
     return ending;
   }
   if (done.levels() > 0) {
-    r.refusals.store(0, std::memory_order_relaxed);
+    known->refusals.store(0, std::memory_order_relaxed);
     ending.levels = done.levels();
     ending.tile = done.tile;
   }
@@ -490,7 +501,7 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const Product product = product_of(info(site.symbol).routine, *args);
-  Call call{site, learned(r, product), product.precision, product.flops(), timed_flops, shape_of(product)};
+  Call call{site, learned(product), product.precision, product.flops(), timed_flops, shape_of(product)};
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
       [&] {
@@ -507,7 +518,7 @@ void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay) {
   Runtime& r = runtime();
   const GemmArgs<T> gemm = args->product();
   const Product product = product_of(info(site.symbol).routine, gemm);
-  Call call{site, learned(r, product), product.precision, product.flops(), timed_flops, shape_of(product)};
+  Call call{site, learned(product), product.precision, product.flops(), timed_flops, shape_of(product)};
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, gemm, decision); },
       [&] {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "impl/product/product_plan.hpp"
-#include "impl/product/strassen.hpp"
+#include "impl/strassen/strassen.hpp"
 
 namespace blaslift {
 

@@ -21,6 +21,7 @@
 
 #include "impl/core/args.hpp"
 #include "impl/core/blocks.hpp"
+#include "impl/core/stored.hpp"
 
 namespace blaslift {
 
@@ -79,19 +80,6 @@ struct Step {
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
   std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
   std::int8_t stream = 0;           ///< what computes: of two
-};
-
-/// Device memory that a rows x cols block takes in a lease: parts start at multiples of 256 bytes.
-constexpr std::size_t leased_bytes(index rows, index cols, std::size_t element) {
-  return (static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) * element + 255) / 256 * 256;
-}
-
-/// What of an operand is on the device before the call, in device memory for the whole of it; without that, it is
-/// streamed through buffers.
-struct Resident {
-  bool whole = false;
-  std::vector<Block> missing{};  ///< parts of op(X) to be uploaded, disjoint
-  bool in_place = false;         ///< the program's own memory: nothing moves
 };
 
 struct Residents {

@@ -1,4 +1,4 @@
-// Products by Strassen-like levels (impl/product/strassen.hpp), as schedules.
+// Products by Strassen-like levels (impl/strassen/strassen.hpp), as schedules.
 //
 // A level halves all three sizes at once and keeps a block of one operand where one of another was, so it wants
 // squares: the product is cut, once for all levels, into square tiles and what is left over at the edges of m, n and k.
@@ -8,7 +8,7 @@
 // last.
 #pragma once
 #include "impl/product/product_plan.hpp"
-#include "impl/product/strassen.hpp"
+#include "impl/strassen/strassen.hpp"
 
 namespace blaslift {
 

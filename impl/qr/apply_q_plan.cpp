@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "impl/product/product_plan.hpp"
+#include "impl/core/stored.hpp"
 
 namespace blaslift {
 namespace {

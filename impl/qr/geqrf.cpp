@@ -1,4 +1,5 @@
 #include "impl/qr/geqrf.hpp"
+#include "impl/core/undestroyed.hpp"
 
 #include <limits>
 
@@ -6,6 +7,8 @@
 
 namespace blaslift {
 namespace {
+
+constinit Undestroyed<Learned> known;  // of such calls, in this process
 
 using Operands = QrOperands<2>;
 enum { operand_a, operand_tau };
@@ -37,8 +40,8 @@ Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
     const QrCut cut = qr_cut(f.m, f.n, widths, element, r.device.backend().facts().memory);
     return cut.part < f.n ? std::optional(sent_again(f.m, f.n, cut, element)) : std::nullopt;
   };
-  return decide_qr(r, r.qr, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false}, operand_a,
-                   again);
+  return decide_qr(r, known.value, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false},
+                   operand_a, again);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
@@ -108,7 +111,7 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Factorisation f = factorisation_of(info(site.symbol).routine, *args);
-  Call call{site, r.qr, f.precision, f.flops(), timed_flops, shape_of(f)};
+  Call call{site, known.value, f.precision, f.flops(), timed_flops, shape_of(f)};
   return computed_by(
       r, call, replay,
       [&](Decision& decision) {

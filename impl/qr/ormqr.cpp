@@ -1,4 +1,5 @@
 #include "impl/qr/ormqr.hpp"
+#include "impl/core/undestroyed.hpp"
 
 #include <limits>
 
@@ -6,6 +7,8 @@
 
 namespace blaslift {
 namespace {
+
+constinit Undestroyed<Learned> known;  // of such calls, in this process
 
 using Operands = QrOperands<3>;
 enum { operand_a, operand_tau, operand_c };
@@ -41,7 +44,7 @@ Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
     const QCut cut = q_cut(p, widths, element, r.device.backend().facts().memory);
     return cut.streamed ? std::optional(sent_again(p, cut, element)) : std::nullopt;
   };
-  return decide_qr(r, r.q, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c, again);
+  return decide_qr(r, known.value, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c, again);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
@@ -155,7 +158,7 @@ Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Application application = application_of(info(site.symbol).routine, *args);
-  Call call{site, r.q, application.precision, application.flops(), timed_flops, shape_of(application)};
+  Call call{site, known.value, application.precision, application.flops(), timed_flops, shape_of(application)};
   return computed_by(
       r, call, replay,
       [&](Decision& decision) {

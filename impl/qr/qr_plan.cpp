@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "impl/product/product_plan.hpp"
+#include "impl/core/stored.hpp"
 
 namespace blaslift {
 namespace {

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "impl/judge/judge.hpp"
+#include "impl/qr/qr_decision.hpp"
 #include "impl/qr/qr_execute.hpp"
 #include "impl/route/route.hpp"
 #include "impl/route/underlying_blas.hpp"

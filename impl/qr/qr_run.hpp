@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "impl/core/blocks.hpp"
-#include "impl/product/product_plan.hpp"
+#include "impl/core/stored.hpp"
 #include "impl/qr/qr_execute.hpp"
 #include "impl/route/overwritten.hpp"
 

@@ -9,16 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
+#include "impl/core/stored.hpp"
+
 namespace blaslift {
-
-using Address = std::uintptr_t;
-
-/// Addresses [begin, end).
-struct Range {
-  Address begin, end;
-  std::size_t size() const { return end - begin; }
-  friend bool operator==(const Range&, const Range&) = default;
-};
 
 inline constexpr std::size_t page_bytes = 4096;
 

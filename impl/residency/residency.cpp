@@ -69,11 +69,6 @@ bool Recurring::again(const Stored& x) {
   return false;
 }
 
-Range Stored::range() const {
-  const auto begin = reinterpret_cast<Address>(at);
-  return {begin, begin + static_cast<std::size_t>((cols - 1) * ld + rows) * element};
-}
-
 void Residency::Copy::blocks_on(Range run, std::vector<Block>& blocks) const {
   const Range matrix = of.range();
   const Address begin = std::max(run.begin, matrix.begin), end = std::min(run.end, matrix.end);

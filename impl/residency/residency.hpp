@@ -12,31 +12,10 @@
 
 #include "impl/core/arena.hpp"
 #include "impl/core/options.hpp"
-#include "impl/product/product_plan.hpp"
+#include "impl/core/stored.hpp"
 #include "impl/residency/pages.hpp"
 
 namespace blaslift {
-
-/// A matrix as it lies in the program's memory, column-major.
-struct Stored {
-  const void* at;
-  index rows, cols, ld;
-  std::size_t element;
-  Part part = Part::whole;  ///< of a triangle, a copy may hold anything in the other one
-
-  double bytes() const { return static_cast<double>(rows) * static_cast<double>(cols) * static_cast<double>(element); }
-  /// From its first byte to its last, with the gaps between columns.
-  Range range() const;
-  friend bool operator==(const Stored&, const Stored&) = default;
-};
-
-/// Elements from one column of a device copy to the next.  A triangle's columns begin with two lines of the device's
-/// memory, since SYMV reads them one by one (an H100 loses 6 to 8 % otherwise, 2 % if they begin with one line); whole
-/// matrices are packed, and move in one piece.
-constexpr index copy_ld(const Stored& x) {
-  const auto line = static_cast<index>(256 / x.element);
-  return x.part == Part::whole ? x.rows : (x.rows + line - 1) / line * line;
-}
 
 /// Some elements of a matrix, to tell whether it seems to have changed.
 using Sample = std::array<std::uint64_t, 64>;

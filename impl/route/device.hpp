@@ -6,8 +6,8 @@
 #include <string>
 
 #include "impl/core/options.hpp"
-#include "impl/product/estimator.hpp"
 #include "impl/route/decision.hpp"
+#include "impl/strassen/estimator.hpp"
 #include "kernels/backend.hpp"
 
 namespace blaslift {

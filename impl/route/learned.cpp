@@ -15,11 +15,6 @@ int nearest(std::uint32_t measured, int size) {
 
 }  // namespace
 
-int size_class(double flops) {
-  if (!(flops >= 16)) return 0;
-  return std::min(size_classes - 1, std::ilogb(flops) / 2 - 1);
-}
-
 double CpuRates::rate(SymvPrecision precision, double flops, double otherwise, int calls) const {
   if (!any_[precision].load(std::memory_order_acquire)) return otherwise;
   const int load = load_class(calls);

@@ -10,9 +10,6 @@
 
 namespace blaslift {
 
-/// Size class of a call: power of four of its flops.
-int size_class(double flops);
-
 /// Load class of a side with so many calls at once, at least one: 1, 2, up to 4, 8, 16, more.
 inline constexpr int load_classes = 6;
 constexpr int load_class(int calls) {
@@ -24,8 +21,8 @@ constexpr int load_class(int calls) {
 class CpuRates {
  public:
   /// @param least_flops  below, overheads drown the rate and nothing is learned
-  explicit CpuRates(double least_flops) : least_flops_(least_flops) {}
-  CpuRates() = default;
+  constexpr explicit CpuRates(double least_flops) : least_flops_(least_flops) {}
+  constexpr CpuRates() = default;
 
   /// flop/s expected for a product of `flops` beside which the CPU has others, `calls` with it: measured at this load,
   /// else at the nearest other; of these at this size, else at the nearest smaller, else larger; else `otherwise`.

@@ -1,6 +1,7 @@
 #include "impl/route/replay.hpp"
 
 #include <signal.h>
+#include "impl/core/errno_kept.hpp"
 
 #include <algorithm>
 #include <climits>

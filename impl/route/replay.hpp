@@ -1,7 +1,5 @@
 // The caller's call, as it came, on the library underneath; and the common way of calls that stay there.
 #pragma once
-#include <cerrno>
-
 #include "compat/site.hpp"
 #include "impl/route/decision.hpp"
 
@@ -16,18 +14,6 @@ struct Replay {
   const void* context_elsewhere = nullptr;
   void operator()() const { call(context); }
   void elsewhere(void* const* operands) const { call_elsewhere(context_elsewhere, operands); }
-};
-
-/// errno is the caller's: BLAS does not touch it, and neither do we around it.
-class ErrnoKept {
- public:
-  ErrnoKept() : errno_(errno) {}
-  ~ErrnoKept() { errno = errno_; }
-  ErrnoKept(const ErrnoKept&) = delete;
-  ErrnoKept& operator=(const ErrnoKept&) = delete;
-
- private:
-  int errno_;
 };
 
 /// The site of a call from a place that has none yet.

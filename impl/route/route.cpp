@@ -10,8 +10,6 @@
 
 namespace blaslift {
 
-bool too_late(const Runtime& r) { return exit_has_begun() || r.exiting.load(std::memory_order_relaxed); }
-
 Policy policy_for(const Runtime& r, Routine routine) {
   return {.on = r.options.on,
           .measuring = r.options.measure,
@@ -52,7 +50,7 @@ Resident Operand::resident() const {
   return x;
 }
 
-Placement::Operand Operand::placement(bool direct) const {
+DeviceOperand Operand::placement(bool direct) const {
   if (place == Place::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
   return {known.hold.device, known.hold.ld, direct};
 }

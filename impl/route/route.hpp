@@ -5,9 +5,10 @@
 
 #include "compat/site.hpp"
 #include "compat/undisturbed.hpp"
+#include "impl/core/errno_kept.hpp"
 #include "impl/core/floats.hpp"
 #include "impl/observe/trace.hpp"
-#include "impl/product/execute.hpp"
+#include "impl/route/learned.hpp"
 #include "impl/route/replay.hpp"
 #include "impl/route/runtime.hpp"
 #include "impl/route/verify.hpp"
@@ -48,11 +49,6 @@ class Inside {
   Untrapped untrapped_;
 };
 
-inline bool not_exiting() { return !runtime().exiting.load(std::memory_order_relaxed); }
-
-/// Whether the process's exit lets no route start any more.
-bool too_late(const Runtime& r);
-
 Policy policy_for(const Runtime& r, Routine routine);
 
 /// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
@@ -74,7 +70,7 @@ struct Operand {
   Residency::Prospect known{};
 
   Resident resident() const;
-  Placement::Operand placement(bool direct) const;
+  DeviceOperand placement(bool direct) const;
 
   bool touched() const { return (reads || writes) && stored.rows > 0 && stored.cols > 0; }
 
@@ -102,18 +98,6 @@ struct Operand {
  private:
   void care(const Residency& residency) { cared_for = !passing && place == Place::pageable && residency.cares(stored); }
 };
-
-/// A call's sizes, for traces.
-struct CallShape {
-  index m, n, k;  ///< 0 where the routine has none
-  bool beta_zero = false, left = false;
-};
-inline CallShape shape_of(const Product& p) { return {p.m, p.n, p.k, p.beta_zero}; }
-inline CallShape shape_of(const SymmetricProduct& p) { return {0, p.n, 0, p.beta_zero}; }
-inline CallShape shape_of(const Factorisation& f) { return {f.m, f.n, 0}; }
-inline CallShape shape_of(const Application& a) {
-  return {a.product.m, a.product.n, a.product.k, false, a.product.left};
-}
 
 /// A call that may be routed.
 struct Call {

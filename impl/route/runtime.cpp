@@ -167,6 +167,8 @@ Runtime& runtime() {
   return *made;
 }
 
+bool too_late(const Runtime& r) { return exit_has_begun() || r.exiting.load(std::memory_order_relaxed); }
+
 bool may_have_runtime() { return own_runtime() || !in_handler(); }
 
 namespace {

@@ -4,7 +4,6 @@
 // The program gets the result that it would have got without: what is computed besides goes to private memory, and is
 // thrown away.  A routine says what it needs in a Checkable; impl/judge/judge.hpp makes one from Args.
 #pragma once
-#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,41 +64,6 @@ class Checkable {
   /// @param reference  the same, of another library
   virtual Judgement judge(const JudgingLibrary& by, void* const* before, void* const* result, void* const* reference,
                           const Ending& ending) const = 0;
-};
-
-/// What verification knows of the process: which calls it has seen, and the oracle.
-class Verifier {
- public:
-  /// Whether a call is among those to be checked: the first of `every` of a routine and size.
-  bool due(Routine routine, double flops, std::uint32_t every);
-
-  /// Nothing came of checking a call that was due: the turn goes to the next one.  If nothing comes of that either, to
-  /// the second one after it, the fourth, and so on, since a call whose turn it is copies its operands.
-  void pass_on(Routine routine, double flops, std::uint32_t every);
-
-  /// A call that was due was checked, or is counted with the reason why not.
-  void settle(Routine routine, double flops);
-
-  /// The library at `path`, opened by the first call; null if it has no such routine, and the reason noted once unless
-  /// the routine is LAPACK's, which not every BLAS has.
-  const Site* oracle(Routine routine, const std::string& path);
-
-  /// A number for a file of a call that is kept; negative: enough are.
-  int next_dump();
-
- private:
-  /// Of one routine and size.
-  struct Turn {
-    std::atomic<std::uint32_t> left{0};       ///< calls before the next one that is due
-    std::atomic<std::uint32_t> passed_on{0};  ///< what that will be when a turn is passed on
-  };
-  static constexpr int size_classes_ = 64;
-
-  Turn& turn_of(Routine routine, double flops);
-
-  Turn turns_[routine_count][size_classes_] = {};
-  std::atomic<const Site*> oracles_[routine_count] = {};
-  std::atomic<int> dumps_{0};
 };
 
 /// One call under verification, from its beginning to its end; by its thread, inside of us.  Nothing it does throws.

@@ -1,4 +1,6 @@
 #include "impl/symv/symv.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/symv/symv_decision.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -30,6 +32,12 @@ static bool is_finite(const DoubleDouble& x) { return std::isfinite(x.hi); }
 
 namespace {
 
+/// What the process knows of them.
+struct Known : Learned {
+  constexpr Known() : Learned{.cpu = CpuRates(timed_vector_flops)} {}
+};
+constinit Undestroyed<Known> known;
+
 double bytes_of(const std::vector<Block>& blocks, std::size_t element) {
   double elements = 0;
   for (const Block& b : blocks) elements += static_cast<double>(b.rows) * static_cast<double>(b.cols);
@@ -37,7 +45,7 @@ double bytes_of(const std::vector<Block>& blocks, std::size_t element) {
 }
 
 Facts facts_now(Runtime& r, const SymmetricProduct& product) {
-  return facts_now(r, r.symv, product.precision, product.flops(), cpu_rate_until_measured(product));
+  return facts_now(r, known.value, product.precision, product.flops(), cpu_rate_until_measured(product));
 }
 
 /// A call's operands; lets go of the matrix's copy at the end.
@@ -383,7 +391,7 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
   const SymmetricProduct product = product_of(info(site.symbol).routine, *args);
-  Call call{site, r.symv, product.precision, product.flops(), timed_vector_flops, shape_of(product)};
+  Call call{site, known.value, product.precision, product.flops(), timed_vector_flops, shape_of(product)};
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
       [&]() -> std::unique_ptr<Checkable> {

@@ -1,5 +1,8 @@
 // Profiles: any text is read, what follows from it is finite and fast, and what is written of it is read again.
 #include "impl/route/profile.hpp"
+#include "impl/product/product_decision.hpp"
+#include "impl/qr/qr_decision.hpp"
+#include "impl/symv/symv_decision.hpp"
 
 #include <cmath>
 

@@ -13,6 +13,8 @@
 namespace blaslift {
 namespace {
 
+Learned learned;
+
 using temporary::in_child;
 
 constexpr int most_traps = FE_INVALID | FE_DIVBYZERO | FE_OVERFLOW;
@@ -104,13 +106,13 @@ TEST(Floats, ARouteIsDecidedWithoutTrapsAndReplayedWithThem) {
     Runtime& r = runtime();
     Site site{};
     site.symbol = Symbol::dgemm_;
-    const Call call{site, r.gemm, Precision::d, 1, timed_flops};
+    const Call call{site, learned, Precision::d, 1, timed_flops};
     int masks = -1;
     const Replay told{[](const void* at) { *static_cast<int*>(const_cast<void*>(at)) = fegetexcept(); }, &masks};
     bool seen = false;
     take_route(r, call, told, [&](Decision& decision) {
       invalid_operation();  // which is ours
-      seen = facts_now(r, r.gemm, Precision::d, 1, 1).traps;
+      seen = facts_now(r, learned, Precision::d, 1, 1).traps;
       decision = {Route::cpu, Reason::traps};
       return false;
     });
@@ -129,7 +131,7 @@ TEST(Floats, WhatAnyTrapDoesToACallOfTheProgramsOwnStaysSo) {
     Runtime& r = runtime();
     Site site{};
     site.symbol = Symbol::dgemm_;
-    const Call call{site, r.gemm, Precision::d, 1, timed_flops};
+    const Call call{site, learned, Precision::d, 1, timed_flops};
     const Replay replay{[](const void*) { invalid_operation(); }, nullptr};
     take_route(r, call, replay, [&](Decision& decision) {
       decision = {Route::cpu, Reason::traps};

@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "impl/product/strassen.hpp"
 #include "impl/product/tiling.hpp"
+#include "impl/strassen/strassen.hpp"
 
 namespace blaslift {
 namespace {

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "impl/product/product_decision.hpp"
 #include "impl/product/tiling.hpp"
 #include "impl/route/decision.hpp"
 #include "tests/unit/support/interpreter.hpp"

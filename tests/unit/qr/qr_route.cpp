@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/qr/qr_decision.hpp"
 #include "impl/qr/qr_plan.hpp"
 #include "impl/qr/qr_route.hpp"
 #include "impl/route/decision.hpp"

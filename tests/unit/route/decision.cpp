@@ -1,5 +1,8 @@
 // decide() over its whole table: pure, so every case is a line.
 #include "impl/route/decision.hpp"
+#include "impl/product/product_decision.hpp"
+#include "impl/qr/qr_decision.hpp"
+#include "impl/symv/symv_decision.hpp"
 
 #include <gtest/gtest.h>
 

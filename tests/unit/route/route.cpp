@@ -8,6 +8,8 @@
 namespace blaslift {
 namespace {
 
+Learned learned;
+
 using temporary::in_child;
 
 TEST(Route, WhatTheCpuCannotReadIsNotReplayedButSaidAloud) {
@@ -16,7 +18,7 @@ TEST(Route, WhatTheCpuCannotReadIsNotReplayedButSaidAloud) {
     Runtime& r = runtime();
     Site site{};
     site.symbol = Symbol::dgemm_;
-    const Call call{site, r.gemm, Precision::d, 1, timed_flops};
+    const Call call{site, learned, Precision::d, 1, timed_flops};
     int replays = 0;
     const Replay replay{[](const void* count) { ++*static_cast<int*>(const_cast<void*>(count)); }, &replays};
     const auto route = [&](Reason reason) {

@@ -7,6 +7,7 @@
 
 #include "impl/route/decision.hpp"
 #include "impl/symv/symv.hpp"
+#include "impl/symv/symv_decision.hpp"
 #include "tests/unit/support/random.hpp"
 
 namespace blaslift {

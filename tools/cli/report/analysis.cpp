@@ -1,4 +1,7 @@
 #include "tools/cli/report/analysis.hpp"
+#include "impl/product/product_decision.hpp"
+#include "impl/qr/qr_decision.hpp"
+#include "impl/symv/symv_decision.hpp"
 
 #include <algorithm>
 #include <string_view>

@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "impl/product/strassen.hpp"
+#include "impl/strassen/strassen.hpp"
 #include "kernels/symv.hpp"
 
 namespace blaslift::cli {

@@ -6,6 +6,7 @@
 
 #include "compat/library.hpp"
 #include "compat/reserve.hpp"
+#include "impl/core/errno_kept.hpp"
 #include "impl/observe/counters.hpp"
 #include "impl/route/replay.hpp"
 #include "impl/route/runtime.hpp"

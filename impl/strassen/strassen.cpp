@@ -1,4 +1,4 @@
-#include "impl/product/strassen.hpp"
+#include "impl/strassen/strassen.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,7 +1,7 @@
 // Strassen-like levels: that they compute the product, alone and stacked in any mixture; that check() lets nothing pass
 // that does not; that the analysis gives the thesis's tables.  What a level's steps mean is said here once more, by an
 // interpreter that runs them on numbers.
-#include "impl/product/strassen.hpp"
+#include "impl/strassen/strassen.hpp"
 
 #include <gtest/gtest.h>
 

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/product/strassen.hpp"
+#include "impl/strassen/strassen.hpp"
 #include "kernels/types.hpp"
 
 namespace blaslift::strassen {

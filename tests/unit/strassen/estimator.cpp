@@ -1,6 +1,6 @@
 // From rates to levels and tiles: the fits, the two models of the papers with the numbers that they print, and ours
 // against a price list written down here once more and against the best of all tiles.
-#include "impl/product/estimator.hpp"
+#include "impl/strassen/estimator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "impl/product/estimator.hpp"
+#include "impl/strassen/estimator.hpp"
 
 #include <algorithm>
 #include <cmath>

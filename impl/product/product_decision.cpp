@@ -1,0 +1,190 @@
+#include "impl/product/product_decision.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "impl/product/product_plan.hpp"
+#include "impl/strassen/estimator.hpp"
+
+namespace blaslift {
+namespace {
+
+/// A part of the product, with all of k.
+strassen::Shape part_of(const Product& p, index m, index n) { return {m, n, p.k, p.beta_zero, p.transposes}; }
+
+/// The product as the estimator knows it: of a triangle, a rectangle of half the size.
+strassen::Shape rectangle_of(const Product& p) {
+  return part_of(p, p.part == Part::whole ? p.m : std::max<index>(1, p.m / 2), p.n);
+}
+
+/// How levels would compute a triangle: tiles beside the diagonal by levels, whatever else is there classically.
+strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Product& p) {
+  const double n = static_cast<double>(p.n);
+  strassen::Choice best{0, 0, estimator.seconds(rectangle_of(p), 0, 0)};
+  for (const index parts : {2, 3, 4, 6, 8}) {
+    const index edge = p.n / parts;
+    if (edge == 0) break;
+    strassen::Choice choice = estimator.estimate(part_of(p, edge, edge), edge);
+    if (choice.level == 0) continue;
+    const double t = static_cast<double>(choice.tile), across = static_cast<double>(p.n / choice.tile),
+                 tiles = across * (across - 1) / 2, rest = (n * n / 2 - tiles * t * t) / t;
+    choice.seconds = tiles * estimator.seconds(part_of(p, choice.tile, choice.tile), choice.level, choice.tile) +
+                     estimator.seconds(part_of(p, std::max<index>(1, static_cast<index>(rest)), choice.tile), 0, 0);
+    if (choice.seconds < best.seconds) best = choice;
+  }
+  return best;
+}
+
+/// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
+strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy, index most_tile) {
+  if (facts.rounds_otherwise || !p.alpha_finite) return {};
+  strassen::Choice choice{};
+  if (policy.levels < 0) {
+    if (facts.estimator)
+      choice = p.part == Part::whole ? facts.estimator->estimate(rectangle_of(p), most_tile)
+                                     : best_in_triangle(*facts.estimator, p);
+  } else {
+    // As many as asked for, of tiles as large as fit; beside a diagonal there are two of them across.
+    const index smallest = p.part == Part::whole ? std::min({p.m, p.n, p.k}) : std::min(p.n / 2, p.k);
+    if (smallest == 0) return {};
+    choice.level = policy.levels;
+    while (smallest >> choice.level == 0) --choice.level;
+    choice.tile = smallest >> choice.level << choice.level;
+    choice.seconds = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
+  }
+  return choice.level > 0 && leaves_of(p, choice.level, choice.tile) <= most_leaves ? choice : strassen::Choice{};
+}
+
+/// Seconds of transfers.
+struct Moving {
+  double in_ab, in_c, out;
+};
+
+/// Seconds until a product has been computed whose operands arrive meanwhile, in panels or tiles.  With a part f of A
+/// and B, a part f^2 of C can be computed, and has to be there if it is read: the last wait for an operand comes where
+/// f * in_ab + f^2 * in_c + (1 - f^2) * computing is largest.
+struct Growing {
+  double seconds, last_wait;  ///< the latter: f
+};
+Growing growing(double computing, double in_ab, double in_c) {
+  const double left = computing - in_c, f = 2 * left > in_ab ? in_ab / (2 * left) : 1;
+  return {computing + f * in_ab - f * f * left, f};
+}
+
+/// A product between its transfers.
+struct Overlapped {
+  double seconds;
+  bool busy;  ///< what follows the head waits for no operand
+};
+/// @param alone  the part that overlaps with nothing
+/// @param head   the part of k that is multiplied first, without C
+Overlapped overlapped(double computing, const Moving& moving, double alone, double head = 0) {
+  const auto [in_ab, in_c, out] = moving;
+  const double begun = growing(head * computing, head * in_ab, 0).seconds;
+  const Growing rest = growing((1 - head) * computing, (1 - head) * in_ab, in_c);
+  const double at_once = begun + (1 - head) * computing, as_they_come = head * in_ab + rest.seconds;
+  const double computed = std::max(at_once, as_they_come), in = in_ab + in_c;
+  constexpr double both_ways = 1.0 / 10;  // the bus is slower both ways at once
+  const double together = std::max(computed + both_ways * rest.last_wait * std::min(in, out), begun + out);
+  return {(1 - alone) * together + alone * (in + computing + out), at_once >= as_they_come};
+}
+
+/// Seconds of computing a product without levels in the panels that its transfers make of it, about eight ways.
+double panels_seconds(const strassen::Estimator& estimator, const Product& p) {
+  constexpr index parts = 8, least = 4096;
+  const double whole = estimator.seconds(rectangle_of(p), 0, 0);
+  if (std::min(p.m, p.n) < least || p.part != Part::whole) return whole;
+  return std::max(whole, 2 * parts * estimator.seconds(part_of(p, p.m / parts, p.n / 2), 0, 0));
+}
+
+/// Seconds of one tile by levels between its transfers: of the outermost level's seven products (strassen::fused) the
+/// first needs a quarter of A and B, the next two need three, the others all; the fifth leaves a quarter of C, the
+/// sixth two.  Where C is read, its quarters arrive after A and B, and each is needed when it is left.
+double streamed(double computing, const Moving& moving) {
+  const auto [in_ab, in_c, out] = moving;
+  const double one = computing / 7;
+  const double first = in_ab / 4 + one, third = std::max(first, in_ab * 3 / 4) + 2 * one,
+               fifth = std::max(third, in_ab) + 2 * one;
+  const double quarter_home = std::max(fifth, in_ab + in_c / 4) + out / 4,
+               most_home = std::max({quarter_home, fifth + one, in_ab + in_c * 3 / 4}) + out / 2;
+  return std::max({most_home, fifth + 2 * one, in_ab + in_c}) + out / 4;
+}
+
+struct WithoutLevels {
+  double seconds;
+  index head;
+};
+WithoutLevels without_levels(const Product& p, double computing, const Moving& moving) {
+  constexpr double last_panel = 256, least_gain = 0.02;  // a head's products are smaller, and so are its transfers
+  const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0);
+  const index head = p.part == Part::whole ? best_head(p.m, p.n, p.k) : 0;
+  const double whole = overlapped(computing, moving, alone).seconds;
+  const Overlapped begun = overlapped(computing, moving, alone, static_cast<double>(head) / static_cast<double>(p.k));
+  if (head > 0 && begun.busy && begun.seconds < (1 - least_gain) * whole) return {begun.seconds, head};
+  return {whole, 0};
+}
+
+double seconds_by_levels(const Product& p, const strassen::Choice& choice, const Moving& moving) {
+  const index across = std::min(p.m, p.n) / choice.tile;
+  if (across < 2) return streamed(choice.seconds, moving);
+  return overlapped(choice.seconds, moving, 1 / std::min(6.0 * static_cast<double>(across), 32.0)).seconds;
+}
+
+}  // namespace
+
+Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
+  if (const auto known = settled(p.empty(), p.only_scales(), p.overlaps, facts, policy)) return *known;
+
+  const int precision = static_cast<int>(p.precision);
+  Decision d{Route::cpu, Reason::transfers};
+  d.cpu_seconds = p.flops() / (policy.fixed ? facts.profile->cpu_rate[precision] : facts.cpu_rate);
+  const auto on_device = [&](double spared) {
+    const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
+                 out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
+    const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
+    const Moving moving{in - in_c, in_c, out};
+    const bool moves = in + out > 0;
+    const double computing =
+        facts.estimator && policy.levels < 0
+            ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds(rectangle_of(p), 0, 0)
+            : p.flops() / facts.profile->gemm_rate[precision];
+    auto [seconds, head] = moves ? without_levels(p, computing, moving) : WithoutLevels{computing, 0};
+    d.head = head;
+    d.levels = 0;
+    d.tile = 0;
+    const auto consider = [&](index most_tile) {
+      const strassen::Choice choice = levels_for(p, facts, policy, most_tile);
+      if (choice.level == 0) return;
+      const double with_levels = moves ? seconds_by_levels(p, choice, moving) : choice.seconds;
+      if (policy.levels <= 0 && with_levels >= seconds) return;
+      d.levels = choice.level;
+      d.tile = choice.tile;
+      seconds = with_levels;
+    };
+    const index smallest = std::min({p.m, p.n, p.k});
+    consider(smallest);
+    // Two tiles each way gain less, and begin and end sooner.
+    if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
+    return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
+  };
+  // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
+  choose(d, p.volume() < small_product, facts, policy, on_device, p.alpha_finite);
+  return d;
+}
+
+double leaves_of(const Product& p, int level, index tile) {
+  const auto tiles = [tile](index size) { return static_cast<double>(size / tile); };
+  const double products = p.part == Part::whole ? tiles(p.m) * tiles(p.n) : tiles(p.n) * (tiles(p.n) - 1) / 2;
+  return products * tiles(p.k) * std::pow(7.0, level);
+}
+
+std::string to_string(const Product& product, const Decision& d) {
+  std::string line = line_of(product, d);
+  if (d.route == Route::device && d.levels > 0)
+    line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
+  else if (d.route == Route::device && d.head > 0)
+    line += ", first " + std::to_string(d.head) + " of k";
+  return line;
+}
+
+}  // namespace blaslift
