@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iterator>
+#include <random>
 
 #include "impl/decision.hpp"
 #include "impl/device.hpp"
@@ -25,6 +26,7 @@ namespace {
 using golden::File;
 
 std::string number(index x) { return std::to_string(x); }
+index ceil_of(index x, index y) { return (x + y - 1) / y; }
 
 // Plans of products.
 
@@ -185,7 +187,7 @@ void add_classical(File& file) {
       const GemmSchedule s = plan_gemm(p.m, p.n, p.k, p.reads_c, p.element, cut, residents, p.piece, p.panel, p.head);
       text = "best head " + number(best_head(p.m, p.n, p.k)) + '\n' + text_of(s, p.element);
     }
-    text.size() < 14000 ? file.add(p.name, text) : file.add_hash(p.name, text);
+    text.size() < 9000 ? file.add(p.name, text) : file.add_hash(p.name, text);
   }
   Cut cut;
   file.add("what fits nowhere", cut_to_fit(10, 10, 10, 8, 100, {}, cut) ? "fits\n" : "does not fit\n");
@@ -270,8 +272,83 @@ void add_levels(File& file) {
         plan_levels(p.m, p.n, p.k, has('A'), has('B'), has('C'), p.element, tiling, residents, p.piece, p.part);
     if (has('S')) spread(s, p.element, false, {5e13, 2.9e12, 4.9e10, 5e-6, 3e-6});
     const std::string text = text_of(s, p.element);
-    text.size() < 9000 ? file.add(name, text) : file.add_hash(name, text);
+    text.size() < 6000 ? file.add(name, text) : file.add_hash(name, text);
   }
+}
+
+/// Pseudo-random numbers, the same everywhere.
+class Numbers {
+ public:
+  index up_to(index most) { return 1 + static_cast<index>(bits_() % static_cast<std::uint32_t>(most)); }
+  bool coin() { return (bits_() >> 7 & 1) != 0; }
+  Resident resident(index rows, index cols, bool missing) {
+    if (up_to(3) > 1) return {};
+    if (coin()) return whole;
+    if (!missing) return in_place;
+    const index row = up_to(rows) - 1, col = up_to(cols) - 1;
+    return {true, {{row, col, up_to(rows - row), up_to(cols - col)}}, false};
+  }
+
+ private:
+  std::mt19937 bits_{1};
+};
+
+/// Of many plans a line each.
+void add_many(File& file) {
+  Numbers numbers;
+  constexpr Part parts[] = {Part::whole, Part::whole, Part::upper, Part::lower};
+  const auto line = [](const std::string& problem, const std::string& text, std::size_t steps) {
+    char hash[64];
+    std::snprintf(hash, sizeof hash, ": %zu steps, %016llx\n", steps,
+                  static_cast<unsigned long long>(golden::hash(text)));
+    return problem + hash;
+  };
+  std::string lines;
+  for (int i = 0; i < 160; ++i) {
+    const Part part = parts[numbers.up_to(4) - 1];
+    const index m = numbers.up_to(700), n = part == Part::whole ? numbers.up_to(700) : m, k = numbers.up_to(700);
+    const std::size_t element = std::size_t{4} << (numbers.up_to(3) - 1);
+    const auto memory = static_cast<std::size_t>(numbers.up_to(2 * (m * k + k * n + m * n))) * element;
+    const bool reads_c = numbers.coin();
+    Residents residents{numbers.resident(m, k, true), numbers.resident(k, n, true), numbers.resident(m, n, true)};
+    if (part != Part::whole) residents.b = residents.a;
+    const auto piece = static_cast<std::size_t>(numbers.up_to(m * n)) * element;
+    const index panel = numbers.up_to(300), head = numbers.coin() || k == 1 ? 0 : numbers.up_to(k - 1);
+    const std::string problem =
+        std::to_string(i) + ", " + number(m) + " x " + number(n) + " x " + number(k) + " in " + std::to_string(memory);
+    Cut cut;
+    if (!cut_to_fit(m, n, k, element, memory, residents, cut, part) ||
+        ceil_of(m, cut.mb) * ceil_of(n, cut.nb) * ceil_of(k, cut.kb) > 2000) {
+      lines += problem + ": in blocks of " + number(cut.mb) + " x " + number(cut.nb) + " x " + number(cut.kb) + '\n';
+      continue;
+    }
+    const GemmSchedule s = plan_gemm(m, n, k, reads_c, element, cut, residents, piece, panel, head);
+    lines += line(problem, text_of(s, element), s.steps.size());
+  }
+  file.add("many without levels: hashes", lines);
+  lines.clear();
+  for (int i = 0; i < 160; ++i) {
+    const auto& lists = strassen::levels();
+    const strassen::Level& list = *lists[static_cast<std::size_t>(numbers.up_to(static_cast<index>(lists.size())) - 1)];
+    const int levels = static_cast<int>(numbers.up_to(2));
+    Tiling tiling{strassen::chain(list, levels), index{32} << levels};
+    const Part part = parts[numbers.up_to(4) - 1];
+    const auto size = [&] { return tiling.tile * numbers.up_to(2) + (numbers.coin() ? numbers.up_to(40) : 0); };
+    const index m = size(), n = part == Part::whole ? size() : m, k = size();
+    Residents residents{numbers.resident(m, k, true), numbers.resident(k, n, true), numbers.resident(m, n, false)};
+    if (part != Part::whole) residents.b = residents.a;
+    tiling.overwrite = part == Part::whole && may_overwrite(m, n, tiling.tile, residents) && numbers.coin();
+    tiling.surveyed = numbers.coin();
+    tiling.two_streams = numbers.coin();
+    const bool transposed_a = numbers.coin(), reads_c = numbers.coin();
+    const bool transposed_b = part == Part::whole ? numbers.coin() : !transposed_a;
+    const auto piece = static_cast<std::size_t>(numbers.up_to(m * n)) * 8;
+    const GemmSchedule s = plan_levels(m, n, k, transposed_a, transposed_b, reads_c, 8, tiling, residents, piece, part);
+    lines += line(std::to_string(i) + ", " + number(m) + " x " + number(n) + " x " + number(k) + ", " +
+                      std::to_string(levels) + " of " + list.name,
+                  text_of(s, 8), s.steps.size());
+  }
+  file.add("many by levels: hashes", lines);
 }
 
 TEST(Golden, PlansOfProducts) {
@@ -280,6 +357,7 @@ TEST(Golden, PlansOfProducts) {
             "hash.");
   add_classical(file);
   add_levels(file);
+  add_many(file);
   file.expect();
 }
 
@@ -475,7 +553,7 @@ const char* about_lanes =
 
 TEST(Golden, WhatProductsAskOfALane) {
   File file("gemm_lanes.txt", std::string("Products: ") + about_lanes);
-  constexpr std::size_t most = 8000;
+  constexpr std::size_t most = 5000;
   record(file, {"gemm", {"BLASLIFT_STRASSEN=off"}}, most);
   record(file, {"syrk", {"BLASLIFT_STRASSEN=off"}}, most);
   record(file, {"gemm in little memory", {"BLASLIFT_STRASSEN=off", "BLASLIFT_MEMORY=16M"}}, most);
@@ -498,7 +576,7 @@ TEST(Golden, WhatSymvAsksOfALane) {
 
 TEST(Golden, WhatQrAsksOfALane) {
   File file("qr_lanes.txt", std::string("QR, and products with its Q: ") + about_lanes);
-  constexpr std::size_t most = 8000;
+  constexpr std::size_t most = 5000;
   record(file, {"geqrf", {}}, most);
   record(file, {"large geqrf", {"BLASLIFT_QR=stream"}}, most);
   record(file, {"large geqrf", {"BLASLIFT_QR=bulk"}}, most);
@@ -523,12 +601,15 @@ constexpr Profile round_numbers{.in_rate = 1e10,
                                 .panel_seconds = 1e-5};
 
 std::string words_of(const Decision& d) {
-  char line[256];
-  std::snprintf(line, sizeof line, "%s: %s, cpu %.9g device %.9g reuse %.9g, levels %d tile %lld head %lld, %.9g x %d",
-                d.route == Route::device ? "device" : "cpu", text_of(d.reason), d.cpu_seconds, d.device_seconds,
-                d.reuse_seconds, d.levels, static_cast<long long>(d.tile), static_cast<long long>(d.head), d.slowdown,
-                d.calls);
+  char line[192];
+  std::snprintf(line, sizeof line, "%s: %s, cpu %.9g device %.9g", d.route == Route::device ? "device" : "cpu",
+                text_of(d.reason), d.cpu_seconds, d.device_seconds);
   std::string text = line;
+  if (d.reuse_seconds != 0) std::snprintf(line, sizeof line, " reuse %.9g", d.reuse_seconds), text += line;
+  if (d.levels != 0 || d.tile != 0) text += ", " + std::to_string(d.levels) + " levels in tiles of " + number(d.tile);
+  if (d.head != 0) text += ", head " + number(d.head);
+  if (d.slowdown != 1) std::snprintf(line, sizeof line, ", slowed down by %.9g", d.slowdown), text += line;
+  if (d.calls != 1) text += ", of " + std::to_string(d.calls) + " calls";
   if (d.for_the_cpu) text += ", for the CPU";
   if (d.nowhere) text += ", nowhere";
   if (d.repeats) text += ", repeats";
@@ -538,6 +619,7 @@ std::string words_of(const Decision& d) {
 struct Machine {
   const char* name;
   const Profile& profile;
+  bool in_full;  ///< or a hash for many problems
   std::optional<strassen::Estimator> estimators[precision_count] = {};
   const strassen::Estimator* estimator(SymvPrecision p) const {
     if (p == SymvPrecision::w) return nullptr;
@@ -591,12 +673,13 @@ constexpr Circumstance circumstances[] = {
 };
 
 template <class P>
-std::string decided(const P& problem, SymvPrecision precision, const Machine& machine,
-                    const Circumstance& circumstance) {
+std::string decided(const P& problem, SymvPrecision precision, const Machine& machine, const Circumstance& circumstance,
+                    const Circumstance& also = usual) {
   Facts facts{DeviceState::ready, &machine.profile, 1e11, 1, 0, false, false};
   facts.estimator = machine.estimator(precision);
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = 0};
   circumstance.holds(facts, policy);
+  also.holds(facts, policy);
   const Decision d = decide(problem, facts, policy);
   std::string text = to_string(problem);
   if (*circumstance.name) text += std::string(" [") + circumstance.name + ']';
@@ -613,6 +696,8 @@ void add_decisions(File& file, const char* name, const Machine& machine, const s
   for (const Circumstance& c : circumstances) text += decided(problems.front(), problems.front().precision, machine, c);
   constexpr Circumstance best = {"levels auto", [](Facts&, Policy&p) { p.levels = -1; }},
                          there = {"levels auto, all spared", [](Facts&f, Policy&p) { p.levels = -1, f.spared = 1e18; }};
+  file.add(std::string(name) + ", " + machine.name, text);
+  text.clear();
   for (const P& problem : problems) {
     text += decided(problem, problem.precision, machine, usual);
     if constexpr (std::is_same_v<P, Product>) {
@@ -620,16 +705,22 @@ void add_decisions(File& file, const char* name, const Machine& machine, const s
       text += decided(problem, problem.precision, machine, there);
     }
   }
-  file.add(std::string(name) + ", " + machine.name, text);
+  const std::string many = std::string("more ") + name + ", " + machine.name;
+  machine.in_full ? file.add(many, text) : file.add_hash(many, text);
+  text.clear();
+  for (const Circumstance& first : circumstances)
+    for (const Circumstance& second : circumstances)
+      text += decided(problems.front(), problems.front().precision, machine, first, second);
+  file.add_hash(std::string(name) + ", " + machine.name + ", in two circumstances at a time", text);
 }
 
 TEST(Golden, Decisions) {
   File file("decisions.txt",
             "Decisions on fixed problems [in circumstances]: where and why, predicted seconds, how products are cut, "
-            "slowdown x calls\nthat they were predicted with, whether the device is opened for it, and whether copies "
+            "slowdown,\nwhether the device is opened for it, and whether copies "
             "matter.");
   static const Profile sm_90 = built_in_profile("sm_90"), host = built_in_profile("host");
-  Machine machines[] = {{"round numbers", round_numbers}, {"sm_90", sm_90}, {"host", host}};
+  Machine machines[] = {{"round numbers", round_numbers, true}, {"sm_90", sm_90, true}, {"host", host, false}};
   for (Machine& m : machines)
     for (int p = 0; p < precision_count; ++p) m.estimators[p] = make_estimator(m.profile, static_cast<Precision>(p));
 

@@ -64,7 +64,7 @@ class File {
   }
 
   /// @param text  whole lines
-  void add(const std::string& call, const std::string& text) { parts_.emplace_back(call, text); }
+  void add(const std::string& call, const std::string& text) { add(call, text, text); }
   /// The same where it is long: so many lines by their first word, and the hash of it all.
   void add_hash(const std::string& call, const std::string& text) {
     std::vector<std::pair<std::string, int>> counts;
@@ -82,7 +82,7 @@ class File {
     out << "only counts of lines by their first word, and a hash:";
     for (const auto& [word, count] : counts) out << ' ' << count << ' ' << word << ',';
     out << " FNV-1a " << std::hex << hash(text) << '\n';
-    add(call, out.str());
+    add(call, out.str(), text);
   }
 
   std::string text() const {
@@ -101,6 +101,7 @@ class File {
       ASSERT_TRUE(out.flush()) << path << " cannot be written";
       return;
     }
+    if (wish && *wish == '/') std::ofstream(std::string(wish) + "/" + name_, std::ios::binary) << in_full_;
     std::ifstream in(path, std::ios::binary);
     ASSERT_TRUE(in) << path << " cannot be read";
     const std::string there{std::istreambuf_iterator<char>(in), {}};
@@ -128,8 +129,14 @@ class File {
   }
 
  private:
+  void add(const std::string& call, const std::string& text, const std::string& in_full) {
+    parts_.emplace_back(call, text);
+    in_full_ += "== " + call + '\n' + in_full;
+  }
+
   std::string name_;
   std::vector<std::pair<std::string, std::string>> parts_{};
+  std::string in_full_{};
 };
 
 }  // namespace blaslift::golden
