@@ -1,18 +1,21 @@
 #include "tests/unit/golden_lanes.hpp"
 
 #include <dlfcn.h>
+#include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <memory>
+#include <cstring>
 #include <string>
 #include <string_view>
-#include <vector>
+#include <type_traits>
+#include <utility>
 
 #include "impl/gemm.hpp"
 #include "impl/geqrf.hpp"
 #include "impl/ormqr.hpp"
+#include "impl/runtime.hpp"
 #include "impl/symv.hpp"
 #include "kernels/double_double.hpp"
 #include "tests/unit/golden_module.hpp"
@@ -24,6 +27,7 @@ constexpr std::size_t large_piece = std::size_t{4} << 20;
 
 struct Hooks {
   decltype(&golden_begin) begin;
+  decltype(&golden_go_on) go_on;
   decltype(&golden_name) name;
   decltype(&golden_text) text;
 };
@@ -49,24 +53,45 @@ Routine routine_called(const std::string& name) {
   std::exit(3);
 }
 
-/// Zeros, most of which are never touched.
+/// Calls are made three times, and before the last one the program writes to one page of each operand that is only
+/// read.
+bool repeating = false;
+
+/// Zeros, at the beginning of a page.
 template <class T>
 class Memory {
  public:
   Memory(const char* name, index count, Place place)
-      : at_(std::calloc(std::max<std::size_t>(1, size(count)), sizeof(T))) {
-    if (!at_) std::abort();
-    hooks.name(name, at_.get(), std::max<std::size_t>(1, size(count)) * sizeof(T), static_cast<int>(place));
+      : bytes_(std::max<std::size_t>(1, static_cast<std::size_t>(count)) * sizeof(T)),
+        at_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (at_ == MAP_FAILED) std::abort();
+    if (repeating) std::memset(at_, 0, bytes_);  // so that there is something to be kept
+    hooks.name(name, at_, bytes_, static_cast<int>(place));
   }
-  T* at() const { return static_cast<T*>(at_.get()); }
+  ~Memory() {
+    if (!repeating) munmap(at_, bytes_);  // there may be a copy of it, for what comes to lie there
+  }
+  Memory(const Memory&) = delete;
+  Memory& operator=(const Memory&) = delete;
+
+  T* at() const { return static_cast<T*>(at_); }
+  void write_in_the_middle() const { static_cast<volatile char*>(at_)[bytes_ / 2] = 0; }
 
  private:
-  static std::size_t size(index count) { return static_cast<std::size_t>(count); }
-  struct Free {
-    void operator()(void* at) const { std::free(at); }
-  };
-  std::unique_ptr<void, Free> at_;
+  std::size_t bytes_;
+  void* at_;
 };
+
+template <class Call, class... Operands>
+void make(const Call& call, const Operands&... only_read) {
+  if (!repeating) return call();
+  for (int time = 1; time <= 3; ++time) {
+    if (time == 3) (only_read.write_in_the_middle(), ...);
+    call();
+    std::printf("%scall %d\n", hooks.text(), time);
+    hooks.go_on();
+  }
+}
 
 constexpr Replay replay{[](const void*) { std::puts("by the library underneath"); }, nullptr};
 
@@ -119,7 +144,7 @@ void gemm_call(const char* ops, index m, index n, index k, double beta, const Pl
                C("C", ldc * n, places.c);
            const GemmArgs<T> args{
                opa, opb, m, n, k, scalar<T>(alpha, 0.25), A.at(), lda, B.at(), ldb, scalar<T>(beta, -0.3), C.at(), ldc};
-           gemm(site_of(routine_called(routine)), &args, replay);
+           make([&] { gemm(site_of(routine_called(routine)), &args, replay); }, A, B);
          });
 }
 
@@ -141,7 +166,7 @@ void syrk_call(const char* how, index n, index k, double beta, const Places& pla
            const double im = hermitian ? 0 : 0.25;
            const SyrkArgs<T> args{hermitian,           uplo,   trans, n, k, scalar<T>(-0.5, im), A.at(), lda,
                                   scalar<T>(beta, im), C.at(), ldc};
-           syrk(site_of(routine_called(routine)), &args, replay);
+           make([&] { syrk(site_of(routine_called(routine)), &args, replay); }, A);
          });
 }
 
@@ -163,7 +188,7 @@ void symv_call(Uplo uplo, index n, index incx, index incy, double alpha, double 
            const SymvArgs<T> args{uplo,      n,    scalar<T>(alpha, 0.25), A.at(), lda,
                                   x.at(),    incx, scalar<T>(beta, -0.3),  y.at(), incy,
                                   conjugated};
-           symv(site_of(routine_called(routine)), &args, replay);
+           make([&] { symv(site_of(routine_called(routine)), &args, replay); }, A, x);
          });
 }
 
@@ -180,7 +205,7 @@ void geqrf_call(index m, index n, const Places& places = {}) {
            const index lda = m + 3;
            const Memory<T> A("A", lda * n, places.a), tau("tau", std::min(m, n), places.b);
            const GeqrfArgs<T> args{m, n, A.at(), lda, tau.at()};
-           say_computed(geqrf(site_of(routine_called(routine)), &args, replay));
+           make([&] { say_computed(geqrf(site_of(routine_called(routine)), &args, replay)); });
          });
 }
 
@@ -198,7 +223,7 @@ void q_call(const char* how, index m, index n, index k, const Places& places = {
            const Memory<T> A("A", lda * (of_identity ? n : k), places.a), tau("tau", k, places.b);
            const Memory<T> C("C", ldc * n, places.c);
            const QArgs<T> args{product, A.at(), lda, tau.at(), of_identity ? A.at() : C.at(), ldc};
-           say_computed(ormqr(site_of(routine_called(routine)), &args, replay));
+           make([&] { say_computed(ormqr(site_of(routine_called(routine)), &args, replay)); }, A);
          });
 }
 
@@ -347,6 +372,19 @@ void q_in_little_memory() {
   q_call<z>("G", 500, 400, 300);
 }
 
+void with_copies() {
+  repeating = true;
+  gemm_call<d>("NT", 300, 200, 100, 0.5);
+  gemm_call<z>("NN", 150, 160, 170, 0);
+  syrk_call<d>("sLN", 300, 200, 0.5);
+  symv_call<d>(Uplo::lower, 700, 1, 1, 1, 0.5);
+  symv_call<z>(Uplo::upper, 300, 2, -1, 1, 0);
+  symv_call<DoubleDouble>(Uplo::upper, 300, 1, 1, 1, 0);
+  geqrf_call<d>(300, 200);
+  q_call<d>("LT", 300, 200, 100);
+  q_call<d>("RN", 200, 300, 100);
+}
+
 struct Set {
   std::string_view name;
   void (*calls)();
@@ -362,7 +400,8 @@ constexpr Set sets[] = {{"gemm", gemm_classical},
                         {"large geqrf", geqrf_large},
                         {"geqrf in little memory", geqrf_in_little_memory},
                         {"Q", q_calls},
-                        {"Q in little memory", q_in_little_memory}};
+                        {"Q in little memory", q_in_little_memory},
+                        {"copies", with_copies}};
 
 }  // namespace
 
@@ -373,10 +412,14 @@ int record_lanes(const char* set) {
     hook = reinterpret_cast<std::remove_reference_t<decltype(hook)>>(dlsym(module, name));
   };
   find(hooks.begin, "golden_begin");
+  find(hooks.go_on, "golden_go_on");
   find(hooks.name, "golden_name");
   find(hooks.text, "golden_text");
   for (const Set& x : sets)
-    if (x.name == set) return x.calls(), 0;
+    if (x.name == set) {
+      x.calls();
+      return repeating && runtime().residency.state() != "on" ? no_copies : 0;
+    }
   return std::fprintf(stderr, "no set %s\n", set), 2;
 }
 

@@ -5,6 +5,8 @@
 extern "C" {
 /// Forgets what was recorded and named.
 void golden_begin(std::size_t piece_bytes);
+/// Forgets what was recorded alone.
+void golden_go_on();
 /// Memory of a call's: offsets are into it.
 /// @param place  as blaslift::Place
 void golden_name(const char* name, const void* at, std::size_t bytes, int place);
