@@ -61,7 +61,7 @@ std::string text_of(const GemmSchedule& s, std::size_t element) {
   return text + '\n' + order_of(s);
 }
 
-const Resident streamed{}, whole{true, {}, false}, in_place{true, {}, true};
+const Resident whole{true, {}, false}, in_place{true, {}, true};
 const Residents resident_a{whole, {}, {}}, resident_b{{}, whole, {}}, resident_c{{}, {}, whole},
     resident_ab{whole, whole, {}}, all_resident{whole, whole, whole}, all_in_place{in_place, in_place, in_place},
     a_in_place{in_place, {}, {}}, c_in_place{{}, {}, in_place}, a_and_c_in_place{in_place, {}, in_place};
