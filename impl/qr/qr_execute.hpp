@@ -5,25 +5,11 @@
 #include "impl/core/args.hpp"
 #include "impl/core/blocks.hpp"
 #include "impl/qr/apply_q_plan.hpp"
+#include "impl/qr/qr_operand.hpp"
 #include "impl/qr/qr_plan.hpp"
 #include "kernels/backend.hpp"
 
 namespace blaslift {
-
-struct QrOutcome {
-  Status status = Status::done;  ///< the first failure, if any
-  double bytes_in = 0, bytes_out = 0;
-  TransferTimes transfers{};
-};
-
-/// A matrix of a call that has device memory of its own: a copy that outlives the call, or the program's.
-struct QrOperand {
-  void* device = nullptr;        ///< null: it has a part of the lease
-  index ld = 0;                  ///< there
-  std::vector<Block> missing{};  ///< of it: what has to be uploaded
-  bool in_place = false;         ///< the program's own: nothing moves
-  bool direct = false;           ///< the device reaches it where the program has it, if nothing of this holds
-};
 
 /// Where a QR's matrices are.
 struct QrPlacement {

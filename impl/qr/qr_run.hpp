@@ -11,7 +11,7 @@
 
 #include "impl/core/blocks.hpp"
 #include "impl/core/stored.hpp"
-#include "impl/qr/qr_execute.hpp"
+#include "impl/qr/qr_operand.hpp"
 #include "impl/route/overwritten.hpp"
 
 namespace blaslift {

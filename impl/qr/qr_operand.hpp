@@ -1,0 +1,25 @@
+// What goes into executing QR's plans, and what comes of it.
+#pragma once
+#include <vector>
+
+#include "impl/core/blocks.hpp"
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+struct QrOutcome {
+  Status status = Status::done;  ///< the first failure, if any
+  double bytes_in = 0, bytes_out = 0;
+  TransferTimes transfers{};
+};
+
+/// A matrix of a call that has device memory of its own: a copy that outlives the call, or the program's.
+struct QrOperand {
+  void* device = nullptr;        ///< null: it has a part of the lease
+  index ld = 0;                  ///< there
+  std::vector<Block> missing{};  ///< of it: what has to be uploaded
+  bool in_place = false;         ///< the program's own: nothing moves
+  bool direct = false;           ///< the device reaches it where the program has it, if nothing of this holds
+};
+
+}  // namespace blaslift
