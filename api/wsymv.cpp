@@ -7,6 +7,7 @@
 #include "compat/undisturbed.hpp"
 #include "impl/core/floats.hpp"
 #include "impl/symv/symv.hpp"
+#include "impl/symv/symv_section.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/symv.hpp"
 

@@ -24,6 +24,7 @@ FLOORS = [
     "impl/route",
     "impl/judge",
     "impl/product impl/symv impl/qr",
+    "impl/families.cpp",  # what general code gets from families
     "api",
     "kernels/engine",
     "kernels/host kernels/cuda",

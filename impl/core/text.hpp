@@ -22,6 +22,18 @@ bool read_number(std::string_view word, T& value) {
   return error == std::errc() && end == word.data() + word.size();
 }
 
+inline bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
+
+/// Takes the first word off `text`; empty at its end.
+inline std::string_view next_word(std::string_view& text) {
+  while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
+  std::size_t length = 0;
+  while (length < text.size() && !is_space(text[length])) ++length;
+  const std::string_view word = text.substr(0, length);
+  text.remove_prefix(length);
+  return word;
+}
+
 /// A JSON string, fit to be shown.  What is not UTF-8 becomes U+FFFD: a program's name may be any bytes.
 std::string quoted(std::string_view text);
 

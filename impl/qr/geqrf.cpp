@@ -1,5 +1,6 @@
 #include "impl/qr/geqrf.hpp"
 #include "impl/core/undestroyed.hpp"
+#include "impl/qr/qr_section.hpp"
 
 #include <limits>
 

@@ -1,4 +1,5 @@
 #include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_section.hpp"
 
 #include <algorithm>
 #include <cmath>

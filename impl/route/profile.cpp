@@ -58,18 +58,6 @@ constexpr std::string_view transposes_words[] = {"", "NT", "TN", "TT"};
 /// The form of the file as a whole; lines of rules have their own.
 constexpr std::string_view profile_key = "profile", profile_version = "1";
 
-bool space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-
-/// Takes the first word off `text`; empty at its end.
-std::string_view next_word(std::string_view& text) {
-  while (!text.empty() && space(text.front())) text.remove_prefix(1);
-  std::size_t length = 0;
-  while (length < text.size() && !space(text[length])) ++length;
-  const std::string_view word = text.substr(0, length);
-  text.remove_prefix(length);
-  return word;
-}
-
 /// Takes the first line off `text`, without its end.
 std::string_view next_line(std::string_view& text) {
   const std::string_view line = text.substr(0, text.find('\n'));
@@ -204,86 +192,16 @@ std::optional<TunedProduct> read_tuned(std::string_view line) {
   return next_word(line).empty() ? std::optional(x) : std::nullopt;
 }
 
-// ---- SYMV's rules
+// ---- families' lines
 
-constexpr const char* symv_keys[] = {"ssymv_rules", "dsymv_rules", "csymv_rules", "zsymv_rules", "wsymv_rules"};
-constexpr std::string_view symv_version = "1", as_built_in = "built-in", any_word = "any";
-constexpr std::string_view strips_word = "strips", tickets_suffix = ":tickets";
-constexpr std::size_t most_rules = 64;
+std::pair<const ProfileSection*, int> subject(const SectionLine& x) { return {x.section, x.subject}; }
 
-auto subject(const TunedSymv& x) { return std::tuple(x.precision.name, x.uplo); }
+std::string to_line(const SectionLine& x) { return x.section->to_line(x.data); }
 
-std::string to_line(const TunedSymv& x) {
-  std::string line = std::string(symv_keys[x.precision]) + " " + std::string(symv_version) + " ";
-  line += static_cast<char>(x.uplo);
-  if (x.rules.empty()) line += " " + std::string(as_built_in);
-  for (const SymvRule& rule : x.rules)
-    line += " " + (rule.below == any_n ? std::string(any_word) : std::to_string(rule.below)) + ":" +
-            to_text(rule.blocking, rule.way);
-  return line;
-}
-
-/// Rules that are not whole, ascending and for every n, or that the device has no kernels for, are none.
-std::optional<TunedSymv> read_symv(std::string_view line) {
-  const auto key = std::find(std::begin(symv_keys), std::end(symv_keys), next_word(line));
-  if (key == std::end(symv_keys) || next_word(line) != symv_version) return std::nullopt;
-  TunedSymv x{static_cast<SymvPrecision::Name>(key - symv_keys), Uplo::lower, {}};
-  const std::string_view uplo = next_word(line);
-  if (uplo != "L" && uplo != "U") return std::nullopt;
-  x.uplo = static_cast<Uplo>(uplo.front());
-  std::string_view word = next_word(line);
-  if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
-  for (; !word.empty(); word = next_word(line)) {
-    const std::size_t colon = word.find(':');
-    if (colon == word.npos || x.rules.size() == most_rules) return std::nullopt;
-    SymvRule rule{any_n, {}};
-    const std::string_view below = word.substr(0, colon);
-    if (below != any_word && (!read_number(below, rule.below) || rule.below == any_n)) return std::nullopt;
-    if (rule.below <= (x.rules.empty() ? 1 : x.rules.back().below)) return std::nullopt;
-    if (!read_blocking(word.substr(colon + 1), x.precision, rule.blocking, rule.way)) return std::nullopt;
-    x.rules.push_back(rule);
-  }
-  return !x.rules.empty() && x.rules.back().below == any_n ? std::optional(x) : std::nullopt;
-}
-
-// ---- QR's rules
-
-constexpr const char* qr_keys[] = {"sqr_widths", "dqr_widths", "cqr_widths", "zqr_widths"};
-constexpr std::string_view qr_version = "1";
-
-auto subject(const TunedQr& x) { return x.precision; }
-
-std::string to_line(const TunedQr& x) {
-  std::string line = std::string(qr_keys[static_cast<int>(x.precision)]) + " " + std::string(qr_version);
-  if (x.rules.empty()) line += " " + std::string(as_built_in);
-  for (const QrRule& rule : x.rules)
-    line += " " + (rule.below == any_k ? std::string(any_word) : std::to_string(rule.below)) + ":" +
-            std::to_string(rule.widths.block) + "x" + std::to_string(rule.widths.panel);
-  return line;
-}
-
-/// Rules that are not whole, ascending and for every k, or that no plan can follow, are none.
-std::optional<TunedQr> read_qr(std::string_view line) {
-  const auto key = std::find(std::begin(qr_keys), std::end(qr_keys), next_word(line));
-  if (key == std::end(qr_keys) || next_word(line) != qr_version) return std::nullopt;
-  TunedQr x{static_cast<Precision>(key - qr_keys), {}};
-  std::string_view word = next_word(line);
-  if (word == as_built_in) return next_word(line).empty() ? std::optional(x) : std::nullopt;
-  for (; !word.empty(); word = next_word(line)) {
-    const std::size_t colon = word.find(':'), cross = word.find('x');
-    if (colon == word.npos || cross == word.npos || cross < colon || x.rules.size() == most_rules) return std::nullopt;
-    QrRule rule{any_k, {}};
-    auto& [block, panel] = rule.widths;
-    const std::string_view below = word.substr(0, colon);
-    if (below != any_word && (!read_number(below, rule.below) || rule.below == any_k)) return std::nullopt;
-    if (rule.below <= (x.rules.empty() ? 1 : x.rules.back().below)) return std::nullopt;
-    if (!read_number(word.substr(colon + 1, cross - colon - 1), block) || !read_number(word.substr(cross + 1), panel))
-      return std::nullopt;
-    if (panel < 1 || panel > most_panel_columns || block < panel || block > widest_qr_block || block % panel != 0)
-      return std::nullopt;
-    x.rules.push_back(rule);
-  }
-  return !x.rules.empty() && x.rules.back().below == any_k ? std::optional(x) : std::nullopt;
+std::optional<SectionLine> read_section(std::string_view line) {
+  for (const ProfileSection* section : profile_sections())
+    if (SectionLine x{}; section->read(line, x)) return x;
+  return std::nullopt;
 }
 
 // ---- what is built in
@@ -416,7 +334,7 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
   };
   const auto not_understood = [&problem](std::string_view line) {
     if (!problem.empty()) return;
-    while (!line.empty() && space(line.back())) line.remove_suffix(1);
+    while (!line.empty() && is_space(line.back())) line.remove_suffix(1);
     constexpr std::size_t enough = 4096;  // it may be no profile at all
     problem = line.substr(0, enough);
   };
@@ -435,12 +353,8 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
       take(profile.algorithms, *tuned);
       continue;
     }
-    if (const std::optional<TunedSymv> tuned = read_symv(line)) {
-      take(profile.symv, *tuned);
-      continue;
-    }
-    if (const std::optional<TunedQr> tuned = read_qr(line)) {
-      take(profile.qr, *tuned);
+    if (const std::optional<SectionLine> understood = read_section(line)) {
+      take(profile.sections, *understood);
       continue;
     }
     not_understood(line);
@@ -457,8 +371,9 @@ std::string to_text(const Profile& profile) {
         text += leaf_rate_name(static_cast<Precision>(p), static_cast<Transposes>(t)) + " " + number(leaf->size, 6) +
                 " " + number(leaf->rate, 6) + "\n";
   for (const TunedProduct& x : profile.algorithms) text += to_line(x) + "\n";
-  for (const TunedSymv& x : profile.symv) text += to_line(x) + "\n";
-  for (const TunedQr& x : profile.qr) text += to_line(x) + "\n";
+  for (const ProfileSection* section : profile_sections())
+    for (const SectionLine& x : profile.sections)
+      if (x.section == section) text += to_line(x) + "\n";
   return text;
 }
 
@@ -480,12 +395,10 @@ std::string leaf_rate_name(Precision precision, Transposes transposes) {
 std::string version_line() { return std::string(profile_key) + " " + std::string(profile_version) + "\n"; }
 
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
-                       const std::vector<TunedProduct>& algorithms, const std::vector<TunedSymv>& symv,
-                       const std::vector<TunedQr>& qr) {
+                       const std::vector<TunedProduct>& algorithms, const std::vector<SectionLine>& sections) {
   std::string merged;
   std::vector<TunedProduct> tuned;
-  std::vector<TunedSymv> tuned_symv;
-  std::vector<TunedQr> tuned_qr;
+  std::vector<SectionLine> understood;
   std::map<std::pair<int, double>, std::string> rates;  // in the file's order, leaf rates ascending
   if (!other_version(text).empty()) text = {};
   while (!text.empty()) {
@@ -494,10 +407,8 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
       rates[{rate->place, rate->size}] = line;
     else if (const std::optional<TunedProduct> x = read_tuned(line))
       take(tuned, *x);
-    else if (const std::optional<TunedSymv> s = read_symv(line))
-      take(tuned_symv, *s);
-    else if (const std::optional<TunedQr> q = read_qr(line))
-      take(tuned_qr, *q);
+    else if (const std::optional<SectionLine> s = read_section(line))
+      take(understood, *s);
     else if (!is_rate(line))
       merged += std::string(line) + "\n";
   }
@@ -507,50 +418,17 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
         line.name + (line.size > 0 ? " " + number(line.size, 6) : "") + " " + number(line.value, 6);
   }
   for (const auto& [at, line] : rates) merged += line + "\n";
-  const auto add = [&merged](auto& there, const auto& found) {
-    for (const auto& x : found) take(there, x);
-    std::stable_sort(there.begin(), there.end(), [](const auto& x, const auto& y) { return subject(x) < subject(y); });
-    for (const auto& x : there) merged += to_line(x) + "\n";
-  };
-  add(tuned, algorithms);
-  add(tuned_symv, symv);
-  add(tuned_qr, qr);
+  for (const TunedProduct& x : algorithms) take(tuned, x);
+  for (const SectionLine& x : sections) take(understood, x);
+  std::stable_sort(tuned.begin(), tuned.end(),
+                   [](const TunedProduct& x, const TunedProduct& y) { return subject(x) < subject(y); });
+  for (const TunedProduct& x : tuned) merged += to_line(x) + "\n";
+  std::stable_sort(understood.begin(), understood.end(),
+                   [](const SectionLine& x, const SectionLine& y) { return x.subject < y.subject; });
+  for (const ProfileSection* section : profile_sections())
+    for (const SectionLine& x : understood)
+      if (x.section == section) merged += to_line(x) + "\n";
   return merged;
-}
-
-const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n) {
-  for (const TunedSymv& x : profile.symv)
-    if (x.precision == precision && x.uplo == uplo && !x.rules.empty()) return symv_rule(x.rules, n);
-  return symv_rule(symv_rules(precision, uplo), n);
-}
-
-QrWidths qr_widths(const Profile& profile, Precision precision, index k) {
-  for (const TunedQr& x : profile.qr)
-    if (x.precision == precision) return qr_widths(x.rules, k);
-  return qr_widths(k);
-}
-
-std::string to_text(const SymvBlocking& b, SymvWay way) {
-  if (b.U == 0) return std::string(strips_word);
-  std::string text;
-  for (const int part : {b.U, b.Tx, b.Ty, b.H}) text += (text.empty() ? "" : "x") + std::to_string(part);
-  return way == SymvWay::tickets ? text + std::string(tickets_suffix) : text;
-}
-
-bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way) {
-  blocking = {};
-  way = SymvWay::parts;
-  if (word == strips_word) return true;
-  if (word.ends_with(tickets_suffix)) {
-    way = SymvWay::tickets;
-    word.remove_suffix(tickets_suffix.size());
-  }
-  for (int* part : {&blocking.U, &blocking.Tx, &blocking.Ty, &blocking.H}) {
-    const std::string_view text = word.substr(0, part == &blocking.H ? word.npos : word.find('x'));
-    if (!read_number(text, *part) || *part < 1) return false;
-    word.remove_prefix(std::min(word.size(), text.size() + 1));
-  }
-  return symv_fits(blocking, precision);
 }
 
 std::vector<Preference> preferences_for(const Profile& profile, std::string_view library) {

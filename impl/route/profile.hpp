@@ -10,26 +10,16 @@
 //
 // for the fastest algorithm of square products C := op(A) op(B), OPS being two of N, T, C, or C := op(A) op(B) + E: the
 // library's own choice, or an Algorithm as ALIGNMENT:WORKSPACE:WORDS:SUM, in hexadecimal digits.  Those of another
-// LIBRARY than the device's (DeviceFacts::algorithms) say nothing to it.  Lines like
-//
-//   dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512
-//   dsymv_rules 1 U built-in
-//
-// say how SYMV, and HEMV of c and z, is cut up (kernels/symv.hpp): 1 is the form's version; of one triangle, strips
-// below n = 897, and so on, as UxTxTyxH; or as is built in.  Likewise
-//
-//   dqr_widths 1 1449:128x64 any:512x64
-//
-// says how wide the blocks and panels of a QR are by its number of reflectors, and those of products with its Q.  A
-// file that `blaslift tune` has written says "profile 1": in the form of another number, nothing in it holds.
+// LIBRARY than the device's (DeviceFacts::algorithms) say nothing to it.  Families have lines of their own, whose form
+// their sections know (profile_section.hpp).  A file that `blaslift tune` has written says "profile 1": in the form of
+// another number, nothing in it holds.
 #pragma once
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "impl/qr/qr_widths.hpp"
+#include "impl/route/profile_section.hpp"
 #include "kernels/backend.hpp"
-#include "kernels/symv.hpp"
 
 namespace blaslift {
 
@@ -37,19 +27,6 @@ namespace blaslift {
 struct TunedProduct {
   std::string library;  ///< DeviceFacts::algorithms: one word
   Preference preference;
-};
-
-/// What was found about SYMV of one triangle.
-struct TunedSymv {
-  SymvPrecision precision;
-  Uplo uplo;
-  std::vector<SymvRule> rules;  ///< none: those built in
-};
-
-/// What was found about QR.
-struct TunedQr {
-  Precision precision;
-  std::vector<QrRule> rules;  ///< none: what is built in
 };
 
 struct Profile {
@@ -73,10 +50,8 @@ struct Profile {
   LeafRate leaf_rate[precision_count][transposes_count][most_leaf_rates + 1] = {};
   /// One for each library and product at most.
   std::vector<TunedProduct> algorithms = {};
-  /// One for each precision and triangle at most.
-  std::vector<TunedSymv> symv = {};
-  /// One for each precision at most.
-  std::vector<TunedQr> qr = {};
+  /// Families' lines: one for each section and subject at most.
+  std::vector<SectionLine> sections = {};
 };
 
 /// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
@@ -86,8 +61,8 @@ Profile built_in_profile(const char* device_class);
 inline constexpr std::size_t most_profile_bytes = std::size_t{1} << 20;
 
 /// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
-/// leaf rates of a precision has all of them; algorithms and rules are added to those that are there, or replace
-/// them.
+/// leaf rates of a precision has all of them; algorithms and families' lines are added to those that are there, or
+/// replace them.
 /// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
 bool read_profile(const std::string& path, Profile& profile, std::string& problem);
 
@@ -114,21 +89,9 @@ std::string version_line();
 std::string_view other_version(std::string_view text);
 
 /// A file's text with these lines in place of those of the same name and size, or beside them: comments first, rates in
-/// order, algorithms, rules.  Lines that are not understood are left out, and the one that says its version.
+/// order, algorithms, families' lines.  Lines that are not understood are left out, and the one that says its version.
 std::string with_lines(std::string_view text, const std::vector<ProfileLine>& lines,
-                       const std::vector<TunedProduct>& algorithms = {}, const std::vector<TunedSymv>& symv = {},
-                       const std::vector<TunedQr>& qr = {});
-
-/// What a SYMV follows: the profile's rules of its precision and triangle or, where there are none, the built-in ones.
-const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n);
-
-/// And a QR, or a product with the Q of k reflectors.
-QrWidths qr_widths(const Profile& profile, Precision precision, index k);
-
-/// "strips", "32x32x4x64", "32x32x4x64:tickets"
-std::string to_text(const SymvBlocking& blocking, SymvWay way);
-/// False if it is none that the device can do.
-bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way);
+                       const std::vector<TunedProduct>& algorithms = {}, const std::vector<SectionLine>& sections = {});
 
 /// What a device with this library is to be told.
 std::vector<Preference> preferences_for(const Profile& profile, std::string_view library);

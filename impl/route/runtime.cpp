@@ -73,10 +73,10 @@ void at_exit() {
   }
 }
 
-/// The profile without what is about one library or kernel.
+/// The profile without what no decision depends on.
 std::string rates_of(Profile profile) {
   profile.algorithms.clear();
-  profile.symv.clear();
+  std::erase_if(profile.sections, [](const SectionLine& line) { return !line.section->decides; });
   return to_text(profile);
 }
 

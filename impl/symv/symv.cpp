@@ -1,6 +1,7 @@
 #include "impl/symv/symv.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_section.hpp"
 
 #include <algorithm>
 #include <atomic>

@@ -2,7 +2,9 @@
 #include "impl/route/profile.hpp"
 #include "impl/product/product_decision.hpp"
 #include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_section.hpp"
 #include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_section.hpp"
 
 #include <cmath>
 

@@ -7,6 +7,7 @@
 #include "impl/qr/qr_decision.hpp"
 #include "impl/qr/qr_plan.hpp"
 #include "impl/qr/qr_route.hpp"
+#include "impl/qr/qr_section.hpp"
 #include "impl/route/decision.hpp"
 
 namespace blaslift {
@@ -128,7 +129,7 @@ TEST(DecideQr, PredictsFromTransfersPanelsAndProducts) {
 
 TEST(DecideQr, FollowsTheProfilesWidths) {
   Profile narrow = profile;
-  narrow.qr = {{Precision::d, {{any_k, {64, 32}}}}};
+  narrow.sections = {section_line(TunedQr{Precision::d, {{any_k, {64, 32}}}})};
   Call call;
   call.f.m = call.f.n = 8192;
   const double built_in = call.decide().device_seconds;

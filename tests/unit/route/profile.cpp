@@ -7,6 +7,8 @@
 #include <cstring>
 #include <thread>
 
+#include "impl/qr/qr_section.hpp"
+#include "impl/symv/symv_section.hpp"
 #include "tests/unit/support/temporary.hpp"
 
 namespace blaslift {
@@ -35,6 +37,15 @@ Read read(const std::string& text) {
   Read r{false, built_in_profile("sm_80"), ""};
   r.opened = read_profile(directory.file("rates", text), r.profile, r.problem);
   return r;
+}
+
+/// A family's lines of a profile.
+template <class Tuned>
+std::vector<Tuned> lines_of(const Profile& p) {
+  std::vector<Tuned> found;
+  for (const SectionLine& line : p.sections)
+    if (const auto* x = std::any_cast<Tuned>(&line.data)) found.push_back(*x);
+  return found;
 }
 
 TEST(Profile, BuiltInsAreUsable) {
@@ -363,9 +374,10 @@ TEST(Profile, QrWidthsAreWrittenAndReadAgain) {
   const std::string text = std::string(qr_line) + "\nzqr_widths 1 built-in\n";
   const Read r = read(text);
   EXPECT_EQ(r.problem, "");
-  ASSERT_EQ(r.profile.qr.size(), 2u);
-  EXPECT_EQ(r.profile.qr[0].precision, Precision::d);
-  EXPECT_EQ(r.profile.qr[0].rules, (std::vector<QrRule>{{97, {32, 16}}, {1449, {128, 64}}, {any_k, {512, 64}}}));
+  ASSERT_EQ(lines_of<TunedQr>(r.profile).size(), 2u);
+  EXPECT_EQ(lines_of<TunedQr>(r.profile)[0].precision, Precision::d);
+  EXPECT_EQ(lines_of<TunedQr>(r.profile)[0].rules,
+            (std::vector<QrRule>{{97, {32, 16}}, {1449, {128, 64}}, {any_k, {512, 64}}}));
   EXPECT_TRUE(to_text(r.profile).ends_with("\n" + text)) << to_text(r.profile);
   EXPECT_EQ(numbers(r.profile), numbers(built_in_profile("sm_80"))) << "rates stay";
 }
@@ -409,7 +421,7 @@ TEST(Profile, DamagedQrWidthsAreNamedAndIgnored) {
                                 "wqr_widths 1 any:64x64"}) {
     const Read r = read(bad + "\nin_rate 2e9\nsqr_widths 1 any:64x32\n");
     EXPECT_EQ(r.problem, bad);
-    ASSERT_EQ(r.profile.qr.size(), 1u) << bad;
+    ASSERT_EQ(lines_of<TunedQr>(r.profile).size(), 1u) << bad;
     EXPECT_EQ(r.profile.in_rate, 2e9);
     EXPECT_EQ(qr_widths(r.profile, Precision::d, 5000), qr_widths(5000)) << bad;
   }
@@ -420,7 +432,7 @@ TEST(Profile, QrWidthsAreReplacedByWhatTheyAreFor) {
       std::string("zqr_widths 1 built-in\n") + qr_line + "\nwsymv_rules 1 U built-in\nin_rate 2e9\n";
   EXPECT_EQ(with_lines(before, {}),
             std::string("in_rate 2e9\nwsymv_rules 1 U built-in\n") + qr_line + "\nzqr_widths 1 built-in\n");
-  EXPECT_EQ(with_lines(before, {{"panel_rate", 0, 5e8}}, {}, {}, {{Precision::d, {}}}),
+  EXPECT_EQ(with_lines(before, {{"panel_rate", 0, 5e8}}, {}, {section_line(TunedQr{Precision::d, {}})}),
             "in_rate 2e9\npanel_rate 5e+08\nwsymv_rules 1 U built-in\ndqr_widths 1 built-in\nzqr_widths 1 built-in\n");
 }
 
@@ -432,8 +444,8 @@ TEST(Profile, SymvRulesAreWrittenAndReadAgain) {
   const std::string text = std::string(symv_line) + "\nzsymv_rules 1 U any:64x32x8x256\nwsymv_rules 1 L built-in\n";
   const Read r = read(text);
   EXPECT_EQ(r.problem, "");
-  ASSERT_EQ(r.profile.symv.size(), 3u);
-  const TunedSymv& d = r.profile.symv[0];
+  ASSERT_EQ(lines_of<TunedSymv>(r.profile).size(), 3u);
+  const TunedSymv d = lines_of<TunedSymv>(r.profile)[0];
   EXPECT_EQ(d.precision, SymvPrecision::d);
   EXPECT_EQ(d.uplo, Uplo::lower);
   const std::vector<SymvRule> expected{
@@ -488,8 +500,8 @@ TEST(Profile, DamagedSymvRulesAreNamedAndIgnored) {
                                 "xsymv_rules 1 L any:strips"}) {
     const Read r = read(bad + "\nin_rate 2e9\nssymv_rules 1 U any:strips\n");
     EXPECT_EQ(r.problem, bad);
-    ASSERT_EQ(r.profile.symv.size(), 1u) << bad;
-    EXPECT_EQ(r.profile.symv[0].precision, SymvPrecision::s);
+    ASSERT_EQ(lines_of<TunedSymv>(r.profile).size(), 1u) << bad;
+    EXPECT_EQ(lines_of<TunedSymv>(r.profile)[0].precision, SymvPrecision::s);
     EXPECT_EQ(r.profile.in_rate, 2e9);
     EXPECT_EQ(symv_rule(r.profile, SymvPrecision::d, Uplo::lower, 5000).blocking,
               symv_blocking(SymvPrecision::d, Uplo::lower, 5000));
@@ -503,15 +515,16 @@ TEST(Profile, SymvRulesAreReplacedByWhatTheyAreFor) {
   const std::string before = std::string("wsymv_rules 1 U built-in\n") + symv_line + "\nin_rate 2e9\n";
   EXPECT_EQ(with_lines(before, {}), std::string("in_rate 2e9\n") + symv_line + "\nwsymv_rules 1 U built-in\n");
   EXPECT_EQ(with_lines(before, {{"symv_latency_seconds", 0, 5e-5}}, {},
-                       {{SymvPrecision::d, Uplo::lower, {}}, {SymvPrecision::w, Uplo::lower, {{any_n, {}}}}}),
+                       {section_line(TunedSymv{SymvPrecision::d, Uplo::lower, {}}),
+                        section_line(TunedSymv{SymvPrecision::w, Uplo::lower, {{any_n, {}}}})}),
             "in_rate 2e9\nsymv_latency_seconds 5e-05\ndsymv_rules 1 L built-in\n"
             "wsymv_rules 1 L any:strips\nwsymv_rules 1 U built-in\n");
   // The last of a file holds, over what was there.
   Profile p = read(symv_line).profile;
   std::string problem;
   read_profile_text("dsymv_rules 1 L any:strips\ndsymv_rules 1 L built-in\n", p, problem);
-  ASSERT_EQ(p.symv.size(), 1u);
-  EXPECT_TRUE(p.symv[0].rules.empty());
+  ASSERT_EQ(lines_of<TunedSymv>(p).size(), 1u);
+  EXPECT_TRUE(lines_of<TunedSymv>(p)[0].rules.empty());
 }
 
 TEST(Profile, AMissingFileChangesNothing) {

@@ -12,6 +12,7 @@
 #include "impl/route/decision.hpp"
 #include "impl/route/device.hpp"
 #include "impl/route/runtime.hpp"
+#include "kernels/symv.hpp"
 
 namespace blaslift::cli {
 namespace {

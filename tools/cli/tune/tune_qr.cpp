@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "compat/shown.hpp"
+#include "impl/qr/qr_section.hpp"
 #include "impl/route/profile.hpp"
 #include "tools/cli/launch/backend.hpp"
 #include "tools/cli/tune/kept_timings.hpp"
@@ -334,7 +335,7 @@ void tune_qr(const QrTuning& tuning) {
         outcome.verdict = {search.name() + ": skipped: " + none.what()};
       }
       if (outcome.tuned) {
-        text = with_lines(text, outcome.lines, {}, {}, {*outcome.tuned});
+        text = with_lines(text, outcome.lines, {}, {section_line(*outcome.tuned)});
         file.replace(text);
       }
       if (outcome.finished) kept.drop(search.prefix());

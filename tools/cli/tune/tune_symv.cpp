@@ -10,6 +10,7 @@
 #include "impl/core/text.hpp"
 #include "impl/route/device.hpp"
 #include "impl/route/profile.hpp"
+#include "impl/symv/symv_section.hpp"
 #include "tools/cli/launch/backend.hpp"
 #include "tools/cli/tune/kept_timings.hpp"
 #include "tools/cli/tune/profile_file.hpp"
@@ -324,8 +325,8 @@ void tune_symv(const SymvTuning& tuning) {
   if (!problem.empty())
     std::fprintf(stderr, "blaslift: %s: not understood and left out: %s\n", shown(file.path().string()).c_str(),
                  shown(problem).c_str());
-  const auto write = [&](const std::vector<ProfileLine>& lines, const std::vector<TunedSymv>& symv) {
-    text = with_lines(text, lines, {}, symv);
+  const auto write = [&](const std::vector<ProfileLine>& lines, const std::vector<SectionLine>& rules) {
+    text = with_lines(text, lines, {}, rules);
     file.replace(text);
   };
   KeptTimings kept(file.path().string() + ".symv-times", "blaslift tune symv, 3", facts);
@@ -365,7 +366,7 @@ void tune_symv(const SymvTuning& tuning) {
         timer_is_of.reset();
         outcome = {std::string("skipped: ") + none.what(), {}, false};
       }
-      if (outcome.tuned) write({}, {*outcome.tuned});
+      if (outcome.tuned) write({}, {section_line(*outcome.tuned)});
       if (outcome.finished) kept.drop(prefix_of(search.subject));
       verdicts.push_back(name_of(search.subject) + ": " + outcome.verdict);
     }
