@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -17,6 +16,7 @@
 #include "compat/environment.hpp"
 #include "impl/core/regular_file.hpp"
 #include "impl/core/text.hpp"
+#include "impl/route/built_in_profiles.hpp"
 
 namespace blaslift {
 namespace {
@@ -204,56 +204,6 @@ std::optional<SectionLine> read_section(std::string_view line) {
   return std::nullopt;
 }
 
-// ---- what is built in
-
-/// An H100's, by blaslift tune: docs/performance.md.  FP32's without transposes were measured one after the other
-/// without passes between; FP64's 16,384 NT is of whole products.
-// clang-format off
-constexpr Profile::LeafRate h100_leaf_rates[precision_count][transposes_count][Profile::most_leaf_rates + 1] = {
-  {{{256, 2.5e12}, {384, 8.3e12}, {512, 18.2e12}, {640, 21.6e12}, {768, 25.8e12}, {1024, 38.1e12},
-    {1280, 34.8e12}, {1536, 38.5e12}, {2048, 50.7e12}, {2560, 46.9e12}, {3072, 45.4e12}, {4096, 51.3e12},
-    {5120, 46.6e12}, {6144, 51.0e12}, {8192, 51.1e12}, {10240, 49.2e12}, {12288, 50.9e12}, {16384, 52.4e12}},
-   {{1024, 39.7e12}, {1280, 39.4e12}, {1536, 37.3e12}, {2048, 52.5e12}, {2560, 43.1e12}, {3072, 48.3e12},
-    {4096, 51.9e12}, {5120, 50.9e12}, {6144, 52.7e12}, {8192, 53.3e12}, {10240, 53.9e12}, {12288, 54.2e12},
-    {16384, 54.4e12}},
-   {{1024, 36.9e12}, {1280, 35.0e12}, {1536, 41.0e12}, {2048, 50.7e12}, {2560, 46.7e12}, {3072, 39.7e12},
-    {4096, 51.0e12}, {5120, 48.8e12}, {6144, 51.8e12}, {8192, 51.3e12}, {10240, 49.6e12}, {12288, 51.0e12},
-    {16384, 49.3e12}},
-   {{1024, 40.6e12}, {1280, 33.7e12}, {1536, 40.3e12}, {2048, 50.0e12}, {2560, 47.6e12}, {3072, 41.5e12},
-    {4096, 49.1e12}, {5120, 47.2e12}, {6144, 50.4e12}, {8192, 50.5e12}, {10240, 50.5e12}, {12288, 51.2e12},
-    {16384, 51.1e12}}},
-  {{{256, 2.2e12}, {384, 7.7e12}, {512, 18.2e12}, {640, 35.5e12}, {768, 36.3e12}, {1024, 50.7e12},
-    {1280, 44.6e12}, {1536, 48.7e12}, {2048, 54.5e12}, {2560, 50.0e12}, {3072, 54.5e12}, {4096, 54.1e12},
-    {5120, 54.4e12}, {6144, 54.7e12}, {8192, 52.8e12}, {10240, 55.1e12}, {12288, 54.1e12}, {16384, 52.3e12}},
-   {{1024, 51.3e12}, {1280, 44.7e12}, {1536, 48.9e12}, {2048, 52.4e12}, {2560, 50.5e12}, {3072, 50.7e12},
-    {4096, 50.5e12}, {5120, 51.6e12}, {6144, 51.0e12}, {8192, 52.0e12}, {10240, 49.7e12}, {12288, 59.1e12},
-    {16384, 57.5e12}},
-   {{1024, 51.4e12}, {1280, 45.9e12}, {1536, 49.3e12}, {2048, 53.6e12}, {2560, 49.4e12}, {3072, 54.0e12},
-    {4096, 53.3e12}, {5120, 54.1e12}, {6144, 55.7e12}, {8192, 54.8e12}, {10240, 54.0e12}, {12288, 54.8e12},
-    {16384, 53.9e12}},
-   {{1024, 51.2e12}, {1280, 44.3e12}, {1536, 48.8e12}, {2048, 55.0e12}, {2560, 50.0e12}, {3072, 54.5e12},
-    {4096, 54.5e12}, {5120, 55.2e12}, {6144, 55.3e12}, {8192, 54.7e12}, {10240, 54.4e12}, {12288, 59.1e12},
-    {16384, 54.0e12}}},
-  {{{256, 6.9e12}, {384, 23.4e12}, {512, 41.4e12}, {640, 38.0e12}, {768, 43.3e12}, {1024, 52.0e12},
-    {1280, 47.7e12}, {1536, 50.4e12}, {2048, 54.0e12}, {2560, 49.4e12}, {3072, 53.5e12}, {4096, 53.0e12},
-    {5120, 53.7e12}, {6144, 52.5e12}, {8192, 51.9e12}, {10240, 52.5e12}, {12288, 50.2e12}, {16384, 51.5e12}},
-   {{1024, 51.1e12}, {1280, 47.2e12}, {1536, 51.7e12}, {2048, 53.2e12}, {2560, 51.3e12}, {3072, 53.4e12},
-    {4096, 53.4e12}, {5120, 54.5e12}, {6144, 54.9e12}, {8192, 54.2e12}, {10240, 53.6e12}, {12288, 51.4e12}},
-   {{1024, 52.1e12}, {1280, 48.2e12}, {1536, 52.6e12}, {2048, 54.5e12}, {2560, 52.6e12}, {3072, 54.4e12},
-    {4096, 54.4e12}, {5120, 55.3e12}, {6144, 54.7e12}, {8192, 54.4e12}, {10240, 54.3e12}, {12288, 51.6e12}},
-   {{1024, 51.6e12}, {1280, 47.9e12}, {1536, 50.6e12}, {2048, 53.9e12}, {2560, 50.5e12}, {3072, 54.2e12},
-    {4096, 54.3e12}, {5120, 55.5e12}, {6144, 54.4e12}, {8192, 54.4e12}, {10240, 54.0e12}, {12288, 51.6e12}}},
-  {{{256, 10.1e12}, {384, 25.9e12}, {512, 48.5e12}, {640, 41.8e12}, {768, 46.4e12}, {1024, 54.7e12},
-    {1280, 49.0e12}, {1536, 48.7e12}, {2048, 55.0e12}, {2560, 46.8e12}, {3072, 49.4e12}, {4096, 50.2e12},
-    {5120, 53.9e12}, {6144, 49.2e12}, {8192, 49.0e12}, {10240, 49.4e12}, {12288, 47.9e12}, {16384, 48.2e12}},
-   {{1024, 56.2e12}, {1280, 50.7e12}, {1536, 50.2e12}, {2048, 56.2e12}, {2560, 48.0e12}, {3072, 52.7e12},
-    {4096, 50.7e12}, {5120, 49.4e12}, {6144, 51.5e12}, {8192, 49.6e12}, {10240, 50.7e12}, {12288, 48.7e12}},
-   {{1024, 55.8e12}, {1280, 51.3e12}, {1536, 51.5e12}, {2048, 56.1e12}, {2560, 48.1e12}, {3072, 53.3e12},
-    {4096, 50.8e12}, {5120, 50.3e12}, {6144, 49.5e12}, {8192, 50.6e12}, {10240, 51.0e12}, {12288, 48.5e12}},
-   {{1024, 55.8e12}, {1280, 51.4e12}, {1536, 50.4e12}, {2048, 56.2e12}, {2560, 48.2e12}, {3072, 52.8e12},
-    {4096, 52.3e12}, {5120, 51.1e12}, {6144, 50.6e12}, {8192, 51.6e12}, {10240, 50.4e12}, {12288, 48.6e12}}}};
-// clang-format on
-
 /// In place of what was found about the same before.
 template <class Tuned>
 void take(std::vector<Tuned>& into, const Tuned& x) {
@@ -265,45 +215,22 @@ void take(std::vector<Tuned>& into, const Tuned& x) {
 }  // namespace
 
 Profile built_in_profile(const char* device_class) {
-  struct Class {
-    const char* name;
-    double in, out, latency, startup, s, d, c, z, pass, step, symv_latency, panel, panel_latency;
+  const auto text_of = [](std::string_view name) -> std::string_view {
+    for (const BuiltInProfile& known : built_in_profiles())
+      if (known.device_class == name) return known.text;
+    return {};
   };
-  // Transfer rates are those of the threads that copy through pinned slots, on PCIe 5 and 4; product rates are large
-  // cuBLAS products.  What passes and steps take is guessed from data sheets but for sm_90: without leaf rates nobody
-  // asks for it.  The latency of SYMV is an estimate everywhere until `blaslift tune symv` has measured it: a lane
-  // taken, two vectors moved by the calling thread, one kernel or two.  Panels were measured on an H100 (16,384 and
-  // 1,048,576 rows of 64 doubles); elsewhere they are an estimate: some nine passes over their memory, seven kernels.
-  constexpr Class classes[] = {
-      {"sm_90", 49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 2.9e12, 5e-6, 60e-6, 320e9,
-       180e-6},  // H100: docs/performance.md
-      {"sm_80", 22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 1.4e12, 6e-6, 60e-6, 120e9,
-       120e-6},  // A100's data sheet, less a tenth
-      {"sm_100", 48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 6e12, 6e-6, 60e-6, 500e9,
-       120e-6},  // B200's data sheet, likewise
-      {"host", 8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 8e9, 1e-6, 20e-6, 20e6, 20e-6},
-      // An unknown card may well have little FP64.
-      {"", 10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0.4e12, 6e-6, 100e-6, 30e9, 200e-6},
-  };
-  const Class* found = &classes[std::size(classes) - 1];
-  for (const Class& c : classes)
-    if (std::string_view(device_class) == c.name) found = &c;
-  // The CPU is taken for fast until calls that stay on it have been timed: a wrong guess this way costs one slow call,
-  // the other way it would never be found out.
+  std::string_view text = text_of(device_class);
+  if (text.empty()) text = text_of("unknown");
+  // Read anew each time, which takes microseconds and no memory: a process asks twice.
+  Profile profile{};
+  // These are no device's, and no file's: they follow from the machine.  The CPU is taken for fast until calls that
+  // stay on it have been timed: a wrong guess this way costs one slow call, the other way it would never be found out.
   const double cores = std::thread::hardware_concurrency() ? std::thread::hardware_concurrency() : 1;
-  Profile profile{.in_rate = found->in,
-                  .out_rate = found->out,
-                  .latency_seconds = found->latency,
-                  .startup_seconds = found->startup,
-                  .gemm_rate = {found->s, found->d, found->c, found->z},
-                  .cpu_rate = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores},
-                  .pass_rate = found->pass,
-                  .step_seconds = found->step,
-                  .symv_latency_seconds = found->symv_latency,
-                  .panel_rate = found->panel,
-                  .panel_seconds = found->panel_latency};
-  if (std::string_view(found->name) == "sm_90")
-    std::memcpy(profile.leaf_rate, h100_leaf_rates, sizeof profile.leaf_rate);
+  const double rates[precision_count] = {80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores};
+  std::copy(std::begin(rates), std::end(rates), profile.cpu_rate);
+  std::string problem;  // none: a test reads them all
+  read_profile_text(text, profile, problem);
   return profile;
 }
 

@@ -54,7 +54,7 @@ struct Profile {
   std::vector<SectionLine> sections = {};
 };
 
-/// Built-in rates for a device class: "sm_80", "sm_90", "sm_100", "host"; anything else gets cautious ones.
+/// Rates of a device class by its file in profiles/, "sm_90" or "host"; any other class gets those of "unknown".
 Profile built_in_profile(const char* device_class);
 
 /// A file that is larger is none.

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "impl/qr/qr_section.hpp"
+#include "impl/route/built_in_profiles.hpp"
 #include "impl/symv/symv_section.hpp"
 #include "tests/unit/support/temporary.hpp"
 
@@ -58,6 +59,62 @@ TEST(Profile, BuiltInsAreUsable) {
   for (const char* name : {"sm_80", "sm_90", "sm_100"})
     for (int p = 0; p < precision_count; ++p)
       EXPECT_LT(built_in_profile("sm_123").gemm_rate[p], built_in_profile(name).gemm_rate[p]) << name;
+}
+
+/// The H100's leaf rates, each with its size, in one sum; and how many there are.
+std::pair<double, int> leaves(const Profile& p) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& of_precision : p.leaf_rate)
+    for (const auto& rates : of_precision)
+      for (const Profile::LeafRate& leaf : rates)
+        if (leaf.size > 0) sum += leaf.size * (leaf.rate * 1e-11), ++count;
+  return {sum, count};
+}
+
+TEST(Profile, BuiltInsAreTheFilesOfProfiles) {
+  // The keys that a device has; the CPU's are not in the files.
+  const auto of_device = [](const Profile& p) {
+    auto n = numbers(p);
+    for (std::size_t i = 8; i < 12; ++i) n[i] = 0;
+    return n;
+  };
+  using Numbers = std::array<double, 17>;
+  EXPECT_EQ(of_device(built_in_profile("sm_90")), (Numbers{49e9, 52e9, 600e-6, 0.45, 52e12, 52e12, 51e12, 48e12, 0, 0,
+                                                           0, 0, 2.9e12, 5e-6, 60e-6, 320e9, 180e-6}));
+  EXPECT_EQ(of_device(built_in_profile("sm_80")), (Numbers{22e9, 22e9, 600e-6, 0.45, 18e12, 17e12, 18e12, 17e12, 0, 0,
+                                                           0, 0, 1.4e12, 6e-6, 60e-6, 120e9, 120e-6}));
+  EXPECT_EQ(of_device(built_in_profile("sm_100")), (Numbers{48e9, 48e9, 600e-6, 0.45, 65e12, 33e12, 65e12, 33e12, 0, 0,
+                                                            0, 0, 6e12, 6e-6, 60e-6, 500e9, 120e-6}));
+  EXPECT_EQ(of_device(built_in_profile("host")),
+            (Numbers{8e9, 8e9, 60e-6, 0.001, 20e9, 10e9, 20e9, 10e9, 0, 0, 0, 0, 8e9, 1e-6, 20e-6, 20e6, 20e-6}));
+  EXPECT_EQ(of_device(built_in_profile("")), (Numbers{10e9, 10e9, 600e-6, 0.6, 5e12, 0.2e12, 5e12, 0.2e12, 0, 0, 0, 0,
+                                                      0.4e12, 6e-6, 100e-6, 30e9, 200e-6}));
+  const double cores = std::max(1U, std::thread::hardware_concurrency());
+  for (const char* name : {"sm_90", "host", ""}) {
+    const Profile p = built_in_profile(name);
+    EXPECT_EQ(std::vector<double>(p.cpu_rate, p.cpu_rate + 4),
+              (std::vector<double>{80e9 * cores, 40e9 * cores, 80e9 * cores, 40e9 * cores}))
+        << name;
+  }
+  const Profile h100 = built_in_profile("sm_90");
+  EXPECT_EQ(leaves(h100).second, 222);
+  EXPECT_NEAR(leaves(h100).first, 564823296.0, 1e-3);
+  const auto& d = h100.leaf_rate[1];
+  EXPECT_EQ(d[0][0].rate, 2.2e12);
+  EXPECT_EQ(d[1][12].size, 16384);
+  EXPECT_EQ(d[1][12].rate, 57.5e12);
+  EXPECT_EQ(h100.leaf_rate[3][3][11].rate, 48.6e12);
+  // Every line of every file is understood.
+  EXPECT_EQ(built_in_profiles().size(), 5u);
+  for (const BuiltInProfile& file : built_in_profiles()) {
+    Profile p{};
+    std::string problem;
+    read_profile_text(file.text, p, problem);
+    EXPECT_EQ(problem, "") << file.device_class;
+    EXPECT_EQ(of_device(p), of_device(built_in_profile(std::string(file.device_class).c_str())));
+    EXPECT_TRUE(file.text.find("\nprofile 1\n") != file.text.npos) << file.device_class;
+  }
 }
 
 TEST(Profile, EveryKeySetsItsOwnRate) {

@@ -1,0 +1,15 @@
+# The rates that are known of a class of devices, a file each, as text in the library: nothing is opened for them.  Made
+# anew when a file changes.
+set(profiles host sm_80 sm_90 sm_100 unknown)
+set(built_in "// Made of profiles/ by cmake/BlasliftProfiles.cmake.\n#include \"impl/route/built_in_profiles.hpp\"\n
+namespace blaslift {\n
+std::span<const BuiltInProfile> built_in_profiles() {\n  static constexpr BuiltInProfile profiles[] = {\n")
+foreach(profile ${profiles})
+  set(file ${PROJECT_SOURCE_DIR}/profiles/${profile}.profile)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
+  file(READ ${file} text)
+  string(APPEND built_in "      {\"${profile}\", R\"profile(${text})profile\"},\n")
+endforeach()
+string(APPEND built_in "  };\n  return profiles;\n}\n\n}  // namespace blaslift\n")
+file(CONFIGURE OUTPUT built_in_profiles.cpp CONTENT "@built_in@" @ONLY)
+target_sources(blaslift_core PRIVATE ${PROJECT_BINARY_DIR}/built_in_profiles.cpp)
