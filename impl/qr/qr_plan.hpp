@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/qr/qr_widths.hpp"
+#include "kernels/qr_widths.hpp"
 
 namespace blaslift {
 

@@ -27,7 +27,7 @@
 #include <string_view>
 #include <vector>
 
-#include "impl/qr/qr_widths.hpp"
+#include "kernels/qr_widths.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/symv.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "impl/qr/qr_widths.hpp"
+#include "kernels/qr_widths.hpp"
 #include "tools/cli/tune/lease.hpp"
 
 namespace blaslift::cli {
