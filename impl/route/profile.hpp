@@ -27,8 +27,8 @@
 #include <string_view>
 #include <vector>
 
-#include "kernels/qr_widths.hpp"
 #include "kernels/backend.hpp"
+#include "kernels/qr_widths.hpp"
 #include "kernels/symv.hpp"
 
 namespace blaslift {
