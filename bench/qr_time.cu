@@ -29,8 +29,8 @@
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
 #include "impl/qr/qr_execute.hpp"
-#include "kernels/cuda/qr_panel.hpp"
-#include "kernels/cuda/wide_panel.hpp"
+#include "kernels/cuda/qr/qr_panel.hpp"
+#include "kernels/cuda/qr/wide_panel.hpp"
 
 namespace {
 

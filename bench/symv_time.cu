@@ -1,5 +1,5 @@
-// y := alpha * A * x + beta * y with everything on the device: the kernels of kernels/cuda/symv.cu beside cuBLAS as it
-// is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
+// y := alpha * A * x + beta * y with everything on the device: the kernels of kernels/cuda/symv/symv_of.hpp beside
+// cuBLAS as it is and with CUBLAS_ATOMICS_ALLOWED, in turns, in one process.
 //
 //   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS|copy]
 //             [--inc INC] [--sets COUNT]
@@ -34,7 +34,7 @@
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
 #include "impl/residency/residency.hpp"
-#include "kernels/cuda/symv.hpp"
+#include "kernels/cuda/symv/symv.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/symv.hpp"
 

@@ -35,14 +35,18 @@ if(NOT blaslift_cuda_found)
 endif()
 
 # By themselves: bench/symv_time and bench/qr_time have these kernels without the module around them.
+set(qr kernels/cuda/qr/qr_panel)
+set(symv kernels/cuda/symv/symv)
+add_library(blaslift_cuda_qr_panel OBJECT ${qr}.cu ${qr}_s.cu ${qr}_d.cu ${qr}_c.cu ${qr}_z.cu)
+add_library(blaslift_cuda_symv OBJECT ${symv}.cpp ${symv}_s.cu ${symv}_d.cu ${symv}_c.cu ${symv}_z.cu ${symv}_w.cu)
 foreach(part symv qr_panel)
-  add_library(blaslift_cuda_${part} OBJECT kernels/cuda/${part}.cu)
   target_link_libraries(blaslift_cuda_${part} PUBLIC blaslift_flags)
   set_target_properties(blaslift_cuda_${part} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
 endforeach()
 
-blaslift_module(blaslift_cuda kernels/cuda/combine.cu kernels/cuda/context.cpp kernels/cuda/cuda.cpp
-  kernels/cuda/end_mark.cpp kernels/cuda/matmul.cpp kernels/cuda/scale.cu kernels/cuda/survey.cu kernels/transfer.cpp)
+blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp
+  kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu
+  kernels/engine/transfer.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"

@@ -27,7 +27,9 @@ FLOORS = [
     "impl/families.cpp",  # what general code gets from families
     "api",
     "kernels/engine",
-    "kernels/host kernels/cuda",
+    "kernels/host kernels/cuda/core",
+    "kernels/cuda/product kernels/cuda/qr kernels/cuda/symv",
+    "kernels/cuda",
     "kernels/fault",
     "tools/preload",
     "tools/cli/launch",

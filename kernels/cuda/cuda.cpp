@@ -17,19 +17,19 @@
 #include <thread>
 #include <vector>
 
-#include "kernels/cuda/combine.hpp"
-#include "kernels/cuda/context.hpp"
-#include "kernels/cuda/end_mark.hpp"
-#include "kernels/cuda/matmul.hpp"
-#include "kernels/cuda/qr_panel.hpp"
-#include "kernels/cuda/ranges.hpp"
-#include "kernels/cuda/scale.hpp"
-#include "kernels/cuda/survey.hpp"
-#include "kernels/cuda/symv.hpp"
-#include "kernels/cuda/wide_panel.hpp"
+#include "kernels/cuda/core/context.hpp"
+#include "kernels/cuda/core/end_mark.hpp"
+#include "kernels/cuda/core/ranges.hpp"
+#include "kernels/cuda/product/combine.hpp"
+#include "kernels/cuda/product/matmul.hpp"
+#include "kernels/cuda/product/scale.hpp"
+#include "kernels/cuda/product/survey.hpp"
+#include "kernels/cuda/qr/qr_panel.hpp"
+#include "kernels/cuda/qr/wide_panel.hpp"
+#include "kernels/cuda/symv/symv.hpp"
+#include "kernels/engine/spare_memory.hpp"
+#include "kernels/engine/transfer.hpp"
 #include "kernels/module.hpp"
-#include "kernels/spare_memory.hpp"
-#include "kernels/transfer.hpp"
 
 namespace blaslift {
 namespace {

@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "kernels/copy.hpp"
+#include "kernels/engine/transfer.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/symv.hpp"
-#include "kernels/transfer.hpp"
 
 namespace blaslift {
 namespace {

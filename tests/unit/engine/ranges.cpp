@@ -1,5 +1,5 @@
 // NVTX ranges of calls: nothing without a tool, names and nesting with one.
-#include "kernels/cuda/ranges.hpp"
+#include "kernels/cuda/core/ranges.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Device memory that is kept between calls.
-#include "kernels/spare_memory.hpp"
+#include "kernels/engine/spare_memory.hpp"
 
 #include <gtest/gtest.h>
 

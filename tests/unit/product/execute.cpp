@@ -21,8 +21,8 @@
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/engine/transfer.hpp"
 #include "kernels/host/host.hpp"
-#include "kernels/transfer.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 

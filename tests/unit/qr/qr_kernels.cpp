@@ -7,13 +7,13 @@
 #include <cstdint>
 #include <numeric>
 
-#include "kernels/cuda/wide_panel.hpp"
+#include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/host/qr_panel.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/cuda_on_host.hpp"
 #include "tests/unit/support/lapack.hpp"
 // After cuda_on_host.hpp.
-#include "kernels/cuda/qr_panel_kernels.hpp"
+#include "kernels/cuda/qr/qr_panel_kernels.hpp"
 
 namespace blaslift {
 namespace {

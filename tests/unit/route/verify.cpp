@@ -1,6 +1,6 @@
 // Verification's parts: private copies that notice what is written around them, and the bounds of what is right.
-#include "impl/route/verifier.hpp"
 #include "impl/route/verify.hpp"
+#include "impl/route/verifier.hpp"
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>

@@ -214,7 +214,7 @@ T* in_first_block(T* shared) {
 
 namespace blaslift::phases {
 
-// Kernels written as phases (kernels/cuda/phases.hpp), one block after the other.
+// Kernels written as phases (kernels/cuda/core/phases.hpp), one block after the other.
 
 inline constexpr int most_threads = 256;
 

@@ -12,7 +12,7 @@
 #include "tests/unit/support/cuda_on_host.hpp"
 #include "tests/unit/symv/symv_reference.hpp"
 // After what it runs on.
-#include "kernels/cuda/symv_kernels.hpp"
+#include "kernels/cuda/symv/symv_kernels.hpp"
 
 namespace blaslift {
 namespace {
@@ -215,7 +215,7 @@ struct DeviceType<std::complex<R>> {
   using type = Complex<R>;
 };
 
-/// As kernels/cuda/symv.cu starts them.
+/// As kernels/cuda/symv/symv_of.hpp starts them.
 template <class T>
 class Kernels {
  public:

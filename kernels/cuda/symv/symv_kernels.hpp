@@ -168,20 +168,16 @@ __device__ inline Complex<R> load_shared_by_all(const Complex<R>* at) {
 __device__ inline DoubleDouble load_shared_by_all(const DoubleDouble* at) { return {__ldcg(&at->hi), __ldcg(&at->lo)}; }
 
 #ifdef __CUDACC__
-#ifdef BLASLIFT_RELAXED_TICKETS  // wrong, on purpose: bench/symv_time_relaxed shows whether a soak would notice
-inline constexpr auto ticket_acquire = cuda::std::memory_order_relaxed, ticket_release = ticket_acquire;
-#else
-inline constexpr auto ticket_acquire = cuda::std::memory_order_acquire,
-                      ticket_release = cuda::std::memory_order_release;
-#endif
 using Counter = cuda::atomic_ref<unsigned, cuda::thread_scope_device>;
 __device__ inline unsigned take(unsigned* counter) {
   return Counter(*counter).fetch_add(1, cuda::std::memory_order_relaxed);
 }
 __device__ inline void await(unsigned* ticket, unsigned turn) {
-  while (Counter(*ticket).load(ticket_acquire) != turn) __nanosleep(40);
+  while (Counter(*ticket).load(cuda::std::memory_order_acquire) != turn) __nanosleep(40);
 }
-__device__ inline void pass_on(unsigned* ticket, unsigned turn) { Counter(*ticket).store(turn, ticket_release); }
+__device__ inline void pass_on(unsigned* ticket, unsigned turn) {
+  Counter(*ticket).store(turn, cuda::std::memory_order_release);
+}
 /// What the launch adds to a block's shared memory.
 __device__ inline void* dynamic_shared() {
   extern __shared__ double2 at[];

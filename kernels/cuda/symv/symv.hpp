@@ -11,4 +11,11 @@ namespace blaslift {
 /// kernels/symv.hpp does not list.
 cudaError_t symv(const Symv& product, cudaStream_t stream);
 
+/// Of one element type each: for symv(), which has checked the product.
+cudaError_t symv_s(const Symv& product, cudaStream_t stream);
+cudaError_t symv_d(const Symv& product, cudaStream_t stream);
+cudaError_t symv_c(const Symv& product, cudaStream_t stream);
+cudaError_t symv_z(const Symv& product, cudaStream_t stream);
+cudaError_t symv_w(const Symv& product, cudaStream_t stream);
+
 }  // namespace blaslift

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/cuda/scale.hpp"
+#include "kernels/cuda/product/scale.hpp"
 
 namespace blaslift {
 namespace {

@@ -1,8 +1,8 @@
-#include "kernels/cuda/context.hpp"
+#include "kernels/cuda/core/context.hpp"
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/cuda/driver.hpp"
+#include "kernels/cuda/core/driver.hpp"
 
 namespace blaslift {
 namespace {

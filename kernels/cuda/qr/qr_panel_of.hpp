@@ -1,7 +1,10 @@
+// The panels of one precision: every kernel for every width, and their launches.  A unit a precision includes this, so
+// that they compile beside each other.
+#pragma once
 #include <algorithm>
 
-#include "kernels/cuda/qr_panel.hpp"
-#include "kernels/cuda/qr_panel_kernels.hpp"
+#include "kernels/cuda/qr/qr_panel.hpp"
+#include "kernels/cuda/qr/qr_panel_kernels.hpp"
 
 namespace blaslift {
 namespace {
@@ -103,42 +106,5 @@ cudaError_t panel_as(const QrPanel& p, void* workspace, cudaStream_t stream, boo
   }
 }
 
-template <class T>
-std::size_t bytes() {
-  Job<T> job{};
-  return place_workspace(job, nullptr);
-}
-
-template <class T, int N>
-constexpr std::size_t most_shared() {
-  return std::max({sizeof(GramShared<T, N>), sizeof(SolveShared<T, N>), sizeof(SquareShared<Wide<T>, N>),
-                   sizeof(HouseholderShared<T, N>)});
-}
-
 }  // namespace
-
-index qr_panel_columns(Precision precision) {
-  return is_complex(precision) ? most_columns<Complex<double>> : most_columns<double>;
-}
-
-std::size_t qr_panel_workspace() {
-  return std::max({bytes<float>(), bytes<double>(), bytes<Complex<float>>(), bytes<Complex<double>>()});
-}
-std::size_t qr_panel_workspace_zeros() { return counter_bytes; }
-
-std::size_t qr_panel_shared_memory() {
-  return std::max({most_shared<float, 64>(), most_shared<double, 64>(), most_shared<Complex<float>, 32>(),
-                   most_shared<Complex<double>, 32>()});
-}
-
-cudaError_t qr_panel(const QrPanel& p, void* workspace, cudaStream_t stream, bool householder) {
-  switch (p.precision) {
-    case Precision::s: return panel_as<float>(p, workspace, stream, householder);
-    case Precision::d: return panel_as<double>(p, workspace, stream, householder);
-    case Precision::c: return panel_as<Complex<float>>(p, workspace, stream, householder);
-    case Precision::z: return panel_as<Complex<double>>(p, workspace, stream, householder);
-  }
-  return cudaErrorInvalidValue;
-}
-
 }  // namespace blaslift

@@ -1,8 +1,11 @@
+// SYMV and HEMV of one element type: every kernel for every blocking, and their launches.  A unit an element type
+// includes this, so that they compile beside each other.
+#pragma once
 #include <cstdint>
 #include <cstring>
 
-#include "kernels/cuda/symv.hpp"
-#include "kernels/cuda/symv_kernels.hpp"
+#include "kernels/cuda/symv/symv.hpp"
+#include "kernels/cuda/symv/symv_kernels.hpp"
 
 namespace blaslift {
 namespace {
@@ -127,18 +130,4 @@ cudaError_t symv_as(const Symv& p, cudaStream_t stream) {
 }
 
 }  // namespace
-
-cudaError_t symv(const Symv& p, cudaStream_t stream) {
-  if (p.n == 0) return cudaSuccess;
-  if (p.n > INT32_MAX || !symv_fits(p.blocking, p.precision)) return cudaErrorInvalidValue;
-  switch (p.precision) {
-    case SymvPrecision::s: return symv_as<float>(p, stream);
-    case SymvPrecision::d: return symv_as<double>(p, stream);
-    case SymvPrecision::c: return symv_as<Complex<float>>(p, stream);
-    case SymvPrecision::z: return symv_as<Complex<double>>(p, stream);
-    case SymvPrecision::w: return symv_as<DoubleDouble>(p, stream);
-  }
-  return cudaErrorInvalidValue;
-}
-
 }  // namespace blaslift

@@ -1,11 +1,11 @@
-#include "kernels/cuda/end_mark.hpp"
+#include "kernels/cuda/core/end_mark.hpp"
 
 #include <cuda.h>
 
 #include <atomic>
 #include <chrono>
 
-#include "kernels/cuda/driver.hpp"
+#include "kernels/cuda/core/driver.hpp"
 
 namespace blaslift {
 namespace {

@@ -1,4 +1,4 @@
-#include "kernels/cuda/matmul.hpp"
+#include "kernels/cuda/product/matmul.hpp"
 
 #include <algorithm>
 #include <cstdint>

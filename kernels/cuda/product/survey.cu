@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "kernels/cuda/survey.hpp"
+#include "kernels/cuda/product/survey.hpp"
 
 namespace blaslift {
 namespace {

@@ -13,8 +13,6 @@ index qr_panel_columns(Precision precision);
 
 /// Bytes of device memory, aligned to 256, for any panel; those of one stream may share them.
 std::size_t qr_panel_workspace();
-/// At its beginning: zero before the first panel.
-std::size_t qr_panel_workspace_zeros();
 
 /// Bytes of shared memory that a block has to be able to have; and cooperative launches have to be possible.
 std::size_t qr_panel_shared_memory();
@@ -23,5 +21,11 @@ std::size_t qr_panel_shared_memory();
 /// if it is not, is decided on the device.  The same bits in every run, on every device.  Returns the launches' error.
 /// @param householder  column by column in any case, for comparison
 cudaError_t qr_panel(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder = false);
+
+/// Of one precision each: for qr_panel().
+cudaError_t qr_panel_s(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder);
+cudaError_t qr_panel_d(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder);
+cudaError_t qr_panel_c(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder);
+cudaError_t qr_panel_z(const QrPanel& panel, void* workspace, cudaStream_t stream, bool householder);
 
 }  // namespace blaslift

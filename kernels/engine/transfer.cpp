@@ -1,4 +1,4 @@
-#include "kernels/transfer.hpp"
+#include "kernels/engine/transfer.hpp"
 
 #include <emmintrin.h>
 

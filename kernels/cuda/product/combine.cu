@@ -1,6 +1,6 @@
 // One pass over memory, whose speed is the memory's: 16 bytes at a time wherever addresses allow it, and eight of them
 // asked for by a thread before it waits for the first.
-#include "kernels/cuda/combine.hpp"
+#include "kernels/cuda/product/combine.hpp"
 
 #include <algorithm>
 #include <cstdint>

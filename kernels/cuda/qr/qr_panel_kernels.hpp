@@ -27,7 +27,7 @@
 #include <type_traits>
 
 #include "kernels/both.hpp"
-#include "kernels/cuda/phases.hpp"
+#include "kernels/cuda/core/phases.hpp"
 #include "kernels/symv.hpp"
 #include "kernels/types.hpp"
 
