@@ -220,7 +220,7 @@ Options read_options(char** environment, std::string& warnings) {
     for (const OptionInfo& o : table)
       if (name == o.variable) known = &o;
     if (!known)
-      warnings += "blaslift: " + shown(name) + " is not a variable of mine: ignored\n";
+      warnings += "blaslift: " + shown(name) + " is an unknown variable: ignored\n";
     else if (!known->parse(options, equals + 1))
       warnings += "blaslift: " + shown(*entry) + " is not one of (" + known->values + "): ignored\n";
     else if (known->of_ways)
