@@ -1,6 +1,6 @@
 // Backend: the device as the schedules see it.  One interface, two implementations (cuda, host) in modules of their
-// own, opened at the first call that could use them, and a fault-injecting decorator for the tests.  tests/unit/
-// conformance.cpp says what each operation must do.
+// own, opened at the first call that could use them, and a fault-injecting decorator for the tests.
+// tests/conformance/ says what each operation must do.
 //
 // No exception and no standard-library type crosses this boundary: a module may carry its own C++ runtime.
 #pragma once

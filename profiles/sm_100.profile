@@ -11,7 +11,7 @@ dgemm_rate 3.3e13
 cgemm_rate 6.5e13
 zgemm_rate 3.3e13
 
-# What passes over device memory and steps take is guessed from data sheets; without leaf rates nothing asks for it.
+# What passes over device memory and steps take is guessed from data sheets.
 pass_rate 6e12
 step_seconds 6e-6
 

@@ -10,7 +10,7 @@ dgemm_rate 2e11
 cgemm_rate 5e12
 zgemm_rate 2e11
 
-# What passes over device memory and steps take is guessed from data sheets; without leaf rates nothing asks for it.
+# What passes over device memory and steps take is guessed from data sheets.
 pass_rate 4e11
 step_seconds 6e-6
 
