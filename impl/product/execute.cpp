@@ -336,10 +336,11 @@ class Run {
     return Status::done;
   }
 
-  /// After what was last asked for in either stream.
+  /// After what was last asked for in either stream, and the mark before: the lane's threads may start downloads in
+  /// another order, and surveys come after the last mark only.
   Status set(Mark& mark) {
     std::vector<Ticket> tickets;
-    for (const Ticket t : {last_[0], last_[1], begun_})
+    for (const Ticket t : {last_[0], last_[1], begun_, last_mark_})
       if (t != not_asked) tickets.push_back(t);
     Transfer transfer = of_findings({s_.m * s_.slices(), 0, in_k(), 1});
     transfer.host = mark.found.data();

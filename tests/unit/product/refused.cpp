@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 
 #include "impl/core/arena.hpp"
 #include "impl/product/execute.hpp"
@@ -53,31 +54,55 @@ HostDevice& failing_device() {
   return made;
 }
 
-/// Another lane, counted.
+/// Another lane, counted.  What a download reads, no survey may write before: nothing but its tickets says so, since a
+/// lane's threads start downloads in any order.
 class Counting final : public Lane {
  public:
   explicit Counting(Lane& lane) : lane_(lane) {}
-  Status upload(const Transfer& t, After after) override { return lane_.upload(t, after); }
+  Status upload(const Transfer& t, After after) override { return note(after), lane_.upload(t, after); }
   Status gemm(const Gemm& g, After after) override {
+    note(after);
     multiplications += static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     return lane_.gemm(g, after);
   }
-  Status combine(const Combination& c, After after) override { return lane_.combine(c, after); }
-  Status survey(const Survey& s, After after) override { return lane_.survey(s, after); }
-  Status symv(const Symv& s, After after) override { return lane_.symv(s, after); }
-  Status panel(const QrPanel& p, After after) override { return lane_.panel(p, after); }
+  Status combine(const Combination& c, After after) override { return note(after), lane_.combine(c, after); }
+  Status survey(const Survey& s, After after) override {
+    const std::set<Ticket>& before = note(after);
+    EXPECT_TRUE(std::ranges::includes(before, downloads_));
+    return lane_.survey(s, after);
+  }
+  Status symv(const Symv& s, After after) override { return note(after), lane_.symv(s, after); }
+  Status panel(const QrPanel& p, After after) override { return note(after), lane_.panel(p, after); }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
+    note(after);
+    downloads_.insert(static_cast<Ticket>(before_.size()) - 1);
     return lane_.download(t, after, landed);
   }
   bool started(Ticket upload) override { return lane_.started(upload); }
   Status await(const std::atomic<bool>& landed) override { return lane_.await(landed); }
   void abandon() override { lane_.abandon(); }
-  Status drain() override { return lane_.drain(); }
+  Status drain() override {
+    before_.clear();  // tickets count from 0 again
+    downloads_.clear();
+    return lane_.drain();
+  }
 
   double multiplications = 0;
 
  private:
+  /// The tickets of all that an operation comes after.
+  const std::set<Ticket>& note(After after) {
+    std::set<Ticket> all(after.tickets, after.tickets + after.count);
+    for (int i = 0; i < after.count; ++i) {
+      const std::set<Ticket>& earlier = before_[static_cast<std::size_t>(after.tickets[i])];
+      all.insert(earlier.begin(), earlier.end());
+    }
+    return before_.emplace_back(std::move(all));
+  }
+
   Lane& lane_;
+  std::vector<std::set<Ticket>> before_{};  ///< by ticket
+  std::set<Ticket> downloads_{};
 };
 
 /// A product that levels would be refused, with what of it is on the device before.
