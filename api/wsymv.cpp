@@ -29,7 +29,7 @@ constinit Site site_of_own{.caller = nullptr,
 /// @param rules  the profile's or the built-in ones: the blocking decides the bits
 void on_host(const SymvArgs<DoubleDouble>& args, const SymvRule& rule) {
   const ToNearest to_nearest;  // as pairs are defined, and as the device has them
-  symv({.precision = SymvPrecision::w,
+  symv({.precision = Element::w,
         .hermitian = false,
         .uplo = args.uplo,
         .n = args.n,
@@ -94,7 +94,7 @@ BLASLIFT_EXPORT int blaslift_wsymv(char uplo, std::int64_t n, const blaslift_w* 
   const auto original = [&] {
     undisturbed([&] {
       try {
-        on_host(args, symv_rule(runtime().device.profile(), SymvPrecision::w, args.uplo, args.n));
+        on_host(args, symv_rule(runtime().device.profile(), Element::w, args.uplo, args.n));
       } catch (const std::bad_alloc&) {
         no_memory = true;
       }

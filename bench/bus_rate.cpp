@@ -73,16 +73,16 @@ class Call {
   }
 
  private:
-  static void no_product(const void*, const Gemm&) {}
-  static constexpr UnderlyingGemm nothing_underneath{no_product, nullptr};
+  static void no_product(const void*, const Operation&) {}
+  static constexpr UnderlyingBlas nothing_underneath{no_product, nullptr};
 
   Backend& backend_;
   void* memory_ = nullptr;
   Lane* lane_ = nullptr;
 };
 
-template <class Operation>
-double seconds(const Operation& operation) {
+template <class Timed>
+double seconds(const Timed& operation) {
   const auto start = std::chrono::steady_clock::now();
   operation();
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();

@@ -196,10 +196,15 @@ class DeviceLane final : public blaslift::Lane {
     landed = true;
     return nothing();
   }
-  Status gemm(const Gemm& p, After after) override {
+  Status ask(const blaslift::Operation& operation, After after) override {
+    if (const Gemm* p = operation.get<Gemm>()) return ask_for(*p, after);
+    if (const QrPanel* p = operation.get<QrPanel>()) return ask_for(*p, after);
+    return Status::lost;
+  }
+  Status ask_for(const Gemm& p, After after) {
     return run(p.stream, after, [&](Own& own) { return multiply(own, p); });
   }
-  Status panel(const QrPanel& p, After after) override {
+  Status ask_for(const QrPanel& p, After after) {
     return run(p.stream, after, [&](Own& own) {
       return blaslift::factor_by_halves(
           p, blaslift::qr_panel_columns(p.precision), own.panels.as<char>() + own_panel_bytes(),
@@ -209,9 +214,6 @@ class DeviceLane final : public blaslift::Lane {
           [&](const Gemm& x) { return multiply(own, x); });
     });
   }
-  Status combine(const blaslift::Combination&, After) override { return Status::lost; }
-  Status survey(const blaslift::Survey&, After) override { return Status::lost; }
-  Status symv(const blaslift::Symv&, After) override { return Status::lost; }
   Status await(const std::atomic<bool>&) override { return Status::lost; }
   void abandon() override {}
   /// Not waited for here, and so never done; nothing is to be brought back or put back.
@@ -229,7 +231,7 @@ class DeviceLane final : public blaslift::Lane {
     cublasHandle_t handle = nullptr;
     Memory workspace{products_bytes}, panels{panels_bytes()};
   };
-  struct Operation {
+  struct Asked {
     int stream;
     cudaEvent_t end;
   };
@@ -247,7 +249,7 @@ class DeviceLane final : public blaslift::Lane {
   Status run(int stream, After after, const Start& start) {
     Own& own = own_[stream];
     for (int i = 0; i < after.count; ++i)
-      if (const Operation& x = operations_.at(static_cast<std::size_t>(after.tickets[i])); x.stream == 1 - stream)
+      if (const Asked& x = operations_.at(static_cast<std::size_t>(after.tickets[i])); x.stream == 1 - stream)
         check(cudaStreamWaitEvent(own.stream, x.end, 0));
     const Status status = start(own);
     if (status != Status::done) failure_ = status;
@@ -272,7 +274,7 @@ class DeviceLane final : public blaslift::Lane {
   const bool householder_;
   Own own_[2];
   std::vector<cudaEvent_t> events_;
-  std::vector<Operation> operations_;
+  std::vector<Asked> operations_;
   Status failure_ = Status::done;
 };
 

@@ -41,7 +41,7 @@
 namespace {
 
 using bench::check, bench::Memory, bench::Stream;
-using blaslift::DoubleDouble, blaslift::Symv, blaslift::SymvBlocking, blaslift::SymvPrecision, blaslift::SymvWay,
+using blaslift::DoubleDouble, blaslift::Symv, blaslift::SymvBlocking, blaslift::Element, blaslift::SymvWay,
     blaslift::Uplo;
 
 using Index = blaslift::index;
@@ -122,7 +122,7 @@ cublasStatus_t cublas(cublasHandle_t h, bool hermitian, cublasFillMode_t u, Inde
   return (hermitian ? cublasZhemv_64 : cublasZsymv_64)(h, u, n, a, A, lda, x, incx, b, y, incy);
 }
 
-SymvBlocking blocking_of(const std::string& text, SymvPrecision precision) {
+SymvBlocking blocking_of(const std::string& text, Element precision) {
   SymvBlocking b;
   if (std::sscanf(text.c_str(), "%dx%dx%dx%d", &b.U, &b.Tx, &b.Ty, &b.H) != 4 || !blaslift::symv_fits(b, precision))
     throw std::runtime_error("no such blocking: " + text);
@@ -139,7 +139,7 @@ struct Candidate {
   std::vector<double> times{};
 };
 
-std::vector<Candidate> candidates_of(const Arguments& arguments, SymvPrecision precision, Index n) {
+std::vector<Candidate> candidates_of(const Arguments& arguments, Element precision, Index n) {
   std::vector<Candidate> found;
   if (arguments.blockings != "all") {
     for (std::size_t at = 0; at < arguments.blockings.size();) {
@@ -163,10 +163,9 @@ std::vector<Candidate> candidates_of(const Arguments& arguments, SymvPrecision p
 }
 
 /// T as cuBLAS has it, where it does.
-template <class T, SymvPrecision::Name precision>
+template <class T, Element::Name precision>
 class Problem {
-  static constexpr bool pairs = precision == SymvPrecision::w,
-                        is_single = precision == SymvPrecision::s || precision == SymvPrecision::c;
+  static constexpr bool pairs = precision == Element::w, is_single = precision == Element::s || precision == Element::c;
   using R = std::conditional_t<pairs, DoubleDouble, std::conditional_t<is_single, float, double>>;
   static constexpr bool complex = sizeof(T) > sizeof(R);
 
@@ -503,11 +502,11 @@ class Problem {
 
 bool run_one(const Arguments& arguments, char precision, Index n) {
   switch (precision) {
-    case 's': return Problem<float, SymvPrecision::s>(arguments, n).run();
-    case 'd': return Problem<double, SymvPrecision::d>(arguments, n).run();
-    case 'c': return Problem<cuComplex, SymvPrecision::c>(arguments, n).run();
-    case 'z': return Problem<cuDoubleComplex, SymvPrecision::z>(arguments, n).run();
-    case 'w': return Problem<DoubleDouble, SymvPrecision::w>(arguments, n).run();
+    case 's': return Problem<float, Element::s>(arguments, n).run();
+    case 'd': return Problem<double, Element::d>(arguments, n).run();
+    case 'c': return Problem<cuComplex, Element::c>(arguments, n).run();
+    case 'z': return Problem<cuDoubleComplex, Element::z>(arguments, n).run();
+    case 'w': return Problem<DoubleDouble, Element::w>(arguments, n).run();
   }
   throw std::runtime_error("no such precision");
 }

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/operation.hpp"
 #include "kernels/types.hpp"
 
 namespace blaslift {
@@ -19,9 +20,10 @@ enum class Status : std::uint8_t {
   lost        ///< the device or its context is gone or in doubt; no further call uses it
 };
 
-/// The library underneath, as the host backend computes with it.
-struct UnderlyingGemm {
-  void (*call)(const void* context, const Gemm& product);
+/// The host BLAS, as the host backend computes with it, and as what is left of a call is computed where the device has
+/// failed.  Of operations it has what BLAS has: products.
+struct UnderlyingBlas {
+  void (*call)(const void* context, const Operation& operation);
   const void* context;
 };
 
@@ -35,8 +37,7 @@ struct DeviceFacts {
   std::size_t piece_bytes;  ///< largest download in one operation
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
-  bool factors;  ///< lanes have panel()
-  bool applies;  ///< and for panels that are factored already
+  Capabilities computes;  ///< what may be asked of lanes
 };
 
 /// Where memory that a program names lies.
@@ -120,25 +121,17 @@ struct TransferTimes {
   }
 };
 
-/// Operations for one call, asked for by one thread.  upload and download return at once, the others when what they
-/// come after is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing
+/// Operations for one call, asked for by one thread.  upload and download return at once, ask when what the operation
+/// comes after is on its way; all overlap wherever `after` allows: what depends on what is said by the caller, nothing
 /// follows from the order.  After one has returned something else than `done`, nothing may be asked for before drain().
 class Lane {
  public:
   /// Copies host to device.  The source must not change before drain().
   virtual Status upload(const Transfer& transfer, After after) = 0;
 
-  virtual Status gemm(const Gemm& product, After after) = 0;
-
-  virtual Status combine(const Combination& combination, After after) = 0;
-
-  virtual Status survey(const Survey& survey, After after) = 0;
-
-  /// The same bits, run after run and on every backend, for the same blocking.
-  virtual Status symv(const Symv& product, After after) = 0;
-
-  /// Where DeviceFacts::factors; elsewhere no_memory.  The same bits, run after run.
-  virtual Status panel(const QrPanel& panel, After after) = 0;
+  /// Computes it, where DeviceFacts::computes says that it can; elsewhere no_memory.  The same bits, run after run; of
+  /// a SYMV on every backend, for the same blocking.
+  virtual Status ask(const Operation& operation, After after) = 0;
 
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
   /// written only after the whole piece has safely left the device.  When all of it is there, `landed` becomes true.
@@ -175,7 +168,7 @@ class Backend {
   /// A lane for one call on this thread, waiting for one to be given back if all are in use; null if none can be had,
   /// with the reason in `status`.  The host backend computes products with `underlying`; others ignore it.
   /// @param bytes  what the call will move, about: a call that moves little is served by its own thread
-  virtual Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) = 0;
+  virtual Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) = 0;
 
   /// Gives the lane back, draining it first.  The caller's current device is again what it was before acquire.
   virtual void release(Lane* lane) = 0;
@@ -220,7 +213,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 18;
+inline constexpr int backend_version = 19;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -35,7 +35,7 @@ struct alignas(16) DoubleDouble {
 };
 
 template <>
-inline constexpr SymvPrecision symv_precision_of<DoubleDouble> = SymvPrecision::w;
+inline constexpr Element element_of<DoubleDouble> = Element::w;
 
 namespace double_double {
 

@@ -48,7 +48,7 @@ constexpr int symv_rows_a_step(const SymvBlocking& b, std::size_t element) {
 }
 
 /// Whether the device can do it; what has no panels always can be.
-constexpr bool symv_fits(const SymvBlocking& b, SymvPrecision precision) {
+constexpr bool symv_fits(const SymvBlocking& b, Element precision) {
   if (b.U == 0) return true;
   constexpr std::size_t most_chunk_bytes = std::size_t{16} << 10;  // the tickets keep a chunk's row parts on the chip
   const std::size_t element = element_size(precision);
@@ -97,7 +97,7 @@ inline constexpr SymvRule symv_rules_16[] = {{769, {}},
                                              {any_n, {64, 32, 8, 256}, SymvWay::tickets}};
 
 /// The built-in ones; `blaslift tune symv` finds a machine's own (impl/symv/symv_section.hpp).
-constexpr std::span<const SymvRule> symv_rules(SymvPrecision precision, Uplo) {
+constexpr std::span<const SymvRule> symv_rules(Element precision, Uplo) {
   const std::size_t element = element_size(precision);
   if (element == 4) return symv_rules_4;
   if (element == 8) return symv_rules_8;
@@ -112,7 +112,7 @@ constexpr const SymvRule& symv_rule(std::span<const SymvRule> rules, index n) {
   return rules.back();
 }
 
-constexpr SymvBlocking symv_blocking(SymvPrecision precision, Uplo uplo, index n) {
+constexpr SymvBlocking symv_blocking(Element precision, Uplo uplo, index n) {
   return symv_rule(symv_rules(precision, uplo), n).blocking;
 }
 

@@ -58,23 +58,23 @@ constexpr char letter(Precision p) { return "sdcz"[static_cast<int>(p)]; }
 
 /// What SYMV's elements are: of one of the precisions or, w, pairs of doubles (kernels/double_double.hpp), which
 /// nothing else takes.
-struct SymvPrecision {
+struct Element {
   enum Name : std::uint8_t { s, d, c, z, w } name;
 
-  SymvPrecision() = default;
-  constexpr SymvPrecision(Name n) : name(n) {}
-  constexpr SymvPrecision(Precision p) : name(static_cast<Name>(p)) {}
+  Element() = default;
+  constexpr Element(Name n) : name(n) {}
+  constexpr Element(Precision p) : name(static_cast<Name>(p)) {}
   constexpr operator Name() const { return name; }
 };
-inline constexpr int symv_precision_count = 5;
+inline constexpr int element_count = 5;
 /// DoubleDouble's is where it is defined.
 template <class T>
-inline constexpr SymvPrecision symv_precision_of = precision_of<T>;
-constexpr std::size_t element_size(SymvPrecision p) {
-  return p == SymvPrecision::w ? 16 : element_size(static_cast<Precision>(p.name));
+inline constexpr Element element_of = precision_of<T>;
+constexpr std::size_t element_size(Element p) {
+  return p == Element::w ? 16 : element_size(static_cast<Precision>(p.name));
 }
-constexpr bool is_complex(SymvPrecision p) { return p == SymvPrecision::c || p == SymvPrecision::z; }
-constexpr char letter(SymvPrecision p) { return "sdczw"[p]; }
+constexpr bool is_complex(Element p) { return p == Element::c || p == Element::z; }
+constexpr char letter(Element p) { return "sdczw"[p]; }
 
 /// One product by addresses, whatever its precision: C := alpha * op(A) * op(B) + beta * C, column-major, BLAS
 /// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
@@ -165,7 +165,7 @@ enum class SymvWay : std::uint8_t {
 /// a negative increment starts at the far end, the imaginary parts of a Hermitian diagonal are not read as such).  The
 /// scalars are in host memory.  A, x and y are aligned to their element's size and share nothing.
 struct Symv {
-  SymvPrecision precision;
+  Element precision;
   bool hermitian;  ///< of c and z, as in xHEMV; otherwise symmetric, as in xSYMV
   Uplo uplo;
   index n;  ///< below 2^31

@@ -191,7 +191,7 @@ struct Product {
 /// The same for a product of a symmetric or Hermitian matrix with a vector.
 struct SymmetricProduct {
   Routine routine;
-  SymvPrecision precision;
+  Element precision;
   index n;
   bool alpha_zero;  ///< neither A nor x is read
   bool beta_zero;   ///< y is not read
@@ -300,7 +300,7 @@ SymmetricProduct product_of(Routine routine, const SymvArgs<T>& a) {
   };
   const StoredVector x = stored_vector(a.x, a.n, a.incx, a.lda);
   return {.routine = routine,
-          .precision = symv_precision_of<T>,
+          .precision = element_of<T>,
           .n = a.n,
           .alpha_zero = a.alpha == T(0),
           .beta_zero = a.beta == T(0),

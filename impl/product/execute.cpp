@@ -523,27 +523,27 @@ class Run {
         const auto to = step.apart
                             ? on_device_.place({first_scratch, x})
                             : typename DeviceMemory<T>::Place{on_device_.c.at(step.c, x.row, x.col), on_device_.c.ld()};
-        status =
-            lane_.gemm({.precision = precision_of<T>,
-                        .transa = args_.transa,
-                        .transb = args_.transb,
-                        .m = x.rows,
-                        .n = x.cols,
-                        .k = step.kb,
-                        .alpha = &args_.alpha,
-                        .A = on_device_.a.at(step.a, x.row, step.k0),
-                        .lda = on_device_.a.ld(),
-                        .B = from_a ? on_device_.a.at(step.a, x.col, step.k0) : on_device_.b.at(step.b, step.k0, x.col),
-                        .ldb = from_a ? on_device_.a.ld() : on_device_.b.ld(),
-                        .beta = step.apart   ? &zero_
-                                : step.first ? &args_.beta
-                                             : &one_,
-                        .C = to.at,
-                        .ldc = to.ld,
-                        .stream = step.stream,
-                        .awaited = s_.awaited[i],
-                        .part = s_.part_of(x)},
-                       after);
+        status = lane_.ask(
+            Gemm{.precision = precision_of<T>,
+                 .transa = args_.transa,
+                 .transb = args_.transb,
+                 .m = x.rows,
+                 .n = x.cols,
+                 .k = step.kb,
+                 .alpha = &args_.alpha,
+                 .A = on_device_.a.at(step.a, x.row, step.k0),
+                 .lda = on_device_.a.ld(),
+                 .B = from_a ? on_device_.a.at(step.a, x.col, step.k0) : on_device_.b.at(step.b, step.k0, x.col),
+                 .ldb = from_a ? on_device_.a.ld() : on_device_.b.ld(),
+                 .beta = step.apart   ? &zero_
+                         : step.first ? &args_.beta
+                                      : &one_,
+                 .C = to.at,
+                 .ldc = to.ld,
+                 .stream = step.stream,
+                 .awaited = s_.awaited[i],
+                 .part = s_.part_of(x)},
+            after);
         break;
       }
       case StepKind::leaf:
@@ -572,27 +572,27 @@ class Run {
     const auto a = on_device_.place(x.x), b = on_device_.place(x.y), c = on_device_.place(x.target);
     const auto e = x.adds ? on_device_.place(x.e) : typename DeviceMemory<T>::Place{nullptr, 0};
     const index size = x.target.block.rows;
-    return lane_.gemm({.precision = precision_of<T>,
-                       .transa = args_.transa,
-                       .transb = args_.transb,
-                       .m = size,
-                       .n = size,
-                       .k = size,
-                       .alpha = &alpha,
-                       .A = a.at,
-                       .lda = a.ld,
-                       .B = b.at,
-                       .ldb = b.ld,
-                       .beta = !x.adds    ? &zero_
-                               : x.scaled ? &args_.beta
-                                          : &one_,
-                       .C = c.at,
-                       .ldc = c.ld,
-                       .E = e.at,
-                       .lde = e.ld,
-                       .stream = stream,
-                       .awaited = awaited},
-                      after);
+    return lane_.ask(Gemm{.precision = precision_of<T>,
+                          .transa = args_.transa,
+                          .transb = args_.transb,
+                          .m = size,
+                          .n = size,
+                          .k = size,
+                          .alpha = &alpha,
+                          .A = a.at,
+                          .lda = a.ld,
+                          .B = b.at,
+                          .ldb = b.ld,
+                          .beta = !x.adds    ? &zero_
+                                  : x.scaled ? &args_.beta
+                                             : &one_,
+                          .C = c.at,
+                          .ldc = c.ld,
+                          .E = e.at,
+                          .lde = e.ld,
+                          .stream = stream,
+                          .awaited = awaited},
+                     after);
   }
 
   Status pass(const Pass& x, std::int8_t stream, bool awaited, After after) {
@@ -613,7 +613,7 @@ class Run {
       p.target[i] = {place.at, place.ld, {}};
       std::copy(x.targets[i].sign.begin(), x.targets[i].sign.end(), p.target[i].sign);
     }
-    return lane_.combine(p, after);
+    return lane_.ask(p, after);
   }
 
   Status survey(Area area, const Block& x, std::int8_t stream, bool awaited, After after) {
@@ -632,8 +632,8 @@ class Run {
       cols = of_b + s_.k + s_.slice_of(x.row) * s_.n + x.col;
     }
     if (transposed) std::swap(rows, cols);
-    return lane_.survey({precision_of<T>, block.rows, block.cols, place.at, place.ld, rows, cols, stream, awaited},
-                        after);
+    return lane_.ask(Survey{precision_of<T>, block.rows, block.cols, place.at, place.ld, rows, cols, stream, awaited},
+                     after);
   }
 
   Transfer of_findings(const Block& x) {
@@ -723,7 +723,7 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
 }
 
 template <class T>
-void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& args, const UnderlyingGemm& underlying) {
+void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& args, const UnderlyingBlas& underlying) {
   if (outcome.untouched()) return underlying.call(underlying.context, as_gemm(args));  // as if we had never been there
   const auto compute = [&](const Block& c, Part part) {
     if (c.rows == 0 || c.cols == 0) return;
@@ -756,7 +756,7 @@ void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& ar
 #define GEMM(name, type)                                                                                    \
   template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, const Placement&, Lane&, bool (*)(), \
                            const Refusal&);                                                                 \
-  template void finish(const GemmSchedule&, const Outcome&, const GemmArgs<type>&, const UnderlyingGemm&);
+  template void finish(const GemmSchedule&, const Outcome&, const GemmArgs<type>&, const UnderlyingBlas&);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -51,6 +51,6 @@ Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Pla
 /// Computes with the library underneath each piece of C that is not committed.
 template <class T>
 void finish(const GemmSchedule& schedule, const Outcome& outcome, const GemmArgs<T>& args,
-            const UnderlyingGemm& underlying);
+            const UnderlyingBlas& underlying);
 
 }  // namespace blaslift

@@ -15,8 +15,8 @@
 #include "impl/product/glance.hpp"
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
+#include "impl/route/host_blas.hpp"
 #include "impl/route/route.hpp"
-#include "impl/route/underlying_blas.hpp"
 #include "kernels/crowd.hpp"
 
 namespace blaslift {
@@ -262,8 +262,8 @@ Plans::Plan by_levels(Runtime& r, const Product& product, const GemmArgs<T>& arg
 
 /// The product without levels; null if it does not fit into `room`.
 template <class T>
-Plans::Plan without_levels(Runtime& r, const Product& product, const GemmArgs<T>& args, const Residents& residents,
-                           index head, std::size_t room, std::size_t piece) {
+Plans::Plan without_levels(const Product& product, const GemmArgs<T>& args, const Residents& residents, index head,
+                           std::size_t room, std::size_t piece) {
   const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = head, .room = room, .piece = piece};
   return kept_plan(known->plans_without_levels, key, product, args, residents, [&]() -> Plans::Plan {
     Cut cut;
@@ -293,7 +293,7 @@ Seen look_at(const GemmArgs<T>& args, const Operands& x, const Residents& reside
 /// @param wait  for room; otherwise the outcome is no_memory if there is none now
 template <class T>
 Attempt attempt(Runtime& r, Backend& backend, const Product& product, const GemmArgs<T>& args, const Operands& x,
-                const UnderlyingGemm& underlying, const Decision& decision, bool wait) {
+                const UnderlyingBlas& underlying, const Decision& decision, bool wait) {
   Attempt t;
   Status& status = t.outcome.status = Status::no_memory;
   const Residents residents{x.a.resident(), x.b.resident(), x.c.resident()};  // b: as if streamed, where it is A
@@ -309,7 +309,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
     t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
     t.tile = tiles.tile;
   }
-  const auto classical = [&] { return without_levels(r, product, args, residents, decision.head, room, piece_bytes); };
+  const auto classical = [&] { return without_levels(product, args, residents, decision.head, room, piece_bytes); };
   Refusal refusal;
   if (t.levels() > 0) {
     refusal.seen = look_at(args, x, residents, *t.schedule);
@@ -353,14 +353,14 @@ Attempt attempt(Runtime& r, Backend& backend, const Product& product, const Gemm
 
 /// Where all operands are where they are computed with, and there is nothing to plan.
 template <class T>
-Ending at_once(Runtime& r, Backend& backend, const GemmArgs<T>& args, const UnderlyingGemm& underlying,
+Ending at_once(Runtime& r, Backend& backend, const GemmArgs<T>& args, const UnderlyingBlas& underlying,
                const Decision& decision) {
   Gemm product = as_gemm(args);
   product.awaited = false;
   Status status = Status::lost;
   // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, 0, status)) {
-    status = not_exiting() ? lane->gemm(product, {nullptr, 0}) : Status::lost;
+    status = not_exiting() ? lane->ask(product, {nullptr, 0}) : Status::lost;
     const Status drained = lane->drain();
     if (status == Status::done) status = drained;
     backend.release(lane);
@@ -373,9 +373,9 @@ Ending at_once(Runtime& r, Backend& backend, const GemmArgs<T>& args, const Unde
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Product& product, const GemmArgs<T>& args,
                Operands& operands, const Decision& decision) {
-  GemmBeside beside(site);
-  (void)beside.gemm();  // finding it might throw later
-  const UnderlyingGemm underlying = beside.underlying();
+  HostBlas blas(site);
+  (void)blas.routine("gemm");  // finding it might throw later
+  const UnderlyingBlas underlying = blas.operations();
   operands.locate(backend);
   // A triangle has a plan of squares and rectangles, unless nothing is multiplied.
   if (decision.levels == 0 && operands.all_in_device_memory() && (args.part == Part::whole || product.only_scales()))

@@ -41,7 +41,7 @@ Decision decide_now(Runtime& r, const Factorisation& f, Operands& operands) {
     const QrCut cut = qr_cut(f.m, f.n, widths, element, r.device.backend().facts().memory);
     return cut.part < f.n ? std::optional(sent_again(f.m, f.n, cut, element)) : std::nullopt;
   };
-  return decide_qr(r, known.value, f, f.factored() > 0 && large, &DeviceFacts::factors, operands, {true, false},
+  return decide_qr(r, known.value, f, f.factored() > 0 && large, Operation::Kind::qr_panel, operands, {true, false},
                    operand_a, again);
 }
 
@@ -74,9 +74,9 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArg
   outcome.status = r.arena.take(bytes, wait, placement.lease);
   if (outcome.status != Status::done) return outcome;
   const Leased leased(r.arena, placement.lease, bytes);
-  GemmBeside gemm(site);
+  HostBlas blas(site);
   const double moved = 2 * a.stored.bytes() - a.known.spared;
-  if (Lane* lane = backend.acquire(gemm.underlying(), static_cast<std::size_t>(moved), outcome.status)) {
+  if (Lane* lane = backend.acquire(blas.operations(), static_cast<std::size_t>(moved), outcome.status)) {
     const Acquired acquired(backend, lane);
     outcome = execute(plan, args, placement, piece, *lane, not_exiting);
   }
@@ -87,7 +87,7 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArg
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T>& args, Operands& operands,
                const Decision& decision) {
-  if (!backend.facts().factors) return {Reason::no_route};
+  if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
   Operand& a = operands.all[operand_a];
   const QrCut cut = cut_for(r, args, a);

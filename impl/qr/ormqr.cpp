@@ -45,7 +45,8 @@ Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
     const QCut cut = q_cut(p, widths, element, r.device.backend().facts().memory);
     return cut.streamed ? std::optional(sent_again(p, cut, element)) : std::nullopt;
   };
-  return decide_qr(r, known.value, a, large, &DeviceFacts::applies, operands, {true, false, true}, operand_c, again);
+  return decide_qr(r, known.value, a, large, Operation::Kind::qr_panel, operands, {true, false, true}, operand_c,
+                   again);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
@@ -78,10 +79,10 @@ QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>
   outcome.status = r.arena.take(bytes, wait, placement.lease);
   if (outcome.status != Status::done) return outcome;
   const Leased leased(r.arena, placement.lease, bytes);
-  GemmBeside gemm(site);
+  HostBlas blas(site);
   const double moved =
       a.stored.bytes() + sent_again(args.product, cut, sizeof(T)) + 2 * c.stored.bytes() - operands.spared();
-  if (Lane* lane = backend.acquire(gemm.underlying(), static_cast<std::size_t>(moved), outcome.status)) {
+  if (Lane* lane = backend.acquire(blas.operations(), static_cast<std::size_t>(moved), outcome.status)) {
     const Acquired acquired(backend, lane);
     outcome = execute(plan, args, placement, piece, *lane, not_exiting);
   }
@@ -95,8 +96,8 @@ QrOutcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
   const T zero{};
   std::vector<T> ones(static_cast<std::size_t>(n), T(1));
   QrOutcome outcome;
-  GemmBeside gemm(site);
-  if (Lane* lane = backend.acquire(gemm.underlying(), ones.size() * sizeof(T), outcome.status)) {
+  HostBlas blas(site);
+  if (Lane* lane = backend.acquire(blas.operations(), ones.size() * sizeof(T), outcome.status)) {
     const Acquired acquired(backend, lane);
     const Gemm clear{.precision = precision_of<T>,
                      .transa = Op::none,
@@ -113,7 +114,7 @@ QrOutcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
                      .C = args.C,
                      .ldc = args.ldc};
     constexpr Ticket cleared = 0;
-    outcome.status = not_exiting() ? lane->gemm(clear, {nullptr, 0}) : Status::lost;
+    outcome.status = not_exiting() ? lane->ask(clear, {nullptr, 0}) : Status::lost;
     if (outcome.status == Status::done) {
       outcome.bytes_in = static_cast<double>(ones.size() * sizeof(T));
       outcome.status = lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, n, sizeof(T)}, {&cleared, 1});
@@ -133,7 +134,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& a
   Operand &a = operands.all[operand_a], &c = operands.all[operand_c];
   if (args.product.k == 0)
     return in_attempts(r, backend, decision, operands, c, false, [&](bool) { return identity(site, backend, args); });
-  if (!backend.facts().applies) return {Reason::no_route};
+  if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   const QCut cut = cut_for(r, args, operands);
   if (cut.streamed) {
     operands.forget();  // copies would take the room that there is

@@ -10,7 +10,7 @@ namespace blaslift {
 namespace {
 
 /// Whether the open device lacks what a QR takes and the CPU, which reaches the operands, is to compute it.
-bool cannot(const Facts& facts) { return facts.device == DeviceState::ready && !facts.factors && !facts.device_memory; }
+bool cannot(const Facts& facts) { return facts.device == DeviceState::ready && !facts.able && !facts.device_memory; }
 
 /// Seconds of a QR on the device, but for what moves.
 struct Factoring {

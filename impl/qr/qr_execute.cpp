@@ -34,8 +34,8 @@ class Factoring : public QrRun<T> {
             placement_.A, {0, s.col, p_.m, s.cols}, [this](index row, index col) { return at(row, col); }, lda_,
             args_.A, args_.lda);
       case QrStepKind::panel:
-        return this->then(this->lane_.panel(this->panel(s.col, s.cols, at(s.col, s.col), lda_, tau_, s.stream, false),
-                                            this->after()));
+        return this->then(
+            this->lane_.ask(this->panel(s.col, s.cols, at(s.col, s.col), lda_, tau_, s.stream, false), this->after()));
       case QrStepKind::update:
         return this->reflect_rows(s.stream, Op::conjugate, s.col, s.cols, s.to_cols, at(s.col, s.to), lda_, W(0, s.to),
                                   W(1, s.to), p_.block);
@@ -60,7 +60,7 @@ class Factoring : public QrRun<T> {
       }
       case QrStepKind::remake:
         return this->then(
-            this->lane_.panel(this->panel(s.col, s.cols, reflector(s.col), p_.m, tau_, s.stream, true), this->after()));
+            this->lane_.ask(this->panel(s.col, s.cols, reflector(s.col), p_.m, tau_, s.stream, true), this->after()));
     }
     return Status::lost;
   }
@@ -152,7 +152,7 @@ class Applying : public QrRun<T> {
         return this->upload(at(s.to, s.to), ldc_ + 1, ones_.data(), 1, 1, s.to_cols, false);  // down the diagonal
       }
       case QStepKind::panel:
-        return this->then(this->lane_.panel(
+        return this->then(this->lane_.ask(
             this->panel(s.col, s.cols, reflector(s.col, s.col), lda_, tau_, s.stream, true), this->after()));
       case QStepKind::join: {
         T* const* J = J_[this->set_of(s.col)];
@@ -205,7 +205,7 @@ class Applying : public QrRun<T> {
     copy.source[0] = {from, ldc_, false};
     const index ld = placement_.C.ld;
     copy.target[0] = {static_cast<T*>(placement_.C.device) + b.row + b.col * ld, ld, {1}};
-    return this->then(this->lane_.combine(copy, this->after()));
+    return this->then(this->lane_.ask(copy, this->after()));
   }
 
   const QPlan& p_;

@@ -8,8 +8,8 @@
 #include "impl/judge/judge.hpp"
 #include "impl/qr/qr_decision.hpp"
 #include "impl/qr/qr_execute.hpp"
+#include "impl/route/host_blas.hpp"
 #include "impl/route/route.hpp"
-#include "impl/route/underlying_blas.hpp"
 
 namespace blaslift {
 
@@ -172,13 +172,13 @@ Ending in_attempts(Runtime& r, const Backend& backend, const Decision& decision,
 
 /// The decision on a QR or a product with its Q, with a look at the operands where they matter.
 /// @param large   enough for a device
-/// @param able    what the device must be able to do
+/// @param able    what the device must be able to compute
 /// @param copied  which operands may have copies
 /// @param result  which of them is the result
 /// @param again   std::optional<double>(): bytes that an open device is sent more than once, if the call is cut, which
 /// uses no copies
 template <class P, std::size_t count, class Again>
-Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, bool DeviceFacts::*able,
+Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, Operation::Kind able,
                    QrOperands<count>& operands, const std::array<bool, count>& copied, std::size_t result,
                    const Again& again) {
   const Policy policy = policy_for(r, p.routine);
@@ -188,7 +188,7 @@ Decision decide_qr(Runtime& r, const Learned& learned, const P& p, bool large, b
         facts_now(r, learned, p.precision, p.flops(), r.device.profile().cpu_rate[static_cast<int>(p.precision)]);
     if (facts.device == DeviceState::ready) {
       const DeviceFacts& device = r.device.backend().facts();
-      facts.factors = device.*able;
+      facts.able = device.computes.can(able, p.precision);
       const std::optional<double> bytes = again();
       cut = bytes.has_value();
       facts.sent_again = bytes.value_or(0);

@@ -91,22 +91,22 @@ class QrRun {
 
   Status multiply(std::int8_t stream, Op opx, Op opy, index m, index n, index k, const T& alpha, const T* X, index ldx,
                   const T* Y, index ldy, const T& beta, T* Z, index ldz) {
-    return then(lane_.gemm({.precision = precision_of<T>,
-                            .transa = opx,
-                            .transb = opy,
-                            .m = m,
-                            .n = n,
-                            .k = k,
-                            .alpha = &alpha,
-                            .A = X,
-                            .lda = ldx,
-                            .B = Y,
-                            .ldb = ldy,
-                            .beta = &beta,
-                            .C = Z,
-                            .ldc = ldz,
-                            .stream = stream},
-                           after()));
+    return then(lane_.ask(Gemm{.precision = precision_of<T>,
+                               .transa = opx,
+                               .transb = opy,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .alpha = &alpha,
+                               .A = X,
+                               .lda = ldx,
+                               .B = Y,
+                               .ldb = ldy,
+                               .beta = &beta,
+                               .C = Z,
+                               .ldc = ldz,
+                               .stream = stream},
+                          after()));
   }
 
   /// Room for V and T of blocks, in turns.  V begins in its block's first row.

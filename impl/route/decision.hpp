@@ -28,7 +28,7 @@ struct Facts {
   double spared = 0;           ///< bytes in that need not move: they, or valid copies, are on the device
   double sent_again = 0;       ///< bytes in that move more than once, while others are computed with
   bool result_stays = false;   ///< C is the program's own device memory: nothing moves out
-  bool factors = true;         ///< an open device has what a QR takes
+  bool able = true;            ///< an open device computes what the call takes
   double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
   double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay

@@ -15,7 +15,7 @@ int nearest(std::uint32_t measured, int size) {
 
 }  // namespace
 
-double CpuRates::rate(SymvPrecision precision, double flops, double otherwise, int calls) const {
+double CpuRates::rate(Element precision, double flops, double otherwise, int calls) const {
   if (!any_[precision].load(std::memory_order_acquire)) return otherwise;
   const int load = load_class(calls);
   for (int away = 0; away < load_classes; ++away)
@@ -27,7 +27,7 @@ double CpuRates::rate(SymvPrecision precision, double flops, double otherwise, i
   return otherwise;
 }
 
-void CpuRates::learn(SymvPrecision precision, double flops, double seconds, int calls) {
+void CpuRates::learn(Element precision, double flops, double seconds, int calls) {
   if (!(flops >= least_flops_) || !(seconds > 0)) return;
   const int load = load_class(calls), size = size_class(flops);
   auto& rate = rates_[precision][load][size];

@@ -26,15 +26,15 @@ class CpuRates {
 
   /// flop/s expected for a product of `flops` beside which the CPU has others, `calls` with it: measured at this load,
   /// else at the nearest other; of these at this size, else at the nearest smaller, else larger; else `otherwise`.
-  double rate(SymvPrecision precision, double flops, double otherwise, int calls = 1) const;
-  void learn(SymvPrecision precision, double flops, double seconds, int calls = 1);
+  double rate(Element precision, double flops, double otherwise, int calls = 1) const;
+  void learn(Element precision, double flops, double seconds, int calls = 1);
 
  private:
   const double least_flops_ = 1e7;
-  std::atomic<double> rates_[symv_precision_count][load_classes][size_classes] = {};
-  std::atomic<std::uint32_t> measured_[symv_precision_count][load_classes] = {};  ///< a bit for each size
+  std::atomic<double> rates_[element_count][load_classes][size_classes] = {};
+  std::atomic<std::uint32_t> measured_[element_count][load_classes] = {};  ///< a bit for each size
   static_assert(size_classes <= 32);
-  std::atomic<bool> any_[symv_precision_count] = {};
+  std::atomic<bool> any_[element_count] = {};
 };
 
 /// Measured over predicted time of recent calls on the device, by load.

@@ -24,7 +24,7 @@ void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
     open_device(r);
 }
 
-Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured) {
+Facts facts_now(Runtime& r, const Learned& learned, Element precision, double flops, double until_measured) {
   // With this call among them; inside of one that is on the CPU it is already.
   const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
             others = r.on_cpu.load(std::memory_order_relaxed),
@@ -63,8 +63,8 @@ void learn_device(Learned& learned, const Decision& decision, double measured) {
   if (decision.reason == Reason::trial) learned.trials.settle(decision.device_seconds, measured);
 }
 
-void learn_cpu(Runtime& r, Learned& learned, SymvPrecision precision, double flops, const Decision& decision,
-               double seconds, int calls) {
+void learn_cpu(Runtime& r, Learned& learned, Element precision, double flops, const Decision& decision, double seconds,
+               int calls) {
   if (seconds <= 0 || decision.reason == Reason::nothing) return;
   learned.cpu.learn(precision, flops, seconds, calls);
   if (decision.reason == Reason::startup) {

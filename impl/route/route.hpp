@@ -58,7 +58,7 @@ void open_for_fixed(Runtime& r, const Policy& policy, bool large);
 
 /// Without a look at the operands.
 /// @param until_measured  flop/s to expect of the CPU
-Facts facts_now(Runtime& r, const Learned& learned, SymvPrecision precision, double flops, double until_measured);
+Facts facts_now(Runtime& r, const Learned& learned, Element precision, double flops, double until_measured);
 
 /// An operand of a call: where the program has it, and what of it is on the device.
 struct Operand {
@@ -103,7 +103,7 @@ struct Operand {
 struct Call {
   const Site& site;
   Learned& learned;  ///< from calls of its kind
-  SymvPrecision precision;
+  Element precision;
   double flops;
   double timed;  ///< from so many flops on its time on the CPU is taken
   CallShape shape;

@@ -71,7 +71,7 @@ class Check {
  public:
   /// @param describe  std::unique_ptr<Checkable>(): the call; may throw; null if there is nothing to check
   template <class Describe>
-  Check(Runtime& runtime, const Site& site, SymvPrecision precision, double flops, const Describe& describe)
+  Check(Runtime& runtime, const Site& site, Element precision, double flops, const Describe& describe)
       : runtime_(runtime),
         site_(site),
         precision_(precision),
@@ -120,7 +120,7 @@ class Check {
 
   Runtime& runtime_;
   const Site& site_;
-  const SymvPrecision precision_;
+  const Element precision_;
   const double flops_;
   std::unique_ptr<Checkable> (*const describe_)(const void*);
   const void* const context_;

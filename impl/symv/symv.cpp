@@ -193,8 +193,8 @@ class Run {
     const index ld = copy_ld(a.stored);
     const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(ld, n, sizeof(T)) : 0;
     const SymvRule rule = args_.alpha == T(0) ? SymvRule{} : rule_;  // strips, which take no workspace
-    Symv p{.precision = symv_precision_of<T>,
-           .hermitian = is_complex(symv_precision_of<T>),
+    Symv p{.precision = element_of<T>,
+           .hermitian = is_complex(element_of<T>),
            .uplo = args_.uplo,
            .n = n,
            .alpha = &args_.alpha,
@@ -250,7 +250,7 @@ class Run {
     p.workspace = next;
 
     bytes_of_matrix_ = bytes_of(missing, sizeof(T));
-    constexpr UnderlyingGemm none{[](const void*, const Gemm&) {}, nullptr};  // no product of matrices here
+    constexpr UnderlyingBlas none{[](const void*, const Operation&) {}, nullptr};  // no product of matrices here
     const double moved = bytes_of_matrix_ + 3 * static_cast<double>(vector);
     if (Lane* lane = backend.acquire(none, static_cast<std::size_t>(moved), status)) {
       status = ask(*lane, uploads, p, piece, landed, meanwhile);
@@ -293,7 +293,7 @@ class Run {
     }
     if (!not_exiting()) return Status::lost;
     const int sent = static_cast<int>(uploads.size());
-    if (const Status status = lane.symv(p, {tickets_.data(), sent}); status != Status::done) return status;
+    if (const Status status = lane.ask(p, {tickets_.data(), sent}); status != Status::done) return status;
     if (!meanwhile()) return Status::done;
     const After product{tickets_.data() + sent, 1};
     for (std::size_t i = 0; i < landed.size(); ++i) {
@@ -321,7 +321,7 @@ Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, co
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   Operand& a = operands.a;
-  const SymvRule& rule = symv_rule(r.device.profile(), symv_precision_of<T>, args.uplo, args.n);
+  const SymvRule& rule = symv_rule(r.device.profile(), element_of<T>, args.uplo, args.n);
   Run<T> run(args, product.beta_zero, operands, rule);
   Status status = Status::no_memory;
   if (operands.unconfirmed()) {
@@ -396,7 +396,7 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   take_route(
       r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
       [&]() -> std::unique_ptr<Checkable> {
-        if constexpr (symv_precision_of<T> == SymvPrecision::w)
+        if constexpr (element_of<T> == Element::w)
           return nullptr;  // no other library has it
         else
           return checkable(*args, product.overlaps, replay, [&](const SymvArgs<T>& other, const Decision& decision) {

@@ -7,7 +7,7 @@ namespace blaslift {
 
 double cpu_rate_until_measured(const SymmetricProduct& p) {
   constexpr double flops_a_pair = 4;  // as p.flops() counts: each element of the triangle is used twice
-  if (p.precision == SymvPrecision::w) return flops_a_pair * cpu_pair_rate;
+  if (p.precision == Element::w) return flops_a_pair * cpu_pair_rate;
   const double flops_a_byte = (is_complex(p.precision) ? 16.0 : 4.0) / static_cast<double>(element_size(p.precision));
   return flops_a_byte * cpu_reading_rate;
 }

@@ -15,7 +15,7 @@ constexpr std::string_view strips_word = "strips", tickets_suffix = ":tickets";
 bool read(std::string_view line, SectionLine& into) {
   const auto key = std::find(std::begin(keys), std::end(keys), next_word(line));
   if (key == std::end(keys) || next_word(line) != version) return false;
-  TunedSymv x{static_cast<SymvPrecision::Name>(key - keys), Uplo::lower, {}};
+  TunedSymv x{static_cast<Element::Name>(key - keys), Uplo::lower, {}};
   const std::string_view uplo = next_word(line);
   if (uplo != "L" && uplo != "U") return false;
   x.uplo = static_cast<Uplo>(uplo.front());
@@ -42,7 +42,7 @@ SectionLine section_line(TunedSymv tuned) {
   return {&symv_section, subject, std::move(tuned)};
 }
 
-const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n) {
+const SymvRule& symv_rule(const Profile& profile, Element precision, Uplo uplo, index n) {
   for (const SectionLine& line : profile.sections)
     if (const auto* x = std::any_cast<TunedSymv>(&line.data);
         x && x->precision == precision && x->uplo == uplo && !x->rules.empty())
@@ -57,7 +57,7 @@ std::string to_text(const SymvBlocking& b, SymvWay way) {
   return way == SymvWay::tickets ? text + std::string(tickets_suffix) : text;
 }
 
-bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way) {
+bool read_blocking(std::string_view word, Element precision, SymvBlocking& blocking, SymvWay& way) {
   blocking = {};
   way = SymvWay::parts;
   if (word == strips_word) return true;

@@ -17,7 +17,7 @@ namespace blaslift {
 
 /// What was found about SYMV of one triangle.
 struct TunedSymv {
-  SymvPrecision precision;
+  Element precision;
   Uplo uplo;
   std::vector<SymvRule> rules;  ///< none: those built in
 };
@@ -27,11 +27,11 @@ extern const ProfileSection symv_section;
 SectionLine section_line(TunedSymv tuned);
 
 /// What a SYMV follows: the profile's rules of its precision and triangle or, where there are none, the built-in ones.
-const SymvRule& symv_rule(const Profile& profile, SymvPrecision precision, Uplo uplo, index n);
+const SymvRule& symv_rule(const Profile& profile, Element precision, Uplo uplo, index n);
 
 /// "strips", "32x32x4x64", "32x32x4x64:tickets"
 std::string to_text(const SymvBlocking& blocking, SymvWay way);
 /// False if it is none that the device can do.
-bool read_blocking(std::string_view word, SymvPrecision precision, SymvBlocking& blocking, SymvWay& way);
+bool read_blocking(std::string_view word, Element precision, SymvBlocking& blocking, SymvWay& way);
 
 }  // namespace blaslift

@@ -159,7 +159,11 @@ class CudaLane final : public EngineLane {
   };
   Products& products(Queue queue) { return products_[queue == Queue::second]; }
 
-  Status multiply(Queue queue, const Gemm& p) override {
+  Status compute(Queue queue, const Operation& operation) override {
+    return operation.visit([&](const auto& x) { return compute(queue, x); });
+  }
+
+  Status compute(Queue queue, const Gemm& p) {
     if (p.m == 0 || p.n == 0) return Status::done;
     if (p.part != Part::whole) return multiply_triangle(queue, p);
     const bool multiplies = p.k != 0 && !equals(p.precision, p.alpha, 0);
@@ -184,19 +188,10 @@ class CudaLane final : public EngineLane {
     return copied == Status::done ? multiply_in_place(own.handle, p) : copied;
   }
 
-  Status sum(Queue queue, const Combination& combination) override {
-    return status_of(blaslift::combine(combination, stream(queue)));
-  }
-
-  Status measure(Queue queue, const Survey& survey) override {
-    return status_of(blaslift::survey(survey, stream(queue)));
-  }
-
-  Status multiply_vector(Queue queue, const Symv& product) override {
-    return status_of(blaslift::symv(product, stream(queue)));
-  }
-
-  Status factor(Queue queue, const QrPanel& panel) override {
+  Status compute(Queue queue, const Combination& combination) { return status_of(combine(combination, stream(queue))); }
+  Status compute(Queue queue, const Survey& x) { return status_of(survey(x, stream(queue))); }
+  Status compute(Queue queue, const Symv& product) { return status_of(symv(product, stream(queue))); }
+  Status compute(Queue queue, const QrPanel& panel) {
     // For all panels of this stream, one after the other; made with the first.
     constexpr std::size_t alignment = 256;
     const std::size_t own = (qr_panel_workspace() + alignment - 1) / alignment * alignment,
@@ -215,19 +210,19 @@ class CudaLane final : public EngineLane {
     return factor_by_halves(
         panel, qr_panel_columns(panel.precision), static_cast<char*>(memory) + own,
         [&](const QrPanel& p) { return status_of(qr_panel(p, memory, stream(queue))); },
-        [&](const Gemm& p) { return multiply(queue, p); });
+        [&](const Gemm& p) { return compute(queue, p); });
   }
 
   /// C := E or beta * E
   Status c_from_e(Queue queue, const Gemm& p, bool scaled) {
-    return sum(queue, {.precision = p.precision,
-                       .rows = p.m,
-                       .cols = p.n,
-                       .sources = 1,
-                       .targets = 1,
-                       .source = {{p.E, p.lde, scaled}},
-                       .target = {{p.C, p.ldc, {1}}},
-                       .scale = p.beta});
+    return compute(queue, Combination{.precision = p.precision,
+                                      .rows = p.m,
+                                      .cols = p.n,
+                                      .sources = 1,
+                                      .targets = 1,
+                                      .source = {{p.E, p.lde, scaled}},
+                                      .target = {{p.C, p.ldc, {1}}},
+                                      .scale = p.beta});
   }
 
   static Status multiply_in_place(cublasHandle_t handle, const Gemm& p) {
@@ -367,7 +362,7 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  Lane* acquire(const UnderlyingGemm&, std::size_t bytes, Status& status) override {
+  Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {
     Visit visit;
     const bool entered = visit.begin(context_);
     status = Status::lost;
@@ -478,8 +473,10 @@ class CudaBackend final : public Backend {
     if (cudaGetDeviceProperties(&properties, device) != cudaSuccess || cudaDriverGetVersion(&driver) != cudaSuccess ||
         cudaRuntimeGetVersion(&runtime) != cudaSuccess)
       return "the device cannot be asked for its properties";
-    facts_.factors = facts_.applies =
-        properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch;
+    using enum Operation::Kind;
+    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
+    if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
+      facts_.computes.add(qr_panel, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d, %s", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, matmul_version().c_str());

@@ -321,7 +321,7 @@ void EngineLane::fail(Status status) {
 Ticket EngineLane::note(Queue queue, After after, int pieces, std::atomic<bool>* landed) {
   std::lock_guard lock(mutex_);
   operations_.emplace_back();
-  Operation& operation = operations_.back();
+  Asked& operation = operations_.back();
   operation.after.assign(after.tickets, after.tickets + after.count);
   operation.queue = queue;
   used_[static_cast<int>(queue)] = true;
@@ -345,14 +345,14 @@ bool EngineLane::await_started(const std::vector<Ticket>& after) {
 /// Until the host's memory may be overwritten; false if something has failed instead.
 bool EngineLane::await_kept(Ticket ticket) {
   std::unique_lock lock(mutex_);
-  const Operation& operation = operations_[static_cast<std::size_t>(ticket)];
+  const Asked& operation = operations_[static_cast<std::size_t>(ticket)];
   changed_.wait(lock, [&] { return status_ != Status::done || operation.kept; });
   return status_ == Status::done;
 }
 
 /// Orders the queue after what the operation comes after, once.
 Status EngineLane::begin(Queue queue, Ticket ticket) {
-  Operation* operation;
+  Asked* operation;
   std::vector<Ticket> elsewhere;  // what its own queue has begun before ends before, anyway
   {
     std::lock_guard lock(mutex_);
@@ -384,7 +384,7 @@ Status EngineLane::begin(Queue queue, Ticket ticket) {
 /// come after it: whoever returns from here can wait for it.
 Status EngineLane::mark_once(Ticket ticket) {
   std::lock_guard one_at_a_time(marking_);
-  Operation* operation;
+  Asked* operation;
   Queue queue;
   {
     std::lock_guard lock(mutex_);
@@ -516,13 +516,12 @@ void EngineLane::hand_over_keeping(const Engine::Job& job) {
   }
 }
 
-template <class Compute>
-Status EngineLane::ask_compute(int stream, bool awaited, After after, Compute compute) {
-  const Queue queue = stream == 0 ? Queue::compute : Queue::second;
+Status EngineLane::ask_compute(const Operation& operation, After after) {
+  const Queue queue = operation.stream == 0 ? Queue::compute : Queue::second;
   const Ticket ticket = note(queue, after, 0, nullptr);
   Status status = after.count > 0 ? begin(queue, ticket) : Status::done;
-  if (status == Status::done) status = compute(queue);
-  if (status == Status::done && awaited) status = mark_once(ticket);
+  if (status == Status::done) status = compute(queue, operation);
+  if (status == Status::done && operation.awaited) status = mark_once(ticket);
   if (status != Status::done) return fail(status), status;
   std::lock_guard lock(mutex_);
   operations_[static_cast<std::size_t>(ticket)].started = true;
@@ -547,36 +546,8 @@ Status EngineLane::upload(const Transfer& t, After after) {
   return unless_failed_ask([&] { return ask_upload(t, after); });
 }
 
-Status EngineLane::gemm(const Gemm& product, After after) {
-  return unless_failed_ask([&] {
-    return ask_compute(product.stream, product.awaited, after, [&](Queue queue) { return multiply(queue, product); });
-  });
-}
-
-Status EngineLane::combine(const Combination& combination, After after) {
-  return unless_failed_ask([&] {
-    return ask_compute(combination.stream, combination.awaited, after,
-                       [&](Queue queue) { return sum(queue, combination); });
-  });
-}
-
-Status EngineLane::survey(const Survey& survey, After after) {
-  return unless_failed_ask([&] {
-    return ask_compute(survey.stream, survey.awaited, after, [&](Queue queue) { return measure(queue, survey); });
-  });
-}
-
-Status EngineLane::symv(const Symv& product, After after) {
-  return unless_failed_ask([&] {
-    return ask_compute(product.stream, product.awaited, after,
-                       [&](Queue queue) { return multiply_vector(queue, product); });
-  });
-}
-
-Status EngineLane::panel(const QrPanel& panel, After after) {
-  return unless_failed_ask([&] {
-    return ask_compute(panel.stream, panel.awaited, after, [&](Queue queue) { return factor(queue, panel); });
-  });
+Status EngineLane::ask(const Operation& operation, After after) {
+  return unless_failed_ask([&] { return ask_compute(operation, after); });
 }
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {

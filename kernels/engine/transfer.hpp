@@ -167,11 +167,7 @@ class EngineLane : public Lane {
 
   // No exception leaves these: the module has an unwinder of its own.
   Status upload(const Transfer& transfer, After after) final;
-  Status gemm(const Gemm& product, After after) final;
-  Status combine(const Combination& combination, After after) final;
-  Status survey(const Survey& survey, After after) final;
-  Status symv(const Symv& product, After after) final;
-  Status panel(const QrPanel& panel, After after) final;
+  Status ask(const Operation& operation, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
   bool started(Ticket upload) final;
   Status await(const std::atomic<bool>& landed) final;
@@ -201,11 +197,7 @@ class EngineLane : public Lane {
   virtual Status wait(Queue queue, Ticket ticket) = 0;
   /// The end of what was started in `queue` is the end of operation `ticket`.
   virtual Status mark(Queue queue, Ticket ticket) = 0;
-  virtual Status multiply(Queue queue, const Gemm& product) = 0;
-  virtual Status sum(Queue queue, const Combination& combination) = 0;
-  virtual Status measure(Queue queue, const Survey& survey) = 0;
-  virtual Status multiply_vector(Queue queue, const Symv& product) = 0;
-  virtual Status factor(Queue, const QrPanel&) { return Status::no_memory; }  ///< unless DeviceFacts::factors
+  virtual Status compute(Queue queue, const Operation& operation) = 0;
   /// Starts the copy of a packed slot to the device and marks the slot, or the copy of the host's memory itself if
   /// direct, where there may be no slot; or the other way round, where there always is one.
   virtual Status send(Queue queue, Slot& slot, const Transfer& piece) = 0;
@@ -218,8 +210,8 @@ class EngineLane : public Lane {
  private:
   friend class Engine;
 
-  /// One operation.
-  struct Operation {
+  /// What it has been asked for.
+  struct Asked {
     std::vector<Ticket> after;
     std::atomic<bool>* landed = nullptr;
     Queue queue = Queue::in;
@@ -256,8 +248,7 @@ class EngineLane : public Lane {
   Status unless_failed_ask(Ask ask);
   Status ask_upload(const Transfer& transfer, After after);
   Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
-  template <class Compute>
-  Status ask_compute(int stream, bool awaited, After after, Compute compute);
+  Status ask_compute(const Operation& operation, After after);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   void hand_over_keeping(const Engine::Job& job);
   bool withdraw_keeping(const Engine::Job& job);
@@ -286,13 +277,13 @@ class EngineLane : public Lane {
   Engine& engine_;
   std::mutex mutex_, queues_[queues], marking_;
   std::condition_variable changed_;
-  std::deque<Operation> operations_;  ///< by ticket; grows while others read
-  bool used_[queues] = {};            ///< since the last drain
-  int jobs_ = 0;                      ///< with the engine
-  bool by_caller_ = false;            ///< the caller's thread makes the transfers itself,
-  bool little_ = false;               ///< what it moves
-  Own own_[2];                        ///< with these in turn: the device moves one while the caller fills or empties
-  int turn_ = 1;                      ///< the other
+  std::deque<Asked> operations_;  ///< by ticket; grows while others read
+  bool used_[queues] = {};        ///< since the last drain
+  int jobs_ = 0;                  ///< with the engine
+  bool by_caller_ = false;        ///< the caller's thread makes the transfers itself,
+  bool little_ = false;           ///< what it moves
+  Own own_[2];                    ///< with these in turn: the device moves one while the caller fills or empties
+  int turn_ = 1;                  ///< the other
   std::atomic<std::uint64_t> in_begin_{0}, in_end_{0}, out_begin_{0}, out_end_{0};  ///< TransferTimes
   Status status_ = Status::done;
 };

@@ -117,8 +117,8 @@ void spoil(const Symv& x, std::string_view mistake) {
   }
 }
 
-template <class Operation>
-void spoil(Precision precision, const Operation& x, std::string_view mistake) {
+template <class Computed>
+void spoil(Precision precision, const Computed& x, std::string_view mistake) {
   switch (precision) {
     case Precision::s: return spoil<float>(x, mistake);
     case Precision::d: return spoil<double>(x, mistake);
@@ -137,38 +137,11 @@ class DelayedLane final : public Lane {
     if (!first_uploaded_) first_uploaded_ = x.host;
     return lane.upload(x, after);
   }
-  Status gemm(const Gemm& x, After after) override {
-    const Preference* found = nearest(preferences_.data(), static_cast<int>(preferences_.size()), x, alignment_of(x));
-    const bool follows = found && !found->own;
-    followed += follows;
-    const std::size_t which = follows ? 1U + found->algorithm.words[0] : 0U;
-    if (!delays_.library.empty())
-      std::this_thread::sleep_for(std::chrono::microseconds(delays_.microseconds.at(which)));
-    const Status status = lane.gemm(x, after);
-    const std::string size = std::to_string(x.m) + 'x' + std::to_string(x.n) + 'x' + std::to_string(x.k);
-    if (status == Status::done && !delays_.mistake.empty() &&
-        (delays_.mistake_at.empty() || size == delays_.mistake_at))
-      spoil(x.precision, x, delays_.mistake);
-    return status;
+  Status ask(const Operation& operation, After after) override {
+    if (const auto* product = operation.get<Gemm>()) return multiply(*product, after);
+    if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
+    return lane.ask(operation, after);
   }
-  Status combine(const Combination& x, After after) override { return lane.combine(x, after); }
-  Status survey(const Survey& x, After after) override { return lane.survey(x, after); }
-  Status symv(const Symv& x, After after) override {
-    if (delays_.symv_meets <= 0) {
-      const Status status = lane.symv(x, after);
-      if (status == Status::done && !delays_.mistake.empty() && x.precision != SymvPrecision::w)
-        spoil(static_cast<Precision>(x.precision.name), x, delays_.mistake);
-      return status;
-    }
-    const double size = std::pow(static_cast<double>(x.n) / static_cast<double>(delays_.symv_meets), 2);
-    const bool best = x.blocking == SymvBlocking{64, 32, 8, 64} && x.way == SymvWay::tickets;
-    const double microseconds = x.blocking.U == 0 ? 100 + 300 * size : (250 + 150 * size) * (best ? 1 : 1.3);
-    std::this_thread::sleep_for(std::chrono::nanoseconds(std::lround(1e3 * microseconds)));
-    Symv nothing = x;  // others may come after it
-    nothing.n = 0;
-    return lane.symv(nothing, after);
-  }
-  Status panel(const QrPanel& x, After after) override { return lane.panel(x, after); }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {
     // On the host backend what was asked for before has been done.
     if (delays_.mistake == "outside")
@@ -189,6 +162,36 @@ class DelayedLane final : public Lane {
   Lane& lane;
 
  private:
+  Status multiply(const Gemm& x, After after) {
+    const Preference* found = nearest(preferences_.data(), static_cast<int>(preferences_.size()), x, alignment_of(x));
+    const bool follows = found && !found->own;
+    followed += follows;
+    const std::size_t which = follows ? 1U + found->algorithm.words[0] : 0U;
+    if (!delays_.library.empty())
+      std::this_thread::sleep_for(std::chrono::microseconds(delays_.microseconds.at(which)));
+    const Status status = lane.ask(x, after);
+    const std::string size = std::to_string(x.m) + 'x' + std::to_string(x.n) + 'x' + std::to_string(x.k);
+    if (status == Status::done && !delays_.mistake.empty() &&
+        (delays_.mistake_at.empty() || size == delays_.mistake_at))
+      spoil(x.precision, x, delays_.mistake);
+    return status;
+  }
+  Status multiply(const Symv& x, After after) {
+    if (delays_.symv_meets <= 0) {
+      const Status status = lane.ask(x, after);
+      if (status == Status::done && !delays_.mistake.empty() && x.precision != Element::w)
+        spoil(static_cast<Precision>(x.precision.name), x, delays_.mistake);
+      return status;
+    }
+    const double size = std::pow(static_cast<double>(x.n) / static_cast<double>(delays_.symv_meets), 2);
+    const bool best = x.blocking == SymvBlocking{64, 32, 8, 64} && x.way == SymvWay::tickets;
+    const double microseconds = x.blocking.U == 0 ? 100 + 300 * size : (250 + 150 * size) * (best ? 1 : 1.3);
+    std::this_thread::sleep_for(std::chrono::nanoseconds(std::lround(1e3 * microseconds)));
+    Symv nothing = x;  // others may come after it
+    nothing.n = 0;
+    return lane.ask(nothing, after);
+  }
+
   const Delays& delays_;
   const std::vector<Preference> preferences_;
   void* first_uploaded_ = nullptr;
@@ -202,7 +205,7 @@ class WithAlgorithms final : public Backend {
   }
 
   const DeviceFacts& facts() const override { return facts_; }
-  Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
+  Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) override {
     Lane* lane = backend_.acquire(underlying, bytes, status);
     std::lock_guard lock(mutex_);
     return lane ? new DelayedLane(*lane, delays_, preferences_) : nullptr;
@@ -249,7 +252,7 @@ class WithDeviceMemory final : public Backend {
       : backend_(backend), least_(least), most_(most) {}
 
   const DeviceFacts& facts() const override { return backend_.facts(); }
-  Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
+  Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) override {
     return backend_.acquire(underlying, bytes, status);
   }
   void release(Lane* lane) override { backend_.release(lane); }

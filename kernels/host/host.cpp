@@ -36,7 +36,7 @@ int some_threads() { return static_cast<int>(std::clamp(std::thread::hardware_co
 /// Everything happens when it is started, so there is nothing to wait for.
 class HostLane final : public EngineLane {
  public:
-  HostLane(Engine& engine, std::size_t bytes, int lanes, const UnderlyingGemm& underlying, FaultPlan* faults)
+  HostLane(Engine& engine, std::size_t bytes, int lanes, const UnderlyingBlas& underlying, FaultPlan* faults)
       : EngineLane(engine, bytes, lanes), underlying_(underlying), slot_bytes_(engine.sizes().out), faults_(faults) {}
   ~HostLane() { (void)drain(); }
 
@@ -44,34 +44,21 @@ class HostLane final : public EngineLane {
   Status wait(Queue, Ticket) override { return outcome(); }
   Status mark(Queue, Ticket) override { return outcome(); }
   Status idle(Queue) override { return outcome(); }
-  Status multiply(Queue, const Gemm& product) override {
+  Status compute(Queue, const Operation& operation) override {
     if (fails()) return faults_->status;
-    if (product.m == 0 || product.n == 0) return Status::done;
+    operation.visit([this](const auto& x) { compute(x); });
+    return Status::done;
+  }
+  void compute(const Gemm& product) {
+    if (product.m == 0 || product.n == 0) return;
     if (product.E)
       copy_block(product.C, product.ldc, product.E, product.lde, product.m, product.n, element_size(product.precision));
     underlying_.call(underlying_.context, product);
-    return Status::done;
   }
-  Status sum(Queue, const Combination& combination) override {
-    if (fails()) return faults_->status;
-    blaslift::combine(combination);
-    return Status::done;
-  }
-  Status measure(Queue, const Survey& survey) override {
-    if (fails()) return faults_->status;
-    blaslift::survey(survey);
-    return Status::done;
-  }
-  Status multiply_vector(Queue, const Symv& product) override {
-    if (fails()) return faults_->status;
-    blaslift::symv(product);
-    return Status::done;
-  }
-  Status factor(Queue, const QrPanel& panel) override {
-    if (fails()) return faults_->status;
-    blaslift::factor_panel(panel, some_threads());
-    return Status::done;
-  }
+  void compute(const Combination& combination) { combine(combination); }
+  void compute(const Survey& x) { survey(x); }
+  void compute(const Symv& product) { symv(product); }
+  void compute(const QrPanel& panel) { factor_panel(panel, some_threads()); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -91,7 +78,7 @@ class HostLane final : public EngineLane {
     return faults_->status;
   }
 
-  UnderlyingGemm underlying_;
+  UnderlyingBlas underlying_;
   const std::size_t slot_bytes_;
   FaultPlan* faults_;
 };
@@ -126,14 +113,15 @@ class HostBackend final : public Backend {
         faults_(faults) {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
-    facts_.factors = facts_.applies = true;
+    using enum Operation::Kind;
+    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(qr_panel, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  Lane* acquire(const UnderlyingGemm& underlying, std::size_t bytes, Status& status) override {
+  Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) override {
     if (fails()) return status = faults_->status, nullptr;
     const int lanes = lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
     try {

@@ -160,11 +160,11 @@ class Problem {
 void symv(const Symv& p) {
   if (p.n == 0) return;
   switch (p.precision) {
-    case SymvPrecision::s: return Problem<float>(p).run();
-    case SymvPrecision::d: return Problem<double>(p).run();
-    case SymvPrecision::c: return Problem<Complex<float>>(p).run();
-    case SymvPrecision::z: return Problem<Complex<double>>(p).run();
-    case SymvPrecision::w: return Problem<DoubleDouble>(p).run();
+    case Element::s: return Problem<float>(p).run();
+    case Element::d: return Problem<double>(p).run();
+    case Element::c: return Problem<Complex<float>>(p).run();
+    case Element::z: return Problem<Complex<double>>(p).run();
+    case Element::w: return Problem<DoubleDouble>(p).run();
   }
 }
 

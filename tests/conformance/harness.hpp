@@ -55,7 +55,8 @@ void naive_triangle(const Gemm& g) {
   }
 }
 
-inline const UnderlyingGemm underlying{[](const void*, const Gemm& g) {
+inline const UnderlyingBlas underlying{[](const void*, const Operation& operation) {
+                                         const Gemm& g = *operation.get<Gemm>();
                                          if (g.part == Part::whole) return naive(g);
                                          switch (g.precision) {
                                            case Precision::s: return naive_triangle<float>(g);
@@ -132,29 +133,9 @@ class Call {
     return asked(lane_->upload({to, ldd, const_cast<T*>(from), ldh, rows, cols, sizeof(T), direct}, as_after(earlier)));
   }
 
-  Ticket gemm(const Gemm& product, const Tickets& after) {
+  Ticket ask(const Operation& operation, const Tickets& after) {
     const Tickets earlier = only_real(after);
-    return asked(lane_->gemm(product, as_after(earlier)));
-  }
-
-  Ticket survey(const Survey& survey, const Tickets& after) {
-    const Tickets earlier = only_real(after);
-    return asked(lane_->survey(survey, as_after(earlier)));
-  }
-
-  Ticket symv(const Symv& product, const Tickets& after) {
-    const Tickets earlier = only_real(after);
-    return asked(lane_->symv(product, as_after(earlier)));
-  }
-
-  Ticket panel(const QrPanel& panel, const Tickets& after) {
-    const Tickets earlier = only_real(after);
-    return asked(lane_->panel(panel, as_after(earlier)));
-  }
-
-  Ticket combine(const Combination& combination, const Tickets& after) {
-    const Tickets earlier = only_real(after);
-    return asked(lane_->combine(combination, as_after(earlier)));
+    return asked(lane_->ask(operation, as_after(earlier)));
   }
 
   /// Asks for a copy to the host, piece by piece: whole columns where a piece holds one, else parts of a column.
@@ -313,7 +294,7 @@ struct Problem {
     g.B = b.at;
     g.C = c.at;
     if (E) g.E = e.at, g.lde = E->ld();
-    const Ticket product = call.gemm(g, {a.ready, b.ready, c.ready, e.ready});
+    const Ticket product = call.ask(g, {a.ready, b.ready, c.ready, e.ready});
     Matrix<T> result = C;
     call.get(result, c.at, {product});
     if (E) {
@@ -343,7 +324,7 @@ using Types = testing::Types<float, double, std::complex<float>, std::complex<do
 struct TypeNames {
   template <class T>
   static std::string GetName(int) {
-    return std::string(1, letter(symv_precision_of<T>));
+    return std::string(1, letter(element_of<T>));
   }
 };
 
@@ -412,7 +393,7 @@ struct Load {
 
   /// d := i * i, over and over.
   Ticket put_on(Call& call, const double* i, double* d, Tickets after) const {
-    for (int time = 0; time < products; ++time) after = {call.gemm(plain(n, n, n, &one, i, i, &zero, d), after)};
+    for (int time = 0; time < products; ++time) after = {call.ask(plain(n, n, n, &one, i, i, &zero, d), after)};
     return after.front();
   }
 };

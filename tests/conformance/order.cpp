@@ -76,7 +76,7 @@ TEST(Order, ProductsFollowEachOther) {
   double *a = from.at, *c = call.part<double>(n * n);
   Tickets after{i.ready, from.ready};
   for (int step = 0; step < 10; ++step, std::swap(a, c))
-    after = {call.gemm(plain(n, n, n, &two, a, i.at, &zero, c), after)};
+    after = {call.ask(plain(n, n, n, &two, a, i.at, &zero, c), after)};
   call.get(x, a, after);
   for (index col = 0; col < n; ++col)
     for (index row = 0; row < n; ++row) ASSERT_EQ(x(row, col), 1024 * original(row, col));
@@ -101,7 +101,7 @@ TEST(Order, UploadsDoNotOvertakeTheProductThatReadsTheBlock) {
     loaded = load.put_on(call, i.at, d, {i.ready, loaded});
     Tickets after{i.ready, up, loaded};
     after.insert(after.end(), down.begin(), down.end());
-    product = call.gemm(plain(n, n, n, &one, a, i.at, &zero, c), after);
+    product = call.ask(plain(n, n, n, &one, a, i.at, &zero, c), after);
     down = call.download(results[static_cast<std::size_t>(round)].data(), n, c, n, n, n, {product});
   }
   call.drain();
@@ -126,8 +126,7 @@ TEST(Order, DownloadsGetTheFinishedProductWhileUploadsStream) {
     auto* s = call.part<double>(2 * n * n);
     const Ticket first = call.upload(s, n, stream.data(), n, n, n);
     const Ticket loaded = load.put_on(call, i.at, d, {i.ready});
-    const Ticket product =
-        call.gemm(plain(n, n, n, &one, a.at, i.at, &zero, c.at), {a.ready, i.ready, c.ready, loaded});
+    const Ticket product = call.ask(plain(n, n, n, &one, a.at, i.at, &zero, c.at), {a.ready, i.ready, c.ready, loaded});
     const Ticket second = call.upload(s + n * n, n, stream.data() + n * n, n, n, n);
     call.download(result.data(), n, c.at, n, n, n, {product});
     call.get(streamed, s, {first, second});
@@ -170,7 +169,7 @@ void chain(unsigned seed) {
     double* block = blocks[step % 2];
     Ticket& reader = readers[step % 2];
     after.push_back(call.upload(block, m, x[step % sources].data(), m, m, k, {reader}));
-    reader = call.gemm(plain(m, n, k, &alphas[step], block, there_b.at, &minus_one, there_c.at), after);
+    reader = call.ask(plain(m, n, k, &alphas[step], block, there_b.at, &minus_one, there_c.at), after);
     after = {reader};
     if (step % seldom == seldom - 1)
       for (const Ticket down : call.download(results[step / seldom].data(), m, there_c.at, m, m, n, {reader}))
@@ -198,7 +197,7 @@ TEST(Order, AReleasedLaneLeavesNothingBehind) {
       const auto i = call.put(unit);
       double *a = call.part<double>(n * n), *c = call.part<double>(n * n);
       const Ticket uploaded = call.upload(a, n, up.data(), n, n, n);
-      const Ticket product = call.gemm(plain(n, n, n, &one, a, i.at, &zero, c), {uploaded, i.ready});
+      const Ticket product = call.ask(plain(n, n, n, &one, a, i.at, &zero, c), {uploaded, i.ready});
       call.download(down.data(), n, c, n, n, n, {product});
       for (int more = 0; more < 5; ++more) call.upload(a, n, up.data(), n, n, n, {product});
     }
@@ -220,47 +219,47 @@ void follow_each_other_in_two_streams(bool all_awaited) {
   double* sum = call.part<double>(n * n);
   double* product = call.part<double>(n * n);
   const double alpha = 1, beta = 0;
-  Ticket last = call.combine({.precision = Precision::d,
-                              .rows = n,
-                              .cols = n,
-                              .sources = 1,
-                              .targets = 1,
-                              .source = {{ones.at, n, false}},
-                              .target = {{sum, n, {1}}},
-                              .scale = nullptr,
-                              .stream = 1},
-                             {ones.ready});
+  Ticket last = call.ask(Combination{.precision = Precision::d,
+                                     .rows = n,
+                                     .cols = n,
+                                     .sources = 1,
+                                     .targets = 1,
+                                     .source = {{ones.at, n, false}},
+                                     .target = {{sum, n, {1}}},
+                                     .scale = nullptr,
+                                     .stream = 1},
+                         {ones.ready});
   double expected = 1;
   for (std::int8_t round = 0; round < 40; ++round, expected *= 2) {
     const auto stream = static_cast<std::int8_t>(round / 2 % 2), other = static_cast<std::int8_t>(1 - stream);
-    last = call.gemm({.precision = Precision::d,
-                      .transa = Op::none,
-                      .transb = Op::none,
-                      .m = n,
-                      .n = n,
-                      .k = n,
-                      .alpha = &alpha,
-                      .A = sum,
-                      .lda = n,
-                      .B = unit.at,
-                      .ldb = n,
-                      .beta = &beta,
-                      .C = product,
-                      .ldc = n,
-                      .stream = stream,
-                      .awaited = all_awaited || round % 3 == 0},
-                     {last, unit.ready});
-    last = call.combine({.precision = Precision::d,
-                         .rows = n,
-                         .cols = n,
-                         .sources = 2,
-                         .targets = 1,
-                         .source = {{sum, n, false}, {product, n, false}},
-                         .target = {{sum, n, {1, 1}}},
-                         .scale = nullptr,
-                         .stream = other,
-                         .awaited = all_awaited || round % 2 == 0},
-                        {last});
+    last = call.ask(Gemm{.precision = Precision::d,
+                         .transa = Op::none,
+                         .transb = Op::none,
+                         .m = n,
+                         .n = n,
+                         .k = n,
+                         .alpha = &alpha,
+                         .A = sum,
+                         .lda = n,
+                         .B = unit.at,
+                         .ldb = n,
+                         .beta = &beta,
+                         .C = product,
+                         .ldc = n,
+                         .stream = stream,
+                         .awaited = all_awaited || round % 3 == 0},
+                    {last, unit.ready});
+    last = call.ask(Combination{.precision = Precision::d,
+                                .rows = n,
+                                .cols = n,
+                                .sources = 2,
+                                .targets = 1,
+                                .source = {{sum, n, false}, {product, n, false}},
+                                .target = {{sum, n, {1, 1}}},
+                                .scale = nullptr,
+                                .stream = other,
+                                .awaited = all_awaited || round % 2 == 0},
+                    {last});
   }
   call.download(result.data(), n, sum, n, n, n, {last});
   call.drain();
@@ -309,9 +308,9 @@ TEST(Order, CombinationsComeAfterUploadsAndProductsAndBeforeDownloads) {
     // Now the upload is in a hurry, now the sum.
     Tickets after{call.upload(a, n, sources[round % 2].data(), n, n, n, {first}), there_b.ready, last};
     if (round % 2) after.push_back(load.put_on(call, i.at, idle, {i.ready, last}));
-    first = call.combine(of_two(n, a, there_b.at, s, 1), after);
-    down.push_back(call.gemm(plain(n, n, n, &one, s, i.at, &zero, c), {first, i.ready}));
-    last = call.combine(of_two(n, c, there_b.at, d, -1), down);
+    first = call.ask(of_two(n, a, there_b.at, s, 1), after);
+    down.push_back(call.ask(plain(n, n, n, &one, s, i.at, &zero, c), {first, i.ready}));
+    last = call.ask(of_two(n, c, there_b.at, d, -1), down);
     down = call.download(results[static_cast<std::size_t>(round)].data(), n, d, n, n, n, {last});
   }
   call.drain();

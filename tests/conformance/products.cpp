@@ -148,7 +148,7 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
                            C.ld(),
                            part};
           const auto counts = [part](index i, index j) { return part == Part::upper ? i <= j : i >= j; };
-          std::vector<Element<T>> expected;
+          std::vector<Expected<T>> expected;
           for (index j = 0; j < n; ++j)
             for (index i = 0; i < n; ++i) {
               if (hermitian && i == j) C(i, j) = std::real(C(i, j));
@@ -164,7 +164,7 @@ TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
           const Placed<T> a = call.put(A), c = call.put(C);
           g.A = g.B = a.at;
           g.C = c.at;
-          const Ticket product = call.gemm(g, {a.ready, c.ready});
+          const Ticket product = call.ask(g, {a.ready, c.ready});
           Matrix<T> result = C;
           call.get(result, c.at, {product});
           for (index j = 0; j < n; ++j)

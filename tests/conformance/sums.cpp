@@ -66,7 +66,7 @@ struct Sums {
       at.push_back(there.at);
       ready.push_back(there.ready);
     }
-    const Ticket combined = call.combine(on(at), ready);
+    const Ticket combined = call.ask(on(at), ready);
     std::vector<Matrix<T>> after = matrices;
     for (std::size_t i = 0; i < after.size(); ++i)
       call.download(after[i].data(), after[i].ld(), at[i], after[i].ld(), after[i].ld(), cols, {combined});
@@ -86,9 +86,9 @@ struct Sums {
   /// An element of a target exactly.  The bound: at most `sources` terms, each rounded once where it is scaled (a
   /// complex one thrice), then sources - 1 sums, is within gamma(sources + 2) of the terms' absolute values, and twice
   /// that for |re| + |im|; (sources + 3) eps, and twice it for complex types, covers either.
-  Element<T> element(int target, index i, index j) const {
-    using Wide = typename Element<T>::Wide;
-    Element<T> e;
+  Expected<T> element(int target, index i, index j) const {
+    using Wide = typename Expected<T>::Wide;
+    Expected<T> e;
     for (int s = 0; s < p.sources; ++s) {
       const int sign = p.target[target].sign[s];
       if (sign == 0) continue;
@@ -277,7 +277,7 @@ void expect_surveyed(const Matrix<T>& x, const std::vector<Block>& blocks, index
   for (const Block& b : blocks) {
     const Survey on_device{precision_of<T>,      b.rows, b.cols, there.at + b.row + b.col * x.ld(), x.ld(), at + b.row,
                            at + x.rows() + b.col};
-    surveys.push_back(call.survey(on_device, {there.ready, ready}));
+    surveys.push_back(call.ask(on_device, {there.ready, ready}));
     naive(Survey{precision_of<T>, b.rows, b.cols, x.data() + b.row + b.col * x.ld(), x.ld(), expected.data() + b.row,
                  expected.data() + x.rows() + b.col});
   }

@@ -11,7 +11,7 @@ class SymvProducts : public testing::Test {
  protected:
   const T general_alpha = scalar<T>(1.25, -0.5), general_beta = scalar<T>(-0.75, 0.375);
   const std::vector<T> scalars{T(0), T(1), T(-1), general_beta};
-  const std::vector<SymvBlocking> blockings = all_blockings(symv_precision_of<T>);
+  const std::vector<SymvBlocking> blockings = all_blockings(element_of<T>);
 
   /// On the device, with A, x and y so many elements from where addresses are multiples of 256, and a workspace full of
   /// NaN behind which nothing may be written.
@@ -38,7 +38,7 @@ class SymvProducts : public testing::Test {
     p.x = x.at;
     p.y = y.at;
     p.workspace = workspace;
-    const Ticket product = call.symv(p, {a.ready, x.ready, y.ready, filled});
+    const Ticket product = call.ask(p, {a.ready, x.ready, y.ready, filled});
     std::vector<std::uint32_t> behind(words_behind);
     call.download(behind.data(), words_behind, workspace + words - words_behind, words, words_behind, 1, {product});
     Matrix<T> result = problem.y;
@@ -103,7 +103,7 @@ TYPED_TEST(SymvProducts, AwkwardSizesByEveryBlocking) {
   // As the rules would have it.
   const index n = 1100;
   this->expect_right(SymvProblem<T>(Uplo::lower, false, n, this->general_alpha, this->general_beta),
-                     symv_blocking(symv_precision_of<T>, Uplo::lower, n));
+                     symv_blocking(element_of<T>, Uplo::lower, n));
 }
 
 TYPED_TEST(SymvProducts, OfAllIncrementsScalarsAndOffsets) {

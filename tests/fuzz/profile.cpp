@@ -33,9 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = -1};
   for (const blaslift::index n : {1L, 300L, 4096L}) {
     (void)decide(Product{Routine::dgemm, Precision::d, n, n, n, false, false, false}, facts, policy);
-    (void)decide(SymmetricProduct{Routine::dsymv, SymvPrecision::d, n, false, false, false}, facts, policy);
+    (void)decide(SymmetricProduct{Routine::dsymv, Element::d, n, false, false, false}, facts, policy);
     (void)decide(Factorisation{Routine::dgeqrf, Precision::d, n, n, false}, facts, policy);
-    for (const Uplo uplo : {Uplo::lower, Uplo::upper}) (void)symv_rule(profile, SymvPrecision::d, uplo, n);
+    for (const Uplo uplo : {Uplo::lower, Uplo::upper}) (void)symv_rule(profile, Element::d, uplo, n);
   }
   (void)preferences_for(profile, "cublasLt-130100-sm_90");
   Profile again = built_in_profile("sm_90");

@@ -12,8 +12,7 @@
 namespace blaslift::cli {
 namespace {
 
-constexpr SymvPrecision precisions[] = {SymvPrecision::s, SymvPrecision::d, SymvPrecision::c, SymvPrecision::z,
-                                        SymvPrecision::w};
+constexpr Element precisions[] = {Element::s, Element::d, Element::c, Element::z, Element::w};
 
 /// Seconds of a way that takes so long to start and then reads so many bytes a second of doubles.
 struct Way {
@@ -47,7 +46,7 @@ const std::vector<SymvCandidate> three{
     {{}, SymvWay::parts}, {{32, 32, 4, 64}, SymvWay::tickets}, {{128, 32, 8, 512}, SymvWay::parts}};
 
 TEST(SymvSpace, HoldsAllThatFitsAndWhatIsBuiltIn) {
-  for (const SymvPrecision precision : precisions) {
+  for (const Element precision : precisions) {
     const auto whole = symv_space(precision, false), some = symv_space(precision, true);
     EXPECT_GT(some.size(), 10u);
     EXPECT_GT(whole.size(), 2 * some.size()) << letter(precision);
@@ -165,7 +164,7 @@ TEST(SymvSieve, NoiseMakesNoRules) {
 
 TEST(SymvSieve, RulesCoverAllSizesWhateverWasTimed) {
   std::mt19937 generator(3);
-  for (const SymvPrecision precision : precisions) {
+  for (const Element precision : precisions) {
     const std::vector<SymvCandidate> space = symv_space(precision, true);
     for (int round = 0; round < 20; ++round) {
       // Anything: some of the candidates, at some of the sizes, at random.

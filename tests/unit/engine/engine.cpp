@@ -34,10 +34,7 @@ class Immediate : public EngineLane {
  protected:
   Status wait(Queue, Ticket) override { return Status::done; }
   Status mark(Queue, Ticket) override { return Status::done; }
-  Status multiply(Queue, const Gemm&) override { return Status::done; }
-  Status sum(Queue, const Combination&) override { return Status::done; }
-  Status measure(Queue, const Survey&) override { return Status::done; }
-  Status multiply_vector(Queue, const Symv&) override { return Status::done; }
+  Status compute(Queue, const Operation&) override { return Status::done; }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     sent.push_back(static_cast<std::size_t>(p.rows * p.cols) * p.element);
     p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
@@ -614,18 +611,16 @@ class Busy final : public EngineLane {
     marks_[static_cast<std::size_t>(ticket)] = event_in(queue);
     return Status::done;
   }
-  Status multiply(Queue queue, const Gemm& g) override {
+  Status compute(Queue queue, const Operation& operation) override {
+    if (operation.kind != Operation::Kind::gemm) return Status::done;
     if (fails()) return Status::no_memory;
-    add(line(queue), [g] {
+    add(line(queue), [g = *operation.get<Gemm>()] {
       const auto *a = static_cast<const double*>(g.A), *b = static_cast<const double*>(g.B);
       auto* c = static_cast<double*>(g.C);
       for (index i = 0; i < g.m * g.n; ++i) c[i] += a[i] + b[i];
     });
     return Status::done;
   }
-  Status sum(Queue, const Combination&) override { return Status::done; }
-  Status measure(Queue, const Survey&) override { return Status::done; }
-  Status multiply_vector(Queue, const Symv&) override { return Status::done; }
   Status send(Queue queue, Slot& slot, const Transfer& p) override {
     if (fails()) return Status::no_memory;
     add(line(queue), [p, memory = slot.memory] {
@@ -727,22 +722,22 @@ Status stream(Engine& engine, const Work& w, long* operations = nullptr) {
       }
       if (step == 0 || status != Status::done) continue;
       const int now = step - 1;
-      summed[now] = ask(lane.gemm({.precision = Precision::d,
-                                   .transa = Op::none,
-                                   .transb = Op::none,
-                                   .m = w.rows,
-                                   .n = w.cols,
-                                   .k = 1,
-                                   .alpha = nullptr,
-                                   .A = at(device[0], now, 0),
-                                   .lda = w.rows,
-                                   .B = at(device[1], now, 0),
-                                   .ldb = w.rows,
-                                   .beta = nullptr,
-                                   .C = at(device[2], now, 0),
-                                   .ldc = w.rows,
-                                   .stream = static_cast<std::int8_t>(now % 2)},
-                                  {ready[now], 3}));
+      summed[now] = ask(lane.ask(Gemm{.precision = Precision::d,
+                                      .transa = Op::none,
+                                      .transb = Op::none,
+                                      .m = w.rows,
+                                      .n = w.cols,
+                                      .k = 1,
+                                      .alpha = nullptr,
+                                      .A = at(device[0], now, 0),
+                                      .lda = w.rows,
+                                      .B = at(device[1], now, 0),
+                                      .ldb = w.rows,
+                                      .beta = nullptr,
+                                      .C = at(device[2], now, 0),
+                                      .ldc = w.rows,
+                                      .stream = static_cast<std::int8_t>(now % 2)},
+                                 {ready[now], 3}));
       for (int p = 0; p < pieces && status == Status::done; ++p) {
         const index col = w.cols * p / pieces, end = w.cols * (p + 1) / pieces;
         brought[now][p] =
@@ -836,22 +831,22 @@ TEST(Engine, ManyPiecesComeAfterWhatWasNotToBeAwaited) {
   for (unsigned round = 0; round < 300; ++round) {
     std::vector<double> a(64, 1), b(64, 2), c(64, 3), host(64, 4);
     Busy lane(engine, much, round, 0);
-    Status status = lane.gemm({.precision = Precision::d,
-                               .transa = Op::none,
-                               .transb = Op::none,
-                               .m = 64,
-                               .n = 1,
-                               .k = 1,
-                               .alpha = nullptr,
-                               .A = a.data(),
-                               .lda = 64,
-                               .B = b.data(),
-                               .ldb = 64,
-                               .beta = nullptr,
-                               .C = c.data(),
-                               .ldc = 64,
-                               .awaited = false},
-                              {nullptr, 0});
+    Status status = lane.ask(Gemm{.precision = Precision::d,
+                                  .transa = Op::none,
+                                  .transb = Op::none,
+                                  .m = 64,
+                                  .n = 1,
+                                  .k = 1,
+                                  .alpha = nullptr,
+                                  .A = a.data(),
+                                  .lda = 64,
+                                  .B = b.data(),
+                                  .ldb = 64,
+                                  .beta = nullptr,
+                                  .C = c.data(),
+                                  .ldc = 64,
+                                  .awaited = false},
+                             {nullptr, 0});
     ASSERT_EQ(status, Status::done);
     const Ticket summed = 0;
     ASSERT_EQ(lane.upload({a.data(), 64, host.data(), 64, 64, 1, 8}, {&summed, 1}), Status::done);

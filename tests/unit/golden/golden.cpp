@@ -636,8 +636,8 @@ struct Machine {
   const Profile& profile;
   bool in_full;  ///< or a hash for many problems
   std::optional<strassen::Estimator> estimators[precision_count] = {};
-  const strassen::Estimator* estimator(SymvPrecision p) const {
-    if (p == SymvPrecision::w) return nullptr;
+  const strassen::Estimator* estimator(Element p) const {
+    if (p == Element::w) return nullptr;
     const auto& e = estimators[static_cast<int>(p.name)];
     return e ? &*e : nullptr;
   }
@@ -683,12 +683,12 @@ constexpr Circumstance circumstances[] = {
     {"traps", [](Facts& f, Policy&) { f.traps = true; }},
     {"traps, forced", [](Facts& f, Policy& p) { f.traps = p.forced = true; }},
     {"1 GB sent again", [](Facts& f, Policy&) { f.sent_again = 1e9; }},
-    {"no factors", [](Facts& f, Policy&) { f.factors = false; }},
-    {"no factors, forced", [](Facts& f, Policy& p) { f.factors = false, p.forced = true; }},
+    {"no factors", [](Facts& f, Policy&) { f.able = false; }},
+    {"no factors, forced", [](Facts& f, Policy& p) { f.able = false, p.forced = true; }},
 };
 
 template <class P>
-std::string decided(const P& problem, SymvPrecision precision, const Machine& machine, const Circumstance& circumstance,
+std::string decided(const P& problem, Element precision, const Machine& machine, const Circumstance& circumstance,
                     const Circumstance& also = usual) {
   Facts facts{DeviceState::ready, &machine.profile, 1e11, 1, 0, false, false};
   facts.estimator = machine.estimator(precision);
@@ -763,15 +763,15 @@ TEST(Golden, Decisions) {
     for (const index k : {200, 8192}) changed([&](Product& p) { p.routine = Routine::dsyrk, p.part = part, p.k = k; });
   changed([](Product& p) { p.routine = Routine::zherk, p.precision = Precision::z, p.part = Part::lower; });
 
-  std::vector<SymmetricProduct> symv{{Routine::dsymv, SymvPrecision::d, 4096, false, true, false}};
+  std::vector<SymmetricProduct> symv{{Routine::dsymv, Element::d, 4096, false, true, false}};
   constexpr Routine symvs[] = {Routine::ssymv, Routine::dsymv, Routine::chemv, Routine::zhemv, Routine::wsymv};
-  for (int p = 0; p < symv_precision_count; ++p)
+  for (int p = 0; p < element_count; ++p)
     for (const index n : {1, 511, 512, 2000, 20000})
-      symv.push_back({symvs[p], static_cast<SymvPrecision::Name>(p), n, false, n == 2000, false});
-  symv.push_back({Routine::dsymv, SymvPrecision::d, 4096, true, true, false});
-  symv.push_back({Routine::dsymv, SymvPrecision::d, 4096, false, true, true});
-  symv.push_back({Routine::dsymv, SymvPrecision::d, 4096, false, true, false, false});
-  symv.push_back({Routine::dsymv, SymvPrecision::d, (index{1} << 32) + 5, false, true, false});
+      symv.push_back({symvs[p], static_cast<Element::Name>(p), n, false, n == 2000, false});
+  symv.push_back({Routine::dsymv, Element::d, 4096, true, true, false});
+  symv.push_back({Routine::dsymv, Element::d, 4096, false, true, true});
+  symv.push_back({Routine::dsymv, Element::d, 4096, false, true, false, false});
+  symv.push_back({Routine::dsymv, Element::d, (index{1} << 32) + 5, false, true, false});
 
   std::vector<Factorisation> qr{{Routine::dgeqrf, Precision::d, 4096, 3000, false}};
   constexpr Routine geqrfs[] = {Routine::sgeqrf, Routine::dgeqrf, Routine::cgeqrf, Routine::zgeqrf};

@@ -173,8 +173,8 @@ void syrk_call(const char* how, index n, index k, double beta, const Places& pla
 template <class T>
 void symv_call(Uplo uplo, index n, index incx, index incy, double alpha, double beta, const Places& places = {},
                bool conjugated = false, std::size_t piece = large_piece) {
-  constexpr bool complex = is_complex(symv_precision_of<T>);
-  const std::string routine = std::string(1, letter(symv_precision_of<T>)) + (complex ? "hemv" : "symv");
+  constexpr bool complex = is_complex(element_of<T>);
+  const std::string routine = std::string(1, letter(element_of<T>)) + (complex ? "hemv" : "symv");
   char scalars[96];
   std::snprintf(scalars, sizeof scalars, " incx=%lld incy=%lld alpha %g beta %g%s", static_cast<long long>(incx),
                 static_cast<long long>(incy), alpha, beta, conjugated ? " conjugated" : "");

@@ -62,13 +62,13 @@ std::string size(index rows, index cols) {
   return print("%lld x %lld", static_cast<long long>(rows), static_cast<long long>(cols));
 }
 
-std::string scalar(const void* at, SymvPrecision precision) {
+std::string scalar(const void* at, Element precision) {
   if (!at) return "null";
-  const bool narrow = precision == SymvPrecision::s || precision == SymvPrecision::c;
+  const bool narrow = precision == Element::s || precision == Element::c;
   const auto real = [&](int i) {
     return narrow ? static_cast<double>(static_cast<const float*>(at)[i]) : static_cast<const double*>(at)[i];
   };
-  if (precision == SymvPrecision::s || precision == SymvPrecision::d) return print("%.9g", real(0));
+  if (precision == Element::s || precision == Element::d) return print("%.9g", real(0));
   return print("(%.9g,%.9g)", real(0), real(1));
 }
 
@@ -82,7 +82,10 @@ class Recorder final : public Lane {
   Status upload(const Transfer& t, After after) override {
     return add("upload   " + where(t.device, t.ldd) + " := " + transfer(t), after);
   }
-  Status gemm(const Gemm& g, After after) override {
+  Status ask(const Operation& operation, After after) override {
+    return operation.visit([&](const auto& x) { return ask_for(x, after); });
+  }
+  Status ask_for(const Gemm& g, After after) {
     std::string text = print("%cgemm    ", letter(g.precision)) + where(g.C, g.ldc) +
                        " := " + scalar(g.alpha, g.precision) + print(" %c(", static_cast<char>(g.transa)) +
                        where(g.A, g.lda) + print(") %c(", static_cast<char>(g.transb)) + where(g.B, g.ldb) + ") + " +
@@ -90,7 +93,7 @@ class Recorder final : public Lane {
     text += ", " + size(g.m, g.n) + print(" x %lld", static_cast<long long>(g.k)) + part_name(g.part);
     return add(text, after, g.stream, g.awaited);
   }
-  Status combine(const Combination& c, After after) override {
+  Status ask_for(const Combination& c, After after) {
     std::string text = print("%ccombine ", letter(c.precision)) + size(c.rows, c.cols);
     bool scaled = false;
     for (int t = 0; t < c.targets; ++t) {
@@ -104,12 +107,12 @@ class Recorder final : public Lane {
     if (scaled) text += ", * by " + scalar(c.scale, c.precision);
     return add(text, after, c.stream, c.awaited);
   }
-  Status survey(const Survey& s, After after) override {
+  Status ask_for(const Survey& s, After after) {
     return add(print("%csurvey  ", letter(s.precision)) + where(s.at, s.ld) + ", " + size(s.rows, s.cols) + " to " +
                    where(s.row_max) + " and " + where(s.col_max),
                after, s.stream, s.awaited);
   }
-  Status symv(const Symv& p, After after) override {
+  Status ask_for(const Symv& p, After after) {
     const auto number = [](index x) { return static_cast<long long>(x); };
     const SymvBlocking& b = p.blocking;
     return add(print("%csymv    ", letter(p.precision)) + where(p.y) + print(" inc %lld := ", number(p.incy)) +
@@ -121,7 +124,7 @@ class Recorder final : public Lane {
                    where(p.workspace),
                after, p.stream, p.awaited);
   }
-  Status panel(const QrPanel& p, After after) override {
+  Status ask_for(const QrPanel& p, After after) {
     return add(print("%cpanel   ", letter(p.precision)) + where(p.A, p.lda) + " tau " + where(p.tau) + ", " +
                    size(p.m, p.n) +
                    print(" above %lld of %lld, V ", static_cast<long long>(p.above), static_cast<long long>(p.block)) +
@@ -169,12 +172,12 @@ class Recording final : public Backend {
     std::strcpy(facts_.profile, "sm_90");
     facts_.memory = memory > 0 ? memory : std::size_t{1} << 34;
     facts_.piece_bytes = std::size_t{4} << 20;
-    facts_.factors = facts_.applies = true;
+    for (std::uint8_t& all : facts_.computes.elements) all = 0xff;
   }
   const DeviceFacts& facts() const override { return facts_; }
   void set_piece(std::size_t bytes) { facts_.piece_bytes = bytes; }
 
-  Lane* acquire(const UnderlyingGemm&, std::size_t bytes, Status& status) override {
+  Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {
     status = Status::done;
     device().text += print("acquire for %zu bytes\n", bytes);
     return &lane_;

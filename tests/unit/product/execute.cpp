@@ -60,8 +60,9 @@ FaultPlan& new_plan() {
 struct Library {
   double elements = 0;  ///< of C
   int calls = 0;
-  UnderlyingGemm gemm() {
-    return {[](const void* context, const Gemm& g) {
+  UnderlyingBlas gemm() {
+    return {[](const void* context, const Operation& operation) {
+              const Gemm& g = *operation.get<Gemm>();
               auto* self = const_cast<Library*>(static_cast<const Library*>(context));
               self->elements += static_cast<double>(g.m) * static_cast<double>(g.n);
               ++self->calls;
@@ -140,7 +141,7 @@ struct Case {
   Shape shape;
   Matrix<T> A, B, C;
   T alpha = scalar<T>(-0.5, 0.25), beta;
-  std::vector<Element<T>> expected;
+  std::vector<Expected<T>> expected;
   std::size_t memory;
   Residents residents;
   Cut cut;
@@ -169,7 +170,7 @@ struct Case {
       memory = plan(1).bytes(sizeof(T));
       const double factor = strassen_bound<T>(s.levels, static_cast<double>(s.tile >> s.levels));
       // Elements are at most 1, complex ones 2; alpha too; as many tile products as k holds.
-      for (Element<T>& e : expected) e.bound += factor * 8 * static_cast<double>(s.k / s.tile);
+      for (Expected<T>& e : expected) e.bound += factor * 8 * static_cast<double>(s.k / s.tile);
     } else if (cut.mb) {
       cut.whole_a = residents.a.whole, cut.whole_b = residents.b.whole, cut.whole_c = residents.c.whole;
       memory = plan(sizeof(T)).bytes(sizeof(T));
@@ -540,23 +541,26 @@ class Shuffled final : public Lane {
       : seed_(seed), random_(seed + 1), refused_(refused), failing_(failing) {}
 
   Status upload(const Transfer& t, After after) override { return add(after, {.kind = Kind::upload, .transfer = t}); }
-  Status gemm(const Gemm& product, After after) override {
-    Operation x{.kind = Kind::gemm, .product = product};
+  Status ask(const Operation& operation, After after) override {
+    return operation.visit([&](const auto& x) { return ask_for(x, after); });
+  }
+  Status ask_for(const Gemm& product, After after) {
+    Asked x{.kind = Kind::gemm, .product = product};
     // Whoever asks may forget the scalars at once.
     std::memcpy(x.scalars[0], product.alpha, element_size(product.precision));
     std::memcpy(x.scalars[1], product.beta, element_size(product.precision));
     return add(after, x);
   }
-  Status combine(const Combination& combination, After after) override {
-    Operation x{.kind = Kind::combine, .combination = combination};
+  Status ask_for(const Combination& combination, After after) {
+    Asked x{.kind = Kind::combine, .combination = combination};
     if (combination.scale) std::memcpy(x.scalars[0], combination.scale, element_size(combination.precision));
     return add(after, x);
   }
-  Status survey(const Survey& survey, After after) override {
-    return add(after, {.kind = Kind::survey, .survey_of = survey});
+  Status ask_for(const Survey& survey, After after) { return add(after, {.kind = Kind::survey, .survey_of = survey}); }
+  template <class Other>
+  Status ask_for(const Other&, After) {  // no schedule has one
+    return Status::lost;
   }
-  Status symv(const Symv&, After) override { return Status::lost; }  // no schedule has one
-  Status panel(const QrPanel&, After) override { return Status::lost; }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     too_large |= static_cast<std::size_t>(t.rows * t.cols) * t.element > piece_bytes;
     return add(after, {.kind = Kind::download, .transfer = t, .landed = &landed});
@@ -591,7 +595,7 @@ class Shuffled final : public Lane {
       if (missing[i] == 0 && !operations_[i].ended) ready.push_back(i);
     }
     for (std::size_t turn = static_cast<std::size_t>(
-             std::count_if(operations_.begin(), operations_.end(), [](const Operation& x) { return x.ended; }));
+             std::count_if(operations_.begin(), operations_.end(), [](const Asked& x) { return x.ended; }));
          !ready.empty();) {
       if (done == failing_) return Status::lost;
       const auto chosen = seed_ == newest_first ? std::max_element(ready.begin(), ready.end())
@@ -610,7 +614,7 @@ class Shuffled final : public Lane {
   }
 
   enum class Kind : std::uint8_t { upload, gemm, combine, survey, download };
-  struct Operation {
+  struct Asked {
     Kind kind;
     Transfer transfer{};
     Gemm product{};
@@ -621,7 +625,7 @@ class Shuffled final : public Lane {
     std::vector<Ticket> after{};
     bool begun = false, ended = false;
   };
-  Status add(After after, Operation operation) {
+  Status add(After after, Asked operation) {
     asked_on |= refused_ >= 0 && asked > refused_;
     if (asked++ == refused_) return Status::no_memory;
     const auto own = static_cast<Ticket>(operations_.size());
@@ -641,7 +645,7 @@ class Shuffled final : public Lane {
 
   /// An upload takes two turns, so that others come in between: its target is garbage from the first on.  Without this
   /// it would not show if what is there already were overwritten with the same while it is being read.
-  static bool begins(Operation& x) {
+  static bool begins(Asked& x) {
     const Transfer& t = x.transfer;
     if (x.kind != Kind::upload || std::exchange(x.begun, true)) return false;
     for (index j = 0; j < t.cols; ++j)
@@ -650,7 +654,7 @@ class Shuffled final : public Lane {
     return true;
   }
 
-  static void run(Operation& x) {
+  static void run(Asked& x) {
     const Transfer& t = x.transfer;
     switch (x.kind) {
       case Kind::upload: return copy_block(t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element);
@@ -667,7 +671,7 @@ class Shuffled final : public Lane {
   const unsigned seed_;
   std::minstd_rand random_;
   const int refused_, failing_;
-  std::vector<Operation> operations_;
+  std::vector<Asked> operations_;
 };
 
 TYPED_TEST(Execute, AnyOrderThatTheDependenciesAllowIsRight) {
@@ -803,7 +807,10 @@ class Late final : public EngineLane {
     marks_[static_cast<std::size_t>(ticket)] = {number_, queue, line(queue).actions.size()};
     return Status::done;
   }
-  Status multiply(Queue queue, const Gemm& product) override {
+  Status compute(Queue queue, const Operation& operation) override {
+    return operation.visit([&](const auto& x) { return compute_later(queue, x); });
+  }
+  Status compute_later(Queue queue, const Gemm& product) {
     std::array<unsigned char, 16> alpha{}, beta{};
     std::memcpy(alpha.data(), product.alpha, element_size(product.precision));
     std::memcpy(beta.data(), product.beta, element_size(product.precision));
@@ -814,7 +821,7 @@ class Late final : public EngineLane {
       naive(g);
     });
   }
-  Status sum(Queue queue, const Combination& combination) override {
+  Status compute_later(Queue queue, const Combination& combination) {
     std::array<unsigned char, 16> scale{};
     if (combination.scale) std::memcpy(scale.data(), combination.scale, element_size(combination.precision));
     const std::lock_guard lock(mutex_);
@@ -823,11 +830,14 @@ class Late final : public EngineLane {
       naive(p);
     });
   }
-  Status measure(Queue queue, const Survey& survey) override {
+  Status compute_later(Queue queue, const Survey& survey) {
     const std::lock_guard lock(mutex_);
     return add(queue, [survey] { naive(survey); });
   }
-  Status multiply_vector(Queue, const Symv&) override { return Status::lost; }  // no schedule has one
+  template <class Other>
+  Status compute_later(Queue, const Other&) {  // no schedule has one
+    return Status::lost;
+  }
   Status send(Queue queue, Slot& slot, const Transfer& p) override {
     return move(queue, slot, [p, memory = slot.memory] {
       p.direct ? copy_block(p.device, p.ldd, p.host, p.ldh, p.rows, p.cols, p.element)
@@ -943,17 +953,15 @@ class Surveyor final : public Lane {
     ++(t.direct ? direct_uploads : staged_uploads);
     return note(t.device, t.ldd, t.rows, t.cols, t.element);
   }
-  Status gemm(const Gemm& g, After) override {
+  Status ask(const Operation& operation, After) override {
+    if (!operation.get<Gemm>()) return Status::done;
+    const Gemm& g = *operation.get<Gemm>();
     const bool a = g.transa == Op::none, b = g.transb == Op::none;
     const std::size_t element = element_size(g.precision);
     note(g.A, g.lda, a ? g.m : g.k, a ? g.k : g.m, element);
     note(g.B, g.ldb, b ? g.k : g.n, b ? g.n : g.k, element);
     return note(g.C, g.ldc, g.m, g.n, element);
   }
-  Status combine(const Combination&, After) override { return Status::done; }
-  Status survey(const Survey&, After) override { return Status::done; }
-  Status symv(const Symv&, After) override { return Status::done; }
-  Status panel(const QrPanel&, After) override { return Status::done; }
   Status download(const Transfer& t, After, std::atomic<bool>& landed) override {
     landed = true;
     ++(t.direct ? direct_downloads : staged_downloads);

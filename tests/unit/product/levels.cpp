@@ -35,7 +35,7 @@ Device& device() {
   return made;
 }
 
-const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
+const UnderlyingBlas underlying{[](const void*, const Operation& x) { naive(*x.get<Gemm>()); }, nullptr};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool watched = true;  ///< every access is: slow
@@ -52,7 +52,7 @@ struct Problem {
   index m, n, k;
   T alpha = scalar<T>(-0.5, 0.25), beta;
   Matrix<T> A, B, C;
-  std::vector<Element<T>> expected;
+  std::vector<Expected<T>> expected;
 
   Problem(Op opa, Op opb, const index (&size)[3], bool beta_zero)
       : transa(opa),
@@ -118,9 +118,9 @@ struct Problem {
     // Elements are at most 1, complex ones 2; alpha too; as many tile products as k holds are added up.
     const double more = strassen_bound<T>(levels, static_cast<double>(tiling.tile >> levels)) *
                         (complex_type<T> ? 4 : 1) * std::abs(alpha) * static_cast<double>(k / tiling.tile);
-    std::vector<Element<T>> allowed = expected;
+    std::vector<Expected<T>> allowed = expected;
     if (levels > 0)
-      for (Element<T>& e : allowed) e.bound += static_cast<typename Element<T>::Wide>(more);
+      for (Expected<T>& e : allowed) e.bound += static_cast<typename Expected<T>::Wide>(more);
     return worst_excess(allowed, c);
   }
 };

@@ -31,7 +31,7 @@ constexpr std::size_t memory = std::size_t{16} << 20, piece_bytes = 320;
 constexpr index panel = 5;
 constexpr double inf = std::numeric_limits<double>::infinity();
 
-const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
+const UnderlyingBlas underlying{[](const void*, const Operation& x) { naive(*x.get<Gemm>()); }, nullptr};
 
 struct HostDevice {
   Backend& backend;
@@ -60,19 +60,15 @@ class Counting final : public Lane {
  public:
   explicit Counting(Lane& lane) : lane_(lane) {}
   Status upload(const Transfer& t, After after) override { return note(after), lane_.upload(t, after); }
-  Status gemm(const Gemm& g, After after) override {
-    note(after);
-    multiplications += static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
-    return lane_.gemm(g, after);
-  }
-  Status combine(const Combination& c, After after) override { return note(after), lane_.combine(c, after); }
-  Status survey(const Survey& s, After after) override {
+  Status ask(const Operation& operation, After after) override {
     const std::set<Ticket>& before = note(after);
-    EXPECT_TRUE(std::ranges::includes(before, downloads_));
-    return lane_.survey(s, after);
+    if (const Gemm* g = operation.get<Gemm>())
+      multiplications += static_cast<double>(g->m) * static_cast<double>(g->n) * static_cast<double>(g->k);
+    if (operation.kind == Operation::Kind::survey) {
+      EXPECT_TRUE(std::ranges::includes(before, downloads_));
+    }
+    return lane_.ask(operation, after);
   }
-  Status symv(const Symv& s, After after) override { return note(after), lane_.symv(s, after); }
-  Status panel(const QrPanel& p, After after) override { return note(after), lane_.panel(p, after); }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     note(after);
     downloads_.insert(static_cast<Ticket>(before_.size()) - 1);

@@ -18,7 +18,7 @@ namespace {
 using namespace reference;
 
 bool always() { return true; }
-const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
+const UnderlyingBlas underlying{[](const void*, const Operation& x) { naive(*x.get<Gemm>()); }, nullptr};
 
 /// Backends live as long as the process, and so do their fault plans: kept where a leak checker finds them.
 FaultPlan& new_faults() {
@@ -141,7 +141,7 @@ TYPED_TEST_SUITE(QExecute, Precisions);
 TYPED_TEST(QExecute, ComputesEveryProduct) {
   using T = TypeParam;
   Backend& backend = new_backend();
-  ASSERT_TRUE(backend.facts().applies);
+  ASSERT_TRUE(backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<TypeParam>));
   for_products_and_windows([&](const Shape& s, const QProduct& product) {
     Problem<T> p(s, product);
     SCOPED_TRACE(to_string(p.plan));

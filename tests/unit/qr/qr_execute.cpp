@@ -19,7 +19,7 @@ namespace {
 using namespace reference;
 
 bool always() { return true; }
-const UnderlyingGemm underlying{[](const void*, const Gemm& g) { naive(g); }, nullptr};
+const UnderlyingBlas underlying{[](const void*, const Operation& x) { naive(*x.get<Gemm>()); }, nullptr};
 
 /// Backends live as long as the process, and so do their fault plans: kept where a leak checker finds them.
 FaultPlan& new_faults() {
@@ -94,7 +94,7 @@ TYPED_TEST_SUITE(QrExecute, Precisions);
 TYPED_TEST(QrExecute, LeavesWhatLapackPromises) {
   using T = TypeParam;
   Backend& backend = new_backend();
-  ASSERT_TRUE(backend.facts().factors);
+  ASSERT_TRUE(backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<TypeParam>));
   for (const Kind kind : kinds)
     for (const Shape& s : shapes) {
       SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << s.m << " x " << s.n << " by "

@@ -14,7 +14,7 @@ namespace blaslift::reference {
 template <class T>
 class Wide {
  public:
-  using Number = typename Element<T>::Wide;
+  using Number = typename Expected<T>::Wide;
   using Scalar = std::complex<Number>;
 
   Wide(index rows, index cols) : rows_(rows), cols_(cols), held_(static_cast<std::size_t>(rows * cols)) {}

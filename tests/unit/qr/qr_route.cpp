@@ -44,7 +44,7 @@ constexpr Circumstance circumstances[] = {
     {Reason::exiting, Route::cpu, [](Call& c) { c.facts.exiting = true; }},
     {Reason::nothing, Route::cpu, [](Call& c) { c.f.n = 0; }},
     {Reason::overlap, Route::cpu, [](Call& c) { c.f.overlaps = true; }},
-    {Reason::no_route, Route::cpu, [](Call& c) { c.facts.factors = false; }},
+    {Reason::no_route, Route::cpu, [](Call& c) { c.facts.able = false; }},
     {Reason::measuring, Route::cpu, [](Call& c) { c.policy.measuring = true; }},
     {Reason::device_memory, Route::device, [](Call& c) { c.facts.device_memory = true; }},
     {Reason::small, Route::cpu, [](Call& c) { c.f.m = c.f.n = c.f.n ? 255 : 0; }},
@@ -199,7 +199,7 @@ TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
   EXPECT_EQ(with([](QCall& c) { c.a.product.k = 0; }), Reason::nothing);
   EXPECT_EQ(with([](QCall& c) { c.a.product.n = 0; }), Reason::nothing);
   EXPECT_EQ(with([](QCall& c) { c.a.overlaps = true; }), Reason::overlap);
-  EXPECT_EQ(with([](QCall& c) { c.facts.factors = false; }), Reason::no_route);
+  EXPECT_EQ(with([](QCall& c) { c.facts.able = false; }), Reason::no_route);
   EXPECT_EQ(with([](QCall& c) { c.policy.measuring = true; }), Reason::measuring);
   EXPECT_EQ(with([](QCall& c) { c.facts.device_memory = true; }), Reason::device_memory);
   EXPECT_EQ(with([](QCall& c) { c.a.product.k = 15; }), Reason::small);

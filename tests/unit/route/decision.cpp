@@ -140,7 +140,7 @@ Decision decide_like(const P& p, const Call& like) {
 }
 
 TEST(Decide, WhatACallersArithmeticAsksForHoldsForEveryRoutine) {
-  SymmetricProduct symv{Routine::dsymv, SymvPrecision::d, 4096, false, false, false};
+  SymmetricProduct symv{Routine::dsymv, Element::d, 4096, false, false, false};
   const Factorisation qr{Routine::dgeqrf, Precision::d, 1024, 1024, false};
   const Application q{Routine::dormqr, Precision::d, {true, false, 1024, 1024, 1024}, false};
   for (const bool forced : {false, true})

@@ -503,7 +503,7 @@ TEST(Profile, SymvRulesAreWrittenAndReadAgain) {
   EXPECT_EQ(r.problem, "");
   ASSERT_EQ(lines_of<TunedSymv>(r.profile).size(), 3u);
   const TunedSymv d = lines_of<TunedSymv>(r.profile)[0];
-  EXPECT_EQ(d.precision, SymvPrecision::d);
+  EXPECT_EQ(d.precision, Element::d);
   EXPECT_EQ(d.uplo, Uplo::lower);
   const std::vector<SymvRule> expected{
       {897, {}}, {1281, {32, 32, 4, 64}}, {7169, {64, 32, 8, 128}, SymvWay::tickets}, {any_n, {128, 32, 8, 512}}};
@@ -514,17 +514,17 @@ TEST(Profile, SymvRulesAreWrittenAndReadAgain) {
 
 TEST(Profile, SymvFollowsItsOwnRulesOrThoseBuiltIn) {
   const Profile p = read(std::string(symv_line) + "\nzsymv_rules 1 L built-in\n").profile;
-  const auto rule = [&p](SymvPrecision precision, Uplo uplo, index n) { return symv_rule(p, precision, uplo, n); };
-  for (const index n : {index{1}, index{896}}) EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, n).blocking.U, 0) << n;
-  EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, 897).blocking, (SymvBlocking{32, 32, 4, 64}));
-  EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, 7168).way, SymvWay::tickets);
+  const auto rule = [&p](Element precision, Uplo uplo, index n) { return symv_rule(p, precision, uplo, n); };
+  for (const index n : {index{1}, index{896}}) EXPECT_EQ(rule(Element::d, Uplo::lower, n).blocking.U, 0) << n;
+  EXPECT_EQ(rule(Element::d, Uplo::lower, 897).blocking, (SymvBlocking{32, 32, 4, 64}));
+  EXPECT_EQ(rule(Element::d, Uplo::lower, 7168).way, SymvWay::tickets);
   for (const index n : {index{7169}, index{INT32_MAX}, any_n})
-    EXPECT_EQ(rule(SymvPrecision::d, Uplo::lower, n), (SymvRule{any_n, {128, 32, 8, 512}})) << n;
-  for (int i = 0; i < symv_precision_count; ++i)
+    EXPECT_EQ(rule(Element::d, Uplo::lower, n), (SymvRule{any_n, {128, 32, 8, 512}})) << n;
+  for (int i = 0; i < element_count; ++i)
     for (const Uplo uplo : {Uplo::lower, Uplo::upper})
       for (index n = 1; n < 50000; n += 1 + n / 9) {
-        const auto precision = static_cast<SymvPrecision::Name>(i);
-        if (precision == SymvPrecision::d && uplo == Uplo::lower) continue;
+        const auto precision = static_cast<Element::Name>(i);
+        if (precision == Element::d && uplo == Uplo::lower) continue;
         EXPECT_EQ(rule(precision, uplo, n), symv_rule(symv_rules(precision, uplo), n)) << n;
       }
 }
@@ -558,10 +558,10 @@ TEST(Profile, DamagedSymvRulesAreNamedAndIgnored) {
     const Read r = read(bad + "\nin_rate 2e9\nssymv_rules 1 U any:strips\n");
     EXPECT_EQ(r.problem, bad);
     ASSERT_EQ(lines_of<TunedSymv>(r.profile).size(), 1u) << bad;
-    EXPECT_EQ(lines_of<TunedSymv>(r.profile)[0].precision, SymvPrecision::s);
+    EXPECT_EQ(lines_of<TunedSymv>(r.profile)[0].precision, Element::s);
     EXPECT_EQ(r.profile.in_rate, 2e9);
-    EXPECT_EQ(symv_rule(r.profile, SymvPrecision::d, Uplo::lower, 5000).blocking,
-              symv_blocking(SymvPrecision::d, Uplo::lower, 5000));
+    EXPECT_EQ(symv_rule(r.profile, Element::d, Uplo::lower, 5000).blocking,
+              symv_blocking(Element::d, Uplo::lower, 5000));
   }
   std::string many = "dsymv_rules 1 L";
   for (int i = 2; i < 80; ++i) many += " " + std::to_string(i) + ":strips";
@@ -572,8 +572,8 @@ TEST(Profile, SymvRulesAreReplacedByWhatTheyAreFor) {
   const std::string before = std::string("wsymv_rules 1 U built-in\n") + symv_line + "\nin_rate 2e9\n";
   EXPECT_EQ(with_lines(before, {}), std::string("in_rate 2e9\n") + symv_line + "\nwsymv_rules 1 U built-in\n");
   EXPECT_EQ(with_lines(before, {{"symv_latency_seconds", 0, 5e-5}}, {},
-                       {section_line(TunedSymv{SymvPrecision::d, Uplo::lower, {}}),
-                        section_line(TunedSymv{SymvPrecision::w, Uplo::lower, {{any_n, {}}}})}),
+                       {section_line(TunedSymv{Element::d, Uplo::lower, {}}),
+                        section_line(TunedSymv{Element::w, Uplo::lower, {{any_n, {}}}})}),
             "in_rate 2e9\nsymv_latency_seconds 5e-05\ndsymv_rules 1 L built-in\n"
             "wsymv_rules 1 L any:strips\nwsymv_rules 1 U built-in\n");
   // The last of a file holds, over what was there.

@@ -22,7 +22,7 @@ class Heap final : public Backend {
   std::atomic<int> allocations{0};
 
   const DeviceFacts& facts() const override { return facts_; }
-  Lane* acquire(const UnderlyingGemm&, std::size_t, Status& status) override { return status = Status::lost, nullptr; }
+  Lane* acquire(const UnderlyingBlas&, std::size_t, Status& status) override { return status = Status::lost, nullptr; }
   void release(Lane*) override {}
 
   Status allocate(std::size_t bytes, void*& memory) override {

@@ -105,7 +105,7 @@ bool finite(const T& x) {
 
 /// An element of the exact result (up to the wider type's rounding), and how far from it a classical product may be.
 template <class T>
-struct Element {
+struct Expected {
   using Wide = std::conditional_t<std::is_same_v<Real<T>, float>, double, long double>;
   Wide re = 0, im = 0, bound = 0;
 
@@ -125,8 +125,8 @@ struct Element {
 /// of twice the length in each part, scaled by complex numbers: gamma(2k + 5), with |re| + |im| for the modulus; the
 /// two parts' errors are added here, hence twice that.  (k + 3) eps, and twice it for complex types, covers either.
 template <class T>
-Element<T> element(const GemmArgs<T>& g, index i, index j) {
-  using Wide = typename Element<T>::Wide;
+Expected<T> element(const GemmArgs<T>& g, index i, index j) {
+  using Wide = typename Expected<T>::Wide;
   struct Number {
     Wide re, im;
     Wide size() const { return std::fabs(re) + std::fabs(im); }
@@ -150,7 +150,7 @@ Element<T> element(const GemmArgs<T>& g, index i, index j) {
       }
       size += a.size() * b.size();
     }
-  Element<T> e;
+  Expected<T> e;
   e.re = alpha.re * sum.re - alpha.im * sum.im;
   e.im = alpha.re * sum.im + alpha.im * sum.re;
   e.bound = alpha.size() * size;
@@ -167,8 +167,8 @@ Element<T> element(const GemmArgs<T>& g, index i, index j) {
 
 /// The whole result.
 template <class T>
-std::vector<Element<T>> product(const GemmArgs<T>& g) {
-  std::vector<Element<T>> all;
+std::vector<Expected<T>> product(const GemmArgs<T>& g) {
+  std::vector<Expected<T>> all;
   all.reserve(static_cast<std::size_t>(g.m * g.n));
   for (index j = 0; j < g.n; ++j)
     for (index i = 0; i < g.m; ++i) all.push_back(element(g, i, j));
@@ -177,7 +177,7 @@ std::vector<Element<T>> product(const GemmArgs<T>& g) {
 
 /// Largest distance of C from the result in units of the bound, NaN counted as infinitely far.
 template <class T>
-double worst_excess(const std::vector<Element<T>>& expected, const Matrix<T>& C) {
+double worst_excess(const std::vector<Expected<T>>& expected, const Matrix<T>& C) {
   double worst = 0;
   std::size_t at = 0;
   for (index j = 0; j < C.cols(); ++j)

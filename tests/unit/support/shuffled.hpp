@@ -25,7 +25,10 @@ class Shuffled final : public Lane {
   Status upload(const Transfer& t, After after) override {
     return add(after, [t] { copy_block(t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element); });
   }
-  Status gemm(const Gemm& g, After after) override {
+  Status ask(const Operation& operation, After after) override {
+    return operation.visit([&](const auto& x) { return ask_for(x, after); });
+  }
+  Status ask_for(const Gemm& g, After after) {
     std::array<std::array<char, 16>, 2> scalars;
     std::memcpy(scalars[0].data(), g.alpha, element_size(g.precision));
     std::memcpy(scalars[1].data(), g.beta, element_size(g.precision));
@@ -35,7 +38,7 @@ class Shuffled final : public Lane {
       reference::naive(product);
     });
   }
-  Status panel(const QrPanel& p, After after) override {
+  Status ask_for(const QrPanel& p, After after) {
     return add(after, [p] { factor_panel(p, 1); });
   }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
@@ -45,11 +48,13 @@ class Shuffled final : public Lane {
       landed = true;
     });
   }
-  Status combine(const Combination& c, After after) override {
+  Status ask_for(const Combination& c, After after) {
     return add(after, [c] { blaslift::combine(c); });
   }
-  Status survey(const Survey&, After) override { return Status::lost; }
-  Status symv(const Symv&, After) override { return Status::lost; }
+  template <class Other>
+  Status ask_for(const Other&, After) {
+    return Status::lost;
+  }
   Status await(const std::atomic<bool>& landed) override {
     while (!landed)
       if (!run_one()) return Status::lost;
@@ -78,7 +83,7 @@ class Shuffled final : public Lane {
     return true;
   }
 
-  struct Operation {
+  struct Asked {
     std::vector<Ticket> after;
     std::function<void()> run;
   };
@@ -89,7 +94,7 @@ class Shuffled final : public Lane {
 
   unsigned seed_;
   std::minstd_rand random_;
-  std::vector<Operation> operations_;
+  std::vector<Asked> operations_;
   std::vector<bool> done_{};
 };
 

@@ -33,18 +33,21 @@ class Timed final : public Lane {
       bytes_in += bytes(t);
     return add(in_, after, device_.step + bytes(t) / device_.in, nullptr, &uploads);
   }
-  Status gemm(const Gemm& g, After after) override {
+  Status ask(const Operation& operation, After after) override {
+    return operation.visit([&](const auto& x) { return ask_for(x, after); });
+  }
+  Status ask_for(const Gemm& g, After after) {
     const double own = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
     flops += own;
     last_product = now;
     return compute(g.stream, after, device_.step + own / device_.flops);
   }
-  Status combine(const Combination& c, After after) override {
+  Status ask_for(const Combination& c, After after) {
     const double size =
         static_cast<double>(c.rows) * static_cast<double>(c.cols) * static_cast<double>(element_size(c.precision));
     return compute(c.stream, after, device_.step + (c.sources + c.targets) * size / device_.bytes);
   }
-  Status survey(const Survey& s, After after) override {
+  Status ask_for(const Survey& s, After after) {
     const auto found = static_cast<float>(finds(s));
     const auto raise = [found](void* at, index count) {
       for (index i = 0; i < count; ++i) static_cast<float*>(at)[i] = std::max(static_cast<float*>(at)[i], found);
@@ -55,8 +58,10 @@ class Timed final : public Lane {
         static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(element_size(s.precision));
     return compute(s.stream, after, device_.step + size / device_.bytes);
   }
-  Status symv(const Symv&, After) override { return Status::lost; }
-  Status panel(const QrPanel&, After) override { return Status::lost; }
+  template <class Other>
+  Status ask_for(const Other&, After) {
+    return Status::lost;
+  }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     if (t.cols == 1)
       std::memcpy(t.host, t.device, static_cast<std::size_t>(t.rows) * t.element);
@@ -66,13 +71,13 @@ class Timed final : public Lane {
   }
   bool started(Ticket upload) override { return operations_.at(static_cast<std::size_t>(upload)).handed <= now; }
   Status await(const std::atomic<bool>& landed) override {
-    for (const Operation& x : operations_)
+    for (const Asked& x : operations_)
       if (x.landed == &landed) pass(x.end + device_.latency);
     return landed ? Status::done : Status::lost;
   }
   void abandon() override {}
   Status drain() override {
-    for (const Operation& x : operations_) pass(x.end);
+    for (const Asked& x : operations_) pass(x.end);
     return Status::done;
   }
 
@@ -83,7 +88,7 @@ class Timed final : public Lane {
   int uploads = 0;
 
  private:
-  struct Operation {
+  struct Asked {
     double handed, end;
     bool is_upload;
     std::atomic<bool>* landed;
@@ -93,7 +98,7 @@ class Timed final : public Lane {
   }
   Status compute(int stream, After after, double seconds) {
     for (int i = 0; i < after.count; ++i) {
-      const Operation& x = operations_.at(static_cast<std::size_t>(after.tickets[i]));
+      const Asked& x = operations_.at(static_cast<std::size_t>(after.tickets[i]));
       if (x.is_upload) pass(x.handed);
     }
     return add(streams_[stream], after, seconds, nullptr, nullptr);
@@ -113,7 +118,7 @@ class Timed final : public Lane {
       queue = begin + seconds;
     }
     if (landed)
-      for (Operation& x : operations_)
+      for (Asked& x : operations_)
         if (x.landed == landed) x.landed = nullptr;  // a flag that is used again
     constexpr double last_slots = 2e-4;
     operations_.push_back({std::max(begin, queue - last_slots), queue, count != nullptr, landed});
@@ -124,13 +129,13 @@ class Timed final : public Lane {
   }
   void pass(double until) {
     now = std::max(now, until);
-    for (Operation& x : operations_)
+    for (Asked& x : operations_)
       if (x.landed && x.end + device_.latency <= now) x.landed->store(true);
   }
 
   const TimedDevice device_;
   double in_ = 0, out_ = 0, streams_[2] = {}, busy_ = 0;
-  std::vector<Operation> operations_;
+  std::vector<Asked> operations_;
 };
 
 }  // namespace blaslift

@@ -20,11 +20,10 @@ namespace {
 using namespace symv_order;
 using reference::all_blockings, reference::Matrix, reference::scalar, reference::SymvProblem;
 
-constexpr SymvPrecision precisions[] = {SymvPrecision::s, SymvPrecision::d, SymvPrecision::c, SymvPrecision::z,
-                                        SymvPrecision::w};
+constexpr Element precisions[] = {Element::s, Element::d, Element::c, Element::z, Element::w};
 constexpr Uplo triangles[] = {Uplo::upper, Uplo::lower};
 
-Order order_of(SymvPrecision precision, Uplo uplo, index n, const SymvBlocking& blocking) {
+Order order_of(Element precision, Uplo uplo, index n, const SymvBlocking& blocking) {
   Symv p{};
   p.precision = precision;
   p.uplo = uplo;
@@ -36,7 +35,7 @@ Order order_of(SymvPrecision precision, Uplo uplo, index n, const SymvBlocking& 
 /// Calls `check` with orders of all precisions, triangles and blockings with panels.
 template <class Check>
 void for_all_orders(std::initializer_list<index> sizes, Check check) {
-  for (const SymvPrecision precision : precisions)
+  for (const Element precision : precisions)
     for (const Uplo uplo : triangles)
       for (const index n : sizes)
         for (const SymvBlocking& b : all_blockings(precision)) {
@@ -110,7 +109,7 @@ TEST(SymvOrder, TilesAreNumberedByRankOfManyToo) {
 }
 
 TEST(SymvOrder, RulesAlwaysGiveWhatTheDeviceCanDo) {
-  for (const SymvPrecision precision : precisions)
+  for (const Element precision : precisions)
     for (const Uplo uplo : triangles)
       for (index n = 1; n < 60000; n += 1 + n / 17) {
         const SymvBlocking b = symv_blocking(precision, uplo, n);
@@ -337,7 +336,7 @@ using Types = testing::Types<float, double, std::complex<float>, std::complex<do
 struct TypeNames {
   template <class T>
   static std::string GetName(int) {
-    return std::string(1, letter(symv_precision_of<T>));
+    return std::string(1, letter(element_of<T>));
   }
 };
 TYPED_TEST_SUITE(SymvKernels, Types, TypeNames);
@@ -348,7 +347,7 @@ TYPED_TEST(SymvKernels, GiveTheHostsBits) {
     for (const bool hermitian : {false, true}) {
       if (hermitian && !reference::complex_type<T>) continue;
       unsigned seed = 0, turn = uplo == Uplo::upper;
-      for (const SymvBlocking& b : all_blockings(symv_precision_of<T>))
+      for (const SymvBlocking& b : all_blockings(element_of<T>))
         for (const index n : {33, 130, 257}) {
           if (b.U != 0 && ++turn % 2) continue;  // they take long
           const index increments[] = {1, -2, 3, -1};

@@ -23,7 +23,7 @@ inline bool finite(const DoubleDouble& x) { return std::isfinite(x.hi) && std::i
 
 /// With 113 bits, against double-double's 106: enough for sums, whose bounds are of n times the last of these.
 template <>
-struct Element<DoubleDouble> {
+struct Expected<DoubleDouble> {
   using Wide = __float128;
   Wide re = 0, im = 0, bound = 0;
   double excess(const DoubleDouble& x) const {
@@ -35,7 +35,7 @@ struct Element<DoubleDouble> {
 // ---- problems
 
 /// Every blocking of a precision: strips, and panels with chunks as low as they can be and twice that.
-inline std::vector<SymvBlocking> all_blockings(SymvPrecision precision) {
+inline std::vector<SymvBlocking> all_blockings(Element precision) {
   std::vector<SymvBlocking> all{{}};
   const auto add = [&](SymvBlocking b) {
     for (const int times : {1, 2}) {
@@ -91,7 +91,7 @@ struct SymvProblem {
 
   /// In host memory; what it points to is the problem's.
   Symv symv(const SymvBlocking& blocking) {
-    return {.precision = symv_precision_of<T>,
+    return {.precision = element_of<T>,
             .hermitian = hermitian,
             .uplo = uplo,
             .n = n,
@@ -112,8 +112,8 @@ struct SymvProblem {
   /// and Stability, 3.1).  A part of a complex result has 2 n terms and twice the roundings for alpha and beta; the
   /// errors of both are added in terms of |re| + |im|.  In double-double a sum has at most 3 u^2 of what it adds, and a
   /// product 13 u^2 or, alone, 6 u^2 (kernels/double_double.hpp): n terms, alpha and beta make 3 n + 13 + 6 + 3.
-  Element<T> expected(index i) const {
-    using Wide = typename Element<T>::Wide;
+  Expected<T> expected(index i) const {
+    using Wide = typename Expected<T>::Wide;
     struct Number {
       Wide re = 0, im = 0;
       Wide size() const { return (re < 0 ? -re : re) + (im < 0 ? -im : im); }
@@ -143,7 +143,7 @@ struct SymvProblem {
       size += a.size() * xj.size();
     }
     result.add(number(alpha), sum);
-    Element<T> e;
+    Expected<T> e;
     e.bound = number(alpha).size() * size;
     if (beta != T(0)) {
       const Number before = number(at(y, incy, i));
@@ -177,11 +177,11 @@ struct SymvProblem {
       else
         return std::to_string(std::real(v)) + "," + std::to_string(std::imag(v));
     };
-    return std::string(1, letter(symv_precision_of<T>)) + (hermitian ? "hemv " : "symv ") +
-           (conjugated ? "conjugated " : "") + static_cast<char>(uplo) + " n=" + std::to_string(n) +
-           " lda=" + std::to_string(A.ld()) + " incx=" + std::to_string(incx) + " incy=" + std::to_string(incy) +
-           " alpha=" + text(alpha) + " beta=" + text(beta) + " U=" + std::to_string(b.U) +
-           " Tx=" + std::to_string(b.Tx) + " Ty=" + std::to_string(b.Ty) + " H=" + std::to_string(b.H);
+    return std::string(1, letter(element_of<T>)) + (hermitian ? "hemv " : "symv ") + (conjugated ? "conjugated " : "") +
+           static_cast<char>(uplo) + " n=" + std::to_string(n) + " lda=" + std::to_string(A.ld()) +
+           " incx=" + std::to_string(incx) + " incy=" + std::to_string(incy) + " alpha=" + text(alpha) +
+           " beta=" + text(beta) + " U=" + std::to_string(b.U) + " Tx=" + std::to_string(b.Tx) +
+           " Ty=" + std::to_string(b.Ty) + " H=" + std::to_string(b.H);
   }
 };
 

@@ -43,9 +43,10 @@ BlasUnderneath::BlasUnderneath(const Options& options) {
   }
 }
 
-UnderlyingGemm BlasUnderneath::gemm() const {
-  return {[](const void* sites, const Gemm& product) {
-            call_gemm(static_cast<const Site*>(sites)[static_cast<int>(product.precision)], product);
+UnderlyingBlas BlasUnderneath::gemm() const {
+  return {[](const void* sites, const Operation& operation) {
+            if (const Gemm* product = operation.get<Gemm>())
+              call_gemm(static_cast<const Site*>(sites)[static_cast<int>(product->precision)], *product);
           },
           sites_};
 }

@@ -27,7 +27,7 @@ class BlasUnderneath {
   explicit BlasUnderneath(const Options& options);
 
   /// As long as this lives.
-  UnderlyingGemm gemm() const;
+  UnderlyingBlas gemm() const;
   /// Its path.
   const std::string& library() const { return library_; }
 

@@ -30,7 +30,7 @@ auto with_problem(const Span& s, With with) {
 #define HERK(name, type) SYRK(name, type)
 #define SYMV(name, type) \
   case Routine::name:    \
-    return with(SymmetricProduct{s.routine, symv_precision_of<type>, s.n, false, s.beta_zero, false});
+    return with(SymmetricProduct{s.routine, element_of<type>, s.n, false, s.beta_zero, false});
 #define HEMV(name, type) SYMV(name, type)
 #define WSYMV(name, type) SYMV(name, type)
 #define GEQRF(name, type) \

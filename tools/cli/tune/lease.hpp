@@ -42,7 +42,7 @@ class Lease {
   /// What a call moves that the backend's threads serve.
   static constexpr std::size_t much = std::size_t{64} << 20;
 
-  Lease(Backend& backend, const UnderlyingGemm& underlying, std::size_t bytes = much) : backend_(backend) {
+  Lease(Backend& backend, const UnderlyingBlas& underlying, std::size_t bytes = much) : backend_(backend) {
     Status status = Status::lost;
     lane_ = backend_.acquire(underlying, bytes, status);
     require(status);

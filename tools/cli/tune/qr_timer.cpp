@@ -21,7 +21,7 @@ std::size_t operation_bytes(std::size_t element, index n, index block) {
 template <class T>
 class Timer final : public QrTimer {
  public:
-  Timer(Backend& backend, const UnderlyingGemm& underlying, index most_n, index most_block)
+  Timer(Backend& backend, const UnderlyingBlas& underlying, index most_n, index most_block)
       : backend_(backend),
         underlying_(underlying),
         original_(backend, leased_bytes(most_n, most_n, sizeof(T))),
@@ -65,19 +65,19 @@ class Timer final : public QrTimer {
       const double begin = now();
       for (Ticket i = 0; i < count; ++i) {
         const Ticket before = i - 1;
-        require(lease.lane().panel({.precision = precision_of<T>,
-                                    .m = rows,
-                                    .n = width,
-                                    .A = at<T>(A_) + i * width * rows,
-                                    .lda = rows,
-                                    .tau = tau_.at(),
-                                    .above = 0,
-                                    .block = width,
-                                    .V = rest_.at(),
-                                    .ldv = rows,
-                                    .T = rest_.at() + leased_bytes(rows, width, sizeof(T)),
-                                    .ldt = width},
-                                   {&before, i > 0 ? 1 : 0}));
+        require(lease.lane().ask(QrPanel{.precision = precision_of<T>,
+                                         .m = rows,
+                                         .n = width,
+                                         .A = at<T>(A_) + i * width * rows,
+                                         .lda = rows,
+                                         .tau = tau_.at(),
+                                         .above = 0,
+                                         .block = width,
+                                         .V = rest_.at(),
+                                         .ldv = rows,
+                                         .T = rest_.at() + leased_bytes(rows, width, sizeof(T)),
+                                         .ldt = width},
+                                 {&before, i > 0 ? 1 : 0}));
       }
       require(lease.lane().drain());
       return (now() - begin) / static_cast<double>(count);
@@ -174,7 +174,7 @@ class Timer final : public QrTimer {
                      .scale = nullptr};
     copy.source[0] = {original_.at(), rows, false};
     copy.target[0] = {A_.at(), rows, {1}};
-    require(lease.lane().combine(copy, {nullptr, 0}));
+    require(lease.lane().ask(copy, {nullptr, 0}));
     require(lease.lane().drain());
   }
 
@@ -189,21 +189,21 @@ class Timer final : public QrTimer {
       const auto multiply = [&](Op opx, Op opy, index m, index n, index k, const T& alpha, const T* X, index ldx,
                                 const T* Y, index ldy, const T& beta, T* Z, index ldz) {
         const Ticket before = ticket - 1;
-        require(lease.lane().gemm({.precision = precision_of<T>,
-                                   .transa = opx,
-                                   .transb = opy,
-                                   .m = m,
-                                   .n = n,
-                                   .k = k,
-                                   .alpha = &alpha,
-                                   .A = X,
-                                   .lda = ldx,
-                                   .B = Y,
-                                   .ldb = ldy,
-                                   .beta = &beta,
-                                   .C = Z,
-                                   .ldc = ldz},
-                                  {&before, ticket++ > 0 ? 1 : 0}));
+        require(lease.lane().ask(Gemm{.precision = precision_of<T>,
+                                      .transa = opx,
+                                      .transb = opy,
+                                      .m = m,
+                                      .n = n,
+                                      .k = k,
+                                      .alpha = &alpha,
+                                      .A = X,
+                                      .lda = ldx,
+                                      .B = Y,
+                                      .ldb = ldy,
+                                      .beta = &beta,
+                                      .C = Z,
+                                      .ldc = ldz},
+                                 {&before, ticket++ > 0 ? 1 : 0}));
       };
       const double begin = now();
       for (int i = 0; i < times; ++i) ask(at<T>(A_), multiply);
@@ -234,7 +234,7 @@ class Timer final : public QrTimer {
   }
 
   Backend& backend_;
-  const UnderlyingGemm underlying_;
+  const UnderlyingBlas underlying_;
   const Memory original_, A_, tau_;
   const std::size_t rest_bytes_;
   const Memory rest_;
@@ -262,7 +262,7 @@ std::size_t QrTimer::bytes(Precision precision, index most_n, index most_block) 
   });
 }
 
-std::unique_ptr<QrTimer> make_qr_timer(Backend& backend, const UnderlyingGemm& underlying, Precision precision,
+std::unique_ptr<QrTimer> make_qr_timer(Backend& backend, const UnderlyingBlas& underlying, Precision precision,
                                        index most_n, index most_block) {
   return with_type(precision, [&]<class T>(T*) -> std::unique_ptr<QrTimer> {
     return std::make_unique<Timer<T>>(backend, underlying, most_n, most_block);

@@ -28,7 +28,7 @@ class QrTimer {
   static std::size_t bytes(Precision precision, index most_n, index most_block);
 };
 
-std::unique_ptr<QrTimer> make_qr_timer(Backend& backend, const UnderlyingGemm& underlying, Precision precision,
+std::unique_ptr<QrTimer> make_qr_timer(Backend& backend, const UnderlyingBlas& underlying, Precision precision,
                                        index most_n, index most_block);
 
 }  // namespace blaslift::cli

@@ -156,8 +156,8 @@ class Meter::Leaf {
   void run(Lane& lane, int times) const {
     for (Ticket ticket = 0; ticket < 2 * times; ticket += 2) {
       const Ticket before = ticket - 1;
-      require(lane.gemm(product_, {&before, ticket > 0 ? 1 : 0}));
-      require(lane.combine(sum_, {&ticket, 1}));
+      require(lane.ask(product_, {&before, ticket > 0 ? 1 : 0}));
+      require(lane.ask(sum_, {&ticket, 1}));
     }
     require(lane.drain());
   }
@@ -179,8 +179,7 @@ Rounds Meter::product(const SquareProduct& product) {
   const Leaf leaf(*this, product);
   Lease lease(backend_, underlying_);
   Rounds rounds = timed_rounds([&](int times) { leaf.run(lease.lane(), times); }, effort_);
-  const double pass =
-      median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); }));
+  const double pass = median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.ask(leaf.sum(), after)); }));
   for (double& seconds : rounds) seconds = Leaf::alone(seconds, pass);
   return each_of(std::move(rounds), flops_of(product.precision, product.n));
 }
@@ -214,7 +213,7 @@ Contest Meter::compare(const SquareProduct& product, const std::vector<Candidate
   };
   const double pass = [&] {
     Lease lease(backend_, underlying_);
-    return median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(leaf.sum(), after)); }));
+    return median(one_by_one(lease, [&](Lane& lane, After after) { require(lane.ask(leaf.sum(), after)); }));
   }();
   const auto alone = [&](const Candidate* candidate, int times) { return Leaf::alone(timed(candidate, times), pass); };
 
@@ -284,7 +283,7 @@ Rounds Meter::passes(Precision precision, index n) {
     for (int i = 0; i < times; ++i)
       for (const Combination& x : passes) {
         const Ticket before = ticket - 1;
-        require(lease.lane().combine(x, {&before, ticket > 0 ? 1 : 0}));
+        require(lease.lane().ask(x, {&before, ticket > 0 ? 1 : 0}));
         ++ticket;
       }
     require(lease.lane().drain());
@@ -307,7 +306,7 @@ Rounds Meter::step() {
                         .scale = nullptr,
                         .awaited = false};
   Lease lease(backend_, underlying_);
-  return one_by_one(lease, [&](Lane& lane, After after) { require(lane.combine(sum, after)); });
+  return one_by_one(lease, [&](Lane& lane, After after) { require(lane.ask(sum, after)); });
 }
 
 Rounds Meter::in(std::size_t bytes) {
@@ -368,7 +367,7 @@ Rounds Meter::call() {
       const Ticket uploads[] = {0, 1}, products[] = {2};
       require(lease.lane().upload(transfer(0), {nullptr, 0}));
       require(lease.lane().upload(transfer(1), {nullptr, 0}));
-      require(lease.lane().gemm(product, {uploads, 2}));
+      require(lease.lane().ask(product, {uploads, 2}));
       require(lease.lane().download(transfer(2), {products, 1}, landed));
       require(lease.lane().drain());
     }
@@ -403,7 +402,7 @@ Rounds Meter::symv_call() {
       const Lease lease(backend_, underlying_, 3 * vector);
       const Ticket upload = 0, symv = 1;
       require(lease.lane().upload({x, n, host.data(), n, n, 1, sizeof(double)}, {nullptr, 0}));
-      require(lease.lane().symv(product, {&upload, 1}));
+      require(lease.lane().ask(product, {&upload, 1}));
       require(lease.lane().download({product.y, n, host.data() + n, n, n, 1, sizeof(double)}, {&symv, 1}, landed));
       require(lease.lane().drain());
     }

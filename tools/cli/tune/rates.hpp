@@ -15,7 +15,7 @@ class Meter {
  public:
   /// @param underlying  what the host backend computes with, and what the CPU's rate is measured of
   /// @param effort      for each rate; of a product, for it and for its pass
-  Meter(Backend& backend, const UnderlyingGemm& underlying, const Effort& effort)
+  Meter(Backend& backend, const UnderlyingBlas& underlying, const Effort& effort)
       : backend_(backend), underlying_(underlying), effort_(effort) {}
 
   /// Seconds a flop of such a product on the device, between passes; complex: 8 flops a multiply-add.
@@ -60,7 +60,7 @@ class Meter {
   Rounds one_by_one(Lease& lease, const std::function<void(Lane&, After)>& ask) const;
 
   Backend& backend_;
-  const UnderlyingGemm underlying_;
+  const UnderlyingBlas underlying_;
   const Effort effort_;
   std::optional<Precision> numbers_are_;
   std::vector<char> numbers_;

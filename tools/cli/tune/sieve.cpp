@@ -17,7 +17,7 @@ constexpr int cells_an_octave = 32;
 
 // ---- the space
 
-std::vector<SymvCandidate> symv_space(SymvPrecision precision, bool coarse) {
+std::vector<SymvCandidate> symv_space(Element precision, bool coarse) {
   std::vector<SymvCandidate> space{{{}, SymvWay::parts}};
   const auto add = [&](const SymvCandidate& x) {
     if (symv_fits(x.blocking, precision) && std::find(space.begin(), space.end(), x) == space.end()) space.push_back(x);
@@ -41,7 +41,7 @@ std::vector<SymvCandidate> symv_space(SymvPrecision precision, bool coarse) {
   return space;
 }
 
-bool is_worth_timing(const SymvCandidate& candidate, SymvPrecision precision, index n) {
+bool is_worth_timing(const SymvCandidate& candidate, Element precision, index n) {
   constexpr index most_strips = 4096;
   const SymvBlocking& b = candidate.blocking;
   if (b.U == 0) return n <= most_strips;

@@ -19,10 +19,10 @@ struct SymvCandidate {
 
 /// Strips and every kernel of the precision, both ways, with every height of chunks that is a power of two or one and a
 /// half times one (coarse: a power of four times the least), and what is built in.
-std::vector<SymvCandidate> symv_space(SymvPrecision precision, bool coarse);
+std::vector<SymvCandidate> symv_space(Element precision, bool coarse);
 
 /// Whether it can be worth its time: strips read the whole matrix; and chunks can be too high or too low for n.
-bool is_worth_timing(const SymvCandidate& candidate, SymvPrecision precision, index n);
+bool is_worth_timing(const SymvCandidate& candidate, Element precision, index n);
 
 /// Seconds of one call, once for each round in which all candidates had their turn.
 struct Timing {

@@ -9,12 +9,12 @@
 namespace blaslift::cli {
 namespace {
 
-std::size_t matrices_bytes(SymvPrecision precision, index most_n, std::size_t cache_bytes) {
+std::size_t matrices_bytes(Element precision, index most_n, std::size_t cache_bytes) {
   const std::size_t n = static_cast<std::size_t>(most_n);
   // Rotated, each begins behind the one before; the last one has to end in here.
   return std::max(n * n * element_size(precision), 3 * cache_bytes);
 }
-std::size_t vector_bytes(SymvPrecision precision, index most_n) {
+std::size_t vector_bytes(Element precision, index most_n) {
   constexpr std::size_t alignment = 256;
   return (static_cast<std::size_t>(most_n) * element_size(precision) + alignment - 1) / alignment * alignment;
 }
@@ -23,8 +23,8 @@ std::size_t vector_bytes(SymvPrecision precision, index most_n) {
 struct One {
   alignas(16) double wide[2] = {1, 0};
   float narrow[2] = {1, 0};
-  const void* of(SymvPrecision p) const {
-    return p == SymvPrecision::s || p == SymvPrecision::c ? static_cast<const void*>(narrow) : wide;
+  const void* of(Element p) const {
+    return p == Element::s || p == Element::c ? static_cast<const void*>(narrow) : wide;
   }
 };
 constexpr One one{};
@@ -32,11 +32,11 @@ alignas(16) constexpr double zero[2] = {0, 0};
 
 }  // namespace
 
-std::size_t SymvTimer::bytes(SymvPrecision precision, index most_n, std::size_t cache_bytes) {
+std::size_t SymvTimer::bytes(Element precision, index most_n, std::size_t cache_bytes) {
   return matrices_bytes(precision, most_n, cache_bytes) + 2 * blaslift::cli::vector_bytes(precision, most_n);
 }
 
-SymvTimer::SymvTimer(Backend& backend, const UnderlyingGemm& underlying, SymvPrecision precision, index most_n,
+SymvTimer::SymvTimer(Backend& backend, const UnderlyingBlas& underlying, Element precision, index most_n,
                      std::size_t cache_bytes)
     : backend_(backend),
       underlying_(underlying),
@@ -49,8 +49,8 @@ SymvTimer::SymvTimer(Backend& backend, const UnderlyingGemm& underlying, SymvPre
 
 /// Numbers as programs have them: what they are decides what power the device takes.
 void SymvTimer::fill() {
-  const bool single = precision_ == SymvPrecision::s || precision_ == SymvPrecision::c;
-  const bool pairs = precision_ == SymvPrecision::w;
+  const bool single = precision_ == Element::s || precision_ == Element::c;
+  const bool pairs = precision_ == Element::w;
   std::vector<char> numbers(std::min(std::size_t{16} << 20, matrix_bytes_ + 2 * vector_bytes_));
   std::mt19937_64 generator(1);
   for (std::size_t i = 0; i + sizeof(double) <= numbers.size(); i += sizeof(double)) {
@@ -74,7 +74,7 @@ std::vector<std::vector<double>> SymvTimer::time(Uplo uplo, index n, const std::
   const std::size_t sets = std::max<std::size_t>(1, matrix_bytes_ / matrix);
   const auto product = [&](const SymvCandidate& candidate, std::size_t set) {
     return Symv{.precision = precision_,
-                .hermitian = precision_ == SymvPrecision::c || precision_ == SymvPrecision::z,
+                .hermitian = precision_ == Element::c || precision_ == Element::z,
                 .uplo = uplo,
                 .n = n,
                 .alpha = one.of(precision_),
@@ -98,7 +98,7 @@ std::vector<std::vector<double>> SymvTimer::time(Uplo uplo, index n, const std::
     for (int i = 0; i < calls; ++i) {
       Symv p = product(candidate, next_++ % sets);
       p.workspace = workspace.at();
-      require(lease.lane().symv(p, {nullptr, 0}));
+      require(lease.lane().ask(p, {nullptr, 0}));
     }
     require(lease.lane().drain());
     return (now() - begin) / calls;

@@ -12,11 +12,11 @@ class SymvTimer {
  public:
   /// @param most_n       what will be asked for at most
   /// @param cache_bytes  matrices take turns, so that together they are larger than this
-  SymvTimer(Backend& backend, const UnderlyingGemm& underlying, SymvPrecision precision, index most_n,
+  SymvTimer(Backend& backend, const UnderlyingBlas& underlying, Element precision, index most_n,
             std::size_t cache_bytes);
 
   /// Device memory, but for workspaces.
-  static std::size_t bytes(SymvPrecision precision, index most_n, std::size_t cache_bytes);
+  static std::size_t bytes(Element precision, index most_n, std::size_t cache_bytes);
 
   /// Seconds of one call, for each candidate and round.  All take their turns in each round; those that the first look
   /// finds far behind the fastest have that one look.
@@ -28,8 +28,8 @@ class SymvTimer {
   void fill();
 
   Backend& backend_;
-  const UnderlyingGemm underlying_;
-  const SymvPrecision precision_;
+  const UnderlyingBlas underlying_;
+  const Element precision_;
   const std::size_t matrix_bytes_, vector_bytes_;
   const Memory memory_;  ///< matrices, x, y
   std::size_t next_ = 0;

@@ -258,7 +258,7 @@ std::string key_of(const Candidate& candidate) {
 /// measured again.
 class Measurer {
  public:
-  Measurer(Backend& backend, const UnderlyingGemm& underlying, const Effort& effort, double noise, KeptTimings& kept,
+  Measurer(Backend& backend, const UnderlyingBlas& underlying, const Effort& effort, double noise, KeptTimings& kept,
            double expected_seconds, Progress& progress)
       : memory_(backend.facts().memory),
         noise_(noise),
@@ -507,7 +507,7 @@ void tune(const Tuning& tuning) {
                  blaslift::shown(kept.path()).c_str());
   Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
-    Measurer measurer(backend, blas ? blas->gemm() : UnderlyingGemm{}, {seconds}, tuning.noise, kept, expected_seconds,
+    Measurer measurer(backend, blas ? blas->gemm() : UnderlyingBlas{}, {seconds}, tuning.noise, kept, expected_seconds,
                       progress);
     for (const Search& search : searches) measurer.compare(search);
     // Rates are those of calls, which follow what has been found.

@@ -295,7 +295,7 @@ void print_plan(const std::vector<Search>& searches, bool quick) {
 void tune_qr(const QrTuning& tuning) {
   Backend& backend = backend_to_tune(tuning.options);
   const DeviceFacts& facts = backend.facts();
-  if (!facts.factors) throw std::runtime_error(std::string(facts.name) + " has no QR");
+  if (!facts.computes.can(Operation::Kind::qr_panel, Element::d)) throw std::runtime_error(std::string(facts.name) + " has no QR");
   const ProfileFile file(facts, tuning.output);
   const Plan& plan = plan_for(tuning.options);
   const std::vector<Search> searches = searches_for(tuning, plan, facts.memory);
@@ -319,7 +319,7 @@ void tune_qr(const QrTuning& tuning) {
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
-  const UnderlyingGemm underlying = blas ? blas->gemm() : UnderlyingGemm{};
+  const UnderlyingBlas underlying = blas ? blas->gemm() : UnderlyingBlas{};
   const double end = now() + seconds;
   std::size_t steps = 1;
   for (const Search& s : searches) steps += Searcher::steps_of(s, tuning.quick);

@@ -45,7 +45,7 @@ const Plan& plan_for(const Options& options) {
 
 /// One precision and triangle.
 struct Subject {
-  SymvPrecision precision;
+  Element precision;
   Uplo uplo;
 };
 std::string name_of(const Subject& s) {
@@ -66,7 +66,7 @@ constexpr int crossing_passes = 2, crossings_about = 6;
 std::vector<Search> searches_for(const SymvTuning& tuning, const Plan& plan, std::size_t memory) {
   std::vector<Search> searches;
   for (const char p : tuning.precisions) {
-    const auto precision = static_cast<SymvPrecision::Name>(std::string_view(letters).find(p));
+    const auto precision = static_cast<Element::Name>(std::string_view(letters).find(p));
     Search search{{precision, Uplo::lower}, symv_space(precision, tuning.quick), {}, {}};
     // A quarter for workspaces.
     const auto fits = [&](index n) { return SymvTimer::bytes(precision, n, plan.cache_bytes) <= memory / 4 * 3; };
@@ -333,7 +333,7 @@ void tune_symv(const SymvTuning& tuning) {
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
-  const UnderlyingGemm underlying = blas ? blas->gemm() : UnderlyingGemm{};
+  const UnderlyingBlas underlying = blas ? blas->gemm() : UnderlyingBlas{};
   double work = 0, latency = 0;
   std::size_t steps = 1;
   for (const Search& s : searches) work += work_of(s), steps += steps_of(s);
@@ -349,7 +349,7 @@ void tune_symv(const SymvTuning& tuning) {
     std::snprintf(shown, sizeof shown, "%.3g us", latency * 1e6);
     progress.ended("a call", shown);
     std::unique_ptr<SymvTimer> timer;
-    std::optional<SymvPrecision> timer_is_of;
+    std::optional<Element> timer_is_of;
     for (const Search& search : searches) {
       Outcome outcome;
       try {

@@ -1,0 +1,31 @@
+// The host BLAS as a call of whatever routine needs it: for the host backend's products, and for what is left of a call
+// where the device has failed.
+#pragma once
+#include <vector>
+
+#include "compat/site.hpp"
+#include "kernels/backend.hpp"
+
+namespace blaslift {
+
+/// Routines of the library that the call's own would use.
+class HostBlas {
+ public:
+  /// @param site  of the call: of any routine
+  explicit HostBlas(const Site& site) : site_(site) {}
+  HostBlas(const HostBlas&) = delete;
+  HostBlas& operator=(const HostBlas&) = delete;
+
+  /// Finds the routine of this kind ("gemm") and the call's element type; the call's own site only where that is the
+  /// routine.  As long as none has been called, the first operation does.
+  const Site& routine(std::string_view kind);
+
+  /// Valid as long as this.  A product of which only a triangle is computed is a syrk or herk, whatever the call is.
+  UnderlyingBlas operations();
+
+ private:
+  const Site& site_;
+  std::vector<const Site*> found_;
+};
+
+}  // namespace blaslift

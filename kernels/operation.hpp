@@ -1,0 +1,78 @@
+// What a lane computes, or the host BLAS in its stead: one type for all of it.
+#pragma once
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// One of the structs of kernels/types.hpp, by reference: it must stay as long as this is used, and whoever is asked
+/// for it copies what it needs later.  A new kind is a struct, and here a name, a constructor and a case; backends that
+/// do not say that they can (Capabilities) are never asked for it.
+class Operation {
+ public:
+  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel };
+  static constexpr int kinds = 5;
+
+  Operation(const Gemm& x) : Operation(Kind::gemm, x, x.precision) {}
+  Operation(const Combination& x) : Operation(Kind::combine, x, x.precision) {}
+  Operation(const Survey& x) : Operation(Kind::survey, x, x.precision) {}
+  Operation(const Symv& x) : Operation(Kind::symv, x, x.precision) {}
+  Operation(const QrPanel& x) : Operation(Kind::qr_panel, x, x.precision) {}
+
+  /// Calls `see` with the struct.
+  template <class See>
+  decltype(auto) visit(See&& see) const {
+    switch (kind) {
+      case Kind::gemm: return see(*static_cast<const Gemm*>(of_));
+      case Kind::combine: return see(*static_cast<const Combination*>(of_));
+      case Kind::survey: return see(*static_cast<const Survey*>(of_));
+      case Kind::symv: return see(*static_cast<const Symv*>(of_));
+      case Kind::qr_panel: break;
+    }
+    return see(*static_cast<const QrPanel*>(of_));
+  }
+
+  /// Null if it is another struct.
+  template <class X>
+  const X* get() const {
+    return visit([](const auto& x) -> const X* {
+      if constexpr (std::is_same_v<decltype(x), const X&>)
+        return &x;
+      else
+        return nullptr;
+    });
+  }
+
+  const Kind kind;
+  const Element element;
+  const std::int8_t stream;  ///< of the device's two
+  const bool awaited;        ///< false: only what follows in its own stream comes after it
+
+ private:
+  template <class X>
+  Operation(Kind k, const X& x, Element e) : kind(k), element(e), stream(x.stream), awaited(x.awaited), of_(&x) {}
+
+  const void* of_;
+};
+
+/// Which kinds of operations, for which elements.
+struct Capabilities {
+  std::uint8_t elements[Operation::kinds] = {};  ///< a bit each
+
+  constexpr bool can(Operation::Kind kind, Element element) const {
+    return elements[static_cast<int>(kind)] >> element.name & 1;
+  }
+  /// @param letters  of the elements, as letter() has them
+  constexpr Capabilities& add(Operation::Kind kind, std::string_view letters) {
+    std::uint8_t& all = elements[static_cast<int>(kind)];
+    for (int e = 0; e < element_count; ++e)
+      if (letters.find(letter(static_cast<Element::Name>(e))) != letters.npos)
+        all = static_cast<std::uint8_t>(all | 1 << e);
+    return *this;
+  }
+};
+
+}  // namespace blaslift
