@@ -131,11 +131,12 @@ class Store:
         record = self.records.get(key)
         return record if record and "failed" not in record else None
 
-    def origin(self) -> tuple[str, str]:
-        """Where, and when and on which commit, all of this was measured."""
-        machines = sorted({record["machine"] for record in self.records.values()})
-        dates = sorted({record["date"] for record in self.records.values()})
-        commits = sorted({record["commit"] for record in self.records.values()}) or [self.commit]
+    def origin(self, precision: str = "") -> tuple[str, str]:
+        """Where, and when and on which commit, all of this, or what is a precision's (PART/PRECISION/...), was measured."""
+        records = [r for key, r in self.records.items() if not precision or key.split("/")[1:2] == [precision]]
+        machines = sorted({record["machine"] for record in records})
+        dates = sorted({record["date"] for record in records})
+        commits = sorted({record["commit"] for record in records}) or [self.commit]
         return " / ".join(machines), f"{', '.join(dates)}, commit {', '.join(commits)}"
 
     def head(self) -> str:

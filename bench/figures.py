@@ -1,4 +1,4 @@
-"""Figures as gnuplot draws them into docs/, and the command of the scripts that draw them."""
+"""Figures as gnuplot draws them, and the command of the scripts that draw them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from common import Store
 
 COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee",
            "#882255", "#000000"]  # Paul Tol's, for all eyes
+
+RENDERED = Path(__file__).resolve().parent.parent / "build/rendered"
 
 Points = list[tuple[float, float]]
 
@@ -39,6 +41,8 @@ class Figure:
     """Beside a line at 1."""
     ticks: list[float] = field(default_factory=list)
     """Of n; none: wherever something was measured."""
+    precision: str = ""
+    """Whose alone it shows, if it is one's."""
 
 
 def script(figure: Figure, out: Path) -> str:
@@ -88,10 +92,18 @@ def commits(path: Path) -> list[str]:
     return list(found)
 
 
+def records_of(paths: Iterable[Path], commit: str | None = None) -> Store:
+    """Of each file the records of one commit, by default its last record's; of what is in several of them the last counts."""
+    stores = [Store(path, commit or commits(path)[-1]) for path in paths]
+    for more in stores[1:]:
+        stores[0].records |= more.records
+    return stores[0]
+
+
 def drawing_options(description: str | None) -> argparse.ArgumentParser:
     """Where pictures go, and what draws them."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Path(__file__).resolve().parent.parent / "docs")
+    parser.add_argument("--out", type=Path, default=RENDERED, metavar="DIR", help="default: build/rendered")
     parser.add_argument("--gnuplot", default="gnuplot", metavar="PROGRAM")
     return parser
 
@@ -104,6 +116,16 @@ def read_drawing_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
         sys.exit(77)
     arguments.out.mkdir(parents=True, exist_ok=True)
     return arguments
+
+
+def draw_all(arguments: argparse.Namespace, found: Iterable[Figure], store: Store) -> None:
+    """Those that have a line, each with where, when and on which commits its precision was measured."""
+    for figure in found:
+        if not any(len(curve.points) > 1 for curve in figure.curves):
+            continue
+        figure.title += "".join(f"\\n{{/*0.7 {part}}}" for part in store.origin(figure.precision))
+        out = arguments.out / f"{figure.name}.svg"
+        plot(arguments, script(figure, out), out)
 
 
 def plot(arguments: argparse.Namespace, program: str, out: Path) -> None:
@@ -121,13 +143,5 @@ def draw(description: str, results: str, figures: Callable[[Store], Iterable[Fig
     parser.add_argument("results", type=Path, nargs="+", help=f"{results}; of what is in several of them the last counts")
     parser.add_argument("--commit", help="default: that of each file's last record")
     arguments = read_drawing_options(parser)
-    stores = [Store(path, arguments.commit or commits(path)[-1]) for path in arguments.results]
-    store = stores[0]
-    for more in stores[1:]:
-        store.records |= more.records
-    for figure in figures(store):
-        if not any(len(curve.points) > 1 for curve in figure.curves):
-            continue
-        figure.title += "".join(f"\\n{{/*0.7 {part}}}" for part in store.origin())
-        out = arguments.out / f"{figure.name}.svg"
-        plot(arguments, script(figure, out), out)
+    store = records_of(arguments.results, arguments.commit)
+    draw_all(arguments, figures(store), store)

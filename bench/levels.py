@@ -495,7 +495,8 @@ class Tables:
         lines = [f"cuBLAS, TFLOP/s by size: {rates}.", "",
                  f"Passes {1e-12 * record['pass_rate']:.2f} TB/s, {1e6 * record['step_seconds']:.1f} us a step."]
         if predicted := self.good(f"predicted/{p}"):
-            named = ", ".join(f"{model} {size:.0f}" for model, size in predicted["crossovers"].items())
+            crossovers = predicted.get("crossovers", {"ours": predicted["crossover"]})  # the first runs had one model
+            named = ", ".join(f"{model} {size:.0f}" for model, size in crossovers.items())
             lines += ["", f"Predicted: levels from these sizes on: {named}."]
         return lines
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what bench/levels.py has measured, by gnuplot.
 
-    bench/plot_levels.py RESULTS/levels.jsonl... [--commit ID] [--out docs] [--gnuplot PROGRAM]
+    bench/plot_levels.py RESULTS/levels.jsonl... [--commit ID] [--out DIR] [--gnuplot PROGRAM]
 
 For each precision that was measured, where there is enough to draw:
   levels-P.svg            times faster than cuBLAS against n, by the number of levels, and automatic ones
@@ -63,7 +63,7 @@ def line(colour: int, *, dashed: bool = False, points: bool = True) -> str:
 
 
 def by_level(store: Store, p: str) -> Figure:
-    figure = Figure(f"levels-{p}", f"{p}gemm on the device by Strassen-like levels, beside cuBLAS")
+    figure = Figure(f"levels-{p}", f"{p}gemm on the device by Strassen-like levels, beside cuBLAS", precision=p)
     for i, setting in enumerate(LEVELS):
         title = "no level" if setting == "off" else f"{setting} level{'s' if setting != '1' else ''}"
         figure.curves.append(Curve(title, measured(store, "fused", p, setting), line(i)))
@@ -80,7 +80,7 @@ def named(method: str) -> str:
 def by_method(store: Store, p: str) -> Figure:
     """Bars would hide that some are missing: a curve for each list and number of levels would be too many, so the best
     number of levels at each size."""
-    figure = Figure(f"levels-methods-{p}", f"{p}gemm: lists of steps, each with its best number of levels")
+    figure = Figure(f"levels-methods-{p}", f"{p}gemm: lists of steps, each with its best number of levels", precision=p)
     levels = [level for level in LEVELS if level != "off"]
     sizes: set[float] = set()
     for i, method in enumerate(METHODS):
@@ -93,7 +93,8 @@ def by_method(store: Store, p: str) -> Figure:
 
 
 def predicted(store: Store, p: str) -> Figure:
-    figure = Figure(f"levels-predicted-{p}", f"{p}gemm: measured (points) and predicted from cuBLAS's rates (dashed)")
+    figure = Figure(f"levels-predicted-{p}", f"{p}gemm: measured (points) and predicted from cuBLAS's rates (dashed)",
+                    precision=p)
     record = good(store, f"predicted/{p}")
     if not record:
         return figure

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws what bench/symv.py has measured, by gnuplot, as Imamura et al. (2014) do in figures 6 to 10.
 
-    bench/plot_symv.py RESULTS/symv.jsonl [--commit ID] [--out docs] [--gnuplot PROGRAM]
+    bench/plot_symv.py RESULTS/symv.jsonl [--commit ID] [--out DIR] [--gnuplot PROGRAM]
 
 Where there is enough to draw:
   symv-P.svg             of each precision: GB/s of the triangle against n, both triangles, beside cuBLAS's two modes

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Draws who did which task when, of qr_trees' timelines, by gnuplot, as Takayanagi (2021) does in chapter 8.
 
-    bench/plot_timeline.py TIMELINE NAME [--tile B] [--trees TREE,...] [--title TEXT] [--out docs] [--gnuplot PROGRAM]
+    bench/plot_timeline.py TIMELINE NAME [--tile B] [--trees TREE,...] [--title TEXT] [--out DIR] [--gnuplot PROGRAM]
 
 Makes NAME.svg: a row for each thread, and the trees one above the other on the same scale of time.  Prints the file's name.
 Status 77 without gnuplot.

@@ -167,11 +167,11 @@ class Repeat:
             for n in REPEATED_SIZES for mode in self.modes for residency in ("off", "auto")
         ]
         # With all cores the rewriting is shortest, so a loss shows most; one thread is what most programs have.
-        self.rewritten = [(n, self.threads) for n in REPEATED_SIZES] + [(REPEATED_SIZES[0], 1)]
+        rewritten = [(n, self.threads) for n in REPEATED_SIZES] + [(REPEATED_SIZES[0], 1)]
         self.measurements += [
             self.timing(f"repeat/rewritten/{n}/{threads}/{turn}/{residency}", residency,
                         CALLS * (rewriting(n, threads) + call(n)), ["rewritten", str(n), str(CALLS), str(threads)])
-            for n, threads in self.rewritten for turn in range(ROUNDS)
+            for n, threads in rewritten for turn in range(ROUNDS)
             for residency in (("auto", "off") if turn % 2 else ("off", "auto"))
         ]
 
@@ -231,7 +231,10 @@ class Repeat:
                  f"loop, median (least, most) of {ROUNDS} alternating runs.", "",
                  "| n | threads that rewrite | residency off | auto | loss | at most 3 % |",
                  "|---:|---:|---:|---:|---:|---|"]
-        for n, threads in self.rewritten:
+        # As they were measured, on a machine with as many cores as it had.
+        measured = dict.fromkeys(tuple(map(int, key.split("/")[2:4])) for key in store.records
+                                 if key.startswith("repeat/rewritten/"))
+        for n, threads in measured:
             loops = {
                 residency: [r["loop"] for turn in range(ROUNDS)
                             if (r := store.get(f"repeat/rewritten/{n}/{threads}/{turn}/{residency}"))]
@@ -275,6 +278,15 @@ class Shapes:
 PARTS = {"bus": Bus, "bound": Bound, "large": Large, "repeat": Repeat, "shapes": Shapes}
 
 
+def summary(store: Store, parts: dict) -> list[str]:
+    lines = [store.head()]
+    for name, part in parts.items():
+        if any(key.startswith(name + "/") for key in store.records):
+            lines += ["", f"## {name}", "", part.__doc__, "", *part.summary(store)]
+    failures = [f"{key}: {r['failed']}" for key, r in store.records.items() if "failed" in r]
+    return lines + (["", "## failed", "", *(f"- {failure}" for failure in failures)] if failures else [])
+
+
 def main() -> None:
     arguments, store = read_options(driver_options(__doc__, "transfers", PARTS, 400))
     with candidates(arguments.build) as found:
@@ -284,13 +296,7 @@ def main() -> None:
             list_measurements(list(unique.values()), store)
             return
         complete = measure_all(list(unique.values()), store, arguments.budget)
-    lines = [store.head()]
-    for name, part in parts.items():
-        if any(key.startswith(name + "/") for key in store.records):
-            lines += ["", f"## {name}", "", part.__doc__, "", *part.summary(store)]
-    failures = [f"{key}: {r['failed']}" for key, r in store.records.items() if "failed" in r]
-    lines += ["", "## failed", "", *(f"- {failure}" for failure in failures)] if failures else []
-    publish(arguments, lines)
+    publish(arguments, summary(store, parts))
     print("\ncomplete" if complete else "\nnot complete: run the same command again")
     sys.exit(0 if complete else 1)
 

@@ -55,7 +55,7 @@ def main() -> None:
         assert seconds < 270, f"the first sizes are expected to take {seconds} s: more than one command"
         assert dry.count("  first/") == 12
         # What is too long for the budget is left, what has failed is measured again, nothing that is there is.
-        done = run(*command, "--precisions", "d", "--budget", "8")
+        done = run(*command, "--precisions", "d", "--budget", "10")
         assert done.returncode == 1 and "left for another run" in done.stdout and "1 measurements failed" in done.stdout
         assert "Failed: first/d/262144x128." in done.stdout
         done = run(*command, "--precisions", "d", "--budget", "1000")
