@@ -11,7 +11,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/qr/compact_qr.hpp"
 #include "impl/qr/ormqr.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 
 namespace blaslift {
 namespace {
@@ -105,7 +105,7 @@ template <class T, Symbol symbol>
     const auto original = [&] { with(t); };
     if (!callable) return refuse_it(original);
     if (!query)
-      return stay_here(site, Reason::of_library, application_of(info(symbol).routine, args).flops(),
+      return stay_here(site, Reason::of_library, problem_of(info(symbol).routine, args).flops,
                        replay_of(original));
     answer_query(site, replay_of(original));
     return raise_told(*work, least);  // T may be of another query, and ours when it counts

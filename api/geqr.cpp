@@ -4,7 +4,7 @@
 #include "api/lapack.hpp"
 #include "impl/qr/compact_qr.hpp"
 #include "impl/qr/geqrf.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 
 namespace blaslift {
 namespace {

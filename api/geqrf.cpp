@@ -1,6 +1,6 @@
 // [sdcz]geqrf in every family: from the ABI to GeqrfArgs.
 #include "impl/qr/geqrf.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 
 #include <algorithm>
 

@@ -1,7 +1,7 @@
 // [sd]orgqr and [cz]ungqr in every family: from the ABI to QArgs.
 #include "api/lapack.hpp"
 #include "impl/qr/ormqr.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 
 namespace blaslift {
 namespace {

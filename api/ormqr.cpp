@@ -2,7 +2,7 @@
 #include "impl/qr/ormqr.hpp"
 
 #include "api/lapack.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 
 namespace blaslift {
 namespace {

@@ -1,6 +1,6 @@
 // [sd]symv and [cz]hemv in every family: from the ABI to SymvArgs.
 #include "impl/symv/symv.hpp"
-#include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_family.hpp"
 
 #include "api/entry.hpp"
 #include "api/letters.hpp"

@@ -2,7 +2,7 @@
 #include "api/entry.hpp"
 #include "api/letters.hpp"
 #include "impl/product/gemm.hpp"
-#include "impl/product/product_decision.hpp"
+#include "impl/product/product_family.hpp"
 
 namespace blaslift {
 namespace {

@@ -1,9 +1,25 @@
 // What general code gets from families that it does not know, listed by hand: whoever adds a family adds a line.
+#include "impl/product/product_family.hpp"
+#include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/profile_section.hpp"
+#include "impl/symv/symv_family.hpp"
 #include "impl/symv/symv_section.hpp"
 
 namespace blaslift {
+
+/// By the kinds that api/routines.def has.
+const Family& family_of(Routine routine) {
+  static constexpr const Family *gemm = &product_family, *syrk = &product_family, *herk = &product_family,
+                                *symv = &symv_family, *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family,
+                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
+                                *gemqr = &apply_q_family;
+  static constexpr const Family* families[] = {
+#define ROUTINE(kind, name, type) kind,
+#include "api/routines.def"
+  };
+  return *families[static_cast<int>(routine)];
+}
 
 std::span<const ProfileSection* const> profile_sections() {
   static constexpr const ProfileSection* sections[] = {&symv_section, &qr_section};

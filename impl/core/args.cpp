@@ -25,26 +25,4 @@ bool overlap(const void* x, index rows_x, index cols_x, index ldx, const void* y
   return (row < rows_x && columns_meet(col)) || (ldx - row < rows_y && columns_meet(col + 1));
 }
 
-std::string to_string(const Product& p) {
-  return std::string(name_of(p.routine)) + (p.part == Part::whole ? " m=" + std::to_string(p.m) : "") +
-         " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") +
-         (p.beta_zero ? " beta=0" : "");
-}
-
-std::string to_string(const SymmetricProduct& p) {
-  return std::string(name_of(p.routine)) + " n=" + std::to_string(p.n) + (p.alpha_zero ? " alpha=0" : "") +
-         (p.beta_zero ? " beta=0" : "");
-}
-
-std::string to_string(const Application& a) {
-  const QProduct& p = a.product;
-  const std::string how = p.of_identity ? "" : std::string(p.left ? " L" : " R") + (p.adjoint ? "C" : "N");
-  return name_of(a.routine) + how + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
-         " k=" + std::to_string(p.k);
-}
-
-std::string to_string(const Factorisation& f) {
-  return std::string(name_of(f.routine)) + " m=" + std::to_string(f.m) + " n=" + std::to_string(f.n);
-}
-
 }  // namespace blaslift

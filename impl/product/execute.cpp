@@ -205,7 +205,7 @@ class Run {
   Verdict verdict() const { return verdict_.value_or(Verdict::sound); }
   bool refused() const { return verdict() != Verdict::sound; }
 
-  void account(Outcome& outcome) const {
+  void account(ProductOutcome& outcome) const {
     outcome.bytes_in = bytes_in_;
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
@@ -690,9 +690,9 @@ class Run {
 }  // namespace
 
 template <class T>
-Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
-                bool (*keep_going)(), const Refusal& refusal) {
-  Outcome outcome;
+ProductOutcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
+                       bool (*keep_going)(), const Refusal& refusal) {
+  ProductOutcome outcome;
   Status asked = Status::no_memory;
   std::optional<Run<T>> first, rest;
   try {
@@ -723,7 +723,8 @@ Outcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement&
 }
 
 template <class T>
-void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& args, const UnderlyingBlas& underlying) {
+void finish(const GemmSchedule& s, const ProductOutcome& outcome, const GemmArgs<T>& args,
+            const UnderlyingBlas& underlying) {
   if (outcome.untouched()) return underlying.call(underlying.context, as_gemm(args));  // as if we had never been there
   const auto compute = [&](const Block& c, Part part) {
     if (c.rows == 0 || c.cols == 0) return;
@@ -753,10 +754,10 @@ void finish(const GemmSchedule& s, const Outcome& outcome, const GemmArgs<T>& ar
   }
 }
 
-#define GEMM(name, type)                                                                                    \
-  template Outcome execute(const GemmSchedule&, const GemmArgs<type>&, const Placement&, Lane&, bool (*)(), \
-                           const Refusal&);                                                                 \
-  template void finish(const GemmSchedule&, const Outcome&, const GemmArgs<type>&, const UnderlyingBlas&);
+#define GEMM(name, type)                                                                                           \
+  template ProductOutcome execute(const GemmSchedule&, const GemmArgs<type>&, const Placement&, Lane&, bool (*)(), \
+                                  const Refusal&);                                                                 \
+  template void finish(const GemmSchedule&, const ProductOutcome&, const GemmArgs<type>&, const UnderlyingBlas&);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "impl/core/outcome.hpp"
 #include "impl/product/guard.hpp"
 #include "impl/product/product_plan.hpp"
 #include "kernels/backend.hpp"
@@ -16,12 +17,9 @@ struct Placement {
   DeviceOperand a{}, b{}, c{};
 };
 
-struct Outcome {
-  Status status = Status::done;  ///< the first failure, if any
+struct ProductOutcome : Outcome {
   /// By step: a download whose piece is in the caller's C, and final.  Empty: nothing has been asked of the device.
   std::vector<bool> committed{};
-  double bytes_in = 0, bytes_out = 0;
-  TransferTimes transfers{};
   /// Of a surveyed schedule, as soon as it is known.  Unless sound, the schedule has not been gone on with, and nothing
   /// of the program's has been overwritten.
   Verdict verdict = Verdict::sound;
@@ -45,12 +43,12 @@ struct Refusal {
 /// nothing is under way when it returns.  `args.C` receives committed pieces only; A and B are read only.
 /// @param keep_going  asked between steps; false stops as a failure would, with Status::lost (the process is exiting).
 template <class T>
-Outcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
-                bool (*keep_going)(), const Refusal& refusal = {});
+ProductOutcome execute(const GemmSchedule& schedule, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
+                       bool (*keep_going)(), const Refusal& refusal = {});
 
 /// Computes with the library underneath each piece of C that is not committed.
 template <class T>
-void finish(const GemmSchedule& schedule, const Outcome& outcome, const GemmArgs<T>& args,
+void finish(const GemmSchedule& schedule, const ProductOutcome& outcome, const GemmArgs<T>& args,
             const UnderlyingBlas& underlying);
 
 }  // namespace blaslift

@@ -11,48 +11,24 @@ namespace {
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
 
-using Operands = QrOperands<3>;
 enum { operand_a, operand_tau, operand_c };
 
 template <class T>
-std::array<Operand, 3> matrices_of(const QArgs<T>& args, bool passing) {
+Operands operands_of(Runtime& r, const QArgs<T>& args, bool passing) {
   const QProduct& p = args.product;
-  return {Operand{.stored = {args.A, p.order(), p.k, args.lda, sizeof(T)},
-                  .transposed = false,
-                  .writes = false,
-                  .reads = true,
-                  .passing = passing},
-          Operand{.stored = {args.tau, p.k, 1, p.k, sizeof(T)},
-                  .transposed = false,
-                  .writes = false,
-                  .reads = true,
-                  .passing = passing},
-          Operand{.stored = {args.C, p.m, p.n, args.ldc, sizeof(T)},
-                  .transposed = false,
-                  .writes = true,
-                  .reads = !p.of_identity,
-                  .passing = passing}};
-}
-
-Decision decide_now(Runtime& r, const Application& a, Operands& operands) {
-  const QProduct& p = a.product;
-  const bool large =
-      reflectors_volume(static_cast<double>(p.m), static_cast<double>(p.n), static_cast<double>(p.k)) >= small_product;
-  const auto again = [&]() -> std::optional<double> {
-    const std::size_t element = element_size(a.precision);
-    if (p.m == 0 || p.n == 0 || p.k == 0) return std::nullopt;
-    const QrWidths widths = qr_widths(r.device.profile(), a.precision, p.k);
-    const QCut cut = q_cut(p, widths, element, r.device.backend().facts().memory);
-    return cut.streamed ? std::optional(sent_again(p, cut, element)) : std::nullopt;
-  };
-  return decide_qr(r, known.value, a, large, Operation::Kind::qr_panel, operands, {true, false, true}, operand_c,
-                   again);
+  // Q made in place of its reflectors leaves none of them.
+  return Operands(
+      r,
+      {{.stored = {args.A, p.order(), p.k, args.lda, sizeof(T)}, .reads = true, .destroyed = p.of_identity},
+       {.stored = {args.tau, p.k, 1, p.k, sizeof(T)}, .reads = true, .vector = true},
+       {.stored = {args.C, p.m, p.n, args.ldc, sizeof(T)}, .writes = true, .reads = !p.of_identity, .destroyed = true}},
+      passing);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
 QCut cut_for(const Runtime& r, const QArgs<T>& args, const Operands& operands) {
-  const auto there = [&](int x) { return operands.all[static_cast<std::size_t>(x)].place == Place::on_a_device; };
+  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
   // What is in the program's device memory is worked on there, and fits, or not at all.
   const std::size_t memory =
       there(operand_a) || there(operand_c) ? std::numeric_limits<std::size_t>::max() : r.arena.limit();
@@ -60,42 +36,32 @@ QCut cut_for(const Runtime& r, const QArgs<T>& args, const Operands& operands) {
 }
 
 /// With the copies that the operands have now, or in a lease.
-/// @param wait  for room; otherwise the outcome is no_memory if there is none now
 template <class T>
-QrOutcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, const Operands& operands,
-                  bool wait) {
-  const Operand &a = operands.all[operand_a], &tau = operands.all[operand_tau], &c = operands.all[operand_c];
+Outcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, const Operands& operands,
+                bool wait) {
+  const Operand &a = operands[operand_a], &tau = operands[operand_tau], &c = operands[operand_c];
   const QCut cut = cut_for(r, args, operands);
   const QPlan plan = plan_q(args.product, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   QPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr, .C = operand_on_device(c)};
   if (tau.place == Place::on_a_device) placement.tau = const_cast<T*>(args.tau);
   const bool c_is_leased = !placement.C.device || (placement.C.in_place && args.product.of_identity);
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau, !c_is_leased),
-                    held = a.known.hold.bytes + c.known.hold.bytes;
-  if (bytes > r.arena.limit() - std::min(r.arena.limit(), held)) return {Status::no_memory};
-  const std::size_t piece = piece_bytes(backend, c.stored.bytes());
-
-  QrOutcome outcome;
-  outcome.status = r.arena.take(bytes, wait, placement.lease);
-  if (outcome.status != Status::done) return outcome;
-  const Leased leased(r.arena, placement.lease, bytes);
-  HostBlas blas(site);
+                    piece = piece_bytes(backend, c.stored.bytes());
   const double moved =
       a.stored.bytes() + sent_again(args.product, cut, sizeof(T)) + 2 * c.stored.bytes() - operands.spared();
-  if (Lane* lane = backend.acquire(blas.operations(), static_cast<std::size_t>(moved), outcome.status)) {
-    const Acquired acquired(backend, lane);
-    outcome = execute(plan, args, placement, piece, *lane, not_exiting);
-  }
-  return outcome;
+  return run_plan(r, site, backend, operands, bytes, wait, moved, [&](Lane& lane, void* lease) {
+    placement.lease = lease;
+    return execute(plan, args, placement, piece, lane, not_exiting);
+  });
 }
 
 /// What no reflectors leave of C, in the program's device memory: an identity.
 template <class T>
-QrOutcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
+Outcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
   const index m = args.product.m, n = args.product.n;
   const T zero{};
   std::vector<T> ones(static_cast<std::size_t>(n), T(1));
-  QrOutcome outcome;
+  Outcome outcome;
   HostBlas blas(site);
   if (Lane* lane = backend.acquire(blas.operations(), ones.size() * sizeof(T), outcome.status)) {
     const Acquired acquired(backend, lane);
@@ -131,23 +97,24 @@ template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, Operands& operands,
                const Decision& decision) {
   operands.locate(backend);
-  Operand &a = operands.all[operand_a], &c = operands.all[operand_c];
+  const Operand &a = operands[operand_a], &c = operands[operand_c];
   if (args.product.k == 0)
-    return in_attempts(r, backend, decision, operands, c, false, [&](bool) { return identity(site, backend, args); });
+    return computed_in_place(r, backend, decision, operands, false,
+                             [&](bool) { return identity(site, backend, args); });
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   const QCut cut = cut_for(r, args, operands);
   if (cut.streamed) {
     operands.forget();  // copies would take the room that there is
   } else {
-    operands.look({true, false, true});
-    if (!args.product.of_identity) operands.keep(a);  // which is gone afterwards
+    operands.look();
+    operands.keep_inputs();
   }
   // Without the copy that it is sent for, it would be sent again and again.
   if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
-  if (!cut.streamed) operands.keep(c);
+  if (!cut.streamed) operands.keep_result();
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
-  Ending ending = in_attempts(r, backend, decision, operands, c, c.place != Place::on_a_device,
-                              [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  Ending ending = computed_in_place(r, backend, decision, operands, c.place != Place::on_a_device,
+                                    [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
   ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   return ending;
 }
@@ -159,22 +126,13 @@ Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
-  const Application application = application_of(info(site.symbol).routine, *args);
-  Call call{site, known.value, application.precision, application.flops(), timed_flops, shape_of(application)};
-  return computed_by(
-      r, call, replay,
-      [&](Decision& decision) {
-        Operands operands(r, matrices_of(*args, false));  // lets go of its copies while we are still inside
-        decision = decide_now(r, application, operands);
-        return on_device(r, call, decision,
-                         [&](Backend& backend) { return compute(r, site, backend, *args, operands, decision); });
+  return take_route(
+      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
+      [&](const QArgs<T>& x, bool passing) { return operands_of(r, x, passing); },
+      [&](Backend& backend, const QArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, x, operands, decision);
       },
-      [&] {
-        return checkable(*args, application.overlaps, replay, [&](const QArgs<T>& other, const Decision& decision) {
-          Operands operands(r, matrices_of(other, true));
-          return compute(r, site, r.device.backend(), other, operands, decision);
-        });
-      });
+      [](Decision&) {});
 }
 
 #define ORMQR(name, type) template Computed ormqr(const Site&, const QArgs<type>*, Replay);

@@ -224,22 +224,22 @@ class Applying : public QrRun<T> {
 }  // namespace
 
 template <class T>
-QrOutcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
-                  Lane& lane, bool (*keep_going)()) {
+Outcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
+                Lane& lane, bool (*keep_going)()) {
   Factoring<T> run(plan, args, placement, piece_bytes, lane);
   return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
 }
 
 template <class T>
-QrOutcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
-                  Lane& lane, bool (*keep_going)()) {
+Outcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+                Lane& lane, bool (*keep_going)()) {
   Applying<T> run(plan, args, placement, piece_bytes, lane);
   return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
 }
 
-#define INSTANTIATE(T)                                                                                                \
-  template QrOutcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)()); \
-  template QrOutcome execute(const QPlan&, const QArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
+#define INSTANTIATE(T)                                                                                              \
+  template Outcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)()); \
+  template Outcome execute(const QPlan&, const QArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(std::complex<float>)

@@ -25,8 +25,8 @@ struct QrPlacement {
 /// @param piece_bytes  of a download at most: DeviceFacts::piece_bytes, or less
 /// @param keep_going   asked between steps; false stops as a failure would, with Status::lost (the process is exiting)
 template <class T>
-QrOutcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
-                  Lane& lane, bool (*keep_going)());
+Outcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
+                Lane& lane, bool (*keep_going)());
 
 /// Where the matrices of a product with Q are.
 struct QPlacement {
@@ -38,7 +38,7 @@ struct QPlacement {
 
 /// As for a QR: after a failure C is what it was, unless it is in device memory.
 template <class T>
-QrOutcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
-                  Lane& lane, bool (*keep_going)());
+Outcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+                Lane& lane, bool (*keep_going)());
 
 }  // namespace blaslift

@@ -3,15 +3,9 @@
 #include <vector>
 
 #include "impl/core/blocks.hpp"
-#include "kernels/backend.hpp"
+#include "impl/core/outcome.hpp"
 
 namespace blaslift {
-
-struct QrOutcome {
-  Status status = Status::done;  ///< the first failure, if any
-  double bytes_in = 0, bytes_out = 0;
-  TransferTimes transfers{};
-};
 
 /// A matrix of a call that has device memory of its own: a copy that outlives the call, or the program's.
 struct QrOperand {

@@ -24,8 +24,8 @@ class QrRun {
   /// @param after  by step: the earlier ones that it waits for
   /// @param ask    Status(std::size_t step)
   template <class Ask>
-  QrOutcome run(const std::vector<std::vector<std::int32_t>>& after, bool (*keep_going)(), const Ask& ask) {
-    QrOutcome outcome;
+  Outcome run(const std::vector<std::vector<std::int32_t>>& after, bool (*keep_going)(), const Ask& ask) {
+    Outcome outcome;
     try {
       outcome.status = run_steps(after, keep_going, ask);
     } catch (const std::exception&) {  // no memory for a ticket

@@ -1,6 +1,6 @@
 // Decision: where a call is computed, and why.  A pure function of the call, what is known about the machine, and the
-// policy, so that it can be printed and tested without a device.  Each family has its own, `decide` in
-// impl/FAMILY/FAMILY_decision.hpp; what they have in common is in impl/route/choice.hpp.
+// policy, so that it can be printed and tested without a device: decide(), in impl/route/family.hpp, with what differs
+// between families.
 #pragma once
 #include "impl/core/reason.hpp"
 #include "impl/route/profile.hpp"
@@ -29,8 +29,10 @@ struct Facts {
   double sent_again = 0;       ///< bytes in that move more than once, while others are computed with
   bool result_stays = false;   ///< C is the program's own device memory: nothing moves out
   bool able = true;            ///< an open device computes what the call takes
-  double reusable = 0;         ///< further bytes that could be kept there for later calls, as far as is known
-  double missed_reuse = 0;     ///< seconds that keeping these would have saved so far
+  /// Further bytes that could be kept there for later calls, as far as is known; while no device is open, of a matrix
+  /// that has come again.
+  double reusable = 0;
+  double missed_reuse = 0;                         ///< seconds that keeping these would have saved so far
   const strassen::Estimator* estimator = nullptr;  ///< of levels; null: none is known to pay
   double trial = 0;                                ///< seconds that trying the device again may lose now
   int calls = 1;                                   ///< on the device, this one among them, if it goes there
@@ -102,11 +104,5 @@ inline bool opens(const Decision& guess, const Policy& policy) {
 inline bool may_ask(const Facts& facts, const Policy& policy) {
   return facts.device == DeviceState::ready && policy.on && !policy.measuring && !facts.forked && !facts.exiting;
 }
-
-/// A call's sizes, for traces.
-struct CallShape {
-  index m, n, k;  ///< 0 where the routine has none
-  bool beta_zero = false, left = false;
-};
 
 }  // namespace blaslift

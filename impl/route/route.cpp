@@ -10,6 +10,8 @@
 
 namespace blaslift {
 
+namespace {
+
 Policy policy_for(const Runtime& r, Routine routine) {
   return {.on = r.options.on,
           .measuring = r.options.measure,
@@ -18,44 +20,14 @@ Policy policy_for(const Runtime& r, Routine routine) {
           .levels = r.options.levels};
 }
 
+/// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
+/// opened for the first call that it could compute.
+/// @param large  large enough for a device
 void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
   if (policy.fixed && policy.on && !policy.measuring && (large || policy.forced) &&
       !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.device.state()))
     open_device(r);
 }
-
-Facts facts_now(Runtime& r, const Learned& learned, Element precision, double flops, double until_measured) {
-  // With this call among them; inside of one that is on the CPU it is already.
-  const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
-            others = r.on_cpu.load(std::memory_order_relaxed),
-            on_cpu = std::max(1, others + (thread_state.on_cpu ? 0 : 1));
-  return {.device = r.device.state(),
-          .profile = &r.device.profile(),
-          .cpu_rate = learned.cpu.rate(precision, flops, until_measured / on_cpu, on_cpu),
-          .slowdown = learned.device.at(on_device),
-          .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
-          .forked = r.forked.load(std::memory_order_relaxed),
-          .exiting = too_late(r),
-          .trial = learned.trials.allowed(),
-          .calls = on_device,
-          .rounds_otherwise = rounds_otherwise(),
-          .traps = Inside::traps()};
-}
-
-Resident Operand::resident() const {
-  if (place == Place::on_a_device) return {.whole = true, .in_place = true};
-  Resident x{known.hold.device != nullptr, known.hold.missing};
-  if (transposed)
-    for (Block& b : x.missing) b = {b.col, b.row, b.cols, b.rows};
-  return x;
-}
-
-DeviceOperand Operand::placement(bool direct) const {
-  if (place == Place::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
-  return {known.hold.device, known.hold.ld, direct};
-}
-
-namespace {
 
 /// Contention makes the device slower than predicted.
 void learn_device(Learned& learned, const Decision& decision, double measured) {
@@ -63,10 +35,9 @@ void learn_device(Learned& learned, const Decision& decision, double measured) {
   if (decision.reason == Reason::trial) learned.trials.settle(decision.device_seconds, measured);
 }
 
-void learn_cpu(Runtime& r, Learned& learned, Element precision, double flops, const Decision& decision, double seconds,
-               int calls) {
+void learn_cpu(Runtime& r, Learned& learned, const Problem& p, const Decision& decision, double seconds, int calls) {
   if (seconds <= 0 || decision.reason == Reason::nothing) return;
-  learned.cpu.learn(precision, flops, seconds, calls);
+  learned.cpu.learn(p.element, p.flops, seconds, calls);
   if (decision.reason == Reason::startup) {
     double missed = r.missed_seconds.load(std::memory_order_relaxed);
     const double on_device =
@@ -97,15 +68,15 @@ void ends_on_cpu(Runtime& r) {
 
 /// What events of both sides have in common.
 TraceEvent event_of(const Call& call, const Decision& decision) {
-  return {.m = call.shape.m,
-          .n = call.shape.n,
-          .k = call.shape.k,
-          .flops = call.flops,
+  return {.m = call.problem.m,
+          .n = call.problem.n,
+          .k = call.problem.k,
+          .flops = call.problem.flops,
           .cpu_seconds = static_cast<float>(decision.cpu_seconds),
           .device_seconds = static_cast<float>(decision.device_seconds),
           .routine = static_cast<Routine>(call.site.counter),
-          .beta_zero = call.shape.beta_zero,
-          .left = call.shape.left};
+          .beta_zero = call.problem.beta_zero,
+          .left = call.problem.left};
 }
 
 /// On the device.
@@ -171,6 +142,81 @@ void note_offloadable(const Site& site, double flops, const Decision& decision, 
 
 }  // namespace
 
+Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
+  const double until_measured = family_of(p.routine).cpu_rate(p, r.device.profile());
+  // With this call among them; inside of one that is on the CPU it is already.
+  const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
+            others = r.on_cpu.load(std::memory_order_relaxed),
+            on_cpu = std::max(1, others + (thread_state.on_cpu ? 0 : 1));
+  return {.device = r.device.state(),
+          .profile = &r.device.profile(),
+          .cpu_rate = learned.cpu.rate(p.element, p.flops, until_measured / on_cpu, on_cpu),
+          .slowdown = learned.device.at(on_device),
+          .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
+          .forked = r.forked.load(std::memory_order_relaxed),
+          .exiting = too_late(r),
+          .estimator = p.element == Element::w ? nullptr : r.device.estimator(p.precision()),
+          .trial = learned.trials.allowed(),
+          .calls = on_device,
+          .rounds_otherwise = rounds_otherwise(),
+          .traps = Inside::traps()};
+}
+
+Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operands& operands) {
+  const Family& family = family_of(p.routine);
+  const Policy policy = policy_for(r, p.routine);
+  bool cut = false;
+  const auto now = [&] {
+    Facts facts = facts_now(r, learned, p);
+    if (facts.device != DeviceState::ready) return facts;
+    const DeviceFacts& device = r.device.backend().facts();
+    facts.able = device.computes.can(family.needs, p.element);
+    if (!family.sent_again) return facts;
+    // Not the arena's limit, which the thread that opens the device may be about to set.
+    const std::optional<double> bytes = family.sent_again(p, r.device.profile(), device.memory);
+    cut = bytes.has_value();
+    facts.sent_again = bytes.value_or(0);
+    return facts;
+  };
+  if (!p.alpha_zero && !p.overlaps) open_for_fixed(r, policy, p.volume >= small_product);
+  Facts facts = now();
+  if (not_open_yet(facts.device)) {
+    Decision guess = decide(p, facts, policy);
+    if (family.lives_on_copies && guess.reason == Reason::transfers && r.options.residency != ResidencyMode::off) {
+      const Operand& matrix = operands[0];
+      facts.reusable = matrix.counted(matrix.stored.bytes());
+      const Decision with_copy = decide(p, facts, policy);
+      if (with_copy.reuse_seconds > 0 && r.recurring.again(matrix.stored)) guess = with_copy;
+    }
+    if (!opens(guess, policy) || !open_device(r)) return guess;
+    facts = now();  // by the device's own profile
+  }
+  if (!may_ask(facts, policy)) return decide(p, facts, policy);
+  operands.locate(r.device.backend());
+  facts.device_memory = operands.in_device_memory();
+  if (facts.device_memory) {
+    facts.sent_again = 0;
+    facts.spared = operands.in_place();
+    facts.result_stays = operands.result().place == Place::on_a_device;
+    return decide(p, facts, policy);
+  }
+  Decision decision = decide(p, facts, policy);
+  if (cut || !copies_matter(p, facts, policy, decision)) return decision;
+  if (family.lives_on_copies) operands.peek();
+  if (!operands.unconfirmed()) operands.look();
+  facts.spared = operands.spared();
+  for (const Operand& x : operands.all())
+    if (x.reusable()) {
+      facts.reusable += x.counted(x.stored.bytes());
+      facts.missed_reuse = std::max(facts.missed_reuse, x.known.missed);
+    }
+  decision = decide(p, facts, policy);
+  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
+    for (const Operand& x : operands.all())
+      if (x.reusable()) r.residency.note_missed(x.stored, decision.reuse_seconds);
+  return decision;
+}
+
 Reason give_up(Runtime& r, const Backend& backend, Status status) {
   if (!not_exiting()) return Reason::exiting;
   if (status == Status::lost) {
@@ -207,6 +253,23 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   (failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed).fetch_add(1, std::memory_order_relaxed);
 }
 
+Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands, const Outcome& outcome) {
+  Ending ending{.reason = decision.reason,
+                .bytes_in = outcome.bytes_in,
+                .bytes_out = outcome.bytes_out,
+                .transfers = outcome.transfers};
+  if (outcome.status != Status::done) {
+    ending.reason = give_up(r, backend, outcome.status);
+    return ending;
+  }
+  ending.computed = ending.as_predicted = true;
+  ending.bytes_spared = operands.spared();
+  ending.reused = operands.reused();
+  operands.close(true);
+  if (const Operand& result = operands.result(); result.cared_for) r.residency.note_result(result.stored);
+  return ending;
+}
+
 void leave_undone(const Call& call, const Decision& decision) {
   counters().routines[call.site.counter].stayed[static_cast<int>(decision.reason)].fetch_add(1,
                                                                                              std::memory_order_relaxed);
@@ -221,15 +284,15 @@ void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay)
   set_nested({});
   const bool counts = begins_on_cpu(r, __builtin_frame_address(0));
   const int calls = std::max(1, r.on_cpu.load(std::memory_order_relaxed));
-  const Replayed replayed = stay(call.site, decision.reason, call.flops, replay, call.timed);
+  const Replayed replayed = stay(call.site, decision.reason, call.problem.flops, replay, call.timed);
   if (counts) ends_on_cpu(r);
   // What we compute besides raises no signals (Untrapped, without its destructor).
   const unsigned floats = _mm_getcsr();
   if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats | _MM_MASK_MASK);
   const double seconds = replayed.seconds();
   if (replayed.start_ns && tracing()) trace(call, decision, replayed);
-  learn_cpu(r, call.learned, call.precision, call.flops, decision, seconds, calls);
-  if (r.options.measure) note_offloadable(call.site, call.flops, decision, seconds, before);
+  learn_cpu(r, call.learned, call.problem, decision, seconds, calls);
+  if (r.options.measure) note_offloadable(call.site, call.problem.flops, decision, seconds, before);
   if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats);
 }
 

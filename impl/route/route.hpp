@@ -1,5 +1,5 @@
-// What the routes of all routines have in common: a call's way from its decision to the end (take_route, with on_device
-// on it), where its operands are, and what is counted and learned.
+// A call's way from its decision to its end, whatever the routine: take_route, with on_device on it, and what is
+// counted and learned.
 #pragma once
 #include <exception>
 
@@ -7,8 +7,11 @@
 #include "compat/undisturbed.hpp"
 #include "impl/core/errno_kept.hpp"
 #include "impl/core/floats.hpp"
+#include "impl/core/outcome.hpp"
 #include "impl/observe/trace.hpp"
+#include "impl/route/family.hpp"
 #include "impl/route/learned.hpp"
+#include "impl/route/operands.hpp"
 #include "impl/route/replay.hpp"
 #include "impl/route/runtime.hpp"
 #include "impl/route/verify.hpp"
@@ -49,75 +52,32 @@ class Inside {
   Untrapped untrapped_;
 };
 
-Policy policy_for(const Runtime& r, Routine routine);
-
-/// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
-/// opened for the first call that it could compute.
-/// @param large  large enough for a device
-void open_for_fixed(Runtime& r, const Policy& policy, bool large);
-
-/// Without a look at the operands.
-/// @param until_measured  flop/s to expect of the CPU
-Facts facts_now(Runtime& r, const Learned& learned, Element precision, double flops, double until_measured);
-
-/// An operand of a call: where the program has it, and what of it is on the device.
-struct Operand {
-  Stored stored;
-  bool transposed, writes, reads;
-  Place place = Place::pageable;
-  bool cared_for = false;  ///< may have a copy that outlives the call
-  bool passing = false;    ///< its memory does not: verification's own
-  Residency::Prospect known{};
-
-  Resident resident() const;
-  DeviceOperand placement(bool direct) const;
-
-  bool touched() const { return (reads || writes) && stored.rows > 0 && stored.cols > 0; }
-
-  /// What the call does not touch is as good as there.
-  void locate(Backend& backend) {
-    place = touched() ? backend.place(stored.at, stored.range().size(), false) : Place::on_a_device;
-  }
-  /// After locate.
-  bool out_of_reach() const { return touched() && place == Place::on_a_device; }
-  /// After locate: takes hold of its copy, if there is one, for a result that counts once that is confirmed.
-  void peek(Residency& residency) {
-    care(residency);
-    if (cared_for) known.hold = residency.peek(stored);
-  }
-  /// After locate: takes hold of its copy, if there is one.
-  void look(Residency& residency, Residency::Glance& glance) {
-    care(residency);
-    if (cared_for) known = residency.look(stored, writes, reads, glance);
-  }
-  /// After look: makes a copy to be filled by this call, if the operand deserves one.
-  void keep(Residency& residency, Residency::Glance& glance) {
-    if (cared_for && !known.hold) known.hold = residency.keep(stored, writes, reads, glance);
-  }
-
- private:
-  void care(const Residency& residency) { cared_for = !passing && place == Place::pageable && residency.cares(stored); }
-};
-
 /// A call that may be routed.
 struct Call {
   const Site& site;
   Learned& learned;  ///< from calls of its kind
-  Element precision;
-  double flops;
-  double timed;  ///< from so many flops on its time on the CPU is taken
-  CallShape shape;
+  const Problem& problem;
+  double timed;            ///< from so many flops on its time on the CPU is taken
   Check* check = nullptr;  ///< of its result; null: none
 };
 
+/// Without a look at the operands.
+Facts facts_now(Runtime& r, const Learned& learned, const Problem& problem);
+
+/// The decision on a call, with a look at its operands where they matter; opens the device for it.
+Decision decide_now(Runtime& r, const Learned& learned, const Problem& problem, Operands& operands);
+
 /// Why a call stays whose run on the device has ended with `status`, not `done`.  No further call uses a lost device.
 Reason give_up(Runtime& r, const Backend& backend, Status status);
+
+/// How a call has ended.  Where its result is there, lets go of the operands' copies, which are good.
+Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands, const Outcome& outcome);
 
 /// While a call is on the device: tools that watch the device are told.
 class NamedRange {
  public:
   NamedRange(Backend& backend, const Call& call) : backend_(backend) {
-    backend_.begin_range(routine_names[call.site.counter], call.shape.m, call.shape.n, call.shape.k);
+    backend_.begin_range(routine_names[call.site.counter], call.problem.m, call.problem.n, call.problem.k);
   }
   ~NamedRange() { backend_.end_range(); }
   NamedRange(const NamedRange&) = delete;
@@ -188,7 +148,7 @@ inline bool leave_to_handler(Decision& decision) {
 
 template <class Try>
 bool tried_inside(Runtime& r, const Call& call, const Try& try_device, Decision& decision) {
-  const Inside inside(r, call.flops);
+  const Inside inside(r, call.problem.flops);
   return tried(try_device, decision);
 }
 
@@ -208,19 +168,19 @@ bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_devi
 /// The same for a call that verification looks at.
 template <class Try, class Describe>
 bool take_verified_route(Runtime& r, Call& call, Replay replay, const Try& try_device, const Describe& describe) {
-  Check check(r, call.site, call.precision, call.flops, describe);
+  Check check(r, call.site, call.problem.element, call.problem.flops, describe);
   call.check = &check;
   // Of what the library underneath has computed: by another one, unless they have formats of their own.
   const bool whoever_computes = !r.options.oracle.empty() && replay.call_elsewhere;
   Decision decision;
   {
-    const Inside inside(r, call.flops);
+    const Inside inside(r, call.problem.flops);
     if (tried(try_device, decision)) return check.look(), true;
     if (whoever_computes && !decision.nowhere) check.before(nullptr);
   }
   disturbed([&] { decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay); });
   if (decision.nowhere || !whoever_computes) return false;
-  const Inside inside(r, call.flops);
+  const Inside inside(r, call.problem.flops);
   check.look();
   return false;
 }
@@ -234,6 +194,43 @@ bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, co
   bool done = false;
   undisturbed([&] { done = take_verified_route(r, call, replay, try_device, describe); });
   return done;
+}
+
+/// What became of a call.
+enum class Computed : std::uint8_t {
+  no,               ///< not here: the host BLAS has had the call
+  yes,              ///< on the device
+  in_device_memory  ///< likewise, and the operands are there
+};
+
+/// The way of a call of any family.
+/// @param args      the call's arguments
+/// @param operands  Operands(const Args&, bool passing): in what verification computes again, passing
+/// @param compute   Ending(Backend&, const Args&, Operands&, const Decision&): as on_device has it
+/// @param refine    void(Decision&): what a family has to say to a decision
+template <class Args, class OperandsOf, class Compute, class Refine>
+Computed take_route(Runtime& r, const Site& site, Learned& learned, const Problem& problem, const Args& args,
+                    Replay replay, const OperandsOf& operands_of, const Compute& compute, const Refine& refine,
+                    double timed = timed_flops) {
+  Call call{site, learned, problem, timed};
+  bool device_memory = false;
+  const auto try_device = [&](Decision& decision) {
+    Operands operands = operands_of(args, false);  // lets go of its copies while we are still inside
+    decision = decide_now(r, learned, problem, operands);
+    refine(decision);
+    const bool done =
+        on_device(r, call, decision, [&](Backend& backend) { return compute(backend, args, operands, decision); });
+    device_memory = decision.reason == Reason::device_memory;
+    return done;
+  };
+  const auto describe = [&]() -> std::unique_ptr<Checkable> {
+    return checkable(args, problem.overlaps, replay, [&](const Args& other, const Decision& decision) {
+      Operands operands = operands_of(other, true);
+      return compute(r.device.backend(), other, operands, decision);
+    });
+  };
+  if (!take_route(r, call, replay, try_device, describe)) return Computed::no;
+  return device_memory ? Computed::in_device_memory : Computed::yes;
 }
 
 }  // namespace blaslift

@@ -1,6 +1,6 @@
 #include "impl/symv/symv.hpp"
 #include "impl/core/undestroyed.hpp"
-#include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_family.hpp"
 #include "impl/symv/symv_section.hpp"
 
 #include <algorithm>
@@ -9,26 +9,13 @@
 #include <utility>
 
 #include "impl/judge/judge.hpp"
+#include "impl/route/attempts.hpp"
 #include "impl/route/route.hpp"
 #include "kernels/symv.hpp"
 
 namespace blaslift {
 
-std::vector<Block> in_triangle(Uplo uplo, index n, const std::vector<Block>& missing) {
-  // On the diagonal half of a block of columns is sent for nothing: one 32nd of the triangle.
-  constexpr index narrow = 64, parts = 32;
-  const index width = std::max(narrow, (n + parts - 1) / parts);
-  std::vector<Block> blocks;
-  for (index col = 0; col < n; col += width) {
-    const index end = std::min(n, col + width);
-    const Block panel = uplo == Uplo::upper ? Block{0, col, end, end - col} : Block{col, col, n - col, end - col};
-    for (const Block& b : missing)
-      if (overlap(b, panel)) blocks.push_back(intersection(b, panel));
-  }
-  return blocks;
-}
-
-/// For product_of.
+/// For problem_of.
 static bool is_finite(const DoubleDouble& x) { return std::isfinite(x.hi); }
 
 namespace {
@@ -39,126 +26,26 @@ struct Known : Learned {
 };
 constinit Undestroyed<Known> known;
 
+enum { operand_a, operand_x, operand_y };
+
+template <class T>
+Operands operands_of(Runtime& r, const SymvArgs<T>& args, bool passing) {
+  const bool multiplies = args.alpha != T(0);
+  const auto vector = [&](const T* at, index inc) -> Stored {
+    const StoredVector v = stored_vector(at, args.n, inc, std::max<index>(1, args.n));
+    return {v.at, v.rows, v.cols, v.ld, sizeof(T)};
+  };
+  return Operands(r,
+                  {{.stored = {args.A, args.n, args.n, args.lda, sizeof(T), part_of(args.uplo)}, .reads = multiplies},
+                   {.stored = vector(args.x, args.incx), .reads = multiplies, .vector = true},
+                   {.stored = vector(args.y, args.incy), .writes = true, .reads = args.beta != T(0), .vector = true}},
+                  passing);
+}
+
 double bytes_of(const std::vector<Block>& blocks, std::size_t element) {
   double elements = 0;
   for (const Block& b : blocks) elements += static_cast<double>(b.rows) * static_cast<double>(b.cols);
   return elements * static_cast<double>(element);
-}
-
-Facts facts_now(Runtime& r, const SymmetricProduct& product) {
-  return facts_now(r, known.value, product.precision, product.flops(), cpu_rate_until_measured(product));
-}
-
-/// A call's operands; lets go of the matrix's copy at the end.
-class Operands {
- public:
-  template <class T>
-  Operands(Runtime& r, const SymvArgs<T>& args, const SymmetricProduct& product, bool passing = false)
-      : a{{args.A, args.n, args.n, args.lda, sizeof(T), args.uplo == Uplo::upper ? Part::upper : Part::lower},
-          false,
-          false,
-          !product.alpha_zero},
-        x{stored(args.x, args.n, args.incx), false, false, !product.alpha_zero},
-        y{stored(args.y, args.n, args.incy), false, true, !product.beta_zero},
-        uplo(args.uplo),
-        runtime_(r) {
-    a.passing = passing;
-  }
-  ~Operands() { close(false); }
-  Operands(const Operands&) = delete;
-  Operands& operator=(const Operands&) = delete;
-
-  /// Once, as soon as the device is open.
-  void locate(Backend& backend) {
-    if (std::exchange(located_, true)) return;
-    for (Operand* operand : {&a, &x, &y}) operand->locate(backend);
-  }
-  /// After locate.  Vectors move in every call: next to the matrix they are nothing.  A copy that there is can be
-  /// computed with before it has been looked at: confirm() does that meanwhile.
-  void peek() {
-    a.peek(runtime_.residency);
-    unconfirmed_ = static_cast<bool>(a.known.hold);
-  }
-  bool unconfirmed() const { return unconfirmed_; }
-  bool confirm() {
-    unconfirmed_ = !runtime_.residency.confirm(a.known.hold, a.stored, glance_);
-    return !unconfirmed_;
-  }
-  /// Once, after locate, where there is nothing to be confirmed, or that was in vain.
-  void look() {
-    if (std::exchange(looked_, true)) return;
-    close(false);
-    unconfirmed_ = false;
-    a.look(runtime_.residency, glance_);
-  }
-  /// After look.
-  void keep() { a.keep(runtime_.residency, glance_); }
-  void close(bool good) { runtime_.residency.close(a.known.hold, good); }
-
-  bool in_device_memory() const { return a.out_of_reach() || x.out_of_reach() || y.out_of_reach(); }
-
-  /// What has to be sent of the matrix.
-  std::vector<Block> missing() const {
-    if (a.place == Place::on_a_device) return {};
-    const index n = a.stored.rows;
-    if (!a.known.hold) return in_triangle(uplo, n, {{0, 0, n, n}});
-    return a.known.hold.part == Part::whole ? a.known.hold.missing : in_triangle(uplo, n, a.known.hold.missing);
-  }
-
-  Operand a, x, y;
-  const Uplo uplo;
-
- private:
-  template <class T>
-  static Stored stored(const T* at, index n, index inc) {
-    const StoredVector v = stored_vector(at, n, inc, std::max<index>(1, n));
-    return {v.at, v.rows, v.cols, v.ld, sizeof(T)};
-  }
-
-  Runtime& runtime_;
-  Residency::Glance glance_;
-  bool located_ = false, looked_ = false, unconfirmed_ = false;
-};
-
-/// The decision, with a look at the operands where they matter.
-Decision decide_now(Runtime& r, const SymmetricProduct& product, Operands& operands) {
-  const Policy policy = policy_for(r, product.routine);
-  if (!product.alpha_zero && !product.overlaps)
-    open_for_fixed(r, policy, symmetric_volume(static_cast<double>(product.n)) >= small_product);
-  Facts facts = facts_now(r, product);
-  if (not_open_yet(facts.device)) {
-    Decision guess = decide(product, facts, policy);
-    if (guess.reason == Reason::transfers && r.options.residency != ResidencyMode::off) {
-      facts.reusable = product.bytes_of_triangle();
-      const Decision with_copy = decide(product, facts, policy);
-      if (with_copy.reuse_seconds > 0 && r.recurring.again(operands.a.stored)) guess = with_copy;
-    }
-    if (!opens(guess, policy) || !open_device(r)) return guess;
-    facts = facts_now(r, product);  // by the device's own profile
-  }
-  if (!may_ask(facts, policy)) return decide(product, facts, policy);
-  operands.locate(r.device.backend());
-  facts.device_memory = operands.in_device_memory();
-  if (facts.device_memory) {
-    facts.spared = operands.a.place == Place::on_a_device ? product.bytes_of_triangle() : 0;
-    facts.result_stays = operands.y.place == Place::on_a_device;
-    return decide(product, facts, policy);
-  }
-  Decision decision = decide(product, facts, policy);
-  if (!copies_matter(product, facts, policy, decision)) return decision;
-  operands.peek();
-  if (!operands.unconfirmed()) operands.look();
-  const Operand& a = operands.a;
-  if (a.known.hold) {
-    facts.spared = std::max(0.0, product.bytes_of_triangle() - bytes_of(operands.missing(), a.stored.element));
-  } else if (a.known.unchanged) {
-    facts.reusable = product.bytes_of_triangle();
-    facts.missed_reuse = a.known.missed;
-  }
-  decision = decide(product, facts, policy);
-  if (decision.route == Route::cpu && decision.reuse_seconds > 0)
-    r.residency.note_missed(a.stored, decision.reuse_seconds);
-  return decision;
 }
 
 /// Element 0 of BLAS's vector.
@@ -175,8 +62,8 @@ class Run {
       : args_(args),
         operands_(operands),
         rule_(rule),
-        x_here_(operands.x.place != Place::on_a_device),
-        y_here_(operands.y.place != Place::on_a_device) {
+        x_here_(operands[operand_x].place != Place::on_a_device),
+        y_here_(operands[operand_y].place != Place::on_a_device) {
     if (x_here_) pack(args.x, args.incx, x_);
     if (y_here_ && !beta_zero) pack(args.y, args.incy, y_);
     if (y_here_) result_.resize(static_cast<std::size_t>(args.n));
@@ -186,9 +73,9 @@ class Run {
   /// @param wait       for room; otherwise no_memory if there is none now
   /// @param meanwhile  bool(), asked while the device computes: false, and there is no result, nor is it awaited
   template <class Meanwhile>
-  Status attempt(Arena& arena, Backend& backend, bool wait, Meanwhile meanwhile) {
+  Outcome attempt(Arena& arena, Backend& backend, bool wait, Meanwhile meanwhile) {
     const index n = args_.n;
-    const Operand& a = operands_.a;
+    const Operand& a = operands_[operand_a];
     const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
     const index ld = copy_ld(a.stored);
     const std::size_t vector = leased_bytes(n, 1, sizeof(T)), matrix = leases_a ? leased_bytes(ld, n, sizeof(T)) : 0;
@@ -212,7 +99,7 @@ class Run {
         matrix + (x_here_ ? vector : 0) + (y_here_ ? vector : 0) + std::max<std::size_t>(1, symv_workspace(p));
 
     std::vector<Transfer> uploads;
-    const std::vector<Block> missing = operands_.missing();
+    const std::vector<Block> missing = a.missing();
     uploads.reserve(missing.size() + 2);
     const index piece = std::max<index>(1, static_cast<index>(backend.facts().piece_bytes / sizeof(T)));
     std::vector<std::atomic<bool>> landed(y_here_ ? static_cast<std::size_t>((n + piece - 1) / piece) : 0);
@@ -220,8 +107,9 @@ class Run {
     for (std::size_t i = 0; i < tickets_.size(); ++i) tickets_[i] = static_cast<Ticket>(i);
 
     void* lease = nullptr;
-    Status status = arena.take(bytes, wait, lease);
-    if (status != Status::done) return status;
+    Outcome outcome{arena.take(bytes, wait, lease)};
+    if (outcome.status != Status::done) return outcome;
+    const Leased leased(arena, lease, bytes);
     // From here on nothing throws.
     char* next = static_cast<char*>(lease);
     const auto take = [&next](std::size_t size) { return std::exchange(next, next + size); };
@@ -252,16 +140,15 @@ class Run {
     bytes_of_matrix_ = bytes_of(missing, sizeof(T));
     constexpr UnderlyingBlas none{[](const void*, const Operation&) {}, nullptr};  // no product of matrices here
     const double moved = bytes_of_matrix_ + 3 * static_cast<double>(vector);
-    if (Lane* lane = backend.acquire(none, static_cast<std::size_t>(moved), status)) {
-      status = ask(*lane, uploads, p, piece, landed, meanwhile);
-      if (status != Status::done) lane->abandon();  // what waits in line is not worth waiting for
+    if (Lane* lane = backend.acquire(none, static_cast<std::size_t>(moved), outcome.status)) {
+      const Acquired acquired(backend, lane);
+      outcome.status = ask(*lane, uploads, p, piece, landed, meanwhile, outcome);
+      if (outcome.status != Status::done) lane->abandon();  // what waits in line is not worth waiting for
       const Status drained = lane->drain();
-      transfers_.add(lane->transfer_times());
-      if (status == Status::done) status = drained;
-      backend.release(lane);
+      outcome.transfers = lane->transfer_times();
+      if (outcome.status == Status::done) outcome.status = drained;
     }
-    arena.give_back(lease, bytes);
-    return status;
+    return outcome;
   }
 
   /// After a success: y into the program's memory.
@@ -271,10 +158,7 @@ class Run {
     for (std::size_t i = 0; i < result_.size(); ++i) y[static_cast<index>(i) * args_.incy] = result_[i];
   }
 
-  double bytes_in() const { return bytes_in_; }                  ///< of all attempts
-  double bytes_out() const { return bytes_out_; }                ///< that came back
-  const TransferTimes& transfers() const { return transfers_; }  ///< of all attempts
-  double bytes_of_matrix() const { return bytes_of_matrix_; }    ///< sent by the last attempt
+  double bytes_of_matrix() const { return bytes_of_matrix_; }  ///< sent by the last attempt
 
  private:
   void pack(const T* from, index inc, std::vector<T>& to) const {
@@ -285,11 +169,11 @@ class Run {
 
   template <class Meanwhile>
   Status ask(Lane& lane, const std::vector<Transfer>& uploads, const Symv& p, index piece,
-             std::vector<std::atomic<bool>>& landed, Meanwhile meanwhile) {
+             std::vector<std::atomic<bool>>& landed, Meanwhile meanwhile, Outcome& outcome) {
     for (const Transfer& upload : uploads) {
       if (!not_exiting()) return Status::lost;
       if (const Status status = lane.upload(upload, {nullptr, 0}); status != Status::done) return status;
-      bytes_in_ += static_cast<double>(upload.rows) * static_cast<double>(upload.cols) * sizeof(T);
+      outcome.bytes_in += static_cast<double>(upload.rows) * static_cast<double>(upload.cols) * sizeof(T);
     }
     if (!not_exiting()) return Status::lost;
     const int sent = static_cast<int>(uploads.size());
@@ -300,7 +184,7 @@ class Run {
       const index first = static_cast<index>(i) * piece, count = std::min(piece, args_.n - first);
       const Transfer download{static_cast<T*>(p.y) + first, count, result_.data() + first, count, count, 1, sizeof(T)};
       if (const Status status = lane.download(download, product, landed[i]); status != Status::done) return status;
-      bytes_out_ += static_cast<double>(count) * sizeof(T);
+      outcome.bytes_out += static_cast<double>(count) * sizeof(T);
     }
     return Status::done;
   }
@@ -311,98 +195,74 @@ class Run {
   const bool x_here_, y_here_;           ///< in the host's memory
   std::vector<T> x_{}, y_{}, result_{};  ///< y_: what is read of it, for another try as well
   std::vector<Ticket> tickets_{};
-  double bytes_in_ = 0, bytes_out_ = 0, bytes_of_matrix_ = 0;
-  TransferTimes transfers_{};
+  double bytes_of_matrix_ = 0;
 };
 
 /// On the device.  If that does not come to an end, y in the host's memory is untouched.
 template <class T>
-Ending compute(Runtime& r, Backend& backend, const SymmetricProduct& product, const SymvArgs<T>& args,
-               Operands& operands, const Decision& decision) {
+Ending compute(Runtime& r, Backend& backend, const SymvArgs<T>& args, Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  Operand& a = operands.a;
+  const Operand &a = operands[operand_a], &y = operands[operand_y];
   const SymvRule& rule = symv_rule(r.device.profile(), element_of<T>, args.uplo, args.n);
-  Run<T> run(args, product.beta_zero, operands, rule);
-  Status status = Status::no_memory;
+  const bool beta_zero = args.beta == T(0);
+  Run<T> run(args, beta_zero, operands, rule);
+  Outcome outcome{Status::no_memory};
   if (operands.unconfirmed()) {
     bool good = false;
-    status = run.attempt(r.arena, backend, false, [&] { return good = operands.confirm(); });
-    if (status != Status::done && status != Status::no_memory)
-      return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in(), .transfers = run.transfers()};
-    if (!good) status = Status::no_memory;
+    outcome = run.attempt(r.arena, backend, false, [&] { return good = operands.confirm(); });
+    if (outcome.status == Status::done && !good) outcome.status = Status::no_memory;
   }
-  if (status != Status::done) {
+  if (outcome.status == Status::no_memory) {
     const bool had_copy = static_cast<bool>(a.known.hold);
     operands.look();
-    operands.keep();
+    operands.keep_inputs();
     // Without the copy that it is sent for, it would be sent again and again.
     if (!a.known.hold && (decision.reason == Reason::reuse || (had_copy && decision.reason == Reason::faster)))
-      return {.reason = Reason::transfers, .bytes_in = run.bytes_in(), .transfers = run.transfers()};
-    const auto counts = [] { return true; };
-    // Whoever holds copies may not wait for room: others may hold copies and wait, too.
-    status = run.attempt(r.arena, backend, !a.known.hold, counts);
+      return {.reason = Reason::transfers, .bytes_in = outcome.bytes_in, .transfers = outcome.transfers};
+    const Outcome first = outcome;
     // Another try begins with y as it was: in the program's device memory a first one may have changed it.
-    const bool kept = operands.y.place != Place::on_a_device || product.beta_zero;
-    if (status == Status::no_memory && a.known.hold && kept) {
-      operands.close(false);
-      a.known = {};
-      status = run.attempt(r.arena, backend, true, counts);
-    }
+    outcome = in_attempts(
+        operands, [&](bool wait) { return run.attempt(r.arena, backend, wait, [] { return true; }); },
+        [&] { return y.place != Place::on_a_device || beta_zero; });
+    outcome.add(first);
   }
-  if (status != Status::done)
-    return {.reason = give_up(r, backend, status), .bytes_in = run.bytes_in(), .transfers = run.transfers()};
-  const double whole = bytes_of(in_triangle(args.uplo, args.n, {{0, 0, args.n, args.n}}), sizeof(T));
+  const double whole = bytes_of(in_triangle(part_of(args.uplo), args.n, {{0, 0, args.n, args.n}}), sizeof(T));
   // From here on nothing throws.
-  r.residency.before_writing(operands.y.stored);
-  run.commit();
+  if (outcome.status == Status::done) {
+    r.residency.before_writing(y.stored);
+    run.commit();
+  }
+  // Of what would have been sent, with what that has of the other triangle.
   const double spared = a.known.hold ? std::max(0.0, whole - run.bytes_of_matrix()) : 0;
-  operands.close(true);
-  return {.reason = decision.reason,
-          .computed = true,
-          .as_predicted = true,
-          .bytes_in = run.bytes_in(),
-          .bytes_out = run.bytes_out(),
-          .bytes_spared = spared,
-          .transfers = run.transfers(),
-          .reused = spared > 0,
-          .way = with_numbers(0, rule.blocking.U, rule.blocking.Tx, rule.blocking.Ty, rule.blocking.H, rule.way)};
-}
-
-template <class T>
-bool try_device(Runtime& r, const Call& call, const SymmetricProduct& product, const SymvArgs<T>& args,
-                Decision& decision) {
-  Operands operands(r, args, product);  // lets go of its copy while we are still inside
-  decision = decide_now(r, product, operands);
-  return on_device(r, call, decision,
-                   [&](Backend& backend) { return compute(r, backend, product, args, operands, decision); });
-}
-
-/// Computes what has been computed before, on other operands.
-template <class T>
-Ending repeat(Runtime& r, const SymmetricProduct& product, const SymvArgs<T>& args, const Decision& decision) {
-  Operands operands(r, args, product, true);
-  return compute(r, r.device.backend(), product, args, operands, decision);
+  Ending ending = ended(r, backend, decision, operands, outcome);
+  if (ending.computed) {
+    ending.bytes_spared = spared;
+    ending.reused = spared > 0;
+  }
+  ending.way = with_numbers(0, rule.blocking.U, rule.blocking.Tx, rule.blocking.Ty, rule.blocking.H, rule.way);
+  return ending;
 }
 
 }  // namespace
+
+/// No other library has it.
+template <class Repeat>
+std::unique_ptr<Checkable> checkable(const SymvArgs<DoubleDouble>&, bool, Replay, const Repeat&) {
+  return nullptr;
+}
 
 template <class T>
 void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay();
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
-  const SymmetricProduct product = product_of(info(site.symbol).routine, *args);
-  Call call{site, known.value, product.precision, product.flops(), timed_vector_flops, shape_of(product)};
-  take_route(
-      r, call, replay, [&](Decision& decision) { return try_device(r, call, product, *args, decision); },
-      [&]() -> std::unique_ptr<Checkable> {
-        if constexpr (element_of<T> == Element::w)
-          return nullptr;  // no other library has it
-        else
-          return checkable(*args, product.overlaps, replay, [&](const SymvArgs<T>& other, const Decision& decision) {
-            return repeat(r, product, other, decision);
-          });
-      });
+  (void)take_route(
+      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
+      [&](const SymvArgs<T>& x, bool passing) { return operands_of(r, x, passing); },
+      [&](Backend& backend, const SymvArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, backend, x, operands, decision);
+      },
+      [](Decision&) {}, timed_vector_flops);
 }
 
 #define SYMV(name, type) template void symv(const Site&, const SymvArgs<type>*, Replay);

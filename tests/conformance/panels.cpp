@@ -122,7 +122,7 @@ TYPED_TEST(Panels, MakePlansComeTrue) {
         Lane* const lane = backend->acquire(underlying, much, status);
         if (!lane) throw std::runtime_error("no lane");
         const GeqrfArgs<T> args{s.m, s.n, A.data(), A.ld(), tau.data()};
-        const QrOutcome outcome = execute(
+        const Outcome outcome = execute(
             plan, args, {.lease = lease.memory()}, piece_bytes(), *lane, +[] { return true; });
         backend->release(lane);
         return outcome.status;

@@ -1,9 +1,9 @@
 // Profiles: any text is read, what follows from it is finite and fast, and what is written of it is read again.
 #include "impl/route/profile.hpp"
-#include "impl/product/product_decision.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/product/product_family.hpp"
+#include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
-#include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_family.hpp"
 #include "impl/symv/symv_section.hpp"
 
 #include <cmath>
@@ -32,9 +32,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   facts.estimator = estimator ? &*estimator : nullptr;
   const Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = -1};
   for (const blaslift::index n : {1L, 300L, 4096L}) {
-    (void)decide(Product{Routine::dgemm, Precision::d, n, n, n, false, false, false}, facts, policy);
-    (void)decide(SymmetricProduct{Routine::dsymv, Element::d, n, false, false, false}, facts, policy);
-    (void)decide(Factorisation{Routine::dgeqrf, Precision::d, n, n, false}, facts, policy);
+    (void)decide(counted({Routine::dgemm, Precision::d, n, n, n}), facts, policy);
+    (void)decide(counted({.routine = Routine::dsymv, .element = Element::d, .n = n}), facts, policy);
+    (void)decide(counted({Routine::dgeqrf, Precision::d, n, n}), facts, policy);
     for (const Uplo uplo : {Uplo::lower, Uplo::upper}) (void)symv_rule(profile, Element::d, uplo, n);
   }
   (void)preferences_for(profile, "cublasLt-130100-sm_90");

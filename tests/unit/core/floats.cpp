@@ -106,13 +106,14 @@ TEST(Floats, ARouteIsDecidedWithoutTrapsAndReplayedWithThem) {
     Runtime& r = runtime();
     Site site{};
     site.symbol = Symbol::dgemm_;
-    const Call call{site, learned, Precision::d, 1, timed_flops};
+    const Problem problem{.routine = Routine::dgemm, .element = Element::d, .flops = 1};
+    const Call call{site, learned, problem, timed_flops};
     int masks = -1;
     const Replay told{[](const void* at) { *static_cast<int*>(const_cast<void*>(at)) = fegetexcept(); }, &masks};
     bool seen = false;
     take_route(r, call, told, [&](Decision& decision) {
       invalid_operation();  // which is ours
-      seen = facts_now(r, learned, Precision::d, 1, 1).traps;
+      seen = facts_now(r, learned, problem).traps;
       decision = {Route::cpu, Reason::traps};
       return false;
     });
@@ -131,7 +132,8 @@ TEST(Floats, WhatAnyTrapDoesToACallOfTheProgramsOwnStaysSo) {
     Runtime& r = runtime();
     Site site{};
     site.symbol = Symbol::dgemm_;
-    const Call call{site, learned, Precision::d, 1, timed_flops};
+    const Problem problem{.routine = Routine::dgemm, .element = Element::d, .flops = 1};
+    const Call call{site, learned, problem, timed_flops};
     const Replay replay{[](const void*) { invalid_operation(); }, nullptr};
     take_route(r, call, replay, [&](Decision& decision) {
       decision = {Route::cpu, Reason::traps};

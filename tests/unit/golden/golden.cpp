@@ -9,15 +9,15 @@
 #include <iterator>
 #include <random>
 
-#include "impl/product/product_decision.hpp"
+#include "impl/product/product_family.hpp"
 #include "impl/product/product_plan.hpp"
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
 #include "impl/qr/apply_q_plan.hpp"
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_plan.hpp"
 #include "impl/route/device.hpp"
-#include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_family.hpp"
 #include "tests/unit/golden/golden_lanes.hpp"
 #include "tests/unit/support/temporary.hpp"
 
@@ -687,14 +687,16 @@ constexpr Circumstance circumstances[] = {
     {"no factors, forced", [](Facts& f, Policy& p) { f.able = false, p.forced = true; }},
 };
 
-template <class P>
-std::string decided(const P& problem, Element precision, const Machine& machine, const Circumstance& circumstance,
+std::string decided(const Problem& said, const Machine& machine, const Circumstance& circumstance,
                     const Circumstance& also = usual) {
+  const Problem problem = counted(said);
   Facts facts{DeviceState::ready, &machine.profile, 1e11, 1, 0, false, false};
-  facts.estimator = machine.estimator(precision);
+  facts.estimator = machine.estimator(problem.element);
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = 0};
   circumstance.holds(facts, policy);
   also.holds(facts, policy);
+  if (family_of(problem.routine).needs != Operation::Kind::qr_panel)
+    facts.able = true;  // it is factors that there are none of
   const Decision d = decide(problem, facts, policy);
   std::string text = to_string(problem);
   if (*circumstance.name) text += std::string(" [") + circumstance.name + ']';
@@ -705,27 +707,25 @@ std::string decided(const P& problem, Element precision, const Machine& machine,
 }
 
 /// The first problem in every circumstance, and all of them in the usual one and with levels as is best.
-template <class P>
-void add_decisions(File& file, const char* name, const Machine& machine, const std::vector<P>& problems) {
+void add_decisions(File& file, const char* name, const Machine& machine, const std::vector<Problem>& problems) {
   std::string text;
-  for (const Circumstance& c : circumstances) text += decided(problems.front(), problems.front().precision, machine, c);
+  for (const Circumstance& c : circumstances) text += decided(problems.front(), machine, c);
   constexpr Circumstance best = {"levels auto", [](Facts&, Policy&p) { p.levels = -1; }},
                          there = {"levels auto, all spared", [](Facts&f, Policy&p) { p.levels = -1, f.spared = 1e18; }};
   file.add(std::string(name) + ", " + machine.name, text);
   text.clear();
-  for (const P& problem : problems) {
-    text += decided(problem, problem.precision, machine, usual);
-    if constexpr (std::is_same_v<P, Product>) {
-      text += decided(problem, problem.precision, machine, best);
-      text += decided(problem, problem.precision, machine, there);
+  for (const Problem& problem : problems) {
+    text += decided(problem, machine, usual);
+    if (&family_of(problem.routine) == &product_family) {
+      text += decided(problem, machine, best);
+      text += decided(problem, machine, there);
     }
   }
   const std::string many = std::string("more ") + name + ", " + machine.name;
   machine.in_full ? file.add(many, text) : file.add_hash(many, text);
   text.clear();
   for (const Circumstance& first : circumstances)
-    for (const Circumstance& second : circumstances)
-      text += decided(problems.front(), problems.front().precision, machine, first, second);
+    for (const Circumstance& second : circumstances) text += decided(problems.front(), machine, first, second);
   file.add_hash(std::string(name) + ", " + machine.name + ", in two circumstances at a time", text);
 }
 
@@ -741,9 +741,9 @@ TEST(Golden, Decisions) {
 
   const auto product = [](Precision p, index m, index n, index k, bool beta_zero = true) {
     constexpr Routine gemms[] = {Routine::sgemm, Routine::dgemm, Routine::cgemm, Routine::zgemm};
-    return Product{gemms[static_cast<int>(p)], p, m, n, k, false, beta_zero, false};
+    return Problem{gemms[static_cast<int>(p)], p, m, n, k, false, beta_zero};
   };
-  std::vector<Product> products{product(Precision::d, 2048, 1536, 1024)};
+  std::vector<Problem> products{product(Precision::d, 2048, 1536, 1024)};
   for (const Precision p : {Precision::s, Precision::d, Precision::c, Precision::z}) {
     for (const index n : {100, 255, 256, 1000, 4096, 10000}) products.push_back(product(p, n, n, n));
     products.push_back(product(p, 20000, 300, 300, false));
@@ -751,47 +751,63 @@ TEST(Golden, Decisions) {
     products.push_back(product(p, 17000, 16500, 16300, false));
   }
   const auto changed = [&](auto change) { change(products.emplace_back(product(Precision::d, 8192, 8192, 8192))); };
-  changed([](Product& p) { p.alpha_zero = true; });
-  changed([](Product& p) { p.overlaps = true; });
-  changed([](Product& p) { p.alpha_finite = false; });
-  changed([](Product& p) { p.beta_zero = false; });
-  changed([](Product& p) { p.m = 0; });
-  changed([](Product& p) { p.k = 0; });
+  changed([](Problem& p) { p.alpha_zero = true; });
+  changed([](Problem& p) { p.overlaps = true; });
+  changed([](Problem& p) { p.alpha_finite = false; });
+  changed([](Problem& p) { p.beta_zero = false; });
+  changed([](Problem& p) { p.m = 0; });
+  changed([](Problem& p) { p.k = 0; });
   for (const Transposes t : {Transposes::nt, Transposes::tn, Transposes::tt})
-    changed([t](Product& p) { p.transposes = t; });
+    changed([t](Problem& p) { p.transposes = t; });
   for (const Part part : {Part::upper, Part::lower})
-    for (const index k : {200, 8192}) changed([&](Product& p) { p.routine = Routine::dsyrk, p.part = part, p.k = k; });
-  changed([](Product& p) { p.routine = Routine::zherk, p.precision = Precision::z, p.part = Part::lower; });
+    for (const index k : {200, 8192}) changed([&](Problem& p) { p.routine = Routine::dsyrk, p.part = part, p.k = k; });
+  changed([](Problem& p) { p.routine = Routine::zherk, p.element = Element::z, p.part = Part::lower; });
 
-  std::vector<SymmetricProduct> symv{{Routine::dsymv, Element::d, 4096, false, true, false}};
+  const auto with_vector = [](Routine routine, Element element, index n, bool beta_zero) {
+    return Problem{.routine = routine, .element = element, .n = n, .beta_zero = beta_zero};
+  };
+  std::vector<Problem> symv{with_vector(Routine::dsymv, Element::d, 4096, true)};
   constexpr Routine symvs[] = {Routine::ssymv, Routine::dsymv, Routine::chemv, Routine::zhemv, Routine::wsymv};
   for (int p = 0; p < element_count; ++p)
     for (const index n : {1, 511, 512, 2000, 20000})
-      symv.push_back({symvs[p], static_cast<Element::Name>(p), n, false, n == 2000, false});
-  symv.push_back({Routine::dsymv, Element::d, 4096, true, true, false});
-  symv.push_back({Routine::dsymv, Element::d, 4096, false, true, true});
-  symv.push_back({Routine::dsymv, Element::d, 4096, false, true, false, false});
-  symv.push_back({Routine::dsymv, Element::d, (index{1} << 32) + 5, false, true, false});
+      symv.push_back(with_vector(symvs[p], static_cast<Element::Name>(p), n, n == 2000));
+  symv.resize(symv.size() + 3, symv.front());
+  symv[symv.size() - 3].alpha_zero = true;
+  symv[symv.size() - 2].overlaps = true;
+  symv[symv.size() - 1].alpha_finite = false;
+  symv.push_back(with_vector(Routine::dsymv, Element::d, (index{1} << 32) + 5, true));
 
-  std::vector<Factorisation> qr{{Routine::dgeqrf, Precision::d, 4096, 3000, false}};
+  std::vector<Problem> qr{{Routine::dgeqrf, Precision::d, 4096, 3000}};
   constexpr Routine geqrfs[] = {Routine::sgeqrf, Routine::dgeqrf, Routine::cgeqrf, Routine::zgeqrf};
   for (int p = 0; p < precision_count; ++p)
     for (const auto& [m, n] :
          {std::pair<index, index>{0, 5}, {100, 100}, {1000, 1000}, {10000, 10000}, {100000, 200}, {300, 9000}})
-      qr.push_back({geqrfs[p], static_cast<Precision>(p), m, n, false});
-  qr.push_back({Routine::dgeqrf, Precision::d, 4096, 3000, true});
+      qr.push_back({geqrfs[p], static_cast<Precision>(p), m, n});
+  qr.push_back(qr.front());
+  qr.back().overlaps = true;
 
-  std::vector<Application> q{{Routine::dormqr, Precision::d, {true, true, 4096, 3000, 2000}, false}};
+  const auto with_q = [](Routine routine, int p, const QProduct& q) {
+    return Problem{.routine = routine,
+                   .element = static_cast<Precision>(p),
+                   .m = q.m,
+                   .n = q.n,
+                   .k = q.k,
+                   .left = q.left,
+                   .adjoint = q.adjoint,
+                   .of_identity = q.of_identity};
+  };
+  std::vector<Problem> q{with_q(Routine::dormqr, 1, {true, true, 4096, 3000, 2000})};
   constexpr Routine ormqrs[] = {Routine::sormqr, Routine::dormqr, Routine::cunmqr, Routine::zunmqr},
                     orgqrs[] = {Routine::sorgqr, Routine::dorgqr, Routine::cungqr, Routine::zungqr};
   for (int p = 0; p < precision_count; ++p) {
     for (const auto& [m, n, k] :
          {std::array<index, 3>{100, 100, 100}, {2000, 1000, 2000}, {10000, 300, 10000}, {8000, 8000, 0}, {0, 5, 0}})
-      q.push_back({ormqrs[p], static_cast<Precision>(p), {true, p % 2 == 0, m, n, k}, false});
-    q.push_back({ormqrs[p], static_cast<Precision>(p), {false, p % 2 == 1, 3000, 7000, 2000}, false});
-    q.push_back({orgqrs[p], static_cast<Precision>(p), {true, false, 7000, 3000, 2000, true}, false});
+      q.push_back(with_q(ormqrs[p], p, {true, p % 2 == 0, m, n, k}));
+    q.push_back(with_q(ormqrs[p], p, {false, p % 2 == 1, 3000, 7000, 2000}));
+    q.push_back(with_q(orgqrs[p], p, {true, false, 7000, 3000, 2000, true}));
   }
-  q.push_back({Routine::dormqr, Precision::d, {true, true, 4096, 3000, 2000}, true});
+  q.push_back(q.front());
+  q.back().overlaps = true;
 
   for (const Machine& m : machines) {
     add_decisions(file, "products", m, products);

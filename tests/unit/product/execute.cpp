@@ -234,7 +234,7 @@ struct Copies {
 /// What one attempt left behind.
 template <class T>
 struct Attempt {
-  Outcome outcome;
+  ProductOutcome outcome;
   GemmSchedule schedule;
   Matrix<T> half;   ///< C when the device had ended
   Matrix<T> whole;  ///< C when the library underneath had finished it
@@ -994,7 +994,7 @@ TYPED_TEST(Execute, UsesNoMoreThanTheMemoryItWasCutFor) {
       Surveyor lane;
       const GemmArgs<T> args{Op::none, Op::transpose, m, n, k, T(1), x.data(), m, x.data(), n, T(0), x.data(), m};
       constexpr std::uintptr_t lease = std::uintptr_t{1} << 40;
-      const Outcome outcome = execute(plan_gemm(m, n, k, false, sizeof(T), cut, {}, 4096), args,
+      const ProductOutcome outcome = execute(plan_gemm(m, n, k, false, sizeof(T), cut, {}, 4096), args,
                                       {.lease = reinterpret_cast<void*>(lease)}, lane, always);
       ASSERT_EQ(outcome.status, Status::done);
       ASSERT_EQ(lane.lowest, lease);

@@ -100,12 +100,12 @@ struct Problem {
   }
 
   /// In no more device memory than the schedule says.
-  static Outcome outcome(const GemmSchedule& schedule, const GemmArgs<T>& a) {
+  static ProductOutcome outcome(const GemmSchedule& schedule, const GemmArgs<T>& a) {
     Placement placement;
     Status status = device().arena.take(schedule.bytes(sizeof(T)), true, placement.lease);
     EXPECT_EQ(status, Status::done);
     Lane* lane = device().backend.acquire(underlying, little, status);
-    const Outcome outcome = execute(schedule, a, placement, *lane, [] { return true; });
+    const ProductOutcome outcome = execute(schedule, a, placement, *lane, [] { return true; });
     device().backend.release(lane);
     device().arena.give_back(placement.lease, schedule.bytes(sizeof(T)));
     EXPECT_EQ(outcome.status, Status::done);
@@ -227,7 +227,7 @@ TYPED_TEST(Levels, AndNoLevelsInPlaceMoveNothingAndLeaveAWrongProductUndone) {
           Status status = bytes ? device().arena.take(bytes, true, placement.lease) : Status::done;
           ASSERT_EQ(status, Status::done);
           Lane* lane = device().backend.acquire(underlying, little, status);
-          const Outcome outcome = execute(schedule, x.args(c), placement, *lane, [] { return true; });
+          const ProductOutcome outcome = execute(schedule, x.args(c), placement, *lane, [] { return true; });
           device().backend.release(lane);
           if (bytes) device().arena.give_back(placement.lease, bytes);
           SCOPED_TRACE(testing::Message() << describe(x.args(c)) << ", levels " << levels << ", poison " << poison);
@@ -256,7 +256,7 @@ TYPED_TEST(Levels, WhatIsNotSoundIsNotBroughtBack) {
         else
           y(5, 7) = scalar<T>(0.5, 0) + scalar<T>(complex_type<T> ? 0 : bad, bad);
         Matrix<T> c = x.C;
-        const Outcome outcome = x.outcome(x.plan(x.tiling(strassen::fused(), 2, false)), x.args(c));
+        const ProductOutcome outcome = x.outcome(x.plan(x.tiling(strassen::fused(), 2, false)), x.args(c));
         EXPECT_EQ(outcome.verdict, bad == 1e-30 ? Verdict::badly_scaled : Verdict::not_finite);
         EXPECT_TRUE(c == x.C && outcome.untouched()) << "beta zero: " << beta_zero;
       }

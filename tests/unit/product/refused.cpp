@@ -208,7 +208,7 @@ Matrix<T> copy_of(const Matrix<T>& x, const Resident& resident, bool transposed)
 
 template <class T>
 struct Came {
-  Outcome outcome;
+  ProductOutcome outcome;
   Matrix<T> c, a_copy, b_copy, c_copy;
   double multiplications = 0;
 
@@ -405,7 +405,7 @@ struct OnTheWay {
       const bool there = offset / (n * n) == wild && row >= i && row < i + s.rows && col >= j && col < j + s.cols;
       return there ? inf : 1.0;
     };
-    const Outcome outcome =
+    const ProductOutcome outcome =
         execute(schedule, args, {.lease = lease}, lane, [] { return true; }, {.plan = [this] { return classical; }});
     EXPECT_EQ(outcome.status, Status::done);
     EXPECT_EQ(outcome.instead != nullptr, wild >= 0);

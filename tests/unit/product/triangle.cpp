@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "impl/product/product_decision.hpp"
+#include "impl/product/product_family.hpp"
 #include "impl/product/tiling.hpp"
 #include "impl/route/decision.hpp"
 #include "tests/unit/support/interpreter.hpp"
@@ -194,23 +194,15 @@ TEST(Triangle, ByLevelsIsComputedInEveryOrderThatDependAllows) {
   for (const auto& [what, count] : times) EXPECT_GT(count, 15) << what;
 }
 
-Product triangle(index n, index k) {
-  return {.routine = Routine::dsyrk,
-          .precision = Precision::d,
-          .m = n,
-          .n = n,
-          .k = k,
-          .alpha_zero = false,
-          .beta_zero = false,
-          .overlaps = false,
-          .part = Part::lower};
+Problem triangle(index n, index k) {
+  return counted({.routine = Routine::dsyrk, .element = Element::d, .m = n, .n = n, .k = k, .part = Part::lower});
 }
 
 TEST(Triangle, IsHalfOfAProductToTheDecision) {
-  const Product p = triangle(100, 30);
-  EXPECT_EQ(p.flops(), 100.0 * 101 * 30);
-  EXPECT_EQ(p.bytes_out(), 8 * 5050.0);
-  EXPECT_EQ(p.bytes_in(), 8 * (5050.0 + 3000.0));
+  const Problem p = triangle(100, 30);
+  EXPECT_EQ(p.flops, 100.0 * 101 * 30);
+  EXPECT_EQ(p.bytes_out, 8 * 5050.0);
+  EXPECT_EQ(p.bytes_in, 8 * (5050.0 + 3000.0));
   EXPECT_EQ(to_string(p), "dsyrk n=100 k=30");
   // The gate's bound, to either side.
   const Profile profile = built_in_profile("sm_90");
@@ -225,7 +217,7 @@ TEST(Triangle, IsHalfOfAProductToTheDecision) {
   const auto k = static_cast<index>(2 * small_product / (512.0 * 512));
   EXPECT_EQ(decide(triangle(512, k - 1), facts, policy).reason, Reason::small);
   EXPECT_EQ(decide(triangle(512, k), facts, policy).reason, Reason::faster);
-  EXPECT_EQ(triangle_volume(512, static_cast<double>(k)), triangle(512, k).volume());
+  EXPECT_EQ(triangle_volume(512, static_cast<double>(k)), triangle(512, k).volume);
 }
 
 TEST(Triangle, ByLevelsAsAskedForInTilesBesideTheDiagonal) {

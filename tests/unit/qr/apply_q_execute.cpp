@@ -66,15 +66,15 @@ struct Problem {
     const bool own = plan.product.of_identity;
     return {plan.product, A.data(), A.ld(), tau.data(), own ? A.data() : C.data(), own ? A.ld() : C.ld()};
   }
-  QrOutcome on(Lane& lane, std::size_t piece_bytes) {
+  Outcome on(Lane& lane, std::size_t piece_bytes) {
     return execute(plan, args(), {.lease = aligned()}, piece_bytes, lane, always);
   }
-  QrOutcome on(Backend& backend) { return on(backend, {.lease = aligned()}); }
-  QrOutcome on(Backend& backend, const QPlacement& placement) {
+  Outcome on(Backend& backend) { return on(backend, {.lease = aligned()}); }
+  Outcome on(Backend& backend, const QPlacement& placement) {
     Status status;
     Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
     if (!lane) return {status};
-    const QrOutcome outcome = execute(plan, args(), placement, backend.facts().piece_bytes, *lane, always);
+    const Outcome outcome = execute(plan, args(), placement, backend.facts().piece_bytes, *lane, always);
     backend.release(lane);
     return outcome;
   }
@@ -146,7 +146,7 @@ TYPED_TEST(QExecute, ComputesEveryProduct) {
     Problem<T> p(s, product);
     SCOPED_TRACE(to_string(p.plan));
     const Matrix<T> reflectors = p.A;
-    const QrOutcome outcome = p.on(backend);
+    const Outcome outcome = p.on(backend);
     ASSERT_EQ(outcome.status, Status::done);
     EXPECT_EQ(outcome.bytes_out, static_cast<double>(product.m * product.n) * sizeof(T));
     p.expect_right(reflectors);
@@ -182,7 +182,7 @@ TYPED_TEST(QExecute, UsesCopiesAndTheProgramsDeviceMemory) {
     QPlacement placement{
         .lease = p.aligned(), .A = {.device = a.data(), .ld = a.ld()}, .C = {.device = c.data(), .ld = c.ld()}};
     if (!product.of_identity) placement.C.missing = {{0, 0, product.m, 1}};
-    QrOutcome outcome = p.on(backend, placement);
+    Outcome outcome = p.on(backend, placement);
     ASSERT_EQ(outcome.status, Status::done);
     EXPECT_EQ(outcome.bytes_in,
               static_cast<double>(product.k + (product.of_identity ? product.n : product.m)) * sizeof(T));

@@ -54,15 +54,15 @@ struct Problem {
     return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
   }
   GeqrfArgs<T> args() { return {A.rows(), A.cols(), A.data(), A.ld(), tau.data()}; }
-  QrOutcome on(Lane& lane, std::size_t piece_bytes) {
+  Outcome on(Lane& lane, std::size_t piece_bytes) {
     return execute(plan, args(), {.lease = aligned()}, piece_bytes, lane, always);
   }
-  QrOutcome on(Backend& backend) { return on(backend, {.lease = aligned()}); }
-  QrOutcome on(Backend& backend, const QrPlacement& placement) {
+  Outcome on(Backend& backend) { return on(backend, {.lease = aligned()}); }
+  Outcome on(Backend& backend, const QrPlacement& placement) {
     Status status;
     Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
     if (!lane) return {status};
-    const QrOutcome outcome = execute(plan, args(), placement, backend.facts().piece_bytes, *lane, always);
+    const Outcome outcome = execute(plan, args(), placement, backend.facts().piece_bytes, *lane, always);
     backend.release(lane);
     return outcome;
   }
@@ -100,7 +100,7 @@ TYPED_TEST(QrExecute, LeavesWhatLapackPromises) {
       SCOPED_TRACE(testing::Message() << "kind " << static_cast<int>(kind) << " " << s.m << " x " << s.n << " by "
                                       << s.block << ", " << s.panel);
       Problem<T> p(s, kind);
-      const QrOutcome outcome = p.on(backend);
+      const Outcome outcome = p.on(backend);
       ASSERT_EQ(outcome.status, Status::done);
       // Parts on the right of others get their reflectors, as far as these are not there.
       const double sent = static_cast<double>(s.m * s.n) * sizeof(T),
@@ -175,7 +175,7 @@ TYPED_TEST(QrExecute, FactorsACopyOfWhichSomeIsThere) {
     for (index j = b.col; j < b.col + b.cols; ++j)
       for (index i = b.row; i < b.row + b.rows; ++i) copy(i, j) = T(std::numeric_limits<Real<T>>::quiet_NaN());
   }
-  const QrOutcome outcome = p.on(backend, placement);
+  const Outcome outcome = p.on(backend, placement);
   ASSERT_EQ(outcome.status, Status::done);
   EXPECT_EQ(outcome.bytes_in, missing * sizeof(T));
   EXPECT_TRUE(p.A == expected.A && p.tau == expected.tau);
@@ -195,7 +195,7 @@ TYPED_TEST(QrExecute, FactorsTheProgramsDeviceMemoryInPlace) {
     Matrix<T> A = p.A0, tau = p.tau;
     QrPlacement placement{.lease = p.aligned(), .A = {.device = A.data(), .ld = A.ld(), .in_place = true}};
     if (tau_too) placement.tau = tau.data();
-    const QrOutcome outcome = p.on(backend, placement);
+    const Outcome outcome = p.on(backend, placement);
     ASSERT_EQ(outcome.status, Status::done);
     EXPECT_EQ(outcome.bytes_in, 0);
     EXPECT_EQ(outcome.bytes_out, tau_too ? 0 : 30.0 * sizeof(T));
@@ -214,7 +214,7 @@ TYPED_TEST(QrExecute, StopsWhenTheProcessExits) {
   ASSERT_TRUE(lane);
   static int steps;
   steps = 0;
-  const QrOutcome outcome = execute(
+  const Outcome outcome = execute(
       p.plan, p.args(), {.lease = p.aligned()}, backend.facts().piece_bytes, *lane, +[] { return ++steps < 5; });
   backend.release(lane);
   EXPECT_EQ(outcome.status, Status::lost);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "impl/qr/qr_decision.hpp"
+#include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_plan.hpp"
 #include "impl/qr/qr_route.hpp"
 #include "impl/qr/qr_section.hpp"
@@ -26,10 +26,10 @@ constexpr Profile profile{.in_rate = 1e10,
 
 /// A call, by what is unusual about it; as it stands here it is faster on an open device.
 struct Call {
-  Factorisation f{Routine::dgeqrf, Precision::d, 1024, 1024, false};
+  Problem f{Routine::dgeqrf, Precision::d, 1024, 1024};
   Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1e9, .slowdown = 1};
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false};
-  Decision decide() const { return blaslift::decide(f, facts, policy); }
+  Decision decide() const { return blaslift::decide(counted(f), facts, policy); }
 };
 
 /// In the order of their precedence; `alone` is why the call stays or goes if nothing else holds.
@@ -135,7 +135,7 @@ TEST(DecideQr, FollowsTheProfilesWidths) {
   const double built_in = call.decide().device_seconds;
   call.facts.profile = &narrow;
   EXPECT_GT(call.decide().device_seconds, built_in) << "products with 64 are slower than with 512";
-  call.f.precision = Precision::z;
+  call.f.element = Precision::z;
   const double complex = call.decide().device_seconds;
   call.facts.profile = &profile;
   EXPECT_EQ(call.decide().device_seconds, complex);
@@ -143,9 +143,9 @@ TEST(DecideQr, FollowsTheProfilesWidths) {
 
 TEST(DecideQr, ComplexFactorisationsTakeFourTimesTheFlops) {
   Call real, complex;
-  complex.f.precision = Precision::z;
-  EXPECT_DOUBLE_EQ(complex.f.flops(), 4 * real.f.flops());
-  EXPECT_DOUBLE_EQ(complex.f.bytes_in(), 2 * real.f.bytes_in());
+  complex.f.element = Precision::z;
+  EXPECT_DOUBLE_EQ(counted(complex.f).flops, 4 * counted(real.f).flops);
+  EXPECT_DOUBLE_EQ(counted(complex.f).bytes_in, 2 * counted(real.f).bytes_in);
 }
 
 TEST(DecideQr, SmallIsMeasuredAsTheGateDoes) {
@@ -160,7 +160,7 @@ TEST(DecideQr, SmallIsMeasuredAsTheGateDoes) {
 
 TEST(DecideQr, LooksAtCopiesWhereTheyCouldMatter) {
   Call call;
-  const auto matter = [&] { return copies_matter(call.f, call.facts, call.policy, call.decide()); };
+  const auto matter = [&] { return copies_matter(counted(call.f), call.facts, call.policy, call.decide()); };
   EXPECT_TRUE(matter());
   call.facts.cpu_rate = 1e15;
   EXPECT_FALSE(matter());
@@ -180,10 +180,19 @@ TEST(DecideQr, IsPrintable) {
 
 /// The same for a product with Q.
 struct QCall {
-  Application a{Routine::dormqr, Precision::d, {true, true, 1024, 1024, 1024}, false};
+  Problem a{.routine = Routine::dormqr,
+            .element = Element::d,
+            .m = 1024,
+            .n = 1024,
+            .k = 1024,
+            .left = true,
+            .adjoint = true};
   Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1e9, .slowdown = 1};
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false};
-  Decision decide() const { return blaslift::decide(a, facts, policy); }
+  void set(const QProduct& q) {
+    a.m = q.m, a.n = q.n, a.k = q.k, a.left = q.left, a.adjoint = q.adjoint, a.of_identity = q.of_identity;
+  }
+  Decision decide() const { return blaslift::decide(counted(a), facts, policy); }
 };
 
 TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
@@ -196,13 +205,13 @@ TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
   EXPECT_EQ(with([](QCall& c) { c.policy.on = false; }), Reason::off);
   EXPECT_EQ(with([](QCall& c) { c.facts.forked = true; }), Reason::forked);
   EXPECT_EQ(with([](QCall& c) { c.facts.exiting = true; }), Reason::exiting);
-  EXPECT_EQ(with([](QCall& c) { c.a.product.k = 0; }), Reason::nothing);
-  EXPECT_EQ(with([](QCall& c) { c.a.product.n = 0; }), Reason::nothing);
+  EXPECT_EQ(with([](QCall& c) { c.a.k = 0; }), Reason::nothing);
+  EXPECT_EQ(with([](QCall& c) { c.a.n = 0; }), Reason::nothing);
   EXPECT_EQ(with([](QCall& c) { c.a.overlaps = true; }), Reason::overlap);
   EXPECT_EQ(with([](QCall& c) { c.facts.able = false; }), Reason::no_route);
   EXPECT_EQ(with([](QCall& c) { c.policy.measuring = true; }), Reason::measuring);
   EXPECT_EQ(with([](QCall& c) { c.facts.device_memory = true; }), Reason::device_memory);
-  EXPECT_EQ(with([](QCall& c) { c.a.product.k = 15; }), Reason::small);
+  EXPECT_EQ(with([](QCall& c) { c.a.k = 15; }), Reason::small);
   EXPECT_EQ(with([](QCall& c) { c.facts.device = DeviceState::absent; }), Reason::no_device);
   EXPECT_EQ(with([](QCall& c) { c.facts.cpu_rate = 1e15, c.policy.forced = true; }), Reason::forced);
   EXPECT_EQ(with([](QCall& c) { c.facts.cpu_rate = 1e15; }), Reason::transfers);
@@ -213,15 +222,15 @@ TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
             Reason::startup);
   // Of no reflectors an identity is left, which the CPU cannot write everywhere.
   const auto without_reflectors = [](QCall& c) {
-    c.a.product.k = 0;
+    c.a.k = 0;
     c.facts.device_memory = true;
   };
   EXPECT_EQ(with(without_reflectors), Reason::nothing);
-  EXPECT_EQ(with([&](QCall& c) { without_reflectors(c), c.a.product.of_identity = true; }), Reason::device_memory);
+  EXPECT_EQ(with([&](QCall& c) { without_reflectors(c), c.a.of_identity = true; }), Reason::device_memory);
   // Reflectors that are used again are worth a copy, at last.
   EXPECT_EQ(with([](QCall& c) {
               c.facts.cpu_rate = 4.3e11;
-              c.facts.reusable = c.a.bytes_of_reflectors();
+              c.facts.reusable = 8.0 * 1024 * 1024;
               c.facts.missed_reuse = 1;
             }),
             Reason::reuse);
@@ -229,20 +238,20 @@ TEST(DecideQ, EveryCircumstanceAloneHasItsReason) {
 
 TEST(DecideQ, PredictsFromTransfersPanelsAndProducts) {
   QCall call;
-  call.a.product = {false, false, 3000, 2000, 64};
+  call.set({false, false, 3000, 2000, 64});
   const double reflectors = 8 * 2000.0 * 64, c = 8 * 3000.0 * 2000, flops = 3000 * (4 * 2000.0 * 64 - 2 * 64 * 64),
                panels = 16e-6 + reflectors / 1e11, products = flops / 0.5e12;
-  EXPECT_DOUBLE_EQ(call.a.flops(), flops);
+  EXPECT_DOUBLE_EQ(counted(call.a).flops, flops);
   EXPECT_NEAR(call.decide().device_seconds, 1e-5 + (reflectors + c) / 1e10 + panels + products + c / 2e10, 1e-9);
   call.facts.spared = reflectors;
   EXPECT_NEAR(call.decide().device_seconds, 1e-5 + c / 1e10 + panels + products + c / 2e10, 1e-9);
   // Of an identity nothing moves in, and LAPACK's count is that of orgqr.
-  call.a.product = {true, false, 3000, 64, 64, true};
+  call.set({true, false, 3000, 64, 64, true});
   call.facts.spared = 0;
-  EXPECT_DOUBLE_EQ(call.a.flops(), 4 * 3000.0 * 64 * 64 - 2 * 3064.0 * 64 * 64 + 4.0 / 3 * 64 * 64 * 64);
+  EXPECT_DOUBLE_EQ(counted(call.a).flops, 4 * 3000.0 * 64 * 64 - 2 * 3064.0 * 64 * 64 + 4.0 / 3 * 64 * 64 * 64);
   const double a = 8 * 3000.0 * 64;
-  EXPECT_NEAR(call.decide().device_seconds, 1e-5 + a / 1e10 + 16e-6 + a / 1e11 + call.a.flops() / 0.5e12 + a / 2e10,
-              1e-9);
+  EXPECT_NEAR(call.decide().device_seconds,
+              1e-5 + a / 1e10 + 16e-6 + a / 1e11 + counted(call.a).flops / 0.5e12 + a / 2e10, 1e-9);
 }
 
 TEST(DecideQ, IsPrintable) {
@@ -250,7 +259,7 @@ TEST(DecideQ, IsPrintable) {
   call.a.overlaps = true;
   EXPECT_EQ(to_string(call.a, call.decide()), "dormqr LC m=1024 n=1024 k=1024 -> cpu: output overlaps an input");
   call.a.routine = Routine::zungqr;
-  call.a.product = {true, false, 7, 6, 5, true};
+  call.set({true, false, 7, 6, 5, true});
   EXPECT_EQ(to_string(call.a), "zungqr m=7 n=6 k=5");
 }
 
@@ -285,7 +294,7 @@ TEST(QArgs, OverlapIsThatOfCWithAnything) {
   double* s = storage.data();
   const auto overlaps = [&](double* A, double* tau, double* C, bool of_identity) {
     const QArgs<double> args{{true, false, 8, 5, 4, of_identity}, A, 10, tau, C, 10};
-    return application_of(Routine::dormqr, args).overlaps;
+    return problem_of(Routine::dormqr, args).overlaps;
   };
   EXPECT_FALSE(overlaps(s, s + 250, s + 100, false));
   EXPECT_TRUE(overlaps(s, s + 250, s + 30, false));
@@ -328,7 +337,7 @@ TEST(GeqrfArgs, AreThoseThatTheReferenceAccepts) {
 TEST(GeqrfArgs, TauInsideOfTheMatrixIsSeen) {
   std::vector<double> storage(200);
   const auto overlaps = [&](double* tau) {
-    return factorisation_of(Routine::dgeqrf, GeqrfArgs<double>{8, 6, storage.data(), 10, tau}).overlaps;
+    return problem_of(Routine::dgeqrf, GeqrfArgs<double>{8, 6, storage.data(), 10, tau}).overlaps;
   };
   EXPECT_TRUE(overlaps(storage.data()));
   EXPECT_TRUE(overlaps(storage.data() + 57));

@@ -1,8 +1,8 @@
 // decide() over its whole table: pure, so every case is a line.
 #include "impl/route/decision.hpp"
-#include "impl/product/product_decision.hpp"
-#include "impl/qr/qr_decision.hpp"
-#include "impl/symv/symv_decision.hpp"
+#include "impl/product/product_family.hpp"
+#include "impl/qr/qr_family.hpp"
+#include "impl/symv/symv_family.hpp"
 
 #include <gtest/gtest.h>
 
@@ -26,14 +26,14 @@ constexpr Profile profile{.in_rate = 1e10,
                           .gemm_rate = {1e12, 1e12, 1e12, 1e12},
                           .cpu_rate = {1e9, 1e9, 1e9, 1e9}};
 
-constexpr Product cube(index n) { return {Routine::dgemm, Precision::d, n, n, n, false, false, false}; }
+constexpr Problem cube(index n) { return {Routine::dgemm, Precision::d, n, n, n}; }
 
 /// A call, by what is unusual about it; as it stands here it is faster on an open device.
 struct Call {
-  Product product = cube(1024);
+  Problem product = cube(1024);
   Facts facts{DeviceState::ready, &profile, 1e9, nothing_learned, 0, false, false};
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false};
-  Decision decide() const { return blaslift::decide(product, facts, policy); }
+  Decision decide() const { return blaslift::decide(counted(product), facts, policy); }
 };
 
 /// A CPU that needs 2.8 ms for the call above: less than the device with all of its transfers, more than without.
@@ -134,15 +134,12 @@ TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
 }
 
 /// The calls of the other routines that are like the one above.
-template <class P>
-Decision decide_like(const P& p, const Call& like) {
-  return decide(p, like.facts, like.policy);
-}
+Decision decide_like(const Problem& p, const Call& like) { return decide(counted(p), like.facts, like.policy); }
 
 TEST(Decide, WhatACallersArithmeticAsksForHoldsForEveryRoutine) {
-  SymmetricProduct symv{Routine::dsymv, Element::d, 4096, false, false, false};
-  const Factorisation qr{Routine::dgeqrf, Precision::d, 1024, 1024, false};
-  const Application q{Routine::dormqr, Precision::d, {true, false, 1024, 1024, 1024}, false};
+  Problem symv{.routine = Routine::dsymv, .element = Element::d, .n = 4096};
+  const Problem qr{Routine::dgeqrf, Precision::d, 1024, 1024},
+      q{.routine = Routine::dormqr, .element = Element::d, .m = 1024, .n = 1024, .k = 1024, .left = true};
   for (const bool forced : {false, true})
     for (const bool in_memory : {false, true})
       for (const bool open : {false, true}) {
@@ -254,7 +251,7 @@ TEST(Decide, ProductsWithoutKInDeviceMemoryScaleThere) {
 }
 
 TEST(Decide, SmallEndsExactlyAtItsBound) {
-  const Product at{Routine::sgemm, Precision::s, 256, 256, 256, false, true, false};
+  const Problem at{Routine::sgemm, Precision::s, 256, 256, 256, false, true};
   EXPECT_EQ(256.0 * 256 * 256, small_product);
   for (const auto& [k, reason] : {std::pair{index{256}, Reason::faster}, std::pair{index{255}, Reason::small}}) {
     Call call;
@@ -270,7 +267,7 @@ TEST(Decide, SmallEndsExactlyAtItsBound) {
 
 /// Seconds of transfers and products without levels, as the schedule overlaps them, by looking at every fraction f of
 /// the panels: after f of A and B, and f^2 of C, have arrived, 1 - f^2 of the products are left.
-double streaming(const Product& p, double in_ab, double in_c, double out, double computing) {
+double streaming(const Problem& p, double in_ab, double in_c, double out, double computing) {
   double together = 0, at = 0;
   constexpr int steps = 1000000;
   for (int i = 0; i <= steps; ++i) {
@@ -295,7 +292,7 @@ TEST(Decide, PredictsFromFlopsBytesAndRates) {
   call.product.beta_zero = false;  // now C goes in, too
   EXPECT_NEAR(call.decide().device_seconds, 2 * (1e-4 + streaming(call.product, 72e-4, 16e-4, 16e-4, 12e-3)), 1e-9);
   call.product.routine = Routine::zgemm;  // 8 flops, 16 bytes
-  call.product.precision = Precision::z;
+  call.product.element = Precision::z;
   d = call.decide();
   EXPECT_DOUBLE_EQ(d.cpu_seconds, 12.0);
   EXPECT_NEAR(d.device_seconds, 2 * (1e-4 + streaming(call.product, 144e-4, 32e-4, 32e-4, 48e-3)), 1e-9);
@@ -319,7 +316,7 @@ TEST(Decide, WhatIsThereNeedNotMove) {
   Call between;
   between.facts.cpu_rate = rate_between;
   EXPECT_EQ(between.decide().reason, Reason::transfers);
-  between.facts.spared = between.product.bytes_in();
+  between.facts.spared = counted(between.product).bytes_in;
   EXPECT_EQ(between.decide().reason, Reason::faster);
 }
 
@@ -342,7 +339,7 @@ TEST(Decide, CopiesAreBoughtOnceTheSavingsMissedReachTheirPrice) {
   call.facts.cpu_rate = rate_between;
   const double loss = -call.decide().saving();
   ASSERT_GT(loss, 0);
-  call.facts.reusable = call.product.bytes_in();
+  call.facts.reusable = counted(call.product).bytes_in;
   const Decision stays = call.decide();
   EXPECT_EQ(stays.reason, Reason::transfers);
   Call spared = call;
@@ -382,12 +379,12 @@ TEST(Decide, BuyingCopiesCostsAtMostTwiceTheBestChoiceInHindsight) {
     Call call;
     auto size = [&] { return static_cast<index>(uniform(256, 3000)); };
     call.product = {Routine::dgemm, Precision::d, size(), size(), size(), false, uniform(0, 1) < 0.5, false};
-    const double reusable = uniform(0.1, 1) * call.product.bytes_in(), first = call.decide().device_seconds;
+    const double reusable = uniform(0.1, 1) * counted(call.product).bytes_in, first = call.decide().device_seconds;
     call.facts.spared = reusable;
     const double later = call.decide().device_seconds;
     call.facts.spared = 0;
     const double cpu = later + uniform(0, 1.1) * (first - later);
-    call.facts.cpu_rate = call.product.flops() / cpu;
+    call.facts.cpu_rate = counted(call.product).flops / cpu;
     double online = 0, missed = 0;
     bool there = false;
     for (int calls = 1; calls < 300; ++calls) {
@@ -410,7 +407,7 @@ TEST(Decide, BuyingCopiesCostsAtMostTwiceTheBestChoiceInHindsight) {
 
 TEST(Decide, CopiesAreLookedAtOnlyWhereTheyCouldMatter) {
   Call call;
-  auto matter = [&call] { return copies_matter(call.product, call.facts, call.policy, call.decide()); };
+  auto matter = [&call] { return copies_matter(counted(call.product), call.facts, call.policy, call.decide()); };
   EXPECT_TRUE(matter()) << "it goes to the device anyway";
   call.policy.forced = true;
   EXPECT_TRUE(matter());
@@ -480,18 +477,19 @@ TEST(Decide, EveryPrecisionHasItsOwnRate) {
     Call call;
     call.facts.profile = &rates;
     call.policy.fixed = true;
-    call.product.precision = static_cast<Precision>(p);
+    call.product.element = static_cast<Precision>(p);
     const Decision d = call.decide();
-    const double c = call.product.bytes_out() / profile.in_rate;
-    const double computed = call.product.flops() / (1e12 * (p + 1));
+    const double c = counted(call.product).bytes_out / profile.in_rate;
+    const double computed = counted(call.product).flops / (1e12 * (p + 1));
     EXPECT_NEAR(d.device_seconds, profile.latency_seconds + streaming(call.product, 2 * c, c, c, computed), 1e-9);
-    EXPECT_DOUBLE_EQ(d.cpu_seconds, call.product.flops() / (1e9 * (p + 1)));
+    EXPECT_DOUBLE_EQ(d.cpu_seconds, counted(call.product).flops / (1e9 * (p + 1)));
   }
 }
 
 TEST(Decide, NoSavingStaysForTheTransfers) {
   Call call;
-  call.facts.cpu_rate = call.product.flops() / call.decide().device_seconds * (1 + 1e-12);  // as fast: no reason to go
+  call.facts.cpu_rate =
+      counted(call.product).flops / call.decide().device_seconds * (1 + 1e-12);  // as fast: no reason to go
   EXPECT_EQ(call.decide().reason, Reason::transfers);
   call.facts.cpu_rate *= 0.999;
   EXPECT_EQ(call.decide().reason, Reason::faster);
@@ -517,10 +515,10 @@ struct Rental {
   bool open = false;
   double slowdown, cpu_rate;
 
-  void call(const Product& product) {
+  void call(const Problem& product) {
     const Facts facts{
         open ? DeviceState::ready : DeviceState::unopened, &profile, cpu_rate, slowdown, missed, false, false};
-    const Decision d = decide(product, facts, {true, false, false, false});
+    const Decision d = decide(counted(product), facts, {true, false, false, false});
     if (d.route == Route::device) {
       if (!open) cost += profile.startup_seconds;
       open = true;
@@ -547,10 +545,10 @@ TEST(Decide, SkiRentalCostsAtMostTwiceTheBestChoiceInHindsight) {
     double never_cost = 0;
     for (int calls = static_cast<int>(uniform(1, 400)); calls > 0; --calls) {
       const auto size = [&] { return static_cast<index>(uniform(1, largest)); };
-      const Product product{Routine::dgemm, Precision::d, size(), size(), size(), false, uniform(0, 1) < 0.5, false};
+      const Problem product{Routine::dgemm, Precision::d, size(), size(), size(), false, uniform(0, 1) < 0.5, false};
       online.call(product);
       at_once.call(product);
-      never_cost += product.flops() / cpu_rate;
+      never_cost += counted(product).flops / cpu_rate;
       // At every moment, since a program may end at any: the sequence so far is a sequence too.
       const double best = std::min(at_once.cost, never_cost);
       ASSERT_LE(online.cost, 2 * best * (1 + 1e-12)) << "sequence " << sequence;
@@ -566,8 +564,8 @@ TEST(Decide, SkiRentalCostsAtMostTwiceTheBestChoiceInHindsight) {
 
 TEST(Decide, SkiRentalStartsUnderAnUnendingLoad) {
   Rental rental{.slowdown = 1, .cpu_rate = 1e11};
-  const Product product = cube(600);
-  const double saving = product.flops() / 1e11 - Call{.product = product}.decide().device_seconds;
+  const Problem product = cube(600);
+  const double saving = counted(product).flops / 1e11 - Call{.product = product}.decide().device_seconds;
   ASSERT_GT(saving, 0);
   const int enough = static_cast<int>(profile.startup_seconds / saving) + 1;
   for (int i = 0; i < enough; ++i) rental.call(product);
@@ -627,7 +625,7 @@ TEST(Decide, TilesAreSmallerWhereTransfersTakeAboutAsLongAsProducts) {
   EXPECT_EQ(tile(1e12), 8192);
   EXPECT_EQ(tile(2e9), 4096);  // 0.5 s in, 0.3 s out, about 1 s of products
   EXPECT_EQ(tile(2e8), 0);     // the bus is all that counts
-  c.facts.spared = c.product.bytes_in();
+  c.facts.spared = counted(c.product).bytes_in;
   c.facts.result_stays = true;
   EXPECT_EQ(tile(2e9), 8192);  // nothing moves
 }
@@ -639,14 +637,14 @@ TEST(Decide, LevelsFollowTheRatesOfWhatIsTransposed) {
   double A[4] = {}, B[4] = {}, C[4] = {};
   Call c{.product = cube(2048)};
   c.facts.estimator = &by_transposes;
-  c.facts.spared = c.product.bytes_in();
+  c.facts.spared = counted(c.product).bytes_in;
   c.facts.result_stays = true;
   c.policy.levels = -1;
   c.policy.forced = true;
   for (const Op a : {Op::none, Op::transpose, Op::conjugate})
     for (const Op b : {Op::none, Op::transpose, Op::conjugate}) {
       const GemmArgs<double> args{a, b, 2, 2, 2, 1.0, A, 2, B, 2, 0.0, C, 2};
-      c.product.transposes = product_of(Routine::dgemm, args).transposes;
+      c.product.transposes = problem_of(Routine::dgemm, args).transposes;
       const Decision& decision = c.decide();
       EXPECT_EQ(decision.route, Route::device);
       EXPECT_EQ(decision.levels > 0, a == Op::none && b != Op::none) << static_cast<char>(a) << static_cast<char>(b);
@@ -672,14 +670,14 @@ TEST(Decide, AQuarterOfKComesFirstWhereProductsWouldWaitForOperands) {
   c.product = cube(4095);
   EXPECT_EQ(head(1e9), 0);
   c.product = cube(8192);
-  c.facts.spared = c.product.bytes_in();
+  c.facts.spared = counted(c.product).bytes_in;
   c.facts.result_stays = true;
   EXPECT_EQ(head(2e9), 0);  // nothing moves
 }
 
 TEST(Decide, LevelsAreForTheDeviceAsTheEstimatorSays) {
   Call c{.product = cube(8192)};
-  c.facts.spared = c.product.bytes_in();
+  c.facts.spared = counted(c.product).bytes_in;
   EXPECT_EQ(c.decide().levels, 0) << "not asked for";
   c.policy.levels = -1;
   EXPECT_EQ(c.decide().levels, 0) << "nothing known";
@@ -836,7 +834,7 @@ TEST(Product, OperandsThatAreNotReadMayHaveAnySizeAndPlace) {
                                   C,
                                   4};
       ASSERT_TRUE(args.valid());
-      EXPECT_TRUE(product_of(Routine::dgemm, args).only_scales());
+      EXPECT_TRUE(problem_of(Routine::dgemm, args).trivial);
     }
   const auto as_far = [](index ld) { return overlap(C, 4, 4, 4, C + 16, large, large, ld, sizeof(double)); };
   EXPECT_FALSE(as_far(huge));
@@ -856,14 +854,14 @@ TEST(Product, VectorsOfOneElementMayHaveAnyIncrement) {
       for (const index n : {0, 1}) {
         const SymvArgs<double> args{Uplo::upper, n, 1, A, std::max<index>(1, n), x, incx, 1, y, incy};
         EXPECT_TRUE(args.valid());
-        EXPECT_FALSE(product_of(Routine::dsymv, args).overlaps);
+        EXPECT_FALSE(problem_of(Routine::dsymv, args).overlaps);
       }
       // x is not read, and longer than memory is.
       const SymvArgs<double> scaling{Uplo::upper, 5, 0, A, 5, x, incx, 1, y, 1};
-      EXPECT_TRUE(product_of(Routine::dsymv, scaling).alpha_zero);
+      EXPECT_TRUE(problem_of(Routine::dsymv, scaling).alpha_zero);
     }
   const SymvArgs<double> itself{Uplo::upper, 1, 1, A, 1, y, INT64_MIN, 1, y, INT64_MIN};
-  EXPECT_TRUE(product_of(Routine::dsymv, itself).overlaps);
+  EXPECT_TRUE(problem_of(Routine::dsymv, itself).overlaps);
 }
 
 TEST(Product, AlphaIsFiniteWhereAllOfItIs) {
@@ -878,9 +876,9 @@ TEST(Product, AlphaIsFiniteWhereAllOfItIs) {
                                       {Z(nan, 1), false},
                                       {Z(1, nan), false}}) {
     const GemmArgs<Z> gemm{Op::none, Op::none, 1, 1, 1, alpha, A, 1, A + 1, 1, 0, C, 1};
-    EXPECT_EQ(product_of(Routine::zgemm, gemm).alpha_finite, finite);
+    EXPECT_EQ(problem_of(Routine::zgemm, gemm).alpha_finite, finite);
     const SymvArgs<Z> hemv{Uplo::lower, 1, alpha, A, 1, A + 1, 1, 0, C, 1};
-    EXPECT_EQ(product_of(Routine::zhemv, hemv).alpha_finite, finite);
+    EXPECT_EQ(problem_of(Routine::zhemv, hemv).alpha_finite, finite);
   }
 }
 
@@ -904,9 +902,9 @@ TEST(Product, BlocksOfOneMatrixThatShareNoElementDoNotOverlap) {
   std::vector<double> x(100 * 100);
   auto at = [&x](index i, index j) { return x.data() + i + j * 100; };
   GemmArgs<double> update{Op::none, Op::none, 68, 68, 32, -1, at(32, 0), 100, at(0, 32), 100, 1, at(32, 32), 100};
-  EXPECT_FALSE(product_of(Routine::dgemm, update).overlaps);
+  EXPECT_FALSE(problem_of(Routine::dgemm, update).overlaps);
   update.B = at(1, 32);  // one row of B is now C's first
-  EXPECT_TRUE(product_of(Routine::dgemm, update).overlaps);
+  EXPECT_TRUE(problem_of(Routine::dgemm, update).overlaps);
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ TEST(Route, WhatTheCpuCannotReadIsNotReplayedButSaidAloud) {
     Runtime& r = runtime();
     Site site{};
     site.symbol = Symbol::dgemm_;
-    const Call call{site, learned, Precision::d, 1, timed_flops};
+    const Problem problem{.routine = Routine::dgemm, .element = Element::d, .flops = 1};
+    const Call call{site, learned, problem, timed_flops};
     int replays = 0;
     const Replay replay{[](const void* count) { ++*static_cast<int*>(const_cast<void*>(count)); }, &replays};
     const auto route = [&](Reason reason) {

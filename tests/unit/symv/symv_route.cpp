@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "impl/route/decision.hpp"
+#include "impl/route/operands.hpp"
 #include "impl/symv/symv.hpp"
-#include "impl/symv/symv_decision.hpp"
+#include "impl/symv/symv_family.hpp"
 #include "tests/unit/support/random.hpp"
 
 namespace blaslift {
@@ -23,13 +24,17 @@ constexpr Profile profile{.in_rate = 1e10,
                           .pass_rate = 1e12,
                           .symv_latency_seconds = 1e-6};
 
+double bytes_of_triangle(const Problem& p) {
+  return static_cast<double>(p.n) * static_cast<double>(p.n + 1) / 2 * static_cast<double>(element_size(p.element));
+}
+
 /// A call, by what is unusual about it.  As it stands here there is a copy of its matrix.
 struct Call {
-  SymmetricProduct product{Routine::dsymv, Precision::d, 4096, false, true, false};
+  Problem product{.routine = Routine::dsymv, .element = Element::d, .n = 4096, .beta_zero = true};
   Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1e10, .slowdown = 1};
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false};
-  Call() { facts.spared = product.bytes_of_triangle(); }
-  Decision decide() const { return blaslift::decide(product, facts, policy); }
+  Call() { facts.spared = bytes_of_triangle(product); }
+  Decision decide() const { return blaslift::decide(counted(product), facts, policy); }
 };
 
 /// In the order of their precedence; `alone` is why the call stays or goes if nothing else holds.
@@ -52,7 +57,7 @@ constexpr Circumstance circumstances[] = {
     {Reason::reuse, Route::device,
      [](Call& c) {
        c.facts.spared = 0;
-       c.facts.reusable = c.product.bytes_of_triangle();
+       c.facts.reusable = bytes_of_triangle(c.product);
        c.facts.missed_reuse = 1;
      }},
     {Reason::transfers, Route::cpu, [](Call& c) { c.facts.spared = 0; }},
@@ -123,10 +128,10 @@ TEST(DecideSymv, PredictsFromTheTrianglesBytes) {
   EXPECT_NEAR(call.decide().device_seconds, 2 * (1e-5 + (1e6 + 2 * vector) / 1e10 + triangle / 1e12), 1e-12);
   call.facts.spared = triangle;  // only vectors move: a shorter way
   EXPECT_NEAR(call.decide().device_seconds, 2 * (1e-6 + 2 * vector / 1e10 + triangle / 1e12), 1e-12);
-  call.product.precision = Precision::z;
+  call.product.element = Precision::z;
   EXPECT_DOUBLE_EQ(call.decide().cpu_seconds, 8 * n * n / 1e10);
   // What the CPU is expected to do until measured, and always where decisions are fixed.
-  EXPECT_DOUBLE_EQ(8 * n * n / cpu_rate_until_measured(call.product), 16 * n * n / 2 / cpu_reading_rate);
+  EXPECT_DOUBLE_EQ(8 * n * n / symv_family.cpu_rate(call.product, profile), 16 * n * n / 2 / cpu_reading_rate);
   call.policy.fixed = true;
   EXPECT_DOUBLE_EQ(call.decide().cpu_seconds, 16 * n * n / 2 / cpu_reading_rate);
 }
@@ -134,7 +139,7 @@ TEST(DecideSymv, PredictsFromTheTrianglesBytes) {
 TEST(DecideSymv, CopiesAreBoughtOnceTheSavingsMissedReachTheirPrice) {
   Call call;
   call.facts.spared = 0;
-  call.facts.reusable = call.product.bytes_of_triangle();
+  call.facts.reusable = bytes_of_triangle(call.product);
   const Decision stays = call.decide();
   ASSERT_EQ(stays.reason, Reason::transfers);
   EXPECT_DOUBLE_EQ(stays.reuse_seconds, Call().decide().saving());
@@ -156,7 +161,7 @@ TEST(DecideSymv, TheDeviceIsOpenedOnceMatricesUsedAgainHaveMissedItsPrice) {
   call.facts.spared = 0;
   call.facts.device = DeviceState::unopened;
   EXPECT_EQ(call.decide().reason, Reason::transfers);  // the matrix is new
-  call.facts.reusable = call.product.bytes_of_triangle();
+  call.facts.reusable = bytes_of_triangle(call.product);
   const Decision d = call.decide();
   EXPECT_EQ(d.reason, Reason::startup);
   EXPECT_GT(d.reuse_seconds, 0);
@@ -183,7 +188,7 @@ TEST(DecideSymv, SmallEmptyAndHuge) {
 TEST(DecideSymv, LooksAtCopiesWhereTheyCouldMatter) {
   Call call;
   call.facts.spared = 0;
-  const auto matter = [&] { return copies_matter(call.product, call.facts, call.policy, call.decide()); };
+  const auto matter = [&] { return copies_matter(counted(call.product), call.facts, call.policy, call.decide()); };
   EXPECT_TRUE(matter());
   call.facts.cpu_rate = 1e15;
   EXPECT_FALSE(matter());
@@ -221,7 +226,7 @@ TEST(SymvArgs, OverlapIsFoundByElements) {
   double* A = storage.data();
   constexpr index n = 10, ld = 12;
   const auto overlaps = [&](double* x, index incx, double* y, index incy) {
-    return product_of(Routine::dsymv, SymvArgs<double>{Uplo::upper, n, 1, A, ld, x, incx, 0, y, incy}).overlaps;
+    return problem_of(Routine::dsymv, SymvArgs<double>{Uplo::upper, n, 1, A, ld, x, incx, 0, y, incy}).overlaps;
   };
   // By addresses, one by one.
   const auto truth = [&](double* x, index incx, double* y, index incy) {
@@ -264,7 +269,7 @@ TEST(InTriangle, HoldsAllThatIsMissingOfTheTriangleOnceAndLittleElse) {
         for (const Block& b : missing)
           for (index j = b.col; j < b.col + b.cols; ++j)
             for (index i = b.row; i < b.row + b.rows; ++i) wanted[at(i, j)] = 1;
-        for (const Block& b : in_triangle(uplo, n, missing)) {
+        for (const Block& b : in_triangle(part_of(uplo), n, missing)) {
           ASSERT_TRUE(b.rows > 0 && b.cols > 0 && inside(b, {0, 0, n, n}));
           for (index j = b.col; j < b.col + b.cols; ++j)
             for (index i = b.row; i < b.row + b.rows; ++i) ++sent[at(i, j)];

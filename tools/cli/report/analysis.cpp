@@ -1,53 +1,45 @@
 #include "tools/cli/report/analysis.hpp"
-#include "impl/product/product_decision.hpp"
-#include "impl/qr/qr_decision.hpp"
-#include "impl/symv/symv_decision.hpp"
 
 #include <algorithm>
 #include <string_view>
 #include <tuple>
-#include <type_traits>
 #include <utility>
 
-#include "impl/route/decision.hpp"
 #include "impl/route/device.hpp"
+#include "impl/route/family.hpp"
 #include "impl/route/runtime.hpp"
 #include "kernels/symv.hpp"
 
 namespace blaslift::cli {
 namespace {
 
-/// Calls `with` with the routine's problem as decisions know it.
-template <class With>
-auto with_problem(const Span& s, With with) {
+/// The call as decisions know it.
+Problem problem_of(const Span& s) {
+  Problem p{.routine = s.routine,
+            .element = Element::d,
+            .m = s.m,
+            .n = s.n,
+            .k = s.k,
+            .beta_zero = s.beta_zero,
+            .left = s.left};
   switch (s.routine) {
-#define GEMM(name, type) \
-  case Routine::name:    \
-    return with(Product{s.routine, precision_of<type>, s.m, s.n, s.k, false, s.beta_zero, false});
-#define SYRK(name, type) \
-  case Routine::name:    \
-    return with(Product{s.routine, precision_of<type>, s.m, s.n, s.k, false, s.beta_zero, false, Part::lower});
+#define ROUTINE(kind, name, type) \
+  case Routine::name:             \
+    p.element = element_of<type>; \
+    break;
+#define SYRK(name, type)                                \
+  case Routine::name:                                   \
+    p.element = element_of<type>, p.part = Part::lower; \
+    break;
 #define HERK(name, type) SYRK(name, type)
-#define SYMV(name, type) \
-  case Routine::name:    \
-    return with(SymmetricProduct{s.routine, element_of<type>, s.n, false, s.beta_zero, false});
-#define HEMV(name, type) SYMV(name, type)
-#define WSYMV(name, type) SYMV(name, type)
-#define GEQRF(name, type) \
-  case Routine::name:     \
-    return with(Factorisation{s.routine, precision_of<type>, s.m, s.n, false});
-#define GEQR(name, type) GEQRF(name, type)
-#define ORMQR(name, type) \
-  case Routine::name:     \
-    return with(Application{s.routine, precision_of<type>, {s.left, false, s.m, s.n, s.k, false}, false});
-#define GEMQR(name, type) ORMQR(name, type)
-#define ORGQR(name, type) \
-  case Routine::name:     \
-    return with(Application{s.routine, precision_of<type>, {true, false, s.m, s.n, s.k, true}, false});
+#define ORGQR(name, type)                                        \
+  case Routine::name:                                            \
+    p.element = element_of<type>, p.left = p.of_identity = true; \
+    break;
 #include "api/routines.def"
     default: break;
   }
-  return with(Product{});
+  return counted(p);
 }
 
 /// Runs make the same calls again and again: each is predicted once.
@@ -65,20 +57,17 @@ class Predictions {
 
  private:
   std::optional<WhatIf> predict(const Span& span) const {
-    return with_problem(span, [&](const auto& problem) -> std::optional<WhatIf> {
-      if (!(problem.flops() > 0)) return std::nullopt;
-      Facts facts{.device = DeviceState::ready, .profile = &profile_, .cpu_rate = 1, .slowdown = 1};
-      if constexpr (std::is_same_v<std::decay_t<decltype(problem)>, Product>) {
-        const auto& estimator = estimators_[static_cast<int>(problem.precision)];
-        facts.estimator = estimator ? &*estimator : nullptr;
-      }
-      const Policy policy{.on = true, .measuring = true, .forced = false, .fixed = false, .levels = -1};
-      const double moving = decide(problem, facts, policy).device_seconds;
-      facts.spared = problem.bytes_in();
-      facts.result_stays = true;
-      const double resident = decide(problem, facts, policy).device_seconds;
-      return WhatIf{moving, resident};
-    });
+    const Problem problem = problem_of(span);
+    if (!(problem.flops > 0)) return std::nullopt;
+    Facts facts{.device = DeviceState::ready, .profile = &profile_, .cpu_rate = 1, .slowdown = 1};
+    if (problem.element != Element::w)
+      if (const auto& estimator = estimators_[static_cast<int>(problem.precision())]) facts.estimator = &*estimator;
+    const Policy policy{.on = true, .measuring = true, .forced = false, .fixed = false, .levels = -1};
+    const double moving = decide(problem, facts, policy).device_seconds;
+    facts.spared = problem.bytes_in;
+    facts.result_stays = true;
+    const double resident = decide(problem, facts, policy).device_seconds;
+    return WhatIf{moving, resident};
   }
 
   const Profile& profile_;
@@ -217,7 +206,8 @@ void choose_profile(Analysis& a) {
 std::optional<WhatIf> what_if(const Span& span, const Profile& profile) { return Predictions(profile).of(span); }
 
 double operand_bytes(const Span& span) {
-  return with_problem(span, [](const auto& problem) { return problem.bytes_in() + problem.bytes_out(); });
+  const Problem problem = problem_of(span);
+  return problem.bytes_in + problem.bytes_out;
 }
 
 double Analysis::seconds_with(ReasonAccount::Gain ReasonAccount::*gain) const {

@@ -1,7 +1,8 @@
-#include "impl/product/product_decision.hpp"
+#include "impl/product/product_family.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "impl/product/product_plan.hpp"
 #include "impl/strassen/estimator.hpp"
@@ -10,15 +11,15 @@ namespace blaslift {
 namespace {
 
 /// A part of the product, with all of k.
-strassen::Shape part_of(const Product& p, index m, index n) { return {m, n, p.k, p.beta_zero, p.transposes}; }
+strassen::Shape part_of(const Problem& p, index m, index n) { return {m, n, p.k, p.beta_zero, p.transposes}; }
 
 /// The product as the estimator knows it: of a triangle, a rectangle of half the size.
-strassen::Shape rectangle_of(const Product& p) {
+strassen::Shape rectangle_of(const Problem& p) {
   return part_of(p, p.part == Part::whole ? p.m : std::max<index>(1, p.m / 2), p.n);
 }
 
 /// How levels would compute a triangle: tiles beside the diagonal by levels, whatever else is there classically.
-strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Product& p) {
+strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Problem& p) {
   const double n = static_cast<double>(p.n);
   strassen::Choice best{0, 0, estimator.seconds(rectangle_of(p), 0, 0)};
   for (const index parts : {2, 3, 4, 6, 8}) {
@@ -36,7 +37,7 @@ strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Pr
 }
 
 /// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
-strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& policy, index most_tile) {
+strassen::Choice levels_for(const Problem& p, const Facts& facts, const Policy& policy, index most_tile) {
   if (facts.rounds_otherwise || !p.alpha_finite) return {};
   strassen::Choice choice{};
   if (policy.levels < 0) {
@@ -50,7 +51,7 @@ strassen::Choice levels_for(const Product& p, const Facts& facts, const Policy& 
     choice.level = policy.levels;
     while (smallest >> choice.level == 0) --choice.level;
     choice.tile = smallest >> choice.level << choice.level;
-    choice.seconds = p.flops() / facts.profile->gemm_rate[static_cast<int>(p.precision)];
+    choice.seconds = p.flops / facts.profile->gemm_rate[static_cast<int>(p.element.name)];
   }
   return choice.level > 0 && leaves_of(p, choice.level, choice.tile) <= most_leaves ? choice : strassen::Choice{};
 }
@@ -90,7 +91,7 @@ Overlapped overlapped(double computing, const Moving& moving, double alone, doub
 }
 
 /// Seconds of computing a product without levels in the panels that its transfers make of it, about eight ways.
-double panels_seconds(const strassen::Estimator& estimator, const Product& p) {
+double panels_seconds(const strassen::Estimator& estimator, const Problem& p) {
   constexpr index parts = 8, least = 4096;
   const double whole = estimator.seconds(rectangle_of(p), 0, 0);
   if (std::min(p.m, p.n) < least || p.part != Part::whole) return whole;
@@ -114,7 +115,7 @@ struct WithoutLevels {
   double seconds;
   index head;
 };
-WithoutLevels without_levels(const Product& p, double computing, const Moving& moving) {
+WithoutLevels without_levels(const Problem& p, double computing, const Moving& moving) {
   constexpr double last_panel = 256, least_gain = 0.02;  // a head's products are smaller, and so are its transfers
   const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0);
   const index head = p.part == Part::whole ? best_head(p.m, p.n, p.k) : 0;
@@ -124,67 +125,71 @@ WithoutLevels without_levels(const Product& p, double computing, const Moving& m
   return {whole, 0};
 }
 
-double seconds_by_levels(const Product& p, const strassen::Choice& choice, const Moving& moving) {
+double seconds_by_levels(const Problem& p, const strassen::Choice& choice, const Moving& moving) {
   const index across = std::min(p.m, p.n) / choice.tile;
   if (across < 2) return streamed(choice.seconds, moving);
   return overlapped(choice.seconds, moving, 1 / std::min(6.0 * static_cast<double>(across), 32.0)).seconds;
 }
 
-}  // namespace
-
-Decision decide(const Product& p, const Facts& facts, const Policy& policy) {
-  if (const auto known = settled(p.empty(), p.only_scales(), p.overlaps, facts, policy)) return *known;
-
-  const int precision = static_cast<int>(p.precision);
-  Decision d{Route::cpu, Reason::transfers};
-  d.cpu_seconds = p.flops() / (policy.fixed ? facts.profile->cpu_rate[precision] : facts.cpu_rate);
-  const auto on_device = [&](double spared) {
-    const double in = std::max(0.0, p.bytes_in() - spared) / facts.profile->in_rate,
-                 out = facts.result_stays ? 0 : p.bytes_out() / facts.profile->out_rate;
-    const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out() / facts.profile->in_rate);
-    const Moving moving{in - in_c, in_c, out};
-    const bool moves = in + out > 0;
-    const double computing =
-        facts.estimator && policy.levels < 0
-            ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds(rectangle_of(p), 0, 0)
-            : p.flops() / facts.profile->gemm_rate[precision];
-    auto [seconds, head] = moves ? without_levels(p, computing, moving) : WithoutLevels{computing, 0};
-    d.head = head;
-    d.levels = 0;
-    d.tile = 0;
-    const auto consider = [&](index most_tile) {
-      const strassen::Choice choice = levels_for(p, facts, policy, most_tile);
-      if (choice.level == 0) return;
-      const double with_levels = moves ? seconds_by_levels(p, choice, moving) : choice.seconds;
-      if (policy.levels <= 0 && with_levels >= seconds) return;
-      d.levels = choice.level;
-      d.tile = choice.tile;
-      seconds = with_levels;
-    };
-    const index smallest = std::min({p.m, p.n, p.k});
-    consider(smallest);
-    // Two tiles each way gain less, and begin and end sooner.
-    if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
-    return (facts.profile->latency_seconds + seconds) * (policy.fixed ? 1.0 : facts.slowdown);
-  };
-  // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
-  choose(d, p.volume() < small_product, facts, policy, on_device, p.alpha_finite);
-  return d;
+void count(Problem& p) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k),
+               element = static_cast<double>(element_size(p.element));
+  const bool whole = p.part == Part::whole;
+  const double results = whole ? m * n : n * (n + 1) / 2;  // of C, what is computed
+  p.empty = p.m == 0 || p.n == 0;
+  p.trivial = p.k == 0 || p.alpha_zero;
+  p.flops = (is_complex(p.element) ? 8.0 : 2.0) * results * k;
+  p.volume = (whole ? 1.0 : 0.5) * m * n * k;
+  p.bytes_in = (m * k + (whole ? k * n : 0.0) + (p.beta_zero ? 0.0 : results)) * element;
+  p.bytes_out = results * element;
 }
 
-double leaves_of(const Product& p, int level, index tile) {
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + (p.part == Part::whole ? " m=" + std::to_string(p.m) : "") +
+         " n=" + std::to_string(p.n) + " k=" + std::to_string(p.k) + (p.alpha_zero ? " alpha=0" : "") +
+         (p.beta_zero ? " beta=0" : "");
+}
+
+double cpu_rate(const Problem& p, const Profile& profile) { return profile.cpu_rate[static_cast<int>(p.element.name)]; }
+
+Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spared) {
+  const double in = std::max(0.0, p.bytes_in - spared) / facts.profile->in_rate,
+               out = facts.result_stays ? 0 : p.bytes_out / facts.profile->out_rate;
+  const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out / facts.profile->in_rate);
+  const Moving moving{in - in_c, in_c, out};
+  const bool moves = in + out > 0;
+  const double computing =
+      facts.estimator && policy.levels < 0
+          ? moves ? panels_seconds(*facts.estimator, p) : facts.estimator->seconds(rectangle_of(p), 0, 0)
+          : p.flops / facts.profile->gemm_rate[static_cast<int>(p.element.name)];
+  const auto [classical, head] = moves ? without_levels(p, computing, moving) : WithoutLevels{computing, 0};
+  Cost best{.seconds = classical, .head = head};
+  const auto consider = [&](index most_tile) {
+    const strassen::Choice choice = levels_for(p, facts, policy, most_tile);
+    if (choice.level == 0) return;
+    const double with_levels = moves ? seconds_by_levels(p, choice, moving) : choice.seconds;
+    if (policy.levels <= 0 && with_levels >= best.seconds) return;
+    best.levels = choice.level;
+    best.tile = choice.tile;
+    best.seconds = with_levels;
+  };
+  const index smallest = std::min({p.m, p.n, p.k});
+  consider(smallest);
+  // Two tiles each way gain less, and begin and end sooner.
+  if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
+  best.seconds = facts.profile->latency_seconds + best.seconds;
+  return best;
+}
+
+}  // namespace
+
+constinit const Family product_family{
+    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::gemm};
+
+double leaves_of(const Problem& p, int level, index tile) {
   const auto tiles = [tile](index size) { return static_cast<double>(size / tile); };
   const double products = p.part == Part::whole ? tiles(p.m) * tiles(p.n) : tiles(p.n) * (tiles(p.n) - 1) / 2;
   return products * tiles(p.k) * std::pow(7.0, level);
-}
-
-std::string to_string(const Product& product, const Decision& d) {
-  std::string line = line_of(product, d);
-  if (d.route == Route::device && d.levels > 0)
-    line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
-  else if (d.route == Route::device && d.head > 0)
-    line += ", first " + std::to_string(d.head) + " of k";
-  return line;
 }
 
 }  // namespace blaslift

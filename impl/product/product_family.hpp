@@ -1,0 +1,33 @@
+// What is the same of all products: gemm, and syrk and herk as products of a triangle.
+#pragma once
+#include "impl/core/args.hpp"
+#include "impl/route/family.hpp"
+
+namespace blaslift {
+
+extern const Family product_family;
+
+/// Steps of a schedule by levels, about: beyond, planning would take longer than it could save.
+inline constexpr double most_leaves = 50000;
+double leaves_of(const Problem& product, int level, index tile);
+
+/// What the gate compares for a triangle of an n x n product.
+constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
+
+template <class T>
+Problem problem_of(Routine routine, const GemmArgs<T>& a) {
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = a.m,
+                  .n = a.n,
+                  .k = a.k,
+                  .alpha_zero = a.alpha == T(0),
+                  .beta_zero = a.beta == T(0),
+                  .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
+                              overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T)),
+                  .part = a.part,
+                  .transposes = transposes_of(a.transa, a.transb),
+                  .alpha_finite = is_finite(a.alpha)});
+}
+
+}  // namespace blaslift

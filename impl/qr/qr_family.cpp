@@ -1,0 +1,137 @@
+#include "impl/qr/qr_family.hpp"
+#include "impl/qr/qr_section.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "impl/qr/apply_q_plan.hpp"
+#include "impl/qr/qr_plan.hpp"
+
+namespace blaslift {
+namespace {
+
+/// Seconds of a QR on the device, but for what moves.
+struct Factoring {
+  double panels;    ///< one after the other
+  double products;  ///< on what is beside them
+  index blocks;
+
+  /// A block's panels run beside the products of the one before: what has nothing beside it is the first one's.
+  double together() const {
+    return std::max(panels, products) + std::min(panels, products) / static_cast<double>(blocks);
+  }
+};
+
+/// Products with `width` reflectors, as part of the rate that large products have: half of it with 64 (H100: 23, 38,
+/// 49, 52, 56 Tflop/s with 64, 128, 256, 512, 1,024).
+double efficiency(index width) {
+  constexpr double half = 64;
+  return static_cast<double>(width) / (static_cast<double>(width) + half);
+}
+
+/// @param rows, k  of the panels altogether
+/// @param flops    of all of it; what is done to a panel's own columns is in its time
+Factoring factoring(double rows, index k, double flops, double own_flops, Precision precision, const Profile& profile) {
+  const auto [block, panel] = qr_widths(profile, precision, k);
+  const double width = static_cast<double>(panel), columns = static_cast<double>(k), count = std::ceil(columns / width),
+               entries = columns * (rows - (columns - width) / 2);
+  constexpr double steps = 6;  // beside each panel
+  return {count * (profile.panel_seconds + steps * profile.step_seconds) +
+              entries * static_cast<double>(element_size(precision)) / profile.panel_rate,
+          std::max(0.0, flops - own_flops * entries * width * (is_complex(precision) ? 4 : 1)) /
+              (efficiency(block) * profile.gemm_rate[static_cast<int>(precision)]),
+          (k + block - 1) / block};
+}
+
+index factored(const Problem& p) { return std::min(p.m, p.n); }
+
+void count_qr(Problem& p) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = std::min(m, n), l = std::max(m, n),
+               element = static_cast<double>(element_size(p.element));
+  p.empty = factored(p) == 0;
+  p.flops = (is_complex(p.element) ? 4.0 : 1.0) * (2 * l * k * k - 2.0 / 3.0 * k * k * k);
+  p.volume = reflectors_volume(m, n, k);
+  p.bytes_in = m * n * element;
+  p.bytes_out = p.bytes_in + k * element;
+}
+
+/// Flops by LAPACK Working Note 41.
+void count_apply_q(Problem& p) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k),
+               element = static_cast<double>(element_size(p.element)), order = p.left ? m : n, length = p.left ? n : m;
+  p.trivial = p.k == 0;
+  p.empty = p.m == 0 || p.n == 0 || (p.trivial && !p.of_identity);  // of no reflectors an identity is left
+  p.flops =
+      (is_complex(p.element) ? 4.0 : 1.0) * (p.of_identity ? 4 * m * n * k - 2 * (m + n) * k * k + 4.0 / 3.0 * k * k * k
+                                                           : length * (4 * order * k - 2 * k * k));
+  p.volume = reflectors_volume(m, n, k);
+  p.bytes_out = m * n * element;
+  p.bytes_in = order * k * element + (p.of_identity ? 0.0 : p.bytes_out);
+}
+
+std::string text_of_qr(const Problem& p) {
+  return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n);
+}
+std::string text_of_apply_q(const Problem& p) {
+  const std::string how = p.of_identity ? "" : std::string(p.left ? " L" : " R") + (p.adjoint ? "C" : "N");
+  return name_of(p.routine) + how + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
+         " k=" + std::to_string(p.k);
+}
+
+double cpu_rate(const Problem& p, const Profile& profile) { return profile.cpu_rate[static_cast<int>(p.element.name)]; }
+
+Cost cost_of_qr(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  const Profile& profile = *facts.profile;
+  const double in = std::max(0.0, p.bytes_in - spared) / profile.in_rate,
+               out = facts.result_stays ? 0 : p.bytes_out / profile.out_rate,
+               again = facts.sent_again / profile.in_rate;
+  const Factoring work = factoring(static_cast<double>(p.m), factored(p), p.flops, 2, p.precision(), profile);
+  // Everything is needed by the first update; a block goes home while the next ones are factored.
+  const double last = 1 / static_cast<double>(work.blocks);
+  return {.seconds = profile.latency_seconds + in + std::max({work.together(), (1 - last) * out, again}) + last * out};
+}
+
+Cost cost_of_apply_q(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  const Profile& profile = *facts.profile;
+  const double in = std::max(0.0, p.bytes_in - spared) / profile.in_rate,
+               out = facts.result_stays ? 0 : p.bytes_out / profile.out_rate,
+               again = facts.sent_again / profile.in_rate;
+  const double order = static_cast<double>(p.left ? p.m : p.n);
+  const double work = factoring(order, p.k, p.flops, 0, p.precision(), profile).together();
+  return {.seconds = profile.latency_seconds + in + std::max(work, again) + out};
+}
+
+std::optional<double> qr_sent_again(const Problem& p, const Profile& profile, std::size_t memory) {
+  if (factored(p) == 0) return std::nullopt;
+  const std::size_t element = element_size(p.element);
+  const QrCut cut = qr_cut(p.m, p.n, qr_widths(profile, p.precision(), factored(p)), element, memory);
+  return cut.part < p.n ? std::optional(sent_again(p.m, p.n, cut, element)) : std::nullopt;
+}
+
+std::optional<double> apply_q_sent_again(const Problem& p, const Profile& profile, std::size_t memory) {
+  if (p.m == 0 || p.n == 0 || p.k == 0) return std::nullopt;
+  const std::size_t element = element_size(p.element);
+  const QProduct product = product_with_q(p);
+  const QCut cut = q_cut(product, qr_widths(profile, p.precision(), p.k), element, memory);
+  return cut.streamed ? std::optional(sent_again(product, cut, element)) : std::nullopt;
+}
+
+}  // namespace
+
+constinit const Family qr_family{.count = count_qr,
+                                 .text = text_of_qr,
+                                 .cpu_rate = cpu_rate,
+                                 .cost = cost_of_qr,
+                                 .needs = Operation::Kind::qr_panel,
+                                 .sent_again = qr_sent_again};
+constinit const Family apply_q_family{.count = count_apply_q,
+                                      .text = text_of_apply_q,
+                                      .cpu_rate = cpu_rate,
+                                      .cost = cost_of_apply_q,
+                                      .needs = Operation::Kind::qr_panel,
+                                      .sent_again = apply_q_sent_again};
+
+QProduct product_with_q(const Problem& p) { return {p.left, p.adjoint, p.m, p.n, p.k, p.of_identity}; }
+
+}  // namespace blaslift

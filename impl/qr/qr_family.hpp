@@ -1,0 +1,44 @@
+// What is the same of all QR factorisations, and of all products with their Q.
+#pragma once
+#include "impl/core/args.hpp"
+#include "impl/route/family.hpp"
+
+namespace blaslift {
+
+extern const Family qr_family, apply_q_family;
+
+/// What the gate compares for the QR of an m x n matrix, and for products with Q of k reflectors: about half of the
+/// flops, as m * n * k of a product.
+constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
+
+/// A product with Q by its sizes.
+QProduct product_with_q(const Problem& problem);
+
+template <class T>
+Problem problem_of(Routine routine, const GeqrfArgs<T>& a) {
+  const index k = a.factored();
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = a.m,
+                  .n = a.n,
+                  .overlaps = overlap(a.A, a.m, a.n, a.lda, a.tau, k, 1, k, sizeof(T))});
+}
+
+template <class T>
+Problem problem_of(Routine routine, const QArgs<T>& a) {
+  const QProduct& p = a.product;
+  const auto in_c = [&](const T* at, index rows, index cols, index ld) {
+    return overlap(a.C, p.m, p.n, a.ldc, at, rows, cols, ld, sizeof(T));
+  };
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = p.m,
+                  .n = p.n,
+                  .k = p.k,
+                  .overlaps = in_c(a.tau, p.k, 1, p.k) || (!p.of_identity && in_c(a.A, p.order(), p.k, a.lda)),
+                  .left = p.left,
+                  .adjoint = p.adjoint,
+                  .of_identity = p.of_identity});
+}
+
+}  // namespace blaslift

@@ -1,0 +1,125 @@
+#include "impl/route/family.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace blaslift {
+namespace {
+
+/// What settles a call before anything is predicted.
+std::optional<Decision> settled(const Problem& p, const Facts& facts, const Policy& policy) {
+  if (!policy.on) return Decision{Route::cpu, Reason::off};
+  if (facts.forked) return Decision{Route::cpu, Reason::forked};
+  if (facts.exiting) return Decision{Route::cpu, Reason::exiting};
+  if (p.empty) return Decision{Route::cpu, Reason::nothing};
+  const bool by_the_cpu = p.trivial || p.overlaps,
+             out_of_reach = facts.device_memory && facts.device == DeviceState::ready && !policy.measuring;
+  if (by_the_cpu && !out_of_reach) {
+    Decision d{Route::cpu, p.trivial ? Reason::nothing : Reason::overlap};
+    d.for_the_cpu = !policy.measuring;
+    return d;
+  }
+  if (p.too_large) {
+    Decision d{Route::cpu, Reason::no_room};
+    d.nowhere = facts.device_memory;
+    return d;
+  }
+  // The CPU would do as well, but cannot.
+  if (by_the_cpu) return Decision{Route::device, Reason::device_memory};
+  if (facts.device == DeviceState::ready && !facts.able && !facts.device_memory)
+    return Decision{Route::cpu, Reason::no_route};
+  return std::nullopt;
+}
+
+/// Whether a call for which the device has become too slow is to try it again.
+bool tries_again(const Decision& d, const Facts& facts, const Policy& policy) {
+  return facts.device == DeviceState::ready && !policy.fixed && facts.slowdown > 1 &&
+         d.device_seconds < facts.slowdown * d.cpu_seconds && -d.saving() <= facts.trial;
+}
+
+/// Whether a call that would gain so much is to stay because the device is not open yet.
+bool starts_later(const Decision& d, double gain, const Facts& facts, const Policy& policy) {
+  if (policy.fixed) return false;
+  // Another thread opens it.  Who computes meanwhile holds that up: worth it only where the CPU gets something done.
+  constexpr double much_faster = 4;
+  if (facts.device == DeviceState::opening)
+    return d.cpu_seconds < facts.profile->startup_seconds && d.cpu_seconds - gain > d.cpu_seconds / much_faster;
+  return facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds;
+}
+
+/// Where a call goes that is settled by predictions or by what else is known.
+/// @param on_device  double(double spared): seconds there, where so many bytes need not move in
+template <class OnDevice>
+void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& policy, const OnDevice& on_device) {
+  d.device_seconds = on_device(facts.spared);
+  d.slowdown = policy.fixed ? 1 : facts.slowdown;
+  d.calls = facts.calls;
+  if (policy.measuring) return void(d.reason = Reason::measuring);
+  const bool open = facts.device == DeviceState::ready;
+  if (facts.device_memory && open) return void((d.route = Route::device, d.reason = Reason::device_memory));
+  // The caller asks for what only the host BLAS does, where it can.
+  if (facts.rounds_otherwise || !p.alpha_finite) {
+    d.reason = facts.rounds_otherwise ? Reason::rounding : Reason::alpha;
+    d.for_the_cpu = true;
+    return;
+  }
+  // Before the device is asked for: a call too small for any device stays for the same reason with and without one.
+  if (!policy.forced && p.volume < small_product) return void(d.reason = Reason::small);
+  if (facts.device == DeviceState::absent) return void(d.reason = Reason::no_device);
+  if (policy.forced) return void((d.route = Route::device, d.reason = Reason::forced));
+  if (facts.traps) return void(d.reason = Reason::traps);
+  double gain = d.saving();
+  if (gain <= 0) {
+    if (tries_again(d, facts, policy)) return void((d.route = Route::device, d.reason = Reason::trial));
+    if (policy.fixed || facts.reusable <= 0 || (!open && !family_of(p.routine).lives_on_copies)) return;
+    // Ski rental again: buy copies once what they would have saved has reached what this call loses by making them.
+    gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
+    if (gain <= 0 || (open && facts.missed_reuse + gain < -d.saving())) return;
+  }
+  // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
+  // the best that knowing the future could do.
+  if (starts_later(d, gain, facts, policy)) return void(d.reason = Reason::startup);
+  d.route = Route::device;
+  d.reason = d.reuse_seconds > 0 ? Reason::reuse : Reason::faster;
+}
+
+}  // namespace
+
+Decision decide(const Problem& p, const Facts& facts, const Policy& policy) {
+  if (const auto known = settled(p, facts, policy)) return *known;
+  const Family& family = family_of(p.routine);
+  Decision d{Route::cpu, Reason::transfers};
+  d.cpu_seconds = p.flops / (policy.fixed ? family.cpu_rate(p, *facts.profile) : facts.cpu_rate);
+  choose(d, p, facts, policy, [&](double spared) {
+    const Cost cost = family.cost(p, facts, policy, spared);
+    d.levels = cost.levels;
+    d.tile = cost.tile;
+    d.head = cost.head;
+    return cost.seconds * (policy.fixed ? 1.0 : facts.slowdown);
+  });
+  return d;
+}
+
+bool copies_matter(const Problem& p, Facts facts, const Policy& policy, const Decision& decision) {
+  if (policy.fixed || decision.route == Route::device) return !policy.fixed;
+  if (decision.reason != Reason::transfers) return false;
+  facts.spared = p.bytes_in;
+  return decide(p, facts, policy).route == Route::device;
+}
+
+std::string to_string(const Problem& problem, const Decision& d) {
+  char text[160];
+  std::snprintf(text, sizeof text, " -> %s: %s", d.route == Route::cpu ? "cpu" : "device", text_of(d.reason));
+  std::string line = to_string(problem) + text;
+  if (d.cpu_seconds > 0) {
+    std::snprintf(text, sizeof text, " (cpu %.3g ms, device %.3g ms)", d.cpu_seconds * 1e3, d.device_seconds * 1e3);
+    line += text;
+  }
+  if (d.route == Route::device && d.levels > 0)
+    line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
+  else if (d.route == Route::device && d.head > 0)
+    line += ", first " + std::to_string(d.head) + " of k";
+  return line;
+}
+
+}  // namespace blaslift

@@ -1,0 +1,64 @@
+// Family: what general code asks of a kind of routines.  impl/families.cpp says which routine is of which.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "impl/core/problem.hpp"
+#include "impl/route/decision.hpp"
+
+namespace blaslift {
+
+/// What an open device would take for a call, and how it would go about it.
+struct Cost {
+  double seconds;  ///< with what moves, by the profile
+  int levels = 0;  ///< as in Decision
+  index tile = 0, head = 0;
+};
+
+/// Functions of numbers alone, so that decisions can be printed and tested without a device.
+struct Family {
+  /// Says what follows from what the caller has said.
+  void (*count)(Problem& problem);
+
+  /// "dgemm m=.. n=.. k=..", with whatever else matters.
+  std::string (*text)(const Problem& problem);
+
+  /// flop/s of the CPU until calls were timed.
+  double (*cpu_rate)(const Problem& problem, const Profile& profile);
+
+  /// @param spared  bytes that need not move in: they, or valid copies, are on the device
+  Cost (*cost)(const Problem& problem, const Facts& facts, const Policy& policy, double spared);
+
+  /// What a backend must be able to compute; of the problem's elements.
+  Operation::Kind needs;
+
+  /// Bytes that are sent more than once where the device's memory makes a call be cut, which uses no copies; none: it
+  /// is not cut.  Null: copies are of use to calls that are cut, too.
+  std::optional<double> (*sent_again)(const Problem& problem, const Profile& profile, std::size_t memory) = nullptr;
+
+  /// The first operand is nearly all that moves, and used once: without a copy of it a device gains nothing.  So a
+  /// matrix that comes again may be worth opening the device for, and a copy is computed with before it has been looked
+  /// at.
+  bool lives_on_copies = false;
+};
+
+const Family& family_of(Routine routine);
+
+inline Problem counted(Problem problem) {
+  family_of(problem.routine).count(problem);
+  return problem;
+}
+
+/// "dgemm m=.. n=.. k=.."
+inline std::string to_string(const Problem& problem) { return family_of(problem.routine).text(problem); }
+
+/// Where a counted problem is computed, and why.
+Decision decide(const Problem& problem, const Facts& facts, const Policy& policy);
+
+/// Whether copies on the device could change what becomes of a call that was decided without a look at them.
+bool copies_matter(const Problem& problem, Facts facts, const Policy& policy, const Decision& decision);
+
+/// "dgemm m=.. n=.. k=.. -> cpu: too small (cpu 0.1 ms, device 0.2 ms)"
+std::string to_string(const Problem& problem, const Decision& decision);
+
+}  // namespace blaslift

@@ -1,0 +1,115 @@
+// Operands: where a call's matrices and vectors are, and what of them is on the device.
+#pragma once
+#include <array>
+#include <initializer_list>
+#include <span>
+
+#include "impl/core/stored.hpp"
+#include "impl/residency/residency.hpp"
+#include "impl/route/runtime.hpp"
+
+namespace blaslift {
+
+/// An operand of a call: where the program has it, and what of it is on the device.
+struct Operand {
+  Stored stored;
+  bool transposed = false, writes = false, reads = false;
+  bool vector = false;     ///< moves in every call: next to the matrices it is nothing
+  bool destroyed = false;  ///< what is read of it is gone afterwards: of no use to later calls
+  Place place = Place::pageable;
+  bool cared_for = false;  ///< may have a copy that outlives the call
+  bool passing = false;    ///< its memory does not: verification's own
+  Residency::Prospect known{};
+
+  Resident resident() const;
+  DeviceOperand placement(bool direct) const;
+
+  bool touched() const { return (reads || writes) && stored.rows > 0 && stored.cols > 0; }
+  /// After locate.
+  bool out_of_reach() const { return touched() && place == Place::on_a_device; }
+  /// After look: a copy of it could serve later calls, as far as is known.
+  bool reusable() const { return reads && !destroyed && !known.hold && known.unchanged; }
+
+  /// Of so many bytes of the whole matrix, those that count: of a triangle a part.
+  double counted(double bytes) const;
+  /// Bytes that need not be sent since its copy holds them.
+  double spared() const;
+  /// What has to be sent of it, now that it is known whether it has a copy.  Of a triangle as blocks of columns, which
+  /// keep what they hold of the other one small.
+  std::vector<Block> missing() const;
+
+ private:
+  template <class Each>
+  void for_each_missing(const Each& each) const;
+};
+
+/// The parts of `missing`, disjoint blocks of an n x n matrix, that hold what is missing of its triangle.
+std::vector<Block> in_triangle(Part triangle, index n, const std::vector<Block>& missing);
+
+/// A call's operands, in the order of its arguments; lets go of their copies at the end.
+class Operands {
+ public:
+  static constexpr std::size_t most = 4;
+
+  /// @param all      of them the first that is written is the result; where two are the same matrix, it is here once
+  /// @param passing  verification's own memory
+  Operands(Runtime& r, std::initializer_list<Operand> all, bool passing);
+  ~Operands() { close(false); }
+  Operands(const Operands&) = delete;
+  Operands& operator=(const Operands&) = delete;
+
+  Operand& operator[](std::size_t i) { return all_[i]; }
+  const Operand& operator[](std::size_t i) const { return all_[i]; }
+  std::span<Operand> all() { return {all_.data(), count_}; }
+  std::span<const Operand> all() const { return {all_.data(), count_}; }
+  Operand& result() { return all_[result_]; }
+  const Operand& result() const { return all_[result_]; }
+
+  /// Once, as soon as the device is open.  What the call does not touch is as good as there.
+  void locate(Backend& backend);
+
+  /// After locate: takes hold of the first one's copy, if there is one.  It can be computed with before it has been
+  /// looked at, for a result that counts once confirm() has said so meanwhile.
+  void peek();
+  bool unconfirmed() const { return unconfirmed_; }
+  bool confirm();
+
+  /// Once, after locate: takes hold of the copies that there are, in place of one that is unconfirmed.
+  void look();
+  /// After look: makes copies to be filled by this call, of what deserves one; the larger inputs first.
+  void keep_inputs();
+  void keep_result();
+  void keep() { keep_inputs(), keep_result(); }
+
+  /// `good`: what was uploaded and computed is there.
+  void close(bool good);
+  /// Goes on without copies.
+  void forget();
+  /// The result's copy holds something else now.
+  void spoil_result();
+
+  bool any_hold() const;
+  std::size_t held_bytes() const;
+  double spared() const;
+  /// How many have copies that spare bytes.
+  int reused() const;
+  /// Bytes, there and back.
+  double moved() const;
+  /// Bytes that are read where they are, in device memory of the program's.
+  double in_place() const;
+  /// What is not touched counts as there.
+  bool all_in_device_memory() const;
+  bool in_device_memory() const;
+
+ private:
+  void look_at(Operand& x);
+
+  Runtime& runtime_;
+  const std::size_t count_;
+  std::array<Operand, most> all_{};
+  std::size_t result_ = 0;
+  Residency::Glance glance_;
+  bool located_ = false, looked_ = false, unconfirmed_ = false;
+};
+
+}  // namespace blaslift
