@@ -6,7 +6,8 @@
 
 #include "api/entry.hpp"
 #include "api/letters.hpp"
-#include "impl/qr/qr_route.hpp"
+#include "impl/core/args.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 

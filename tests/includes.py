@@ -19,6 +19,7 @@ FLOORS = [
     "compat",
     "impl/strassen",
     "impl/core",
+    "impl/plan",
     "impl/observe",
     "impl/residency",
     "impl/route",

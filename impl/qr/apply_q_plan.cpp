@@ -86,7 +86,7 @@ class Planner {
   index held_[2] = {-1, -1};  ///< by set: the block whose V and T are there
 };
 
-std::vector<QrTouched> touched(const QPlan& p, const QStep& s) {
+std::vector<Touched> touched(const QPlan& p, const QStep& s) {
   enum { v_set = 0, t_set = 2, reflectors_set = 4, tau = 6, c };
   // Rooms for products in between need no mention: they are used with columns of T, or parts of C.
   const int v = v_set + p.set_of(s.col), t = t_set + p.set_of(s.col);
@@ -105,7 +105,7 @@ std::vector<QrTouched> touched(const QPlan& p, const QStep& s) {
           {v, own, s.cols + s.to_cols, false}, {t, own, s.cols, false}, {t, s.to - p.first_of(s.col), s.to_cols, true}};
     case QStepKind::update: return {{v, own, s.cols, false}, {t, own, s.cols, false}, {c, to, s.to_cols, true}};
     case QStepKind::download: {
-      std::vector<QrTouched> all{{c, to, s.to_cols, false}};
+      std::vector<Touched> all{{c, to, s.to_cols, false}};
       // Whose memory this may be.
       if (p.product.of_identity && !p.streamed) all.push_back({reflectors_set, 0, p.product.k, true});
       return all;
@@ -262,7 +262,7 @@ std::size_t QPlan::bytes(std::size_t element, bool own_v, bool own_tau, bool own
 QPlan plan_q(const QProduct& product, index block, index panel, index part, index window, bool streamed) {
   QPlan plan{.product = product, .block = block, .panel = panel, .part = part, .window = window, .streamed = streamed};
   Planner(plan).plan();
-  std::vector<std::vector<QrTouched>> parts;
+  std::vector<std::vector<Touched>> parts;
   for (const QStep& step : plan.steps) parts.push_back(touched(plan, step));
   plan.after = order_of(parts);
   return plan;

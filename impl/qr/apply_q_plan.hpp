@@ -43,7 +43,7 @@ struct QPlan {
   index window = 0;       ///< of C on the device at a time: its length, or if streamed less
   bool streamed = false;  ///< reflectors of two blocks at most are on the device, in the sets
   std::vector<QStep> steps{};
-  std::vector<std::vector<std::int32_t>> after{};  ///< as QrPlan's
+  Order after{};
 
   index first_of(index col) const { return col / block * block; }
   int set_of(index col) const { return static_cast<int>(col / block % 2); }

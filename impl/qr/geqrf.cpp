@@ -4,7 +4,10 @@
 
 #include <limits>
 
+#include "impl/judge/judge.hpp"
 #include "impl/qr/qr_execute.hpp"
+#include "impl/qr/qr_family.hpp"
+#include "impl/route/in_place.hpp"
 
 namespace blaslift {
 namespace {
@@ -41,7 +44,7 @@ Outcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<
   const Operand &a = operands[operand_a], &tau = operands[operand_tau];
   const auto [block, panel, part, lead] = cut_for(r, args, a);
   const QrPlan plan = plan_qr(args.m, args.n, block, panel, part, lead);
-  QrPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr};
+  QrPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr};
   if (tau.place == Place::on_a_device) placement.tau = args.tau;
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau),
                     piece = piece_bytes(backend, a.stored.bytes());

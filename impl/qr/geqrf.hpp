@@ -2,7 +2,7 @@
 #pragma once
 #include "compat/site.hpp"
 #include "impl/core/args.hpp"
-#include "impl/qr/qr_route.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 

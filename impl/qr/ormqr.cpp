@@ -4,7 +4,10 @@
 
 #include <limits>
 
+#include "impl/judge/judge.hpp"
 #include "impl/qr/qr_execute.hpp"
+#include "impl/qr/qr_family.hpp"
+#include "impl/route/in_place.hpp"
 
 namespace blaslift {
 namespace {
@@ -42,7 +45,7 @@ Outcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& 
   const Operand &a = operands[operand_a], &tau = operands[operand_tau], &c = operands[operand_c];
   const QCut cut = cut_for(r, args, operands);
   const QPlan plan = plan_q(args.product, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
-  QPlacement placement{.lease = nullptr, .A = operand_on_device(a), .tau = nullptr, .C = operand_on_device(c)};
+  QPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr, .C = placed(c)};
   if (tau.place == Place::on_a_device) placement.tau = const_cast<T*>(args.tau);
   const bool c_is_leased = !placement.C.device || (placement.C.in_place && args.product.of_identity);
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau, !c_is_leased),

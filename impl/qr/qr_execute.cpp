@@ -11,7 +11,7 @@ class Factoring : public QrRun<T> {
   Factoring(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
             Lane& lane)
       : QrRun<T>(lane, placement.lease, piece_bytes), p_(plan), args_(args), placement_(placement) {
-    const QrOperand& a = placement.A;
+    const Placed& a = placement.A;
     A_ = a.device ? static_cast<T*>(a.device) : this->part(plan.m, plan.part);
     lda_ = a.device ? a.ld : plan.m;
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(plan.factored(), 1);
@@ -104,7 +104,7 @@ class Applying : public QrRun<T> {
         reflectors_(placement.A),
         from_(args.A),
         ldf_(args.lda) {
-    const QrOperand &a = placement.A, &c = placement.C;
+    const Placed &a = placement.A, &c = placement.C;
     if (!plan.streamed) A_[0] = A_[1] = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
     lda_ = a.device ? a.ld : q_.order();
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(q_.k, 1);
@@ -212,7 +212,7 @@ class Applying : public QrRun<T> {
   const QProduct& q_;
   const QArgs<T>& args_;
   const QPlacement& placement_;
-  QrOperand reflectors_;
+  Placed reflectors_;
   const T* from_;  ///< where the host has them
   index ldf_;
   T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set

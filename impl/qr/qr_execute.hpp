@@ -4,8 +4,9 @@
 
 #include "impl/core/args.hpp"
 #include "impl/core/blocks.hpp"
+#include "impl/core/outcome.hpp"
+#include "impl/plan/placed.hpp"
 #include "impl/qr/apply_q_plan.hpp"
-#include "impl/qr/qr_operand.hpp"
 #include "impl/qr/qr_plan.hpp"
 #include "kernels/backend.hpp"
 
@@ -14,7 +15,7 @@ namespace blaslift {
 /// Where a QR's matrices are.
 struct QrPlacement {
   void* lease = nullptr;  ///< plan.bytes() of device memory, whatever it holds
-  QrOperand A{};
+  Placed A{};
   void* tau = nullptr;  ///< the program's, in device memory; null: in the lease, and brought back
 };
 
@@ -31,9 +32,9 @@ Outcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement&
 /// Where the matrices of a product with Q are.
 struct QPlacement {
   void* lease = nullptr;  ///< plan.bytes() of device memory, whatever it holds
-  QrOperand A{};
+  Placed A{};
   void* tau = nullptr;  ///< the program's, in device memory; null: in the lease
-  QrOperand C{};        ///< in place of the reflectors in the program's device memory: it has a part of the lease, too
+  Placed C{};           ///< in place of the reflectors in the program's device memory: it has a part of the lease, too
 };
 
 /// As for a QR: after a failure C is what it was, unless it is in device memory.

@@ -2,10 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
-#include <iterator>
-#include <limits>
-#include <map>
 #include <utility>
 
 #include "impl/core/stored.hpp"
@@ -121,7 +117,7 @@ class Planner {
 
 /// Columns of A on the device (0), of what has been brought back (1), and from 2 on, for each set, of V, T and
 /// reflectors: a column of T belongs to the right part of a join.
-std::vector<QrTouched> touched(const QrPlan& p, const QrStep& s) {
+std::vector<Touched> touched(const QrPlan& p, const QrStep& s) {
   // W needs no mention: its columns are used with those of A, or of T.
   constexpr int back = 1;
   const int v = 2 + 3 * p.set_of(s.col), t = v + 1, reflectors = t + 1;
@@ -286,77 +282,7 @@ class Checker {
   std::vector<std::vector<index>> reflectors_;  ///< by column of a block: whose they are
 };
 
-/// Who has used something: for each of its parts, the last one that wrote it, and those that have read it since.
-/// Whoever used it before these is waited for by one of them.
-class Uses {
- public:
-  /// Adds those that have to have ended before it is touched like this.
-  void conflicts(const QrTouched& t, std::vector<std::int32_t>& steps) const {
-    for (auto at = covering(t.first); at != parts_.end() && at->first < t.first + t.count; ++at) {
-      const Part& part = at->second;
-      if (part.writer >= 0) steps.push_back(part.writer);
-      if (t.written) steps.insert(steps.end(), part.readers.begin(), part.readers.end());
-    }
-  }
-  void note(const QrTouched& t, std::int32_t step) {
-    const index end = t.first + t.count;
-    cut(t.first);
-    cut(end);
-    const auto from = parts_.lower_bound(t.first), to = parts_.lower_bound(end);
-    if (t.written) {
-      parts_.erase(from, to);
-      parts_.emplace(t.first, Part{step, {}});
-    } else {
-      for (auto at = from; at != to; ++at) at->second.readers.push_back(step);
-    }
-  }
-
- private:
-  struct Part {
-    std::int32_t writer = -1;
-    std::vector<std::int32_t> readers{};
-  };
-  using Parts = std::map<index, Part>;  ///< by where they begin; each ends where the next one begins
-
-  Parts::const_iterator covering(index at) const { return std::prev(parts_.upper_bound(at)); }
-  void cut(index at) { parts_.emplace(at, std::as_const(*this).covering(at)->second); }
-
-  Parts parts_{{std::numeric_limits<index>::min(), {}}};
-};
-
 }  // namespace
-
-std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts) {
-  // Who comes after whom is known within so many steps: of a longer list some waits are more than are needed.
-  constexpr std::size_t known = 8192;
-  const std::size_t count = parts.size(), words = (std::min(count, known) + 63) / 64;
-  std::map<int, Uses> uses;
-  std::vector<std::uint64_t> before;  // by step from `start` on: a bit for each of these that it comes after
-  std::vector<std::vector<std::int32_t>> after(count);
-  std::vector<std::int32_t> conflicts;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::size_t start = i / known * known;
-    if (i == start) before.assign(std::min(count - start, known) * words, 0);
-    conflicts.clear();
-    for (const QrTouched& t : parts[i]) uses[t.what].conflicts(t, conflicts);
-    for (const QrTouched& t : parts[i]) uses[t.what].note(t, static_cast<std::int32_t>(i));
-    std::sort(conflicts.begin(), conflicts.end(), std::greater<>());
-    conflicts.erase(std::unique(conflicts.begin(), conflicts.end()), conflicts.end());
-    std::uint64_t* const own = &before[(i - start) * words];
-    for (const std::int32_t c : conflicts) {
-      if (static_cast<std::size_t>(c) < start) {
-        after[i].push_back(c);
-        continue;
-      }
-      const std::size_t e = static_cast<std::size_t>(c) - start;
-      if (own[e / 64] >> (e % 64) & 1) continue;
-      after[i].push_back(c);
-      own[e / 64] |= std::uint64_t{1} << (e % 64);
-      for (std::size_t w = 0; w <= e / 64; ++w) own[w] |= before[e * words + w];
-    }
-  }
-  return after;
-}
 
 std::size_t QrPlan::bytes(std::size_t element, bool own_a, bool own_tau) const {
   const std::size_t a = own_a ? 0 : leased_bytes(m, part, element),
@@ -413,7 +339,7 @@ index stream_lead(index k, index block) { return std::min<index>(4, k / block / 
 QrPlan plan_qr(index m, index n, index block, index panel, index part, index lead) {
   QrPlan plan{.m = m, .n = n, .block = block, .panel = panel, .part = part, .lead = lead};
   Planner(plan).plan();
-  std::vector<std::vector<QrTouched>> parts;
+  std::vector<std::vector<Touched>> parts;
   for (const QrStep& step : plan.steps) parts.push_back(touched(plan, step));
   plan.after = order_of(parts);
   return plan;
@@ -432,13 +358,7 @@ std::string to_string(const QrPlan& plan) {
                     std::to_string(plan.block) + ", panels of " + std::to_string(plan.panel) +
                     (plan.in_parts() ? ", parts of " + std::to_string(plan.part) : "") +
                     (plan.lead > 0 ? ", a stream of " + std::to_string(plan.lead) : "") + "\n";
-  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
-    all += std::to_string(i) + ": " + text(plan.steps[i]);
-    for (std::size_t e = 0; e < plan.after[i].size(); ++e)
-      all += (e == 0 ? " after " : " ") + std::to_string(plan.after[i][e]);
-    all += "\n";
-  }
-  return all;
+  return all + listed(plan.after, [&](std::size_t i) { return text(plan.steps[i]); });
 }
 
 }  // namespace blaslift

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/plan/order.hpp"
 #include "impl/qr/qr_widths.hpp"
 
 namespace blaslift {
@@ -49,8 +50,7 @@ struct QrPlan {
   index part = 0;   ///< columns of A on the device at a time: n, or whole blocks
   index lead = 0;   ///< so many blocks' updates are a stream; not where A comes in parts
   std::vector<QrStep> steps{};
-  /// By step: the earlier ones that must have ended before it; none that another one of these comes after.
-  std::vector<std::vector<std::int32_t>> after{};
+  Order after{};
 
   index factored() const { return m < n ? m : n; }
   index first_of(index col) const { return col / block * block; }
@@ -70,17 +70,6 @@ struct QrPlan {
   /// @param own_a, own_tau  A, and tau, have memory elsewhere
   std::size_t bytes(std::size_t element, bool own_a = false, bool own_tau = false) const;
 };
-
-/// Part of something that a step reads or writes.
-struct QrTouched {
-  int what;
-  index first, count;
-  bool written;
-};
-
-/// By step: the earlier ones that write what it reads or writes, or read what it writes; none that another one of these
-/// comes after, but for some where there are thousands of steps.
-std::vector<std::vector<std::int32_t>> order_of(const std::vector<std::vector<QrTouched>>& parts);
 
 /// For an m x n matrix, both at least 1.
 /// @param panel  at most most_panel_columns, and at most `block`

@@ -1,121 +1,23 @@
-// What executing QR's plans has in common: parts of a lease, who waits for whom, transfers in pieces, and products with
-// reflectors, Q = I - V T V^H.
+// What running QR's plans has in common: products with reflectors, Q = I - V T V^H.
 #pragma once
-#include <algorithm>
-#include <atomic>
-#include <deque>
-#include <exception>
-#include <memory>
-#include <utility>
 #include <vector>
 
-#include "impl/core/blocks.hpp"
-#include "impl/core/stored.hpp"
-#include "impl/qr/qr_operand.hpp"
-#include "impl/route/overwritten.hpp"
+#include "impl/plan/run.hpp"
 
 namespace blaslift {
 
 template <class T>
-class QrRun {
- public:
-  /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's
-  /// memory is what it was.
-  /// @param after  by step: the earlier ones that it waits for
-  /// @param ask    Status(std::size_t step)
-  template <class Ask>
-  Outcome run(const std::vector<std::vector<std::int32_t>>& after, bool (*keep_going)(), const Ask& ask) {
-    Outcome outcome;
-    try {
-      outcome.status = run_steps(after, keep_going, ask);
-    } catch (const std::exception&) {  // no memory for a ticket
-      outcome.status = Status::no_memory;
-    }
-    if (outcome.status != Status::done) lane_.abandon();
-    const Status drained = lane_.drain();
-    if (outcome.status == Status::done) outcome.status = drained;
-    outcome.transfers = lane_.transfer_times();
-    outcome.bytes_in = bytes_in_;
-    outcome.bytes_out = bytes_out_;
-    if (outcome.status != Status::done)
-      for (const Landing& x : landings_)
-        if (x.landed.load(std::memory_order_acquire)) x.in->restore(x.block);
-    return outcome;
-  }
-
+class QrRun : public PlanRun<T> {
  protected:
-  QrRun(Lane& lane, void* lease, std::size_t piece_bytes)
-      : lane_(lane), piece_(static_cast<index>(piece_bytes / sizeof(T))), next_part_(static_cast<char*>(lease)) {}
-
-  /// The lease's next part, rows x cols.
-  T* part(index rows, index cols) {
-    return reinterpret_cast<T*>(std::exchange(next_part_, next_part_ + leased_bytes(rows, cols, sizeof(T))));
-  }
-
-  After after() const { return {tickets_.data(), static_cast<int>(tickets_.size())}; }
-
-  /// What the step asks for next comes after this.
-  Status then(Status status) {
-    first_ = next_++;
-    tickets_.assign(1, first_);
-    return status;
-  }
-
-  /// A rows x cols block of the caller's.  Whatever else the step asks for does not wait for it.
-  Status upload(T* to, index ldt, const T* from, index ldf, index rows, index cols, bool direct) {
-    bytes_in_ += static_cast<double>(rows) * static_cast<double>(cols) * sizeof(T);
-    ++next_;
-    return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct}, after());
-  }
-
-  /// A block of a result.
-  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf) {
-    for (const Block& p : pieces(block, piece_)) {
-      bytes_out_ += static_cast<double>(p.rows) * static_cast<double>(p.cols) * sizeof(T);
-      ++next_;
-      const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf);
-      Landing& landing = landings_.emplace_back(&to, p);
-      if (const Status status = lane_.download(transfer, after(), landing.landed); status != Status::done)
-        return status;
-    }
-    return Status::done;
-  }
-  /// Downloads that have been asked for.
-  std::size_t downloads() const { return landings_.size(); }
-  /// Waits until those before number `end` have landed: the host's memory may be read.
-  Status await_downloads(std::size_t end) {
-    for (; awaited_ < end; ++awaited_)
-      if (const Status status = lane_.await(landings_[awaited_].landed); status != Status::done) return status;
-    return Status::done;
-  }
-
-  Status multiply(std::int8_t stream, Op opx, Op opy, index m, index n, index k, const T& alpha, const T* X, index ldx,
-                  const T* Y, index ldy, const T& beta, T* Z, index ldz) {
-    return then(lane_.ask(Gemm{.precision = precision_of<T>,
-                               .transa = opx,
-                               .transb = opy,
-                               .m = m,
-                               .n = n,
-                               .k = k,
-                               .alpha = &alpha,
-                               .A = X,
-                               .lda = ldx,
-                               .B = Y,
-                               .ldb = ldy,
-                               .beta = &beta,
-                               .C = Z,
-                               .ldc = ldz,
-                               .stream = stream},
-                          after()));
-  }
+  using PlanRun<T>::PlanRun;
 
   /// Room for V and T of blocks, in turns.  V begins in its block's first row.
   void make_sets(int sets, index rows, index block) {
     rows_ = rows;
     block_ = block;
     for (int set = 0; set < sets; ++set) {
-      V_.push_back(part(rows, block));
-      T_.push_back(part(block, block));
+      V_.push_back(this->part(rows, block));
+      T_.push_back(this->part(block, block));
     }
   }
 
@@ -148,11 +50,14 @@ class QrRun {
   Status reflect_rows(std::int8_t stream, Op op, index col, index cols, index n, T* C, index ldc, T* W0, T* W1,
                       index ldw) {
     const index m = rows_ - col;
-    Status status = multiply(stream, Op::conjugate, Op::none, cols, n, m, one_, V(col), rows_, C, ldc, zero_, W0, ldw);
+    Status status = this->multiply(stream, Op::conjugate, Op::none, cols, n, m, this->one_, V(col), rows_, C, ldc,
+                                   this->zero_, W0, ldw);
     if (status == Status::done)
-      status = multiply(stream, op, Op::none, cols, n, cols, one_, t(col, col), block_, W0, ldw, zero_, W1, ldw);
+      status = this->multiply(stream, op, Op::none, cols, n, cols, this->one_, t(col, col), block_, W0, ldw,
+                              this->zero_, W1, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::none, m, n, cols, minus_one_, V(col), rows_, W1, ldw, one_, C, ldc);
+      status = this->multiply(stream, Op::none, Op::none, m, n, cols, this->minus_one_, V(col), rows_, W1, ldw,
+                              this->one_, C, ldc);
     return status;
   }
 
@@ -160,82 +65,33 @@ class QrRun {
   Status reflect_columns(std::int8_t stream, Op op, index col, index cols, index m, T* C, index ldc, T* W0, T* W1,
                          index ldw) {
     const index n = rows_ - col;
-    Status status = multiply(stream, Op::none, Op::none, m, cols, n, one_, C, ldc, V(col), rows_, zero_, W0, ldw);
+    Status status =
+        this->multiply(stream, Op::none, Op::none, m, cols, n, this->one_, C, ldc, V(col), rows_, this->zero_, W0, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, op, m, cols, cols, one_, W0, ldw, t(col, col), block_, zero_, W1, ldw);
+      status = this->multiply(stream, Op::none, op, m, cols, cols, this->one_, W0, ldw, t(col, col), block_,
+                              this->zero_, W1, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::conjugate, m, n, cols, minus_one_, W1, ldw, V(col), rows_, one_, C, ldc);
+      status = this->multiply(stream, Op::none, Op::conjugate, m, n, cols, this->minus_one_, W1, ldw, V(col), rows_,
+                              this->one_, C, ldc);
     return status;
   }
 
   /// T12 := -T1 (V1^H V2) T2.  V2 begins where its columns do.  W0, W1: as T12.
   Status join(std::int8_t stream, index col, index cols, index to, index to_cols, T* W0, T* W1, index ldw) {
-    Status status = multiply(stream, Op::conjugate, Op::none, cols, to_cols, rows_ - to, one_, V(col) + (to - col),
-                             rows_, V(to), rows_, zero_, W0, ldw);
+    Status status = this->multiply(stream, Op::conjugate, Op::none, cols, to_cols, rows_ - to, this->one_,
+                                   V(col) + (to - col), rows_, V(to), rows_, this->zero_, W0, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::none, cols, to_cols, to_cols, one_, W0, ldw, t(to, to), block_, zero_, W1,
-                        ldw);
+      status = this->multiply(stream, Op::none, Op::none, cols, to_cols, to_cols, this->one_, W0, ldw, t(to, to),
+                              block_, this->zero_, W1, ldw);
     if (status == Status::done)
-      status = multiply(stream, Op::none, Op::none, cols, to_cols, cols, minus_one_, t(col, col), block_, W1, ldw,
-                        zero_, t(col, to), block_);
+      status = this->multiply(stream, Op::none, Op::none, cols, to_cols, cols, this->minus_one_, t(col, col), block_,
+                              W1, ldw, this->zero_, t(col, to), block_);
     return status;
   }
 
-  /// What of a block of the caller's is not on the device yet.
-  /// @param at  T*(index row, index col): its place there
-  template <class At>
-  Status bring(const QrOperand& x, const Block& block, const At& at, index ldt, const T* from, index ldf) {
-    const auto send = [&](const Block& b) {
-      return upload(at(b.row, b.col), ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, x.direct);
-    };
-    if (!x.device) return send(block);
-    for (const Block& b : x.missing)
-      if (overlap(b, block))
-        if (const Status status = send(intersection(b, block)); status != Status::done) return status;
-    return Status::done;
-  }
-
-  Lane& lane_;
-  const index piece_;
-  const T zero_{0}, one_{1}, minus_one_{-1};
-
  private:
-  template <class Ask>
-  Status run_steps(const std::vector<std::vector<std::int32_t>>& after, bool (*keep_going)(), const Ask& ask) {
-    spans_.resize(after.size());
-    for (std::size_t i = 0; i < after.size(); ++i) {
-      if (!keep_going()) return Status::lost;
-      tickets_.clear();
-      for (const std::int32_t e : after[i])
-        for (Ticket t = spans_[static_cast<std::size_t>(e)].first; t < spans_[static_cast<std::size_t>(e)].end; ++t)
-          tickets_.push_back(t);
-      first_ = next_;
-      if (const Status status = ask(i); status != Status::done) return status;
-      spans_[i] = {first_, next_};
-    }
-    return Status::done;
-  }
-
-  struct Span {
-    Ticket first = 0, end = 0;
-  };
-  struct Landing {
-    Landing(Overwritten<T>* to, const Block& b) : in(to), block(b) {}
-    Overwritten<T>* in;
-    Block block;
-    std::atomic<bool> landed{false};  ///< what was there has been kept
-  };
-
-  char* next_part_;
   index rows_ = 0, block_ = 0;
   std::vector<T*> V_{}, T_{};
-  double bytes_in_ = 0, bytes_out_ = 0;
-  Ticket next_ = 0;
-  Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones
-  std::vector<Span> spans_{};  ///< by step
-  std::vector<Ticket> tickets_{};  ///< what comes next waits for these
-  std::deque<Landing> landings_{};
-  std::size_t awaited_ = 0;  ///< of these
 };
 
 }  // namespace blaslift

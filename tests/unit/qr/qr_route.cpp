@@ -6,9 +6,8 @@
 
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_plan.hpp"
-#include "impl/qr/qr_route.hpp"
 #include "impl/qr/qr_section.hpp"
-#include "impl/route/decision.hpp"
+#include "impl/route/in_place.hpp"
 
 namespace blaslift {
 namespace {

@@ -1,15 +1,13 @@
-// What the routes of QR's routines have in common.
+// What routines have in common that compute in place: plans in a lease, and what they overwrite is kept.
 #pragma once
-#include "impl/judge/judge.hpp"
-#include "impl/qr/qr_execute.hpp"
-#include "impl/qr/qr_family.hpp"
+#include "impl/plan/placed.hpp"
 #include "impl/route/attempts.hpp"
 #include "impl/route/host_blas.hpp"
 
 namespace blaslift {
 
 /// Where an operand is on the device, if not in a lease.
-QrOperand operand_on_device(const Operand& x);
+Placed placed(const Operand& x);
 
 /// Of a download at most: pieces of small results are small, so that several threads share them.
 std::size_t piece_bytes(const Backend& backend, double result_bytes);

@@ -1,10 +1,10 @@
-#include "impl/qr/qr_route.hpp"
+#include "impl/route/in_place.hpp"
 
 #include "impl/core/host_memory.hpp"
 
 namespace blaslift {
 
-QrOperand operand_on_device(const Operand& x) {
+Placed placed(const Operand& x) {
   if (x.place == Place::on_a_device)
     return {.device = const_cast<void*>(x.stored.at), .ld = x.stored.ld, .in_place = true};
   return {.device = x.known.hold.device,

@@ -1,0 +1,171 @@
+// Runs a plan on a backend's lane: parts of a lease, who waits for whom, transfers in pieces.
+#pragma once
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <exception>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "impl/core/blocks.hpp"
+#include "impl/core/outcome.hpp"
+#include "impl/core/stored.hpp"
+#include "impl/plan/order.hpp"
+#include "impl/plan/overwritten.hpp"
+#include "impl/plan/placed.hpp"
+
+namespace blaslift {
+
+/// One run of a plan of a routine that computes in place: it overwrites what it would need for another try, so what the
+/// caller's memory held is kept until all of the result is there, and put back after a failure.  A plan's own run is
+/// derived from this, and says how each step is asked for.
+template <class T>
+class PlanRun {
+ public:
+  /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's
+  /// memory is what it was.
+  /// @param after  by step: the earlier ones that it waits for
+  /// @param ask    Status(std::size_t step)
+  template <class Ask>
+  Outcome run(const Order& after, bool (*keep_going)(), const Ask& ask) {
+    Outcome outcome;
+    try {
+      outcome.status = run_steps(after, keep_going, ask);
+    } catch (const std::exception&) {  // no memory for a ticket
+      outcome.status = Status::no_memory;
+    }
+    if (outcome.status != Status::done) lane_.abandon();
+    const Status drained = lane_.drain();
+    if (outcome.status == Status::done) outcome.status = drained;
+    outcome.transfers = lane_.transfer_times();
+    outcome.bytes_in = bytes_in_;
+    outcome.bytes_out = bytes_out_;
+    if (outcome.status != Status::done)
+      for (const Landing& x : landings_)
+        if (x.landed.load(std::memory_order_acquire)) x.in->restore(x.block);
+    return outcome;
+  }
+
+ protected:
+  PlanRun(Lane& lane, void* lease, std::size_t piece_bytes)
+      : lane_(lane), piece_(static_cast<index>(piece_bytes / sizeof(T))), next_part_(static_cast<char*>(lease)) {}
+
+  /// The lease's next part, rows x cols.
+  T* part(index rows, index cols) {
+    return reinterpret_cast<T*>(std::exchange(next_part_, next_part_ + leased_bytes(rows, cols, sizeof(T))));
+  }
+
+  After after() const { return {tickets_.data(), static_cast<int>(tickets_.size())}; }
+
+  /// What the step asks for next comes after this.
+  Status then(Status status) {
+    first_ = next_++;
+    tickets_.assign(1, first_);
+    return status;
+  }
+
+  /// A rows x cols block of the caller's.  Whatever else the step asks for does not wait for it.
+  Status upload(T* to, index ldt, const T* from, index ldf, index rows, index cols, bool direct) {
+    bytes_in_ += static_cast<double>(rows) * static_cast<double>(cols) * sizeof(T);
+    ++next_;
+    return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct}, after());
+  }
+
+  /// A block of a result.
+  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf) {
+    for (const Block& p : pieces(block, piece_)) {
+      bytes_out_ += static_cast<double>(p.rows) * static_cast<double>(p.cols) * sizeof(T);
+      ++next_;
+      const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf);
+      Landing& landing = landings_.emplace_back(&to, p);
+      if (const Status status = lane_.download(transfer, after(), landing.landed); status != Status::done)
+        return status;
+    }
+    return Status::done;
+  }
+  /// Downloads that have been asked for.
+  std::size_t downloads() const { return landings_.size(); }
+  /// Waits until those before number `end` have landed: the host's memory may be read.
+  Status await_downloads(std::size_t end) {
+    for (; awaited_ < end; ++awaited_)
+      if (const Status status = lane_.await(landings_[awaited_].landed); status != Status::done) return status;
+    return Status::done;
+  }
+
+  Status multiply(std::int8_t stream, Op opx, Op opy, index m, index n, index k, const T& alpha, const T* X, index ldx,
+                  const T* Y, index ldy, const T& beta, T* Z, index ldz) {
+    return then(lane_.ask(Gemm{.precision = precision_of<T>,
+                               .transa = opx,
+                               .transb = opy,
+                               .m = m,
+                               .n = n,
+                               .k = k,
+                               .alpha = &alpha,
+                               .A = X,
+                               .lda = ldx,
+                               .B = Y,
+                               .ldb = ldy,
+                               .beta = &beta,
+                               .C = Z,
+                               .ldc = ldz,
+                               .stream = stream},
+                          after()));
+  }
+
+  /// What of a block of the caller's is not on the device yet.
+  /// @param at  T*(index row, index col): its place there
+  template <class At>
+  Status bring(const Placed& x, const Block& block, const At& at, index ldt, const T* from, index ldf) {
+    const auto send = [&](const Block& b) {
+      return upload(at(b.row, b.col), ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, x.direct);
+    };
+    if (!x.device) return send(block);
+    for (const Block& b : x.missing)
+      if (overlap(b, block))
+        if (const Status status = send(intersection(b, block)); status != Status::done) return status;
+    return Status::done;
+  }
+
+  Lane& lane_;
+  const index piece_;
+  const T zero_{0}, one_{1}, minus_one_{-1};
+
+ private:
+  template <class Ask>
+  Status run_steps(const Order& after, bool (*keep_going)(), const Ask& ask) {
+    spans_.resize(after.size());
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      if (!keep_going()) return Status::lost;
+      tickets_.clear();
+      for (const std::int32_t e : after[i])
+        for (Ticket t = spans_[static_cast<std::size_t>(e)].first; t < spans_[static_cast<std::size_t>(e)].end; ++t)
+          tickets_.push_back(t);
+      first_ = next_;
+      if (const Status status = ask(i); status != Status::done) return status;
+      spans_[i] = {first_, next_};
+    }
+    return Status::done;
+  }
+
+  struct Span {
+    Ticket first = 0, end = 0;
+  };
+  struct Landing {
+    Landing(Overwritten<T>* to, const Block& b) : in(to), block(b) {}
+    Overwritten<T>* in;
+    Block block;
+    std::atomic<bool> landed{false};  ///< what was there has been kept
+  };
+
+  char* next_part_;
+  double bytes_in_ = 0, bytes_out_ = 0;
+  Ticket next_ = 0;
+  Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones
+  std::vector<Span> spans_{};  ///< by step
+  std::vector<Ticket> tickets_{};  ///< what comes next waits for these
+  std::deque<Landing> landings_{};
+  std::size_t awaited_ = 0;  ///< of these
+};
+
+}  // namespace blaslift
