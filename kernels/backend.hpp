@@ -91,8 +91,8 @@ struct Transfer {
   /// transfer is not direct.
   Part part = Part::whole;
   index below = 0;  ///< rows from the diagonal down to the first element
-  /// Of a download of a whole block, unless null: memory of the host's, of leading dimension ldk, that receives what
-  /// the host's side holds before that is overwritten.  Such a download is not direct.
+  /// Of a download, unless null: memory of the host's, of leading dimension ldk, that receives what the host's side
+  /// holds before that is overwritten; of a triangle that part.  Such a download is not direct.
   void* keep = nullptr;
   index ldk = 0;
 };

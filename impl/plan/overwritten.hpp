@@ -56,11 +56,13 @@ class Overwritten {
  public:
   Overwritten() = default;
   /// Throws std::bad_alloc.
-  Overwritten(T* at, index ld, index rows, index cols)
+  /// @param part  of a square matrix, in which results go to a triangle: the other one is neither read nor written
+  Overwritten(T* at, index ld, index rows, index cols, Part part = Part::whole)
       : at_(at),
         ld_(ld),
         rows_(rows),
         cols_(cols),
+        part_(part),
         memory_(sizeof(T) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)) {}
 
   explicit operator bool() const { return at_ != nullptr; }
@@ -70,8 +72,8 @@ class Overwritten {
 
   /// All of it, before anything is overwritten: it can be read there whatever happens to the matrix.
   void keep_all() {
-    copy_block(memory_.at(), rows_, at_, ld_, rows_, cols_, sizeof(T));
-    whole_ = true;
+    copy_part(part_, 0, memory_.at(), rows_, at_, ld_, rows_, cols_, sizeof(T), copy_block);
+    all_kept_ = true;
   }
   const T* kept(index row, index col) const { return room(row, col); }
   index kept_ld() const { return rows_; }
@@ -85,13 +87,16 @@ class Overwritten {
             .rows = b.rows,
             .cols = b.cols,
             .element = sizeof(T),
-            .keep = whole_ ? nullptr : room(b.row, b.col),
+            .part = part_,
+            .below = b.row - b.col,
+            .keep = all_kept_ ? nullptr : room(b.row, b.col),
             .ldk = rows_};
   }
 
   /// After a failure, for each block that has been overwritten.
   void restore(const Block& b) {
-    copy_block(at(b.row, b.col), ld_, kept(b.row, b.col), rows_, b.rows, b.cols, sizeof(T));
+    copy_part(part_, b.row - b.col, at(b.row, b.col), ld_, kept(b.row, b.col), rows_, b.rows, b.cols, sizeof(T),
+              copy_block);
   }
 
  private:
@@ -99,8 +104,9 @@ class Overwritten {
 
   T* at_ = nullptr;
   index ld_ = 0, rows_ = 0, cols_ = 0;
+  Part part_ = Part::whole;
   OwnMemory memory_;
-  bool whole_ = false;
+  bool all_kept_ = false;
 };
 
 }  // namespace blaslift

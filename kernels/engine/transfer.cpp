@@ -676,7 +676,9 @@ bool EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
 }
 
 namespace {
-void keep(const Transfer& p) { stream_block(p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element); }
+void keep(const Transfer& p) {
+  copy_part(p.part, p.below, p.keep, p.ldk, p.host, p.ldh, p.rows, p.cols, p.element, stream_block);
+}
 }  // namespace
 
 void EngineLane::keep_piece(const Engine::Job& job) {

@@ -93,9 +93,11 @@ TYPED_TEST(Copies, OfATriangleTouchNothingElseOnTheHost) {
           return (part == Part::upper ? i + c.below <= j : i + c.below >= j) && i >= rows.first &&
                  i < rows.first + rows.count;
         };
-        Matrix<T> from(c.rows, c.cols, 3), back(c.rows, c.cols, 5);
+        Matrix<T> from(c.rows, c.cols, 3), back(c.rows, c.cols, 5), kept(c.rows, c.cols, 2);
         from.random(5);
-        const Matrix<T> before = back;
+        back.random(6);
+        kept.random(7);
+        const Matrix<T> before = back, kept_before = kept;
         Call call(room(from), moves);
         T* device = call.part<T>(from.ld() * c.cols);
         const index most = static_cast<index>(piece_bytes() / sizeof(T)), width = std::max<index>(1, most / c.rows);
@@ -113,15 +115,19 @@ TYPED_TEST(Copies, OfATriangleTouchNothingElseOnTheHost) {
                               sizeof(T),
                               false,
                               part,
-                              c.below - j};
+                              c.below - j,
+                              kept.data() + j * kept.ld(),
+                              kept.ld()};
           ASSERT_EQ(call.lane().download(down, {&first, 1}, landed.emplace_back(false)), Status::done);
         }
         call.drain();
         for (const auto& x : landed) EXPECT_TRUE(x.load());
         for (index j = 0; j < c.cols; ++j)
-          for (index i = 0; i < c.rows; ++i)
+          for (index i = 0; i < c.rows; ++i) {
             ASSERT_TRUE(same_bits(back(i, j), counts(i, j) ? from(i, j) : before(i, j))) << i << "," << j;
-        EXPECT_TRUE(back.canaries_intact());
+            ASSERT_TRUE(same_bits(kept(i, j), counts(i, j) ? before(i, j) : kept_before(i, j))) << i << "," << j;
+          }
+        EXPECT_TRUE(back.canaries_intact() && kept.canaries_intact());
       }
 }
 
