@@ -46,7 +46,7 @@ endforeach()
 
 blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp
   kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu
-  kernels/engine/transfer.cpp)
+  kernels/engine/engine.cpp kernels/engine/lane.cpp kernels/engine/pieces.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"

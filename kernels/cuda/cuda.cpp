@@ -28,7 +28,7 @@
 #include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/cuda/symv/symv.hpp"
 #include "kernels/engine/spare_memory.hpp"
-#include "kernels/engine/transfer.hpp"
+#include "kernels/engine/lane.hpp"
 #include "kernels/module.hpp"
 
 namespace blaslift {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "kernels/copy.hpp"
-#include "kernels/engine/transfer.hpp"
+#include "kernels/engine/lane.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/symv.hpp"

@@ -1,5 +1,5 @@
 // The engine's own life: when it says that nothing moves any more, and what becomes of transfers without slots.
-#include "kernels/engine/transfer.hpp"
+#include "kernels/engine/lane.hpp"
 
 #include <gtest/gtest.h>
 

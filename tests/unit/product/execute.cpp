@@ -21,7 +21,7 @@
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
 #include "kernels/copy.hpp"
-#include "kernels/engine/transfer.hpp"
+#include "kernels/engine/lane.hpp"
 #include "kernels/host/host.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
