@@ -48,10 +48,10 @@ template <class Size>
   return true;
 }
 
-/// The site of a call on the long way, resolved if it is new; `passing` is for one that is not to be remembered.
-inline const Site& site_of(Symbol symbol, const void* caller, Site& passing) {
+/// The site of a call on the long way, resolved if it is new; `ephemeral` is for one that is not to be remembered.
+inline const Site& site_of(Symbol symbol, const void* caller, Site& ephemeral) {
   const Site* known = known_site(symbol, caller);
-  return known ? *known : new_site(symbol, caller, passing);
+  return known ? *known : new_site(symbol, caller, ephemeral);
 }
 
 /// The entry's last step: forwards the call, or hands it to `long_way`, which declares all arguments and finds the ones

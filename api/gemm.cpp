@@ -20,8 +20,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_fortran(const char* transa, const char* transb, const void* m, const void* n,
                                                    const void* k, const T* alpha, const T* A, const void* lda,
                                                    const T* B, const void* ldb, const T* beta, T* C, const void* ldc) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   auto with = [&](const T* a, const T* b, T* c) {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const T*, const T*,
@@ -42,8 +42,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_cblas(int layout, int transa, int transb, std::int64_t m, std::int64_t n,
                                                  std::int64_t k, Scalar<T> alpha, const T* A, std::int64_t lda,
                                                  const T* B, std::int64_t ldb, Scalar<T> beta, T* C, std::int64_t ldc) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   auto with = [&](const T* a, const T* b, T* c) {
     using Function = void (*)(int, int, int, std::int64_t, std::int64_t, std::int64_t, Scalar<T>, const T*,
                               std::int64_t, const T*, std::int64_t, Scalar<T>, T*, std::int64_t);

@@ -38,7 +38,7 @@ const Site& ormqr_beside(const Site& site) {
 }
 
 template <class T>
-ProductWithQ product_of(const QArgs<T>& x) {
+ProductWithQ product_of(const OrmqrArgs<T>& x) {
   const QProduct& p = x.product;
   return {precision_of<T>, p.left, p.adjoint, p.m, p.n, p.k, x.A, x.lda, x.tau, x.C, x.ldc};
 }
@@ -83,8 +83,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const char* side, const char* trans, const void* m, const void* n,
                                            const void* k, const T* A, const void* lda, const T* t, const void* tsize,
                                            T* C, const void* ldc, T* work, const void* lwork, void* status) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   const auto with = [&](const T* table) {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function =
@@ -94,7 +94,7 @@ template <class T, Symbol symbol>
                                               1, 1);
   };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  QArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), t + compact_head, C, at(ldc)};
+  OrmqrArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), t + compact_head, C, at(ldc)};
   const std::int64_t size = at(lwork);
   const bool valid = parse_q<T>(*side, *trans, args.product) && args.valid() && at(tsize) >= compact_head;
   const bool query = valid && size == -1, callable = valid && (query || size >= 1);
@@ -105,8 +105,7 @@ template <class T, Symbol symbol>
     const auto original = [&] { with(t); };
     if (!callable) return refuse_it(original);
     if (!query)
-      return stay_here(site, Reason::of_library, problem_of(info(symbol).routine, args).flops,
-                       replay_of(original));
+      return stay_here(site, Reason::of_library, problem_of(info(symbol).routine, args).flops, replay_of(original));
     answer_query(site, replay_of(original));
     return raise_told(*work, least);  // T may be of another query, and ours when it counts
   }

@@ -30,8 +30,8 @@ bool applicable(const Site& site) {
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda, T* t, const void* tsize,
                                            T* work, const void* lwork, void* status) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   const auto with = [&](const void* t_size, T* w, const void* w_size, void* info) {
     using Function =
         void (*)(const void*, const void*, void*, const void*, void*, const void*, void*, const void*, void*);

@@ -21,8 +21,8 @@ template <Symbol symbol>
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda, T* tau, T* work,
                                            const void* lwork, void* status) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   const auto with = [&](void* a, void* t, void* w, const void* size, void* info) {
     using Function = void (*)(const void*, const void*, void*, const void*, void*, void*, const void*, void*);
     reinterpret_cast<Function>(site.function)(m, n, a, lda, t, w, size, info);

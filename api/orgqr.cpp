@@ -1,4 +1,4 @@
-// [sd]orgqr and [cz]ungqr in every family: from the ABI to QArgs.
+// [sd]orgqr and [cz]ungqr in every family: from the ABI to OrmqrArgs.
 #include "api/lapack.hpp"
 #include "impl/qr/ormqr.hpp"
 #include "impl/qr/qr_family.hpp"
@@ -18,8 +18,8 @@ template <Symbol symbol>
 template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, const void* k, T* A, const void* lda,
                                            const T* tau, T* work, const void* lwork, void* status) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   const auto with = [&](void* a, const void* t, void* w, const void* size, void* info) {
     using Function =
         void (*)(const void*, const void*, const void*, void*, const void*, const void*, void*, const void*, void*);
@@ -28,9 +28,9 @@ template <class T, Symbol symbol>
   const auto call = [&](const void* size) { with(A, tau, work, size, status); };
   const auto elsewhere = [&](void* const* x, void* info) { with(x[0], x[1], x[2], lwork, info); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  const QArgs<T> args{{true, false, at(m), at(n), at(k), true}, A, at(lda), tau, A, at(lda), work, at(lwork)};
+  const OrmqrArgs<T> args{{true, false, at(m), at(n), at(k), true}, A, at(lda), tau, A, at(lda), work, at(lwork)};
   with_workspace<T, symbol>(site, args.valid() ? &args : nullptr, lwork, work, status, call, elsewhere,
-                            [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
+                            [&](const OrmqrArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
 }
 
 }  // namespace

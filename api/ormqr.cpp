@@ -1,4 +1,4 @@
-// [sd]ormqr and [cz]unmqr in every family: from the ABI to QArgs.
+// [sd]ormqr and [cz]unmqr in every family: from the ABI to OrmqrArgs.
 #include "impl/qr/ormqr.hpp"
 
 #include "api/lapack.hpp"
@@ -20,8 +20,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way(const char* side, const char* trans, const void* m, const void* n,
                                            const void* k, const T* A, const void* lda, const T* tau, T* C,
                                            const void* ldc, T* work, const void* lwork, void* status) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   const auto with = [&](const void* a, const void* t, void* c, void* w, const void* size, void* info) {
     // The two hidden string lengths are supplied, whether or not the caller did.
     using Function = void (*)(const char*, const char*, const void*, const void*, const void*, const void*, const void*,
@@ -31,10 +31,10 @@ template <class T, Symbol symbol>
   const auto call = [&](const void* size) { with(A, tau, C, work, size, status); };
   const auto elsewhere = [&](void* const* x, void* info) { with(x[0], x[1], x[2], x[3], lwork, info); };
   const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  QArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), tau, C, at(ldc), work, at(lwork)};
+  OrmqrArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), tau, C, at(ldc), work, at(lwork)};
   const bool valid = parse_q<T>(*side, *trans, args.product) && args.valid();
   with_workspace<T, symbol>(site, valid ? &args : nullptr, lwork, work, status, call, elsewhere,
-                            [&](const QArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
+                            [&](const OrmqrArgs<T>* good, Replay replay) { return ormqr<T>(site, good, replay); });
 }
 
 }  // namespace

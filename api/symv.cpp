@@ -18,8 +18,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_fortran(const char* uplo, const void* n, const T* alpha, const T* A,
                                                    const void* lda, const T* x, const void* incx, const T* beta, T* y,
                                                    const void* incy) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   auto with = [&](const T* a, const T* from, T* to) {
     using Function = void (*)(const char*, const void*, const T*, const T*, const void*, const T*, const void*,
                               const T*, T*, const void*, std::size_t);
@@ -39,8 +39,8 @@ template <class T, Symbol symbol>
 [[gnu::noinline, gnu::cold]] void long_way_cblas(int layout, int uplo, std::int64_t n, Scalar<T> alpha, const T* A,
                                                  std::int64_t lda, const T* x, std::int64_t incx, Scalar<T> beta, T* y,
                                                  std::int64_t incy) {
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   auto with = [&](const T* a, const T* from, T* to) {
     using Function = void (*)(int, int, std::int64_t, Scalar<T>, const T*, std::int64_t, const T*, std::int64_t,
                               Scalar<T>, T*, std::int64_t);

@@ -29,8 +29,8 @@ template <class T, class S, Symbol symbol>
                                                    const S* alpha, const T* A, const void* lda, const S* beta, T* C,
                                                    const void* ldc) {
   constexpr bool hermitian = !std::is_same_v<S, T>;
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   auto with = [&](const T* a, T* c) {
     using Function = void (*)(const char*, const char*, const void*, const void*, const S*, const T*, const void*,
                               const S*, T*, const void*, std::size_t, std::size_t);
@@ -50,8 +50,8 @@ template <class T, class S, Symbol symbol>
                                                  Scalar<S> alpha, const T* A, std::int64_t lda, Scalar<S> beta, T* C,
                                                  std::int64_t ldc) {
   constexpr bool hermitian = !std::is_same_v<S, T>;
-  Site passing;
-  const Site& site = site_of(symbol, __builtin_return_address(0), passing);
+  Site ephemeral;
+  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
   auto with = [&](const T* a, T* c) {
     using Function = void (*)(int, int, int, std::int64_t, std::int64_t, Scalar<S>, const T*, std::int64_t, Scalar<S>,
                               T*, std::int64_t);

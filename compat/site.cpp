@@ -284,12 +284,12 @@ void fill(Site& site, Symbol symbol, const void* caller, const Target& target, b
 }
 
 /// @param lasting  whether it may be kept
-const Site* put_down(Symbol symbol, const void* caller, const Target& target, bool lasting, Site& passing) {
+const Site* put_down(Symbol symbol, const void* caller, const Target& target, bool lasting, Site& ephemeral) {
   const bool twin = is_twin(symbol, caller);
   if (!lasting || site_count.fetch_add(1, std::memory_order_relaxed) >= most_sites) {
     if (lasting) site_count.fetch_sub(1, std::memory_order_relaxed);
-    fill(passing, symbol, caller, target, twin);
-    return &passing;
+    fill(ephemeral, symbol, caller, target, twin);
+    return &ephemeral;
   }
   auto& bucket = sites[site_bucket(symbol, caller)];
   Site wanted{};
@@ -363,15 +363,15 @@ class OneAtATime {
 };
 constinit std::atomic<pthread_t> OneAtATime::resolving{};
 
-const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, const char* fallback, Site& passing) {
+const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, const char* fallback, Site& ephemeral) {
   const OneAtATime one_at_a_time;
   const Reserve reserve;
   Target target;
   if (answers_trial(symbol)) {
     target.function = reinterpret_cast<void*>(nothing);
-    fill(passing, symbol, caller, target, true);  // as a twin it is not counted
-    passing.twin = true;
-    return &passing;
+    fill(ephemeral, symbol, caller, target, true);  // as a twin it is not counted
+    ephemeral.twin = true;
+    return &ephemeral;
   }
   std::string looked;
   bool lasting = !in_handler();  // there nothing is registered: the C library may be in the middle of something
@@ -382,24 +382,24 @@ const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, co
   } else {
     lasting = lasting && target.settled && lasts(caller) && can_be_kept(target.function, caller);
   }
-  return put_down(symbol, caller, target, lasting, passing);
+  return put_down(symbol, caller, target, lasting, ephemeral);
 }
 
 const Site* beside_now(Symbol symbol, const Site& of, const char* fallback) {
   const Reserve reserve;
   Target target;
   if (!find_beside(symbol, of.function, fallback, target)) return nullptr;
-  Site passing;
+  Site ephemeral;
   const bool lasting = !in_handler() && lasts(of.function) && can_be_kept(target.function, of.function);
-  const Site* site = put_down(symbol, of.function, target, lasting, passing);
-  return site == &passing ? interned(passing) : site;
+  const Site* site = put_down(symbol, of.function, target, lasting, ephemeral);
+  return site == &ephemeral ? interned(ephemeral) : site;
 }
 
 const Site* plain_loops_beside_now(Symbol symbol, const Site& of) {
   const Reserve reserve;
-  Site passing;
-  fill(passing, symbol, of.function, plain_loops(symbol), false);
-  return interned(passing);
+  Site ephemeral;
+  fill(ephemeral, symbol, of.function, plain_loops(symbol), false);
+  return interned(ephemeral);
 }
 
 /// Several times what finding a function takes, with the loader's part of it.
@@ -407,10 +407,10 @@ constexpr unsigned long room = 256 << 10;
 
 }  // namespace
 
-const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& passing) {
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& ephemeral) {
   const Site* site = nullptr;
   const void* frame = __builtin_frame_address(0);
-  undisturbed([&] { with_room(room, [&] { site = resolve_now(symbol, caller, frame, fallback, passing); }); });
+  undisturbed([&] { with_room(room, [&] { site = resolve_now(symbol, caller, frame, fallback, ephemeral); }); });
   return site;
 }
 

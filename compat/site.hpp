@@ -28,8 +28,8 @@ extern std::atomic<Site*> sites[site_buckets];
 /// Slow path: resolves and remembers.  Without a library underneath it says so once, and the call reaches the
 /// reference's loops (compat/builtin.hpp).
 /// @param fallback  path of a library for callers that bring none, or empty.
-/// @param passing  what is returned if it is not to be remembered
-const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& passing);
+/// @param ephemeral  what is returned if it is not to be remembered
+const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& ephemeral);
 
 /// What the library that `of` has led to would reach by another routine of the same family; null if there is none.
 const Site* site_beside(const Site& of, Routine routine, const char* fallback);

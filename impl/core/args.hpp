@@ -131,7 +131,7 @@ struct QProduct {
 
 /// A product with Q as ormqr and orgqr have it.
 template <class T>
-struct QArgs {
+struct OrmqrArgs {
   QProduct product;
   const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them
   index lda;

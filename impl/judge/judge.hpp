@@ -23,7 +23,7 @@ std::vector<CheckedOperand> operands_of(const SymvArgs<T>& args);
 template <class T>
 std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& args);
 template <class T>
-std::vector<CheckedOperand> operands_of(const QArgs<T>& args);
+std::vector<CheckedOperand> operands_of(const OrmqrArgs<T>& args);
 
 /// The call with operands at other addresses.
 template <class T>
@@ -35,7 +35,7 @@ SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at);
 template <class T>
 GeqrfArgs<T> with_operands(GeqrfArgs<T> args, void* const* at);
 template <class T>
-QArgs<T> with_operands(QArgs<T> args, void* const* at);
+OrmqrArgs<T> with_operands(OrmqrArgs<T> args, void* const* at);
 
 /// Everything but the addresses, in words of name=value, numbers to the last digit.
 template <class T>
@@ -47,7 +47,7 @@ std::string to_words(const SymvArgs<T>& args);
 template <class T>
 std::string to_words(const GeqrfArgs<T>& args);
 template <class T>
-std::string to_words(const QArgs<T>& args);
+std::string to_words(const OrmqrArgs<T>& args);
 
 /// The call by a library that has the routine's Fortran symbol; false if its integers are too narrow for the sizes.
 template <class T>
@@ -60,7 +60,7 @@ bool call_by(const Site& library, const SymvArgs<T>& args);
 template <class T>
 bool call_by(const Site& library, const GeqrfArgs<T>& args);
 template <class T>
-bool call_by(const Site& library, const QArgs<T>& args);
+bool call_by(const Site& library, const OrmqrArgs<T>& args);
 
 /// BLAS's own test ratio: the largest of |result - reference| / (eps (|alpha| |op(A)| |op(B)| + |beta| |C|)), element
 /// by element (dblat3's DMMCH).  However they order their sums, two classical products differ by at most k + 2 of these
@@ -90,7 +90,7 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
 /// rows with Q on its right.  Reflectors that are not unitary, or not finite, are no Q: any C will do.
 /// @param before  A, tau and C as they were
 template <class T>
-Judgement judge(const QArgs<T>& before, const T* result, const T* reference);
+Judgement judge(const OrmqrArgs<T>& before, const T* result, const T* reference);
 
 // The same with all operands.
 template <class T>
@@ -114,8 +114,8 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
   return judge(by, before, result);
 }
 template <class T>
-Judgement judge(const JudgingLibrary&, const QArgs<T>& before, const QArgs<T>& result, const QArgs<T>& reference,
-                const Ending&) {
+Judgement judge(const JudgingLibrary&, const OrmqrArgs<T>& before, const OrmqrArgs<T>& result,
+                const OrmqrArgs<T>& reference, const Ending&) {
   return judge(before, result.C, reference.C);
 }
 
@@ -136,7 +136,7 @@ std::optional<Routine> same_as(const Args&) {
 template <class T>
 std::optional<Routine> same_as(const GeqrfArgs<T>&);
 template <class T>
-std::optional<Routine> same_as(const QArgs<T>&);
+std::optional<Routine> same_as(const OrmqrArgs<T>&);
 
 template <class Args>
 inline constexpr bool stands_alone = false;

@@ -33,17 +33,17 @@ constinit Undestroyed<Known> known;
 
 /// A call's operands.  Where B is A, it is not one of them.
 template <class T>
-Operands operands_of(Runtime& r, const GemmArgs<T>& x, bool passing) {
+Operands operands_of(Runtime& r, const GemmArgs<T>& x, bool ephemeral) {
   const bool multiplies = x.k != 0 && x.alpha != T(0);
   const Operand a{.stored = {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)},
                   .transposed = x.transa != Op::none,
                   .reads = multiplies},
       c{.stored = {x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, .writes = true, .reads = x.beta != T(0)};
-  if (x.part != Part::whole) return Operands(r, {a, c}, passing);
+  if (x.part != Part::whole) return Operands(r, {a, c}, ephemeral);
   const Operand b{.stored = {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)},
                   .transposed = x.transb != Op::none,
                   .reads = multiplies};
-  return Operands(r, {a, b, c}, passing);
+  return Operands(r, {a, b, c}, ephemeral);
 }
 /// Of one that is A, as if it were streamed.
 Operand operand_b(const Operands& x, Part part) {
@@ -347,7 +347,7 @@ void product(const Site& site, const Args* args, Replay replay, const ProductOf&
   const Problem problem = problem_of(info(site.symbol).routine, gemm);
   (void)take_route(
       r, site, gemm.part == Part::whole ? known->gemm : known->syrk, problem, *args, replay,
-      [&](const Args& x, bool passing) { return operands_of(r, product_of(x), passing); },
+      [&](const Args& x, bool ephemeral) { return operands_of(r, product_of(x), ephemeral); },
       [&](Backend& backend, const Args& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, problem, product_of(x), operands, decision);
       },

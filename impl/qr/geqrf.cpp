@@ -17,13 +17,13 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_tau };
 
 template <class T>
-Operands operands_of(Runtime& r, const GeqrfArgs<T>& args, bool passing) {
+Operands operands_of(Runtime& r, const GeqrfArgs<T>& args, bool ephemeral) {
   const index k = args.factored();
   return Operands(
       r,
       {{.stored = {args.A, args.m, args.n, args.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
        {.stored = {args.tau, k, 1, k, sizeof(T)}, .writes = true, .vector = true}},
-      passing);
+      ephemeral);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
@@ -83,7 +83,7 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   Runtime& r = runtime();
   return take_route(
       r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const GeqrfArgs<T>& x, bool passing) { return operands_of(r, x, passing); },
+      [&](const GeqrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
       [&](Backend& backend, const GeqrfArgs<T>& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, x, operands, decision);
       },

@@ -65,14 +65,14 @@ long double largest_norm(index k) {
 }
 
 template <class T>
-ProductWithQ product_with(const QArgs<T>& x) {
+ProductWithQ product_with(const OrmqrArgs<T>& x) {
   const QProduct& p = x.product;
   return {precision_of<T>, p.left, p.adjoint, p.m, p.n, p.k, x.A, x.lda, x.tau, x.C, x.ldc};
 }
 
 /// Whether all reflectors are unitary, within many roundings: |1 - tau v^H v| = 1.
 template <class T>
-bool unitary(const QArgs<T>& x) {
+bool unitary(const OrmqrArgs<T>& x) {
   const index order = x.product.order();
   const double allowed = 30 * static_cast<double>(order + 8) * std::numeric_limits<Real<T>>::epsilon();
   for (index j = 0; j < x.product.k; ++j) {
@@ -97,7 +97,7 @@ std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& x) {
 }
 
 template <class T>
-std::vector<CheckedOperand> operands_of(const QArgs<T>& x) {
+std::vector<CheckedOperand> operands_of(const OrmqrArgs<T>& x) {
   const QProduct& p = x.product;
   const index lwork = std::max<index>(0, x.lwork);
   const CheckedOperand tau{"tau", {x.tau, p.k, 1, std::max<index>(1, p.k), sizeof(T)}, p.k > 0, false},
@@ -119,7 +119,7 @@ GeqrfArgs<T> with_operands(GeqrfArgs<T> args, void* const* at) {
 }
 
 template <class T>
-QArgs<T> with_operands(QArgs<T> args, void* const* at) {
+OrmqrArgs<T> with_operands(OrmqrArgs<T> args, void* const* at) {
   args.A = static_cast<const T*>(at[0]);
   args.tau = static_cast<const T*>(at[1]);
   args.C = static_cast<T*>(at[args.product.of_identity ? 0 : 2]);
@@ -133,7 +133,7 @@ std::string to_words(const GeqrfArgs<T>& x) {
 }
 
 template <class T>
-std::string to_words(const QArgs<T>& x) {
+std::string to_words(const OrmqrArgs<T>& x) {
   const QProduct& p = x.product;
   const std::string sizes = word("m", p.m) + word("n", p.n) + word("k", p.k) + word("lda", x.lda);
   if (p.of_identity) return without_last_space(sizes + word("lwork", x.lwork));
@@ -148,7 +148,7 @@ bool call_by(const Site& library, const GeqrfArgs<T>& x) {
 }
 
 template <class T>
-bool call_by(const Site& library, const QArgs<T>& x) {
+bool call_by(const Site& library, const OrmqrArgs<T>& x) {
   if (!fits(library, {x.product.m, x.product.n, x.lda, x.ldc})) return false;
   x.product.of_identity ? call_orgqr(library, product_with(x)) : call_ormqr(library, product_with(x));
   return true;
@@ -176,7 +176,7 @@ std::optional<Routine> same_as(const GeqrfArgs<T>&) {
 }
 
 template <class T>
-std::optional<Routine> same_as(const QArgs<T>& x) {
+std::optional<Routine> same_as(const OrmqrArgs<T>& x) {
 #define ORMQR(name, type) \
   if (std::is_same_v<T, type> && !x.product.of_identity) return Routine::name;
 #define ORGQR(name, type) \
@@ -240,7 +240,7 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
 }
 
 template <class T>
-Judgement judge(const QArgs<T>& before, const T* result, const T* reference) {
+Judgement judge(const OrmqrArgs<T>& before, const T* result, const T* reference) {
   const QProduct& p = before.product;
   Worst<T> worst(p.order());
   if (!unitary(before)) return worst.judgement();
@@ -275,9 +275,9 @@ Judgement judge(const QArgs<T>& before, const T* result, const T* reference) {
   FUNCTIONS(GeqrfArgs, type)                                         \
   template std::vector<Routine> judged_with(const GeqrfArgs<type>&); \
   template Judgement judge(const JudgingLibrary&, const GeqrfArgs<type>&, const GeqrfArgs<type>&);
-#define ORMQR(name, type) \
-  FUNCTIONS(QArgs, type)  \
-  template Judgement judge(const QArgs<type>&, const type*, const type*);
+#define ORMQR(name, type)    \
+  FUNCTIONS(OrmqrArgs, type) \
+  template Judgement judge(const OrmqrArgs<type>&, const type*, const type*);
 #include "api/routines.def"
 
 }  // namespace blaslift

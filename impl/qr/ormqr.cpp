@@ -17,7 +17,7 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_tau, operand_c };
 
 template <class T>
-Operands operands_of(Runtime& r, const QArgs<T>& args, bool passing) {
+Operands operands_of(Runtime& r, const OrmqrArgs<T>& args, bool ephemeral) {
   const QProduct& p = args.product;
   // Q made in place of its reflectors leaves none of them.
   return Operands(
@@ -25,12 +25,12 @@ Operands operands_of(Runtime& r, const QArgs<T>& args, bool passing) {
       {{.stored = {args.A, p.order(), p.k, args.lda, sizeof(T)}, .reads = true, .destroyed = p.of_identity},
        {.stored = {args.tau, p.k, 1, p.k, sizeof(T)}, .reads = true, .vector = true},
        {.stored = {args.C, p.m, p.n, args.ldc, sizeof(T)}, .writes = true, .reads = !p.of_identity, .destroyed = true}},
-      passing);
+      ephemeral);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
-QCut cut_for(const Runtime& r, const QArgs<T>& args, const Operands& operands) {
+QCut cut_for(const Runtime& r, const OrmqrArgs<T>& args, const Operands& operands) {
   const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
   // What is in the program's device memory is worked on there, and fits, or not at all.
   const std::size_t memory =
@@ -40,7 +40,7 @@ QCut cut_for(const Runtime& r, const QArgs<T>& args, const Operands& operands) {
 
 /// With the copies that the operands have now, or in a lease.
 template <class T>
-Outcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, const Operands& operands,
+Outcome attempt(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T>& args, const Operands& operands,
                 bool wait) {
   const Operand &a = operands[operand_a], &tau = operands[operand_tau], &c = operands[operand_c];
   const QCut cut = cut_for(r, args, operands);
@@ -60,7 +60,7 @@ Outcome attempt(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& 
 
 /// What no reflectors leave of C, in the program's device memory: an identity.
 template <class T>
-Outcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
+Outcome identity(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
   const index m = args.product.m, n = args.product.n;
   const T zero{};
   std::vector<T> ones(static_cast<std::size_t>(n), T(1));
@@ -97,7 +97,7 @@ Outcome identity(const Site& site, Backend& backend, const QArgs<T>& args) {
 
 /// On the device.  If that does not come to an end, C in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& args, Operands& operands,
+Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T>& args, Operands& operands,
                const Decision& decision) {
   operands.locate(backend);
   const Operand &a = operands[operand_a], &c = operands[operand_c];
@@ -125,20 +125,20 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const QArgs<T>& a
 }  // namespace
 
 template <class T>
-Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay) {
+Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   return take_route(
       r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const QArgs<T>& x, bool passing) { return operands_of(r, x, passing); },
-      [&](Backend& backend, const QArgs<T>& x, Operands& operands, const Decision& decision) {
+      [&](const OrmqrArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
+      [&](Backend& backend, const OrmqrArgs<T>& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, x, operands, decision);
       },
       [](Decision&) {});
 }
 
-#define ORMQR(name, type) template Computed ormqr(const Site&, const QArgs<type>*, Replay);
+#define ORMQR(name, type) template Computed ormqr(const Site&, const OrmqrArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

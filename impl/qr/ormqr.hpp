@@ -8,6 +8,6 @@ namespace blaslift {
 
 /// Computes one call that the forwarding path did not settle; as gemm().  A workspace query is none.
 template <class T>
-Computed ormqr(const Site& site, const QArgs<T>* args, Replay replay);
+Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

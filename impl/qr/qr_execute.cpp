@@ -95,7 +95,8 @@ class Factoring : public QrRun<T> {
 template <class T>
 class Applying : public QrRun<T> {
  public:
-  Applying(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes, Lane& lane)
+  Applying(const QPlan& plan, const OrmqrArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+           Lane& lane)
       : QrRun<T>(lane, placement.lease, piece_bytes),
         p_(plan),
         q_(plan.product),
@@ -210,7 +211,7 @@ class Applying : public QrRun<T> {
 
   const QPlan& p_;
   const QProduct& q_;
-  const QArgs<T>& args_;
+  const OrmqrArgs<T>& args_;
   const QPlacement& placement_;
   Placed reflectors_;
   const T* from_;  ///< where the host has them
@@ -231,7 +232,7 @@ Outcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement&
 }
 
 template <class T>
-Outcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+Outcome execute(const QPlan& plan, const OrmqrArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
                 Lane& lane, bool (*keep_going)()) {
   Applying<T> run(plan, args, placement, piece_bytes, lane);
   return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
@@ -239,7 +240,7 @@ Outcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& place
 
 #define INSTANTIATE(T)                                                                                              \
   template Outcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)()); \
-  template Outcome execute(const QPlan&, const QArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
+  template Outcome execute(const QPlan&, const OrmqrArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(std::complex<float>)

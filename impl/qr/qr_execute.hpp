@@ -39,7 +39,7 @@ struct QPlacement {
 
 /// As for a QR: after a failure C is what it was, unless it is in device memory.
 template <class T>
-Outcome execute(const QPlan& plan, const QArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
+Outcome execute(const QPlan& plan, const OrmqrArgs<T>& args, const QPlacement& placement, std::size_t piece_bytes,
                 Lane& lane, bool (*keep_going)());
 
 }  // namespace blaslift

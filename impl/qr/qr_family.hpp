@@ -25,7 +25,7 @@ Problem problem_of(Routine routine, const GeqrfArgs<T>& a) {
 }
 
 template <class T>
-Problem problem_of(Routine routine, const QArgs<T>& a) {
+Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
   const QProduct& p = a.product;
   const auto in_c = [&](const T* at, index rows, index cols, index ld) {
     return overlap(a.C, p.m, p.n, a.ldc, at, rows, cols, ld, sizeof(T));

@@ -56,8 +56,8 @@ struct Decision {
   int levels = 0;                              ///< on the device
   index tile = 0;                              ///< their tiles' edge
   index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
-  bool for_the_cpu = false;                    ///< which would do, unless the operands are in device memory
-  bool nowhere = false;                        ///< the device cannot, and the CPU cannot read the operands
+  bool cpu_suffices = false;                   ///< which would do, unless the operands are in device memory
+  bool infeasible = false;                     ///< the device cannot, and the CPU cannot read the operands
   bool repeats = false;                        ///< verification's: to be done as it has been before
   double slowdown = 1;                         ///< in device_seconds: over the profile's prediction
   int calls = 1;                               ///< as in Facts
@@ -97,7 +97,7 @@ constexpr bool not_open_yet(DeviceState state) {
 
 /// Whether the device is to be opened for a call that was decided without.
 inline bool opens(const Decision& guess, const Policy& policy) {
-  return guess.route == Route::device || (policy.forced && guess.for_the_cpu);
+  return guess.route == Route::device || (policy.forced && guess.cpu_suffices);
 }
 
 /// Whether the device may be asked where operands are.

@@ -16,12 +16,12 @@ std::optional<Decision> settled(const Problem& p, const Facts& facts, const Poli
              out_of_reach = facts.device_memory && facts.device == DeviceState::ready && !policy.measuring;
   if (by_the_cpu && !out_of_reach) {
     Decision d{Route::cpu, p.trivial ? Reason::nothing : Reason::overlap};
-    d.for_the_cpu = !policy.measuring;
+    d.cpu_suffices = !policy.measuring;
     return d;
   }
   if (p.too_large) {
     Decision d{Route::cpu, Reason::no_room};
-    d.nowhere = facts.device_memory;
+    d.infeasible = facts.device_memory;
     return d;
   }
   // The CPU would do as well, but cannot.
@@ -60,7 +60,7 @@ void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& pol
   // The caller asks for what only the host BLAS does, where it can.
   if (facts.rounds_otherwise || !p.alpha_finite) {
     d.reason = facts.rounds_otherwise ? Reason::rounding : Reason::alpha;
-    d.for_the_cpu = true;
+    d.cpu_suffices = true;
     return;
   }
   // Before the device is asked for: a call too small for any device stays for the same reason with and without one.

@@ -78,9 +78,9 @@ void Operand::for_each_missing(const Each& each) const {
 
 // ---- all of a call's
 
-Operands::Operands(Runtime& r, std::initializer_list<Operand> all, bool passing) : runtime_(r), count_(all.size()) {
+Operands::Operands(Runtime& r, std::initializer_list<Operand> all, bool ephemeral) : runtime_(r), count_(all.size()) {
   std::copy(all.begin(), all.end(), all_.begin());
-  for (Operand& x : this->all()) x.passing = passing;
+  for (Operand& x : this->all()) x.ephemeral = ephemeral;
   result_ = static_cast<std::size_t>(std::find_if(all_.begin(), all_.end(), [](const Operand& x) { return x.writes; }) -
                                      all_.begin());
 }
@@ -92,7 +92,7 @@ void Operands::locate(Backend& backend) {
 }
 
 void Operands::look_at(Operand& x) {
-  x.cared_for = !x.vector && !x.passing && x.place == Place::pageable && runtime_.residency.cares(x.stored);
+  x.cared_for = !x.vector && !x.ephemeral && x.place == Place::pageable && runtime_.residency.cares(x.stored);
 }
 
 void Operands::peek() {

@@ -18,7 +18,7 @@ struct Operand {
   bool destroyed = false;  ///< what is read of it is gone afterwards: of no use to later calls
   Place place = Place::pageable;
   bool cared_for = false;  ///< may have a copy that outlives the call
-  bool passing = false;    ///< its memory does not: verification's own
+  bool ephemeral = false;  ///< its memory does not: verification's own
   Residency::Prospect known{};
 
   Resident resident() const;
@@ -52,8 +52,8 @@ class Operands {
   static constexpr std::size_t most = 4;
 
   /// @param all      of them the first that is written is the result; where two are the same matrix, it is here once
-  /// @param passing  verification's own memory
-  Operands(Runtime& r, std::initializer_list<Operand> all, bool passing);
+  /// @param ephemeral  verification's own memory
+  Operands(Runtime& r, std::initializer_list<Operand> all, bool ephemeral);
   ~Operands() { close(false); }
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;

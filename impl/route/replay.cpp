@@ -46,12 +46,12 @@ void begin_to_count(const Site& site) {
 
 }  // namespace
 
-const Site& new_site(Symbol symbol, const void* caller, Site& passing) {
+const Site& new_site(Symbol symbol, const void* caller, Site& ephemeral) {
   const int errno_before = errno;
   const Site* site = nullptr;
   undisturbed([&] {
     const char* fallback = may_have_runtime() ? runtime().options.fallback.c_str() : secure_getenv("BLASLIFT_FALLBACK");
-    site = resolve_site(symbol, caller, fallback, passing);
+    site = resolve_site(symbol, caller, fallback, ephemeral);
   });
   errno = errno_before;
   return *site;

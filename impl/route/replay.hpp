@@ -17,8 +17,8 @@ struct Replay {
 };
 
 /// The site of a call from a place that has none yet.
-/// @param passing  memory for one that is of this call only
-const Site& new_site(Symbol symbol, const void* caller, Site& passing);
+/// @param ephemeral  memory for one that is of this call only
+const Site& new_site(Symbol symbol, const void* caller, Site& ephemeral);
 
 /// Lets the calling thread count.  Returns false for calls that must be replayed without being counted or routed: those
 /// from inside a route of ours, Fortran twins of CBLAS calls, and a process's first ones where a signal handler makes

@@ -159,7 +159,7 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
           .trial = learned.trials.allowed(),
           .calls = on_device,
           .rounds_otherwise = rounds_otherwise(),
-          .traps = Inside::traps()};
+          .traps = RouteScope::traps()};
 }
 
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operands& operands) {

@@ -22,27 +22,27 @@ namespace blaslift {
 /// program's meanwhile, is not ours to count or route; the process's exit waits; exceptions of our arithmetic raise no
 /// signals; and errno is the caller's again afterwards.  In own time (compat/undisturbed.hpp), of which what follows in
 /// here is outside.
-class Inside {
+class RouteScope {
  public:
-  Inside(Runtime& runtime, double flops) : runtime_(runtime), slot_(thread_state.slot) {
+  RouteScope(Runtime& runtime, double flops) : runtime_(runtime), slot_(thread_state.slot) {
     thread_state.slot = nullptr;
     thread_state.inside = this;
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
     constexpr double may_last = 1e8;  // some milliseconds
     if (flops >= may_last || runtime_.device.state() == DeviceState::unopened) admit_unhandled_signals();
   }
-  ~Inside() {
+  ~RouteScope() {
     runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
     thread_state.inside = nullptr;
     thread_state.slot = slot_;
   }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
+  RouteScope(const RouteScope&) = delete;
+  RouteScope& operator=(const RouteScope&) = delete;
 
   /// Whether this thread is in a route of a caller whose arithmetic raises signals.
   static bool traps() {
     const void* route = thread_state.inside;
-    return route && route != &thread_state && static_cast<const Inside*>(route)->untrapped_.traps();
+    return route && route != &thread_state && static_cast<const RouteScope*>(route)->untrapped_.traps();
   }
 
  private:
@@ -104,7 +104,7 @@ bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& 
     decision.reason = Reason::transfers;
     return false;
   }
-  decision.nowhere = decision.reason == Reason::device_memory;  // unless it ends well
+  decision.infeasible = decision.reason == Reason::device_memory;  // unless it ends well
   Backend* backend = backend_for(r, decision);
   if (!backend) return false;
   if (call.check) call.check->before(backend);
@@ -148,7 +148,7 @@ inline bool leave_to_handler(Decision& decision) {
 
 template <class Try>
 bool tried_inside(Runtime& r, const Call& call, const Try& try_device, Decision& decision) {
-  const Inside inside(r, call.problem.flops);
+  const RouteScope scope(r, call.problem.flops);
   return tried(try_device, decision);
 }
 
@@ -161,7 +161,7 @@ bool take_route(Runtime& r, const Call& call, Replay replay, const Try& try_devi
   bool done = false;
   undisturbed([&] { done = in_handler() ? leave_to_handler(decision) : tried_inside(r, call, try_device, decision); });
   if (done) return true;
-  decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay);
+  decision.infeasible ? leave_undone(call, decision) : stay(r, call, decision, replay);
   return false;
 }
 
@@ -174,13 +174,13 @@ bool take_verified_route(Runtime& r, Call& call, Replay replay, const Try& try_d
   const bool whoever_computes = !r.options.oracle.empty() && replay.call_elsewhere;
   Decision decision;
   {
-    const Inside inside(r, call.problem.flops);
+    const RouteScope scope(r, call.problem.flops);
     if (tried(try_device, decision)) return check.look(), true;
-    if (whoever_computes && !decision.nowhere) check.before(nullptr);
+    if (whoever_computes && !decision.infeasible) check.before(nullptr);
   }
-  disturbed([&] { decision.nowhere ? leave_undone(call, decision) : stay(r, call, decision, replay); });
-  if (decision.nowhere || !whoever_computes) return false;
-  const Inside inside(r, call.problem.flops);
+  disturbed([&] { decision.infeasible ? leave_undone(call, decision) : stay(r, call, decision, replay); });
+  if (decision.infeasible || !whoever_computes) return false;
+  const RouteScope scope(r, call.problem.flops);
   check.look();
   return false;
 }
@@ -205,7 +205,7 @@ enum class Computed : std::uint8_t {
 
 /// The way of a call of any family.
 /// @param args      the call's arguments
-/// @param operands  Operands(const Args&, bool passing): in what verification computes again, passing
+/// @param operands  Operands(const Args&, bool ephemeral): in what verification computes again, ephemeral
 /// @param compute   Ending(Backend&, const Args&, Operands&, const Decision&): as on_device has it
 /// @param refine    void(Decision&): what a family has to say to a decision
 template <class Args, class OperandsOf, class Compute, class Refine>

@@ -29,7 +29,7 @@ constinit Undestroyed<Known> known;
 enum { operand_a, operand_x, operand_y };
 
 template <class T>
-Operands operands_of(Runtime& r, const SymvArgs<T>& args, bool passing) {
+Operands operands_of(Runtime& r, const SymvArgs<T>& args, bool ephemeral) {
   const bool multiplies = args.alpha != T(0);
   const auto vector = [&](const T* at, index inc) -> Stored {
     const StoredVector v = stored_vector(at, args.n, inc, std::max<index>(1, args.n));
@@ -39,7 +39,7 @@ Operands operands_of(Runtime& r, const SymvArgs<T>& args, bool passing) {
                   {{.stored = {args.A, args.n, args.n, args.lda, sizeof(T), part_of(args.uplo)}, .reads = multiplies},
                    {.stored = vector(args.x, args.incx), .reads = multiplies, .vector = true},
                    {.stored = vector(args.y, args.incy), .writes = true, .reads = args.beta != T(0), .vector = true}},
-                  passing);
+                  ephemeral);
 }
 
 double bytes_of(const std::vector<Block>& blocks, std::size_t element) {
@@ -258,7 +258,7 @@ void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
   Runtime& r = runtime();
   (void)take_route(
       r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const SymvArgs<T>& x, bool passing) { return operands_of(r, x, passing); },
+      [&](const SymvArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
       [&](Backend& backend, const SymvArgs<T>& x, Operands& operands, const Decision& decision) {
         return compute(r, backend, x, operands, decision);
       },

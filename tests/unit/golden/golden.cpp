@@ -625,8 +625,8 @@ std::string words_of(const Decision& d) {
   if (d.head != 0) text += ", head " + number(d.head);
   if (d.slowdown != 1) std::snprintf(line, sizeof line, ", slowed down by %.9g", d.slowdown), text += line;
   if (d.calls != 1) text += ", of " + std::to_string(d.calls) + " calls";
-  if (d.for_the_cpu) text += ", for the CPU";
-  if (d.nowhere) text += ", nowhere";
+  if (d.cpu_suffices) text += ", for the CPU";
+  if (d.infeasible) text += ", nowhere";
   if (d.repeats) text += ", repeats";
   return text;
 }

@@ -222,7 +222,7 @@ void q_call(const char* how, index m, index n, index k, const Places& places = {
            const index lda = product.order() + 3, ldc = of_identity ? lda : m + 5;
            const Memory<T> A("A", lda * (of_identity ? n : k), places.a), tau("tau", k, places.b);
            const Memory<T> C("C", ldc * n, places.c);
-           const QArgs<T> args{product, A.at(), lda, tau.at(), of_identity ? A.at() : C.at(), ldc};
+           const OrmqrArgs<T> args{product, A.at(), lda, tau.at(), of_identity ? A.at() : C.at(), ldc};
            make([&] { say_computed(ormqr(site_of(routine_called(routine)), &args, replay)); }, A);
          });
 }

@@ -62,7 +62,7 @@ struct Problem {
   void* aligned() {
     return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
   }
-  QArgs<T> args() {
+  OrmqrArgs<T> args() {
     const bool own = plan.product.of_identity;
     return {plan.product, A.data(), A.ld(), tau.data(), own ? A.data() : C.data(), own ? A.ld() : C.ld()};
   }

@@ -262,19 +262,19 @@ TEST(DecideQ, IsPrintable) {
   EXPECT_EQ(to_string(call.a), "zungqr m=7 n=6 k=5");
 }
 
-TEST(QArgs, AreThoseThatTheReferenceAccepts) {
+TEST(OrmqrArgs, AreThoseThatTheReferenceAccepts) {
   double A[1], tau[1], C[1];
-  const QArgs<double> left{{true, false, 6, 4, 5}, A, 6, tau, C, 6}, right{{false, true, 6, 4, 3}, A, 4, tau, C, 6},
+  const OrmqrArgs<double> left{{true, false, 6, 4, 5}, A, 6, tau, C, 6}, right{{false, true, 6, 4, 3}, A, 4, tau, C, 6},
       generated{{true, false, 6, 4, 3, true}, A, 6, tau, A, 6};
   EXPECT_TRUE(left.valid() && right.valid() && generated.valid());
   EXPECT_EQ(left.least_workspace(), 4);
   EXPECT_EQ(right.least_workspace(), 6);
   EXPECT_EQ(generated.least_workspace(), 4);
-  const auto with = [](QArgs<double> args, auto change) {
+  const auto with = [](OrmqrArgs<double> args, auto change) {
     change(args);
     return args.valid();
   };
-  for (const QArgs<double>& good : {left, right, generated}) {
+  for (const OrmqrArgs<double>& good : {left, right, generated}) {
     EXPECT_FALSE(with(good, [](auto& a) { a.product.m = -1; }));
     EXPECT_FALSE(with(good, [](auto& a) { a.product.n = -1; }));
     EXPECT_FALSE(with(good, [](auto& a) { a.product.k = -1; }));
@@ -288,11 +288,11 @@ TEST(QArgs, AreThoseThatTheReferenceAccepts) {
   EXPECT_FALSE(with(generated, [](auto& a) { a.product.n = 7; }));
 }
 
-TEST(QArgs, OverlapIsThatOfCWithAnything) {
+TEST(OrmqrArgs, OverlapIsThatOfCWithAnything) {
   std::vector<double> storage(300);
   double* s = storage.data();
   const auto overlaps = [&](double* A, double* tau, double* C, bool of_identity) {
-    const QArgs<double> args{{true, false, 8, 5, 4, of_identity}, A, 10, tau, C, 10};
+    const OrmqrArgs<double> args{{true, false, 8, 5, 4, of_identity}, A, 10, tau, C, 10};
     return problem_of(Routine::dormqr, args).overlaps;
   };
   EXPECT_FALSE(overlaps(s, s + 250, s + 100, false));

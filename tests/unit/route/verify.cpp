@@ -524,7 +524,7 @@ TEST(Factorisations, ProductsWithQAreJudgedByTheirLines) {
     (left ? C(3, 1) : C(1, 3)) = not_a_number;
     reference = C;
     const auto args = [&](Matrix<double>& at) {
-      return QArgs<double>{
+      return OrmqrArgs<double>{
           {left, false, C.rows(), C.cols(), 6}, f.A.data(), f.A.ld(), f.tau.data(), at.data(), at.ld()};
     };
     const Site& site = f.ormqr;

@@ -106,10 +106,10 @@ TEST(DecideSymv, OfMoreThanTheKernelsCountNothingGoesToTheDevice) {
     call.product.alpha_zero = alpha_zero;
     EXPECT_EQ(call.decide().route, Route::cpu);
     EXPECT_EQ(call.decide().reason, Reason::no_room);
-    EXPECT_TRUE(call.decide().nowhere);
+    EXPECT_TRUE(call.decide().infeasible);
   }
   call.facts.device_memory = false;
-  EXPECT_FALSE(call.decide().nowhere);
+  EXPECT_FALSE(call.decide().infeasible);
 }
 
 TEST(DecideSymv, PredictsFromTheTrianglesBytes) {

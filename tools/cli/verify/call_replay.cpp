@@ -170,7 +170,7 @@ void call(void* function, const GeqrfArgs<T>& x) {
 }
 
 template <class Int, class T>
-void call(void* function, const QArgs<T>& x) {
+void call(void* function, const OrmqrArgs<T>& x) {
   const auto [left, adjoint, rows, cols, reflectors, of_identity] = x.product;
   const Int m = static_cast<Int>(rows), n = static_cast<Int>(cols), k = static_cast<Int>(reflectors);
   const Int lda = static_cast<Int>(x.lda), ldc = static_cast<Int>(x.ldc), lwork = static_cast<Int>(x.lwork);
@@ -266,7 +266,7 @@ void make_geqrf(const Recorded& r, const std::string& fallback) {
 
 template <class T>
 void make_ormqr(const Recorded& r, const std::string& fallback, bool of_identity) {
-  QArgs<T> x{};
+  OrmqrArgs<T> x{};
   x.product = {true, false, number_in<index>(r, "m"), number_in<index>(r, "n"), number_in<index>(r, "k"), of_identity};
   QProduct& p = x.product;
   if (!of_identity) {
