@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <sstream>
 #include <utility>
 
 #include "compat/say.hpp"
+#include "impl/core/text.hpp"
 
 namespace blaslift {
 namespace {
@@ -99,14 +99,10 @@ void RecordSum::add(const void* data, std::size_t bytes) {
 std::uint64_t RecordSum::value() const {
   RecordSum whole = *this;
   if (pending_ > 0) whole.add_word();
-  return whole.sum_;
+  return whole.sum_.value();
 }
 
-std::string RecordSum::line() const {
-  char text[32];
-  std::snprintf(text, sizeof text, "sum %016llx\n", static_cast<unsigned long long>(value()));
-  return text;
-}
+std::string RecordSum::line() const { return "sum " + hexadecimal(value(), 16) + '\n'; }
 
 std::string write_record(const std::string& path, const RecordText& t, std::span<const RecordBlock> blocks) {
   std::string text = record_heading;
