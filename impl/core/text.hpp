@@ -44,7 +44,4 @@ inline std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-/// A JSON string, fit to be shown.  What is not UTF-8 becomes U+FFFD: a program's name may be any bytes.
-std::string quoted(std::string_view text);
-
 }  // namespace blaslift
