@@ -17,6 +17,7 @@ class RegularFile {
 
   explicit operator bool() const { return fd_ >= 0; }
   int error() const { return error_; }  ///< why it is not open, as errno has it; ENOTSUP: it is none that holds bytes
+  int descriptor() const { return fd_; }
   std::uint64_t size() const { return size_; }  ///< when it was opened
 
   /// How many of these bytes there were.

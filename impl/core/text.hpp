@@ -1,5 +1,6 @@
 // Numbers and strings for files that programs read, whatever locale the process has set.
 #pragma once
+#include <algorithm>
 #include <charconv>
 #include <string>
 #include <string_view>
@@ -13,6 +14,15 @@ inline std::string number(double value, int digits = 17) {
   char text[64];
   const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, digits).ptr;
   return {text, end};
+}
+
+/// Of an unsigned number, with leading zeros up to so many digits.
+template <class Number>
+std::string hexadecimal(Number number, std::size_t digits = 1) {
+  char text[2 * sizeof number];
+  const auto end = std::to_chars(text, text + sizeof text, number, 16).ptr;
+  const std::string shortest(text, end);
+  return std::string(digits - std::min(digits, shortest.size()), '0') + shortest;
 }
 
 /// Reads a whole word as a number; false if it is none or out of range.
@@ -33,8 +43,5 @@ inline std::string_view next_word(std::string_view& text) {
   text.remove_prefix(length);
   return word;
 }
-
-/// A JSON string, fit to be shown.  What is not UTF-8 becomes U+FFFD: a program's name may be any bytes.
-std::string quoted(std::string_view text);
 
 }  // namespace blaslift

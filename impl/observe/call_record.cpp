@@ -1,72 +1,37 @@
 #include "impl/observe/call_record.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <sstream>
-#include <utility>
 
 #include "compat/say.hpp"
+#include "impl/core/new_file.hpp"
+#include "impl/core/text.hpp"
 
 namespace blaslift {
 namespace {
 
-/// A file that is there as a whole or not at all.
-class NewFile {
+/// With the sum of what was written behind it.
+class RecordFile {
  public:
-  explicit NewFile(const std::string& path) : path_(path), partial_(path + ".partial") {
-    constexpr int most_attempts = 100;
-    for (int attempt = 1; fd_ < 0 && attempt < most_attempts; ++attempt) {  // what is there already is not ours
-      fd_ = open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-      error_ = fd_ < 0 ? errno : 0;
-      unfinished_ = fd_ >= 0;
-      if (error_ != 0 && error_ != EEXIST) break;
-      if (fd_ < 0) partial_ = path + '.' + std::to_string(attempt) + ".partial";
-    }
-  }
-  ~NewFile() {
-    if (fd_ >= 0) close(fd_);
-    if (unfinished_) unlink(partial_.c_str());
-  }
-  NewFile(const NewFile&) = delete;
-  NewFile& operator=(const NewFile&) = delete;
+  explicit RecordFile(const std::string& path) : file_(path) {}
 
   void write(const void* data, std::size_t bytes) {
     sum_.add(data, bytes);
-    const char* at = static_cast<const char*>(data);
-    while (bytes > 0 && error_ == 0) {
-      const ssize_t written = ::write(fd_, at, bytes);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) {
-        error_ = written < 0 ? errno : ENOSPC;
-        return;
-      }
-      at += written;
-      bytes -= static_cast<std::size_t>(written);
-    }
+    file_.write(data, bytes);
   }
-  /// With the sum behind the rest.  0, or an errno.
+  /// 0, or an errno.
   int finish() {
     const std::string line = sum_.line();
-    write(line.data(), line.size());
-    if (error_ == 0 && close(std::exchange(fd_, -1)) != 0) error_ = errno;
-    if (error_ == 0 && rename(partial_.c_str(), path_.c_str()) != 0) error_ = errno;
-    if (error_ == 0) unfinished_ = false;
-    return error_;
+    file_.write(line.data(), line.size());
+    return file_.put_in_place();
   }
 
  private:
-  const std::string path_;
-  std::string partial_;
+  NewFile file_;
   RecordSum sum_;
-  int fd_ = -1, error_ = 0;
-  bool unfinished_ = false;  ///< there is a file to be removed
 };
 
-void write_block(NewFile& file, const Stored& x) {
+void write_block(RecordFile& file, const Stored& x) {
   constexpr std::size_t much = std::size_t{1} << 20;
   const std::size_t column = static_cast<std::size_t>(x.rows) * x.element;
   std::vector<char> buffer;
@@ -99,14 +64,10 @@ void RecordSum::add(const void* data, std::size_t bytes) {
 std::uint64_t RecordSum::value() const {
   RecordSum whole = *this;
   if (pending_ > 0) whole.add_word();
-  return whole.sum_;
+  return whole.sum_.value();
 }
 
-std::string RecordSum::line() const {
-  char text[32];
-  std::snprintf(text, sizeof text, "sum %016llx\n", static_cast<unsigned long long>(value()));
-  return text;
-}
+std::string RecordSum::line() const { return "sum " + hexadecimal(value(), 16) + '\n'; }
 
 std::string write_record(const std::string& path, const RecordText& t, std::span<const RecordBlock> blocks) {
   std::string text = record_heading;
@@ -135,7 +96,7 @@ std::string write_record(const std::string& path, const RecordText& t, std::span
   text += "\ndata\n";
 
   const NoWriteSignals no_signals;  // a file beyond the process's limit is an error like any other
-  NewFile file(path);
+  RecordFile file(path);
   file.write(text.data(), text.size());
   for (const RecordBlock& b : blocks) write_block(file, b.stored);
   const int error = file.finish();

@@ -13,13 +13,14 @@
 #include <string>
 #include <vector>
 
+#include "impl/core/hash.hpp"
 #include "impl/core/stored.hpp"
 
 namespace blaslift {
 
 inline constexpr char record_heading[] = "blaslift-call 2";
 
-/// FNV-1a over words of eight bytes, the last one filled up with zeros; the same however the bytes are handed over.
+/// FNV-1a by words of eight bytes, the last one filled up with zeros; the same however the bytes are handed over.
 class RecordSum {
  public:
   void add(const void* data, std::size_t bytes);
@@ -28,9 +29,10 @@ class RecordSum {
   std::string line() const;
 
  private:
-  void add_word() { sum_ = (sum_ ^ word_) * 0x100000001b3U, word_ = 0; }
+  void add_word() { sum_.step(word_), word_ = 0; }
 
-  std::uint64_t sum_ = 0xcbf29ce484222325U, word_ = 0;
+  Fnv1a<std::uint64_t> sum_;
+  std::uint64_t word_ = 0;
   unsigned pending_ = 0;  ///< bytes in `word_`
 };
 

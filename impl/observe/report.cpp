@@ -6,13 +6,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <limits>
 
 #include "compat/say.hpp"
-#include "impl/core/text.hpp"
+#include "compat/shown.hpp"
+#include "impl/core/json.hpp"
 
 namespace blaslift {
 namespace {
@@ -46,11 +45,6 @@ constexpr const char* unchecked_texts[] = {
 #undef X
 };
 
-/// JSON has no infinity, and no NaN.
-std::string finite(double x) {
-  return std::isnan(x) ? "null" : number(std::min(x, std::numeric_limits<double>::max()), 6);
-}
-
 /// "3 over its bound, 1 not the same bits twice"
 template <std::size_t size>
 std::string listed(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
@@ -62,19 +56,11 @@ std::string listed(const std::array<std::uint64_t, size>& counts, const char* co
 }
 
 template <std::size_t size>
-std::string json_of(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
-  std::string text;
+JsonObject object_of(const std::array<std::uint64_t, size>& counts, const char* const (&texts)[size]) {
+  JsonObject object;
   for (std::size_t i = 0; i < size; ++i)
-    if (counts[i])
-      text += format("%s\"%s\": %llu", text.empty() ? "" : ", ", texts[i], static_cast<unsigned long long>(counts[i]));
-  return "{" + text + "}";
-}
-
-/// "a", "b"
-std::string all_quoted(const std::vector<std::string>& texts) {
-  std::string list;
-  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + quoted(text);
-  return list;
+    if (counts[i]) object.add(texts[i], counts[i]);
+  return object;
 }
 
 /// What verification says, after the routines.
@@ -107,15 +93,45 @@ std::string verified_text(const Summary& s) {
   return text;
 }
 
-std::string verified_json(const Summary& s) {
-  std::string calls;
-  for (const Summary::Noted& call : s.worst)
-    calls += std::string(calls.empty() ? "" : ", ") + "{\"routine\": " + quoted(call.routine) +
-             ", \"arguments\": " + quoted(call.arguments) + ", \"caller\": " + quoted(call.caller) +
-             ", \"calls\": " + std::to_string(call.calls) + ", \"ratio\": " + finite(call.ratio) +
-             ", \"limit\": " + finite(call.limit) + ", \"found\": [" + all_quoted(call.finding_texts()) +
-             "], \"dump\": " + quoted(call.dump) + ", \"way\": " + quoted(call.way) + "}";
-  return ", \"worst\": [" + calls + "], \"problems\": [" + all_quoted(s.problems) + "]";
+JsonObject object_of(const Summary::PerRoutine& x) {
+  JsonObject levels, stayed, routine;
+  for (std::size_t i = 0; i < most_levels; ++i)
+    if (x.levels[i]) levels.add(std::to_string(i + 1), x.levels[i]);
+  for (std::size_t reason = 0; reason < reason_count; ++reason)
+    if (x.stayed[reason]) stayed.add(text_of(static_cast<Reason>(reason)), x.stayed[reason]);
+  constexpr int digits = 9;
+  routine.add("calls", x.calls())
+      .add("routed", x.routed)
+      .add("cpu_seconds", JsonNumber{x.cpu_seconds, digits})
+      .add("device_seconds", JsonNumber{x.device_seconds, digits})
+      .add("bytes_in", JsonNumber{x.bytes_in})
+      .add("bytes_out", JsonNumber{x.bytes_out})
+      .add("bytes_spared", JsonNumber{x.bytes_spared})
+      .add("levels", levels)
+      .add("distrusted", x.distrusted)
+      .add("stayed", stayed);
+  if (x.verified())
+    routine.add("verified", JsonObject()
+                                .add("checked", x.checked)
+                                .add("repeated", x.repeated)
+                                .add("wrong", x.wrong)
+                                .add("found", object_of(x.found, finding_texts))
+                                .add("unchecked", object_of(x.unchecked, unchecked_texts)));
+  return routine;
+}
+
+JsonObject object_of(const Summary::Noted& call) {
+  constexpr int digits = 6;
+  return JsonObject()
+      .add("routine", call.routine)
+      .add("arguments", call.arguments)
+      .add("caller", call.caller)
+      .add("calls", call.calls)
+      .add("ratio", JsonNumber{call.ratio, digits})
+      .add("limit", JsonNumber{call.limit, digits})
+      .add("found", JsonArray(call.finding_texts()))
+      .add("dump", call.dump)
+      .add("way", call.way);
 }
 
 }  // namespace
@@ -245,51 +261,31 @@ std::string to_text(const Summary& s) {
 }
 
 std::string to_json(const Summary& s, const Counters* one) {
-  std::string text = "{";
+  JsonObject summary;
   if (one)
-    text += format("\"pid\": %d, \"command\": ", one->pid) + quoted(one->command) +
-            ", \"library\": " + quoted(one->library.get()) + ", \"found_by\": " + quoted(one->library_found_by.get()) +
-            format(", \"integers\": %d, ", one->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
-  text += format("\"processes\": %d, \"backend\": ", s.processes) + quoted(s.backend) +
-          ", \"device\": " + quoted(s.device) + ", \"driver\": " + quoted(s.driver);
-  text += ", \"detail\": " + quoted(s.details.empty() ? "" : s.details.front());
-  text += ", \"residency\": " + quoted(s.residency);
-  text += ", \"warning\": " + quoted(s.warnings.empty() ? "" : s.warnings.front());
-  text += ", \"routines\": {";
-  bool first = true;
-  for (int r = 0; r < routine_count; ++r) {
-    const auto& x = s.routines[static_cast<std::size_t>(r)];
-    if (x.calls() == 0) continue;
-    text += std::string(first ? "" : ", ") + quoted(routine_names[r]) + ": {\"calls\": " + std::to_string(x.calls()) +
-            ", \"routed\": " + std::to_string(x.routed) + ", \"cpu_seconds\": " + number(x.cpu_seconds, 9) +
-            ", \"device_seconds\": " + number(x.device_seconds, 9) + ", \"bytes_in\": " + number(x.bytes_in) +
-            ", \"bytes_out\": " + number(x.bytes_out) + ", \"bytes_spared\": " + number(x.bytes_spared);
-    std::string levels;
-    for (std::size_t i = 0; i < most_levels; ++i)
-      if (x.levels[i])
-        levels +=
-            format("%s\"%zu\": %llu", levels.empty() ? "" : ", ", i + 1, static_cast<unsigned long long>(x.levels[i]));
-    text += ", \"levels\": {" + levels + "}, \"distrusted\": " + std::to_string(x.distrusted) + ", \"stayed\": {";
-    first = false;
-    bool first_reason = true;
-    for (int reason = 0; reason < reason_count; ++reason)
-      if (const auto calls = x.stayed[static_cast<std::size_t>(reason)]) {
-        text += format("%s\"%s\": %llu", first_reason ? "" : ", ", text_of(static_cast<Reason>(reason)),
-                       static_cast<unsigned long long>(calls));
-        first_reason = false;
-      }
-    text += "}";
-    if (x.verified())
-      text += ", \"verified\": {\"checked\": " + std::to_string(x.checked) +
-              ", \"repeated\": " + std::to_string(x.repeated) + ", \"wrong\": " + std::to_string(x.wrong) +
-              ", \"found\": " + json_of(x.found, finding_texts) +
-              ", \"unchecked\": " + json_of(x.unchecked, unchecked_texts) + "}";
-    text += "}";
+    summary.add("pid", one->pid)
+        .add("command", one->command)
+        .add("library", one->library.get())
+        .add("found_by", one->library_found_by.get())
+        .add("integers", one->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
+  JsonObject routines;
+  for (std::size_t r = 0; r < routine_count; ++r)
+    if (s.routines[r].calls() > 0) routines.add(routine_names[r], object_of(s.routines[r]));
+  summary.add("processes", s.processes)
+      .add("backend", s.backend)
+      .add("device", s.device)
+      .add("driver", s.driver)
+      .add("detail", s.details.empty() ? std::string() : s.details.front())
+      .add("residency", s.residency)
+      .add("warning", s.warnings.empty() ? std::string() : s.warnings.front())
+      .add("routines", routines);
+  if (!s.uncounted.empty()) summary.add("uncounted", JsonArray(s.uncounted));
+  if (!s.worst.empty() || !s.problems.empty()) {
+    JsonArray worst;
+    for (const Summary::Noted& call : s.worst) worst.add(object_of(call));
+    summary.add("worst", worst).add("problems", JsonArray(s.problems));
   }
-  text += "}";
-  if (!s.uncounted.empty()) text += ", \"uncounted\": [" + all_quoted(s.uncounted) + "]";
-  if (!s.worst.empty() || !s.problems.empty()) text += verified_json(s);
-  return text + "}";
+  return json_of(summary);
 }
 
 void write_report(const Counters& c, const std::string& target) {

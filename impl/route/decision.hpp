@@ -2,6 +2,7 @@
 // policy, so that it can be printed and tested without a device: decide(), in impl/route/family.hpp, with what differs
 // between families.
 #pragma once
+#include "impl/core/hash.hpp"
 #include "impl/core/reason.hpp"
 #include "impl/route/profile.hpp"
 #include "impl/strassen/estimator.hpp"
@@ -77,15 +78,8 @@ struct Ending {
   int levels = 0;             ///< by so many
   index tile = 0;             ///< with levels: the edge of what they were applied to
   bool distrusted = false;    ///< the guard has sent it back to no level
-  std::uint64_t way = 0;      ///< calls of equal arguments that went the same way have the same bits
+  std::uint64_t way = 0;  ///< with_numbers() of it: calls of equal arguments that went the same way have the same bits
 };
-
-/// A way with these numbers, too.
-template <class... Numbers>
-std::uint64_t with_numbers(std::uint64_t way, Numbers... numbers) {
-  ((way = (way ^ static_cast<std::uint64_t>(numbers)) * 0x100000001b3U + (way >> 29)), ...);
-  return way;
-}
 
 /// Products of m * n * k below this stay on the CPU unseen: even a CPU of 2 Tflop/s needs no longer for them than a
 /// device call's latency.  Power of two: n = 256.

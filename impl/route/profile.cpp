@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "compat/environment.hpp"
+#include "impl/core/hash.hpp"
 #include "impl/core/regular_file.hpp"
 #include "impl/core/text.hpp"
 #include "impl/route/built_in_profiles.hpp"
@@ -118,22 +119,13 @@ auto subject(const TunedProduct& x) {
   return std::tuple(p.precision, x.library, p.transa, p.transb, p.adds_e, p.n);
 }
 
-/// FNV-1a, 32 bits: a line that was cut or touched must not reach the library, which believes what it is given.
+/// A line that was cut or touched must not reach the library, which believes what it is given.
 std::uint32_t sum_of(const Algorithm& algorithm) {
-  std::uint32_t sum = 2166136261U;
-  const auto add = [&](std::uint64_t byte) { sum = (sum ^ static_cast<std::uint32_t>(byte & 0xff)) * 16777619U; };
-  for (const unsigned char byte : algorithm.words) add(byte);
-  for (int shift = 0; shift < 64; shift += 8) add(algorithm.workspace >> shift);
-  for (int shift = 0; shift < 32; shift += 8) add(algorithm.alignment >> shift);
-  return sum;
-}
-
-template <class Number>
-std::string hexadecimal(Number number, std::size_t digits = 1) {
-  char text[2 * sizeof number];
-  const auto end = std::to_chars(text, text + sizeof text, number, 16).ptr;
-  const std::string shortest(text, end);
-  return std::string(digits - std::min(digits, shortest.size()), '0') + shortest;
+  return Fnv1a<std::uint32_t>()
+      .add({reinterpret_cast<const char*>(algorithm.words), sizeof algorithm.words})
+      .add_number(algorithm.workspace)
+      .add_number(algorithm.alignment)
+      .value();
 }
 
 template <class Number>

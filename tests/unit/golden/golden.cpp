@@ -303,7 +303,7 @@ void add_many(File& file) {
   const auto line = [](const std::string& problem, const std::string& text, std::size_t steps) {
     char hash[64];
     std::snprintf(hash, sizeof hash, ": %zu steps, %016llx\n", steps,
-                  static_cast<unsigned long long>(golden::hash(text)));
+                  static_cast<unsigned long long>(hash_of(text)));
     return problem + hash;
   };
   std::string lines;

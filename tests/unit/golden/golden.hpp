@@ -17,14 +17,9 @@
 #include <utility>
 #include <vector>
 
-namespace blaslift::golden {
+#include "impl/core/hash.hpp"
 
-/// FNV-1a, 64 bits.
-inline std::uint64_t hash(std::string_view text) {
-  std::uint64_t h = 0xcbf29ce484222325U;
-  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
-  return h;
-}
+namespace blaslift::golden {
 
 using Lines = std::vector<std::string>;
 inline Lines lines_of(const std::string& text) {
@@ -81,7 +76,7 @@ class File {
     std::ostringstream out;
     out << "only counts of lines by their first word, and a hash:";
     for (const auto& [word, count] : counts) out << ' ' << count << ' ' << word << ',';
-    out << " FNV-1a " << std::hex << hash(text) << '\n';
+    out << " FNV-1a " << std::hex << hash_of(text) << '\n';
     add(call, out.str(), text);
   }
 

@@ -351,6 +351,8 @@ TEST(Profile, AlgorithmsAreWrittenAndReadAgain) {
   for (const TunedProduct& x : some) text += line_of(x);
   EXPECT_EQ(text.substr(0, text.find(':')), "sgemm_algorithm lib-1-sm_90 NT plain 2560 10");
   EXPECT_NE(text.find("\nzgemm_algorithm lib-1-sm_90 NT plus_e 1000 own\n"), text.npos) << text;
+  EXPECT_TRUE(line_of(tuned("lib", Precision::d, 200, false)).ends_with(":65f9838f\n"))
+      << "as in profiles long written";
   const Read r = read(text);
   EXPECT_EQ(r.problem, "");
   ASSERT_EQ(r.profile.algorithms.size(), some.size());

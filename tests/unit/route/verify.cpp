@@ -117,6 +117,11 @@ TEST(RecordSum, IsTheSameInWhateverPartsItsBytesCome) {
     changed.add(other.data(), other.size());
     EXPECT_NE(changed.value(), whole.value()) << at;
   }
+  // What records hold that were written long ago.
+  EXPECT_EQ(whole.line(), "sum 379bea8d31862d41\n");
+  RecordSum shorter;
+  shorter.add(bytes.data(), bytes.size() - 3);
+  EXPECT_EQ(shorter.line(), "sum 9aa0af8d31862d41\n");
 }
 
 TEST(Verifier, TakesTheFirstOfEachRoutineAndSizeAndThenOneInSoMany) {

@@ -5,7 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "impl/core/text.hpp"
+#include "compat/shown.hpp"
+#include "tools/cli/launch/json_text.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -77,18 +78,20 @@ std::string to_text(const Diagnosis& d) {
 }
 
 std::string to_json(const Diagnosis& d) {
-  std::string text = "{\"program\": " + blaslift::quoted(d.program) + ", \"path\": " + blaslift::quoted(d.path) +
-                     ", \"verdict\": " + blaslift::quoted(text_of(d.verdict)) +
-                     ", \"status\": " + std::to_string(static_cast<int>(d.verdict)) + ", \"findings\": [";
-  for (std::size_t i = 0; i < d.findings.size(); ++i) {
-    const Finding& f = d.findings[i];
-    text += std::string(i ? ", " : "") + "{\"kind\": " + blaslift::quoted(f.kind) +
-            ", \"effect\": " + blaslift::quoted(word_of(f.effect)) + ", \"object\": " + blaslift::quoted(f.object) +
-            ", \"names\": [";
-    for (std::size_t n = 0; n < f.names.size(); ++n) text += (n ? ", " : "") + blaslift::quoted(f.names[n]);
-    text += "], \"what\": " + blaslift::quoted(f.what) + ", \"advice\": " + blaslift::quoted(f.advice) + "}";
-  }
-  return text + "], \"run\": " + (d.ran ? to_json(d.summary) : "null") + "}";
+  Json findings = Json::array();
+  for (const Finding& f : d.findings)
+    findings.push_back({{"kind", f.kind},
+                        {"effect", word_of(f.effect)},
+                        {"object", f.object},
+                        {"names", f.names},
+                        {"what", f.what},
+                        {"advice", f.advice}});
+  return json_text(Json{{"program", d.program},
+                        {"path", d.path},
+                        {"verdict", text_of(d.verdict)},
+                        {"status", static_cast<int>(d.verdict)},
+                        {"findings", findings},
+                        {"run", d.ran ? Json::parse(to_json(d.summary)) : Json()}});
 }
 
 }  // namespace blaslift::cli

@@ -1,14 +1,7 @@
 #include "tools/cli/doctor/elf_file.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
-#include <system_error>
 #include <utility>
 
 namespace blaslift::cli {
@@ -28,30 +21,6 @@ std::string name_of_machine(unsigned machine) {
 }
 
 }  // namespace
-
-MappedFile::MappedFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-  const auto fail = [&](int error) {
-    if (fd >= 0) close(fd);
-    throw std::system_error(error, std::generic_category(), path);
-  };
-  struct stat status {};
-  if (fd < 0 || fstat(fd, &status) != 0) fail(errno);
-  if (!S_ISREG(status.st_mode)) fail(S_ISDIR(status.st_mode) ? EISDIR : EACCES);
-  const auto size = static_cast<std::size_t>(status.st_size);
-  if (size > 0) {
-    void* p = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED) fail(errno);
-    bytes_ = {static_cast<const char*>(p), size};
-  }
-  close(fd);
-}
-
-MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(const_cast<char*>(bytes_.data()), bytes_.size());
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
 
 /// Empty where any of it lies outside the file, or not where a T may lie.
 template <class T>

@@ -9,23 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "tools/cli/doctor/mapped_file.hpp"
+
 namespace blaslift::cli {
-
-/// A file's bytes, mapped.
-class MappedFile {
- public:
-  MappedFile() = default;
-  /// Throws std::system_error if it cannot be read.
-  explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&&) = delete;
-
-  std::string_view bytes() const { return bytes_; }
-
- private:
-  std::string_view bytes_;
-};
 
 class ElfFile {
  public:

@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <vector>
+
+#include "impl/core/hash.hpp"
+#include "impl/core/text.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -80,12 +81,9 @@ std::string cached_links(const std::string& target) {
   else if (home && *home == '/')
     base = std::string(home) + "/.cache";
   if (base.empty() || !can_be_preloaded(base)) return {};
-  std::uint64_t hash = 14695981039346656037u;  // FNV-1a
-  for (const char c : target) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211u;
-  char name[32];
-  std::snprintf(name, sizeof name, "%016llx", static_cast<unsigned long long>(hash));
   (void)mkdir(base.c_str(), 0700);
-  const std::string preload = base + "/blaslift-preload", directory = preload + "/" + name;
+  const std::string preload = base + "/blaslift-preload";
+  const std::string directory = preload + "/" + hexadecimal(hash_of(target), 16);
   const bool made = is_own_directory(preload) && make_links(directory, target);
   return made ? directory + "/" + links : std::string();
 }

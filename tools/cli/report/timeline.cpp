@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "tools/cli/launch/json_text.hpp"
 
 namespace blaslift::cli {
 namespace {
-
-using json = nlohmann::ordered_json;
-
-std::string text_of_json(const json& value) {  // in ASCII: a program's name may be any bytes
-  return value.dump(-1, ' ', true, json::error_handler_t::replace);
-}
 
 double microseconds(std::int64_t ns) { return 1e-3 * static_cast<double>(ns); }
 
@@ -28,9 +28,9 @@ struct Entry {
   enum What { call, in, out } what;
 };
 
-json event_of(const Entry& e) {
+Json event_of(const Entry& e) {
   const Span& s = *e.span;
-  json args;
+  Json args;
   std::string name, category;
   if (e.what != Entry::call) {
     name = e.what == Entry::in ? "to the device" : "from the device";
@@ -57,7 +57,7 @@ json event_of(const Entry& e) {
       if (s.distrusted) args["badly scaled for levels"] = true;
     }
   }
-  json event{{"ph", "X"},
+  Json event{{"ph", "X"},
              {"name", name},
              {"cat", category},
              {"ts", microseconds(e.begin)},
@@ -68,7 +68,7 @@ json event_of(const Entry& e) {
   return event;
 }
 
-json metadata(const char* what, const Track& track, json args) {
+Json metadata(const char* what, const Track& track, Json args) {
   return {{"ph", "M"}, {"name", what}, {"ts", 0}, {"pid", track.process}, {"tid", track.thread}, {"args", args}};
 }
 
@@ -81,7 +81,7 @@ Track beside(const Track& thread, Entry::What what) {
 }  // namespace
 
 void write_timeline(const ReadRecording& run, std::ostream& out) {
-  std::vector<json> names;
+  std::vector<Json> names;
   std::vector<Entry> entries;
   std::set<std::int64_t> taken;
   std::int64_t next_number = std::int64_t{1} << 23;
@@ -114,20 +114,24 @@ void write_timeline(const ReadRecording& run, std::ostream& out) {
   }
   std::sort(entries.begin(), entries.end(),
             [](const Entry& a, const Entry& b) { return std::tuple(a.begin, -a.end) < std::tuple(b.begin, -b.end); });
-  out << "{\"displayTimeUnit\": \"ms\", \"otherData\": "
-      << text_of_json(
-             {{"writer", "blaslift " BLASLIFT_VERSION}, {"began_ns", run.began_ns}, {"device", run.summary.device}})
-      << ", \"traceEvents\": [";
+  // Event by event, a line each: a recording may hold millions.
+  const std::string all = json_text(
+      Json{{"displayTimeUnit", "ms"},
+           {"otherData",
+            {{"writer", "blaslift " BLASLIFT_VERSION}, {"began_ns", run.began_ns}, {"device", run.summary.device}}},
+           {"traceEvents", Json::array()}});
+  constexpr std::string_view end = "]}";
+  out << all.substr(0, all.size() - end.size());
   const char* separator = "\n";
-  for (const json& name : names) out << std::exchange(separator, ",\n") << text_of_json(name);
-  for (const Entry& entry : entries) out << std::exchange(separator, ",\n") << text_of_json(event_of(entry));
-  out << "\n]}\n";
+  for (const Json& name : names) out << std::exchange(separator, ",\n") << json_text(name);
+  for (const Entry& entry : entries) out << std::exchange(separator, ",\n") << json_text(event_of(entry));
+  out << '\n' << end << '\n';
 }
 
 std::string to_json(const Analysis& a) {
-  json routines = json::object();
+  Json routines = Json::object();
   for (const auto& [routine, x] : a.routines) {
-    json levels = json::object();
+    Json levels = Json::object();
     for (std::size_t i = 0; i < most_levels; ++i)
       if (x.levels[i]) levels[std::to_string(i + 1)] = x.levels[i];
     routines[routine_names[static_cast<int>(routine)]] = {
@@ -150,7 +154,7 @@ std::string to_json(const Analysis& a) {
         {"levels", levels},
     };
   }
-  json sizes = json::array();
+  Json sizes = Json::array();
   for (std::size_t i = 0; i < a.sizes.size(); ++i) {
     const SizeAccount& x = a.sizes[i];
     if (x.cpu_calls + x.device_calls == 0) continue;
@@ -160,10 +164,10 @@ std::string to_json(const Analysis& a) {
                      {"cpu_seconds", x.cpu_seconds},
                      {"device_seconds", x.device_seconds}});
   }
-  json stayed = json::object();
+  Json stayed = Json::object();
   for (const auto& [reason, x] : a.reasons) {
     const auto gain = [](const ReasonAccount::Gain& g) {
-      return json{{"calls", g.calls}, {"seconds", g.seconds}, {"device_seconds", g.device_seconds}};
+      return Json{{"calls", g.calls}, {"seconds", g.seconds}, {"device_seconds", g.device_seconds}};
     };
     stayed[text_of(reason)] = {{"calls", x.calls},
                                {"recorded", x.recorded},
@@ -171,22 +175,22 @@ std::string to_json(const Analysis& a) {
                                {"moving", gain(x.moving)},
                                {"resident", gain(x.resident)}};
   }
-  return text_of_json({{"seconds", a.seconds},
-                       {"processes", a.run.processes.size()},
-                       {"calls", a.calls},
-                       {"recorded", a.spans},
-                       {"dropped", a.dropped},
-                       {"unfinished", a.unfinished},
-                       {"opening_seconds", a.opening_seconds},
-                       {"profile", a.profile_name},
-                       {"routines", routines},
-                       {"sizes", sizes},
-                       {"stayed", stayed},
-                       {"share",
-                        {{"cpu_seconds", a.cpu_union_seconds},
-                         {"least_seconds", a.least_seconds()},
-                         {"moving_seconds", a.seconds_with(&ReasonAccount::moving)},
-                         {"resident_seconds", a.seconds_with(&ReasonAccount::resident)}}}}) +
+  return json_text({{"seconds", a.seconds},
+                    {"processes", a.run.processes.size()},
+                    {"calls", a.calls},
+                    {"recorded", a.spans},
+                    {"dropped", a.dropped},
+                    {"unfinished", a.unfinished},
+                    {"opening_seconds", a.opening_seconds},
+                    {"profile", a.profile_name},
+                    {"routines", routines},
+                    {"sizes", sizes},
+                    {"stayed", stayed},
+                    {"share",
+                     {{"cpu_seconds", a.cpu_union_seconds},
+                      {"least_seconds", a.least_seconds()},
+                      {"moving_seconds", a.seconds_with(&ReasonAccount::moving)},
+                      {"resident_seconds", a.seconds_with(&ReasonAccount::resident)}}}}) +
          "\n";
 }
 

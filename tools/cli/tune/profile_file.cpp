@@ -1,6 +1,5 @@
 #include "tools/cli/tune/profile_file.hpp"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,12 +8,14 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
+#include <random>
 #include <stdexcept>
+#include <string_view>
 
 #include "compat/shown.hpp"
+#include "impl/core/new_file.hpp"
 #include "impl/core/regular_file.hpp"
 #include "impl/route/profile.hpp"
 
@@ -93,11 +94,21 @@ void ProfileFile::print_where(const Options& options) const {
 
 namespace {
 
-constexpr char being_written[] = ".part-";  ///< no name that a person gives: leftovers are removed
+// No name that a person gives: leftovers are removed.  And none that comes again: who was stopped meanwhile must not
+// put another's file in place of a leftover that was removed.
+constexpr char being_written[] = ".part-";
+constexpr std::size_t letters = 6;
+
+std::string lettered_beside(const std::string& path, int) {
+  constexpr std::string_view alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+  std::random_device random;
+  std::string name = path + being_written;
+  for (std::size_t i = 0; i < letters; ++i) name += alphabet[random() % alphabet.size()];
+  return name;
+}
 
 /// What others left that were killed while they wrote, but not what is being written.
 void remove_leftovers(const fs::path& path) {
-  constexpr std::size_t letters = 6;
   constexpr std::chrono::seconds old{60};
   const std::string start = path.filename().string() + being_written;
   std::error_code error;
@@ -114,21 +125,13 @@ void remove_leftovers(const fs::path& path) {
 
 void replace_file(const std::string& path, const std::string& text) {
   remove_leftovers(path);
-  std::string beside = path + being_written + "XXXXXX";
-  const int fd = mkstemp(beside.data());
-  if (fd < 0) cannot(path, "written", errno);
   const mode_t mask = umask(0);
   umask(mask);
-  std::size_t written = 0;
-  for (ssize_t n = 0; written < text.size() && n >= 0; written += static_cast<std::size_t>(std::max<ssize_t>(n, 0)))
-    n = write(fd, text.data() + written, text.size() - written);
-  int error = 0;
-  if (written < text.size() || fchmod(fd, 0666 & ~mask) != 0 || fsync(fd) != 0) error = errno;
-  close(fd);
-  if (!error && std::rename(beside.c_str(), path.c_str()) != 0) error = errno;
-  if (!error) return;
-  unlink(beside.c_str());
-  cannot(path, "written", error);
+  NewFile file(path, lettered_beside);
+  file.write(text.data(), text.size());
+  file.permit(0666 & ~mask);
+  file.reach_the_disk();
+  if (const int error = file.put_in_place()) cannot(path, "written", error);
 }
 
 }  // namespace blaslift::cli

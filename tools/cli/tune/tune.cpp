@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compat/shown.hpp"
+#include "impl/core/hash.hpp"
 #include "impl/core/text.hpp"
 #include "impl/route/device.hpp"
 #include "impl/route/profile.hpp"
@@ -247,11 +248,8 @@ std::string percent(double fraction) {
 
 /// Of an algorithm among kept timings.  Not its place: cuBLASLt may order what it proposes by what it was asked before.
 std::string key_of(const Candidate& candidate) {
-  std::uint64_t hash = 0xcbf29ce484222325u;
-  for (const auto word : candidate.algorithm.words) hash = (hash ^ word) * 0x100000001b3u;
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
+  const auto& words = candidate.algorithm.words;
+  return hexadecimal(hash_of({reinterpret_cast<const char*>(words), sizeof words}), 16);
 }
 
 /// Measures one after the other, with progress.  What was steady is kept at once; what a run before has kept is not

@@ -1,6 +1,12 @@
-#include "impl/core/text.hpp"
+#include "impl/core/json.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <limits>
+
+#include "compat/shown.hpp"
+#include "impl/core/text.hpp"
 
 namespace blaslift {
 
@@ -23,6 +29,11 @@ std::string quoted(std::string_view text) {
     text.remove_prefix(length ? length : 1);
   }
   return q + '"';
+}
+
+std::string json_of(JsonNumber x) {
+  constexpr double most = std::numeric_limits<double>::max();
+  return std::isnan(x.value) ? "null" : number(std::clamp(x.value, -most, most), x.digits);
 }
 
 }  // namespace blaslift
