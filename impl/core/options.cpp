@@ -151,15 +151,6 @@ constexpr OptionInfo table[] = {
      "profile has no leaf rates; a number: so many wherever they fit, by a list of steps (fused) in one or two streams "
      "(for tests)",
      parse_levels, true},
-    {"BLASLIFT_ESTIMATOR", "ours, thesis, otsuka", "ours",
-     "what estimates the number of levels (the others are for comparison, and know squares only)",
-     [](Options& o, const char* v) {
-       constexpr std::string_view names[] = {"ours", "thesis", "otsuka"};
-       for (int i = 0; i < 3; ++i)
-         if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
-       return false;
-     },
-     true},
     {"BLASLIFT_QR", "stream, bulk", "stream",
      "the first updates of a QR: piece by piece as its columns arrive, or of all columns on the right at once (other "
      "last bits)",
@@ -186,11 +177,20 @@ constexpr OptionInfo table[] = {
     {"BLASLIFT_VERIFY_DUMP", "a directory", "none",
      "keep the first calls that verification finds wrong, for blaslift replay",
      [](Options& o, const char* v) { return parse_text(o.verify_dump, v); }},
-    {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
+    {"BLASLIFT_INTERNAL_ESTIMATOR", "ours, thesis, otsuka", "ours",
+     "for comparisons: what estimates the number of levels (the others know squares only)",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"ours", "thesis", "otsuka"};
+       for (int i = 0; i < 3; ++i)
+         if (v == names[i]) return o.estimator = static_cast<strassen::Model>(i), true;
+       return false;
+     },
+     true},
+    {"BLASLIFT_INTERNAL_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
      [](Options& o, const char* v) { return parse_text(o.counters, v); }},
-    {"BLASLIFT_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
+    {"BLASLIFT_INTERNAL_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
      "set by blaslift replay: how products are cut up, as one was that was kept", parse_cutting},
-    {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
+    {"BLASLIFT_INTERNAL_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
      [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},
 };
 
@@ -208,6 +208,10 @@ void make_absolute(std::string& path) {
 }  // namespace
 
 std::span<const OptionInfo> option_table() { return table; }
+
+bool is_internal(const OptionInfo& option) {
+  return std::string_view(option.variable).starts_with("BLASLIFT_INTERNAL_");
+}
 
 Options read_options(char** environment, std::string& warnings) {
   Options options;

@@ -60,8 +60,11 @@ struct OptionInfo {
   bool of_ways = false;                                ///< a call's way on the device depends on it
 };
 
-/// Every variable that the library reads, in the order of the README's table.
+/// Every variable that the library reads: those of the README's table in its order, then the internal ones.
 std::span<const OptionInfo> option_table();
+
+/// For the command's and the tests' use: no option of the command, and in no list that a user is shown.
+bool is_internal(const OptionInfo& option);
 
 /// Reads `environment` (environ's form).  `warnings` gets a line for each value not understood and each unknown
 /// variable that begins with BLASLIFT_.

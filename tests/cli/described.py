@@ -222,8 +222,14 @@ def manual(t):
     # The library warns of what is none of its variables, and has all that the source reads.
     with open(os.path.join(t.source, "impl/core/options.cpp")) as f:
         variables = set(re.findall(r'\{"(BLASLIFT\w*)"', f.read()))
-    assert len(variables) > 10, variables
-    equal(set(re.findall(r"^(BLASLIFT\w*)$", pages["libblaslift.7"], re.M)), variables)
+    internal = {variable for variable in variables if variable.startswith("BLASLIFT_INTERNAL_")}
+    assert len(variables) > 10 and len(internal) == 4, variables
+    equal(set(re.findall(r"^(BLASLIFT\w*)$", pages["libblaslift.7"], re.M)), variables - internal)
+    everything = " ".join([*pages.values(), *(option for options, _ in t.commands().values() for option in options)])
+    assert "INTERNAL" not in everything and "internal-" not in everything, everything
+    for variable in internal:
+        option = "--" + variable.removeprefix("BLASLIFT_INTERNAL_").lower()
+        assert not re.search(re.escape(option) + r"(?![\w-])", everything), option
     symbols = set(re.findall(r"^  ((?:\w+ )+)$", t.call("info", "--backend", "host").split("intercepted: ")[1], re.M))
     for symbol in " ".join(symbols).split():
         assert re.search(rf"^{symbol}$", pages["libblaslift.7"], re.M), symbol

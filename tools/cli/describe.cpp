@@ -397,9 +397,11 @@ std::string roff_options(const CommandFacts& c) {
 
 std::string roff_environment() {
   std::string text;
-  for (const OptionInfo& o : option_table())
+  for (const OptionInfo& o : option_table()) {
+    if (is_internal(o)) continue;
     text += ".TP\n\\fB" + std::string(o.variable) + "\\fR\n" + roff(o.help) + "\n.br\nValues: " + roff(o.values) +
             "; default: " + roff(o.fallback) + ".\n";
+  }
   return text;
 }
 

@@ -49,11 +49,9 @@ std::vector<std::string> command_of(const CLI::App& launcher, std::vector<std::s
   return command;
 }
 
-constexpr std::string_view of_runs[] = {"BLASLIFT", "BLASLIFT_COUNTERS", "BLASLIFT_CUTTING", "BLASLIFT_MEASURE"},
-                           of_verification[] = {"BLASLIFT_BACKEND",   "BLASLIFT_FORCE",    "BLASLIFT_DECISION",
-                                                "BLASLIFT_RESIDENCY", "BLASLIFT_STRASSEN", "BLASLIFT_ESTIMATOR",
-                                                "BLASLIFT_QR",        "BLASLIFT_MEMORY",   "BLASLIFT_FALLBACK",
-                                                "BLASLIFT_PROFILE"},
+constexpr std::string_view of_verification[] = {"BLASLIFT_BACKEND",   "BLASLIFT_FORCE",    "BLASLIFT_DECISION",
+                                                "BLASLIFT_RESIDENCY", "BLASLIFT_STRASSEN", "BLASLIFT_QR",
+                                                "BLASLIFT_MEMORY",    "BLASLIFT_FALLBACK", "BLASLIFT_PROFILE"},
                            of_devices[] = {"BLASLIFT_BACKEND", "BLASLIFT_MEMORY", "BLASLIFT_FALLBACK"};
 
 bool is_one(std::string_view variable, std::span<const std::string_view> variables) {
@@ -61,12 +59,12 @@ bool is_one(std::string_view variable, std::span<const std::string_view> variabl
 }
 
 /// The library's variables as options: BLASLIFT_BACKEND as --backend, checked by the variable's own parser.
-/// @param only  empty: all but those that `blaslift run` and `measure` set themselves
+/// @param only  empty: all but BLASLIFT itself and the internal ones
 void add_variables(CLI::App& app, std::map<std::string, std::string>& variables,
                    std::span<const std::string_view> only = {}) {
   for (const OptionInfo& option : option_table()) {
     const std::string variable = option.variable;
-    if (only.empty() ? is_one(variable, of_runs) : !is_one(variable, only)) continue;
+    if (only.empty() ? variable == "BLASLIFT" || is_internal(option) : !is_one(variable, only)) continue;
     std::string name = "--" + variable.substr(std::string("BLASLIFT_").size());
     for (char& c : name) c = c == '_' ? '-' : static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     app.add_option_function<std::string>(
@@ -125,7 +123,7 @@ int doctor(const std::vector<std::string>& command, const std::map<std::string, 
 }
 
 int measure(const std::vector<std::string>& command, std::map<std::string, std::string> variables) {
-  variables["BLASLIFT_MEASURE"] = "on";
+  variables["BLASLIFT_INTERNAL_MEASURE"] = "on";
   const cli::Finished finished = cli::launch("libblaslift_measure.so", command, variables);
   cli::print_measurement(finished);
   cli::end_like(finished.wait_status);

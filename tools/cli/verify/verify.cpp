@@ -219,13 +219,12 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
     otherwise("BLASLIFT_FORCE", "all");
     otherwise("BLASLIFT_MEMORY", value_in(was.way, "memory"));
     // Who says what levels follow from wants to see what follows.
-    if (!was.way.empty() && !chosen("BLASLIFT_STRASSEN") && !chosen("BLASLIFT_ESTIMATOR") &&
-        !chosen("BLASLIFT_PROFILE")) {
+    if (!was.way.empty() && !chosen("BLASLIFT_STRASSEN") && !chosen("BLASLIFT_PROFILE")) {
       const auto number = [&was](const char* name) {
         const std::string value = value_in(was.way, name);
         return value.empty() ? std::string("0") : value;
       };
-      otherwise("BLASLIFT_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head"));
+      otherwise("BLASLIFT_INTERNAL_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head"));
     }
     for (const std::string& setting : was.settings) {
       const std::string variable = setting.substr(0, setting.find('='));
