@@ -14,6 +14,7 @@
 #include "impl/route/device.hpp"
 #include "tools/cli/launch/backend.hpp"
 #include "tools/cli/launch/launch.hpp"
+#include "tools/cli/parser/variables.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -54,8 +55,7 @@ std::vector<std::string> profiles_with_other_libraries(const char* device_name, 
   return found;
 }
 
-}  // namespace
-
+/// @param profile_only  prints the profile alone, in the form that BLASLIFT_PROFILE reads
 void print_info(const Options& options, bool profile_only) {
   const Opened opened = open_backend(options);
   const DeviceFacts* facts = opened.backend ? &opened.backend->facts() : nullptr;
@@ -113,6 +113,20 @@ void print_info(const Options& options, bool profile_only) {
       if (static_cast<int>(symbol.routine) == r) std::printf("%s ", symbol.name);
     std::printf("\n");
   }
+}
+
+}  // namespace
+
+void add_info(Command& blaslift) {
+  struct Info {
+    Variables variables;
+    bool profile_only = false;
+  };
+  Command command = blaslift.command("info", "what blaslift finds on this machine");
+  const auto how = std::make_shared<Info>();
+  command.flag("--profile-only", how->profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
+  add_variables(command, how->variables);
+  command.runs([how](const Words&) { return print_info(options_with(how->variables), how->profile_only), 0; });
 }
 
 }  // namespace blaslift::cli
