@@ -387,7 +387,9 @@ def tune_fails(t):
     folder, profile = cache(t)
     for arguments in (["--backend", "vulkan"], ["--nonsense"], ["--precisions", "sx"], ["--precisions", ""], ["--sizes", "0"],
                       ["--sizes", ",".join(map(str, range(1, 26)))], ["--leaves", "-1"], ["--transposes", "NX"], ["--transposes", "N"],
-                      ["--seconds", "-1"], ["--noise", "-0.1"], ["--noise", "much"], ["--force", "all"], ["all", "--sizes", "32"]):
+                      ["--seconds", "-1"], ["--noise", "-0.1"], ["--noise", "much"], ["--force", "all"], ["all", "--sizes", "32"],
+                      ["--only", "trsm"], ["--only", ""], ["--only", "gemm,qr", "--sizes", "32"], ["--only", "symv", "--leaves", "24"],
+                      ["--only", "symv,qr", "--noise", "1"], ["--triangles", "L"], ["--only", "qr", "symv"], ["trsm"], ["symv", "qr"]):
         done = t.run("tune", *arguments)
         assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
     no_gpu = t.run("tune", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
@@ -525,7 +527,7 @@ def tune_noisy(t):
 def tune_all(t):
     """All three, one after the other, into one profile."""
     folder, profile = cache(t)
-    done = t.run("tune", "all", "--backend", "host", "--quick", *NOISE)
+    done = t.run("tune", "--only", "gemm,symv,qr", "--backend", "host", "--quick", *NOISE)
     equal(done.returncode, 0)
     at = [done.stdout.find(what) for what in ("  passes over memory ", "  a call of SYMV ", "geqrf")]
     assert -1 < at[0] < at[1] < at[2], done
@@ -534,6 +536,27 @@ def tune_all(t):
     assert {"in_rate", "cpu_zgemm_rate", "symv_latency_seconds"} <= names, names
     dry = t.run("tune", "all", "--backend", "host", "--dry-run", "--output", t.path("other"))
     equal((dry.returncode, dry.stdout.count(f"would be written to {t.path('other')}")), (0, 3))
+
+
+def tune_old_words(t):
+    """What is said by --only now were commands once, and is still understood as such; help says it in the new way alone."""
+    cache(t)
+    host = ["--backend", "host", "--dry-run"]
+
+    def dry(*words):
+        done = t.run("tune", *words)
+        equal((done.returncode, done.stderr), (0, ""))
+        return re.sub(r"[\d.]+ GB for us", "", done.stdout)
+
+    gemm, symv, qr = (dry("--only", part, *host) for part in ("gemm", "symv", "qr"))
+    equal((gemm, symv, qr), (dry(*host), dry("symv", *host), dry("qr", *host)))
+    assert len({gemm, symv, qr}) == 3 and "dgemm NN" in gemm and "dsymv L: " in symv and "dgeqrf: panels" in qr, (gemm, symv, qr)
+    for words in (["all"], ["--only", "gemm,symv,qr"], ["--only", "qr,gemm", "--only", "symv,qr"]):
+        equal(dry(*words, *host), "\n".join((gemm, symv, qr)))
+    few = ["--precisions", "d", "--sizes", "32"]
+    equal(dry(*few, *host, "qr"), dry("--only", "qr", *few, *host))
+    shown = t.run("tune", "--help").stdout
+    assert "--only gemm|symv|qr" in shown and not re.search(r"^ *(symv|qr|all|part)\b|\[SUBCOMMAND\]", shown, re.M), shown
 
 
 def tune_algorithms(t):
@@ -652,7 +675,7 @@ def stand_in(t):
     t.blaslift = shutil.copy(t.blaslift, t.path("bin/blaslift"))
 
 
-SYMV = ["tune", "symv", "--backend", "host", "--precisions", "d", "--triangles", "L"]
+SYMV = ["tune", "--only", "symv", "--backend", "host", "--precisions", "d", "--triangles", "L"]
 
 
 def symv_rules(profile):
@@ -727,7 +750,7 @@ def tune_symv_goes_on(t):
 def tune_symv_on_host(t):
     """Without a stand-in, whatever comes out: a profile that is understood, and options that are not are refused."""
     cache(t)
-    arguments = ["tune", "symv", "--backend", "host", "--quick", "--precisions", "cw", "--sizes", "16,32", "--seconds", "1"]
+    arguments = ["tune", "--only", "symv", "--backend", "host", "--quick", "--precisions", "cw", "--sizes", "16,32", "--seconds", "1"]
     dry = t.run(*arguments, "--dry-run", "--triangles", "U")
     equal((dry.returncode, dry.stderr), (0, ""))
     assert re.search(r"^  chemv U: \d+ blockings at 16 32, 20 of them at 24$", dry.stdout, re.M), dry.stdout
@@ -738,13 +761,13 @@ def tune_symv_on_host(t):
     shown = t.run("info", "--backend", "host")
     assert not shown.stderr and "\nsymv_latency_seconds " in shown.stdout, shown
     for bad in (["--precisions", "x"], ["--triangles", "LL"], ["--sizes", "0"], ["--seconds", "0"], ["--leaves", "1"]):
-        done = t.run("tune", "symv", *bad)
+        done = t.run("tune", "--only", "symv", *bad)
         assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
-    no_gpu = t.run("tune", "symv", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    no_gpu = t.run("tune", "--only", "symv", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
     equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
 
 
-QR = ["tune", "qr", "--backend", "host"]
+QR = ["tune", "--only", "qr", "--backend", "host"]
 
 
 def qr_lines(profile):
@@ -787,9 +810,9 @@ def tune_qr(t):
     assert re.search(r"^  sgeqrf 32: predicted \d+x\d+, \S+ ms$", quick.stdout, re.M), quick
     equal([line for line in qr_lines(profile) if not line.startswith("sqr_widths")][-2:], lines[-2:])
     for bad in (["--precisions", "w"], ["--sizes", "0"], ["--seconds", "0"], ["--triangles", "L"]):
-        done = t.run("tune", "qr", *bad)
+        done = t.run("tune", "--only", "qr", *bad)
         assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
-    no_gpu = t.run("tune", "qr", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    no_gpu = t.run("tune", "--only", "qr", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
     equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
 
 
