@@ -36,7 +36,7 @@ struct Options {
   const strassen::Level* level_list = nullptr;  ///< null: fused
   bool two_streams = true;                      ///< steps overlap: as their list says, or else wherever they may
   bool qr_stream = true;                        ///< a QR's updates follow its columns as they arrive
-  std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share
+  std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a share of the card
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string trace;                            ///< directory for traces; empty: none are left
   std::string fallback;                         ///< library for callers that bring none

@@ -74,7 +74,7 @@ void print_info(const Options& options, bool profile_only) {
 
   std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, shown(library_directory()).c_str());
   if (facts)
-    std::printf("device: %s%s%s, %.1f GB for us\n", facts->name, *facts->driver ? ", " : "", facts->driver,
+    std::printf("device: %s%s%s, %.1f GB usable\n", facts->name, *facts->driver ? ", " : "", facts->driver,
                 static_cast<double>(facts->memory) * 1e-9);
   else
     std::printf("device: none: %s\n        calls pass through; --backend host runs the schedules on the CPU\n",
@@ -97,8 +97,7 @@ void print_info(const Options& options, bool profile_only) {
   std::printf("%s", shown_lines(to_text(profile)).c_str());
   if (facts && *facts->algorithms)
     for (const std::string& other : profiles_with_other_libraries(facts->name, path))
-      std::printf("not used, since it was measured with another library than %s: %s\n", facts->algorithms,
-                  shown(other).c_str());
+      std::printf("not used, measured with another library than %s: %s\n", facts->algorithms, shown(other).c_str());
 
   if (!profile.algorithms.empty()) {
     const std::string_view library = facts ? facts->algorithms : "";

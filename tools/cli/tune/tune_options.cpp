@@ -185,11 +185,10 @@ void add_how(Command& command, TuneOptions& given) {
   };
   command
       .option("--seconds", "N", number_to(given.seconds),
-              "gemm: for each rate (slow products take longer); symv, qr: for all of it (the next run continues)",
+              "gemm: for each rate (slow products take longer); symv, qr: in all (the next run continues)",
               number_in(1e-3, 86400.0))
       .option("--noise", "N", number_to(given.noise),
-              "gemm: leave rates as they were whose quartiles are further apart, as a fraction of the median (default "
-              "0.2)",
+              "gemm: keep the old rate if the relative interquartile range exceeds this (default 0.2)",
               number_in(0.0, 1000.0))
       .flag("--quick", given.quick,
             "gemm: fewer sizes, no algorithms without --leaves, and a fifth of the time; symv: fewer blockings, and a "

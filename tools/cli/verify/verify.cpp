@@ -117,8 +117,8 @@ std::string differences(const RecordText& was, const Finished& finished, const V
   for (const char* word : {"memory", "levels", "tile", "head", "reused", "failed"})
     compare(word, value_in(was.way, word), value_in(way, word));
   if (text == before_cut && value_in(was.way, "cut") != value_in(way, "cut"))
-    text += "blaslift: not as recorded: it is cut into other parts\n";
-  return text.empty() ? "blaslift: in the way that was recorded\n" : text;
+    text += "blaslift: not as recorded: it is split differently\n";
+  return text.empty() ? "blaslift: computed in the recorded way\n" : text;
 }
 
 /// A file without a name that holds a text, for processes that this one starts; its path for them.
