@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "impl/core/options.hpp"
 #include "tools/cli/launch/commands.hpp"
 #include "tools/cli/launch/launch.hpp"
 #include "tools/cli/launch/preload.hpp"

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <sstream>
 
+#include "impl/core/options.hpp"
+
 namespace blaslift::cli {
 namespace {
 

@@ -5,8 +5,11 @@
 #include <string>
 #include <string_view>
 
-#include "impl/core/options.hpp"
 #include "tools/cli/parser/command.hpp"
+
+namespace blaslift {
+struct Options;
+}
 
 namespace blaslift::cli {
 

@@ -1,4 +1,5 @@
 // `blaslift verify`, and `replay` of what it keeps, on the command line.
+#include "impl/core/options.hpp"
 #include "tools/cli/parser/variables.hpp"
 #include "tools/cli/verify/call_replay.hpp"
 #include "tools/cli/verify/commands.hpp"
