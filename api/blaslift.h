@@ -28,7 +28,7 @@ typedef struct {
 
    A, x and y are the caller's, aligned to 16 bytes, in the host's memory or the device's; y shares nothing with the
    others.  The result has the same bits in every run, on the GPU and on the CPU alike, as long as the GPU's profile
-   (blaslift tune symv) is the same.
+   (blaslift tune --only symv) is the same.
 
    Returns 0; or -i if argument i is not valid, or 1 if there is no memory, and y is as it was. */
 int blaslift_wsymv(char uplo, int64_t n, const blaslift_w* alpha, const blaslift_w* A, int64_t lda, const blaslift_w* x,

@@ -96,7 +96,7 @@ inline constexpr SymvRule symv_rules_16[] = {{769, {}},
                                              {14337, {64, 32, 8, 256}},
                                              {any_n, {64, 32, 8, 256}, SymvWay::tickets}};
 
-/// The built-in ones; `blaslift tune symv` finds a machine's own (impl/symv/symv_section.hpp).
+/// The built-in ones; `blaslift tune --only symv` finds a machine's own (impl/symv/symv_section.hpp).
 constexpr std::span<const SymvRule> symv_rules(Element precision, Uplo) {
   const std::size_t element = element_size(precision);
   if (element == 4) return symv_rules_4;

@@ -12,7 +12,7 @@ zgemm_rate 1e10
 pass_rate 8e9
 step_seconds 1e-6
 
-# An estimate until `blaslift tune symv` has measured it: a lane taken, two vectors moved by the calling thread, one
+# An estimate until `blaslift tune --only symv` has measured it: a lane taken, two vectors moved by the calling thread, one
 # kernel or two.
 symv_latency_seconds 2e-5
 

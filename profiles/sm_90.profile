@@ -15,7 +15,7 @@ zgemm_rate 4.8e13
 pass_rate 2.9e12
 step_seconds 5e-6
 
-# An estimate until `blaslift tune symv` has measured it: a lane taken, two vectors moved by the calling thread, one
+# An estimate until `blaslift tune --only symv` has measured it: a lane taken, two vectors moved by the calling thread, one
 # kernel or two.
 symv_latency_seconds 6e-5
 

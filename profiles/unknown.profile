@@ -14,7 +14,7 @@ zgemm_rate 2e11
 pass_rate 4e11
 step_seconds 6e-6
 
-# An estimate until `blaslift tune symv` has measured it: a lane taken, two vectors moved by the calling thread, one
+# An estimate until `blaslift tune --only symv` has measured it: a lane taken, two vectors moved by the calling thread, one
 # kernel or two.
 symv_latency_seconds 1e-4
 

@@ -33,6 +33,7 @@ FLOORS = [
     "kernels/cuda",
     "kernels/fault",
     "tools/preload",
+    "tools/cli/parser",
     "tools/cli/launch",
     "tools/cli/doctor tools/cli/measure tools/cli/report tools/cli/tune tools/cli/verify",
     "tools/cli",

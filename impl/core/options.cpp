@@ -123,7 +123,7 @@ constexpr OptionInfo table[] = {
     {"BLASLIFT", "on, off", "on", "off passes every call through",
      [](Options& o, const char* v) { return parse_switch(o.on, v, "on", "off"); }},
     {"BLASLIFT_BACKEND", "auto, cuda, host", "auto",
-     "auto: the GPU if there is a usable one, else pass through; host: the same schedules on the CPU",
+     "auto: the GPU if one is usable, else calls pass through; host: the same schedules on the CPU",
      [](Options& o, const char* v) {
        constexpr std::string_view names[] = {"auto", "cuda", "host"};
        for (int i = 0; i < 3; ++i)
@@ -136,9 +136,8 @@ constexpr OptionInfo table[] = {
      "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
      [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }, true},
     {"BLASLIFT_RESIDENCY", "auto, off, always", "auto",
-     "auto: device copies of operands are used again while the kernel proves them unchanged; always: keep every "
-     "operand "
-     "(for tests)",
+     "auto: reuse device copies of operands as long as the kernel shows them to be unchanged; always: keep every "
+     "operand (for tests)",
      [](Options& o, const char* v) {
        constexpr std::string_view names[] = {"off", "auto", "always"};
        for (int i = 0; i < 3; ++i)
@@ -147,12 +146,38 @@ constexpr OptionInfo table[] = {
      },
      true},
     {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6[:list[:streams]]", "auto",
-     "levels of Strassen's algorithm in a large product: auto: as many as are estimated to be fastest, none where the "
-     "profile has no leaf rates; a number: so many wherever they fit, by a list of steps (fused) in one or two streams "
-     "(for tests)",
+     "levels of Strassen's algorithm in large products: auto: the number estimated to be fastest, none without leaf "
+     "rates in the profile; a number: that many wherever they fit, by a list of steps (default fused) in one or two "
+     "streams (for tests)",
      parse_levels, true},
-    {"BLASLIFT_ESTIMATOR", "ours, thesis, otsuka", "ours",
-     "what estimates the number of levels (the others are for comparison, and know squares only)",
+    {"BLASLIFT_QR", "stream, bulk", "stream",
+     "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "
+     "(rounds differently)",
+     [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
+    {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "four fifths of the card, shared among the node's ranks",
+     "limit of device memory", [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
+    {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
+     "summary at exit: as text on stderr, or as a line of JSON appended to a file",
+     [](Options& o, const char* v) { return parse_text(o.report, v); }},
+    {"BLASLIFT_TRACE", "a directory", "none",
+     "each process records there when its large calls ran, and where, for blaslift report",
+     [](Options& o, const char* v) { return parse_text(o.trace, v); }},
+    {"BLASLIFT_FALLBACK", "a library's path", "found automatically",
+     "BLAS/LAPACK for callers that have none of their own",
+     [](Options& o, const char* v) { return parse_text(o.fallback, v); }},
+    {"BLASLIFT_PROFILE", "a file of rates", "this device's in the XDG cache, or built-in rates",
+     "rates that the cost model starts from", [](Options& o, const char* v) { return parse_text(o.profile, v); }},
+    {"BLASLIFT_VERIFY", "off, sample[:N], all", "off",
+     "repeat device calls with the library underneath and compare the results: sample: the first of every N (default "
+     "64) of each routine and size; all: every one",
+     parse_verify},
+    {"BLASLIFT_VERIFY_ORACLE", "a library's path", "the library underneath",
+     "compare with this BLAS instead, and also check calls that stay on the CPU",
+     [](Options& o, const char* v) { return parse_text(o.oracle, v); }},
+    {"BLASLIFT_VERIFY_DUMP", "a directory", "none", "keep the first wrong calls there, for blaslift replay",
+     [](Options& o, const char* v) { return parse_text(o.verify_dump, v); }},
+    {"BLASLIFT_INTERNAL_ESTIMATOR", "ours, thesis, otsuka", "ours",
+     "for comparisons: what estimates the number of levels (the others know squares only)",
      [](Options& o, const char* v) {
        constexpr std::string_view names[] = {"ours", "thesis", "otsuka"};
        for (int i = 0; i < 3; ++i)
@@ -160,37 +185,11 @@ constexpr OptionInfo table[] = {
        return false;
      },
      true},
-    {"BLASLIFT_QR", "stream, bulk", "stream",
-     "the first updates of a QR: piece by piece as its columns arrive, or of all columns on the right at once (other "
-     "last bits)",
-     [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
-    {"BLASLIFT_MEMORY", "bytes, or with K, M, G", "a polite share", "device memory at most",
-     [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
-    {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
-     "summary at exit: on stderr for people, appended to a file as a line of JSON for programs",
-     [](Options& o, const char* v) { return parse_text(o.report, v); }},
-    {"BLASLIFT_TRACE", "a directory", "none",
-     "each process leaves there what became of its large calls, and when, for blaslift report",
-     [](Options& o, const char* v) { return parse_text(o.trace, v); }},
-    {"BLASLIFT_FALLBACK", "a library's path", "found by itself", "BLAS/LAPACK for callers that bring none of their own",
-     [](Options& o, const char* v) { return parse_text(o.fallback, v); }},
-    {"BLASLIFT_PROFILE", "a file of rates", "built-in, or the XDG cache's for this device",
-     "rates that the cost model starts from", [](Options& o, const char* v) { return parse_text(o.profile, v); }},
-    {"BLASLIFT_VERIFY", "off, sample[:N], all", "off",
-     "calls on the device are made once more by the library underneath and the results compared: of each routine and "
-     "size the first of every N (64), or all",
-     parse_verify},
-    {"BLASLIFT_VERIFY_ORACLE", "a library's path", "the library underneath",
-     "compare with this BLAS instead, and check the calls that stay on the CPU, too",
-     [](Options& o, const char* v) { return parse_text(o.oracle, v); }},
-    {"BLASLIFT_VERIFY_DUMP", "a directory", "none",
-     "keep the first calls that verification finds wrong, for blaslift replay",
-     [](Options& o, const char* v) { return parse_text(o.verify_dump, v); }},
-    {"BLASLIFT_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
+    {"BLASLIFT_INTERNAL_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
      [](Options& o, const char* v) { return parse_text(o.counters, v); }},
-    {"BLASLIFT_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
+    {"BLASLIFT_INTERNAL_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
      "set by blaslift replay: how products are cut up, as one was that was kept", parse_cutting},
-    {"BLASLIFT_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
+    {"BLASLIFT_INTERNAL_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
      [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},
 };
 
@@ -209,6 +208,10 @@ void make_absolute(std::string& path) {
 
 std::span<const OptionInfo> option_table() { return table; }
 
+bool is_internal(const OptionInfo& option) {
+  return std::string_view(option.variable).starts_with("BLASLIFT_INTERNAL_");
+}
+
 Options read_options(char** environment, std::string& warnings) {
   Options options;
   for (char** entry = environment; entry && *entry; ++entry) {
@@ -220,7 +223,7 @@ Options read_options(char** environment, std::string& warnings) {
     for (const OptionInfo& o : table)
       if (name == o.variable) known = &o;
     if (!known)
-      warnings += "blaslift: " + shown(name) + " is an unknown variable: ignored\n";
+      warnings += "blaslift: unknown variable " + shown(name) + " ignored\n";
     else if (!known->parse(options, equals + 1))
       warnings += "blaslift: " + shown(*entry) + " is not one of (" + known->values + "): ignored\n";
     else if (known->of_ways)

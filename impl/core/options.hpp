@@ -36,7 +36,7 @@ struct Options {
   const strassen::Level* level_list = nullptr;  ///< null: fused
   bool two_streams = true;                      ///< steps overlap: as their list says, or else wherever they may
   bool qr_stream = true;                        ///< a QR's updates follow its columns as they arrive
-  std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a polite share
+  std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a share of the card
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string trace;                            ///< directory for traces; empty: none are left
   std::string fallback;                         ///< library for callers that bring none
@@ -60,8 +60,11 @@ struct OptionInfo {
   bool of_ways = false;                                ///< a call's way on the device depends on it
 };
 
-/// Every variable that the library reads, in the order of the README's table.
+/// Every variable that the library reads: those of the README's table in its order, then the internal ones.
 std::span<const OptionInfo> option_table();
+
+/// For the command's and the tests' use: no option of the command, and in no list that a user is shown.
+bool is_internal(const OptionInfo& option);
 
 /// Reads `environment` (environ's form).  `warnings` gets a line for each value not understood and each unknown
 /// variable that begins with BLASLIFT_.

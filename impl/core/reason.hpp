@@ -14,7 +14,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(trial, "tried on the device again")              \
   X(device_memory, "operands in device memory")      \
   X(small, "too small")                              \
-  X(no_route, "no route yet")                        \
+  X(no_route, "not supported on this backend")       \
   X(off, "switched off")                             \
   X(measuring, "only measuring")                     \
   X(invalid, "invalid arguments")                    \

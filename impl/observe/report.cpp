@@ -221,14 +221,14 @@ std::string to_text(const Summary& s) {
   std::string uncounted;
   for (const std::string& what : s.uncounted) uncounted += "blaslift: " + shown(what) + '\n';
   if (s.calls() == 0 && !uncounted.empty()) return uncounted;
-  if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; why, blaslift doctor may say\n";
+  if (s.calls() == 0) return text + "no call to a routine that blaslift intercepts; blaslift doctor may say why\n";
   text += s.device.empty() ? std::string("no device used") : shown(s.device) + " (" + shown(s.backend) + ")";
   if (s.processes > 1) text += format(", %d processes", s.processes);
   text += '\n';
   text += uncounted;
   for (const std::string& detail : s.details) text += "blaslift: " + shown(detail) + '\n';
   if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
-    text += "blaslift: operands are sent anew in every call: " + shown(s.residency.substr(5)) + '\n';
+    text += "blaslift: operands are sent again in every call: " + shown(s.residency.substr(5)) + '\n';
   for (const std::string& warning : s.warnings) text += "blaslift: warning: " + shown(warning) + '\n';
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];

@@ -60,7 +60,7 @@ TraceEvent* map_chunk(std::uint64_t number) {
   if (fd >= 0) close(fd);
   if (p == MAP_FAILED) {
     if (!full.exchange(true, std::memory_order_relaxed))
-      say("blaslift: the trace lacks calls from here on: no room for more: ", own_file.path, "\n");
+      say("blaslift: the trace is full, later calls are missing: ", own_file.path, "\n");
     return nullptr;
   }
   TraceEvent* others = nullptr;

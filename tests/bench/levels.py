@@ -73,7 +73,7 @@ def the_devices_own_profile_decides_the_first_call(build: Path) -> None:
         options = ["--precision", "d", "--sizes", "256", "--warming", "256", "--warm", "0", "--repetitions", "1"]
         for estimator, by_levels in (("ours", True), ("otsuka", True), ("thesis", False)):  # no cubic through two points
             status, lines = levels_time(build, build / "lib/libblaslift.so", *options, BLASLIFT_BACKEND="host",
-                                        BLASLIFT_FORCE="all", BLASLIFT_ESTIMATOR=estimator, XDG_CACHE_HOME=folder,
+                                        BLASLIFT_FORCE="all", BLASLIFT_INTERNAL_ESTIMATOR=estimator, XDG_CACHE_HOME=folder,
                                         BLASLIFT_REPORT=str(report))
             assert status == 0 and lines[-1]["right"], lines
             routine = json.loads(report.read_text().splitlines()[-1])["routines"]["dgemm"]

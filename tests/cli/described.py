@@ -45,7 +45,7 @@ class Context:
         return text
 
     def commands(self):
-        """Every command with its options and those below it, as --help has them: {("tune", "symv"): ({"--quick", ...}, [])}."""
+        """Every command with its options and those below it, as --help has them: {("tune",): ({"--quick", ...}, [])}."""
         found = {}
 
         def look(*words):
@@ -60,7 +60,8 @@ class Context:
                 look(*words, name)
 
         look()
-        assert len(found) > 8 and "--backend" in found[("run",)][0] and "--quick" in found[("tune", "symv")][0], found
+        assert len(found) > 8 and "--backend" in found[("run",)][0] and {"--quick", "--only", "--triangles"} <= found[("tune",)][0], found
+        assert not any(len(words) > 1 for words in found), found
         return found
 
 
@@ -97,6 +98,7 @@ def completion_bash(t):
             equal(complete(*words, ""), set(below))
     equal(complete("completion", ""), {"bash", "zsh", "fish"})
     equal(complete("run", "--backend", ""), {"auto", "cuda", "host"})
+    equal(complete("tune", "--only", ""), {"gemm", "symv", "qr"})
     equal(complete("run", "--backend", "=", "h"), {"host"})
     equal(complete("run", "--report", "=", "s"), {"stderr"})
     equal(complete("run", "--report", "="), {"off", "stderr", "a file", "a folder"})
@@ -153,6 +155,7 @@ def completion_zsh(t):
         if len(below) > 1:
             complete(" ".join(["blaslift", *words, ""]), below)
     complete("blaslift run --backend=", {"auto", "cuda", "host"})
+    complete("blaslift tune --only=", {"gemm", "symv", "qr"})
     complete("blaslift run --report=", {"off", "stderr"})
     complete("blaslift run printen", {"printenv"})
     here = os.path.join(t.scratch, "here")
@@ -185,6 +188,7 @@ def completion_fish(t):
         if below:
             equal(complete(" ".join(["blaslift", *words, ""])), set(below))
     equal(complete("blaslift run --backend "), {"auto", "cuda", "host"})
+    equal(complete("blaslift tune --only "), {"gemm", "symv", "qr"})
     equal(complete("blaslift completion "), {"bash", "zsh", "fish"})
     assert "printenv" in complete("blaslift run printen") and "printenv" in complete("blaslift report -- printen")
     here = os.path.join(t.scratch, "here")
@@ -222,8 +226,14 @@ def manual(t):
     # The library warns of what is none of its variables, and has all that the source reads.
     with open(os.path.join(t.source, "impl/core/options.cpp")) as f:
         variables = set(re.findall(r'\{"(BLASLIFT\w*)"', f.read()))
-    assert len(variables) > 10, variables
-    equal(set(re.findall(r"^(BLASLIFT\w*)$", pages["libblaslift.7"], re.M)), variables)
+    internal = {variable for variable in variables if variable.startswith("BLASLIFT_INTERNAL_")}
+    assert len(variables) > 10 and len(internal) == 4, variables
+    equal(set(re.findall(r"^(BLASLIFT\w*)$", pages["libblaslift.7"], re.M)), variables - internal)
+    everything = " ".join([*pages.values(), *(option for options, _ in t.commands().values() for option in options)])
+    assert "INTERNAL" not in everything and "internal-" not in everything, everything
+    for variable in internal:
+        option = "--" + variable.removeprefix("BLASLIFT_INTERNAL_").lower()
+        assert not re.search(re.escape(option) + r"(?![\w-])", everything), option
     symbols = set(re.findall(r"^  ((?:\w+ )+)$", t.call("info", "--backend", "host").split("intercepted: ")[1], re.M))
     for symbol in " ".join(symbols).split():
         assert re.search(rf"^{symbol}$", pages["libblaslift.7"], re.M), symbol

@@ -182,7 +182,7 @@ def run_without_userfaultfd(t):
     assert "copies kept between calls: no: userfaultfd is not permitted here: Operation not permitted\n" in info.stdout, info
     done = t.run("run", *HOST, t.program, "exit", "0", preexec_fn=refuse)
     equal(done.returncode, 0)
-    assert "blaslift: operands are sent anew in every call: userfaultfd is not permitted here" in done.stderr, done
+    assert "blaslift: operands are sent again in every call: userfaultfd is not permitted here" in done.stderr, done
     assert "1 call; 1 on the host backend" in done.stderr, done
 
 
@@ -387,7 +387,9 @@ def tune_fails(t):
     folder, profile = cache(t)
     for arguments in (["--backend", "vulkan"], ["--nonsense"], ["--precisions", "sx"], ["--precisions", ""], ["--sizes", "0"],
                       ["--sizes", ",".join(map(str, range(1, 26)))], ["--leaves", "-1"], ["--transposes", "NX"], ["--transposes", "N"],
-                      ["--seconds", "-1"], ["--noise", "-0.1"], ["--noise", "much"], ["--force", "all"], ["all", "--sizes", "32"]):
+                      ["--seconds", "-1"], ["--noise", "-0.1"], ["--noise", "much"], ["--force", "all"], ["all", "--sizes", "32"],
+                      ["--only", "trsm"], ["--only", ""], ["--only", "gemm,qr", "--sizes", "32"], ["--only", "symv", "--leaves", "24"],
+                      ["--only", "symv,qr", "--noise", "1"], ["--triangles", "L"], ["--only", "qr", "symv"], ["trsm"], ["symv", "qr"]):
         done = t.run("tune", *arguments)
         assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
     no_gpu = t.run("tune", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
@@ -467,7 +469,7 @@ def tune_interrupted(t):
         f.write("e")  # cut off while it was written
     done = t.run(*arguments, "0.001")
     equal(done.returncode, 0)
-    assert f"goes on from {times}, " in done.stderr and "  3 were known from a run before\n" in done.stdout, done
+    assert f"continues from {times}, " in done.stderr and "  3 were taken from an earlier run\n" in done.stdout, done
     equal(re.findall(r"^(.*): .* \(known\)$", done.stderr, re.M), ["transfers in", "a call", "dgemm NN 32"])
     lines = lines_of(profile)
     assert {"in_rate 2e+09", "latency_seconds 0.25", "dgemm_leaf_rate 32 5e+08"} <= set(lines), lines
@@ -489,7 +491,7 @@ def tune_noisy(t):
     arguments = ["tune", "--backend", "host", "--seconds", "0.001", "--precisions", "d", "--sizes", "32,64", "--noise", "0"]
     refused = t.run(*arguments)
     equal((refused.returncode, refused.stdout), (125, ""))
-    assert "nothing is written, since all of it was noisy" in refused.stderr, refused
+    assert "nothing is written: every rate was too noisy" in refused.stderr, refused
     equal((os.listdir(folder), lines_of(profile)), ([os.path.basename(profile)], before))
     # Timings without any scatter, which a run that was cut off might have left, are written; but of leaf rates all or none.
     # Steps of a second: none ends, and is written, between the first one's line and the end.
@@ -507,9 +509,9 @@ def tune_noisy(t):
     equal(done.returncode, 0)
     equal(lines_of(profile), ["profile 1", "in_rate 1", "latency_seconds 0.5", "cpu_dgemm_rate 1.5e9", "dgemm_leaf_rate 32 1.0", "dgemm_leaf_rate 64 2.0"])
     for what in ("transfers in", "dgemm on the CPU", "dgemm NN 64"):
-        assert re.search(rf"^  {what}: left as it was: noisy \(its quartiles are \S+ % apart, of 0 %\)$", done.stdout, re.M), (what, done)
-    assert "dgemm NN 32: left" not in done.stdout, done
-    assert "  dgemm_leaf_rate: all lines left as they were; what was steady is kept for the next run\n" in done.stdout, done
+        assert re.search(rf"^  {what}: old rate kept: too noisy \(relative interquartile range \S+ %, limit 0 %\)$", done.stdout, re.M), (what, done)
+    assert "dgemm NN 32: old" not in done.stdout, done
+    assert "  dgemm_leaf_rate: all old rates kept; steady measurements are saved for the next run\n" in done.stdout, done
     with open(times) as f:
         equal(f.read(), head + "dgemm NN 32: 1e-09 1e-09 1e-09\n")
     # The next run measures the rest, and writes both.
@@ -517,7 +519,7 @@ def tune_noisy(t):
         f.write("dgemm NN 64: 5e-10 5e-10 5e-10\n")
     done = t.run(*arguments)
     equal(done.returncode, 0)
-    assert f"goes on from {times}, which an earlier run has left" in done.stderr and "all lines left" not in done.stdout, done
+    assert f"continues from {times}, left by an earlier run" in done.stderr and "all old rates kept" not in done.stdout, done
     equal([line for line in lines_of(profile) if "leaf" in line], ["dgemm_leaf_rate 32 1e+09", "dgemm_leaf_rate 64 2e+09"])
     equal(os.listdir(folder), [os.path.basename(profile)])
 
@@ -525,7 +527,7 @@ def tune_noisy(t):
 def tune_all(t):
     """All three, one after the other, into one profile."""
     folder, profile = cache(t)
-    done = t.run("tune", "all", "--backend", "host", "--quick", *NOISE)
+    done = t.run("tune", "--only", "gemm,symv,qr", "--backend", "host", "--quick", *NOISE)
     equal(done.returncode, 0)
     at = [done.stdout.find(what) for what in ("  passes over memory ", "  a call of SYMV ", "geqrf")]
     assert -1 < at[0] < at[1] < at[2], done
@@ -534,6 +536,27 @@ def tune_all(t):
     assert {"in_rate", "cpu_zgemm_rate", "symv_latency_seconds"} <= names, names
     dry = t.run("tune", "all", "--backend", "host", "--dry-run", "--output", t.path("other"))
     equal((dry.returncode, dry.stdout.count(f"would be written to {t.path('other')}")), (0, 3))
+
+
+def tune_old_words(t):
+    """What is said by --only now were commands once, and is still understood as such; help says it in the new way alone."""
+    cache(t)
+    host = ["--backend", "host", "--dry-run"]
+
+    def dry(*words):
+        done = t.run("tune", *words)
+        equal((done.returncode, done.stderr), (0, ""))
+        return re.sub(r"[\d.]+ GB usable", "", done.stdout)
+
+    gemm, symv, qr = (dry("--only", part, *host) for part in ("gemm", "symv", "qr"))
+    equal((gemm, symv, qr), (dry(*host), dry("symv", *host), dry("qr", *host)))
+    assert len({gemm, symv, qr}) == 3 and "dgemm NN" in gemm and "dsymv L: " in symv and "dgeqrf: panels" in qr, (gemm, symv, qr)
+    for words in (["all"], ["--only", "gemm,symv,qr"], ["--only", "qr,gemm", "--only", "symv,qr"]):
+        equal(dry(*words, *host), "\n".join((gemm, symv, qr)))
+    few = ["--precisions", "d", "--sizes", "32"]
+    equal(dry(*few, *host, "qr"), dry("--only", "qr", *few, *host))
+    shown = t.run("tune", "--help").stdout
+    assert "--only gemm|symv|qr" in shown and not re.search(r"^ *(symv|qr|all|part)\b|\[SUBCOMMAND\]", shown, re.M), shown
 
 
 def tune_algorithms(t):
@@ -563,7 +586,7 @@ def tune_algorithms(t):
     equal(of_run("some-1:0,0,0,0"), (1, ""))
     equal(of_run("some-2:0,0,0,0"), (0, ""))
     info = t.run("info", "--backend", "host").stdout
-    assert f"not used, since it was measured with another library than some-2: {profile}\n" in info, info
+    assert f"not used, measured with another library than some-2: {profile}\n" in info, info
     assert "\nprofile (built in for host)\n" in info, info
     named = t.run("info", "--backend", "host", "--profile", profile).stdout
     assert "algorithms: 0 for this device's library, 2 for others, which are ignored\n" in named and "not used" not in named, named
@@ -652,7 +675,7 @@ def stand_in(t):
     t.blaslift = shutil.copy(t.blaslift, t.path("bin/blaslift"))
 
 
-SYMV = ["tune", "symv", "--backend", "host", "--precisions", "d", "--triangles", "L"]
+SYMV = ["tune", "--only", "symv", "--backend", "host", "--precisions", "d", "--triangles", "L"]
 
 
 def symv_rules(profile):
@@ -727,7 +750,7 @@ def tune_symv_goes_on(t):
 def tune_symv_on_host(t):
     """Without a stand-in, whatever comes out: a profile that is understood, and options that are not are refused."""
     cache(t)
-    arguments = ["tune", "symv", "--backend", "host", "--quick", "--precisions", "cw", "--sizes", "16,32", "--seconds", "1"]
+    arguments = ["tune", "--only", "symv", "--backend", "host", "--quick", "--precisions", "cw", "--sizes", "16,32", "--seconds", "1"]
     dry = t.run(*arguments, "--dry-run", "--triangles", "U")
     equal((dry.returncode, dry.stderr), (0, ""))
     assert re.search(r"^  chemv U: \d+ blockings at 16 32, 20 of them at 24$", dry.stdout, re.M), dry.stdout
@@ -738,13 +761,13 @@ def tune_symv_on_host(t):
     shown = t.run("info", "--backend", "host")
     assert not shown.stderr and "\nsymv_latency_seconds " in shown.stdout, shown
     for bad in (["--precisions", "x"], ["--triangles", "LL"], ["--sizes", "0"], ["--seconds", "0"], ["--leaves", "1"]):
-        done = t.run("tune", "symv", *bad)
+        done = t.run("tune", "--only", "symv", *bad)
         assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
-    no_gpu = t.run("tune", "symv", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    no_gpu = t.run("tune", "--only", "symv", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
     equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
 
 
-QR = ["tune", "qr", "--backend", "host"]
+QR = ["tune", "--only", "qr", "--backend", "host"]
 
 
 def qr_lines(profile):
@@ -765,7 +788,7 @@ def tune_qr(t):
     for _ in range(4):
         done = t.run(*QR, "--precisions", "d", "--sizes", "32,64")
         equal(done.returncode, 0)
-        if "left as it was" not in done.stdout:
+        if "old rules kept" not in done.stdout:
             break
     assert "sqr_widths 7 any:8x8" in done.stderr or "understood" not in done.stderr, done
     for n, count in ((32, 6), (64, 9)):
@@ -787,9 +810,9 @@ def tune_qr(t):
     assert re.search(r"^  sgeqrf 32: predicted \d+x\d+, \S+ ms$", quick.stdout, re.M), quick
     equal([line for line in qr_lines(profile) if not line.startswith("sqr_widths")][-2:], lines[-2:])
     for bad in (["--precisions", "w"], ["--sizes", "0"], ["--seconds", "0"], ["--triangles", "L"]):
-        done = t.run("tune", "qr", *bad)
+        done = t.run("tune", "--only", "qr", *bad)
         assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
-    no_gpu = t.run("tune", "qr", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    no_gpu = t.run("tune", "--only", "qr", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
     equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
 
 
@@ -812,13 +835,13 @@ def tune_qr_goes_on(t):
         f.write("d panel 64 32: nonsense\nd panel 64")  # cut off while it was written
     done = t.run(*arguments)
     equal(done.returncode, 0)
-    assert f"({kept.count(chr(10)) - 1} known before" in done.stdout or "left as it was" in done.stdout, done
+    assert f"({kept.count(chr(10)) - 1} known before" in done.stdout or "old rules kept" in done.stdout, done
     assert not os.path.exists(times), os.listdir(folder)
     # Another driver's timings say nothing.
     with open(times, "w") as f:
         f.write(kept.replace("host backend", "another"))
     done = t.run(*arguments)
-    assert "(0 known before" in done.stdout or "left as it was" in done.stdout, done
+    assert "(0 known before" in done.stdout or "old rules kept" in done.stdout, done
 
 
 def tune_qr_built_in(t):

@@ -60,7 +60,7 @@ def forks(
     errors = []
     for provider in providers or s.providers:
         with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
-            counting = settings | {"BLASLIFT_COUNTERS": folder}
+            counting = settings | {"BLASLIFT_INTERNAL_COUNTERS": folder}
             run = s.run("forks", *way, provider=provider, settings=counting, OMP_NUM_THREADS="3")
             found = verdict_errors(run)
             said = {}

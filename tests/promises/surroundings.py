@@ -73,7 +73,7 @@ def untouched_process(s: Setting) -> list[str]:
             if (mode, program) == ("forced", "small_calls_only"):
                 continue
             with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
-                run = s.run("surroundings", program, settings=settings | {"BLASLIFT_COUNTERS": folder})
+                run = s.run("surroundings", program, settings=settings | {"BLASLIFT_INTERNAL_COUNTERS": folder})
                 files = list(Path(folder).iterdir())
             found = verdict_errors(run)
             expected = 0 if program == "untouched" else 1
@@ -127,7 +127,7 @@ def killed(s: Setting) -> list[str]:
     for mode, settings in {"natural": HOST, "forced": FORCED}.items():
         for how, status in {"killed": -9, "_exit": 0, "abort": -6}.items():
             with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
-                run = s.run("surroundings", how, settings=settings | {"BLASLIFT_COUNTERS": folder})
+                run = s.run("surroundings", how, settings=settings | {"BLASLIFT_INTERNAL_COUNTERS": folder})
                 counted = forks.read_counters(s, Path(folder))
             found = [] if run.status == status else [f"status {run.status}"]
             if run.reports:
@@ -147,7 +147,7 @@ def called_when_finalised(s: Setting) -> list[str]:
         for way, (program, plugin) in ways.items():
             for when, calls in {"first": 1, "again": 2}.items():
                 with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
-                    counting = settings | {"BLASLIFT_COUNTERS": folder}
+                    counting = settings | {"BLASLIFT_INTERNAL_COUNTERS": folder}
                     run = s.run(program, when, *plugin, settings=counting)
                     counted = forks.read_counters(s, Path(folder))
                 found = verdict_errors(run)
@@ -166,7 +166,7 @@ BAD_VALUES = {
     "BLASLIFT_DECISION": "dice",
     "BLASLIFT_MEMORY": "-5",
     "BLASLIFT_PROFILE": "/nowhere/at.all",
-    "BLASLIFT_MEASURE": "yes",
+    "BLASLIFT_INTERNAL_MEASURE": "yes",
     "BLASLIFT_NO_SUCH_THING": "1",
 }
 
@@ -208,11 +208,11 @@ def stdout_silent(s: Setting) -> list[str]:
         "forced": (FORCED, None),
         "report on stderr": (FORCED | {"BLASLIFT_REPORT": "stderr"}, None),
         "a report that cannot be written": (FORCED | {"BLASLIFT_REPORT": "/nowhere/report"}, None),
-        "counters that cannot be written": (FORCED | {"BLASLIFT_COUNTERS": "/nowhere"}, None),
+        "counters that cannot be written": (FORCED | {"BLASLIFT_INTERNAL_COUNTERS": "/nowhere"}, None),
         "a bad value": (FORCED | {"BLASLIFT_MEMORY": "lots"}, None),
         "no device": ({"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all", "CUDA_VISIBLE_DEVICES": ""}, None),
         "a lost device": (lost | {"BLASLIFT_REPORT": "stderr"}, s.fault_library),
-        "measuring": ({"BLASLIFT_MEASURE": "on", "BLASLIFT_REPORT": "stderr"}, None),
+        "measuring": ({"BLASLIFT_INTERNAL_MEASURE": "on", "BLASLIFT_REPORT": "stderr"}, None),
         "switched off": ({"BLASLIFT": "off", "BLASLIFT_REPORT": "stderr"}, None),
     }
     for mode, (settings, library) in modes.items():
@@ -235,10 +235,10 @@ def errno_kept(s: Setting) -> list[str]:
         "cuda": ({"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all", "CUDA_VISIBLE_DEVICES": ""}, None, False),
         "forced": (FORCED, None, True),
         "copies": (COPIES, None, True),
-        "no counters": (FORCED | {"BLASLIFT_COUNTERS": "/nowhere"}, None, True),
+        "no counters": (FORCED | {"BLASLIFT_INTERNAL_COUNTERS": "/nowhere"}, None, True),
         "no room": (FORCED | {"BLASLIFT_MEMORY": "100"}, None, False),
         "off": ({"BLASLIFT": "off"}, None, False),
-        "measuring": ({"BLASLIFT_MEASURE": "on"}, None, False),
+        "measuring": ({"BLASLIFT_INTERNAL_MEASURE": "on"}, None, False),
     }
     for mode, (settings, library, routed) in modes.items():
         run = s.run("surroundings", "errno_kept", settings=settings, library=library)
@@ -256,7 +256,7 @@ def no_memory(s: Setting) -> list[str]:
         "forced": FORCED,
         "cuda": {"BLASLIFT_BACKEND": "cuda", "BLASLIFT_FORCE": "all"},
         "verified": FORCED | {"BLASLIFT_VERIFY": "all"},
-        "measuring": {"BLASLIFT_MEASURE": "on"},
+        "measuring": {"BLASLIFT_INTERNAL_MEASURE": "on"},
     }
     for mode, settings in modes.items():
         for what in ("no_memory", "no_memory_to_the_end"):

@@ -28,7 +28,7 @@ def threads_16(s: Setting) -> list[str]:
         for mode, settings in {"natural": HOST, "forced": MODEST, "in blocks": SCARCE}.items():
             for way, command in ways(s).items():
                 with tempfile.TemporaryDirectory(prefix="blaslift-counters-") as folder:
-                    counting = settings | {"BLASLIFT_COUNTERS": folder}
+                    counting = settings | {"BLASLIFT_INTERNAL_COUNTERS": folder}
                     run = s.run(*command, "check", provider=provider, settings=counting, OMP_NUM_THREADS="8")
                     counted = read_counters(s, Path(folder))
                 found = verdict_errors(run) + report_errors(run, routed=mode != "natural")

@@ -433,7 +433,7 @@ def replay_way(t):
          {"memory: 1500000, now 900000000"}),
         (products, "75x75x75", ["--strassen", "2:rum:1"], ["--strassen", "1"], {"levels: 2, now 1"}),
         # An update behind a QR's block of the profile's width.
-        (qr, "24x42x24", ["--profile", t.path("narrow")], ["--profile", t.path("other")], {"it is cut into other parts"}),
+        (qr, "24x42x24", ["--profile", t.path("narrow")], ["--profile", t.path("other")], {"it is split differently"}),
     ):
         at = os.environ | {"INJECTED_MISTAKE": "block", "INJECTED_MISTAKE_AT": size}
         shutil.rmtree(t.path("kept"), ignore_errors=True)
@@ -442,7 +442,7 @@ def replay_way(t):
         again = t.run("replay", "--json", t.json, path, env=at | other)
         equal((options, again.returncode), (options, WRONG))
         equal(t.summary()["worst"][0]["way"], worst["way"])
-        assert "blaslift: in the way that was recorded\n" in again.stderr, again.stderr
+        assert "blaslift: computed in the recorded way\n" in again.stderr, again.stderr
         good = t.run("replay", "--json", t.json, *otherwise, path, env=at | other)
         all_good(good, t.summary())
         said = set(re.findall("blaslift: not as recorded: (.*)", good.stderr))
@@ -472,8 +472,8 @@ def bad_records(t):
     middle = len(good) - 1000
     for name, data, why in (("none", None, "No such file"), ("empty", b"", "it is empty"),
                             ("text", b"hello\n", "its first line is not"), ("short", good[:-40], "it ends before the end of reference"),
-                            ("no sum", good[:-8], "it ends before its sum"),
-                            ("long", good + b"x", "there is something behind its end"), ("head", good[:60], "it ends before its data"),
+                            ("no sum", good[:-8], "it ends before its checksum"),
+                            ("long", good + b"x", "there is more after its end"), ("head", good[:60], "it ends before its data"),
                             ("older", changed(b"blaslift-call 2", b"blaslift-call 1"), "reads records of version 2, this one is blaslift-call 1"),
                             ("newer", changed(b"blaslift-call 2", b"blaslift-call 3"), "reads records of version 2, this one is blaslift-call 3"),
                             ("bit", good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:], "its contents have changed"),

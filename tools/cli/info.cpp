@@ -14,6 +14,7 @@
 #include "impl/route/device.hpp"
 #include "tools/cli/launch/backend.hpp"
 #include "tools/cli/launch/launch.hpp"
+#include "tools/cli/parser/variables.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -54,8 +55,7 @@ std::vector<std::string> profiles_with_other_libraries(const char* device_name, 
   return found;
 }
 
-}  // namespace
-
+/// @param profile_only  prints the profile alone, in the form that BLASLIFT_PROFILE reads
 void print_info(const Options& options, bool profile_only) {
   const Opened opened = open_backend(options);
   const DeviceFacts* facts = opened.backend ? &opened.backend->facts() : nullptr;
@@ -74,7 +74,7 @@ void print_info(const Options& options, bool profile_only) {
 
   std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, shown(library_directory()).c_str());
   if (facts)
-    std::printf("device: %s%s%s, %.1f GB for us\n", facts->name, *facts->driver ? ", " : "", facts->driver,
+    std::printf("device: %s%s%s, %.1f GB usable\n", facts->name, *facts->driver ? ", " : "", facts->driver,
                 static_cast<double>(facts->memory) * 1e-9);
   else
     std::printf("device: none: %s\n        calls pass through; --backend host runs the schedules on the CPU\n",
@@ -97,8 +97,7 @@ void print_info(const Options& options, bool profile_only) {
   std::printf("%s", shown_lines(to_text(profile)).c_str());
   if (facts && *facts->algorithms)
     for (const std::string& other : profiles_with_other_libraries(facts->name, path))
-      std::printf("not used, since it was measured with another library than %s: %s\n", facts->algorithms,
-                  shown(other).c_str());
+      std::printf("not used, measured with another library than %s: %s\n", facts->algorithms, shown(other).c_str());
 
   if (!profile.algorithms.empty()) {
     const std::string_view library = facts ? facts->algorithms : "";
@@ -113,6 +112,20 @@ void print_info(const Options& options, bool profile_only) {
       if (static_cast<int>(symbol.routine) == r) std::printf("%s ", symbol.name);
     std::printf("\n");
   }
+}
+
+}  // namespace
+
+void add_info(Command& blaslift) {
+  struct Info {
+    Variables variables;
+    bool profile_only = false;
+  };
+  Command command = blaslift.command("info", "what blaslift finds on this machine");
+  const auto how = std::make_shared<Info>();
+  command.flag("--profile-only", how->profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
+  add_variables(command, how->variables);
+  command.runs([how](const Words&) { return print_info(options_with(how->variables), how->profile_only), 0; });
 }
 
 }  // namespace blaslift::cli

@@ -1,4 +1,4 @@
-// The model that `blaslift tune qr` predicts with.
+// The model that `blaslift tune --only qr` predicts with.
 #include "tools/cli/tune/qr_model.hpp"
 
 #include <gtest/gtest.h>

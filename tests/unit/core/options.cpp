@@ -90,9 +90,9 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_STRASSEN", "4:rum:2", [](Options& o) { o.levels = 4, o.level_list = &strassen::rum(); }},
     {"BLASLIFT_STRASSEN", "4:fused:1",
      [](Options& o) { o.levels = 4, o.level_list = &strassen::fused(), o.two_streams = false; }},
-    {"BLASLIFT_ESTIMATOR", "ours", [](Options&) {}},
-    {"BLASLIFT_ESTIMATOR", "thesis", [](Options& o) { o.estimator = strassen::Model::thesis; }},
-    {"BLASLIFT_ESTIMATOR", "otsuka", [](Options& o) { o.estimator = strassen::Model::otsuka; }},
+    {"BLASLIFT_INTERNAL_ESTIMATOR", "ours", [](Options&) {}},
+    {"BLASLIFT_INTERNAL_ESTIMATOR", "thesis", [](Options& o) { o.estimator = strassen::Model::thesis; }},
+    {"BLASLIFT_INTERNAL_ESTIMATOR", "otsuka", [](Options& o) { o.estimator = strassen::Model::otsuka; }},
     {"BLASLIFT_QR", "bulk", [](Options& o) { o.qr_stream = false; }},
     {"BLASLIFT_QR", "stream", [](Options&) {}},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
@@ -115,11 +115,11 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_VERIFY", "sample:1000", [](Options& o) { o.verify = 1000; }},
     {"BLASLIFT_VERIFY_ORACLE", "libblas.so.3", [](Options& o) { o.oracle = "libblas.so.3"; }},
     {"BLASLIFT_VERIFY_DUMP", "/tmp/wrong", [](Options& o) { o.verify_dump = "/tmp/wrong"; }},
-    {"BLASLIFT_COUNTERS", "/tmp/x", [](Options& o) { o.counters = "/tmp/x"; }},
-    {"BLASLIFT_CUTTING", "2:1024:0", [](Options& o) { o.cutting = {.levels = 2, .tile = 1024, .head = 0}; }},
-    {"BLASLIFT_CUTTING", "0:0:512", [](Options& o) { o.cutting = {.levels = 0, .tile = 0, .head = 512}; }},
-    {"BLASLIFT_MEASURE", "off", [](Options&) {}},
-    {"BLASLIFT_MEASURE", "on", [](Options& o) { o.measure = true; }},
+    {"BLASLIFT_INTERNAL_COUNTERS", "/tmp/x", [](Options& o) { o.counters = "/tmp/x"; }},
+    {"BLASLIFT_INTERNAL_CUTTING", "2:1024:0", [](Options& o) { o.cutting = {.levels = 2, .tile = 1024, .head = 0}; }},
+    {"BLASLIFT_INTERNAL_CUTTING", "0:0:512", [](Options& o) { o.cutting = {.levels = 0, .tile = 0, .head = 512}; }},
+    {"BLASLIFT_INTERNAL_MEASURE", "off", [](Options&) {}},
+    {"BLASLIFT_INTERNAL_MEASURE", "on", [](Options& o) { o.measure = true; }},
 };
 
 constexpr struct {
@@ -134,7 +134,7 @@ constexpr struct {
     {"BLASLIFT_STRASSEN",
      {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
       ":rum", "auto:rum", "off:rum", "1::2"}},
-    {"BLASLIFT_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
+    {"BLASLIFT_INTERNAL_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
@@ -147,9 +147,10 @@ constexpr struct {
      {"", "on", "1", "sample:", "sample:0", "sample:-1", "sample: 2", "sample:4294967296", "samples", "all:2"}},
     {"BLASLIFT_VERIFY_ORACLE", {""}},
     {"BLASLIFT_VERIFY_DUMP", {""}},
-    {"BLASLIFT_COUNTERS", {""}},
-    {"BLASLIFT_CUTTING", {"", "2", "2:1024", "2:1024:0:1", "2:1023:0", "2:0:0", "0:64:0", "7:1280:0", "-1:2:0"}},
-    {"BLASLIFT_MEASURE", {"", "yes"}},
+    {"BLASLIFT_INTERNAL_COUNTERS", {""}},
+    {"BLASLIFT_INTERNAL_CUTTING",
+     {"", "2", "2:1024", "2:1024:0:1", "2:1023:0", "2:0:0", "0:64:0", "7:1280:0", "-1:2:0"}},
+    {"BLASLIFT_INTERNAL_MEASURE", {"", "yes"}},
 };
 
 TEST(Options, DefaultsAreWhatTheTableSays) {
@@ -202,7 +203,7 @@ TEST(Options, ARefusedValueLeavesOthersAlone) {
 TEST(Options, RemembersWhatWaysDependOnAsItWasGiven) {
   using Pairs = std::vector<std::pair<std::string, std::string>>;
   const Read r =
-      read({"BLASLIFT_STRASSEN=2:rum:1", "BLASLIFT_BACKEND=host", "BLASLIFT_QR=bulk", "BLASLIFT_ESTIMATOR=x"});
+      read({"BLASLIFT_STRASSEN=2:rum:1", "BLASLIFT_BACKEND=host", "BLASLIFT_QR=bulk", "BLASLIFT_INTERNAL_ESTIMATOR=x"});
   EXPECT_EQ(Pairs(r.options.of_ways.begin(), r.options.of_ways.end()),
             (Pairs{{"BLASLIFT_STRASSEN", "2:rum:1"}, {"BLASLIFT_QR", "bulk"}}));
 }
@@ -218,11 +219,15 @@ TEST(Options, EveryVariableOfTheTableIsCoveredHere) {
 
 TEST(Options, UnknownVariablesOfOursWarnAndOthersDoNot) {
   const Read r = read({"BLASLIFT_BAKCEND=host", "BLASLIFT_=1", "BLASLIFTED=off", "NOT_BLASLIFT_FORCE=all",
-                       "blaslift=off", "NO_EQUALS_SIGN", "BLASLIFT_FORCE"});
+                       "blaslift=off", "NO_EQUALS_SIGN", "BLASLIFT_FORCE", "BLASLIFT_INTERNAL_MAESURE=on",
+                       "BLASLIFT_MEASURE=on", "BLASLIFT_INTERNAL_=on"});
   EXPECT_EQ(to_text(r.options), to_text(Options{}));
-  ASSERT_EQ(r.warnings.size(), 2u);
+  ASSERT_EQ(r.warnings.size(), 5u);
   EXPECT_NE(r.warnings[0].find("BLASLIFT_BAKCEND"), std::string::npos);
   EXPECT_NE(r.warnings[1].find("BLASLIFT_ "), std::string::npos);
+  EXPECT_NE(r.warnings[2].find("BLASLIFT_INTERNAL_MAESURE"), std::string::npos);
+  EXPECT_NE(r.warnings[3].find("BLASLIFT_MEASURE"), std::string::npos);
+  EXPECT_NE(r.warnings[4].find("BLASLIFT_INTERNAL_ "), std::string::npos);
 }
 
 TEST(Options, FilesHoldWhereverTheProcessGoes) {
@@ -249,17 +254,31 @@ std::set<std::string> names_in(const std::string& text) {
   return names;
 }
 
-TEST(Readme, NamesEveryVariableAndNoOther) {
+TEST(Options, FourAreInternalAndTheRestForUsers) {
+  std::set<std::string> internal;
+  bool users_come_first = true;
+  for (const OptionInfo& o : option_table())
+    if (is_internal(o))
+      internal.insert(o.variable);
+    else
+      users_come_first = users_come_first && internal.empty();
+  EXPECT_EQ(internal, (std::set<std::string>{"BLASLIFT_INTERNAL_COUNTERS", "BLASLIFT_INTERNAL_CUTTING",
+                                             "BLASLIFT_INTERNAL_ESTIMATOR", "BLASLIFT_INTERNAL_MEASURE"}));
+  EXPECT_TRUE(users_come_first);
+}
+
+TEST(Readme, NamesEveryVariableOfUsersAndNoOther) {
   std::ifstream file(BLASLIFT_README);
   ASSERT_TRUE(file) << BLASLIFT_README;
-  std::set<std::string> in_table, rows, named;
-  for (const OptionInfo& o : option_table()) in_table.insert(o.variable);
+  std::set<std::string> for_users, rows, named;
+  for (const OptionInfo& o : option_table())
+    if (!is_internal(o)) for_users.insert(o.variable);
   for (std::string line; std::getline(file, line);) {
     named.merge(names_in(line));
     if (line.starts_with("| `BLASLIFT")) rows.merge(names_in(line.substr(0, line.find('|', 1))));
   }
-  EXPECT_EQ(rows, in_table) << "the README's table of the environment";
-  EXPECT_EQ(named, in_table) << "names anywhere in the README";
+  EXPECT_EQ(rows, for_users) << "the README's table of the environment";
+  EXPECT_EQ(named, for_users) << "names anywhere in the README";
 }
 
 }  // namespace

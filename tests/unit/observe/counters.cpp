@@ -117,7 +117,7 @@ TEST(Counters, AFileThatCannotBeHadIsSaidAndEndsNothing) {
 TEST(Counters, AForkedChildGetsItsOwn) {
   // Through the runtime, whose fork handler sees to it.
   const Directory directory;
-  const Variable variable("BLASLIFT_COUNTERS", directory.path().c_str());
+  const Variable variable("BLASLIFT_INTERNAL_COUNTERS", directory.path().c_str());
   const int status = in_child([&] {
     runtime();
     forward(thread_state.slot = claim_slot(), Routine::sgemm, 5);

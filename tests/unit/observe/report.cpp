@@ -157,7 +157,7 @@ TEST(Text, SaysWhyNothingIsKeptUnlessTheUserWantsThat) {
                {"", ""},
                {"off: switched off", ""},
                {"off: the kernel is older than Linux 6.7",
-                "blaslift: operands are sent anew in every call: the kernel is older than Linux 6.7\n"}};
+                "blaslift: operands are sent again in every call: the kernel is older than Linux 6.7\n"}};
   for (const auto& c : cases) {
     const auto plain = a_process();
     Summary s = summary_of({plain.get()});
@@ -201,7 +201,7 @@ TEST(Text, EveryLineIsSigned) {
     EXPECT_GT(count, 0);
   }
   EXPECT_EQ(to_text(Summary{}),
-            "blaslift: no call to a routine that blaslift intercepts; why, blaslift doctor may say\n");
+            "blaslift: no call to a routine that blaslift intercepts; blaslift doctor may say why\n");
   EXPECT_NE(to_text(summary_of({c.get(), c.get()})).find("2 processes"), std::string::npos);
 }
 

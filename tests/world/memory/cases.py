@@ -217,7 +217,7 @@ def trace_that_does_not_fit(world: World) -> list[str]:
     run_streams(world, "none", FORCED | {"BLASLIFT_TRACE": "whole"}, subprocess.PIPE)
     [whole] = (world.scratch / "whole").iterdir()
     almost = whole.stat().st_size - 4096
-    for most, word in ((0, "there is no trace of this process"), (almost, "lacks calls")):
+    for most, word in ((0, "there is no trace of this process"), (almost, "later calls are missing")):
         settings = FORCED | {"BLASLIFT_TRACE": str(world.scratch / f"trace{most}")}
         done = run_streams(world, "none", settings, subprocess.PIPE, limited(most))
         errors += outcome_errors(f"{most}", done)

@@ -64,7 +64,7 @@ def privileged(world, give) -> list[str]:
     variables = {
         "BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all", "BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_ORACLE": evil,
         "BLASLIFT_FALLBACK": evil, "BLASLIFT_PROFILE": secret, "BLASLIFT_REPORT": private / "report",
-        "BLASLIFT_TRACE": private / "trace", "BLASLIFT_COUNTERS": private, "BLASLIFT_VERIFY_DUMP": private,
+        "BLASLIFT_TRACE": private / "trace", "BLASLIFT_INTERNAL_COUNTERS": private, "BLASLIFT_VERIFY_DUMP": private,
         "BLASLIFT_NONSENSE": "1", "BLASLIFT_MEMORY": "nonsense",
     }  # fmt: skip
     surroundings = {"HOME": home, "XDG_CACHE_HOME": home / ".cache", "TMPDIR": private, "LD_PRELOAD": evil,
@@ -287,7 +287,7 @@ def hostile_traces(world) -> list[str]:
                 json.loads(Path(name).read_text())
     # The counters of a run are the program's to write to.
     for folder in ("reason", "routine", "unterminated", "ratio", "escapes"):
-        got = done([world.command, "run", "--", "sh", "-c", f'cp t/{folder}/1.0 "$BLASLIFT_COUNTERS/9.0"; exit 7'], environment())
+        got = done([world.command, "run", "--", "sh", "-c", f'cp t/{folder}/1.0 "$BLASLIFT_INTERNAL_COUNTERS/9.0"; exit 7'], environment())
         if got.returncode != 7 or b"blaslift: " not in got.stderr or ESCAPES.search(got.stderr):
             errors.append(f"counters, {folder}: {got}")
     return errors
@@ -329,7 +329,7 @@ def endless(world) -> list[str]:
     got = done([world.command, "report", "trace"], environment(), timeout=20)
     if got.returncode != 0:
         errors.append(f"report of a folder with a fifo: {got}")
-    got = done([world.command, "run", "--", "sh", "-c", 'mkfifo "$BLASLIFT_COUNTERS/9.0"; exit 7'], environment(), timeout=20)
+    got = done([world.command, "run", "--", "sh", "-c", 'mkfifo "$BLASLIFT_INTERNAL_COUNTERS/9.0"; exit 7'], environment(), timeout=20)
     if got.returncode != 7:
         errors.append(f"counters: {got}")
     return errors
@@ -359,7 +359,7 @@ def records_are_private(world) -> list[str]:
             if stat.S_IMODE(record.stat().st_mode) != 0o600:
                 errors.append(f"{record}: mode {record.stat().st_mode:o}")
     for what, env in (("trace", forced(world, BLASLIFT_TRACE="t")), ("report", forced(world, BLASLIFT_REPORT="r")),
-                      ("counters", forced(world, BLASLIFT_COUNTERS="c"))):
+                      ("counters", forced(world, BLASLIFT_INTERNAL_COUNTERS="c"))):
         Path("c").mkdir(exist_ok=True)
         os.umask(0)
         done([program, "300"], env)
@@ -452,7 +452,7 @@ def tiny_tiles(world) -> list[str]:
             report = Path("report")
             report.unlink(missing_ok=True)
             began = time.monotonic()
-            got = done([program, n], forced(world, BLASLIFT_CUTTING=cutting, BLASLIFT_REPORT=report.resolve()), timeout=60,
+            got = done([program, n], forced(world, BLASLIFT_INTERNAL_CUTTING=cutting, BLASLIFT_REPORT=report.resolve()), timeout=60,
                        preexec_fn=with_memory(3 << 30))
             seconds = time.monotonic() - began
             account = json.loads(report.read_text())["routines"]["dgemm"] if report.exists() else {}
@@ -460,7 +460,7 @@ def tiny_tiles(world) -> list[str]:
                 errors.append(f"{cutting}, n {n}: {got}, {account}")
             print(f"{cutting} n={n}: {seconds:.1f} s, levels {account.get('levels')}", file=sys.stderr)
     # One that may be followed is.
-    done([program, "160"], forced(world, BLASLIFT_CUTTING="1:80:0", BLASLIFT_REPORT=Path("last").resolve()))
+    done([program, "160"], forced(world, BLASLIFT_INTERNAL_CUTTING="1:80:0", BLASLIFT_REPORT=Path("last").resolve()))
     if json.loads(Path("last").read_text())["routines"]["dgemm"]["levels"] != {"1": 2}:
         errors.append(f"1:80:0 is not followed: {Path('last').read_text()}")
     return errors

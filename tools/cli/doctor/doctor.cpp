@@ -38,7 +38,7 @@ using Effect = Finding::Effect;
 
 std::string basename_of(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-constexpr const char* run_it = "Have it run: blaslift doctor --run, with its arguments, sees every call.";
+constexpr const char* run_it = "Run it: blaslift doctor --run, with its arguments, sees every call.";
 
 // ---- running the loader and interpreters, for what only they know
 
@@ -269,7 +269,8 @@ class Examiner {
       add("script", Effect::note, "It is a script for " + next + ".");
     }
     d_.verdict = Verdict::not_executable;
-    add("not-executable", Effect::fatal, "Its interpreters are scripts, one after the other, and no end of it.");
+    add("not-executable", Effect::fatal,
+        "Its interpreters are scripts whose interpreters are scripts again, without end.");
     return false;
   }
 
@@ -544,10 +545,10 @@ Diagnosis diagnose(const std::vector<std::string>& command, bool asks_python) {
     else
       examiner.add(
           "python", Effect::maybe,
-          "What it imports shows when it runs. It was not asked where its NumPy and SciPy are, which is to run "
-          "it.",
-          "If you trust it: blaslift doctor --ask-python has it say so, and looks at these. Or have it run: "
-          "blaslift doctor --run, with its arguments, sees every call.");
+          "Its imports show only when it runs. It was not asked where its NumPy and SciPy are, since that runs it.",
+          "If you trust it: blaslift doctor --ask-python asks it, and looks at these. Or run it: blaslift doctor "
+          "--run, "
+          "with its arguments, sees every call.");
     look_at_objects(all, d.findings);
     look_at_others(all, d.findings);
   }

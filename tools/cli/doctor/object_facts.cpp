@@ -129,8 +129,8 @@ void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std
                         Effect::note,
                         first->path,
                         {},
-                        "It is linked with blaslift, but this BLAS comes first: its calls reach blaslift when that is "
-                        "preloaded, and not otherwise.",
+                        "It is linked with blaslift, but this BLAS comes first: its calls reach blaslift only when "
+                        "blaslift is preloaded.",
                         "Link it with -lblaslift before every other BLAS and LAPACK."});
   else if (std::ranges::none_of(all, is_blas) && std::ranges::any_of(all, asks) && !std::getenv("BLASLIFT_FALLBACK"))
     findings.push_back(
@@ -182,10 +182,9 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                           Effect::note,
                           f.path,
                           {},
-                          "This is a switch between BLAS libraries: what is preloaded comes before it, and calls that "
-                          "stay on the CPU go on to the one that it is set to.",
-                          "Preload blaslift in front of it, rather than naming blaslift as the library that it leads "
-                          "to."});
+                          "This is a switch between BLAS libraries: a preloaded library comes before it, and calls "
+                          "that stay on the CPU reach the library that it is set to.",
+                          "Preload blaslift; do not set it as the library of this switch."});
     if (f.blas) {
       add("linked-inside-blas", Effect::note, f, f.through_linker,
           "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
@@ -208,9 +207,10 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
            f.path,
            {},
            "It is built with " + f.sanitizer +
-               (address  ? ", whose runtime wants to come first: blaslift run and its like see to that."
-                : memory ? ", which reports what libraries do that are not: blaslift, and most every BLAS."
-                         : ", which does not look into blaslift."),
+               (address ? ", whose runtime has to come first: blaslift run and the other commands see to that."
+                : memory
+                    ? ", which reports errors in libraries built without it, as blaslift and nearly every BLAS are."
+                    : ", which does not look into blaslift."),
            address  ? "Where LD_PRELOAD is set by hand, name the runtime in front: LD_PRELOAD=$(cc "
                       "-print-file-name=libasan.so):/path/to/libblaslift.so."
            : memory ? "Use AddressSanitizer, or Valgrind, where a BLAS is in the program."
@@ -222,15 +222,15 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
         "These names stand in its text, and it asks for functions by name (dlsym): while blaslift is preloaded it "
         "finds "
         "blaslift's, also where there is no other BLAS.",
-        "Have it run: blaslift doctor --run, with its arguments, sees every call.");
+        "Run it: blaslift doctor --run, with its arguments, sees every call.");
     if (by_itself) {
       Names optional;
       for (const std::string& name : f.through_linker)
         if (!provided.contains(name)) optional.push_back(name);
       std::erase_if(f.through_linker, [&](const std::string& name) { return !provided.contains(name); });
       add("optional-blas", Effect::maybe, f, optional,
-          "None of its libraries has these names. Without blaslift it does without them; preloaded, they are there, "
-          "with no BLAS underneath but what is opened later.",
+          "None of its libraries has these names, and without blaslift it runs without them. With blaslift preloaded "
+          "they exist, with no BLAS underneath unless one is opened later.",
           "Name one for it: BLASLIFT_FALLBACK=libblas.so.3, or LD_PRELOAD a BLAS, too.");
     }
     add("linked", Effect::good, f, f.through_linker,
@@ -244,7 +244,7 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
       add("own-wrapper", Effect::maybe, f, wrapped,
           "The program has these functions itself and asks for functions by name (dlsym): if they are wrappers that go "
           "on by RTLD_NEXT, they go on to blaslift.",
-          "Have it run: blaslift doctor --run, with its arguments, sees every call.");
+          "Run it: blaslift doctor --run, with its arguments, sees every call.");
     }
     if (is_program)
       add("static-blas", Effect::bad, f, f.inside,
@@ -264,8 +264,8 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                           is_program ? Effect::bad : Effect::maybe,
                           f.path,
                           {},
-                          "The text of BLAS's error message is in this file, which asks nobody for BLAS and names no "
-                          "functions (stripped): probably a BLAS is linked into it.",
+                          "This file has the text of BLAS's error message, imports no BLAS and names no functions "
+                          "(stripped): a BLAS is probably linked into it.",
                           relink});
   }
 }
@@ -278,8 +278,8 @@ void look_at_others(const std::vector<ObjectFacts>& all, std::vector<Finding>& f
   for (const ObjectFacts& f : all)
     if (!f.blas && !f.ours && !f.others.empty())
       findings.push_back({"others-only", inside ? Effect::maybe : Effect::note, f.path, f.others,
-                          inside ? "None of the routines that blaslift intercepts are called but, perhaps, by LAPACK "
-                                   "itself: a factorization's products."
+                          inside ? "None of the routines that blaslift intercepts are called, except perhaps by LAPACK "
+                                   "itself, for the products in a factorisation."
                                  : "BLAS and LAPACK are called, but none of the routines that blaslift intercepts.",
                           "blaslift measure says what is called, and where the time goes."});
 }

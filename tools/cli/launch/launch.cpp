@@ -163,8 +163,8 @@ bool flush_output() {
 }
 
 std::string absolute_value(const std::string& variable, const std::string& value) {
-  constexpr std::string_view files[] = {"BLASLIFT_COUNTERS", "BLASLIFT_PROFILE", "BLASLIFT_REPORT", "BLASLIFT_TRACE",
-                                        "BLASLIFT_VERIFY_DUMP"},
+  constexpr std::string_view files[] = {"BLASLIFT_INTERNAL_COUNTERS", "BLASLIFT_PROFILE", "BLASLIFT_REPORT",
+                                        "BLASLIFT_TRACE", "BLASLIFT_VERIFY_DUMP"},
                              libraries[] = {"BLASLIFT_FALLBACK", "BLASLIFT_VERIFY_ORACLE"};
   const auto is_among = [&variable](const auto& names) {
     return std::find(std::begin(names), std::end(names), variable) != std::end(names);
@@ -206,10 +206,10 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   try {
     directory.emplace(sizeof(Counters) + sizeof(OtherCounters));
     const std::ofstream here(directory->path() + "/" + sentinel);  // empty: it takes no room
-    added["BLASLIFT_COUNTERS"] = directory->path();
+    added["BLASLIFT_INTERNAL_COUNTERS"] = directory->path();
   } catch (const std::exception& error) {
     no_directory = error.what();
-    added.erase("BLASLIFT_COUNTERS");
+    added.erase("BLASLIFT_INTERNAL_COUNTERS");
   }
 
   const std::uint64_t start = now_ns();
@@ -226,7 +226,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   if (pid == 0) {
     sigprocmask(SIG_SETMASK, &before, nullptr);
     setenv("LD_PRELOAD", preload.c_str(), 1);
-    unsetenv("BLASLIFT_COUNTERS");
+    unsetenv("BLASLIFT_INTERNAL_COUNTERS");
     for (const auto& [name, value] : added) setenv(name.c_str(), value.c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));

@@ -106,8 +106,8 @@ std::vector<std::string> gaps_of(const Analysis& a) {
   if (const auto calls = a.calls_not_recorded())
     gaps.push_back(in_calls(calls) + (calls == 1 ? " was" : " were") +
                    " counted but not recorded: too small to be timed, or refused" +
-                   (a.dropped ? ", or of those that found no room" : ""));
-  if (a.dropped) gaps.push_back("room for events ran out: " + in_digits(a.dropped) + " were dropped");
+                   (a.dropped ? ", or the trace was full" : ""));
+  if (a.dropped) gaps.push_back("the trace was full: " + in_digits(a.dropped) + " events were dropped");
   if (a.unfinished) gaps.push_back(in_digits(a.unfinished) + " were being written when a process ended");
   for (const std::string& problem : a.run.problems) gaps.push_back(problem);
   return gaps;
@@ -120,17 +120,15 @@ std::vector<std::string> share_of(const Analysis& a) {
   if (a.cpu_union_seconds == 0) return {"No recorded call stayed on the CPU."};
   const double as_they_are = a.seconds_with(&ReasonAccount::moving),
                resident = a.seconds_with(&ReasonAccount::resident);
-  return {
-      "Of " + in_seconds(a.seconds) + " from the first call to the end of the last, " +
-          in_seconds(a.cpu_union_seconds) + " had a recorded call on the CPU.",
-      "If those that gain by it had gone to the device as they are: " + in_seconds(as_they_are) + times(as_they_are) +
-          ".",
-      "If their operands had been there already, and their results had stayed: " + in_seconds(resident) +
-          times(resident) + ".",
-      "If they took no time at all (Amdahl's bound): " + in_seconds(a.least_seconds()) + times(a.least_seconds()) + ".",
-      "These are predictions by " + a.profile_name +
-          "; opening the device is not in them, and calls that overlap are "
-          "taken to shrink alike."};
+  return {"A recorded call was on the CPU for " + in_seconds(a.cpu_union_seconds) + " of the " + in_seconds(a.seconds) +
+              " from the first call to the end of the last.",
+          "With every call on the device that gains there, transfers included: " + in_seconds(as_they_are) +
+              times(as_they_are) + ".",
+          "The same with operands already there and results that stay: " + in_seconds(resident) + times(resident) + ".",
+          "If calls on the CPU took no time at all (Amdahl's bound): " + in_seconds(a.least_seconds()) +
+              times(a.least_seconds()) + ".",
+          "Predicted by " + a.profile_name +
+              ", without the time to open the device; overlapping calls are assumed to shrink alike."};
 }
 
 std::string report_text(const Analysis& a) {
@@ -143,7 +141,7 @@ std::string report_text(const Analysis& a) {
   for (const std::string& line : share_of(a)) text += "  " + shown(line) + "\n";
   if (a.opening_seconds > 0) text += "  Opening the device took " + in_seconds(a.opening_seconds) + ".\n";
   if (const auto gaps = gaps_of(a); !gaps.empty()) {
-    text += heading("Not in it");
+    text += heading("Missing");
     for (const std::string& gap : gaps) text += "  " + shown(gap) + "\n";
   }
   return text;

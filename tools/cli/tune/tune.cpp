@@ -336,7 +336,7 @@ class Measurer {
     std::string how;
     bool noisy = false;
     try {
-      if (bytes > memory_) throw NoRoom("takes more device memory than is for us");
+      if (bytes > memory_) throw NoRoom("takes more device memory than is allowed");
       double scatter = measured(meter_);
       if (scatter > noise_) {
         progress_.begins(what + ", again", pace_.left());
@@ -344,7 +344,8 @@ class Measurer {
       }
       noisy = scatter > noise_;
       if (noisy) {
-        how = "left as it was: noisy (its quartiles are " + percent(scatter) + " apart, of " + percent(noise_) + ")";
+        how = "old rate kept: too noisy (relative interquartile range " + percent(scatter) + ", limit " +
+              percent(noise_) + ")";
         measured_.noisy.push_back(what + ": " + how);
       } else {
         kept_.add(timings());
@@ -434,7 +435,7 @@ void print_summary(const Profile& profile, const Measured& measured, const Devic
   if (!measured.skipped.empty() || !measured.noisy.empty() || measured.known) std::printf("\n");
   for (const std::string& skipped : measured.skipped) std::printf("  skipped: %s\n", skipped.c_str());
   for (const std::string& noisy : measured.noisy) std::printf("  %s\n", noisy.c_str());
-  if (measured.known) std::printf("  %zu were known from a run before\n", measured.known);
+  if (measured.known) std::printf("  %zu were taken from an earlier run\n", measured.known);
 }
 
 }  // namespace
@@ -459,7 +460,7 @@ void tune(const Tuning& tuning) {
   for (const Search& search : searches) expected_seconds += search.bytes > facts.memory ? 0 : search.seconds;
   for (const Task& task : tasks) expected_seconds += task.bytes > facts.memory ? 0 : task.seconds;
   if (tuning.dry_run) {
-    std::printf("%s, %.1f GB for us; about %g s each, %.0f s in all:\n", facts.name,
+    std::printf("%s, %.1f GB usable; about %g s each, %.0f s in all:\n", facts.name,
                 static_cast<double>(facts.memory) * 1e-9, seconds, expected_seconds);
     for (const Search& search : searches)
       std::printf("  %s, algorithms%s\n", name_of(search.product).c_str(),
@@ -485,8 +486,8 @@ void tune(const Tuning& tuning) {
     for (const ProfileLine& line : task.lines) lines.push_back({line.name, line.size, 1});
   read(lines, {}, text, problem);
   if (!problem.empty())
-    throw std::runtime_error("with the sizes that " + file.path().string() + " has already there are more than " +
-                             std::to_string(Profile::most_leaf_rates) + " of a precision");
+    throw std::runtime_error("together with the sizes already in " + file.path().string() + " these are more than " +
+                             std::to_string(Profile::most_leaf_rates) + " for one precision");
   Profile ignored = built_in_profile(facts.profile);
   read_profile_text(before, ignored, problem);
   if (!problem.empty())
@@ -501,8 +502,7 @@ void tune(const Tuning& tuning) {
       "blaslift tune, 1, " + number(seconds, 5) + " s each, " + facts.algorithms + ", " + (blas ? blas->library() : ""),
       facts);
   if (!tuning.quiet && !kept.empty())
-    std::fprintf(stderr, "blaslift: goes on from %s, which an earlier run has left\n",
-                 blaslift::shown(kept.path()).c_str());
+    std::fprintf(stderr, "blaslift: continues from %s, left by an earlier run\n", blaslift::shown(kept.path()).c_str());
   Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
     Measurer measurer(backend, blas ? blas->gemm() : UnderlyingBlas{}, {seconds}, tuning.noise, kept, expected_seconds,
@@ -527,10 +527,10 @@ void tune(const Tuning& tuning) {
       for_the_next_run.insert(task.what);
   std::erase_if(measured.lines, is_left);
   for (const std::string& name : incomplete)
-    measured.noisy.push_back(name + ": all lines left as they were; what was steady is kept for the next run");
+    measured.noisy.push_back(name + ": all old rates kept; steady measurements are saved for the next run");
   if (!no_blas.empty()) measured.skipped.push_back("the CPU's rates: " + no_blas);
   if (measured.lines.empty() && measured.compared.empty() && !measured.noisy.empty())
-    throw std::runtime_error("nothing is written, since all of it was noisy: does something else use the machine? " +
+    throw std::runtime_error("nothing is written: every rate was too noisy; is something else using the machine? " +
                              measured.noisy.front());
   problem.clear();
   const Profile profile = read(measured.lines, measured.compared, text, problem);

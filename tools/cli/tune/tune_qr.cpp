@@ -230,7 +230,7 @@ class Searcher {
     outcome.finished = true;
     if (unsteady_ > steady_) {
       outcome.verdict.push_back(search_.name() + ": " + std::to_string(unsteady_) + " of " +
-                                std::to_string(steady_ + unsteady_) + " timings were unsteady: left as it was");
+                                std::to_string(steady_ + unsteady_) + " timings were unsteady: old rules kept");
       return outcome;
     }
     confirm(best, outcome);
@@ -301,7 +301,7 @@ void tune_qr(const QrTuning& tuning) {
   const std::vector<Search> searches = searches_for(tuning, plan, facts.memory);
   const double seconds = tuning.seconds.value_or(tuning.quick ? plan.seconds / 5 : plan.seconds);
   if (tuning.dry_run) {
-    std::printf("%s, %.1f GB for us; %g s at most, about:\n", facts.name, static_cast<double>(facts.memory) * 1e-9,
+    std::printf("%s, %.1f GB usable; %g s at most, about:\n", facts.name, static_cast<double>(facts.memory) * 1e-9,
                 seconds);
     print_plan(searches, tuning.quick);
     std::printf("would be written to %s\n", shown(file.path().string()).c_str());
@@ -346,7 +346,8 @@ void tune_qr(const QrTuning& tuning) {
   std::printf("%s%s%s\n\n", facts.name, *facts.driver ? ", " : "", facts.driver);
   for (const std::string& line : verdict) std::printf("  %s\n", line.c_str());
   if (!kept.empty())
-    std::printf("\ntimings without rules yet are in %s: the next run goes on from there\n", shown(kept.path()).c_str());
+    std::printf("\ntimings that have led to no rules yet are in %s; the next run continues from there\n",
+                shown(kept.path()).c_str());
   file.print_where(tuning.options);
 }
 

@@ -251,7 +251,7 @@ class Searcher {
       if (t.rounds.size() > 1) ++(typical_of(t.rounds).spread > most_spread ? unsteady : steady);
     if (unsteady > steady)
       return {std::to_string(unsteady) + " of " + std::to_string(steady + unsteady) +
-                  " timings were unsteady: left as it was",
+                  " timings were unsteady: old rules kept",
               {},
               true};
     const RulesFound found = find_rules(search_.space, timings_);
@@ -306,7 +306,7 @@ void tune_symv(const SymvTuning& tuning) {
   const std::vector<Search> searches = searches_for(tuning, plan, facts.memory);
   const double seconds = tuning.seconds.value_or(tuning.quick ? plan.seconds / 5 : plan.seconds);
   if (tuning.dry_run) {
-    std::printf("%s, %.1f GB for us; about %g s:\n", facts.name, static_cast<double>(facts.memory) * 1e-9, seconds);
+    std::printf("%s, %.1f GB usable; about %g s:\n", facts.name, static_cast<double>(facts.memory) * 1e-9, seconds);
     for (const Search& s : searches) {
       std::printf("  %s: %zu blockings at", name_of(s.subject).c_str(), s.space.size());
       for (const index n : s.coarse) std::printf(" %lld", static_cast<long long>(n));
@@ -361,7 +361,7 @@ void tune_symv(const SymvTuning& tuning) {
           timer_is_of = search.subject.precision;
         }
         outcome = timer ? Searcher(search, *timer, kept, clock, progress).run()
-                        : Outcome{"the time was up before", {}, false};
+                        : Outcome{"not started: the time was up", {}, false};
       } catch (const NoRoom& none) {
         timer_is_of.reset();
         outcome = {std::string("skipped: ") + none.what(), {}, false};
@@ -376,7 +376,8 @@ void tune_symv(const SymvTuning& tuning) {
               latency * 1e6);
   for (const std::string& verdict : verdicts) std::printf("  %s\n", verdict.c_str());
   if (!kept.empty())
-    std::printf("\ntimings without rules yet are in %s: the next run goes on from there\n", shown(kept.path()).c_str());
+    std::printf("\ntimings that have led to no rules yet are in %s; the next run continues from there\n",
+                shown(kept.path()).c_str());
   file.print_where(tuning.options);
 }
 

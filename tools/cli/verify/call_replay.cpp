@@ -368,11 +368,11 @@ Recorded read_record(const std::string& path, bool with_data) {
     if (!with_data) b.data.clear();
   }
   const std::string expected = sum.line();
-  if (left < expected.size()) not_one("it ends before its sum");
-  if (left > expected.size()) not_one("there is something behind its end");
+  if (left < expected.size()) not_one("it ends before its checksum");
+  if (left > expected.size()) not_one("there is more after its end");
   std::string there(expected.size(), '\0');
   if (file.read(at, there.data(), there.size()) < there.size() || there != expected)
-    not_one("its contents have changed, by their sum");
+    not_one("its contents have changed: the checksum differs");
   return r;
 }
 

@@ -117,8 +117,8 @@ std::string differences(const RecordText& was, const Finished& finished, const V
   for (const char* word : {"memory", "levels", "tile", "head", "reused", "failed"})
     compare(word, value_in(was.way, word), value_in(way, word));
   if (text == before_cut && value_in(was.way, "cut") != value_in(way, "cut"))
-    text += "blaslift: not as recorded: it is cut into other parts\n";
-  return text.empty() ? "blaslift: in the way that was recorded\n" : text;
+    text += "blaslift: not as recorded: it is split differently\n";
+  return text.empty() ? "blaslift: computed in the recorded way\n" : text;
 }
 
 /// A file without a name that holds a text, for processes that this one starts; its path for them.
@@ -219,13 +219,12 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
     otherwise("BLASLIFT_FORCE", "all");
     otherwise("BLASLIFT_MEMORY", value_in(was.way, "memory"));
     // Who says what levels follow from wants to see what follows.
-    if (!was.way.empty() && !chosen("BLASLIFT_STRASSEN") && !chosen("BLASLIFT_ESTIMATOR") &&
-        !chosen("BLASLIFT_PROFILE")) {
+    if (!was.way.empty() && !chosen("BLASLIFT_STRASSEN") && !chosen("BLASLIFT_PROFILE")) {
       const auto number = [&was](const char* name) {
         const std::string value = value_in(was.way, name);
         return value.empty() ? std::string("0") : value;
       };
-      otherwise("BLASLIFT_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head"));
+      otherwise("BLASLIFT_INTERNAL_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head"));
     }
     for (const std::string& setting : was.settings) {
       const std::string variable = setting.substr(0, setting.find('='));

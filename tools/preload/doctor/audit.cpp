@@ -102,7 +102,7 @@ bool is_about_a_routine(const char* symbol) {
 extern "C" {
 
 [[gnu::visibility("default")]] unsigned la_version(unsigned version) {
-  const char* directory = secure_getenv("BLASLIFT_COUNTERS");
+  const char* directory = secure_getenv("BLASLIFT_INTERNAL_COUNTERS");
   constexpr char name[] = "/bindings";
   if (!directory || std::strlen(directory) + sizeof name > sizeof file) return 0;  // not wanted
   std::strcpy(file, directory);

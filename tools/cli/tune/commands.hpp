@@ -1,0 +1,8 @@
+#pragma once
+#include "tools/cli/parser/command.hpp"
+
+namespace blaslift::cli {
+
+void add_tune(Command& blaslift);
+
+}  // namespace blaslift::cli
