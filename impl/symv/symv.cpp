@@ -161,12 +161,6 @@ Decision decide_now(Runtime& r, const SymmetricProduct& product, Operands& opera
   return decision;
 }
 
-/// Element 0 of BLAS's vector.
-template <class T>
-T* first_of(T* at, index n, index inc) {
-  return inc < 0 ? at + (1 - n) * inc : at;
-}
-
 /// One product on the device.  Vectors of the host are packed, and what comes back waits here until all of it is there.
 template <class T>
 class Run {
