@@ -10,6 +10,15 @@
 
 namespace blaslift {
 
+/// Whether columns of so many rows may lie `ld` elements apart.
+constexpr bool ld_suffices(index ld, index rows) { return ld >= (rows > 1 ? rows : 1); }
+
+/// Element 0 of BLAS's vector of n elements.
+template <class T>
+constexpr T* first_of(T* at, index n, index inc) {
+  return inc < 0 ? at + (1 - n) * inc : at;
+}
+
 /// C := alpha * op(A) * op(B) + beta * C with op(A) m x k, op(B) k x n, C m x n, all column-major.  With a triangle for
 /// its part, as SyrkArgs say it.
 template <class T>
@@ -33,8 +42,8 @@ struct GemmArgs {
 
   /// What the reference routine's own checks accept; anything else is for its xerbla.
   bool valid() const {
-    auto at_least = [](index ld, index rows) { return ld >= (rows > 1 ? rows : 1); };
-    return m >= 0 && n >= 0 && k >= 0 && at_least(lda, rows_a()) && at_least(ldb, rows_b()) && at_least(ldc, m);
+    return m >= 0 && n >= 0 && k >= 0 && ld_suffices(lda, rows_a()) && ld_suffices(ldb, rows_b()) &&
+           ld_suffices(ldc, m);
   }
 };
 
@@ -67,10 +76,7 @@ struct SyrkArgs {
   index cols_a() const { return trans == Op::none ? k : n; }
 
   /// What the reference routine's own checks accept; anything else is for its xerbla.
-  bool valid() const {
-    auto at_least = [](index ld, index rows) { return ld >= (rows > 1 ? rows : 1); };
-    return n >= 0 && k >= 0 && at_least(lda, rows_a()) && at_least(ldc, n);
-  }
+  bool valid() const { return n >= 0 && k >= 0 && ld_suffices(lda, rows_a()) && ld_suffices(ldc, n); }
 
   /// The same as a product of two matrices: B is A.
   GemmArgs<T> product() const {
@@ -98,7 +104,7 @@ struct SymvArgs {
   bool conjugated = false;
 
   /// What the reference routine's own checks accept; anything else is for its xerbla.
-  bool valid() const { return n >= 0 && lda >= (n > 1 ? n : 1) && incx != 0 && incy != 0; }
+  bool valid() const { return n >= 0 && ld_suffices(lda, n) && incx != 0 && incy != 0; }
 };
 
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
@@ -114,7 +120,7 @@ struct GeqrfArgs {
 
   index factored() const { return m < n ? m : n; }
   /// What the reference routine's own checks accept; anything else is for its xerbla.
-  bool valid() const { return m >= 0 && n >= 0 && lda >= (m > 1 ? m : 1); }
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m); }
   index least_workspace() const { return n > 1 ? n : 1; }
 };
 
@@ -144,8 +150,7 @@ struct OrmqrArgs {
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const {
     const auto [left, adjoint, m, n, k, of_identity] = product;
-    const auto at_least = [](index ld, index rows) { return ld >= (rows > 1 ? rows : 1); };
-    if (m < 0 || n < 0 || k < 0 || k > product.order() || !at_least(lda, product.order()) || !at_least(ldc, m))
+    if (m < 0 || n < 0 || k < 0 || k > product.order() || !ld_suffices(lda, product.order()) || !ld_suffices(ldc, m))
       return false;
     return !of_identity || (n <= m && k <= n);
   }

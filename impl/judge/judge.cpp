@@ -136,11 +136,6 @@ T conjugate_if(bool yes, T x) {
 }
 
 template <class T>
-T* first_of(T* at, index n, index inc) {
-  return inc < 0 ? at + (1 - n) * inc : at;
-}
-
-template <class T>
 Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
                         const Ending& ending) {
   const bool multiplies = x.alpha != T(0) && x.k > 0, reads_c = x.beta != T(0), hermitian = as_gemm(x).hermitian();

@@ -48,12 +48,6 @@ double bytes_of(const std::vector<Block>& blocks, std::size_t element) {
   return elements * static_cast<double>(element);
 }
 
-/// Element 0 of BLAS's vector.
-template <class T>
-T* first_of(T* at, index n, index inc) {
-  return inc < 0 ? at + (1 - n) * inc : at;
-}
-
 /// One product on the device.  Vectors of the host are packed, and what comes back waits here until all of it is there.
 template <class T>
 class Run {
