@@ -7,8 +7,9 @@ namespace {
 template <class T>
 struct Gemm : Routine<Gemm<T>> {
   static constexpr int ways_to_nothing = 4;
+  static constexpr index largest = 40;
   static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=4096;levels BLASLIFT_STRASSEN=2";
-  static constexpr std::string_view fault_memory = "3000";
+  static constexpr std::string_view fault_memory = "5000";
   static std::string name() { return named<T>("gemm"); }
 
   char transa, transb;
@@ -27,7 +28,6 @@ struct Gemm : Routine<Gemm<T>> {
         A(draw, "A", Role::input, transa == 'N' ? m : k, transa == 'N' ? k : m),
         B(draw, "B", Role::input, transb == 'N' ? k : n, transb == 'N' ? n : k),
         C(draw, "C", Role::output, m, n) {
-    this->via = draw.via();
     // Neither operand is read where alpha is zero, nor C where beta is; with nothing to do to it, C is not written.
     const bool multiplies = alpha != T(0) && k > 0;
     A.use([&](index, index) { return multiplies ? read : unused; });
@@ -64,7 +64,7 @@ struct Gemm : Routine<Gemm<T>> {
         sum = {widen(alpha) * product.value, promises::size_of(widen(alpha)) * product.size};
         if (alpha == T(0)) sum = {};
         if (beta != T(0)) sum.add(widen(beta), widen(was.C(i, j)));
-        judge.near(C, i, j, C(i, j), sum.value, unit<T>(k) * sum.size);
+        judge.near(C, i, j, C(i, j), sum.value, unit<T>(k) * judge.terms(sum.size, k));
       }
   }
 

@@ -1,5 +1,5 @@
-// geqr and gemqr: LAPACK's compact format, which only the two know, whoever has made T.  One call here is three: of geqr,
-// of gemqr with what that has left, and of gemqr with an identity, which is what the second is judged by.
+// geqr and gemqr: LAPACK's compact format, which only the two know, whoever has made T.  One call here is three: of
+// geqr, of gemqr with what that has left, and of gemqr with an identity, which is what the second is judged by.
 #include "tests/promises/suite/reflectors.hpp"
 
 namespace suite {
@@ -10,6 +10,7 @@ struct Gemqr : Routine<Gemqr<T>> {
   static constexpr int ways_to_nothing = 0;  // gemqr of what geqr had nothing to do with: tests/promises/compact.py
   static constexpr bool poison = false;
   static constexpr bool overlap = false;
+  static constexpr bool moves_outputs = false;  // of T only what T has to hold
   static constexpr index largest = 32;
   static std::string name() { return named<T>("gemqr"); }
   static std::vector<std::string> routines() { return {name(), named<T>("geqr")}; }

@@ -45,8 +45,7 @@ struct Geqrf : Routine<Geqrf<T>> {
   void judge(const Geqrf& was, Judge& judge) const {
     judge.check("info is not 0", info.value() == 0);
     if (m == 0 || n == 0) return;
-    if (!judge.in_device_memory)
-      judge.check("work(1) is too small", std::real(work(0, 0)) >= static_cast<Real<T>>(n));
+    if (!judge.in_device_memory) judge.check("work(1) is too small", std::real(work(0, 0)) >= static_cast<Real<T>>(n));
     judge_factors<T>(judge, wide(was.A), A, tau.data());
   }
 

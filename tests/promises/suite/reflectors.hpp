@@ -38,7 +38,7 @@ void judge_factors(Judge& judge, Dense<T> A, const Matrix<T>& factors, const T* 
   judge.at_most("||Q^H Q - I||", reference::orthogonality(Q), allowed * std::sqrt(static_cast<double>(k)));
 }
 
-/// Makes reflectors of whatever is below A's diagonal: H = I - tau v v^H is unitary if 2 Re(tau) = |tau|^2 v^H v.  Every
+/// Makes reflectors of whatever is below A's diagonal: H = I - tau v v^H is unitary if 2 Re(tau) = |tau|^2 v^H v. Every
 /// eighth is an identity.
 template <class T>
 void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau) {
@@ -47,9 +47,9 @@ void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau) {
     for (index i = j + 1; i < A.rows(); ++i) sum += std::norm(A(i, j));
     const double angle = 3 * draw.number();
     tau(j, 0) = draw.below(8) == 0 ? T(0)
-                : is_complex<T> ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),
+                : is_complex<T>    ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),
                                                     std::sin(angle) / static_cast<double>(sum))
-                                : T(2 / sum);
+                                   : T(2 / sum);
   }
 }
 

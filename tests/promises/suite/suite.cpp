@@ -3,7 +3,7 @@
 //   suite --list                              what has joined, as JSON
 //   suite MEMBER semantics COUNT              random calls in every precision and interface, some with Inf and NaN
 //   suite MEMBER nothing | invalid | queries | overlap
-//   suite MEMBER faults PRECISION SEED        two calls in children, of which each operation fails in turn
+//   suite MEMBER faults PRECISION SEED LEAST MOST   two calls in children, of which each operation fails in turn
 //   suite MEMBER again                        calls with the same operands, of which elements are written in between
 //   suite MEMBER shared                       calls and products whose operands lie anywhere in one array
 //   suite MEMBER threads                      many at once with the same inputs, which are written between rounds
@@ -45,7 +45,8 @@ std::size_t to_pages(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1
 void fill_with_canaries(unsigned char* at, std::size_t bytes, std::size_t part) {
   const std::uint32_t s = 0x7fa5a5a5u;
   const std::uint64_t d = 0x7ff5a5a5a5a5a5a5u;
-  for (std::size_t i = 0; i < bytes; i += part) std::memcpy(at + i, part == 4 ? static_cast<const void*>(&s) : &d, part);
+  for (std::size_t i = 0; i < bytes; i += part)
+    std::memcpy(at + i, part == 4 ? static_cast<const void*>(&s) : &d, part);
 }
 
 void put_number(unsigned char* at, std::size_t part, double x) {
@@ -79,7 +80,9 @@ Operand::Operand(Draw& draw, std::string_view operand, Role as, std::size_t elem
       rows_(rows),
       cols_(cols),
       ld_(ld),
-      uses_(static_cast<std::size_t>(rows * cols), as == Role::input ? read : as == Role::output ? updated : written) {
+      uses_(static_cast<std::size_t>(rows * cols), as == Role::input    ? read
+                                                   : as == Role::output ? updated
+                                                                        : written) {
   const std::size_t bytes =
       rows > 0 && cols > 0 ? static_cast<std::size_t>(ld * (cols - 1) + rows) * element : std::size_t{0};
   pages_ = std::make_shared<Pages>(bytes + 2 * margin * element, part);
@@ -100,8 +103,8 @@ Operand::Operand(const Operand& other)
       offset_(other.offset_) {}
 
 std::size_t Operand::bytes_written() const {
-  return element * static_cast<std::size_t>(
-                       std::count_if(uses_.begin(), uses_.end(), [](unsigned char use) { return (use & written) != 0; }));
+  return element * static_cast<std::size_t>(std::count_if(uses_.begin(), uses_.end(),
+                                                          [](unsigned char use) { return (use & written) != 0; }));
 }
 
 void Operand::fill(Draw& draw) {
@@ -193,8 +196,8 @@ std::string strange_writes(Call& before, Call& after) {
             std::fill_n(may.begin() + (x->at(i, j) - now), static_cast<std::ptrdiff_t>(x->element), true);
     for (std::size_t at = 0; at < pages.size(); ++at)
       if (!may[at] && old[at] != now[at])
-        return std::string(is[first]->name) + ": byte " + std::to_string(static_cast<std::ptrdiff_t>(at - is[first]->offset())) +
-               " was written";
+        return std::string(is[first]->name) + ": byte " +
+               std::to_string(static_cast<std::ptrdiff_t>(at - is[first]->offset())) + " was written";
   }
   return "";
 }
@@ -323,18 +326,17 @@ void overlap(const Member& member) {
 }
 
 /// Two calls of which each operation fails in turn.
-void faults(const Member& member, char precision, std::uint32_t seed) {
+void faults(const Member& member, char precision, std::uint32_t seed, index least, index most) {
   for (const Type& type : member.types) {
     if (type.precision != precision) continue;
     std::vector<std::unique_ptr<Call>> calls;
-    std::size_t bytes = 0;
     for (std::uint32_t i = 0; i < 2; ++i) {
-      Draw draw(seed + 7 * i, 9, 24);
+      Draw draw(seed + 7 * i, least, most);
       const auto& call = calls.emplace_back(type.draw(draw));
+      std::size_t bytes = 0;
       for (const Operand* x : call->operands()) bytes += x->role == Role::output ? x->bytes_written() : 0;
-      std::printf("%s by %s\n", call->describe().c_str(), name_of(call->via));
+      std::printf("brings %zu: %s by %s\n", bytes, call->describe().c_str(), name_of(call->via));
     }
-    std::printf("bytes_out %zu\n", bytes);
     promises::at_every_fault([&] {
       for (const auto& call : calls) make_and_check(*call);
     });
@@ -460,7 +462,8 @@ void threads(const Member& member) {
       const auto call = of_all.copy();
       const std::vector<Operand*> own = call->operands(), common = of_all.operands();
       for (std::size_t x = 0; x < own.size(); ++x)
-        if (own[x]->role == Role::input && member.shares) own[x]->place(common[x]->pages(), common[x]->offset(), common[x]->ld());
+        if (own[x]->role == Role::input && member.shares)
+          own[x]->place(common[x]->pages(), common[x]->offset(), common[x]->ld());
       make_and_check(*call);
       done.arrive_and_wait();
     }
@@ -482,14 +485,16 @@ void list() {
   std::printf("{");
   const char* between = "";
   for (const Member& member : members()) {
-    std::printf("%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"overlap\": %s, "
-                "\"routines\": [",
-                between, member.name.c_str(), std::string(member.modes).c_str(),
-                std::string(member.mistake_of_device).c_str(), std::string(member.fault_memory).c_str(),
-                member.overlap ? "true" : "false");
+    std::printf(
+        "%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"overlap\": %s, "
+        "\"moves_outputs\": %s, \"routines\": [",
+        between, member.name.c_str(), std::string(member.modes).c_str(), std::string(member.mistake_of_device).c_str(),
+        std::string(member.fault_memory).c_str(), member.overlap ? "true" : "false",
+        member.moves_outputs ? "true" : "false");
     const char* comma = "";
     for (const Type& type : member.types)
-      for (const std::string& routine : type.routines) std::printf("%s\"%s\"", std::exchange(comma, ", "), routine.c_str());
+      for (const std::string& routine : type.routines)
+        std::printf("%s\"%s\"", std::exchange(comma, ", "), routine.c_str());
     std::printf("]}");
     between = ",";
   }
@@ -514,7 +519,8 @@ int main(int count, char** arguments) {
     if (argument(2) == name && count == 3) return aspect(member), promises::verdict_of_calls();
   if (argument(2) == "semantics" && count == 4) return semantics(member, number(3)), promises::verdict_of_calls();
   if (argument(2) == "large" && count == 4) return large(member, number(3)), promises::verdict_of_calls();
-  if (argument(2) == "faults" && count == 5)
-    return faults(member, argument(3)[0], static_cast<std::uint32_t>(number(4))), promises::verdict_of_calls();
+  if (argument(2) == "faults" && count == 7)
+    return faults(member, argument(3)[0], static_cast<std::uint32_t>(number(4)), number(5), number(6)),
+           promises::verdict_of_calls();
   return 2;
 }

@@ -54,18 +54,24 @@ class Pages {
   std::size_t size_;
 };
 
-/// The arguments of one call.  The same seed draws the same call; successive seeds go through all combinations of the
-/// choices that are drawn first.
+/// The arguments of one call.  The same seed draws the same call; 216 successive seeds go through all combinations of
+/// the interface and of the choices that are drawn first.
 class Draw {
  public:
   /// @param least, most  sizes
   /// @param nothing      the way in which the call is to have nothing to compute; none if negative
   Draw(std::uint32_t seed, index least, index most, int nothing = -1)
-      : least_(least), most_(most), numbers_(seed), combination_(seed), nothing_(nothing) {}
+      : via(promises::every_via[seed % 3]),
+        least_(least),
+        most_(most),
+        numbers_(seed),
+        combination_(seed / 3),
+        nothing_(nothing) {}
+
+  const Via via;
 
   int pick(int count);
   char letter(std::string_view letters) { return letters[static_cast<std::size_t>(pick(int(letters.size())))]; }
-  Via via() { return promises::every_via[pick(3)]; }
   index size(index at_least = 1);
   bool nothing(int way) const { return way == nothing_; }
   double number() { return numbers_(); }
@@ -90,7 +96,7 @@ class Draw {
  private:
   const index least_, most_;
   promises::Numbers numbers_;
-  std::uint32_t combination_, combinations_ = 1 << 16;
+  std::uint32_t combination_, combinations_ = 72;
   const int nothing_;
 };
 
@@ -191,6 +197,13 @@ class Judge {
     if (!right) say("%s", what);
   }
 
+  /// What an element's error is measured by: its terms.  By levels of Strassen's algorithm other elements' terms come
+  /// in, and the largest possible sum counts; that these are within their own bound is verification's (docs/verify.md).
+  long double terms(long double own, index k) const {
+    constexpr long double of_scalar = 1.42L;  // of numbers in [-1, 1]
+    return by_levels && std::isfinite(own) ? of_scalar * static_cast<long double>(2 * k + 1) : own;
+  }
+
   const bool by_levels = std::getenv("BLASLIFT_STRASSEN") != nullptr;
   /// Operands are said to be in device memory: workspaces may be there, too.
   const bool in_device_memory = std::getenv("INJECTED_DEVICE_MEMORY") != nullptr;
@@ -211,8 +224,8 @@ struct Sum {
   }
 };
 
-/// |fl(x'y) - x'y| <= gamma_n |x|'|y| whatever the order of the sum (Higham, Accuracy and Stability, 3.1 and 3.5); alpha
-/// and beta add four roundings, and a complex product rounds up to four times as often (ibid. 3.6).
+/// |fl(x'y) - x'y| <= gamma_n |x|'|y| whatever the order of the sum (Higham, Accuracy and Stability, 3.1 and 3.5);
+/// alpha and beta add four roundings, and a complex product rounds up to four times as often (ibid. 3.6).
 template <class T>
 long double unit(index n) {
   return (is_complex<T> ? 4 : 1) * (static_cast<long double>(n) + 4) * std::numeric_limits<Real<T>>::epsilon();
@@ -243,11 +256,12 @@ class Call {
 /// What the suite asks of a member as a whole, and the defaults.
 template <class Self>
 struct Routine : Call {
-  static constexpr int ways_to_nothing = 0;  ///< in which a call may have nothing to compute: Draw::nothing
-  static constexpr bool poison = true;       ///< Inf and NaN reach what the reference says, and nothing else
-  static constexpr index largest = 48;       ///< of the sizes where many calls are made
-  static constexpr bool overlap = true;      ///< an output may lie in an input: the library underneath computes
-  static constexpr bool shares = true;       ///< inputs with calls of other threads
+  static constexpr int ways_to_nothing = 0;    ///< in which a call may have nothing to compute: Draw::nothing
+  static constexpr bool poison = true;         ///< Inf and NaN reach what the reference says, and nothing else
+  static constexpr index largest = 48;         ///< of the sizes where many calls are made
+  static constexpr bool overlap = true;        ///< an output may lie in an input: the library underneath computes
+  static constexpr bool moves_outputs = true;  ///< a routed call brings back what it writes, and not a byte more
+  static constexpr bool shares = true;         ///< inputs with calls of other threads
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
   /// A mistake of the device that verification has to find (kernels/fault).
@@ -272,7 +286,7 @@ struct Member {
   std::string name;
   std::vector<Type> types;
   int ways_to_nothing;
-  bool poison, overlap, shares;
+  bool poison, overlap, moves_outputs, shares;
   index largest;
   std::string_view modes, mistake_of_device, fault_memory;
 };
@@ -286,6 +300,7 @@ struct Join {
                          First::ways_to_nothing,
                          First::poison,
                          First::overlap,
+                         First::moves_outputs,
                          First::shares,
                          First::largest,
                          First::modes,
@@ -296,6 +311,7 @@ struct Join {
   static Type type_of() {
     return {Trait::name()[0], Trait::routines(), [](Draw& draw) -> std::unique_ptr<Call> {
               auto call = std::make_unique<Trait>(draw);
+              call->via = draw.via;
               call->prepare(draw);
               return call;
             }};
@@ -304,9 +320,10 @@ struct Join {
 #define JOIN(name, ...) const suite::Join<__VA_ARGS__> name##_joins(#name)
 
 // ---------------------------------------------------------------------------------------------------------------------
-// Calls by name: of libblas.so.3 and liblapack.so.3, or of those that SUITE_LIBRARIES names; in front of these, blaslift
+// Calls by name: of libblas.so.3 and liblapack.so.3, or of those that SUITE_LIBRARIES names; in front of these,
+// blaslift
 
-bool wide_integers();                     ///< of the library's interface: SUITE_INTEGERS=64
+bool wide_integers();                      ///< of the library's interface: SUITE_INTEGERS=64
 void* symbol(const std::string& routine);  ///< counted as a call of `routine`, which is a name without _ and cblas_
 
 /// In registers and in memory: what is above a 32-bit integer is nobody's business.
@@ -340,8 +357,8 @@ T by_value(T x) {
 }
 template <std::size_t... Lengths, class... Arguments>
 void fortran(void* f, std::index_sequence<Lengths...>, const Arguments&... arguments) {
-  reinterpret_cast<void (*)(decltype(address(arguments))..., decltype(Lengths)...)>(f)(address(arguments)...,
-                                                                                       (void(Lengths), std::size_t{1})...);
+  reinterpret_cast<void (*)(decltype(address(arguments))..., decltype(Lengths)...)>(f)(
+      address(arguments)..., (void(Lengths), std::size_t{1})...);
 }
 }  // namespace detail
 
@@ -349,8 +366,10 @@ void fortran(void* f, std::index_sequence<Lengths...>, const Arguments&... argum
 template <class... Arguments>
 void fortran(const std::string& routine, Arguments... arguments) {
   const auto pad = []<class T>(T x) {
-    if constexpr (std::is_same_v<T, index>) return padded(x);
-    else return x;
+    if constexpr (std::is_same_v<T, index>)
+      return padded(x);
+    else
+      return x;
   };
   detail::fortran(symbol(routine), std::make_index_sequence<(detail::is_letter<Arguments> + ... + 0)>(),
                   pad(arguments)...);

@@ -26,7 +26,6 @@ struct Symv : Routine<Symv<T>> {
         A(draw, "A", Role::input, n, n),
         x(draw, "x", Role::input, n),
         y(draw, "y", Role::output, n) {
-    this->via = draw.via();
     const bool multiplies = alpha != T(0);
     A.use([&](index i, index j) {
       if (!multiplies || (uplo == 'U' ? i > j : i < j)) return int(unused);
