@@ -75,6 +75,15 @@ def suite_members(s: Setting) -> list[str]:
     return [f"{routine} is intercepted and has not joined" for routine in sorted(exported(s) - joined - OWN)]
 
 
+def bookkeeping_errors(total: dict[str, harness.Account]) -> list[str]:
+    """Every call is either routed or stayed for a reason."""
+    return [
+        f"{name}: {account.calls} calls, {account.routed} routed, stayed {dict(account.stayed)}"
+        for name, account in total.items()
+        if account.calls != account.routed + sum(account.stayed.values())
+    ]
+
+
 def counted_errors(
     s: Setting, m: Member, run: Run, *, routed: bool | None, stayed: set[str] = frozenset(), strict: bool = True
 ) -> list[str]:
@@ -88,7 +97,7 @@ def counted_errors(
     if len(run.reports) != 1:
         return [f"{len(run.reports)} reports from one process that tells of {calls}"]
     total = harness.accounts(run.reports)
-    errors = harness.bookkeeping_errors(total, forced=False)
+    errors = bookkeeping_errors(total)
     counted = {name: account.calls for name, account in total.items() if strict or name in calls}
     if counted != calls:
         errors.append(f"called {calls}, counted {counted}")
@@ -110,7 +119,7 @@ def modes_of(s: Setting, m: Member) -> dict[str, dict[str, str]]:
 def semantics(s: Setting, m: Member) -> list[str]:
     """Random calls are right in every interface and mode, with NaN where nothing may be read, canaries where nothing may
     be written, and Inf and NaN in operands; with 32-bit and 64-bit integers."""
-    errors = []
+    errors, sent = [], {}
     runs = [(provider, mode, settings, {}) for provider in s.providers for mode, settings in modes_of(s, m).items()]
     if not s.sanitizer and all(Path(folder).is_dir() for folder in WIDE["LD_LIBRARY_PATH"].split(":")):
         runs.append(("reference", "64-bit integers", FORCED, WIDE))
@@ -120,8 +129,14 @@ def semantics(s: Setting, m: Member) -> list[str]:
         run = s.run("suite", m.name, "semantics", CALLS, provider=provider, settings=settings, **environment)
         found = verdict_errors(run)
         found += counted_errors(s, m, run, routed=mode != "natural", strict=mode != "natural")
-        if mode == "levels" and not all(report["levels"] for report in run.reports[0]["routines"].values()):
+        accounts = harness.accounts(run.reports)
+        sent[provider, mode] = sum(account.bytes_in for account in accounts.values())
+        if mode == "levels" and not all(account.levels for account in accounts.values()):
             found.append("nothing was computed by levels")
+        # In parts, operands are sent more than once.
+        in_parts = "BLASLIFT_MEMORY" in settings and not s.sanitizer and accounts
+        if in_parts and sent[provider, mode] <= sent[provider, "forced"]:
+            found.append(f"nothing was sent again: {sent}")
         errors += labelled(f"{provider} {mode}", found)
         print(f"{provider} {mode}: {told(run)}")
     return errors
@@ -163,6 +178,8 @@ def overlap(s: Setting, m: Member) -> list[str]:
 def faults(s: Setting, m: Member) -> list[str]:
     """Each operation of two calls fails in turn: in one block, in little memory, by levels and with copies. Results are
     right every time, and nothing beside them is written."""
+    if m.routines[0] not in exported(s):
+        return []
     errors = []
     precisions = sorted({routine[0] for routine in m.routines}, key="dzsc".index)
     variants = {
@@ -176,7 +193,7 @@ def faults(s: Setting, m: Member) -> list[str]:
             continue
         precision = precisions[number % len(precisions)]
         # By levels even a small product has some hundred operations.
-        sizes = ("4", "6") if variant == "levels" else ("12", "16")
+        sizes = ("4", "6") if variant == "levels" else ("10", "14")
         run = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=settings, library=s.fault_library,
                     timeout=200)
         errors += labelled(f"{variant} {precision}", fault_errors(s, m, run, variant))
@@ -187,8 +204,6 @@ def fault_errors(s: Setting, m: Member, run: Run, variant: str) -> list[str]:
     errors = [error for error in verdict_errors(run) if "stderr" not in error]
     children = [line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")]
     brings = [int(line.split()[1].rstrip(":")) for line in run.stdout.splitlines() if line.startswith("brings ")]
-    if m.routines[0] not in exported(s):
-        return errors
     if len(run.reports) != len(children):
         return [*errors, f"{len(run.reports)} reports from {len(children)} children"]
     struck = partly = 0
@@ -209,10 +224,10 @@ def fault_errors(s: Setting, m: Member, run: Run, variant: str) -> list[str]:
             good = good and bool(stayed)
         if not good:
             errors.append(f"{fault}: {total}, due {brings} bytes")
-        errors += labelled(fault, harness.bookkeeping_errors(total, forced=False))
+        errors += labelled(fault, bookkeeping_errors(total))
         struck += bool(stayed)
         partly += out not in (0, *brings, sum(brings))
-    if struck < 0.4 * len(children):
+    if struck < (0.25 if variant == "copies" else 0.4) * len(children):  # others hit a copy, or what was over
         errors.append(f"only {struck} of {len(children)} faults struck")
     if variant == "little memory" and "blocks" in m.modes and not partly:
         errors.append("no fault struck between two pieces of one result")

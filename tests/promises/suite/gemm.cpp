@@ -9,7 +9,7 @@ struct Gemm : Routine<Gemm<T>> {
   static constexpr int ways_to_nothing = 4;
   static constexpr index largest = 40;
   static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=4096;levels BLASLIFT_STRASSEN=2";
-  static constexpr std::string_view fault_memory = "5000";
+  static constexpr std::string_view fault_memory = "3000";
   static std::string name() { return named<T>("gemm"); }
 
   char transa, transb;

@@ -9,7 +9,7 @@ struct Ormqr : Routine<Ormqr<T>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison = false;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=150K";
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=100K";
   static std::string name() { return named<T>(is_complex<T> ? "unmqr" : "ormqr"); }
 
   char side, trans;

@@ -414,8 +414,8 @@ void shared(const Member& member) {
     const auto gemm = std::find_if(products.types.begin(), products.types.end(),
                                    [&](const Type& x) { return x.precision == type.precision; });
     std::shared_ptr<Pages> array;
-    for (std::uint32_t seed = 0; seed < 20; ++seed) {
-      Draw draw(seed, 30, 90);
+    for (std::uint32_t seed = 0; seed < 18; ++seed) {
+      Draw draw(seed, 30, 72);
       const auto call = (seed % 3 == 2 ? *gemm : type).draw(draw);
       const std::size_t part = call->operands()[0]->part;
       if (!array) array = std::make_shared<Pages>(edge * edge * call->operands()[0]->element, part);
