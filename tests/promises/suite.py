@@ -119,7 +119,7 @@ def modes_of(s: Setting, m: Member) -> dict[str, dict[str, str]]:
 def semantics(s: Setting, m: Member) -> list[str]:
     """Random calls are right in every interface and mode, with NaN where nothing may be read, canaries where nothing may
     be written, and Inf and NaN in operands; with 32-bit and 64-bit integers."""
-    errors, sent = [], {}
+    errors = []
     runs = [(provider, mode, settings, {}) for provider in s.providers for mode, settings in modes_of(s, m).items()]
     if not s.sanitizer and all(Path(folder).is_dir() for folder in WIDE["LD_LIBRARY_PATH"].split(":")):
         runs.append(("reference", "64-bit integers", FORCED, WIDE))
@@ -128,15 +128,23 @@ def semantics(s: Setting, m: Member) -> list[str]:
             continue  # libraries have their ways with NaN
         run = s.run("suite", m.name, "semantics", CALLS, provider=provider, settings=settings, **environment)
         found = verdict_errors(run)
-        found += counted_errors(s, m, run, routed=mode != "natural", strict=mode != "natural")
+        routed = mode != "natural"
+        if mode == "parts":  # of what needs some of its operands at once, there are some for which memory is too little
+            found += counted_errors(s, m, run, routed=None, stayed={NO_ROOM})
+            for name, account in harness.accounts(run.reports).items():
+                if account.routed < 0.8 * account.calls:
+                    found.append(f"{name}: {account.routed} of {account.calls} calls routed")
+        else:
+            found += counted_errors(s, m, run, routed=routed, strict=routed)
         accounts = harness.accounts(run.reports)
-        sent[provider, mode] = sum(account.bytes_in for account in accounts.values())
         if mode == "levels" and not all(account.levels for account in accounts.values()):
             found.append("nothing was computed by levels")
         # In parts, operands are sent more than once.
-        in_parts = "BLASLIFT_MEMORY" in settings and not s.sanitizer and accounts
-        if in_parts and sent[provider, mode] <= sent[provider, "forced"]:
-            found.append(f"nothing was sent again: {sent}")
+        if "BLASLIFT_MEMORY" in settings and provider == "reference" and not s.sanitizer:
+            ample = s.run("suite", m.name, "semantics", CALLS, settings=settings | {"BLASLIFT_MEMORY": "64M"})
+            once = harness.accounts(ample.reports)
+            if accounts and all(account.bytes_in <= once[name].bytes_in for name, account in accounts.items()):
+                found.append(f"nothing was sent again: {accounts}, and {once} with enough memory")
         errors += labelled(f"{provider} {mode}", found)
         print(f"{provider} {mode}: {told(run)}")
     return errors

@@ -8,7 +8,8 @@ template <class T>
 struct Geqrf : Routine<Geqrf<T>> {
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=100K";
+  static constexpr index largest = 32;
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=50K SUITE_TALL=no";
   static std::string name() { return named<T>("geqrf"); }
 
   index m, n;
@@ -17,7 +18,7 @@ struct Geqrf : Routine<Geqrf<T>> {
   Info info;
 
   explicit Geqrf(Draw& draw)
-      : m(draw.nothing(0) ? 0 : draw.size()),
+      : m(draw.nothing(0) ? 0 : tall(draw)),
         n(draw.nothing(1) ? 0 : draw.size()),
         kind(reference::kinds[draw.pick(int(std::size(reference::kinds)))]),
         A(draw, "A", Role::output, m, n),

@@ -8,8 +8,9 @@ template <class T>
 struct Ormqr : Routine<Ormqr<T>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison = false;
+  static constexpr index largest = 32;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=100K";
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return named<T>(is_complex<T> ? "unmqr" : "ormqr"); }
 
   char side, trans;
@@ -20,8 +21,12 @@ struct Ormqr : Routine<Ormqr<T>> {
   explicit Ormqr(Draw& draw)
       : side(draw.letter("LR")),
         trans(draw.letter(is_complex<T> ? "NC" : "NT")),
-        m(draw.nothing(0) ? 0 : draw.size()),
-        n(draw.nothing(1) ? 0 : draw.size()),
+        m(draw.nothing(0) ? 0
+          : side == 'L'   ? tall(draw)
+                          : draw.size()),
+        n(draw.nothing(1) ? 0
+          : side == 'R'   ? tall(draw)
+                          : draw.size()),
         order(side == 'L' ? m : n),
         k(draw.nothing(2) ? 0 : std::min(order, draw.size())),
         A(draw, "A", Role::input, order, k),
@@ -90,7 +95,8 @@ template <class T>
 struct Orgqr : Routine<Orgqr<T>> {
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=150K";
+  static constexpr index largest = 32;
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=20K SUITE_TALL=no";
   static std::string name() { return named<T>(is_complex<T> ? "ungqr" : "orgqr"); }
 
   index n, m, k;
@@ -99,7 +105,7 @@ struct Orgqr : Routine<Orgqr<T>> {
 
   explicit Orgqr(Draw& draw)
       : n(draw.nothing(0) ? 0 : draw.size()),
-        m(draw.pick(2) ? n + draw.size() - 1 : draw.size(n)),
+        m(n + tall(draw) - 1),
         k(draw.nothing(1) ? 0 : std::min(n, draw.size())),
         A(draw, "A", Role::output, m, n),
         tau(draw, "tau", Role::input, k, 1),

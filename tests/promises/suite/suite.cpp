@@ -314,7 +314,7 @@ void overlap(const Member& member) {
           Operand &x = *operands[output], &y = *operands[other];
           if (output == other || x.role != Role::output || y.role == Role::workspace) continue;
           for (Operand* operand : operands) operand->fill_all(again);
-          const auto room = std::make_shared<Pages>(std::size_t{1} << 16, x.part);
+          const auto room = std::make_shared<Pages>(std::size_t{1} << 18, x.part);
           x.place(room, 2048, x.ld());
           x.fill_all(again);
           y.place(room, 2048 + (seed % 2 ? 3 * x.element : 0), y.ld());
@@ -373,8 +373,8 @@ struct Area {
   }
 };
 
-/// Puts a call's operands anywhere in an array of that edge; outputs meet nothing else.
-void place_in(const std::shared_ptr<Pages>& array, index edge, Call& call, Draw& draw) {
+/// Puts a call's operands anywhere in an array of that edge, or where others began; outputs meet nothing else.
+void place_in(const std::shared_ptr<Pages>& array, index edge, std::vector<Area>& others, Call& call, Draw& draw) {
   std::vector<std::pair<Operand*, Area>> placed;
   for (int attempt = 0; attempt < 10000; ++attempt) {
     placed.clear();
@@ -386,6 +386,11 @@ void place_in(const std::shared_ptr<Pages>& array, index edge, Call& call, Draw&
       Area area{0, 0, column ? x->cols() : x->rows(), column ? 1 : x->cols()};
       area.row = draw.below(static_cast<int>(edge - area.rows + 1));
       area.col = draw.below(static_cast<int>(edge - area.cols + 1));
+      if (!others.empty() && draw.below(3)) {
+        const Area& there =
+            others[others.size() - 1 - static_cast<std::size_t>(draw.below(std::min(5, int(others.size()))))];
+        if (there.row + area.rows <= edge && there.col + area.cols <= edge) area.row = there.row, area.col = there.col;
+      }
       for (const auto& [other, there] : placed)
         good = good && (!area.meets(there) || (x->role == Role::input && other->role == Role::input));
       placed.emplace_back(x, area);
@@ -394,6 +399,7 @@ void place_in(const std::shared_ptr<Pages>& array, index edge, Call& call, Draw&
     for (const auto& [x, area] : placed)
       x->place(array, static_cast<std::size_t>(area.row + area.col * edge) * x->element,
                x->rows() == 1 && x->ld() == 1 ? 1 : edge);
+    for (const auto& [x, area] : placed) others.push_back(area);
     return;
   }
   fail("%s: no room in an array of %ld", call.describe().c_str(), long(edge));
@@ -407,22 +413,23 @@ const Member& member_of(std::string_view name) {
 
 /// What one call has left on the device is another one's operand there, as a whole or in part.
 void shared(const Member& member) {
-  constexpr index edge = 256;
+  constexpr index edge = 410;
   constexpr double too_large = 100;
   for (const Type& type : member.types) {
     const Member& products = member_of("gemm");
     const auto gemm = std::find_if(products.types.begin(), products.types.end(),
                                    [&](const Type& x) { return x.precision == type.precision; });
     std::shared_ptr<Pages> array;
-    for (std::uint32_t seed = 0; seed < 18; ++seed) {
-      Draw draw(seed, 30, 72);
+    std::vector<Area> areas;
+    for (std::uint32_t seed = 0; seed < 24; ++seed) {
+      Draw draw(seed, 24, 72);
       const auto call = (seed % 3 == 2 ? *gemm : type).draw(draw);
       const std::size_t part = call->operands()[0]->part;
       if (!array) array = std::make_shared<Pages>(edge * edge * call->operands()[0]->element, part);
       bool refill = seed == 0;
       for (std::size_t at = 0; at < array->size() && !refill; at += part)
         refill = !(std::fabs(number_at(array->begin() + at, part)) < too_large);
-      place_in(array, edge, *call, draw);
+      place_in(array, edge, areas, *call, draw);
       if (refill) call->operands()[0]->fill_all(draw);
       // A program writes a column, or an element.
       for (int writes = draw.below(3); writes > 0; --writes) {
