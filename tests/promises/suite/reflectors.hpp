@@ -18,11 +18,7 @@ template <class T>
 inline constexpr char adjoint = is_complex<T> ? 'C' : 'T';
 
 /// Rows, some of them more than one of the tiles that panels are made of (kernels/qr_panel.hpp).
-/// Not where memory is little: SUITE_TALL=no.
-inline index tall(Draw& draw) {
-  static const bool never = std::getenv("SUITE_TALL") != nullptr;
-  return draw.size() + (draw.pick(4) == 3 && !never ? 257 : 0);
-}
+inline index tall(Draw& draw) { return draw.size() + (draw.pick(4) == 3 && draw.tall ? 257 : 0); }
 
 /// (m + k) eps, twice that for complex numbers: a small multiple of what is seen, and far below the bounds of theory,
 /// gamma(m k) (Higham, Accuracy and Stability, 19.3).
