@@ -201,7 +201,7 @@ def faults(s: Setting, m: Member) -> list[str]:
             continue
         precision = precisions[number % len(precisions)]
         # By levels even a small product has some hundred operations.
-        sizes = ("4", "6") if variant == "levels" else ("10", "14")
+        sizes = ("4", "6") if variant == "levels" else ("6", "9") if s.sanitizer else ("9", "12")
         run = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=settings, library=s.fault_library,
                     timeout=200)
         errors += labelled(f"{variant} {precision}", fault_errors(s, m, run, variant))

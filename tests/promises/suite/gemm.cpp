@@ -36,7 +36,8 @@ struct Gemm : Routine<Gemm<T>> {
   }
   std::vector<Operand*> operands() override { return {&A, &B, &C}; }
   std::string describe() const override {
-    return text(name(), "%c%c m=%ld n=%ld k=%ld", transa, transb, long(m), long(n), long(k));
+    return text(name(), "%c%c m=%ld n=%ld k=%ld beta=%.2g", transa, transb, long(m), long(n), long(k),
+                double(std::real(beta)));
   }
 
   void make() override {

@@ -10,7 +10,7 @@ struct Ormqr : Routine<Ormqr<T>> {
   static constexpr bool poison = false;
   static constexpr index largest = 32;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=50K SUITE_TALL=no";
   static std::string name() { return named<T>(is_complex<T> ? "unmqr" : "ormqr"); }
 
   char side, trans;
@@ -96,7 +96,7 @@ struct Orgqr : Routine<Orgqr<T>> {
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;
   static constexpr index largest = 32;
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=20K SUITE_TALL=no";
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return named<T>(is_complex<T> ? "ungqr" : "orgqr"); }
 
   index n, m, k;

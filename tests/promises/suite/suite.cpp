@@ -330,7 +330,7 @@ void faults(const Member& member, char precision, std::uint32_t seed, index leas
     if (type.precision != precision) continue;
     std::vector<std::unique_ptr<Call>> calls;
     for (std::uint32_t i = 0; i < 2; ++i) {
-      Draw draw(seed + 4 * i, least, most);  // another interface, and another choice of what is drawn first
+      Draw draw(330 + 2 * seed + i, least, most);
       const auto& call = calls.emplace_back(type.draw(draw));
       std::size_t bytes = 0;
       for (const Operand* x : call->operands()) bytes += x->role == Role::output ? x->bytes_written() : 0;
@@ -378,6 +378,12 @@ struct Area {
   }
 };
 
+/// The last, or one of those before.
+const Area& some_of(const std::vector<Area>& areas, Draw& draw) {
+  const int back = draw.below(2) ? 0 : draw.below(std::min(4, int(areas.size())));
+  return areas[areas.size() - 1 - static_cast<std::size_t>(back)];
+}
+
 /// Puts a call's operands anywhere in an array of that edge, or where others began; outputs meet nothing else.
 void place_in(const std::shared_ptr<Pages>& array, index edge, std::vector<Area>& others, Call& call, Draw& draw) {
   std::vector<std::pair<Operand*, Area>> placed;
@@ -392,8 +398,7 @@ void place_in(const std::shared_ptr<Pages>& array, index edge, std::vector<Area>
       area.row = draw.below(static_cast<int>(edge - area.rows + 1));
       area.col = draw.below(static_cast<int>(edge - area.cols + 1));
       if (!others.empty() && draw.below(3)) {
-        const Area& there =
-            others[others.size() - 1 - static_cast<std::size_t>(draw.below(std::min(4, int(others.size()))))];
+        const Area& there = some_of(others, draw);
         if (there.row + area.rows <= edge && there.col + area.cols <= edge) area.row = there.row, area.col = there.col;
       }
       for (const auto& [other, there] : placed)
@@ -404,7 +409,7 @@ void place_in(const std::shared_ptr<Pages>& array, index edge, std::vector<Area>
     for (const auto& [x, area] : placed)
       x->place(array, static_cast<std::size_t>(area.row + area.col * edge) * x->element,
                x->rows() == 1 && x->ld() == 1 ? 1 : edge);
-    for (const auto& [x, area] : placed) others.push_back(area);
+    for (const auto& [x, area] : placed) others.push_back(area);  // outputs come last
     return;
   }
   fail("%s: no room in an array of %ld", call.describe().c_str(), long(edge));
@@ -426,22 +431,29 @@ void shared(const Member& member) {
                                    [&](const Type& x) { return x.precision == type.precision; });
     std::shared_ptr<Pages> array;
     std::vector<Area> areas;
-    for (std::uint32_t seed = 0; seed < 24; ++seed) {
-      Draw draw(seed, 24, 72);
+    for (std::uint32_t seed = 0; seed < 36; ++seed) {
+      // A product, or the routine; the routine, perhaps on its result; a product, perhaps with that: with all of it,
+      // or, of every other three, with a part.
+      const std::uint32_t turn = seed % 3;
+      const index size = 36 + seed / 3 * 7 % 36, less = seed / 3 % 4 < 2 ? 0 : 6;
+      Draw draw(seed * 37, size - less * turn, size - (turn == 2 ? less : 0));
       draw.tall = false;
-      const auto& call = kept((seed % 3 == 2 ? *gemm : type).draw(draw));
-      const std::size_t part = call->operands()[0]->part;
-      if (!array) array = std::make_shared<Pages>(edge * edge * call->operands()[0]->element, part);
+      const auto& call = kept((turn == 2 || seed % 6 == 0 ? *gemm : type).draw(draw));
+      const std::size_t part = call->operands()[0]->part, element = call->operands()[0]->element;
+      if (!array) array = std::make_shared<Pages>(edge * edge * element, part);
       bool refill = seed == 0;
       for (std::size_t at = 0; at < array->size() && !refill; at += part)
         refill = !(std::fabs(number_at(array->begin() + at, part)) < too_large);
       place_in(array, edge, areas, *call, draw);
       if (refill) call->operands()[0]->fill_all(draw);
-      // A program writes a column, or an element.
+      // A program writes a column or an element of what was in use.
       for (int writes = draw.below(3); writes > 0; --writes) {
-        const auto from = static_cast<std::size_t>(edge * draw.below(edge)) * part;
-        for (std::size_t at = from; at < from + (writes == 1 ? part : edge * part); at += part)
-          put_number(array->begin() + at, part, draw.number());
+        const Area& there = some_of(areas, draw);
+        const index row = there.row + draw.below(int(there.rows)), col = there.col + draw.below(int(there.cols));
+        const index last = draw.below(2) ? row : there.row + there.rows - 1;
+        for (index at = row + col * edge; at <= last + col * edge; ++at)
+          for (std::size_t byte = 0; byte < element; byte += part)
+            put_number(array->begin() + static_cast<std::size_t>(at) * element + byte, part, draw.number());
       }
       call->restore(draw);
       make_and_check(*call);

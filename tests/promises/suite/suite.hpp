@@ -55,7 +55,7 @@ class Pages {
 };
 
 /// The arguments of one call.  The same seed draws the same call; 216 successive seeds go through all combinations of
-/// the interface and of the choices that are drawn first.
+/// the interface and of the choices that are drawn first; larger ones draw these as they come.
 class Draw {
  public:
   /// @param least, most  sizes
@@ -64,7 +64,7 @@ class Draw {
       : via(promises::every_via[seed % 3]),
         least_(least),
         most_(most),
-        numbers_(seed),
+        numbers_(scrambled(seed)),
         combination_(seed / 3),
         nothing_(nothing) {}
 
@@ -95,9 +95,16 @@ class Draw {
   index most() const { return most_; }
 
  private:
+  /// Successive seeds have nothing in common (the end of MurmurHash3).
+  static constexpr std::uint32_t scrambled(std::uint32_t x) {
+    x = (x ^ x >> 16) * 0x85ebca6bu;
+    x = (x ^ x >> 13) * 0xc2b2ae35u;
+    return x ^ x >> 16;
+  }
+
   const index least_, most_;
   promises::Numbers numbers_;
-  std::uint32_t combination_, combinations_ = 72;
+  std::uint32_t combination_, combinations_ = combination_ < 72 ? 72 : 0;
   const int nothing_;
 };
 

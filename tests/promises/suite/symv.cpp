@@ -36,7 +36,8 @@ struct Symv : Routine<Symv<T>> {
   }
   std::vector<Operand*> operands() override { return {&A, &x, &y}; }
   std::string describe() const override {
-    return text(name(), "%c n=%ld incx=%ld incy=%ld", uplo, long(n), long(x.inc()), long(y.inc()));
+    return text(name(), "%c n=%ld incx=%ld incy=%ld beta=%.2g", uplo, long(n), long(x.inc()), long(y.inc()),
+                double(std::real(beta)));
   }
 
   void make() override {

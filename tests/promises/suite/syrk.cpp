@@ -39,7 +39,9 @@ struct RankK : Routine<RankK<T, hermitian>> {
     });
   }
   std::vector<Operand*> operands() override { return {&A, &C}; }
-  std::string describe() const override { return text(name(), "%c%c n=%ld k=%ld", uplo, trans, long(n), long(k)); }
+  std::string describe() const override {
+    return text(name(), "%c%c n=%ld k=%ld beta=%.2g", uplo, trans, long(n), long(k), double(std::real(beta)));
+  }
 
   void make() override {
     if (this->via == Via::fortran)
