@@ -24,6 +24,10 @@ from setting import FORCED, Setting, labelled, told, verdict_errors
 CALLS = "216"
 """In each precision: all combinations of what is drawn first."""
 
+
+def count_of_calls(s: Setting) -> str:
+    return "72" if s.sanitizer else CALLS
+
 WIDE = {"SUITE_INTEGERS": "64", "LD_LIBRARY_PATH": ":".join(str(harness.LIBRARIES / name) for name in ("blas64", "lapack64"))}
 """The libraries of 64-bit integers, under the same names."""
 
@@ -126,7 +130,7 @@ def semantics(s: Setting, m: Member) -> list[str]:
     for provider, mode, settings, environment in runs:
         if mode == "natural" and provider != "reference":
             continue  # libraries have their ways with NaN
-        run = s.run("suite", m.name, "semantics", CALLS, provider=provider, settings=settings, **environment)
+        run = s.run("suite", m.name, "semantics", count_of_calls(s), provider=provider, settings=settings, **environment)
         found = verdict_errors(run)
         routed = mode != "natural"
         if mode == "parts":  # of what needs some of its operands at once, there are some for which memory is too little
@@ -141,7 +145,7 @@ def semantics(s: Setting, m: Member) -> list[str]:
             found.append("nothing was computed by levels")
         # In parts, operands are sent more than once.
         if "BLASLIFT_MEMORY" in settings and provider == "reference" and not s.sanitizer:
-            ample = s.run("suite", m.name, "semantics", CALLS, settings=settings | {"BLASLIFT_MEMORY": "64M"})
+            ample = s.run("suite", m.name, "semantics", count_of_calls(s), settings=settings | {"BLASLIFT_MEMORY": "64M"})
             once = harness.accounts(ample.reports)
             if accounts and all(account.bytes_in <= once[name].bytes_in for name, account in accounts.items()):
                 found.append(f"nothing was sent again: {accounts}, and {once} with enough memory")
@@ -199,9 +203,10 @@ def faults(s: Setting, m: Member) -> list[str]:
     for number, (variant, settings) in enumerate(variants.items()):
         if s.sanitizer and variant != "little memory":
             continue
-        precision = precisions[number % len(precisions)]
+        largest = max(precisions, key="sdcz".index)
+        precision = largest if variant == "little memory" else precisions[number % len(precisions)]
         # By levels even a small product has some hundred operations.
-        sizes = ("4", "6") if variant == "levels" else ("6", "9") if s.sanitizer else ("9", "12")
+        sizes = ("3", "5") if variant == "levels" else ("6", "9") if s.sanitizer else ("9", "12")
         run = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=settings, library=s.fault_library,
                     timeout=200)
         errors += labelled(f"{variant} {precision}", fault_errors(s, m, run, variant))
@@ -276,7 +281,7 @@ def threads(s: Setting, m: Member) -> list[str]:
 
 def device(s: Setting, m: Member) -> list[str]:
     """Operands that are in device memory are computed where they are: nothing moves but the ones of an orgqr."""
-    run = s.run("suite", m.name, "semantics", CALLS, settings=FORCED, library=s.fault_library,
+    run = s.run("suite", m.name, "semantics", count_of_calls(s), settings=FORCED, library=s.fault_library,
                 INJECTED_DEVICE_MEMORY=f"0:{1 << 40}")
     errors = verdict_errors(run) + counted_errors(s, m, run, routed=True)
     for name, account in harness.accounts(run.reports).items():
@@ -293,7 +298,7 @@ def verify(s: Setting, m: Member) -> list[str]:
     """Verification finds nothing in what is right, and in every routine the mistake that a device makes."""
     errors = []
     checked = [name for name in m.routines if name in exported(s)]
-    parts = {"semantics": ("semantics", CALLS), "again": ("again",)}
+    parts = {"semantics": ("semantics", count_of_calls(s)), "again": ("again",)}
     for part, arguments in parts.items():
         settings = FORCED | {"BLASLIFT_VERIFY": "all"} | ({"BLASLIFT_RESIDENCY": "always"} if part == "again" else {})
         run = s.run("suite", m.name, *arguments, settings=settings, timeout=200)
