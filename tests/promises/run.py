@@ -19,6 +19,7 @@ import forks
 import harness
 import reflectors
 import semantics
+import suite
 import surroundings
 import threads
 import triangles
@@ -28,14 +29,25 @@ from setting import Setting
 
 MODULES = (faults, semantics, triangles, vectors, reflectors, compact, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
+SUITE = "suite."
+"""A promise of one routine: suite.MEMBER.ASPECT."""
+
+
+def promise_of(name: str):
+    if name.startswith(SUITE):
+        return suite.promise_of(name.removeprefix(SUITE))
+    if name not in PROMISES:
+        raise argparse.ArgumentTypeError(f"none of {', '.join(sorted(PROMISES))}, {SUITE}MEMBER.ASPECT")
+    return PROMISES[name]
 
 
 def body() -> bool:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("promise", choices=sorted(PROMISES))
+    parser.add_argument("promise", type=promise_of)
     parser.add_argument("--lib", type=Path, required=True, help="libblaslift.so")
     parser.add_argument("--fault-lib", type=Path, required=True, help="libblaslift.so beside the fault module")
     parser.add_argument("--programs", type=Path, required=True, help="folder of the test programs")
+    parser.add_argument("--blaslift", type=Path, help="the command, where it is built")
     parser.add_argument("--sanitizer", default="", help="what everything here was built with")
     arguments = parser.parse_args()
     setting = Setting(
@@ -43,8 +55,9 @@ def body() -> bool:
         arguments.fault_lib.resolve(strict=True),
         arguments.programs.resolve(strict=True),
         arguments.sanitizer,
+        arguments.blaslift and arguments.blaslift.resolve(strict=True),
     )
-    errors = PROMISES[arguments.promise](setting)
+    errors = arguments.promise(setting)
     print("\n".join(errors[:60]))
     return not errors
 

@@ -43,6 +43,8 @@ class Setting:
     fault_library: Path
     programs: Path
     sanitizer: str
+    blaslift: Path | None = None
+    """The command, where it is built."""
 
     @property
     def providers(self) -> tuple[str, ...]:
