@@ -27,10 +27,10 @@
 // sums, w ascending; then those of the S shares, s ascending.  S depends on n: a share is what one block of a cluster
 // takes, and where there are no clusters one block takes one after the other.
 #pragma once
-#include <cmath>
+#include <cstdint>
 #include <span>
 
-#include "kernels/double_double.hpp"
+#include "kernels/arithmetic.hpp"
 #include "kernels/types.hpp"
 
 namespace blaslift {
@@ -116,64 +116,13 @@ constexpr SymvBlocking symv_blocking(Element precision, Uplo uplo, index n) {
   return symv_rule(symv_rules(precision, uplo), n).blocking;
 }
 
-// ---- arithmetic, the same on either side
+// ---- elements, the same on either side
 
 namespace symv_order {
 
-/// As std::complex lies in memory.
-template <class R>
-struct alignas(2 * sizeof(R)) Complex {
-  R re, im;
-};
+using namespace arithmetic;
 
-BLASLIFT_BOTH inline float fused(float a, float b, float c) { return fmaf(a, b, c); }
-BLASLIFT_BOTH inline double fused(double a, double b, double c) { return fma(a, b, c); }
-BLASLIFT_BOTH inline DoubleDouble fused(DoubleDouble a, DoubleDouble b, DoubleDouble c) {
-  return double_double::multiply_add(a, b, c);
-}
-
-/// Never fused with what surrounds it.
-BLASLIFT_BOTH inline float times(float a, float b) {
-#ifdef __CUDA_ARCH__
-  return __fmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-BLASLIFT_BOTH inline double times(double a, double b) {
-#ifdef __CUDA_ARCH__
-  return __dmul_rn(a, b);
-#else
-  return a * b;
-#endif
-}
-BLASLIFT_BOTH inline DoubleDouble times(DoubleDouble a, DoubleDouble b) { return double_double::multiply(a, b); }
-template <class R>
-BLASLIFT_BOTH Complex<R> times(Complex<R> a, Complex<R> b) {
-  return {fused(-a.im, b.im, times(a.re, b.re)), fused(a.re, b.im, times(a.im, b.re))};
-}
-
-template <class R>
-BLASLIFT_BOTH R plus(R a, R b) {
-  return a + b;
-}
-template <class R>
-BLASLIFT_BOTH Complex<R> plus(Complex<R> a, Complex<R> b) {
-  return {a.re + b.re, a.im + b.im};
-}
-BLASLIFT_BOTH inline DoubleDouble plus(DoubleDouble a, DoubleDouble b) { return double_double::add(a, b); }
-
-/// a x + sum
-template <class R>
-BLASLIFT_BOTH R add_product(R a, R x, R sum) {
-  return fused(a, x, sum);
-}
-template <class R>
-BLASLIFT_BOTH Complex<R> add_product(Complex<R> a, Complex<R> x, Complex<R> sum) {
-  return {fused(-a.im, x.im, fused(a.re, x.re, sum.re)), fused(a.im, x.re, fused(a.re, x.im, sum.im))};
-}
-
-/// The same for an element of the diagonal: only its real part counts if Hermitian, and not as one with +0 i, which
+/// a x + sum for an element of the diagonal: only its real part counts if Hermitian, and not as one with +0 i, which
 /// would make NaN of infinite x.
 template <class R>
 BLASLIFT_BOTH R add_diagonal(R a, R x, R sum, bool) {
@@ -182,23 +131,6 @@ BLASLIFT_BOTH R add_diagonal(R a, R x, R sum, bool) {
 template <class R>
 BLASLIFT_BOTH Complex<R> add_diagonal(Complex<R> a, Complex<R> x, Complex<R> sum, bool hermitian) {
   return hermitian ? Complex<R>{fused(a.re, x.re, sum.re), fused(a.re, x.im, sum.im)} : add_product(a, x, sum);
-}
-
-template <class R>
-BLASLIFT_BOTH R conjugate_if(bool, R x) {
-  return x;
-}
-template <class R>
-BLASLIFT_BOTH Complex<R> conjugate_if(bool yes, Complex<R> x) {
-  return {x.re, yes ? -x.im : x.im};
-}
-
-BLASLIFT_BOTH inline bool equals(float x, int value) { return x == static_cast<float>(value); }
-BLASLIFT_BOTH inline bool equals(double x, int value) { return x == value; }
-BLASLIFT_BOTH inline bool equals(DoubleDouble x, int value) { return x == DoubleDouble(value); }
-template <class R>
-BLASLIFT_BOTH bool equals(Complex<R> x, int value) {
-  return equals(x.re, value) && equals(x.im, 0);
 }
 
 /// What becomes of y.  `sum` is not looked at where alpha is zero, nor is y where beta is.

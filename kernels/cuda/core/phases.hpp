@@ -4,8 +4,13 @@
 #pragma once
 #ifdef __CUDACC__
 #include <cooperative_groups.h>
+#endif
 
 namespace blaslift::phases {
+
+inline constexpr int threads = 256;  ///< of every block
+
+#ifdef __CUDACC__
 
 /// What each thread has for itself, in registers; in loops that are unrolled, indices are known.
 template <class X>
@@ -116,5 +121,6 @@ class Grid {
   Shared& shared_;
 };
 
-}  // namespace blaslift::phases
 #endif
+
+}  // namespace blaslift::phases

@@ -16,7 +16,7 @@ std::size_t bytes() {
 
 template <class T, int N>
 constexpr std::size_t most_shared() {
-  return std::max({sizeof(GramShared<T, N>), sizeof(SolveShared<T, N>), sizeof(SquareShared<Wide<T>, N>),
+  return std::max({sizeof(GramShared<T, N>), sizeof(SolveShared<T, N>), sizeof(SmallShared<Wide<T>, N>),
                    sizeof(HouseholderShared<T, N>)});
 }
 

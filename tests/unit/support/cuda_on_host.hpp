@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "kernels/cuda/core/phases.hpp"
+
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -216,15 +218,13 @@ namespace blaslift::phases {
 
 // Kernels written as phases (kernels/cuda/core/phases.hpp), one block after the other.
 
-inline constexpr int most_threads = 256;
-
 template <class X>
 class PerThread {
  public:
   X& operator[](int thread) { return x_[static_cast<std::size_t>(thread)]; }
 
  private:
-  std::vector<X> x_ = std::vector<X>(most_threads);
+  std::vector<X> x_ = std::vector<X>(threads);
 };
 
 /// The threads of a phase run one after the other, in an order that chance decides.
@@ -265,7 +265,7 @@ class Block {
   template <class Operands, class Sums>
   void multiply(PerThread<Operands>& operands, PerThread<Sums>& sums) const {
     constexpr int count = sizeof(Operands::a) / sizeof(double), warp = 32;
-    for (int first = 0; first < most_threads; first += warp)
+    for (int first = 0; first < threads; first += warp)
       for (int u = 0; u < count; ++u)
         for (int thread = 0; thread < warp; ++thread)
           for (int e = 0; e < 2; ++e) {
@@ -283,7 +283,7 @@ class Block {
   }
   /// Called by each thread: the groups of all of them end here.
   void end_group() const {
-    if (++ends_ % most_threads != 0) return;
+    if (++ends_ % threads != 0) return;
     std::rotate(groups_.rbegin(), groups_.rbegin() + 1, groups_.rend());
     copy(groups_[0]);
   }
@@ -308,7 +308,7 @@ class Block {
 
   int number_, count_;
   mutable std::minstd_rand chance_;
-  mutable std::vector<int> order_ = std::vector<int>(most_threads);
+  mutable std::vector<int> order_ = std::vector<int>(threads);
   mutable std::array<std::vector<Copy>, 3> groups_;  ///< that is being asked for; the last; those before
   mutable int ends_ = 0;
 };
