@@ -27,8 +27,8 @@
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/cuda/symv/symv.hpp"
-#include "kernels/engine/spare_memory.hpp"
 #include "kernels/engine/lane.hpp"
+#include "kernels/engine/spare_memory.hpp"
 #include "kernels/module.hpp"
 
 namespace blaslift {

@@ -302,8 +302,7 @@ void add_many(File& file) {
   constexpr Part parts[] = {Part::whole, Part::whole, Part::upper, Part::lower};
   const auto line = [](const std::string& problem, const std::string& text, std::size_t steps) {
     char hash[64];
-    std::snprintf(hash, sizeof hash, ": %zu steps, %016llx\n", steps,
-                  static_cast<unsigned long long>(hash_of(text)));
+    std::snprintf(hash, sizeof hash, ": %zu steps, %016llx\n", steps, static_cast<unsigned long long>(hash_of(text)));
     return problem + hash;
   };
   std::string lines;

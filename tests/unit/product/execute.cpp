@@ -995,7 +995,7 @@ TYPED_TEST(Execute, UsesNoMoreThanTheMemoryItWasCutFor) {
       const GemmArgs<T> args{Op::none, Op::transpose, m, n, k, T(1), x.data(), m, x.data(), n, T(0), x.data(), m};
       constexpr std::uintptr_t lease = std::uintptr_t{1} << 40;
       const ProductOutcome outcome = execute(plan_gemm(m, n, k, false, sizeof(T), cut, {}, 4096), args,
-                                      {.lease = reinterpret_cast<void*>(lease)}, lane, always);
+                                             {.lease = reinterpret_cast<void*>(lease)}, lane, always);
       ASSERT_EQ(outcome.status, Status::done);
       ASSERT_EQ(lane.lowest, lease);
       ASSERT_LE(lane.highest, lease + cut.bytes(sizeof(T))) << m << " x " << n << " x " << k;

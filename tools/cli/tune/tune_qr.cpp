@@ -295,7 +295,8 @@ void print_plan(const std::vector<Search>& searches, bool quick) {
 void tune_qr(const QrTuning& tuning) {
   Backend& backend = backend_to_tune(tuning.options);
   const DeviceFacts& facts = backend.facts();
-  if (!facts.computes.can(Operation::Kind::qr_panel, Element::d)) throw std::runtime_error(std::string(facts.name) + " has no QR");
+  if (!facts.computes.can(Operation::Kind::qr_panel, Element::d))
+    throw std::runtime_error(std::string(facts.name) + " has no QR");
   const ProfileFile file(facts, tuning.output);
   const Plan& plan = plan_for(tuning.options);
   const std::vector<Search> searches = searches_for(tuning, plan, facts.memory);
