@@ -1,6 +1,6 @@
 #include "impl/route/host_blas.hpp"
 
-#include <string_view>
+#include <algorithm>
 
 #include "compat/call.hpp"
 #include "impl/route/runtime.hpp"
@@ -27,11 +27,15 @@ const Site& HostBlas::routine(std::string_view kind) {
   const Routine own = info(site_.symbol).routine;
   const char element = name_of(own)[0];
   if (is(own, element, kind)) return site_;
-  for (const Site* site : found_)
-    if (is(info(site->symbol).routine, element, kind)) return *site;
+  const auto end = std::find(found_.begin(), found_.end(), nullptr);
+  const auto there =
+      std::find_if(found_.begin(), end, [&](const Site* x) { return is(info(x->symbol).routine, element, kind); });
+  if (there != end) return **there;
   int r = 0;
   while (r + 1 < routine_count && !is(static_cast<Routine>(r), element, kind)) ++r;
-  return *found_.emplace_back(&any_site_beside(site_, static_cast<Routine>(r), runtime().options.fallback.c_str()));
+  const Site& site = any_site_beside(site_, static_cast<Routine>(r), runtime().options.fallback.c_str());
+  if (end != found_.end()) *end = &site;
+  return site;
 }
 
 UnderlyingBlas HostBlas::operations() {

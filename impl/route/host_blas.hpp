@@ -1,7 +1,8 @@
 // The host BLAS as a call of whatever routine needs it: for the host backend's products, and for what is left of a call
 // where the device has failed.
 #pragma once
-#include <vector>
+#include <array>
+#include <string_view>
 
 #include "compat/site.hpp"
 #include "kernels/backend.hpp"
@@ -17,7 +18,7 @@ class HostBlas {
   HostBlas& operator=(const HostBlas&) = delete;
 
   /// Finds the routine of this kind ("gemm") and the call's element type; the call's own site only where that is the
-  /// routine.  As long as none has been called, the first operation does.
+  /// routine.  Operations do, as they come: no exception may leave this, since a module calls it.
   const Site& routine(std::string_view kind);
 
   /// Valid as long as this.  A product of which only a triangle is computed is a syrk or herk, whatever the call is.
@@ -25,7 +26,7 @@ class HostBlas {
 
  private:
   const Site& site_;
-  std::vector<const Site*> found_;
+  std::array<const Site*, 8> found_{};  ///< what is beyond is looked for again
 };
 
 }  // namespace blaslift
