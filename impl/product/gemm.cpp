@@ -35,19 +35,18 @@ constinit Undestroyed<Known> known;
 template <class T>
 Operands operands_of(Runtime& r, const GemmArgs<T>& x, bool ephemeral) {
   const bool multiplies = x.k != 0 && x.alpha != T(0);
-  const Operand a{.stored = {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)},
-                  .transposed = x.transa != Op::none,
-                  .reads = multiplies},
+  const OperandRole a{.stored = {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)},
+                      .transposed = x.transa != Op::none,
+                      .reads = multiplies},
       c{.stored = {x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, .writes = true, .reads = x.beta != T(0)};
   if (x.part != Part::whole) return Operands(r, {a, c}, ephemeral);
-  const Operand b{.stored = {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)},
-                  .transposed = x.transb != Op::none,
-                  .reads = multiplies};
-  return Operands(r, {a, b, c}, ephemeral);
-}
-/// Of one that is A, as if it were streamed.
-Operand operand_b(const Operands& x, Part part) {
-  return part == Part::whole ? x[1] : Operand{.stored = x[0].stored, .transposed = !x[0].transposed};
+  return Operands(r,
+                  {a,
+                   {.stored = {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)},
+                    .transposed = x.transb != Op::none,
+                    .reads = multiplies},
+                   c},
+                  ephemeral);
 }
 
 /// What one try on the device came to.
@@ -176,7 +175,8 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
                 const UnderlyingBlas& underlying, const Decision& decision, bool wait) {
   Attempt t;
   Status& status = t.outcome.status = Status::no_memory;
-  const Operand &a = x[0], b = operand_b(x, args.part), &c = x.result();
+  const Operand as_if_streamed({});  // B, where it is A
+  const Operand &a = x[0], &b = args.part == Part::whole ? x[1] : as_if_streamed, &c = x.result();
   const Residents residents{a.resident(), b.resident(), c.resident()};
   const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
   const auto moved = static_cast<std::size_t>(x.moved());
@@ -234,18 +234,18 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
 
 /// Where all operands are where they are computed with, and there is nothing to plan.
 template <class T>
-Outcome at_once(Backend& backend, const GemmArgs<T>& args, const UnderlyingBlas& underlying) {
+Status at_once(Backend& backend, const GemmArgs<T>& args, const UnderlyingBlas& underlying) {
   Gemm product = as_gemm(args);
   product.awaited = false;
-  Outcome outcome{Status::lost};
+  Status status = Status::lost;
   // From here on nothing throws.
-  if (Lane* lane = backend.acquire(underlying, 0, outcome.status)) {
+  if (Lane* lane = backend.acquire(underlying, 0, status)) {
     const Acquired acquired(backend, lane);
-    outcome.status = not_exiting() ? lane->ask(product, {nullptr, 0}) : Status::lost;
+    status = not_exiting() ? lane->ask(product, {nullptr, 0}) : Status::lost;
     const Status drained = lane->drain();
-    if (outcome.status == Status::done) outcome.status = drained;
+    if (status == Status::done) status = drained;
   }
-  return outcome;
+  return status;
 }
 
 /// On the device.  A product that has failed there with a part of C done is finished by the host BLAS.
@@ -253,12 +253,16 @@ template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& product, const GemmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   HostBlas blas(site);
-  (void)blas.routine("gemm");  // finding it might throw later
   const UnderlyingBlas underlying = blas.operations();
   operands.locate(backend);
   // A triangle has a plan of squares and rectangles, unless nothing is multiplied.
-  if (decision.levels == 0 && operands.all_in_device_memory() && (args.part == Part::whole || product.trivial))
-    return ended(r, backend, decision, operands, at_once(backend, args, underlying));
+  if (decision.levels == 0 && operands.all_in_device_memory() && (args.part == Part::whole || product.trivial)) {
+    // Nothing has moved, and nothing is held: no more is done than has to be.
+    if (const Status status = at_once(backend, args, underlying); status != Status::done)
+      return {.reason = give_up(r, backend, status)};
+    return {.reason = decision.reason, .computed = true, .as_predicted = true};
+  }
+  (void)blas.routine(HostBlas::Kind::gemm);  // finding it might throw later
   operands.look();
   operands.keep();
   const Operand& c = operands.result();
@@ -343,7 +347,7 @@ void product(const Site& site, const Args* args, Replay replay, const ProductOf&
   if (!enter(site)) return replay();
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
-  const auto gemm = product_of(*args);
+  const auto& gemm = product_of(*args);
   const Problem problem = problem_of(info(site.symbol).routine, gemm);
   (void)take_route(
       r, site, gemm.part == Part::whole ? known->gemm : known->syrk, problem, *args, replay,

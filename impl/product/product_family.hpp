@@ -16,7 +16,7 @@ constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
 
 template <class T>
 Problem problem_of(Routine routine, const GemmArgs<T>& a) {
-  return counted({.routine = routine,
+  Problem problem{.routine = routine,
                   .element = precision_of<T>,
                   .m = a.m,
                   .n = a.n,
@@ -27,7 +27,9 @@ Problem problem_of(Routine routine, const GemmArgs<T>& a) {
                               overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T)),
                   .part = a.part,
                   .transposes = transposes_of(a.transa, a.transb),
-                  .alpha_finite = is_finite(a.alpha)});
+                  .alpha_finite = is_finite(a.alpha)};
+  family_of(routine).count(problem);
+  return problem;
 }
 
 }  // namespace blaslift

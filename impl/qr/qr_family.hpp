@@ -17,11 +17,13 @@ QProduct product_with_q(const Problem& problem);
 template <class T>
 Problem problem_of(Routine routine, const GeqrfArgs<T>& a) {
   const index k = a.factored();
-  return counted({.routine = routine,
+  Problem problem{.routine = routine,
                   .element = precision_of<T>,
                   .m = a.m,
                   .n = a.n,
-                  .overlaps = overlap(a.A, a.m, a.n, a.lda, a.tau, k, 1, k, sizeof(T))});
+                  .overlaps = overlap(a.A, a.m, a.n, a.lda, a.tau, k, 1, k, sizeof(T))};
+  family_of(routine).count(problem);
+  return problem;
 }
 
 template <class T>
@@ -30,7 +32,7 @@ Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
   const auto in_c = [&](const T* at, index rows, index cols, index ld) {
     return overlap(a.C, p.m, p.n, a.ldc, at, rows, cols, ld, sizeof(T));
   };
-  return counted({.routine = routine,
+  Problem problem{.routine = routine,
                   .element = precision_of<T>,
                   .m = p.m,
                   .n = p.n,
@@ -38,7 +40,9 @@ Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
                   .overlaps = in_c(a.tau, p.k, 1, p.k) || (!p.of_identity && in_c(a.A, p.order(), p.k, a.lda)),
                   .left = p.left,
                   .adjoint = p.adjoint,
-                  .of_identity = p.of_identity});
+                  .of_identity = p.of_identity};
+  family_of(routine).count(problem);
+  return problem;
 }
 
 }  // namespace blaslift

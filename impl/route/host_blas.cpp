@@ -1,6 +1,6 @@
 #include "impl/route/host_blas.hpp"
 
-#include <algorithm>
+#include <string_view>
 
 #include "compat/call.hpp"
 #include "impl/route/runtime.hpp"
@@ -8,14 +8,32 @@
 namespace blaslift {
 namespace {
 
-bool is(Routine routine, char element, std::string_view kind) {
-  const std::string_view name = name_of(routine);
-  return name[0] == element && name.substr(1) == kind;
+/// A kind's routines, by precision; of reals a herk is a syrk.
+struct Routines {
+  Routine of[precision_count];
+};
+constexpr Routine named(char element, std::string_view kind) {
+  for (int r = 0; r < routine_count; ++r)
+    if (routine_names[r][0] == element && routine_names[r] + 1 == kind) return static_cast<Routine>(r);
+  return Routine::count;
+}
+constexpr Routines all_of(std::string_view of_reals, std::string_view of_complex) {
+  return {{named('s', of_reals), named('d', of_reals), named('c', of_complex), named('z', of_complex)}};
+}
+constexpr Routines routines[] = {all_of("gemm", "gemm"), all_of("syrk", "syrk"), all_of("syrk", "herk")};
+
+int precision_of_name(const char* routine) {
+  switch (routine[0]) {
+    case 's': return static_cast<int>(Precision::s);
+    case 'd': return static_cast<int>(Precision::d);
+    case 'c': return static_cast<int>(Precision::c);
+    default: return static_cast<int>(Precision::z);
+  }
 }
 
 void call(HostBlas& blas, const Gemm& product) {
-  if (product.part == Part::whole) return call_gemm(blas.routine("gemm"), product);
-  call_syrk(blas.routine(product.hermitian() ? "herk" : "syrk"), product);
+  if (product.part == Part::whole) return call_gemm(blas.routine(HostBlas::Kind::gemm), product);
+  call_syrk(blas.routine(product.hermitian() ? HostBlas::Kind::herk : HostBlas::Kind::syrk), product);
 }
 /// BLAS has nothing of the kind: no backend asks for it.
 template <class Other>
@@ -23,19 +41,13 @@ void call(HostBlas&, const Other&) {}
 
 }  // namespace
 
-const Site& HostBlas::routine(std::string_view kind) {
-  const Routine own = info(site_.symbol).routine;
-  const char element = name_of(own)[0];
-  if (is(own, element, kind)) return site_;
-  const auto end = std::find(found_.begin(), found_.end(), nullptr);
-  const auto there =
-      std::find_if(found_.begin(), end, [&](const Site* x) { return is(info(x->symbol).routine, element, kind); });
-  if (there != end) return **there;
-  int r = 0;
-  while (r + 1 < routine_count && !is(static_cast<Routine>(r), element, kind)) ++r;
-  const Site& site = any_site_beside(site_, static_cast<Routine>(r), runtime().options.fallback.c_str());
-  if (end != found_.end()) *end = &site;
-  return site;
+const Site& HostBlas::routine(Kind kind) {
+  const Routine own = info(site_.symbol).routine,
+                wanted = routines[static_cast<int>(kind)].of[precision_of_name(name_of(own))];
+  if (own == wanted) return site_;
+  const Site*& found = found_[static_cast<std::size_t>(kind)];
+  if (!found) found = &any_site_beside(site_, wanted, runtime().options.fallback.c_str());
+  return *found;
 }
 
 UnderlyingBlas HostBlas::operations() {

@@ -2,7 +2,7 @@
 // where the device has failed.
 #pragma once
 #include <array>
-#include <string_view>
+#include <cstdint>
 
 #include "compat/site.hpp"
 #include "kernels/backend.hpp"
@@ -17,16 +17,19 @@ class HostBlas {
   HostBlas(const HostBlas&) = delete;
   HostBlas& operator=(const HostBlas&) = delete;
 
-  /// Finds the routine of this kind ("gemm") and the call's element type; the call's own site only where that is the
-  /// routine.  Operations do, as they come: no exception may leave this, since a module calls it.
-  const Site& routine(std::string_view kind);
+  /// What operations are in BLAS.
+  enum class Kind : std::uint8_t { gemm, syrk, herk };
+
+  /// Finds the routine of this kind and the call's element type; the call's own site only where that is the routine.
+  /// Operations do, as they come: no exception may leave this, since a module calls it.
+  const Site& routine(Kind kind);
 
   /// Valid as long as this.  A product of which only a triangle is computed is a syrk or herk, whatever the call is.
   UnderlyingBlas operations();
 
  private:
   const Site& site_;
-  std::array<const Site*, 8> found_{};  ///< what is beyond is looked for again
+  std::array<const Site*, 3> found_{};  ///< by kind
 };
 
 }  // namespace blaslift

@@ -1,6 +1,7 @@
 #include "impl/route/operands.hpp"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace blaslift {
@@ -44,10 +45,9 @@ DeviceOperand Operand::placement(bool direct) const {
   return {known.hold.device, known.hold.ld, direct};
 }
 
-double Operand::counted(double bytes) const {
-  if (stored.part == Part::whole) return bytes;
+double Operand::share_of_triangle() const {
   const double rows = static_cast<double>(stored.rows), cols = static_cast<double>(stored.cols);
-  return cols * (cols + 1) / 2 / std::max(1.0, rows * cols) * bytes;
+  return cols * (cols + 1) / 2 / std::max(1.0, rows * cols);
 }
 
 double Operand::spared() const {
@@ -78,11 +78,11 @@ void Operand::for_each_missing(const Each& each) const {
 
 // ---- all of a call's
 
-Operands::Operands(Runtime& r, std::initializer_list<Operand> all, bool ephemeral) : runtime_(r), count_(all.size()) {
-  std::copy(all.begin(), all.end(), all_.begin());
-  for (Operand& x : this->all()) x.ephemeral = ephemeral;
-  result_ = static_cast<std::size_t>(std::find_if(all_.begin(), all_.end(), [](const Operand& x) { return x.writes; }) -
-                                     all_.begin());
+Operands::Operands(Runtime& r, std::initializer_list<OperandRole> all, bool ephemeral)
+    : runtime_(r), count_(all.size()) {
+  Operand* next = first();
+  for (const OperandRole& role : all) std::construct_at(next++, role, ephemeral);
+  while (result_ + 1 < count_ && !first()[result_].writes) ++result_;
 }
 
 void Operands::locate(Backend& backend) {
@@ -96,14 +96,14 @@ void Operands::look_at(Operand& x) {
 }
 
 void Operands::peek() {
-  Operand& first = all_[0];
+  Operand& first = (*this)[0];
   look_at(first);
   if (first.cared_for) first.known.hold = runtime_.residency.peek(first.stored);
   unconfirmed_ = static_cast<bool>(first.known.hold);
 }
 
 bool Operands::confirm() {
-  Operand& first = all_[0];
+  Operand& first = (*this)[0];
   unconfirmed_ = !runtime_.residency.confirm(first.known.hold, first.stored, glance_);
   return !unconfirmed_;
 }
@@ -135,7 +135,8 @@ void Operands::keep_result() {
 }
 
 void Operands::close(bool good) {
-  for (Operand& x : all()) runtime_.residency.close(x.known.hold, good);
+  for (Operand& x : all())
+    if (x.known.hold) runtime_.residency.close(x.known.hold, good);
 }
 
 void Operands::forget() {

@@ -1,7 +1,9 @@
 // Operands: where a call's matrices and vectors are, and what of them is on the device.
 #pragma once
-#include <array>
+#include <cstddef>
 #include <initializer_list>
+#include <memory>
+#include <new>
 #include <span>
 
 #include "impl/core/stored.hpp"
@@ -10,12 +12,18 @@
 
 namespace blaslift {
 
-/// An operand of a call: where the program has it, and what of it is on the device.
-struct Operand {
+/// What a call says of an operand.
+struct OperandRole {
   Stored stored;
   bool transposed = false, writes = false, reads = false;
   bool vector = false;     ///< moves in every call: next to the matrices it is nothing
   bool destroyed = false;  ///< what is read of it is gone afterwards: of no use to later calls
+};
+
+/// An operand of a call: where the program has it, and what of it is on the device.
+struct Operand : OperandRole {
+  explicit Operand(const OperandRole& role, bool is_ephemeral = false) : OperandRole(role), ephemeral(is_ephemeral) {}
+
   Place place = Place::pageable;
   bool cared_for = false;  ///< may have a copy that outlives the call
   bool ephemeral = false;  ///< its memory does not: verification's own
@@ -31,7 +39,7 @@ struct Operand {
   bool reusable() const { return reads && !destroyed && !known.hold && known.unchanged; }
 
   /// Of so many bytes of the whole matrix, those that count: of a triangle a part.
-  double counted(double bytes) const;
+  double counted(double bytes) const { return stored.part == Part::whole ? bytes : bytes * share_of_triangle(); }
   /// Bytes that need not be sent since its copy holds them.
   double spared() const;
   /// What has to be sent of it, now that it is known whether it has a copy.  Of a triangle as blocks of columns, which
@@ -39,6 +47,7 @@ struct Operand {
   std::vector<Block> missing() const;
 
  private:
+  double share_of_triangle() const;
   template <class Each>
   void for_each_missing(const Each& each) const;
 };
@@ -53,17 +62,20 @@ class Operands {
 
   /// @param all      of them the first that is written is the result; where two are the same matrix, it is here once
   /// @param ephemeral  verification's own memory
-  Operands(Runtime& r, std::initializer_list<Operand> all, bool ephemeral);
-  ~Operands() { close(false); }
+  Operands(Runtime& r, std::initializer_list<OperandRole> all, bool ephemeral);
+  ~Operands() {
+    close(false);
+    std::destroy_n(first(), count_);
+  }
   Operands(const Operands&) = delete;
   Operands& operator=(const Operands&) = delete;
 
-  Operand& operator[](std::size_t i) { return all_[i]; }
-  const Operand& operator[](std::size_t i) const { return all_[i]; }
-  std::span<Operand> all() { return {all_.data(), count_}; }
-  std::span<const Operand> all() const { return {all_.data(), count_}; }
-  Operand& result() { return all_[result_]; }
-  const Operand& result() const { return all_[result_]; }
+  Operand& operator[](std::size_t i) { return first()[i]; }
+  const Operand& operator[](std::size_t i) const { return first()[i]; }
+  std::span<Operand> all() { return {first(), count_}; }
+  std::span<const Operand> all() const { return {first(), count_}; }
+  Operand& result() { return first()[result_]; }
+  const Operand& result() const { return first()[result_]; }
 
   /// Once, as soon as the device is open.  What the call does not touch is as good as there.
   void locate(Backend& backend);
@@ -103,11 +115,13 @@ class Operands {
 
  private:
   void look_at(Operand& x);
+  Operand* first() { return std::launder(reinterpret_cast<Operand*>(room_)); }
+  const Operand* first() const { return std::launder(reinterpret_cast<const Operand*>(room_)); }
 
   Runtime& runtime_;
   const std::size_t count_;
-  std::array<Operand, most> all_{};
   std::size_t result_ = 0;
+  alignas(Operand) std::byte room_[most * sizeof(Operand)];  ///< small products are to cost little more than themselves
   Residency::Glance glance_;
   bool located_ = false, looked_ = false, unconfirmed_ = false;
 };

@@ -263,9 +263,11 @@ Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Opera
     return ending;
   }
   ending.computed = ending.as_predicted = true;
-  ending.bytes_spared = operands.spared();
-  ending.reused = operands.reused();
-  operands.close(true);
+  if (operands.any_hold()) {
+    ending.bytes_spared = operands.spared();
+    ending.reused = operands.reused();
+    operands.close(true);
+  }
   if (const Operand& result = operands.result(); result.cared_for) r.residency.note_result(result.stored);
   return ending;
 }

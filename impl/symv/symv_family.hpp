@@ -24,13 +24,15 @@ Problem problem_of(Routine routine, const SymvArgs<T>& a) {
     return overlap(y.at, y.rows, y.cols, y.ld, at, rows, cols, ld, sizeof(T));
   };
   const StoredVector x = stored_vector(a.x, a.n, a.incx, a.lda);
-  return counted({.routine = routine,
+  Problem problem{.routine = routine,
                   .element = element_of<T>,
                   .n = a.n,
                   .alpha_zero = a.alpha == T(0),
                   .beta_zero = a.beta == T(0),
                   .overlaps = in_y(a.A, a.n, a.n, a.lda) || in_y(x.at, x.rows, x.cols, x.ld),
-                  .alpha_finite = is_finite(a.alpha)});
+                  .alpha_finite = is_finite(a.alpha)};
+  family_of(routine).count(problem);
+  return problem;
 }
 
 }  // namespace blaslift

@@ -28,13 +28,19 @@ TEST(HostBlas, FindsARoutineByItsNameAndTheCallsElementType) {
   Site site{};
   make_site(site, Symbol::zgeqrf_);
   HostBlas blas(site);
-  for (const std::string_view kind : {"gemm", "syrk", "herk"}) {
+  const std::pair<HostBlas::Kind, std::string_view> kinds[] = {
+      {HostBlas::Kind::gemm, "zgemm"}, {HostBlas::Kind::syrk, "zsyrk"}, {HostBlas::Kind::herk, "zherk"}};
+  for (const auto& [kind, name] : kinds) {
     const Site& found = blas.routine(kind);
-    EXPECT_EQ(routine_of(found), 'z' + std::string(kind));
+    EXPECT_EQ(routine_of(found), name);
     EXPECT_NE(found.function, site.function);
     EXPECT_EQ(&blas.routine(kind), &found) << "it is looked for once";
   }
-  EXPECT_EQ(&blas.routine("geqrf"), &site) << "the call's own is what it is";
+  Site own{};
+  make_site(own, Symbol::ssyrk_);
+  HostBlas of_syrk(own);
+  EXPECT_EQ(&of_syrk.routine(HostBlas::Kind::syrk), &own) << "the call's own is what it is";
+  EXPECT_EQ(routine_of(of_syrk.routine(HostBlas::Kind::gemm)), "sgemm");
 }
 
 template <class T>
