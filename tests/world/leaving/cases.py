@@ -55,8 +55,11 @@ def counted(done: harness.Run, routine: str = "dgemm") -> tuple[int, int]:
 def after_jumps(world, how: str, rounds: int) -> list[str]:
     errors = []
     for name, preload in ways(world).items():
-        done = run([program(world, "jumps"), how, "200", str(rounds)], preload)
-        found = judged(f"{how}, {name}", done)
+        for _ in range(4):  # on a busy machine calls may end before the timer does: then none is left
+            done = run([program(world, "jumps"), how, "200", str(rounds)], preload)
+            found = judged(f"{how}, {name}", done)
+            if found or numbers(done)[1] >= rounds // 20 or numbers(done)[4]:
+                break
         if not found:
             finished, left, later, others, wrong = numbers(done)
             calls, routed = counted(done)
