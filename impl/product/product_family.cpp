@@ -150,11 +150,8 @@ std::string text(const Problem& p) {
          (p.beta_zero ? " beta=0" : "");
 }
 
-double cpu_rate(const Problem& p, const Profile& profile) { return profile.cpu_rate[static_cast<int>(p.element.name)]; }
-
 Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spared) {
-  const double in = std::max(0.0, p.bytes_in - spared) / facts.profile->in_rate,
-               out = facts.result_stays ? 0 : p.bytes_out / facts.profile->out_rate;
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts);
   const double in_c = p.beta_zero || facts.result_stays ? 0 : std::min(in, p.bytes_out / facts.profile->in_rate);
   const Moving moving{in - in_c, in_c, out};
   const bool moves = in + out > 0;
@@ -184,7 +181,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
 }  // namespace
 
 constinit const Family product_family{
-    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::gemm};
+    .count = count, .text = text, .cpu_rate = cpu_rate_of_products, .cost = cost, .needs = Operation::Kind::gemm};
 
 double leaves_of(const Problem& p, int level, index tile) {
   const auto tiles = [tile](index size) { return static_cast<double>(size / tile); };

@@ -79,12 +79,9 @@ std::string text_of_apply_q(const Problem& p) {
          " k=" + std::to_string(p.k);
 }
 
-double cpu_rate(const Problem& p, const Profile& profile) { return profile.cpu_rate[static_cast<int>(p.element.name)]; }
-
 Cost cost_of_qr(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
-  const double in = std::max(0.0, p.bytes_in - spared) / profile.in_rate,
-               out = facts.result_stays ? 0 : p.bytes_out / profile.out_rate,
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
                again = facts.sent_again / profile.in_rate;
   const Factoring work = factoring(static_cast<double>(p.m), factored(p), p.flops, 2, p.precision(), profile);
   // Everything is needed by the first update; a block goes home while the next ones are factored.
@@ -94,8 +91,7 @@ Cost cost_of_qr(const Problem& p, const Facts& facts, const Policy&, double spar
 
 Cost cost_of_apply_q(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
-  const double in = std::max(0.0, p.bytes_in - spared) / profile.in_rate,
-               out = facts.result_stays ? 0 : p.bytes_out / profile.out_rate,
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
                again = facts.sent_again / profile.in_rate;
   const double order = static_cast<double>(p.left ? p.m : p.n);
   const double work = factoring(order, p.k, p.flops, 0, p.precision(), profile).together();
@@ -121,13 +117,13 @@ std::optional<double> apply_q_sent_again(const Problem& p, const Profile& profil
 
 constinit const Family qr_family{.count = count_qr,
                                  .text = text_of_qr,
-                                 .cpu_rate = cpu_rate,
+                                 .cpu_rate = cpu_rate_of_products,
                                  .cost = cost_of_qr,
                                  .needs = Operation::Kind::qr_panel,
                                  .sent_again = qr_sent_again};
 constinit const Family apply_q_family{.count = count_apply_q,
                                       .text = text_of_apply_q,
-                                      .cpu_rate = cpu_rate,
+                                      .cpu_rate = cpu_rate_of_products,
                                       .cost = cost_of_apply_q,
                                       .needs = Operation::Kind::qr_panel,
                                       .sent_again = apply_q_sent_again};

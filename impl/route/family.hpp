@@ -1,5 +1,6 @@
 // Family: what general code asks of a kind of routines.  impl/families.cpp says which routine is of which.
 #pragma once
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -51,6 +52,21 @@ inline Problem counted(Problem problem) {
 
 /// "dgemm m=.. n=.. k=.."
 inline std::string to_string(const Problem& problem) { return family_of(problem.routine).text(problem); }
+
+// For costs and rates: what is the same for most.
+
+/// Seconds until all operands are on the device, where so many bytes need not move.
+inline double seconds_in(const Problem& p, const Facts& facts, double spared) {
+  return std::max(0.0, p.bytes_in - spared) / facts.profile->in_rate;
+}
+/// Seconds of the result's way back.
+inline double seconds_out(const Problem& p, const Facts& facts) {
+  return facts.result_stays ? 0 : p.bytes_out / facts.profile->out_rate;
+}
+/// A Family's cpu_rate where products of matrices are most of the work.
+inline double cpu_rate_of_products(const Problem& p, const Profile& profile) {
+  return profile.cpu_rate[static_cast<int>(p.element.name)];
+}
 
 /// Where a counted problem is computed, and why.
 Decision decide(const Problem& problem, const Facts& facts, const Policy& policy);

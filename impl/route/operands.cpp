@@ -78,8 +78,7 @@ void Operand::for_each_missing(const Each& each) const {
 
 // ---- all of a call's
 
-Operands::Operands(Runtime& r, std::initializer_list<OperandRole> all, bool ephemeral)
-    : runtime_(r), count_(all.size()) {
+Operands::Operands(Runtime& r, std::span<const OperandRole> all, bool ephemeral) : runtime_(r), count_(all.size()) {
   Operand* next = first();
   for (const OperandRole& role : all) std::construct_at(next++, role, ephemeral);
   while (result_ + 1 < count_ && !first()[result_].writes) ++result_;

@@ -1,7 +1,6 @@
 // Operands: where a call's matrices and vectors are, and what of them is on the device.
 #pragma once
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
 #include <new>
 #include <span>
@@ -60,9 +59,11 @@ class Operands {
  public:
   static constexpr std::size_t most = 4;
 
-  /// @param all      of them the first that is written is the result; where two are the same matrix, it is here once
+  /// @param all        of them the first that is written is the result; where two are the same matrix, it is here once
   /// @param ephemeral  verification's own memory
-  Operands(Runtime& r, std::initializer_list<OperandRole> all, bool ephemeral);
+  template <std::size_t count>
+  requires(count <= most) Operands(Runtime& r, const OperandRole (&all)[count], bool ephemeral)
+      : Operands(r, std::span<const OperandRole>(all), ephemeral) {}
   ~Operands() {
     close(false);
     std::destroy_n(first(), count_);
@@ -114,6 +115,7 @@ class Operands {
   bool in_device_memory() const;
 
  private:
+  Operands(Runtime& r, std::span<const OperandRole> all, bool ephemeral);
   void look_at(Operand& x);
   Operand* first() { return std::launder(reinterpret_cast<Operand*>(room_)); }
   const Operand* first() const { return std::launder(reinterpret_cast<const Operand*>(room_)); }

@@ -204,10 +204,11 @@ enum class Computed : std::uint8_t {
 };
 
 /// The way of a call of any family.
-/// @param args      the call's arguments
-/// @param operands  Operands(const Args&, bool ephemeral): in what verification computes again, ephemeral
-/// @param compute   Ending(Backend&, const Args&, Operands&, const Decision&): as on_device has it
-/// @param refine    void(Decision&): what a family has to say to a decision
+/// @param args         the call's arguments, for which there is checkable() (impl/judge/judge.hpp)
+/// @param operands_of  Operands(const Args&, bool ephemeral): ephemeral in what verification computes again
+/// @param compute      Ending(Backend&, const Args&, Operands&, const Decision&): as on_device has it
+/// @param refine       void(Decision&): what a family has to say to a decision
+/// @param timed        flops from which on the call's time on the CPU is taken
 template <class Args, class OperandsOf, class Compute, class Refine>
 Computed take_route(Runtime& r, const Site& site, Learned& learned, const Problem& problem, const Args& args,
                     Replay replay, const OperandsOf& operands_of, const Compute& compute, const Refine& refine,

@@ -35,8 +35,7 @@ double cpu_rate(const Problem& p, const Profile&) {
 }
 
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  const double in = std::max(0.0, p.bytes_in - spared) / facts.profile->in_rate,
-               out = facts.result_stays ? 0 : p.bytes_out / facts.profile->out_rate, triangle = bytes_of_triangle(p);
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts), triangle = bytes_of_triangle(p);
   // Vectors are moved by the calling thread, a matrix by the engine's, as gemm's are.
   const double latency = spared < triangle ? facts.profile->latency_seconds : facts.profile->symv_latency_seconds;
   return {.seconds = latency + in + triangle / facts.profile->pass_rate + out};
