@@ -26,7 +26,7 @@ SHOWN = {
     "qr-host-cb2ad95": ["| d | 16384x16384 |"],
     "iteration": ["commit ff904bd", "commit 6e0b1f4", "| lanczos, constant | 8192 | numpy's | 1.893 |"],
     "turns-b0fdd33": ["| 12345x9876x11111 | "],
-    "callers-636d60e": ["| 16 | 500 | "],
+    "callers-e073c59": ["| 16 | 500 | 320 | ", "| 16 | 1000 | 120 | "],
 }
 """Some of what each renderer is to say."""
 

@@ -1,0 +1,196 @@
+// Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
+// the ordinary BLAS and LAPACK; whatever is preloaded computes.
+//
+//   call_time host|device gemm|symv|geqrf SECONDS N|MxN
+//
+// Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
+// warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
+// symv y := A x; geqrf's A is made anew before each call, outside its time.
+#include <dlfcn.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <stdexcept>
+#include <string>
+
+#include "bench/product.hpp"
+
+extern "C" {
+void dsymv_(const char*, const int*, const double*, const double*, const int*, const double*, const int*, const double*,
+            double*, const int*, std::size_t);
+void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
+}
+
+namespace {
+
+using namespace bench;
+
+/// The driver, of which little is needed; programs that have their data on a GPU bring more.
+class Driver {
+ public:
+  Driver() {
+    if (!library_) throw std::runtime_error("no libcuda.so.1");
+    int device = 0;
+    void* context = nullptr;
+    call<int (*)(unsigned)>("cuInit", 0U);
+    call<int (*)(int*, int)>("cuDeviceGet", &device, 0);
+    call<int (*)(void**, int)>("cuDevicePrimaryCtxRetain", &context, device);
+    call<int (*)(void*)>("cuCtxSetCurrent", context);
+  }
+  double* allocate(std::size_t count) {
+    double* memory = nullptr;
+    call<int (*)(double**, std::size_t)>("cuMemAlloc_v2", &memory, count * sizeof(double));
+    return memory;
+  }
+  /// Either way, or within the device.
+  void copy(double* to, const double* from, std::size_t count) {
+    call<int (*)(double*, const double*, std::size_t)>("cuMemcpy", to, from, count * sizeof(double));
+    call<int (*)()>("cuCtxSynchronize");
+  }
+
+ private:
+  template <class F, class... Arguments>
+  void call(const char* name, Arguments... arguments) {
+    const auto function = reinterpret_cast<F>(dlsym(library_, name));
+    if (!function || function(arguments...) != 0) throw std::runtime_error(std::string(name) + " failed");
+  }
+  void* const library_ = dlopen("libcuda.so.1", RTLD_NOW);
+};
+
+/// Of one operand.
+class Place {
+ public:
+  Place(Driver* driver, std::size_t count) : driver_(driver), count_(count) {
+    at_ = driver ? driver->allocate(count)
+                 : static_cast<double*>(std::aligned_alloc(4096, (count * 8 + 4095) / 4096 * 4096));
+    if (!at_) throw std::runtime_error("no memory");
+  }
+  double* at() const { return at_; }
+  void set_random(std::uint64_t seed) {
+    if (!driver_) return fill_uniform(at_, count_, seed);
+    std::vector<double> part(std::min(count_, most));
+    for (std::size_t first = 0; first < count_; first += most, ++seed) {
+      fill_uniform(part.data(), std::min(most, count_ - first), seed);
+      driver_->copy(at_ + first, part.data(), std::min(most, count_ - first));
+    }
+  }
+  void set(const Place& x) {
+    if (driver_) return driver_->copy(at_, x.at_, count_);
+    in_parallel(count_, [&](std::size_t first, std::size_t last) {
+      std::memcpy(at_ + first, x.at_ + first, (last - first) * 8);
+    });
+  }
+  std::uint64_t bits() const {
+    std::vector<double> part(std::min(count_, most));
+    std::uint64_t all = 0;
+    for (std::size_t first = 0; first < count_; first += most) {
+      const std::size_t length = std::min(most, count_ - first);
+      if (driver_)
+        driver_->copy(part.data(), at_ + first, length);
+      else
+        std::memcpy(part.data(), at_ + first, length * 8);
+      std::atomic<std::uint64_t> sum{0};
+      in_parallel(length, [&](std::size_t begin, std::size_t end) {
+        std::uint64_t own = 0;
+        for (std::size_t i = begin; i < end; ++i) {
+          std::uint64_t word = 0;
+          std::memcpy(&word, &part[i], 8);
+          own += (word ^ (first + i)) * 0x9e3779b97f4a7c15U;
+        }
+        sum += own;
+      });
+      all = (all ^ sum) * 1099511628211U;
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t most = std::size_t{1} << 25;  // at a time
+  Driver* driver_;
+  std::size_t count_;
+  double* at_;
+};
+
+double timed(const std::function<void()>& call) {
+  const auto begin = std::chrono::steady_clock::now();
+  call();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void measure(double limit, const std::function<void()>& prepare, const std::function<void()>& call,
+             const Place& result) {
+  prepare();
+  call();
+  std::vector<double> times;
+  double spent = 0;
+  while (times.size() < 3 || (spent < limit && times.size() < 2000)) {
+    prepare();
+    times.push_back(timed(call));
+    spent += times.back();
+  }
+  std::sort(times.begin(), times.end());
+  std::printf("{\"median\": %.9g, \"fastest\": %.9g, \"calls\": %zu, \"bits\": \"%016llx\"}\n", times[times.size() / 2],
+              times.front(), times.size(), static_cast<unsigned long long>(result.bits()));
+}
+
+void run(Driver* driver, const std::string& routine, double limit, int m, int n) {
+  const std::size_t all = elements(m, n);
+  Place a(driver, all);
+  a.set_random(1);
+  if (routine == "geqrf") {
+    Place made(driver, all), tau(driver, static_cast<std::size_t>(std::min(m, n)));
+    made.set_random(1);
+    const int lwork = 64 * n;
+    Place work(nullptr, static_cast<std::size_t>(lwork));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); }, [&] { dgeqrf_(&m, &n, a.at(), &m, tau.at(), work.at(), &lwork, &info); }, a);
+    if (info != 0) throw std::runtime_error("dgeqrf: info = " + std::to_string(info));
+  } else if (routine == "symv") {
+    const auto size = static_cast<std::size_t>(n);
+    Place x(driver, size), y(driver, size);
+    x.set_random(2);
+    const double one = 1, zero = 0;
+    const int inc = 1;
+    measure(
+        limit, [] {}, [&] { dsymv_("L", &n, &one, a.at(), &n, x.at(), &inc, &zero, y.at(), &inc, 1); }, y);
+  } else {
+    Place b(driver, all), c(driver, all);
+    b.set_random(2);
+    measure(
+        limit, [] {}, [&] { gemm(n, n, n, a.at(), b.at(), 0.0, c.at()); }, c);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const std::string place = count > 1 ? words[1] : "", routine = count > 2 ? words[2] : "";
+  if (count != 5 || (place != "host" && place != "device") ||
+      (routine != "gemm" && routine != "symv" && routine != "geqrf")) {
+    std::fprintf(stderr, "usage: call_time host|device gemm|symv|geqrf SECONDS N|MxN\n");
+    return 2;
+  }
+  char* rest = nullptr;
+  const int m = static_cast<int>(std::strtol(words[4], &rest, 10));
+  const int n = *rest == 'x' ? static_cast<int>(std::strtol(rest + 1, nullptr, 10)) : m;
+  if (m <= 0 || n <= 0 || (m != n && routine != "geqrf")) {
+    std::fprintf(stderr, "call_time: %s is no size of %s\n", words[4], routine.c_str());
+    return 2;
+  }
+  try {
+    if (place == "host") {
+      run(nullptr, routine, std::strtod(words[3], nullptr), m, n);
+    } else {
+      Driver driver;
+      run(&driver, routine, std::strtod(words[3], nullptr), m, n);
+    }
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "call_time: %s\n", problem.what());
+    return 1;
+  }
+}
