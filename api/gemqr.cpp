@@ -5,10 +5,9 @@
 #include <memory>
 #include <new>
 
-#include "api/lapack.hpp"
-#include "compat/call.hpp"
+#include "api/entries.hpp"
 #include "compat/undisturbed.hpp"
-#include "impl/judge/judge.hpp"
+#include "impl/core/library_call.hpp"
 #include "impl/qr/compact_qr.hpp"
 #include "impl/qr/ormqr.hpp"
 #include "impl/qr/qr_family.hpp"
@@ -16,16 +15,40 @@
 namespace blaslift {
 namespace {
 
-/// Above every gate where the library's gemqr would not know what T is.
-template <Symbol symbol, class T>
-[[gnu::always_inline]] inline auto volume(const Site* site, const void* m, const void* n, const void* k, const T* t) {
-  return [=] {
-    if (holds_tau(t)) return std::numeric_limits<double>::infinity();
-    return reflectors_volume(static_cast<double>(integer<symbol>(site, m)),
-                             static_cast<double>(integer<symbol>(site, n)),
-                             static_cast<double>(integer<symbol>(site, k)));
-  };
-}
+/// As ormqr's, with T instead of tau, and T's size.
+template <class T>
+struct GemqrArgs {
+  OrmqrArgs<T> q;
+  const T* t;
+  index tsize;
+};
+enum { word_t = 7 };
+
+template <class T>
+struct GemqrSignature : LapackSignature<GemqrArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    auto& p = x.q.product;
+    see.letter("side", sides, p.left, 'L');
+    see.letter("trans", adjoints<T>(), p.adjoint, adjoint_letter<T>);
+    see.integer("m", p.m);
+    see.integer("n", p.n);
+    see.integer("k", p.k);
+    see.operand("A", x.q.A, nullptr);
+    see.integer("lda", x.q.lda);
+    see.operand("T", x.t, nullptr);
+    see.integer("tsize", x.tsize);
+    see.operand("C", x.q.C, nullptr);
+    see.integer("ldc", x.q.ldc);
+    see.workspace("work", x.q.work, x.q.lwork);
+    see.info();
+  }
+  /// Above every gate where the library's gemqr would not know what T is.
+  static constexpr double volume(const auto& at) {
+    if (holds_tau(at.template address<const T>(word_t))) return std::numeric_limits<double>::infinity();
+    return OrmqrSignature<T>::volume(at);
+  }
+};
 
 /// The ormqr of the same library.
 template <class T>
@@ -37,118 +60,108 @@ const Site& ormqr_beside(const Site& site) {
   return any_site_beside(site, routine, runtime().options.fallback.c_str());
 }
 
-template <class T>
-ProductWithQ product_of(const OrmqrArgs<T>& x) {
-  const QProduct& p = x.product;
-  return {precision_of<T>, p.left, p.adjoint, p.m, p.n, p.k, x.A, x.lda, x.tau, x.C, x.ldc};
-}
-
 /// A column behind the other; null without memory.
-std::unique_ptr<char[]> reflectors_of(const ProductWithQ& p) {
-  const std::size_t element = element_size(p.precision),
-                    column = static_cast<std::size_t>(p.left ? p.m : p.n) * element;
-  std::unique_ptr<char[]> copy(new (std::nothrow) char[column * static_cast<std::size_t>(p.k)]);
-  for (index j = 0; copy && j < p.k; ++j)
-    std::memcpy(copy.get() + static_cast<std::size_t>(j) * column,
-                static_cast<const char*>(p.A) + static_cast<std::size_t>(j * p.lda) * element, column);
+template <class T>
+std::unique_ptr<T[]> reflectors_of(const OrmqrArgs<T>& x) {
+  const auto column = static_cast<std::size_t>(x.product.order());
+  std::unique_ptr<T[]> copy(new (std::nothrow) T[column * static_cast<std::size_t>(x.product.k)]);
+  for (index j = 0; copy && j < x.product.k; ++j)
+    std::memcpy(copy.get() + static_cast<std::size_t>(j) * column, x.A + j * x.lda, column * sizeof(T));
   return copy;
 }
 
 /// On the library underneath, in a workspace of our own if the caller's is less than what is best.
-void apply(const Site& ormqr, ProductWithQ whole, void* work, index lwork) {
+template <class T>
+void apply(const Site& ormqr, OrmqrArgs<T> whole) {
   // LAPACK's ormqr may write A's diagonal and restore it.  Its gemqr does not: A may be read-only, and is shared by
   // threads.  Without memory there is no other way.
-  const std::unique_ptr<char[]> reflectors = reflectors_of(whole);
+  const std::unique_ptr<T[]> reflectors = reflectors_of(whole);
   if (reflectors) {
     whole.A = reflectors.get();
-    whole.lda = std::max<index>(1, whole.left ? whole.m : whole.n);
+    whole.lda = std::max<index>(1, whole.product.order());
   }
   // Where the best size is more than an int holds, LAPACK answers anything.
-  const index length = whole.left ? whole.n : whole.m, best = std::max(length, ormqr_workspace(ormqr, whole));
-  const std::size_t element = element_size(whole.precision);
-  std::unique_ptr<char[]> own;
-  if (lwork < best) own.reset(new (std::nothrow) char[static_cast<std::size_t>(best) * element]);
-  if (own) return call_ormqr(ormqr, whole, own.get(), best);
+  const index length = whole.product.length(), best = std::max(length, best_workspace(ormqr, whole));
+  std::unique_ptr<T[]> own;
+  if (whole.lwork < best) own.reset(new (std::nothrow) T[static_cast<std::size_t>(best)]);
+  if (own) {
+    whole.work = own.get();
+    whole.lwork = best;
+    return call<OrmqrSignature<T>>(ormqr.function, Interface::fortran, whole);
+  }
   // Without memory: as much of C at a time as the caller's is enough for.
-  const index part = std::min(length, lwork);
+  const index part = std::min(length, whole.lwork);
   for (index start = 0; start < length; start += part) {
-    ProductWithQ p = whole;
-    (p.left ? p.n : p.m) = std::min(part, length - start);
-    p.C = static_cast<char*>(whole.C) + static_cast<std::size_t>(start * (p.left ? p.ldc : 1)) * element;
-    call_ormqr(ormqr, p, work, lwork);
+    OrmqrArgs<T> x = whole;
+    (x.product.left ? x.product.n : x.product.m) = std::min(part, length - start);
+    x.C = whole.C + start * (x.product.left ? x.ldc : 1);
+    call<OrmqrSignature<T>>(ormqr.function, Interface::fortran, x);
   }
 }
 
-template <class T, Symbol symbol>
-[[gnu::noinline, gnu::cold]] void long_way(const char* side, const char* trans, const void* m, const void* n,
-                                           const void* k, const T* A, const void* lda, const T* t, const void* tsize,
-                                           T* C, const void* ldc, T* work, const void* lwork, void* status) {
-  Site ephemeral;
-  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
-  const auto with = [&](const T* table) {
-    // The two hidden string lengths are supplied, whether or not the caller did.
-    using Function =
-        void (*)(const char*, const char*, const void*, const void*, const void*, const void*, const void*, const void*,
-                 const void*, void*, const void*, void*, const void*, void*, std::size_t, std::size_t);
-    reinterpret_cast<Function>(site.function)(side, trans, m, n, k, A, lda, table, tsize, C, ldc, work, lwork, status,
-                                              1, 1);
-  };
-  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  OrmqrArgs<T> args{{false, false, at(m), at(n), at(k)}, A, at(lda), t + compact_head, C, at(ldc)};
-  const std::int64_t size = at(lwork);
-  const bool valid = parse_q<T>(*side, *trans, args.product) && args.valid() && at(tsize) >= compact_head;
-  const bool query = valid && size == -1, callable = valid && (query || size >= 1);
-  const index least = args.least_workspace();
-  const auto refuse_it = [&](const auto& call) { enter(site) ? refuse(site, replay_of(call)) : call(); };
+template <class T>
+struct GemqrCall {
+  using Signature = GemqrSignature<T>;
 
-  if (!holds_tau(t)) {
-    const auto original = [&] { with(t); };
-    if (!callable) return refuse_it(original);
-    if (!query)
-      return stay_here(site, Reason::of_library, problem_of(info(symbol).routine, args).flops, replay_of(original));
-    answer_query(site, replay_of(original));
-    return raise_told(*work, least);  // T may be of another query, and ours when it counts
-  }
-  // From here on the library must not see T.  What it refuses, it refuses with blocks of one element, too.
-  if (!callable)
-    return refuse_it([&] {
-      const T unblocked[compact_head] = {T(compact_head + 1), T(1), T(1)};
-      with(unblocked);
-    });
-  const Site& ormqr_site = ormqr_beside<T>(site);
-  const auto succeed = [&] {
-    *work = T(0);
-    raise_told(*work, std::max(least, ormqr_workspace(ormqr_site, product_of(args))));
-    report_success<symbol>(site, status);
-  };
-  if (query) return answer_query(site, replay_of(succeed));
+  template <Symbol symbol>
+  static void make(const Site& site, CallWords& words) {
+    constexpr Places places = places_of<Signature>(Interface::fortran);
+    GemqrArgs<T> x{};
+    signatures::Parse<Interface::fortran> parse(is_wide<symbol>(site), words);
+    Signature::describe(x, parse);
+    OrmqrArgs<T>& args = x.q;
+    args.tau = x.t + compact_head;
+    const index size = args.lwork;
+    const bool valid = parse.good && args.valid() && x.tsize >= compact_head;
+    const bool query = valid && size == -1, callable = valid && (query || size >= 1);
+    const index least = args.least_workspace();
+    const auto refuse_it = [&](const auto& refused) { enter(site) ? refuse(site, replay_of(refused)) : refused(); };
 
-  const auto original = [&] {
-    undisturbed([&] { apply(ormqr_site, product_of(args), work, size); });  // which has memory of its own
-    succeed();
-  };
-  args.lwork = least;  // of a call of ormqr that does the same, for verification
-  const auto elsewhere = [&](void* const* x) { call_ormqr(ormqr_site, product_of(with_operands(args, x))); };
-  switch (ormqr<T>(site, &args, replay_of(original, elsewhere))) {
-    case Computed::no: return;
-    case Computed::yes: return succeed();
-    case Computed::in_device_memory: report_success<symbol>(site, status);  // work may be there, too
+    if (!holds_tau(x.t)) {
+      const auto original = [&] { call_words<Signature, Interface::fortran>(site.function, words); };
+      if (!callable) return refuse_it(original);
+      if (!query)
+        return stay_here(site, Reason::of_library, problem_of(info(symbol).routine, args).flops, replay_of(original));
+      answer_query(site, replay_of(original));
+      return raise_told(*args.work, least);  // T may be of another query, and ours when it counts
+    }
+    // From here on the library must not see T.  What it refuses, it refuses with blocks of one element, too.
+    if (!callable)
+      return refuse_it([&] {
+        const T unblocked[compact_head] = {T(compact_head + 1), T(1), T(1)};
+        CallWords other = words;
+        other.set(word_t, unblocked);
+        call_words<Signature, Interface::fortran>(site.function, other);
+      });
+    const Site& ormqr_site = ormqr_beside<T>(site);
+    const auto report_success = [&] { set_integer<symbol>(site, words.address<void>(places.status), 0); };
+    const auto succeed = [&] {
+      *args.work = T(0);
+      raise_told(*args.work, std::max(least, best_workspace(ormqr_site, args)));
+      report_success();
+    };
+    if (query) return answer_query(site, replay_of(succeed));
+
+    const OrmqrArgs<T> with_callers_workspace = args;
+    const auto original = [&] {
+      undisturbed([&] { apply(ormqr_site, with_callers_workspace); });  // which has memory of its own
+      succeed();
+    };
+    args.lwork = least;  // of a call of ormqr that does the same, for verification
+    const auto elsewhere = [&](void* const* at) { call_with_own_workspace(ormqr_site, with_operands(args, at)); };
+    switch (ormqr<T>(site, &args, replay_of(original, elsewhere))) {
+      case Computed::no: return;
+      case Computed::yes: return succeed();
+      case Computed::in_device_memory: report_success();  // work may be there, too
+    }
   }
-}
+};
 
 }  // namespace
 }  // namespace blaslift
 
 using namespace blaslift;
 
-// On the stack: lda, T, of which the entry has to know whose it is, tsize, C, ldc, work, lwork, info.
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                            \
-  BLASLIFT_EXPORT void symbol(const char* side, const char* trans, const void* m, const void* n, const void* k,       \
-                              const void* A) {                                                                        \
-    const T* t = static_cast<const T* const*>(__builtin_dwarf_cfa())[1];                                              \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                       \
-    return next_function(site, long_way<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n, k, t), side, trans, m, \
-                         n, k, A);                                                                                    \
-  }
-#define GEMQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
+#define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, GemqrCall<T>)
+#define GEMQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type)
 #include "api/routines.def"

@@ -1,22 +1,37 @@
 // [sdcz]geqr in every family: a geqrf whose tau goes where LAPACK's compact format has its T.
 #include <algorithm>
 
-#include "api/lapack.hpp"
+#include "api/entries.hpp"
 #include "impl/qr/compact_qr.hpp"
 #include "impl/qr/geqrf.hpp"
-#include "impl/qr/qr_family.hpp"
 
 namespace blaslift {
 namespace {
 
-template <Symbol symbol>
-[[gnu::always_inline]] inline auto volume(const Site* site, const void* m, const void* n) {
-  return [=] {
-    const auto rows = static_cast<double>(integer<symbol>(site, m)),
-               cols = static_cast<double>(integer<symbol>(site, n));
-    return reflectors_volume(rows, cols, std::min(rows, cols));
-  };
-}
+/// As geqrf's, with T instead of tau, and T's size.
+template <class T>
+struct GeqrArgs {
+  GeqrfArgs<T> qr;
+  T* t;
+  index tsize;
+};
+
+template <class T>
+struct GeqrSignature : LapackSignature<GeqrArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.qr.m);
+    see.integer("n", x.qr.n);
+    see.operand("A", x.qr.A, nullptr);
+    see.integer("lda", x.qr.lda);
+    see.operand("T", x.t, nullptr);
+    see.integer("tsize", x.tsize);
+    see.workspace("work", x.qr.work, x.qr.lwork);
+    see.info();
+  }
+  static constexpr double volume(const auto& at) { return GeqrfSignature<T>::volume(at); }
+};
+enum { word_t = 4, word_tsize };
 
 /// Whether gemqr could do without the device, too.
 template <class T>
@@ -27,58 +42,58 @@ bool applicable(const Site& site) {
   return false;
 }
 
-template <class T, Symbol symbol>
-[[gnu::noinline, gnu::cold]] void long_way(const void* m, const void* n, T* A, const void* lda, T* t, const void* tsize,
-                                           T* work, const void* lwork, void* status) {
-  Site ephemeral;
-  const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
-  const auto with = [&](const void* t_size, T* w, const void* w_size, void* info) {
-    using Function =
-        void (*)(const void*, const void*, void*, const void*, void*, const void*, void*, const void*, void*);
-    reinterpret_cast<Function>(site.function)(m, n, A, lda, t, t_size, w, w_size, info);
-  };
-  const auto call = [&] { with(tsize, work, lwork, status); };
-  // With operands elsewhere it would not leave tau there: only what the device computes is verified.
-  const Replay original = replay_of(call);
-  const auto at = [&site](const void* argument) { return integer<symbol>(&site, argument); };
-  const GeqrfArgs<T> args{at(m), at(n), A, at(lda), t + compact_head, work, at(lwork)};
-  const std::int64_t sizes[] = {at(tsize), at(lwork)};
-  const bool valid = args.valid();
-  if (valid && std::any_of(std::begin(sizes), std::end(sizes), [](auto size) { return size == -1 || size == -2; })) {
-    // LAPACK's own answer leaves what it needs of factors that are in T; ours has to be put back.
-    const bool ours = holds_tau(t);
-    answer_query(site, original);
-    raise_told(t[0], compact_least(args.n));
-    raise_told(*work, args.least_workspace());
-    if (ours) mark_tau(t);
-    return;
+template <class T>
+struct GeqrCall {
+  using Signature = GeqrSignature<T>;
+
+  template <Symbol symbol>
+  static void make(const Site& site, CallWords& words) {
+    GeqrArgs<T> x{};
+    signatures::Parse<Interface::fortran> parse(is_wide<symbol>(site), words);
+    Signature::describe(x, parse);
+    const auto at_once = [&] { call_words<Signature, Interface::fortran>(site.function, words); };
+    // With operands elsewhere it would not leave tau there: only what the device computes is verified.
+    const Replay original = replay_of(at_once);
+    GeqrfArgs<T>& args = x.qr;
+    args.tau = x.t + compact_head;
+    const bool valid = args.valid();
+    const auto asks_for = [](index size) { return size == -1 || size == -2; };
+    if (valid && (asks_for(x.tsize) || asks_for(args.lwork))) {
+      // LAPACK's own answer leaves what it needs of factors that are in T; ours has to be put back.
+      const bool ours = holds_tau(x.t);
+      answer_query(site, original);
+      raise_told(x.t[0], compact_least(args.n));
+      raise_told(*args.work, args.least_workspace());
+      if (ours) mark_tau(x.t);
+      return;
+    }
+    const bool enough = valid && x.tsize >= compact_least(args.n) && args.lwork >= args.least_workspace();
+    if (enough && !applicable<T>(site)) return stay_here(site, Reason::no_route, 0, original);
+    const Computed computed = geqrf<T>(site, enough ? &args : nullptr, original);
+    if (computed == Computed::no) return;
+    // The best sizes, which LAPACK leaves in T(1) and in work, if that is not in device memory.
+    constexpr Places places = places_of<Signature>(Interface::fortran);
+    T best{};
+    std::int64_t nobodys_status = 0;
+    static constexpr std::int64_t asks = -1;  // in 32 bits, too
+    CallWords query = words;
+    query.set(word_tsize, &asks);
+    query.set(places.work, &best);
+    query.set(places.lwork, &asks);
+    query.set(places.status, &nobodys_status);
+    call_words<Signature, Interface::fortran>(site.function, query);
+    raise_told(x.t[0], compact_least(args.n));
+    mark_tau(x.t);
+    if (computed == Computed::yes) *args.work = best;
+    set_integer<symbol>(site, words.address<void>(places.status), 0);
   }
-  const bool enough = valid && sizes[0] >= compact_least(args.n) && sizes[1] >= args.least_workspace();
-  if (enough && !applicable<T>(site)) return stay_here(site, Reason::no_route, 0, original);
-  const Computed computed = geqrf<T>(site, enough ? &args : nullptr, original);
-  if (computed == Computed::no) return;
-  // The best sizes, which LAPACK leaves in T(1) and in work, if that is not in device memory.
-  T best{};
-  std::int64_t nobodys_status = 0;
-  constexpr std::int64_t asks = -1;  // in 32 bits, too
-  with(&asks, &best, &asks, &nobodys_status);
-  raise_told(t[0], compact_least(args.n));
-  mark_tau(t);
-  if (computed == Computed::yes) *work = best;
-  report_success<symbol>(site, status);
-}
+};
 
 }  // namespace
 }  // namespace blaslift
 
 using namespace blaslift;
 
-// On the stack: work, lwork, info.
-#define FORTRAN(symbol, name, T, interface, width, prefix)                                                          \
-  BLASLIFT_EXPORT void symbol(const void* m, const void* n, void* A, const void* lda, void* t, const void* tsize) { \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                     \
-    return next_function(site, long_way<T, Symbol::symbol>, volume<Symbol::symbol>(site, m, n), m, n, A, lda, t,    \
-                         tsize);                                                                                    \
-  }
-#define GEQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(FORTRAN, name, type)
+#define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, GeqrCall<T>)
+#define GEQR(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type)
 #include "api/routines.def"

@@ -1,41 +1,61 @@
-// Calling the library underneath with arguments of our own (the caller's own arguments are replayed by api/ as they
-// came).
+// Calls of BLAS's and LAPACK's functions, by whatever interface, as the x86-64 calling convention has them.
 #pragma once
-#include "compat/site.hpp"
-#include "kernels/types.hpp"
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
 
 namespace blaslift {
 
-/// Computes `product` with the function, interface and integer width that `site` resolved to.  Sizes must fit that
-/// width, as those of a block of the caller's own product do.
-void call_gemm(const Site& site, const Gemm& product);
+/// A call's arguments.  Integers and addresses are words, in their order; reals by value, which have registers of their
+/// own, come beside them.  A word that holds a 64-bit integer, or the address of one, reads the same in 32 bits: so
+/// nothing hangs on what is known of a library's width.
+struct CallWords {
+  static constexpr int most = 20, most_reals = 2;
 
-/// The same for a product of which one triangle is computed; `site` is of a syrk or, where it is Hermitian, a herk.
-void call_syrk(const Site& site, const Gemm& product);
+  template <class... Words>
+  explicit CallWords(Words... words) : CallWords(std::index_sequence_for<Words...>(), words...) {}
 
-/// The same for a product with a symmetric or Hermitian matrix, not conjugated; `site` is of a Fortran symbol.
-void call_symv(const Site& site, const Symv& product);
+  void set(int i, const void* address) { word[i] = reinterpret_cast<std::uint64_t>(address); }
+  template <class T>
+  T* address(int i) const {
+    return reinterpret_cast<T*>(word[i]);
+  }
 
-/// C (m x n) := Q C, Q^H C, C Q or C Q^H with the Q of k reflectors, as ormqr and unmqr have it.
-struct ProductWithQ {
-  Precision precision;
-  bool left;  ///< Q's side
-  bool adjoint;
-  index m, n, k;
-  const void* A;  ///< of its diagonal some versions write and restore
-  index lda;
-  const void* tau;
-  void* C;
-  index ldc;
+  /// A float is in the lower half of its register.
+  template <class R>
+  R real_at(int i) const {
+    const auto bits = std::bit_cast<std::uint64_t>(real[i]);
+    if constexpr (std::is_same_v<R, float>)
+      return std::bit_cast<float>(static_cast<std::uint32_t>(bits));
+    else
+      return real[i];
+  }
+  void set_real(int i, double x) { real[i] = x; }
+  void set_real(int i, float x) { real[i] = std::bit_cast<double>(std::uint64_t{std::bit_cast<std::uint32_t>(x)}); }
+
+  std::uint64_t word[most];  ///< as many as the call has
+  double real[most_reals] = {};
+
+ private:
+  template <std::size_t... I, class... Words>
+  explicit CallWords(std::index_sequence<I...>, Words... words) {
+    static_assert(sizeof...(words) <= most);
+    ((word[I] = static_cast<std::uint64_t>(words)), ...);
+  }
 };
-/// With a workspace of its own.  Throws std::bad_alloc.
-void call_ormqr(const Site& site, const ProductWithQ& product);
-/// With one of `lwork` elements: n at least, with Q on the right m.
-void call_ormqr(const Site& site, const ProductWithQ& product, void* work, index lwork);
-/// The best size of it, in elements.
-index ormqr_workspace(const Site& site, const ProductWithQ& product);
 
-/// C, which holds k reflectors, becomes their Q's first n columns, as by orgqr and ungqr; `product.A` is not used.
-void call_orgqr(const Site& site, const ProductWithQ& product);
+template <std::size_t>
+using WordOf = std::uint64_t;
+
+/// @tparam count  of words
+template <int count>
+void call(void* function, const CallWords& words) {
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    reinterpret_cast<void (*)(WordOf<I>..., double, double)>(function)(words.word[I]..., words.real[0], words.real[1]);
+  }
+  (std::make_index_sequence<count>());
+}
 
 }  // namespace blaslift

@@ -19,6 +19,16 @@ constexpr T* first_of(T* at, index n, index inc) {
   return inc < 0 ? at + (1 - n) * inc : at;
 }
 
+// What the gate compares, of calls whose sizes may be invalid: as m * n * k of a product.
+
+/// For a triangle of an n x n product.
+constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
+/// Matrices below n = 512 stay on the CPU unseen, whose caches hold them: here this is below small_product, with which
+/// the gate compares.
+constexpr double symmetric_volume(double n) { return 64 * n * n; }
+/// For the QR of an m x n matrix, and for products with Q of k reflectors: about half of the flops.
+constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
+
 /// C := alpha * op(A) * op(B) + beta * C with op(A) m x k, op(B) k x n, C m x n, all column-major.  With a triangle for
 /// its part, as SyrkArgs say it.
 template <class T>

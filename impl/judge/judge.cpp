@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "compat/call.hpp"
+#include "impl/core/library_call.hpp"
 #include "impl/judge/bounds.hpp"
 #include "kernels/part.hpp"
 
@@ -167,7 +167,7 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
   Gemm product{precision_of<T>, x.transa,   x.transb,       x.m,        x.n,   x.k,         &one,
                a.packed.get(),  x.rows_a(), b.packed.get(), x.rows_b(), &zero, terms.get(), x.m};
   product.part = x.part;
-  x.part == Part::whole ? call_gemm(magnitudes, product) : call_syrk(magnitudes, product);
+  call_product(magnitudes, product);
   // alpha * B may underflow before A makes it large again.
   const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
   Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
@@ -195,124 +195,27 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
 }  // namespace
 
 template <class T>
-std::vector<CheckedOperand> operands_of(const GemmArgs<T>& x) {
-  const bool multiplies = x.alpha != T(0) && x.k > 0;
-  return {{"A", {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, multiplies, false},
-          {"B", {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)}, multiplies, false},
-          {"C", {x.C, x.m, x.n, x.ldc, sizeof(T)}, x.beta != T(0), true}};
-}
-
-template <class T>
-std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& x) {
-  const bool multiplies = x.alpha != T(0) && x.k > 0;
-  return {{"A", {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)}, multiplies, false},
-          {"C", {x.C, x.n, x.n, x.ldc, sizeof(T), part_of(x.uplo)}, x.beta != T(0), true}};
-}
-
-template <class T>
-std::vector<CheckedOperand> operands_of(const SymvArgs<T>& x) {
-  const bool multiplies = x.alpha != T(0);
-  const auto vector = [&x](const T* at, index inc) {
-    const StoredVector v = stored_vector(at, x.n, inc, std::max<index>(1, x.n));
-    return Stored{v.at, v.rows, v.cols, v.ld, sizeof(T)};
-  };
-  return {{"A", {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, multiplies, false},
-          {"x", vector(x.x, x.incx), multiplies, false},
-          {"y", vector(x.y, x.incy), x.beta != T(0), true}};
-}
-
-template <class T>
-GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at) {
-  args.A = static_cast<const T*>(at[0]);
-  args.B = static_cast<const T*>(at[1]);
-  args.C = static_cast<T*>(at[2]);
-  return args;
-}
-
-template <class T>
-SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at) {
-  args.A = static_cast<const T*>(at[0]);
-  args.C = static_cast<T*>(at[1]);
-  return args;
-}
-
-template <class T>
-SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at) {
-  args.A = static_cast<const T*>(at[0]);
-  args.x = static_cast<const T*>(at[1]);
-  args.y = static_cast<T*>(at[2]);
-  return args;
-}
-
-template <class T>
-std::string to_words(const GemmArgs<T>& x) {
-  return without_last_space(word("transa", static_cast<char>(x.transa)) + word("transb", static_cast<char>(x.transb)) +
-                            word("m", x.m) + word("n", x.n) + word("k", x.k) + word("alpha", x.alpha) +
-                            word("lda", x.lda) + word("ldb", x.ldb) + word("beta", x.beta) + word("ldc", x.ldc));
-}
-
-template <class T>
-std::string to_words(const SyrkArgs<T>& x) {
-  return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("trans", static_cast<char>(x.trans)) +
-                            word("n", x.n) + word("k", x.k) + word("alpha", x.alpha) + word("lda", x.lda) +
-                            word("beta", x.beta) + word("ldc", x.ldc));
-}
-
-template <class T>
-std::string to_words(const SymvArgs<T>& x) {
-  return without_last_space(word("uplo", static_cast<char>(x.uplo)) + word("n", x.n) + word("alpha", x.alpha) +
-                            word("lda", x.lda) + word("incx", x.incx) + word("beta", x.beta) + word("incy", x.incy) +
-                            word("conjugated", static_cast<index>(x.conjugated)));
-}
-
-template <class T>
-bool call_by(const Site& library, const GemmArgs<T>& x) {
-  if (!fits(library, {x.m, x.n, x.k, x.lda, x.ldb, x.ldc})) return false;
-  call_gemm(library, as_gemm(x));
-  return true;
-}
-
-template <class T>
-bool call_by(const Site& library, const SyrkArgs<T>& x) {
-  if (!fits(library, {x.n, x.k, x.lda, x.ldc})) return false;
-  const GemmArgs<T> product = x.product();
-  call_syrk(library, as_gemm(product));
-  return true;
-}
-
-template <class T>
-bool call_by(const Site& library, const SymvArgs<T>& args) {
-  if (!fits(library, {args.n, args.lda, args.incx, args.incy})) return false;
+bool call_conjugated(const Site& library, SymvArgs<T> args) {
   std::vector<T> conjugated;
-  const T* x = args.x;
-  if (args.conjugated && args.alpha != T(0)) {
+  if (args.alpha != T(0)) {
     conjugated.resize(static_cast<std::size_t>(args.n));
     const T* from = first_of(args.x, args.n, args.incx);
     for (index i = 0; i < args.n; ++i)
       conjugated[static_cast<std::size_t>(i)] = conjugate_if(true, from[i * args.incx]);
-    x = conjugated.data();
+    args.x = conjugated.data();
+    args.incx = 1;
   }
-  const auto turn = [&args](T* y) {
-    for (index i = 0; i < args.n; ++i) y[i * args.incy] = conjugate_if(args.conjugated, y[i * args.incy]);
+  const auto turn = [&args] {
+    T* y = first_of(args.y, args.n, args.incy);
+    for (index i = 0; i < args.n; ++i) y[i * args.incy] = conjugate_if(true, y[i * args.incy]);
   };
-  T* y = first_of(args.y, args.n, args.incy);
-  const T alpha = conjugate_if(args.conjugated, args.alpha), beta = conjugate_if(args.conjugated, args.beta);
-  turn(y);
-  call_symv(library, {.precision = precision_of<T>,
-                      .hermitian = complex_type<T>,
-                      .uplo = args.uplo,
-                      .n = args.n,
-                      .alpha = &alpha,
-                      .A = args.A,
-                      .lda = args.lda,
-                      .x = x,
-                      .incx = conjugated.empty() ? args.incx : 1,
-                      .beta = &beta,
-                      .y = args.y,
-                      .incy = args.incy,
-                      .blocking = {}});
-  turn(y);
-  return true;
+  args.alpha = conjugate_if(true, args.alpha);
+  args.beta = conjugate_if(true, args.beta);
+  args.conjugated = false;
+  turn();
+  const bool called = call_by(library, args);
+  turn();
+  return called;
 }
 
 template <class T>
@@ -377,16 +280,14 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
   return comparison.judgement();
 }
 
-#define FUNCTIONS(Args, type)                                          \
-  template std::vector<CheckedOperand> operands_of(const Args<type>&); \
-  template Args<type> with_operands(Args<type>, void* const*);         \
-  template std::string to_words(const Args<type>&);                    \
-  template bool call_by(const Site&, const Args<type>&);               \
+#define FUNCTIONS(Args, type) \
   template Judgement judge(const Site&, const Args<type>&, const type*, const type*, const Ending&);
 #define GEMM(name, type) FUNCTIONS(GemmArgs, type)
 #define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
 #define SYMV(name, type) FUNCTIONS(SymvArgs, type)
-#define HEMV(name, type) FUNCTIONS(SymvArgs, type)
+#define HEMV(name, type)    \
+  FUNCTIONS(SymvArgs, type) \
+  template bool call_conjugated(const Site&, SymvArgs<type>);
 #include "api/routines.def"
 
 }  // namespace blaslift

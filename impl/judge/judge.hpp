@@ -1,66 +1,36 @@
 // What a correct result may differ by, and a routine's calls as verification takes them.
 //
-// A routine that verification is to look at has the functions below for its Args, and passes checkable(...) to
-// take_route.
+// A routine that verification is to look at has a judge() for its Args, and passes checkable(...) to take_route.
 #pragma once
 #include <memory>
 #include <optional>
 #include <utility>
 
-#include "impl/core/args.hpp"
+#include "impl/core/signatures.hpp"
 #include "impl/route/replay.hpp"
 #include "impl/route/verify.hpp"
 
 namespace blaslift {
 
-/// Operands in Args's order.
+/// The call by a library that has the routine's symbol; false if its integers are too narrow for the sizes.
+template <class Args>
+bool call_for_reference(const Site& library, const Args& args) {
+  return call_by(library, args);
+}
+/// Factors are judged by what they give back: nothing is computed.
 template <class T>
-std::vector<CheckedOperand> operands_of(const GemmArgs<T>& args);
+bool call_for_reference(const Site& library, const GeqrfArgs<T>& args) {
+  return library.wide || is_narrow<GeqrfSignature<T>>(args);
+}
+/// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
 template <class T>
-std::vector<CheckedOperand> operands_of(const SyrkArgs<T>& args);
+bool call_conjugated(const Site& library, SymvArgs<T> args);
 template <class T>
-std::vector<CheckedOperand> operands_of(const SymvArgs<T>& args);
-template <class T>
-std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& args);
-template <class T>
-std::vector<CheckedOperand> operands_of(const OrmqrArgs<T>& args);
-
-/// The call with operands at other addresses.
-template <class T>
-GemmArgs<T> with_operands(GemmArgs<T> args, void* const* at);
-template <class T>
-SyrkArgs<T> with_operands(SyrkArgs<T> args, void* const* at);
-template <class T>
-SymvArgs<T> with_operands(SymvArgs<T> args, void* const* at);
-template <class T>
-GeqrfArgs<T> with_operands(GeqrfArgs<T> args, void* const* at);
-template <class T>
-OrmqrArgs<T> with_operands(OrmqrArgs<T> args, void* const* at);
-
-/// Everything but the addresses, in words of name=value, numbers to the last digit.
-template <class T>
-std::string to_words(const GemmArgs<T>& args);
-template <class T>
-std::string to_words(const SyrkArgs<T>& args);
-template <class T>
-std::string to_words(const SymvArgs<T>& args);
-template <class T>
-std::string to_words(const GeqrfArgs<T>& args);
-template <class T>
-std::string to_words(const OrmqrArgs<T>& args);
-
-/// The call by a library that has the routine's Fortran symbol; false if its integers are too narrow for the sizes.
-template <class T>
-bool call_by(const Site& library, const GemmArgs<T>& args);
-template <class T>
-bool call_by(const Site& library, const SyrkArgs<T>& args);
-template <class T>
-bool call_by(const Site& library, const SymvArgs<T>& args);
-/// Computes nothing: factors are judged by what they give back.
-template <class T>
-bool call_by(const Site& library, const GeqrfArgs<T>& args);
-template <class T>
-bool call_by(const Site& library, const OrmqrArgs<T>& args);
+bool call_for_reference(const Site& library, const SymvArgs<T>& args) {
+  if constexpr (is_complex(precision_of<T>))
+    if (args.conjugated && info(library.symbol).interface == Interface::fortran) return call_conjugated(library, args);
+  return call_by(library, args);
+}
 
 /// BLAS's own test ratio: the largest of |result - reference| / (eps (|alpha| |op(A)| |op(B)| + |beta| |C|)), element
 /// by element (dblat3's DMMCH).  However they order their sums, two classical products differ by at most k + 2 of these
@@ -158,7 +128,7 @@ class CheckableCall final : public Checkable {
 
   void underneath(void* const* at) const override { replay_.elsewhere(at); }
   bool by(const Site& oracle, void* const* at) const override {
-    return call_by(oracle, alone ? args_ : with_operands(args_, at));
+    return call_for_reference(oracle, alone ? args_ : with_operands(args_, at));
   }
   Ending on_device(void* const* at, const Decision& decision) const override {
     return repeat_(with_operands(args_, at), decision);

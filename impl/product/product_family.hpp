@@ -11,9 +11,6 @@ extern const Family product_family;
 inline constexpr double most_leaves = 50000;
 double leaves_of(const Problem& product, int level, index tile);
 
-/// What the gate compares for a triangle of an n x n product.
-constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
-
 template <class T>
 Problem problem_of(Routine routine, const GemmArgs<T>& a) {
   Problem problem{.routine = routine,

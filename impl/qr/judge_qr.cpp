@@ -2,7 +2,7 @@
 #include <limits>
 #include <memory>
 
-#include "compat/call.hpp"
+#include "impl/core/library_call.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 
@@ -64,12 +64,6 @@ long double largest_norm(index k) {
   return static_cast<long double>(std::numeric_limits<Real<T>>::max()) / (16 * static_cast<long double>(k + 1));
 }
 
-template <class T>
-ProductWithQ product_with(const OrmqrArgs<T>& x) {
-  const QProduct& p = x.product;
-  return {precision_of<T>, p.left, p.adjoint, p.m, p.n, p.k, x.A, x.lda, x.tau, x.C, x.ldc};
-}
-
 /// Whether all reflectors are unitary, within many roundings: |1 - tau v^H v| = 1.
 template <class T>
 bool unitary(const OrmqrArgs<T>& x) {
@@ -87,72 +81,6 @@ bool unitary(const OrmqrArgs<T>& x) {
 }
 
 }  // namespace
-
-template <class T>
-std::vector<CheckedOperand> operands_of(const GeqrfArgs<T>& x) {
-  const index k = x.factored(), lwork = std::max<index>(0, x.lwork);
-  return {{"A", {x.A, x.m, x.n, x.lda, sizeof(T)}, true, true},
-          {"tau", {x.tau, k, 1, std::max<index>(1, k), sizeof(T)}, false, true},
-          {"work", {x.work, lwork, 1, std::max<index>(1, lwork), sizeof(T)}, false, false, true}};
-}
-
-template <class T>
-std::vector<CheckedOperand> operands_of(const OrmqrArgs<T>& x) {
-  const QProduct& p = x.product;
-  const index lwork = std::max<index>(0, x.lwork);
-  const CheckedOperand tau{"tau", {x.tau, p.k, 1, std::max<index>(1, p.k), sizeof(T)}, p.k > 0, false},
-      work{"work", {x.work, lwork, 1, std::max<index>(1, lwork), sizeof(T)}, false, false, true};
-  if (p.of_identity) return {{"A", {x.C, p.m, p.n, x.ldc, sizeof(T)}, true, true}, tau, work};
-  // Above the diagonal there is something else, R as a rule.
-  return {{"A", {x.A, p.order(), p.k, x.lda, sizeof(T), Part::lower}, p.k > 0, false},
-          tau,
-          {"C", {x.C, p.m, p.n, x.ldc, sizeof(T)}, true, true},
-          work};
-}
-
-template <class T>
-GeqrfArgs<T> with_operands(GeqrfArgs<T> args, void* const* at) {
-  args.A = static_cast<T*>(at[0]);
-  args.tau = static_cast<T*>(at[1]);
-  args.work = static_cast<T*>(at[2]);
-  return args;
-}
-
-template <class T>
-OrmqrArgs<T> with_operands(OrmqrArgs<T> args, void* const* at) {
-  args.A = static_cast<const T*>(at[0]);
-  args.tau = static_cast<const T*>(at[1]);
-  args.C = static_cast<T*>(at[args.product.of_identity ? 0 : 2]);
-  args.work = static_cast<T*>(at[args.product.of_identity ? 2 : 3]);
-  return args;
-}
-
-template <class T>
-std::string to_words(const GeqrfArgs<T>& x) {
-  return without_last_space(word("m", x.m) + word("n", x.n) + word("lda", x.lda) + word("lwork", x.lwork));
-}
-
-template <class T>
-std::string to_words(const OrmqrArgs<T>& x) {
-  const QProduct& p = x.product;
-  const std::string sizes = word("m", p.m) + word("n", p.n) + word("k", p.k) + word("lda", x.lda);
-  if (p.of_identity) return without_last_space(sizes + word("lwork", x.lwork));
-  const char adjoint = complex_type<T> ? 'C' : 'T';
-  return without_last_space(word("side", p.left ? 'L' : 'R') + word("trans", p.adjoint ? adjoint : 'N') + sizes +
-                            word("ldc", x.ldc) + word("lwork", x.lwork));
-}
-
-template <class T>
-bool call_by(const Site& library, const GeqrfArgs<T>& x) {
-  return fits(library, {x.m, x.n});
-}
-
-template <class T>
-bool call_by(const Site& library, const OrmqrArgs<T>& x) {
-  if (!fits(library, {x.product.m, x.product.n, x.lda, x.ldc})) return false;
-  x.product.of_identity ? call_orgqr(library, product_with(x)) : call_ormqr(library, product_with(x));
-  return true;
-}
 
 template <class T>
 std::vector<Routine> judged_with(const GeqrfArgs<T>&) {
@@ -218,19 +146,20 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
     if (!is_finite(result.tau[j])) worst.raise(HUGE_VAL);
   if (worst.judgement().ratio > 0) return worst.judgement();
 
-  const ProductWithQ q{precision_of<T>, true, false, m, n, k, V.get(), m, result.tau, C.get(), m};
-  call_ormqr(*by.beside[by_ormqr], q);
+  call_with_own_workspace(*by.beside[by_ormqr],
+                          OrmqrArgs<T>{{true, false, m, n, k}, V.get(), m, result.tau, C.get(), m});
   for (index j = 0; j < n; ++j) {
     Norm off;
     for (index i = 0; i < m; ++i) off.add(C[static_cast<std::size_t>(i + j * m)] - before.A[i + j * before.lda]);
     worst.add(off.value(), norms[static_cast<std::size_t>(j)]);
   }
 
-  call_orgqr(*by.beside[by_orgqr], {precision_of<T>, true, false, m, k, k, nullptr, m, result.tau, V.get(), m});
+  call_with_own_workspace(*by.beside[by_orgqr],
+                          OrmqrArgs<T>{{true, false, m, k, k, true}, V.get(), m, result.tau, V.get(), m});
   const auto gram = room<T>(k, k);
   const T one(1), zero(0);
-  call_gemm(*by.beside[by_gemm],
-            {precision_of<T>, Op::conjugate, Op::none, k, k, m, &one, V.get(), m, V.get(), m, &zero, gram.get(), k});
+  call_product(*by.beside[by_gemm],
+               {precision_of<T>, Op::conjugate, Op::none, k, k, m, &one, V.get(), m, V.get(), m, &zero, gram.get(), k});
   for (index j = 0; j < k; ++j) {
     long double sum = 0;
     for (index i = 0; i < k; ++i) sum += std::abs(gram[static_cast<std::size_t>(i + j * k)] - T(i == j ? 1 : 0));
@@ -265,18 +194,12 @@ Judgement judge(const OrmqrArgs<T>& before, const T* result, const T* reference)
   return worst.judgement();
 }
 
-#define FUNCTIONS(Args, type)                                          \
-  template std::vector<CheckedOperand> operands_of(const Args<type>&); \
-  template Args<type> with_operands(Args<type>, void* const*);         \
-  template std::string to_words(const Args<type>&);                    \
-  template std::optional<Routine> same_as(const Args<type>&);          \
-  template bool call_by(const Site&, const Args<type>&);
 #define GEQRF(name, type)                                            \
-  FUNCTIONS(GeqrfArgs, type)                                         \
+  template std::optional<Routine> same_as(const GeqrfArgs<type>&);   \
   template std::vector<Routine> judged_with(const GeqrfArgs<type>&); \
   template Judgement judge(const JudgingLibrary&, const GeqrfArgs<type>&, const GeqrfArgs<type>&);
-#define ORMQR(name, type)    \
-  FUNCTIONS(OrmqrArgs, type) \
+#define ORMQR(name, type)                                          \
+  template std::optional<Routine> same_as(const OrmqrArgs<type>&); \
   template Judgement judge(const OrmqrArgs<type>&, const type*, const type*);
 #include "api/routines.def"
 

@@ -7,10 +7,6 @@ namespace blaslift {
 
 extern const Family qr_family, apply_q_family;
 
-/// What the gate compares for the QR of an m x n matrix, and for products with Q of k reflectors: about half of the
-/// flops, as m * n * k of a product.
-constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
-
 /// A product with Q by its sizes.
 QProduct product_with_q(const Problem& problem);
 

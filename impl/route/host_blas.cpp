@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "compat/call.hpp"
+#include "impl/core/library_call.hpp"
 #include "impl/route/runtime.hpp"
 
 namespace blaslift {
@@ -32,8 +32,11 @@ int precision_of_name(const char* routine) {
 }
 
 void call(HostBlas& blas, const Gemm& product) {
-  if (product.part == Part::whole) return call_gemm(blas.routine(HostBlas::Kind::gemm), product);
-  call_syrk(blas.routine(product.hermitian() ? HostBlas::Kind::herk : HostBlas::Kind::syrk), product);
+  using Kind = HostBlas::Kind;
+  call_product(blas.routine(product.part == Part::whole ? Kind::gemm
+                            : product.hermitian()       ? Kind::herk
+                                                        : Kind::syrk),
+               product);
 }
 /// BLAS has nothing of the kind: no backend asks for it.
 template <class Other>

@@ -11,6 +11,7 @@
 
 #include "compat/site.hpp"
 #include "impl/core/private_copy.hpp"
+#include "impl/core/signature.hpp"
 #include "impl/observe/counters.hpp"
 #include "impl/route/decision.hpp"
 #include "kernels/backend.hpp"
@@ -18,14 +19,6 @@
 namespace blaslift {
 
 struct Runtime;
-
-/// An operand that a call reads or writes.  One that it does neither with (A where alpha is zero) may be anywhere.
-struct CheckedOperand {
-  const char* name;  ///< as in BLAS's documentation
-  Stored stored;
-  bool reads, writes;
-  bool scratch = false;  ///< a workspace, whose contents are nobody's before and afterwards
-};
 
 /// The worst of a result's elements.
 struct Judgement {

@@ -8,10 +8,6 @@ namespace blaslift {
 /// The matrix moves for a product that reads it once, so the device gains only with a copy, or in device memory.
 extern const Family symv_family;
 
-/// Matrices below n = 512 stay on the CPU unseen, whose caches hold them: here this is below small_product, with which
-/// the gate compares.
-constexpr double symmetric_volume(double n) { return 64 * n * n; }
-
 /// Bytes/s that products with vectors read on the CPU, until measured.
 inline constexpr double cpu_reading_rate = 5e10;
 

@@ -4,8 +4,8 @@
 
 #include <stdexcept>
 
-#include "compat/call.hpp"
 #include "compat/library.hpp"
+#include "impl/core/library_call.hpp"
 #include "impl/route/device.hpp"
 #include "tools/cli/launch/launch.hpp"
 
@@ -46,7 +46,7 @@ BlasUnderneath::BlasUnderneath(const Options& options) {
 UnderlyingBlas BlasUnderneath::gemm() const {
   return {[](const void* sites, const Operation& operation) {
             if (const Gemm* product = operation.get<Gemm>())
-              call_gemm(static_cast<const Site*>(sites)[static_cast<int>(product->precision)], *product);
+              call_product(static_cast<const Site*>(sites)[static_cast<int>(product->precision)], *product);
           },
           sites_};
 }

@@ -1,0 +1,184 @@
+// The exported functions of a kind, from its signature (impl/core/signatures.hpp).
+//
+// In a kind's source:
+//   #define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, BlasCall<GemmSignature<T>,
+//   gemm<T>>) #define GEMM(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type) BLASLIFT_CBLAS_SYMBOLS(ENTRY, name,
+//   type) #include "api/routines.def"
+#pragma once
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <utility>
+
+#include "api/entry.hpp"
+#include "compat/call.hpp"
+#include "impl/core/signatures.hpp"
+#include "impl/route/route.hpp"
+
+namespace blaslift {
+
+/// A call's integers and letters where the caller has put them, for the gate: the first six words are in registers, the
+/// others on the stack.  Everything here is known when it is compiled but for what is read.
+template <class Signature, Symbol symbol>
+class AtTheGate {
+ public:
+  /// @param stack  what lies above the return address
+  [[gnu::always_inline]] AtTheGate(const Site* site, const std::uint64_t* stack, std::uint64_t a, std::uint64_t b,
+                                   std::uint64_t c, std::uint64_t d, std::uint64_t e, std::uint64_t f)
+      : site_(site), stack_(stack), registers_{a, b, c, d, e, f} {}
+
+  /// The i-th integer of the signature.
+  [[gnu::always_inline]] double integer(int i) const {
+    const std::uint64_t x = word(places.integers[i]);
+    if constexpr (info(symbol).interface == Interface::cblas)
+      return static_cast<double>(blaslift::integer<symbol>(site_, static_cast<std::int64_t>(x)));
+    else
+      return static_cast<double>(blaslift::integer<symbol>(site_, reinterpret_cast<const void*>(x)));
+  }
+  /// Whether the i-th letter is this one of its choices.
+  [[gnu::always_inline]] bool letter(int i, const Choice& choice) const {
+    const std::uint64_t x = word(places.letters[i]);
+    if constexpr (info(symbol).interface == Interface::cblas) return static_cast<int>(x) == choice.number;
+    constexpr char upper = static_cast<char>(~('a' - 'A'));
+    return (*reinterpret_cast<const char*>(x) & upper) == choice.letter;
+  }
+  template <class T>
+  [[gnu::always_inline]] T* address(int word_number) const {
+    return reinterpret_cast<T*>(word(word_number));
+  }
+
+ private:
+  static constexpr Places places = places_of<Signature>(info(symbol).interface);
+
+  [[gnu::always_inline]] std::uint64_t word(int i) const { return i < 6 ? registers_[i] : stack_[i - 6]; }
+
+  const Site* site_;
+  const std::uint64_t* stack_;
+  const std::uint64_t registers_[6];
+};
+
+/// Finds all arguments where the caller has put them.  The reals come first here: they have registers of their own.
+/// @tparam Call  how calls of the kind are made, such as BlasCall
+template <class Call, Symbol symbol, class Words>
+struct LongWay;
+
+template <class Call, Symbol symbol, std::size_t... I>
+struct LongWay<Call, symbol, std::index_sequence<I...>> {
+  [[gnu::noinline, gnu::cold, gnu::flatten]] static void go(double real, double second, WordOf<I>... words) {
+    Site ephemeral;
+    const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
+    CallWords all(words...);
+    all.real[0] = real;
+    all.real[1] = second;
+    Call::template make<symbol>(site, all);
+  }
+};
+
+template <class Call, Symbol symbol>
+using LongWayOf = LongWay<Call, symbol,
+                          std::make_index_sequence<static_cast<std::size_t>(
+                              places_of<typename Call::Signature>(info(symbol).interface).words())>>;
+
+/// What it is called by, and how wide its integers are.
+template <Symbol symbol>
+bool is_wide(const Site& site) {
+  return info(symbol).width == Width::wide || site.wide;
+}
+
+/// A routine of BLAS.
+/// @tparam route  void(const Site&, const Args*, Replay): Args are null if invalid
+template <class S, auto route>
+struct BlasCall {
+  using Signature = S;
+  template <Symbol symbol>
+  static void make(const Site& site, CallWords& words) {
+    constexpr Interface interface = info(symbol).interface;
+    typename S::Args args{};
+    const bool valid = parse<S, interface>(is_wide<symbol>(site), words, args);
+    const auto original = [&] { call_words<S, interface>(site.function, words); };
+    const auto elsewhere = [&](void* const* x) {
+      CallWords other = readdressed<S, interface>(words, with_operands_of<S>(args, x));
+      call_words<S, interface>(site.function, other);
+    };
+    route(site, valid ? &args : nullptr, replay_of(original, elsewhere));
+  }
+};
+
+/// LAPACK's way of telling a size: as a number of the routine's own, not too small for being rounded.
+template <class T>
+auto told_size(std::int64_t size) {
+  using R = decltype(std::real(T()));
+  const R told = static_cast<R>(size);
+  return static_cast<double>(told) < static_cast<double>(size) ? std::nextafter(told, std::numeric_limits<R>::max())
+                                                               : told;
+}
+
+/// The size that a workspace query tells is at least this one.
+template <class T>
+void raise_told(T& told, std::int64_t size) {
+  const auto least = told_size<T>(size);
+  if (std::real(told) < least) told = least;
+}
+
+/// An integer that the routine returns, of the width that the caller's have.
+template <Symbol symbol>
+void set_integer(const Site& site, void* to, std::int64_t value) {
+  if (is_wide<symbol>(site))
+    *static_cast<std::int64_t*>(to) = value;
+  else
+    *static_cast<std::int32_t*>(to) = static_cast<std::int32_t>(value);
+}
+
+/// One of LAPACK, with a workspace: asked for with lwork = -1, when the answer is the library's, or what LAPACK
+/// promises to be enough if that is more; or used by the library underneath if the call stays.  A call that the device
+/// computes leaves in work what LAPACK does, the best size.
+/// @tparam route  Computed(const Site&, const Args*, Replay): Args are null if invalid
+template <class S, auto route>
+struct LapackCall {
+  using Signature = S;
+  template <Symbol symbol>
+  static void make(const Site& site, CallWords& words) {
+    constexpr Places places = places_of<S>(Interface::fortran);
+    typename S::Args args{};
+    const bool valid = parse<S, Interface::fortran>(is_wide<symbol>(site), words, args);
+    const auto original = [&] { call_words<S, Interface::fortran>(site.function, words); };
+    const auto elsewhere = [&](void* const* x) {
+      std::int64_t nobodys_status = 0;
+      CallWords other = readdressed<S, Interface::fortran>(words, with_operands_of<S>(args, x));
+      other.set(places.status, &nobodys_status);
+      call_words<S, Interface::fortran>(site.function, other);
+    };
+    const Replay replay = replay_of(original, elsewhere);
+    static constexpr std::int64_t asks = -1;  // in 32 bits, too
+    if (valid && args.lwork == asks) {
+      answer_query(site, replay);
+      return raise_told(*args.work, args.least_workspace());
+    }
+    switch (route(site, valid && args.lwork >= args.least_workspace() ? &args : nullptr, replay)) {
+      case Computed::no: return;
+      case Computed::yes: {
+        CallWords query = words;
+        query.set(places.lwork, &asks);
+        return call_words<S, Interface::fortran>(site.function, query);
+      }
+      case Computed::in_device_memory:  // work may be there, too
+        set_integer<symbol>(site, words.address<void>(places.status), 0);
+    }
+  }
+};
+
+}  // namespace blaslift
+
+/// On the stack is what follows the sixth word.  A float's register passes as a double's: nothing looks at its value
+/// here.
+#define BLASLIFT_ENTRY(symbol, ...)                                                                                \
+  BLASLIFT_EXPORT void symbol(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d, std::uint64_t e, \
+                              std::uint64_t f, double real, double second) {                                       \
+    using Call = __VA_ARGS__;                                                                                      \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
+    const AtTheGate<Call::Signature, Symbol::symbol> at(                                                           \
+        site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e, f);                         \
+    return next_function(                                                                                          \
+        site, LongWayOf<Call, Symbol::symbol>::go, [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f,  \
+        real, second);                                                                                             \
+  }

@@ -1,0 +1,413 @@
+// What follows from a routine's signature: the same for all of them.
+//
+// A signature (impl/core/signatures.hpp) is what stands in BLAS's documentation: a kind's arguments in their order, and
+// where each of them is in Args.  It has
+//
+//   Args          the call free of ABI, column-major
+//   describe(x, see)   names the arguments of an Args x, in the order of the Fortran interface, to a visitor `see`:
+//       letter(name, choices, x.which)           an enum whose values are the letters
+//       letter(name, choices, x.flag, letter)    a bool that this letter makes true
+//       integer(name, x.n)
+//       scalar(name, x.alpha)                    of the matrices' type
+//       real_scalar(name, x.alpha)               of their real type, in Args of the matrices'
+//       operand(name, x.A, use)                  use() is called for the operands of valid Args
+//       workspace(name, x.work, x.lwork)         LAPACK's: two arguments
+//       info()
+//       recorded(name, x.flag)                   no argument, but in records: a number
+//   complete(x)   what follows from them; false: the reference does not take them
+//   fold(x)       a row-major call in column-major terms, and back: it is its own inverse
+//   volume(at)    what the gate compares, of a call that may be invalid: `at` reads letters and integers (AtTheGate)
+//
+// From these come parsing, the entries' long ways (api/entries.hpp), the call on other operands, the call by any
+// library, a record's words, and its replay.
+#pragma once
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "compat/call.hpp"
+#include "compat/site.hpp"
+#include "impl/core/args.hpp"
+#include "impl/core/letters.hpp"
+#include "impl/core/stored.hpp"
+#include "impl/core/text.hpp"
+
+namespace blaslift {
+
+/// What a call does with an operand.  One that it neither reads nor writes (A where alpha is zero) may be anywhere.
+struct Use {
+  index rows, cols, ld;
+  bool reads, writes;
+  Part part = Part::whole;  ///< of a triangle nothing else is touched
+};
+
+/// An operand of a call, as it lies in the program's memory.
+struct CheckedOperand {
+  const char* name;  ///< as in BLAS's documentation
+  Stored stored;
+  bool reads, writes;
+  bool scratch = false;  ///< a workspace, whose contents are nobody's before and afterwards
+};
+
+/// Where a signature's arguments are among a call's words; known when it is compiled.
+class Places {
+ public:
+  constexpr explicit Places(Interface interface)
+      : cblas_(interface == Interface::cblas), next_(interface == Interface::cblas ? 1 : 0) {}
+
+  constexpr void letter(const char*, Choices, const auto&, char = 0) { letters[letter_count++] = next_++; }
+  constexpr void integer(const char*, const index&) { integers[integer_count++] = next_++; }
+  template <class T>
+  constexpr void scalar(const char*, const T&) {
+    if (!cblas_ || !std::is_floating_point_v<T>) ++next_;
+  }
+  constexpr void real_scalar(const char*, const auto&) {
+    if (!cblas_) ++next_;
+  }
+  constexpr void operand(const char*, const auto&, const auto&) { ++next_; }
+  constexpr void workspace(const char*, const auto&, const index&) {
+    work = next_++;
+    lwork = next_++;
+  }
+  constexpr void info() { status = next_++; }
+  constexpr void recorded(const char*, const auto&) {}
+
+  constexpr int words() const { return next_; }
+  /// What follows a Fortran call's arguments are the hidden lengths of its character arguments, one each, which
+  /// libraries built by gfortran may read.
+  constexpr int with_lengths() const { return next_ + (cblas_ ? 0 : letter_count); }
+
+  int letters[4] = {}, integers[8] = {};
+  int letter_count = 0, integer_count = 0, work = -1, lwork = -1, status = -1;
+
+ private:
+  bool cblas_;
+  int next_;
+};
+
+template <class S>
+constexpr Places places_of(Interface interface) {
+  Places places(interface);
+  const typename S::Args none{};
+  S::describe(none, places);
+  return places;
+}
+
+/// A call of S by its words.
+template <class S, Interface interface>
+void call_words(void* function, CallWords& words) {
+  constexpr Places places = places_of<S>(interface);
+  for (int i = places.words(); i < places.with_lengths(); ++i) words.word[i] = 1;
+  call<places.with_lengths()>(function, words);
+}
+
+namespace signatures {
+
+/// Goes along a call's words.
+template <Interface interface>
+class Cursor {
+ protected:
+  static constexpr bool cblas = interface == Interface::cblas;
+  template <class R>
+  static constexpr bool by_value = cblas&& std::is_floating_point_v<R>;
+  int next_ = cblas ? 1 : 0, next_real_ = 0;
+};
+
+template <Interface interface>
+class Parse : Cursor<interface> {
+  using Cursor<interface>::cblas, Cursor<interface>::next_, Cursor<interface>::next_real_;
+
+ public:
+  Parse(bool wide, const CallWords& words) : wide_(wide), words_(words) {}
+
+  template <class E>
+  void letter(const char*, Choices among, E& x) {
+    if (const Choice* choice = choose(among)) x = static_cast<E>(choice->letter);
+  }
+  void letter(const char*, Choices among, bool& x, char yes) {
+    if (const Choice* choice = choose(among)) x = choice->letter == yes;
+  }
+  void integer(const char*, index& x) { x = next_integer(); }
+  template <class T>
+  void scalar(const char*, T& x) {
+    x = take<T>();
+  }
+  template <class T>
+  void real_scalar(const char*, T& x) {
+    x = T(take<Real<T>>());
+  }
+  template <class P>
+  void operand(const char*, P& at, const auto&) {
+    at = words_.template address<std::remove_pointer_t<P>>(next_++);
+  }
+  template <class P>
+  void workspace(const char*, P& at, index& size) {
+    at = words_.template address<std::remove_pointer_t<P>>(next_++);
+    size = next_integer();
+  }
+  void info() { ++next_; }
+  void recorded(const char*, auto&) {}
+
+  bool good = true;
+
+ private:
+  const Choice* choose(Choices among) {
+    const Choice* choice = nullptr;
+    if constexpr (cblas)
+      choice = chosen(among, static_cast<int>(words_.word[next_++]));
+    else
+      choice = chosen(among, *words_.template address<const char>(next_++));
+    good = good && choice;
+    return choice;
+  }
+  /// In 32-bit interfaces the upper half of a value's word is undefined.
+  index next_integer() {
+    const int at = next_++;
+    if constexpr (cblas)
+      return wide_ ? static_cast<index>(words_.word[at]) : static_cast<std::int32_t>(words_.word[at]);
+    return wide_ ? *words_.template address<const std::int64_t>(at) : *words_.template address<const std::int32_t>(at);
+  }
+  template <class S>
+  S take() {
+    if constexpr (Cursor<interface>::template by_value<S>)
+      return words_.template real_at<S>(next_real_++);
+    else
+      return *words_.template address<const S>(next_++);
+  }
+
+  const bool wide_;
+  const CallWords& words_;
+};
+
+/// Puts operands' addresses into a call's words.
+template <Interface interface>
+class Readdress : Cursor<interface> {
+  using Cursor<interface>::next_;
+
+ public:
+  explicit Readdress(CallWords& words) : words_(words) {}
+  void letter(const char*, Choices, const auto&, char = 0) { ++next_; }
+  void integer(const char*, const index&) { ++next_; }
+  template <class T>
+  void scalar(const char*, const T&) {
+    next_ += !Cursor<interface>::template by_value<T>;
+  }
+  template <class T>
+  void real_scalar(const char*, const T&) {
+    next_ += !Cursor<interface>::template by_value<Real<T>>;
+  }
+  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, at); }
+  void workspace(const char*, const auto& at, const index&) {
+    words_.set(next_, at);
+    next_ += 2;
+  }
+  void info() { ++next_; }
+  void recorded(const char*, const auto&) {}
+
+ private:
+  CallWords& words_;
+};
+
+/// A call's words made of Args, which must stay where they are.
+template <Interface interface>
+class Build : Cursor<interface> {
+  using Cursor<interface>::cblas, Cursor<interface>::next_, Cursor<interface>::next_real_;
+
+ public:
+  Build(CallWords& words, std::int64_t* cells) : words_(words), cells_(cells) {}
+  void letter(const char*, Choices among, const auto& x) { choose(among, static_cast<char>(x)); }
+  void letter(const char*, Choices among, bool x, char yes) {
+    for (const Choice& choice : among)
+      if ((choice.letter == yes) == x) return choose(among, choice.letter);
+  }
+  void integer(const char*, index x) {
+    if constexpr (cblas)
+      words_.word[next_++] = static_cast<std::uint64_t>(x);
+    else
+      put(x);
+  }
+  template <class T>
+  void scalar(const char*, const T& x) {
+    give(x);
+  }
+  /// What a complex number begins with.
+  template <class T>
+  void real_scalar(const char*, const T& x) {
+    give(reinterpret_cast<const Real<T>&>(x));
+  }
+  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, at); }
+  void workspace(const char*, const auto& at, index size) {
+    words_.set(next_++, at);
+    put(size);
+  }
+  void info() { put(0); }
+  void recorded(const char*, const auto&) {}
+
+ private:
+  void put(std::int64_t x) {
+    *cells_ = x;
+    words_.set(next_++, cells_++);
+  }
+  void choose(Choices among, char letter) {
+    if constexpr (cblas)
+      words_.word[next_++] = static_cast<std::uint64_t>(chosen(among, letter)->number);
+    else
+      put(letter);  // its first byte
+  }
+  template <class R>
+  void give(const R& x) {
+    if constexpr (Cursor<interface>::template by_value<R>)
+      words_.set_real(next_real_++, x);
+    else
+      words_.set(next_++, &x);
+  }
+
+  CallWords& words_;
+  std::int64_t* cells_;
+};
+
+/// What only some arguments matter to; the others do nothing.
+struct Nothing {
+  void letter(const char*, Choices, const auto&, char = 0) {}
+  void integer(const char*, const auto&) {}
+  void scalar(const char*, const auto&) {}
+  void real_scalar(const char*, const auto&) {}
+  void operand(const char*, const auto&, const auto&) {}
+  void workspace(const char*, const auto&, const index&) {}
+  void info() {}
+  void recorded(const char*, const auto&) {}
+};
+
+struct SetOperands : Nothing {
+  explicit SetOperands(void* const* all) : next(all) {}
+  void operand(const char*, auto& at, const auto&) { set(at); }
+  void workspace(const char*, auto& at, const index&) { set(at); }
+  template <class P>
+  void set(P& at) {
+    at = static_cast<P>(*next++);
+  }
+  void* const* next;
+};
+
+struct ListOperands : Nothing {
+  template <class P>
+  void operand(const char* name, const P& at, const auto& use) {
+    const Use x = use();
+    all.push_back({name, {at, x.rows, x.cols, x.ld, sizeof(std::remove_pointer_t<P>), x.part}, x.reads, x.writes});
+  }
+  template <class P>
+  void workspace(const char* name, const P& at, const index& lwork) {
+    const index size = lwork > 0 ? lwork : 0;
+    all.push_back({name, {at, size, 1, size > 1 ? size : 1, sizeof(std::remove_pointer_t<P>)}, false, false, true});
+  }
+  std::vector<CheckedOperand> all;
+};
+
+struct Write : Nothing {
+  void letter(const char* name, Choices, const auto& x) { word(name, std::string(1, static_cast<char>(x))); }
+  void letter(const char* name, Choices among, bool x, char yes) {
+    for (const Choice& choice : among)
+      if ((choice.letter == yes) == x) return word(name, std::string(1, choice.letter));
+  }
+  void integer(const char* name, index x) { word(name, std::to_string(x)); }
+  template <class T>
+  void scalar(const char* name, const T& x) {
+    std::string value = number(static_cast<double>(std::real(x)));
+    if constexpr (!std::is_floating_point_v<T>) value += ',' + number(static_cast<double>(std::imag(x)));
+    word(name, value);
+  }
+  void real_scalar(const char* name, const auto& x) { scalar(name, x); }
+  void workspace(const char*, const auto&, index size) { integer("lwork", size); }
+  void recorded(const char* name, bool x) { word(name, std::to_string(static_cast<int>(x))); }
+  void word(const char* name, const std::string& value) {
+    text += (text.empty() ? "" : " ") + std::string(name) + '=' + value;
+  }
+  std::string text;
+};
+
+struct Narrow : Nothing {
+  void integer(const char*, index x) { fits = fits && x >= -INT32_MAX && x <= INT32_MAX; }
+  void workspace(const char*, const auto&, index size) { integer("", size); }
+  bool fits = true;
+};
+
+}  // namespace signatures
+
+/// Args of a call's words; false if they are invalid: these are for the reference's xerbla.
+template <class S, Interface interface>
+bool parse(bool wide, const CallWords& words, typename S::Args& args) {
+  signatures::Parse<interface> parse(wide, words);
+  S::describe(args, parse);
+  if (!parse.good || !S::complete(args)) return false;
+  if constexpr (interface == Interface::cblas) {
+    const int layout = static_cast<int>(words.word[0]);
+    if (layout != row_major && layout != column_major) return false;
+    if (layout == row_major) S::fold(args);
+  }
+  return args.valid();
+}
+
+/// The call with its operands, workspaces among them, at other addresses.
+template <class S>
+typename S::Args with_operands_of(typename S::Args args, void* const* at) {
+  signatures::SetOperands set(at);
+  S::describe(args, set);
+  (void)S::complete(args);
+  return args;
+}
+
+/// A call's words with its operands at the addresses of `args`, which are those of the call but for them.
+template <class S, Interface interface>
+CallWords readdressed(CallWords words, typename S::Args args) {
+  if (interface == Interface::cblas && static_cast<int>(words.word[0]) == row_major) S::fold(args);
+  signatures::Readdress<interface> readdress(words);
+  S::describe(args, readdress);
+  return words;
+}
+
+template <class S, Interface interface>
+void call_by_interface(void* function, const typename S::Args& args, int layout) {
+  CallWords words(layout);
+  std::int64_t cells[CallWords::most];
+  signatures::Build<interface> build(words, cells);
+  S::describe(args, build);
+  call_words<S, interface>(function, words);
+}
+
+/// The call by a function of any library.
+template <class S>
+void call(void* function, Interface interface, const typename S::Args& args) {
+  interface == Interface::cblas ? call_by_interface<S, Interface::cblas>(function, args, column_major)
+                                : call_by_interface<S, Interface::fortran>(function, args, column_major);
+}
+
+/// The call in row-major that Args came from.
+template <class S>
+void call_in_row_major(void* function, typename S::Args args) {
+  S::fold(args);
+  call_by_interface<S, Interface::cblas>(function, args, row_major);
+}
+
+template <class S>
+std::vector<CheckedOperand> list_operands(const typename S::Args& args) {
+  signatures::ListOperands list;
+  S::describe(args, list);
+  return std::move(list.all);
+}
+
+template <class S>
+std::string write_words(const typename S::Args& args) {
+  signatures::Write write;
+  S::describe(args, write);
+  return write.text;
+}
+
+/// Whether integers of 32 bits can hold the call's.
+template <class S>
+bool is_narrow(const typename S::Args& args) {
+  signatures::Narrow narrow;
+  S::describe(args, narrow);
+  return narrow.fits;
+}
+
+}  // namespace blaslift

@@ -1,0 +1,239 @@
+// The signatures of all routines: what impl/core/signature.hpp says a signature is.
+#pragma once
+#include <algorithm>
+
+#include "impl/core/args.hpp"
+#include "impl/core/letters.hpp"
+#include "impl/core/signature.hpp"
+
+namespace blaslift {
+
+template <class T>
+struct GemmSignature {
+  using Args = GemmArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    const auto multiplies = [&x] { return x.alpha != T(0) && x.k > 0; };
+    see.letter("transa", transposes, x.transa);
+    see.letter("transb", transposes, x.transb);
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.integer("k", x.k);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.rows_a(), x.cols_a(), x.lda, multiplies(), false}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.rows_b(), x.cols_b(), x.ldb, multiplies(), false}; });
+    see.integer("ldb", x.ldb);
+    see.scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return Use{x.m, x.n, x.ldc, x.beta != T(0), true}; });
+    see.integer("ldc", x.ldc);
+  }
+  static bool complete(Args&) { return true; }
+  /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)' over the same storage.
+  static void fold(Args& x) {
+    std::swap(x.transa, x.transb);
+    std::swap(x.m, x.n);
+    std::swap(x.A, x.B);
+    std::swap(x.lda, x.ldb);
+  }
+  static constexpr double volume(const auto& at) { return at.integer(0) * at.integer(1) * at.integer(2); }
+};
+
+/// @tparam hermitian  xHERK: alpha and beta are real
+template <class T, bool hermitian>
+struct RankKSignature {
+  using Args = SyrkArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    const auto scalar = [&see](const char* name, auto& value) {
+      if constexpr (hermitian)
+        see.real_scalar(name, value);
+      else
+        see.scalar(name, value);
+    };
+    see.letter("uplo", triangles, x.uplo);
+    see.letter("trans", transposes, x.trans);
+    see.integer("n", x.n);
+    see.integer("k", x.k);
+    scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.rows_a(), x.cols_a(), x.lda, x.alpha != T(0) && x.k > 0, false}; });
+    see.integer("lda", x.lda);
+    scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return Use{x.n, x.n, x.ldc, x.beta != T(0), true, part_of(x.uplo)}; });
+    see.integer("ldc", x.ldc);
+  }
+  /// Of real matrices a conjugate transpose is a transpose.
+  static bool complete(Args& x) {
+    x.hermitian = hermitian;
+    if (!is_complex(precision_of<T>) && x.trans == Op::conjugate) x.trans = Op::transpose;
+    return x.trans == Op::none || x.trans == transposed;
+  }
+  /// Row-major storage is the transposed matrix's in column-major: op(A) op(A)' of it is that of the other op.
+  static void fold(Args& x) {
+    x.uplo = other(x.uplo);
+    x.trans = x.trans != Op::none ? Op::none : transposed;
+  }
+  static constexpr double volume(const auto& at) { return triangle_volume(at.integer(0), at.integer(1)); }
+
+ private:
+  static constexpr Op transposed = hermitian ? Op::conjugate : Op::transpose;
+};
+template <class T>
+using SyrkSignature = RankKSignature<T, false>;
+template <class T>
+using HerkSignature = RankKSignature<T, true>;
+
+/// xSYMV of reals, xHEMV of complex elements.
+template <class T>
+struct SymvSignature {
+  using Args = SymvArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    const auto vector = [&x](const T* at, index inc, bool reads, bool writes) {
+      const StoredVector v = stored_vector(at, x.n, inc, std::max<index>(1, x.n));
+      return Use{v.rows, v.cols, v.ld, reads, writes};
+    };
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, x.alpha != T(0), false, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.operand("x", x.x, [&] { return vector(x.x, x.incx, x.alpha != T(0), false); });
+    see.integer("incx", x.incx);
+    see.scalar("beta", x.beta);
+    see.operand("y", x.y, [&] { return vector(x.y, x.incy, x.beta != T(0), true); });
+    see.integer("incy", x.incy);
+    see.recorded("conjugated", x.conjugated);
+  }
+  static bool complete(Args&) { return true; }
+  /// Row-major storage is the transposed matrix's in column-major: the same if symmetric, conjugated if Hermitian.
+  static void fold(Args& x) {
+    x.uplo = other(x.uplo);
+    if (is_complex(precision_of<T>)) x.conjugated = !x.conjugated;
+  }
+  static constexpr double volume(const auto& at) { return symmetric_volume(at.integer(0)); }
+};
+
+/// What LAPACK's routines here have in common: only column-major.
+template <class Arguments>
+struct LapackSignature {
+  using Args = Arguments;
+  static bool complete(Args&) { return true; }
+  static void fold(Args&) {}
+};
+
+template <class T>
+struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("tau", x.tau, [&] { return Use{x.factored(), 1, std::max<index>(1, x.factored()), false, true}; });
+    see.workspace("work", x.work, x.lwork);
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    return reflectors_volume(at.integer(0), at.integer(1), std::min(at.integer(0), at.integer(1)));
+  }
+};
+
+template <class T>
+struct OrmqrSignature : LapackSignature<OrmqrArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    auto& p = x.product;
+    see.letter("side", sides, p.left, 'L');
+    see.letter("trans", adjoints<T>(), p.adjoint, adjoint_letter<T>);
+    see.integer("m", p.m);
+    see.integer("n", p.n);
+    see.integer("k", p.k);
+    // Above the diagonal there is something else, R as a rule.
+    see.operand("A", x.A, [&] { return Use{p.order(), p.k, x.lda, p.k > 0, false, Part::lower}; });
+    see.integer("lda", x.lda);
+    see.operand("tau", x.tau, [&] { return Use{p.k, 1, std::max<index>(1, p.k), p.k > 0, false}; });
+    see.operand("C", x.C, [&] { return Use{p.m, p.n, x.ldc, true, true}; });
+    see.integer("ldc", x.ldc);
+    see.workspace("work", x.work, x.lwork);
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    return reflectors_volume(at.integer(0), at.integer(1), at.integer(2));
+  }
+};
+
+template <class T>
+struct OrgqrSignature : LapackSignature<OrmqrArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    auto& p = x.product;
+    see.integer("m", p.m);
+    see.integer("n", p.n);
+    see.integer("k", p.k);
+    see.operand("A", x.C, [&] { return Use{p.m, p.n, x.ldc, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("tau", x.tau, [&] { return Use{p.k, 1, std::max<index>(1, p.k), p.k > 0, false}; });
+    see.workspace("work", x.work, x.lwork);
+    see.info();
+  }
+  static bool complete(OrmqrArgs<T>& x) {
+    x.product.left = x.product.of_identity = true;
+    x.A = x.C;
+    x.ldc = x.lda;
+    return true;
+  }
+  static constexpr double volume(const auto& at) { return OrmqrSignature<T>::volume(at); }
+};
+
+/// Calls `with` with the signature that Args came by.
+template <class T, class With>
+decltype(auto) with_signature(const GemmArgs<T>&, With with) {
+  return with(GemmSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SyrkArgs<T>& x, With with) {
+  return x.hermitian ? with(HerkSignature<T>()) : with(SyrkSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SymvArgs<T>&, With with) {
+  return with(SymvSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GeqrfArgs<T>&, With with) {
+  return with(GeqrfSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const OrmqrArgs<T>& x, With with) {
+  return x.product.of_identity ? with(OrgqrSignature<T>()) : with(OrmqrSignature<T>());
+}
+
+/// The call's operands, in Args's order.
+template <class Args>
+std::vector<CheckedOperand> operands_of(const Args& args) {
+  return with_signature(args, [&](auto s) { return list_operands<decltype(s)>(args); });
+}
+
+/// The call with operands at other addresses.
+template <class Args>
+Args with_operands(const Args& args, void* const* at) {
+  return with_signature(args, [&](auto s) { return with_operands_of<decltype(s)>(args, at); });
+}
+
+/// Everything but the addresses, in words of name=value, numbers to the last digit.
+template <class Args>
+std::string to_words(const Args& args) {
+  return with_signature(args, [&](auto s) { return write_words<decltype(s)>(args); });
+}
+
+/// The call by what a site has led to; false if its integers are too narrow for the sizes.
+template <class Args>
+bool call_by(const Site& library, const Args& args) {
+  return with_signature(args, [&](auto s) {
+    if (!library.wide && !is_narrow<decltype(s)>(args)) return false;
+    call<decltype(s)>(library.function, info(library.symbol).interface, args);
+    return true;
+  });
+}
+
+}  // namespace blaslift
