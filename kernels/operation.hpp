@@ -13,14 +13,15 @@ namespace blaslift {
 /// do not say that they can (Capabilities) are never asked for it.
 class Operation {
  public:
-  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel };
-  static constexpr int kinds = 5;
+  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm };
+  static constexpr int kinds = 6;
 
   Operation(const Gemm& x) : Operation(Kind::gemm, x, x.precision) {}
   Operation(const Combination& x) : Operation(Kind::combine, x, x.precision) {}
   Operation(const Survey& x) : Operation(Kind::survey, x, x.precision) {}
   Operation(const Symv& x) : Operation(Kind::symv, x, x.precision) {}
   Operation(const QrPanel& x) : Operation(Kind::qr_panel, x, x.precision) {}
+  Operation(const Trsm& x) : Operation(Kind::trsm, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -30,9 +31,10 @@ class Operation {
       case Kind::combine: return see(*static_cast<const Combination*>(of_));
       case Kind::survey: return see(*static_cast<const Survey*>(of_));
       case Kind::symv: return see(*static_cast<const Symv*>(of_));
-      case Kind::qr_panel: break;
+      case Kind::qr_panel: return see(*static_cast<const QrPanel*>(of_));
+      case Kind::trsm: break;
     }
-    return see(*static_cast<const QrPanel*>(of_));
+    return see(*static_cast<const Trsm*>(of_));
   }
 
   /// Null if it is another struct.

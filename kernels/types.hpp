@@ -21,6 +21,9 @@ constexpr Transposes transposes_of(Op a, Op b) {
 /// Which triangle of a symmetric or Hermitian matrix is stored.
 enum class Uplo : char { upper = 'U', lower = 'L' };
 
+/// Where an operand stands that is not square: of two factors.
+enum class Side : char { left = 'L', right = 'R' };
+
 /// What of a square matrix counts: where it is a triangle, the other one may hold anything.
 enum class Part : std::uint8_t { whole, upper, lower };
 constexpr Part part_of(Uplo uplo) { return uplo == Uplo::upper ? Part::upper : Part::lower; }
@@ -208,6 +211,48 @@ struct QrPanel {
   bool factored = false;  ///< A and tau hold the result already, are only read, and V and T are made from them
   std::int8_t stream = 0;
   bool awaited = true;
+};
+
+/// How a device solves a triangular system.
+enum class TrsmWay : std::uint8_t {
+  substitution,  ///< as the vendor's library does it: without a workspace, and with nothing prepared
+  blocks         ///< by inverses of the diagonal's blocks, where they can be trusted, and products
+};
+
+/// op(A) X = alpha B, or X op(A) = alpha B with A on the right: X replaces B (m x n).  A is triangular, of order m, or
+/// n on the right; BLAS semantics to the letter: A's other triangle is not read, nor its diagonal where that is of
+/// ones; alpha = 0 makes B zero and reads neither.  The scalar is in host memory.  A and B share nothing.  Nothing is
+/// tested for singularity: zeros on the diagonal, NaN and Inf come to where substitution takes them.
+///
+/// Either way, |alpha B - op(A) X| <= c n eps |op(A)| |X| in every element, n being A's order and c moderate, however
+/// ill-conditioned A is (Higham, Accuracy and Stability, theorem 8.5; for blocks see kernels/cuda/trsm/trsm.hpp).
+struct Trsm {
+  Precision precision;
+  Side side;
+  Uplo uplo;
+  Op trans;
+  bool unit;  ///< the diagonal is of ones
+  index m, n;
+  const void* alpha;
+  const void* A;
+  index lda;
+  void* B;
+  index ldb;
+  TrsmWay way = TrsmWay::substitution;  ///< trsm_way() in kernels/trsm.hpp says which is the faster one
+  index block = 0;  ///< order of the diagonal's blocks: 64, 128, 256 or 512; 0: what is usual for A's order
+  /// By blocks: trsm_workspace() bytes on the device, aligned to 256, whatever they hold; clobbered.  The caller's, who
+  /// may keep it for others with the same A.
+  void* workspace = nullptr;
+  /// By blocks: an earlier one has been here with the same A, uplo, unit, order and block, and nothing has written to
+  /// the workspace since but such others; side, op, alpha and B may be different ones.
+  bool prepared = false;
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  /// Of A.
+  constexpr index order() const { return side == Side::left ? m : n; }
+  /// B's columns, or its rows where A is on the right.
+  constexpr index others() const { return side == Side::left ? n : m; }
 };
 
 }  // namespace blaslift

@@ -27,6 +27,8 @@
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/cuda/symv/symv.hpp"
+#include "kernels/cuda/trsm/solve_by_blocks.hpp"
+#include "kernels/cuda/trsm/trsm.hpp"
 #include "kernels/engine/lane.hpp"
 #include "kernels/engine/spare_memory.hpp"
 #include "kernels/module.hpp"
@@ -211,6 +213,21 @@ class CudaLane final : public EngineLane {
         panel, qr_panel_columns(panel.precision), static_cast<char*>(memory) + own,
         [&](const QrPanel& p) { return status_of(qr_panel(p, memory, stream(queue))); },
         [&](const Gemm& p) { return compute(queue, p); });
+  }
+
+  Status compute(Queue queue, const Trsm& p) {
+    if (p.m == 0 || p.n == 0) return Status::done;
+    if (equals(p.precision, p.alpha, 0))
+      return status_of(scale(p.precision, p.m, p.n, p.alpha, p.B, p.ldb, stream(queue)));
+    Products& own = products(queue);
+    if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
+    if (p.way == TrsmWay::substitution) return status_of(substitute(p, own.handle));
+    const TrsmStarted prepared = prepare_trsm(p, own.handle, stream(queue));
+    const Status status = prepared.error == cudaSuccess ? status_of(prepared.status) : status_of(prepared.error);
+    if (status != Status::done) return status;
+    return solve_by_blocks(
+        p, [&](const Gemm& product) { return compute(queue, product); },
+        [&](index block) { return status_of(finish_trsm_block(p, block, stream(queue))); });
   }
 
   /// C := E or beta * E
@@ -477,6 +494,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
+    if (properties.sharedMemPerBlockOptin >= trsm_shared_memory()) facts_.computes.add(trsm, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d, %s", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, matmul_version().c_str());

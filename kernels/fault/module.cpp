@@ -7,11 +7,12 @@
 // preference to the file INJECTED_ALGORITHMS_COUNT at exit.  With INJECTED_ALGORITHMS_REVERSED it proposes them in the
 // other order.
 //
-// With INJECTED_MISTAKE it computes wrongly, products and SYMV alike: "element:X" adds X eps |op(A)| |op(B)| to one
-// element of a result (alpha = 1, beta = 0), "block" spoils a quarter of a product's columns in their upper half,
-// "bits" changes the last bit of an element in every second result, "outside" writes behind the last row of the last
-// column brought back (of products only), "input" changes what was uploaded first, in the program's memory.  With
-// INJECTED_MISTAKE_AT=MxNxK only products of that size are.
+// With INJECTED_MISTAKE it computes wrongly, products, SYMV and triangular systems alike: "element:X" adds X eps
+// |op(A)| |op(B)| to one element of a result (alpha = 1, beta = 0; of a system to one residual, of |op(A)| |X|),
+// "block" spoils a quarter of a product's columns in their upper half, "bits" changes the last bit of an element in
+// every second result, "outside" writes behind the last row of the last column brought back (of products only), "input"
+// changes what was uploaded first, in the program's memory.  With INJECTED_MISTAKE_AT=MxNxK only products of that size
+// are.
 //
 // With INJECTED_DEVICE_MEMORY=LEAST:MOST operands of so many bytes are said to be in the program's device memory, which
 // is the heap anyway.
@@ -117,6 +118,31 @@ void spoil(const Symv& x, std::string_view mistake) {
   }
 }
 
+/// Of the element that is solved for last, on which no other one depends.
+template <class T>
+void spoil(const Trsm& x, std::string_view mistake) {
+  if (x.m == 0 || x.n == 0) return;
+  const bool left = x.side == Side::left, backward = (x.uplo == Uplo::lower) != ((x.trans == Op::none) == left);
+  const index n = x.order(), last = backward ? 0 : n - 1;
+  T* const B = static_cast<T*>(x.B);
+  const auto at = [&](index i) -> T& { return left ? B[i + (x.n - 1) * x.ldb] : B[x.m - 1 + i * x.ldb]; };
+  if (mistake.starts_with("element:")) {
+    const T* const A = static_cast<const T*>(x.A);
+    const bool by_rows = left == (x.trans == Op::none);
+    const auto a = [&](index k) {
+      return k == last && x.unit ? T(1) : by_rows ? A[last + k * x.lda] : A[k + last * x.lda];
+    };
+    double terms = 0;
+    for (index k = 0; k < n; ++k) terms += size_of(a(k)) * size_of(at(k));
+    spoil_element(at(last), terms / size_of(a(last)), std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.n + 3) / 4; ++j)
+      for (index i = 0; i < (x.m + 1) / 2; ++i) B[i + j * x.ldb] = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(at(last));
+  }
+}
+
 template <class Computed>
 void spoil(Precision precision, const Computed& x, std::string_view mistake) {
   switch (precision) {
@@ -140,6 +166,7 @@ class DelayedLane final : public Lane {
   Status ask(const Operation& operation, After after) override {
     if (const auto* product = operation.get<Gemm>()) return multiply(*product, after);
     if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
+    if (const auto* system = operation.get<Trsm>()) return solve(*system, after);
     return lane.ask(operation, after);
   }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {
@@ -174,6 +201,11 @@ class DelayedLane final : public Lane {
     if (status == Status::done && !delays_.mistake.empty() &&
         (delays_.mistake_at.empty() || size == delays_.mistake_at))
       spoil(x.precision, x, delays_.mistake);
+    return status;
+  }
+  Status solve(const Trsm& x, After after) {
+    const Status status = lane.ask(x, after);
+    if (status == Status::done && !delays_.mistake.empty()) spoil(x.precision, x, delays_.mistake);
     return status;
   }
   Status multiply(const Symv& x, After after) {

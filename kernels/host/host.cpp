@@ -17,6 +17,7 @@
 #include "kernels/host/passes.hpp"
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/symv.hpp"
+#include "kernels/host/trsm.hpp"
 
 namespace blaslift {
 namespace {
@@ -59,6 +60,7 @@ class HostLane final : public EngineLane {
   void compute(const Survey& x) { survey(x); }
   void compute(const Symv& product) { symv(product); }
   void compute(const QrPanel& panel) { factor_panel(panel, some_threads()); }
+  void compute(const Trsm& system) { solve_triangular(system, underlying_); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -114,7 +116,7 @@ class HostBackend final : public Backend {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
     using enum Operation::Kind;
-    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(qr_panel, "sdcz");
+    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(qr_panel, "sdcz").add(trsm, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

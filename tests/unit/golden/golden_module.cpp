@@ -131,6 +131,15 @@ class Recorder final : public Lane {
                    where(p.V, p.ldv) + " T " + where(p.T, p.ldt) + (p.factored ? ", factored" : ""),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Trsm& p, After after) {
+    return add(print("%ctrsm    %c%c%c%c ", letter(p.precision), static_cast<char>(p.side), static_cast<char>(p.uplo),
+                     static_cast<char>(p.trans), p.unit ? 'U' : 'N') +
+                   where(p.A, p.lda) + ", " + where(p.B, p.ldb) + " := " + scalar(p.alpha, p.precision) + " itself, " +
+                   size(p.m, p.n) +
+                   (p.way == TrsmWay::blocks ? ", workspace " + where(p.workspace) + (p.prepared ? ", prepared" : "")
+                                             : std::string()),
+               after, p.stream, p.awaited);
+  }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     for (index j = 0; j < t.cols; ++j)
       std::memset(static_cast<char*>(t.host) + static_cast<std::size_t>(j * t.ldh) * t.element, 0,

@@ -1,0 +1,282 @@
+// Triangular systems by blocks: what kernels of our own do.  Everything between them are products.
+#pragma once
+#include "kernels/cuda/core/numbers.hpp"
+
+namespace blaslift::trsm_kernels {
+
+using namespace numbers;
+
+inline constexpr int threads = 256, warp = 32, warps = threads / warp;
+
+/// Blocks of a triangle's diagonal and their inverses (kernels/trsm.hpp, TrsmLayout).
+template <class T>
+struct Blocks {
+  const T* A;
+  index lda, order, block, blocks;
+  bool upper, unit;
+  T *inverses, *triangles;
+  Real<T>* sums;
+  unsigned* refused;
+  T** addresses;
+  index pairs;
+};
+
+/// Why the inverse of a block is not used.  Each is what the check has found of one order of its factors: |V| |L|,
+/// whose rows count where op(L) X = B is solved with L as it is, or |L| |V|, whose columns count where it is
+/// transposed.
+inline constexpr unsigned refused_as_it_is = 1, refused_transposed = 2, refused_anyway = 3;
+
+/// No square of these, nor a sum of them, overflows or underflows.
+template <class T>
+inline constexpr Real<T> most_size = sizeof(Real<T>) == 4 ? static_cast<Real<T>>(0x1p50)
+                                                          : static_cast<Real<T>>(0x1p400);
+
+template <class T>
+__device__ inline Real<T> size_of(T x) {
+  return std::fabs(re(x)) + std::fabs(im(x));
+}
+__device__ inline float over(float x, float y) { return x / y; }
+__device__ inline double over(double x, double y) { return x / y; }
+/// Smith's way: no intermediate result overflows that the quotient's size does not explain, and with y = 0 it is NaN.
+template <class R>
+__device__ inline Complex<R> over(Complex<R> x, Complex<R> y) {
+  if (std::fabs(y.re) >= std::fabs(y.im)) {
+    const R ratio = y.im / y.re, length = y.re + y.im * ratio;
+    return {(x.re + x.im * ratio) / length, (x.im - x.re * ratio) / length};
+  }
+  const R ratio = y.re / y.im, length = y.re * ratio + y.im;
+  return {(x.re * ratio + x.im) / length, (x.im * ratio - x.re) / length};
+}
+template <class R>
+__device__ inline R from_lane(R x, int lane) {
+  return __shfl_sync(0xffffffff, x, lane);
+}
+template <class R>
+__device__ inline Complex<R> from_lane(Complex<R> x, int lane) {
+  return {from_lane(x.re, lane), from_lane(x.im, lane)};
+}
+template <class T>
+__device__ inline bool is_finite(T x) {
+  return std::isfinite(re(x)) && std::isfinite(im(x));
+}
+
+/// Copies the blocks, behind A's end those of an identity; zeros elsewhere, and for inverses.  And the addresses by
+/// which tiles of two orders become one: with L21 the tile beside the diagonal, V21 := - outer (L21 inner).
+template <class T>
+__global__ void take_blocks(Blocks<T> job, int tile) {
+  const index elements = job.block * job.block, p = blockIdx.y, first = p * job.block;
+  const index own = blockIdx.x * index{threads} + threadIdx.x, step = gridDim.x * index{threads};
+  if (own == 0) job.refused[p] = 0;
+  for (index at = own; at < elements; at += step) {
+    const index i = at % job.block, j = at / job.block;
+    const bool inside = first + i < job.order && first + j < job.order, in_triangle = job.upper ? i < j : i > j;
+    T x = number<T>(0);
+    if (i == j)
+      x = inside && !job.unit ? job.A[first + i + (first + j) * job.lda] : number<T>(1);
+    else if (inside && in_triangle)
+      x = job.A[first + i + (first + j) * job.lda];
+    job.triangles[p * elements + at] = x;
+    job.inverses[p * elements + at] = number<T>(0);
+  }
+  index before = 0;
+  for (index s = tile; s < job.block; s *= 2) {
+    const index each = job.block / (2 * s);
+    for (index q = own; q < each; q += step) {
+      const index pair = before + p * each + q, a = 2 * q * s, b = a + s;  // the two on the diagonal
+      const auto at = [&](T* of, index i, index j) { return of + p * elements + i + j * job.block; };
+      const index row = job.upper ? a : b, column = job.upper ? b : a;
+      job.addresses[pair] = at(job.triangles, row, column);                  // L21
+      job.addresses[job.pairs + pair] = at(job.inverses, column, column);    // inner
+      job.addresses[2 * job.pairs + pair] = at(job.triangles, column, row);  // scratch
+      job.addresses[3 * job.pairs + pair] = at(job.inverses, row, row);      // outer
+      job.addresses[4 * job.pairs + pair] = at(job.inverses, row, column);   // V21
+    }
+    before += job.blocks * each;
+  }
+}
+
+/// Inverts tiles of the diagonal by substitution, column by column; an upper one as its transpose.
+template <class T, int E>
+__global__ void __launch_bounds__(threads) invert_tiles(Blocks<T> job) {
+  extern __shared__ __align__(16) unsigned char memory[];
+  T(*L)[E + 1] = reinterpret_cast<T(*)[E + 1]>(memory);
+  T(*V)[E + 1] = L + E;
+  T* const inverse_of = reinterpret_cast<T*>(V + E);
+  const int t = static_cast<int>(threadIdx.x);
+  const index each = job.block / E, p = blockIdx.x / each, q = blockIdx.x % each;
+  const index corner = p * job.block * job.block + q * E * (1 + job.block);
+  for (int at = t; at < E * E; at += threads) {
+    const int i = at % E, j = at / E;
+    const T x = job.triangles[corner + i + j * job.block];
+    if (job.upper)
+      L[j][i] = x;
+    else
+      L[i][j] = x;
+    V[i][j] = number<T>(0);
+  }
+  __syncthreads();
+  if (t < E) {
+    const T x = L[t][t];
+    const Real<T> size = size_of(x);
+    if (!(size <= most_size<T> && size >= 1 / most_size<T>)) atomicOr(&job.refused[p], refused_anyway);
+    inverse_of[t] = over(number<T>(1), x);
+    V[t][t] = inverse_of[t];
+  }
+  __syncthreads();
+  if (t < E) {
+    for (int i = t + 1; i < E; ++i) {
+      T sums[4] = {};
+      int k = t;
+      for (; k + 4 <= i; k += 4)
+#pragma unroll
+        for (int u = 0; u < 4; ++u) sums[u] = add_product(L[i][k + u], V[k + u][t], sums[u]);
+      for (; k < i; ++k) sums[0] = add_product(L[i][k], V[k][t], sums[0]);
+      V[i][t] = times(minus(plus(plus(sums[0], sums[1]), plus(sums[2], sums[3]))), inverse_of[i]);
+    }
+  }
+  __syncthreads();
+  for (int at = t; at < E * E; at += threads) {
+    const int i = at % E, j = at / E;
+    if (job.upper ? i <= j : i >= j) job.inverses[corner + i + j * job.block] = job.upper ? V[j][i] : V[i][j];
+  }
+}
+
+/// |M| w for the rows (z = 0) or w |M| for the columns (z = 1) of every block M, of ones for w, or `weights`.  With
+/// weights: refuses the block where a result is above `most`; without: where one is too large for anything, and keeps
+/// them.
+template <class T>
+__global__ void __launch_bounds__(threads)
+    sum_blocks(Blocks<T> job, const T* blocks, const Real<T>* weights, Real<T> most, Real<T>* results) {
+  using R = Real<T>;
+  __shared__ R parts[warps][warp];
+  const int lane = static_cast<int>(threadIdx.x) % warp, w = static_cast<int>(threadIdx.x) / warp;
+  const bool columns = blockIdx.z == 1;
+  const index p = blockIdx.y, n = job.block, first = blockIdx.x * index{warp};
+  const T* const M = blocks + p * n * n;
+  const index vector = (2 * p + columns) * n;
+  const auto element = [&](index i, index j) -> R {  // the other triangle may hold anything
+    if (job.upper ? i > j : i < j) return 0;
+    const R x = size_of(M[i + j * n]);
+    return weights ? x * weights[vector + (columns ? i : j)] : x;
+  };
+  R sum = 0;
+  if (columns) {  // a warp takes a column after the other
+    for (int c = w; c < warp; c += warps) {
+      R own = 0;
+      for (index i = lane; i < n; i += warp) own += element(i, first + c);
+      for (int distance = warp / 2; distance > 0; distance /= 2) own += __shfl_xor_sync(0xffffffff, own, distance);
+      if (lane == 0) parts[0][c] = own;
+    }
+    __syncthreads();
+    sum = parts[0][lane];
+  } else {  // a lane has a row, of which warps share the columns
+    for (index j = w; j < n; j += warps) sum += element(first + lane, j);
+    parts[w][lane] = sum;
+    __syncthreads();
+    sum = 0;
+    for (int other = 0; other < warps; ++other) sum += parts[other][lane];
+  }
+  if (w > 0) return;
+  if (weights) {
+    if (!(sum <= most)) atomicOr(&job.refused[p], columns ? refused_transposed : refused_as_it_is);
+  } else {
+    if (!(sum <= most)) atomicOr(&job.refused[p], refused_anyway);
+    results[vector + first + lane] = sum;
+  }
+}
+
+/// A block's rows of X, or columns on the right.  Everything here is of M X = W, M lower or upper triangular and W an r
+/// x others matrix; on the right X and W are stored transposed.
+template <class T>
+struct Finish {
+  const T* triangle;
+  index block;
+  int r;
+  bool lower, transposed, conjugated, right;  ///< M, and how it comes from what is stored
+  const unsigned* refused;
+  unsigned counts;  ///< what of `refused` matters here
+  const T* W;
+  index ldw;
+  T* X;
+  index ldx, others;
+};
+
+/// Columns that one block of threads has in shared memory.
+template <class T>
+inline constexpr int strip = sizeof(T) == 16 ? 8 : 16;
+
+/// Where the inverse is not to be trusted, or has left something that is not finite, which it may have spread to where
+/// substitution does not take it: substitution.  Otherwise nothing.
+template <class T>
+__global__ void __launch_bounds__(threads) finish_block(Finish<T> job) {
+  constexpr int C = strip<T>, E = warp;
+  extern __shared__ __align__(16) unsigned char memory[];
+  T(*S)[C] = reinterpret_cast<T(*)[C]>(memory);
+  T(*M)[E + 1] = reinterpret_cast<T(*)[E + 1]>(S + job.block);
+  const int t = static_cast<int>(threadIdx.x), lane = t % warp, w = t / warp, r = job.r;
+  const index first = blockIdx.x * index{C};
+  const int columns = static_cast<int>(job.others - first < C ? job.others - first : C);
+  const auto offset = [&](int i, int c, index ld) { return job.right ? first + c + i * ld : i + (first + c) * ld; };
+  // By neighbours in memory.
+  const auto each = [&](const auto& body) {
+    if (job.right) {
+      for (int at = t; at < r * C; at += threads)
+        if (at % C < columns) body(at / C, at % C);
+    } else {
+      for (int c = 0; c < columns; ++c)
+        for (int i = t; i < r; i += threads) body(i, c);
+    }
+  };
+  bool bad = (*job.refused & job.counts) != 0;
+  if (!bad) each([&](int i, int c) { bad = bad || !is_finite(job.X[offset(i, c, job.ldx)]); });
+  if (!__syncthreads_or(bad)) return;
+
+  for (int at = t; at < r * C; at += threads) S[at / C][at % C] = number<T>(0);
+  __syncthreads();
+  each([&](int i, int c) { S[i][c] = job.W[offset(i, c, job.ldw)]; });
+  const auto m = [&](int i, int k) {
+    return conjugate_if(job.conjugated,
+                        job.transposed ? job.triangle[k + i * job.block] : job.triangle[i + k * job.block]);
+  };
+  const int tiles = (r + E - 1) / E;
+  for (int step = 0; step < tiles; ++step) {
+    const int k0 = (job.lower ? step : tiles - 1 - step) * E, length = r - k0 < E ? r - k0 : E;
+    __syncthreads();
+    for (int at = t; at < E * E; at += threads) {
+      const int i = job.transposed ? at / E : at % E, k = job.transposed ? at % E : at / E;
+      if (i < length && k < length) M[i][k] = m(k0 + i, k0 + k);
+    }
+    __syncthreads();
+    for (int c = w; c < C; c += warps) {  // a lane has a row
+      T x = lane < length ? S[k0 + lane][c] : number<T>(0);
+      for (int s = 0; s < length; ++s) {
+        const int k = job.lower ? s : length - 1 - s;
+        const T known = over(from_lane(x, k), M[k][k]);
+        if (lane == k)
+          x = known;
+        else if (lane < length && (job.lower ? lane > k : lane < k))
+          x = minus_product(M[lane][k], known, x);
+      }
+      if (lane < length) S[k0 + lane][c] = x;
+    }
+    __syncthreads();
+    const int from = job.lower ? k0 + length : 0, to = job.lower ? r : k0;
+    for (int i = from + t; i < to; i += threads) {
+      T x[C];
+#pragma unroll
+      for (int c = 0; c < C; ++c) x[c] = S[i][c];
+#pragma unroll 4
+      for (int k = 0; k < length; ++k) {
+        const T factor = m(i, k0 + k);
+#pragma unroll
+        for (int c = 0; c < C; ++c) x[c] = minus_product(factor, S[k0 + k][c], x[c]);
+      }
+#pragma unroll
+      for (int c = 0; c < C; ++c) S[i][c] = x[c];
+    }
+  }
+  __syncthreads();
+  each([&](int i, int c) { job.X[offset(i, c, job.ldx)] = S[i][c]; });
+}
+
+}  // namespace blaslift::trsm_kernels

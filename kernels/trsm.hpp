@@ -1,0 +1,71 @@
+// Triangular systems by blocks: how they are cut up, what the workspace holds, and when it is worth it.
+#pragma once
+#include <algorithm>
+#include <cstddef>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+inline constexpr index least_trsm_block = 64, most_trsm_block = 512;
+
+/// Order of the diagonal's blocks, a power of two.  Products with inverses grow with it, and so do the triangles that
+/// are inverted; narrower ones leave products whose tiles do not fill the device.
+constexpr index trsm_block(Precision precision, index order) {
+  const index usual = is_complex(precision) ? 256 : most_trsm_block;
+  index block = least_trsm_block;
+  while (block < usual && 2 * block < order) block *= 2;
+  return block;
+}
+
+/// The faster way for such a system on the devices that have been measured (H100).
+/// @param others  columns of B, or rows where A is on the right: of all panels that are solved with one A
+constexpr TrsmWay trsm_way(Precision, Side, index order, index others) {
+  return order >= 1024 && others >= 512 ? TrsmWay::blocks : TrsmWay::substitution;
+}
+
+/// What a workspace holds, from its beginning on; all of it, but for the panel, depends on A alone.
+struct TrsmLayout {
+  explicit constexpr TrsmLayout(const Trsm& p)
+      : block(p.block > 0 ? p.block : trsm_block(p.precision, p.order())),
+        blocks((p.order() + block - 1) / block),
+        least_tile(p.precision == Precision::z ? 32 : 64) {
+    const std::size_t element = element_size(p.precision),
+                      square = static_cast<std::size_t>(blocks * block * block) * element;
+    inverses = 0;
+    triangles = square;
+    sums = triangles + square;
+    refused = sums + aligned(static_cast<std::size_t>(2 * blocks * block) * element);
+    addresses = refused + aligned(static_cast<std::size_t>(blocks) * sizeof(unsigned));
+    panel = addresses + aligned(static_cast<std::size_t>(addresses_each * pairs()) * sizeof(void*));
+    bytes = panel + aligned(static_cast<std::size_t>(std::min(block, p.order()) * p.others()) * element);
+  }
+
+  /// Of tiles that become one of twice their order, at all orders from least_tile on.
+  constexpr index pairs() const { return blocks * (block / least_tile - 1); }
+  constexpr index rows(index i, index order) const { return std::min(block, order - i * block); }
+
+  static constexpr int addresses_each = 5;  ///< arrays of them, one a pair
+
+  index block, blocks;
+  index least_tile;  ///< order of the tiles that one kernel inverts
+  // Offsets in bytes.
+  std::size_t
+      inverses,   ///< of each block, block x block, the other triangle zero; the last one as if A went on as identity
+      triangles,  ///< the blocks themselves, likewise; the other triangle is scratch
+      sums,       ///< real numbers, two for each row
+      refused,    ///< what has been found out about each block (kernels/cuda/trsm/trsm_kernels.hpp)
+      addresses,  ///< of tiles, for products in batches
+      panel,      ///< a block's part of B
+      bytes;
+
+ private:
+  static constexpr std::size_t aligned(std::size_t x) { return (x + 255) / 256 * 256; }
+};
+
+/// Bytes; 0 by substitution.
+constexpr std::size_t trsm_workspace(const Trsm& p) {
+  return p.way == TrsmWay::blocks && p.m > 0 && p.n > 0 ? TrsmLayout(p).bytes : 0;
+}
+
+}  // namespace blaslift
