@@ -112,6 +112,25 @@ void symv(char uplo, bool hermitian, bool conjugated, index n, T alpha, const T*
   }
 }
 
+/// op(A) X = alpha B, or X op(A) = alpha B, by substitution.
+template <class T>
+void trsm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha, const T* A, index lda, T* B,
+          index ldb) {
+  const Matrix<T> a{A, lda, trans};
+  const index order = left ? m : n, step = left ? 1 : ldb;
+  const bool forward = (uplo == 'L') == (left == (trans == 'N'));
+  for (index j = 0; j < (left ? n : m); ++j) {
+    T* const x = left ? B + j * ldb : B + j;
+    for (index known = 0; known < order; ++known) {
+      const index i = forward ? known : order - 1 - known;
+      T sum = scaled(alpha, x[i * step]);
+      for (index l = forward ? 0 : i + 1; alpha != T(0) && l < (forward ? i : order); ++l)
+        sum -= (left ? a(i, l) : a(l, i)) * x[l * step];
+      x[i * step] = unit || alpha == T(0) ? sum : sum / a(i, i);
+    }
+  }
+}
+
 /// The length of a vector, without over- or underflow on the way.
 template <class T>
 Real<T> norm(index n, const T* x) {
@@ -266,6 +285,17 @@ int wrong_in_syrk(char uplo, char trans, bool hermitian, index n, index k, index
                       {ldc >= std::max<index>(1, n), 10}});
 }
 
+int wrong_in_trsm(char side, char uplo, char trans, char diag, index m, index n, index lda, index ldb) {
+  return first_wrong({{side == 'L' || side == 'R', 1},
+                      {uplo == 'U' || uplo == 'L', 2},
+                      {is_op(trans), 3},
+                      {diag == 'N' || diag == 'U', 4},
+                      {m >= 0, 5},
+                      {n >= 0, 6},
+                      {lda >= std::max<index>(1, side == 'L' ? m : n), 9},
+                      {ldb >= std::max<index>(1, m), 11}});
+}
+
 int wrong_in_symv(char uplo, index n, index lda, index incx, index incy) {
   return first_wrong({{uplo == 'U' || uplo == 'L', 1},
                       {n >= 0, 2},
@@ -303,6 +333,13 @@ struct Fortran {
   static void herk(const char* uplo, const char* trans, const Int* n, const Int* k, const Real<T>* alpha, const T* A,
                    const Int* lda, const Real<T>* beta, T* C, const Int* ldc) {
     ranked(true, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
+  }
+
+  static void trsm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
+                   const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
+    const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb)) return refuse(name, wrong);
+    blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
   }
 
   static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,
@@ -449,6 +486,20 @@ struct Cblas {
   static void herk(int layout, int uplo, int trans, Int n, Int k, Real<T> alpha, const T* A, Int lda, Real<T> beta,
                    T* C, Int ldc) {
     ranked(true, layout, uplo, trans, n, k, T(alpha), A, lda, T(beta), C, ldc);
+  }
+
+  static void trsm(int layout, int s, int u, int t, int d, Int m, Int n, Scalar alpha, const T* A, Int lda, T* B,
+                   Int ldb) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    const char side = s == 141 || s == 142 ? "LR"[(s == 142) != rows] : '?',
+               diag = d == 131   ? 'N'
+                      : d == 132 ? 'U'
+                                 : '?',
+               uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u), trans = op_of(t);
+    if (rows) std::swap(m, n);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, m, n, lda, ldb)) return refuse_it(wrong);
+    blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', m, n, ByValue<T>::get(alpha), A, lda, B, ldb);
   }
 
   static void with_vector(bool hermitian, int layout, int u, Int n, Scalar alpha, const T* A, Int lda, const T* x,

@@ -3,6 +3,7 @@
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/profile_section.hpp"
+#include "impl/solve/trsm.hpp"
 #include "impl/symv/symv_family.hpp"
 #include "impl/symv/symv_section.hpp"
 
@@ -11,6 +12,7 @@ namespace blaslift {
 /// By the kinds that api/routines.def has.
 const Family& family_of(Routine routine) {
   static constexpr const Family *gemm = &product_family, *syrk = &product_family, *herk = &product_family,
+                                *trsm = &trsm_family,
                                 *symv = &symv_family, *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family,
                                 *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
                                 *gemqr = &apply_q_family;

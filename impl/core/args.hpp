@@ -117,6 +117,26 @@ struct SymvArgs {
   bool valid() const { return n >= 0 && ld_suffices(lda, n) && incx != 0 && incy != 0; }
 };
 
+/// op(A) X = alpha B or, with A on the right, X op(A) = alpha B: X replaces B (m x n).  A is triangular: its other
+/// triangle is not read, nor its diagonal where that is of ones.
+template <class T>
+struct TrsmArgs {
+  bool left;  ///< A's side
+  Uplo uplo;
+  Op trans;
+  bool unit;
+  index m, n;
+  T alpha;
+  const T* A;
+  index lda;
+  T* B;
+  index ldb;
+
+  index order() const { return left ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
+};
+
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
 /// it and in tau.
 template <class T>

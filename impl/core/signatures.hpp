@@ -83,6 +83,36 @@ using SyrkSignature = RankKSignature<T, false>;
 template <class T>
 using HerkSignature = RankKSignature<T, true>;
 
+template <class T>
+struct TrsmSignature {
+  using Args = TrsmArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("side", sides, x.left, 'L');
+    see.letter("uplo", triangles, x.uplo);
+    see.letter("transa", transposes, x.trans);
+    see.letter("diag", diagonals, x.unit, 'U');
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.order(), x.order(), x.lda, x.alpha != T(0), false, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.m, x.n, x.ldb, x.alpha != T(0), true}; });
+    see.integer("ldb", x.ldb);
+  }
+  static bool complete(Args&) { return true; }
+  /// Row-major storage is the transposed matrices' in column-major: X' op(A)' = alpha B'.
+  static void fold(Args& x) {
+    x.left = !x.left;
+    x.uplo = other(x.uplo);
+    std::swap(x.m, x.n);
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1);
+    return m * n * (at.letter(0, sides[0]) ? m : n) / 2;
+  }
+};
+
 /// xSYMV of reals, xHEMV of complex elements.
 template <class T>
 struct SymvSignature {
@@ -194,6 +224,10 @@ decltype(auto) with_signature(const GemmArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const SyrkArgs<T>& x, With with) {
   return x.hermitian ? with(HerkSignature<T>()) : with(SyrkSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const TrsmArgs<T>&, With with) {
+  return with(TrsmSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -113,6 +113,17 @@ inline constexpr bool stands_alone = false;
 template <class T>
 inline constexpr bool stands_alone<GeqrfArgs<T>> = true;
 
+/// By whatever judge() there is for Args.
+template <class Args>
+Judgement judgement_of(const JudgingLibrary& by, const Args& before, const Args& result, const Args& reference,
+                       const Ending& ending) {
+  return judge(by, before, result, reference, ending);
+}
+template <class Args>
+std::vector<Routine> judged_beside(const Args& args) {
+  return judged_with(args);
+}
+
 template <class Args, class Repeat>
 class CheckableCall final : public Checkable {
  public:
@@ -123,7 +134,7 @@ class CheckableCall final : public Checkable {
     overlaps = overlap;
     alone = stands_alone<Args>;
     same_as = blaslift::same_as(args);
-    beside = judged_with(args);
+    beside = judged_beside(args);
   }
 
   void underneath(void* const* at) const override { replay_.elsewhere(at); }
@@ -135,8 +146,8 @@ class CheckableCall final : public Checkable {
   }
   Judgement judge(const JudgingLibrary& by, void* const* before, void* const* result, void* const* reference,
                   const Ending& ending) const override {
-    return blaslift::judge(by, with_operands(args_, before), with_operands(args_, result),
-                           alone ? args_ : with_operands(args_, reference), ending);
+    return judgement_of(by, with_operands(args_, before), with_operands(args_, result),
+                        alone ? args_ : with_operands(args_, reference), ending);
   }
 
  private:

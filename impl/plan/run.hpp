@@ -66,10 +66,12 @@ class PlanRun {
   }
 
   /// A rows x cols block of the caller's.  Whatever else the step asks for does not wait for it.
-  Status upload(T* to, index ldt, const T* from, index ldf, index rows, index cols, bool direct) {
-    bytes_in_ += static_cast<double>(rows) * static_cast<double>(cols) * sizeof(T);
+  /// @param part, below  as in Transfer
+  Status upload(T* to, index ldt, const T* from, index ldf, index rows, index cols, bool direct,
+                Part part = Part::whole, index below = 0) {
+    bytes_in_ += elements_in(part, {below, 0, rows, cols}) * sizeof(T);
     ++next_;
-    return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct}, after());
+    return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct, part, below}, after());
   }
 
   /// A block of a result.
@@ -114,11 +116,16 @@ class PlanRun {
   }
 
   /// What of a block of the caller's is not on the device yet.
-  /// @param at  T*(index row, index col): its place there
+  /// @param at    T*(index row, index col): its place there
+  /// @param part  of the caller's matrix: of a triangle the other one is not read
   template <class At>
-  Status bring(const Placed& x, const Block& block, const At& at, index ldt, const T* from, index ldf) {
+  Status bring(const Placed& x, const Block& block, const At& at, index ldt, const T* from, index ldf,
+               Part part = Part::whole) {
     const auto send = [&](const Block& b) {
-      return upload(at(b.row, b.col), ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, x.direct);
+      const bool all = contains(part, b);
+      if (!all && !meets(part, b)) return Status::done;
+      return upload(at(b.row, b.col), ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, all && x.direct,
+                    all ? Part::whole : part, b.row - b.col);
     };
     if (!x.device) return send(block);
     for (const Block& b : x.missing)

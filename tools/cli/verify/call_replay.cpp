@@ -287,6 +287,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define GEMM(name, type) MAKE(name, GemmSignature<type>)
 #define SYRK(name, type) MAKE(name, SyrkSignature<type>)
 #define HERK(name, type) MAKE(name, HerkSignature<type>)
+#define TRSM(name, type) MAKE(name, TrsmSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
 #define HEMV(name, type) MAKE(name, SymvSignature<type>)
 #define GEQRF(name, type) MAKE(name, GeqrfSignature<type>)

@@ -1,0 +1,16 @@
+// Triangular systems with many right-hand sides, from Args to the library underneath or the device.
+#pragma once
+#include "compat/site.hpp"
+#include "impl/core/args.hpp"
+#include "impl/route/family.hpp"
+#include "impl/route/replay.hpp"
+
+namespace blaslift {
+
+extern const Family trsm_family;
+
+/// Computes one call that the forwarding path did not settle; as gemm().
+template <class T>
+void trsm(const Site& site, const TrsmArgs<T>* args, Replay replay);
+
+}  // namespace blaslift
