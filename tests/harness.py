@@ -24,12 +24,13 @@ SKIPPED = 77
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
+TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
-BLAS = GEMMS + SYRKS + SYMVS
+BLAS = GEMMS + SYRKS + TRSMS + SYMVS
 ROUTED = (*BLAS, *QRS, "wsymv")
 """The routines that have a route."""
 

@@ -10,7 +10,6 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
-#include "impl/plan/run.hpp"
 #include "impl/route/in_place.hpp"
 #include "impl/route/route.hpp"
 #include "impl/solve/trsm_plan.hpp"
@@ -90,107 +89,6 @@ Operands operands_of(Runtime& r, const TrsmArgs<T>& x, bool ephemeral) {
                   ephemeral);
 }
 
-template <class T>
-class Solving : public PlanRun<T> {
- public:
-  /// @param a, b  where A and B are
-  Solving(const TrsmPlan& plan, const TrsmArgs<T>& args, const Placed& a, const Placed& b, Lane& lane, void* lease,
-          std::size_t piece_bytes)
-      : PlanRun<T>(lane, lease, piece_bytes), p_(plan), x_(args), a_(a), b_(b) {
-    const index n = plan.shape.order();
-    workspaces_ = reinterpret_cast<char*>(
-        this->part(static_cast<index>(plan.workspace(precision_of<T>) / sizeof(T)), plan.tiles()));
-    if (a.device) {
-      A_[0] = static_cast<T*>(a.device);
-      lda_ = a.ld;
-    } else if (plan.cut.streamed) {
-      for (T*& A : A_) A = this->part(n, plan.cut.tile);
-      lda_ = plan.shape.by_columns() ? n : plan.cut.tile;
-    } else {
-      A_[0] = this->part(n, n);
-      lda_ = n;
-    }
-    ldb_ = b.device ? b.ld : plan.shape.left ? n : plan.cut.width;
-    for (int slot = 0; !b.device && slot < plan.slots; ++slot) B_.push_back(this->part(n, plan.cut.width));
-    if (!b.in_place) result_ = {args.B, args.ldb, args.m, args.n};
-  }
-
-  Status ask(std::size_t step) {
-    const TrsmStep& s = p_.steps[step];
-    const TrsmPlan::Part own = p_.part(s.tile), rest = p_.rest(s.tile);
-    const Block solved = p_.of_b(own, s.panel);
-    switch (s.kind) {
-      case TrsmStepKind::upload_a: return bring_a(s.tile);
-      case TrsmStepKind::upload_b:
-        return this->bring(
-            b_, p_.of_b({0, p_.shape.order()}, s.panel), [&](index row, index col) { return of_b(s.panel, row, col); },
-            ldb_, x_.B, x_.ldb);
-      case TrsmStepKind::solve:
-        return this->then(this->lane_.ask(
-            Trsm{.precision = precision_of<T>,
-                 .side = x_.left ? Side::left : Side::right,
-                 .uplo = x_.uplo,
-                 .trans = x_.trans,
-                 .unit = x_.unit,
-                 .m = solved.rows,
-                 .n = solved.cols,
-                 .alpha = s.tile == 0 ? &x_.alpha : &this->one_,
-                 .A = of_a(s.tile, own.first, own.first),
-                 .lda = lda_,
-                 .B = of_b(s.panel, solved.row, solved.col),
-                 .ldb = ldb_,
-                 .way = p_.workspace(precision_of<T>) > 0 ? TrsmWay::blocks : TrsmWay::substitution,
-                 .block = trsm_block(precision_of<T>, p_.cut.tile),
-                 .workspace = workspaces_ + static_cast<std::size_t>(s.tile) * p_.workspace(precision_of<T>),
-                 .prepared = s.panel > 0},
-            this->after()));
-      case TrsmStepKind::subtract: {
-        const Block to = p_.of_b(rest, s.panel), beside = p_.beside(s.tile);
-        const T& beta = s.tile == 0 ? x_.alpha : this->one_;
-        const T *A = of_a(s.tile, beside.row, beside.col), *X = of_b(s.panel, solved.row, solved.col);
-        T* const C = of_b(s.panel, to.row, to.col);
-        return x_.left ? this->multiply(0, x_.trans, Op::none, to.rows, to.cols, own.count, this->minus_one_, A, lda_,
-                                        X, ldb_, beta, C, ldb_)
-                       : this->multiply(0, Op::none, x_.trans, to.rows, to.cols, own.count, this->minus_one_, X, ldb_,
-                                        A, lda_, beta, C, ldb_);
-      }
-      case TrsmStepKind::download:
-        return result_ ? this->download(result_, solved, of_b(s.panel, solved.row, solved.col), ldb_) : Status::done;
-    }
-    return Status::lost;
-  }
-
- private:
-  /// Of a tile in a lease only the triangle; a copy may be one of the whole matrix, and of use to other calls.
-  Status bring_a(index tile) {
-    const auto at = [&](index row, index col) { return of_a(tile, row, col); };
-    const Status status =
-        this->bring(a_, p_.diagonal(tile), at, lda_, x_.A, x_.lda, a_.device ? Part::whole : part_of(x_.uplo));
-    if (status != Status::done || p_.rest(tile).count == 0) return status;
-    return this->bring(a_, p_.beside(tile), at, lda_, x_.A, x_.lda);
-  }
-  T* of_a(index tile, index row, index col) const {
-    if (!p_.cut.streamed || a_.device) return A_[0] + row + col * lda_;
-    const index first = p_.part(tile).first;
-    return A_[tile % 2] + (p_.shape.by_columns() ? row + (col - first) * lda_ : row - first + col * lda_);
-  }
-  T* of_b(index panel, index row, index col) const {
-    if (b_.device) return static_cast<T*>(b_.device) + row + col * ldb_;
-    const index first = p_.panel(panel).first;
-    T* const B = B_[static_cast<std::size_t>(panel % p_.slots)];
-    return x_.left ? B + row + (col - first) * ldb_ : B + row - first + col * ldb_;
-  }
-
-  const TrsmPlan& p_;
-  const TrsmArgs<T>& x_;
-  const Placed &a_, &b_;
-  T* A_[2] = {};
-  std::vector<T*> B_{};
-  char* workspaces_;
-  index lda_, ldb_;
-  Overwritten<T> result_;  ///< unless it is in device memory
-};
-
 /// From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in the
 /// program's device memory is there as a whole, and fits, or not at all.
 template <class T>
@@ -213,11 +111,11 @@ Outcome attempt(Runtime& r, const Site& site, Backend& backend, const Problem& p
   if (cut.tile == 0) return {Status::no_memory};
   const TrsmPlan plan = plan_trsm(shape_of(problem), cut, at_b.device);
   const double moved = problem.bytes_in + problem.bytes_out - operands.spared();
-  return run_plan(r, site, backend, operands, plan.bytes(precision_of<T>, at_a.device, at_b.device), wait, moved,
-                  [&](Lane& lane, void* lease) {
-                    Solving<T> run(plan, args, at_a, at_b, lane, lease, piece_bytes(backend, b.stored.bytes()));
-                    return run.run(plan.after, not_exiting, [&](std::size_t step) { return run.ask(step); });
-                  });
+  return run_plan(
+      r, site, backend, operands, plan.bytes(precision_of<T>, at_a.device, at_b.device), wait, moved,
+      [&](Lane& lane, void* lease) {
+        return execute(plan, args, {lease, at_a, at_b}, piece_bytes(backend, b.stored.bytes()), lane, not_exiting);
+      });
 }
 
 /// On the device.  If that does not come to an end, B in the host's memory is what it was.

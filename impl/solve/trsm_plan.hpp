@@ -7,8 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "impl/core/args.hpp"
 #include "impl/core/blocks.hpp"
+#include "impl/core/outcome.hpp"
 #include "impl/plan/order.hpp"
+#include "impl/plan/placed.hpp"
 #include "kernels/trsm.hpp"
 
 namespace blaslift {
@@ -85,5 +88,17 @@ struct TrsmPlan {
 TrsmPlan plan_trsm(const TrsmShape& shape, const TrsmCut& cut, bool whole_b);
 
 std::string to_string(const TrsmPlan& plan);
+
+/// Where the matrices are.
+struct TrsmPlacement {
+  void* lease = nullptr;  ///< plan.bytes() of device memory, whatever it holds
+  Placed A{}, B{};
+};
+
+/// Runs the plan on the lane; as for a QR (impl/qr/qr_execute.hpp): after a failure B is what it was, unless it is in
+/// device memory.
+template <class T>
+Outcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement, std::size_t piece_bytes,
+                Lane& lane, bool (*keep_going)());
 
 }  // namespace blaslift

@@ -4,7 +4,7 @@
  *
  * tree: itself, a child that leaves by _exit, and one that kills itself, one product each.
  * exec: a product, then the program PROGRAM "exit 0" in its place.
- * others: three dtrsm_, two of them with an error that its xerbla_ leaves by a jump.
+ * others: three dtrmm_, two of them with an error that its xerbla_ leaves by a jump.
  * wait: writes FILE, then waits for SIGTERM or SIGUSR1 and exits with 40 or 41. */
 #include <setjmp.h>
 #include <signal.h>
@@ -35,13 +35,13 @@ static void product(void) {
     }
 }
 
-extern void dtrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*,
+extern void dtrmm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*,
                    const double*, const int*, double*, const int*, size_t, size_t, size_t, size_t);
 
 static jmp_buf back;
 void xerbla_(const char* name, const int* info, size_t length) {
   (void)length;
-  if (!strncmp(name, "DTRSM", 5) && *info == 5) longjmp(back, 1);
+  if (!strncmp(name, "DTRMM", 5) && *info == 5) longjmp(back, 1);
   _exit(97);
 }
 
@@ -51,11 +51,11 @@ static int others(void) {
   const int n = 2, wrong = -1;
   for (volatile int i = 0; i < 2; ++i)
     if (!setjmp(back)) {
-      dtrsm_("L", "L", "N", "N", &wrong, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
+      dtrmm_("L", "L", "N", "N", &wrong, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
       return 96; /* did not jump */
     }
-  dtrsm_("L", "L", "N", "N", &n, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
-  return B[0] == 1 && B[1] == 1 && B[2] == 2 && B[3] == 2 ? 0 : 95;
+  dtrmm_("L", "L", "N", "N", &n, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
+  return B[0] == 4 && B[1] == 22 && B[2] == 8 && B[3] == 44 ? 0 : 95;
 }
 
 static void caught(int signal) { _exit(signal == SIGTERM ? 40 : 41); }

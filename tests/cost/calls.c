@@ -5,7 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -13,6 +13,8 @@ extern void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, 
                         void*, int);
 extern void cblas_dsyrk(int, int, int, int, int, double, const double*, int, double, double*, int);
 extern void cblas_zherk(int, int, int, int, int, double, const void*, int, double, void*, int);
+extern void cblas_dtrsm(int, int, int, int, int, int, int, double, const double*, int, double*, int);
+extern void cblas_ztrsm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
 extern void cblas_zhemv(int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
 
@@ -34,6 +36,8 @@ static int info;
 #define GEMM(X, alpha, beta, Y) \
   ("N", "N", &size, &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
 #define SYRK(X, alpha, beta, Y) ("U", "N", &size, &size, &alpha, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
+#define TRSM(X, alpha, Y) \
+  ("L", "U", "N", "U", &size, &size, &alpha, X, &size, Y, &size, (size_t)1, (size_t)1, (size_t)1, (size_t)1)
 #define SYMV(X, alpha, beta, Y) ("U", &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
 
 int main(int argc, char** argv) {
@@ -51,6 +55,8 @@ int main(int argc, char** argv) {
   REPEAT("zgemm_", zgemm_ GEMM(zA, zone, zzero, zC))
   REPEAT("dsyrk_", dsyrk_ SYRK(A, one, zero, C))
   REPEAT("zherk_", zherk_ SYRK(zA, one, zero, zC))
+  REPEAT("dtrsm_", dtrsm_ TRSM(A, one, C))
+  REPEAT("ztrsm_", ztrsm_ TRSM(zA, zone, zC))
   REPEAT("ssymv_", ssymv_ SYMV(sA, sone, szero, sC))
   REPEAT("dsymv_", dsymv_ SYMV(A, one, zero, C))
   REPEAT("chemv_", chemv_ SYMV(zA, cone, czero, zC))
@@ -67,6 +73,8 @@ int main(int argc, char** argv) {
   REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
   REPEAT("cblas_zgemm", cblas_zgemm(102, 111, 111, n, n, n, &zone, zA, n, zA, n, &zzero, zC, n))
   REPEAT("cblas_dsyrk", cblas_dsyrk(101, 121, 111, n, n, 1, A, n, 0, C, n))
+  REPEAT("cblas_dtrsm", cblas_dtrsm(102, 141, 121, 111, 132, n, n, 1, A, n, C, n))
+  REPEAT("cblas_ztrsm", cblas_ztrsm(102, 141, 121, 111, 132, n, n, &zone, zA, n, zC, n))
   REPEAT("cblas_zherk", cblas_zherk(102, 121, 111, n, n, 1, zA, n, 0, zC, n))
   REPEAT("cblas_dsymv", cblas_dsymv(102, 121, n, 1, A, n, A, 1, 0, C, 1))
   REPEAT("cblas_zhemv", cblas_zhemv(101, 121, n, &zone, zA, n, zA, 1, &zzero, zC, 1))

@@ -34,8 +34,8 @@ class Case:
     """The gemm that this tester gives real work, by either provider."""
     qr: tuple[str, ...] = ()
     """The routines of QR that this tester is about, among others."""
-    syrks: tuple[str, ...] = ()
-    """The syrk and herk that this tester of level 3 BLAS calls."""
+    beside: tuple[str, ...] = ()
+    """The others, syrk, herk and trsm, that this tester of level 3 BLAS calls."""
     symv: str | None = None
     """The symv or hemv that this tester calls, among others."""
     qr_alone: bool = False
@@ -152,8 +152,8 @@ def blas_cases(precisions: str) -> list[Case]:
         cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
         for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
             large = folder == LARGE
-            syrks = (f"{p}syrk",) if p in "sd" else (f"{p}syrk", f"{p}herk")
-            for level, calls in ((2, {"symv": symv}), (3, {"gemm": gemm, "syrks": syrks})):
+            beside = (f"{p}syrk", f"{p}trsm") if p in "sd" else (f"{p}syrk", f"{p}herk", f"{p}trsm")
+            for level, calls in ((2, {"symv": symv}), (3, {"gemm": gemm, "beside": beside})):
                 inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
                 cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]
     return cases

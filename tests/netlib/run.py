@@ -5,7 +5,7 @@ Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm, syrk, herk, symv and hemv with something to multiply goes to the backend. The verdict lines must be
+forced   Every gemm, syrk, herk, trsm, symv and hemv with something to multiply goes to the backend. The verdict lines must be
          identical: what passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some
          testers fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
          The counters must prove that the forced route ran.
@@ -109,7 +109,7 @@ def identity(lines: list[str]) -> list[str]:
 def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account]) -> list[str]:
     """The tester called what it is about, and a BLAS tester at least as often as it says itself."""
     errors = []
-    routines = [routine for routine in (case.gemm, case.symv, *case.syrks, *case.qr) if routine]
+    routines = [routine for routine in (case.gemm, case.symv, *case.beside, *case.qr) if routine]
     if not routines and case.suite == "blas" and total:
         errors.append(f"calls no routine of ours, and yet there are counters: {total}")
     for routine in routines:
@@ -132,7 +132,7 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
         return all_routed_errors(case.symv, total)
     if case.gemm is None:
         return []
-    if not levels and (errors := [error for name in case.syrks for error in all_routed_errors(name, total)]):
+    if not levels and (errors := [error for name in case.beside for error in all_routed_errors(name, total)]):
         return errors
     gemm = total.get(case.gemm, Account())
     if case.gemm_input is None:

@@ -11,6 +11,7 @@
 #include "kernels/copy.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/qr_panel.hpp"
+#include "kernels/host/trsm.hpp"
 #include "tests/unit/support/reference.hpp"
 
 namespace blaslift {
@@ -23,7 +24,9 @@ class Shuffled final : public Lane {
   explicit Shuffled(unsigned seed) : seed_(seed), random_(seed) {}
 
   Status upload(const Transfer& t, After after) override {
-    return add(after, [t] { copy_block(t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element); });
+    return add(after, [t] {
+      copy_part(t.part, t.below, t.device, t.ldd, t.host, t.ldh, t.rows, t.cols, t.element, copy_block);
+    });
   }
   Status ask(const Operation& operation, After after) override {
     return operation.visit([&](const auto& x) { return ask_for(x, after); });
@@ -40,6 +43,14 @@ class Shuffled final : public Lane {
   }
   Status ask_for(const QrPanel& p, After after) {
     return add(after, [p] { factor_panel(p, 1); });
+  }
+  Status ask_for(const Trsm& x, After after) {
+    std::array<char, 16> alpha;
+    std::memcpy(alpha.data(), x.alpha, element_size(x.precision));
+    return add(after, [system = x, alpha]() mutable {
+      system.alpha = alpha.data();
+      solve_triangular(system, {[](const void*, const Operation& o) { reference::naive(*o.get<Gemm>()); }, nullptr});
+    });
   }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     return add(after, [t, &landed] {

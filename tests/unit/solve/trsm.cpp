@@ -1,0 +1,235 @@
+// Triangular systems on a backend's lane: every cut, streamed or not, in whatever order the lane runs things; what is
+// not to be read is NaN, and nothing of the caller's changes if anything fails.
+#include "impl/solve/trsm_plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "kernels/host/host.hpp"
+#include "tests/unit/support/random.hpp"
+#include "tests/unit/support/reference.hpp"
+#include "tests/unit/support/shuffled.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace reference;
+
+bool always() { return true; }
+
+template <class T>
+struct System {
+  TrsmArgs<T> args{};
+  Matrix<T> A, B0, B;
+  TrsmShape shape{};
+  TrsmCut cut{};
+
+  System(Random& r, unsigned seed)
+      : args{.left = r.coin(),
+             .uplo = r.coin() ? Uplo::upper : Uplo::lower,
+             .trans = ops[r.below(3)],
+             .unit = r.coin(),
+             .m = r.up_to(30),
+             .n = r.up_to(30),
+             .alpha = scalar<T>(0.75, -0.5),
+             .A = nullptr,
+             .lda = 0,
+             .B = nullptr,
+             .ldb = 0},
+        A(args.order(), args.order(), r.up_to(4) - 1),
+        B0(args.m, args.n, r.up_to(4) - 1),
+        B(B0) {
+    for (index j = 0; j < args.order(); ++j)
+      for (index i = 0; i < args.order(); ++i)
+        if (args.uplo == Uplo::upper ? i < j : i > j)
+          A(i, j) = scalar<T>(r.below(1000) / 1e4 - 0.05, r.below(1000) / 1e4 - 0.05);
+        else if (i == j && !args.unit)
+          A(i, j) = scalar<T>(1 + r.below(1000) / 1e3, r.below(1000) / 1e3);
+    B0.random(seed);
+    B = B0;
+    shape = {args.left, args.uplo, args.trans != Op::none, args.m, args.n};
+    cut = {r.up_to(args.order()), r.up_to(shape.others()), r.coin()};
+    args.A = A.data();
+    args.lda = A.ld();
+  }
+  TrsmArgs<T> call() {
+    TrsmArgs<T> x = args;
+    x.B = B.data();
+    x.ldb = B.ld();
+    return x;
+  }
+  std::string text() const {
+    return std::string(1, "RL"[args.left]) + static_cast<char>(args.uplo) + static_cast<char>(args.trans) +
+           (args.unit ? "U " : "N ") + std::to_string(args.m) + " x " + std::to_string(args.n) + ", tiles of " +
+           std::to_string(cut.tile) + ", panels of " + std::to_string(cut.width) + (cut.streamed ? ", streamed" : "");
+  }
+  using Number = std::complex<long double>;
+  Number op(index i, index j) const {
+    if (args.trans != Op::none) std::swap(i, j);
+    if (i == j && args.unit) return 1;
+    if (args.uplo == Uplo::upper ? i > j : i < j) return 0;
+    const Number a(std::real(A(i, j)), std::imag(A(i, j)));
+    return args.trans == Op::conjugate ? std::conj(a) : a;
+  }
+  /// |alpha B - op(A) X| <= gamma |op(A)| |X| (Higham, Accuracy and Stability, 8.5).
+  void expect_solved() const {
+    const double allowed =
+        2 * static_cast<double>(args.order() + 3) * static_cast<double>(std::numeric_limits<Real<T>>::epsilon());
+    for (index j = 0; j < args.n; ++j)
+      for (index i = 0; i < args.m; ++i) {
+        Number rest =
+            Number(std::real(args.alpha), std::imag(args.alpha)) * Number(std::real(B0(i, j)), std::imag(B0(i, j)));
+        long double size = std::abs(rest);
+        for (index p = 0; p < args.order(); ++p) {
+          const T& x = args.left ? B(p, j) : B(i, p);
+          const Number term = (args.left ? op(i, p) : op(p, j)) * Number(std::real(x), std::imag(x));
+          rest -= term;
+          size += std::abs(term);
+        }
+        ASSERT_LE(std::abs(rest), allowed * size) << text() << " at " << i << ", " << j;
+      }
+    ASSERT_TRUE(B.canaries_intact()) << text();
+  }
+};
+
+std::vector<unsigned char> lease_of(std::size_t bytes) { return std::vector<unsigned char>(bytes + 256, 0xff); }
+void* aligned(std::vector<unsigned char>& lease) {
+  return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
+}
+
+template <class T>
+class TrsmExecute : public testing::Test {};
+using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(TrsmExecute, Precisions);
+
+TYPED_TEST(TrsmExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
+  using T = TypeParam;
+  Random r(1);
+  int streamed = 0, tiles = 0, panels = 0;
+  for (unsigned round = 0; round < 120; ++round) {
+    System<T> x(r, round);
+    const TrsmPlan plan = plan_trsm(x.shape, x.cut, false);
+    streamed += x.cut.streamed && plan.panels() > 1;
+    tiles += plan.tiles() > 3;
+    panels += plan.panels() > 3;
+    Matrix<T> first = x.B0;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.B = x.B0;
+      auto lease = lease_of(plan.bytes(precision_of<T>, false, false));
+      Shuffled lane(seed);
+      const Outcome outcome = execute(plan, x.call(), {.lease = aligned(lease)}, 160, lane, always);
+      ASSERT_EQ(outcome.status, Status::done);
+      x.expect_solved();
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.B;
+      ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
+      const double b = static_cast<double>(x.args.m * x.args.n) * sizeof(T), n = static_cast<double>(x.shape.order());
+      EXPECT_EQ(outcome.bytes_out, b);
+      const double again = static_cast<double>(x.cut.streamed ? plan.panels() : 1);
+      EXPECT_EQ(outcome.bytes_in, b + again * n * (n + 1) / 2 * sizeof(T)) << x.text();
+    }
+  }
+  EXPECT_GT(streamed, 20);
+  EXPECT_GT(tiles, 20);
+  EXPECT_GT(panels, 20);
+}
+
+TYPED_TEST(TrsmExecute, InMemoryOfTheirOwnNothingMoves) {
+  using T = TypeParam;
+  Random r(2);
+  for (unsigned round = 0; round < 40; ++round) {
+    System<T> x(r, round);
+    x.cut.streamed = false;
+    const TrsmPlan plan = plan_trsm(x.shape, x.cut, true);
+    auto lease = lease_of(plan.bytes(precision_of<T>, true, true));
+    Shuffled lane(round);
+    const Placed a{.device = x.A.data(), .ld = x.A.ld(), .in_place = true},
+        b{.device = x.B.data(), .ld = x.B.ld(), .in_place = true};
+    const Outcome outcome = execute(plan, x.call(), {aligned(lease), a, b}, 160, lane, always);
+    ASSERT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.bytes_in + outcome.bytes_out, 0);
+    x.expect_solved();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TYPED_TEST(TrsmExecute, AFailureLeavesTheCallersMemoryAlone) {
+  using T = TypeParam;
+  static auto& faults = *new FaultPlan;
+  static Backend& backend = *make_host_backend({.memory_limit = std::size_t{1} << 20}, &faults);
+  const UnderlyingBlas underlying{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
+  faults.scribble = true;
+  Random r(3);
+  int failed = 0;
+  for (unsigned round = 0; round < 12; ++round) {
+    System<T> x(r, round);
+    const TrsmPlan plan = plan_trsm(x.shape, x.cut, false);
+    auto lease = lease_of(plan.bytes(precision_of<T>, false, false));
+    for (long at = 1;; at += 1 + at / 4) {
+      x.B = x.B0;
+      faults.seen = 0;
+      faults.at = at;
+      faults.status = at % 2 == 0 ? Status::no_memory : Status::lost;
+      Status status;
+      Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
+      if (lane) {
+        const Outcome outcome = execute(plan, x.call(), {.lease = aligned(lease)}, 160, *lane, always);
+        backend.release(lane);
+        if (outcome.status == Status::done) break;
+      }
+      ++failed;
+      ASSERT_TRUE(x.B == x.B0) << x.text() << " fails at " << at;
+    }
+    x.expect_solved();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  faults.at = 0;
+  EXPECT_GT(failed, 60);
+}
+
+TEST(TrsmCut, FitsAnyMemoryOrSaysSo) {
+  Random r(4);
+  int streamed = 0, none = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const auto size = [&r] { return index{1} << r.below(15) | static_cast<index>(r.below(100)); };
+    const TrsmShape s{r.coin(), r.coin() ? Uplo::upper : Uplo::lower, r.coin(), size(), size()};
+    const auto precision = static_cast<Precision>(r.below(4));
+    const std::size_t memory = std::size_t{1} << (10 + r.below(26));
+    const TrsmCut cut = trsm_cut(s, precision, memory);
+    if (cut.tile == 0) {
+      ++none;
+      const TrsmPlan least{s, {1, 1, true}, static_cast<int>(std::min<index>(s.others(), 3)), {}, {}};
+      EXPECT_GT(least.bytes(precision, false, false), memory);
+      continue;
+    }
+    streamed += cut.streamed;
+    EXPECT_TRUE(cut.tile >= 1 && cut.tile <= s.order() && cut.width >= 1 && cut.width <= s.others());
+    if ((s.order() / cut.tile) * (s.others() / cut.width) > 2000) continue;  // the plan's own time
+    EXPECT_LE(plan_trsm(s, cut, false).bytes(precision, false, false), memory);
+  }
+  EXPECT_GT(streamed, 200);
+  EXPECT_GT(none, 20);
+}
+
+TEST(TrsmPlan, SaysWhoWaitsForWhom) {
+  const TrsmPlan plan = plan_trsm({true, Uplo::lower, false, 4, 4}, {2, 2, false}, false);
+  EXPECT_EQ(to_string(plan),
+            "0: upload B panel 0\n"
+            "1: upload A tile 0\n"
+            "2: upload A tile 1\n"
+            "3: upload B panel 1\n"
+            "4: solve tile 0 panel 0 after 1 0\n"
+            "5: download tile 0 panel 0 after 4\n"
+            "6: subtract tile 0 panel 0 after 4\n"
+            "7: solve tile 1 panel 0 after 6 2\n"
+            "8: download tile 1 panel 0 after 7\n"
+            "9: solve tile 0 panel 1 after 3 4\n"
+            "10: download tile 0 panel 1 after 9\n"
+            "11: subtract tile 0 panel 1 after 9\n"
+            "12: solve tile 1 panel 1 after 11 7\n"
+            "13: download tile 1 panel 1 after 12\n");
+}
+
+}  // namespace
+}  // namespace blaslift
