@@ -224,7 +224,7 @@ TEST(TrsmPlan, SaysWhoWaitsForWhom) {
             "6: subtract tile 0 panel 0 after 4\n"
             "7: solve tile 1 panel 0 after 6 2\n"
             "8: download tile 1 panel 0 after 7\n"
-            "9: solve tile 0 panel 1 after 3 4\n"
+            "9: solve tile 0 panel 1 after 4 3\n"
             "10: download tile 0 panel 1 after 9\n"
             "11: subtract tile 0 panel 1 after 9\n"
             "12: solve tile 1 panel 1 after 11 7\n"
