@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 
 #include "kernels/types.hpp"
 
@@ -12,7 +13,8 @@ inline constexpr index least_trsm_block = 64, most_trsm_block = 512;
 /// Order of the diagonal's blocks, a power of two.  Products with inverses grow with it, and so do the triangles that
 /// are inverted; narrower ones leave products whose tiles do not fill the device.
 constexpr index trsm_block(Precision precision, index order) {
-  const index usual = is_complex(precision) ? 256 : most_trsm_block;
+  (void)precision;
+  constexpr index usual = 256;
   index block = least_trsm_block;
   while (block < usual && 2 * block < order) block *= 2;
   return block;
@@ -21,7 +23,7 @@ constexpr index trsm_block(Precision precision, index order) {
 /// The faster way for such a system on the devices that have been measured (H100).
 /// @param others  columns of B, or rows where A is on the right: of all panels that are solved with one A
 constexpr TrsmWay trsm_way(Precision, Side, index order, index others) {
-  return order >= 1024 && others >= 512 ? TrsmWay::blocks : TrsmWay::substitution;
+  return (order >= 1024 && others >= 64) || (order >= 512 && others >= 1024) ? TrsmWay::blocks : TrsmWay::substitution;
 }
 
 /// What a workspace holds, from its beginning on; all of it, but for the panel, depends on A alone.
@@ -34,7 +36,10 @@ struct TrsmLayout {
                       square = static_cast<std::size_t>(blocks * block * block) * element;
     inverses = 0;
     triangles = square;
-    sums = triangles + square;
+    const std::size_t sizes = static_cast<std::size_t>(blocks * block * block) * sizeof(std::uint16_t);
+    inverse_sizes = triangles + square;
+    triangle_sizes = inverse_sizes + sizes;
+    sums = triangle_sizes + sizes;
     refused = sums + aligned(static_cast<std::size_t>(2 * blocks * block) * element);
     addresses = refused + aligned(static_cast<std::size_t>(blocks) * sizeof(unsigned));
     panel = addresses + aligned(static_cast<std::size_t>(addresses_each * pairs()) * sizeof(void*));
@@ -50,14 +55,15 @@ struct TrsmLayout {
   index block, blocks;
   index least_tile;  ///< order of the tiles that one kernel inverts
   // Offsets in bytes.
-  std::size_t
-      inverses,   ///< of each block, block x block, the other triangle zero; the last one as if A went on as identity
-      triangles,  ///< the blocks themselves, likewise; the other triangle is scratch
-      sums,       ///< real numbers, two for each row
-      refused,    ///< what has been found out about each block (kernels/cuda/trsm/trsm_kernels.hpp)
-      addresses,  ///< of tiles, for products in batches
-      panel,      ///< a block's part of B
-      bytes;
+  std::size_t inverses;  ///< of each block, block x block, zeros in the other triangle; the last one as if A went on as
+                         ///< an identity
+  std::size_t triangles;                      ///< the blocks themselves, likewise; the other triangle is scratch
+  std::size_t inverse_sizes, triangle_sizes;  ///< of their elements, in 16 bits each
+  std::size_t sums;                           ///< real numbers, two for each row
+  std::size_t refused;    ///< what has been found out about each block (kernels/cuda/trsm/trsm_kernels.hpp)
+  std::size_t addresses;  ///< of tiles, for products in batches
+  std::size_t panel;      ///< a block's part of B
+  std::size_t bytes;
 
  private:
   static constexpr std::size_t aligned(std::size_t x) { return (x + 255) / 256 * 256; }

@@ -1,5 +1,7 @@
 // Triangular systems by blocks: what kernels of our own do.  Everything between them are products.
 #pragma once
+#include <cstdint>
+
 #include "kernels/cuda/core/numbers.hpp"
 
 namespace blaslift::trsm_kernels {
@@ -15,6 +17,7 @@ struct Blocks {
   index lda, order, block, blocks;
   bool upper, unit;
   T *inverses, *triangles;
+  std::uint16_t *inverse_sizes, *triangle_sizes;
   Real<T>* sums;
   unsigned* refused;
   T** addresses;
@@ -185,16 +188,63 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
+// ---- sizes of elements, of which bounds are made: nothing cancels in their sums, so that 8 bits are enough
+
+/// A float that is not negative, cut off after 8 bits (bfloat16).
+__device__ inline std::uint16_t cut(float x) { return static_cast<std::uint16_t>(__float_as_uint(x) >> 16); }
+
+/// The sizes of each block's elements and of its inverse's, zeros in the other triangle.  Those of the block are
+/// divided by more than any row sum, those of the inverse multiplied by it.
+template <class T>
+__global__ void __launch_bounds__(threads) take_sizes(Blocks<T> job) {
+  using R = Real<T>;
+  __shared__ R largest[threads];
+  const int t = static_cast<int>(threadIdx.x);
+  const index n = job.block, elements = n * n, p = blockIdx.y, left = job.order - p * n, r = left < n ? left : n;
+  R most = 0;
+  for (index i = t; i < r; i += threads) most = std::fmax(most, job.sums[2 * p * n + i]);
+  largest[t] = most;
+  __syncthreads();
+  for (int distance = threads / 2; distance > 0; distance /= 2) {
+    if (t < distance) largest[t] = std::fmax(largest[t], largest[t + distance]);
+    __syncthreads();
+  }
+  const R scale = static_cast<R>(n) * largest[0];
+  for (index at = blockIdx.x * index{threads} + t; at < elements; at += gridDim.x * index{threads}) {
+    const index i = at % n, j = at / n;
+    const bool in_triangle = i < r && j < r && (job.upper ? i <= j : i >= j);
+    const auto size = [&](T x, R by) {
+      return in_triangle ? cut(static_cast<float>(size_of(x) * by)) : std::uint16_t{0};
+    };
+    job.triangle_sizes[p * elements + at] = size(job.triangles[p * elements + at], 1 / scale);
+    job.inverse_sizes[p * elements + at] = size(job.inverses[p * elements + at], scale);
+  }
+}
+
+/// c := a b + c for 16 x 16 times 16 x 8, by the threads of a warp together: thread 4 i + k has a's rows i and i + 8 in
+/// columns 2 k, 2 k + 1 and those 8 further on, b's column i in these rows, and c's rows i and i + 8 in columns 2 k and
+/// 2 k + 1.
+__device__ inline void multiply_sizes(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+// ---- what follows the product with an inverse
+
 /// A block's rows of X, or columns on the right.  Everything here is of M X = W, M lower or upper triangular and W an r
 /// x others matrix; on the right X and W are stored transposed.
 template <class T>
 struct Finish {
   const T* triangle;
+  const std::uint16_t *inverse_sizes, *triangle_sizes;
   index block;
   int r;
   bool lower, transposed, conjugated, right;  ///< M, and how it comes from what is stored
   const unsigned* refused;
   unsigned counts;  ///< what of `refused` matters here
+  float most_growth;
   const T* W;
   index ldw;
   T* X;
@@ -205,35 +255,140 @@ struct Finish {
 template <class T>
 inline constexpr int strip = sizeof(T) == 16 ? 8 : 16;
 
+/// Of sizes in shared memory, by column; rows that begin in different banks.
+BLASLIFT_BOTH constexpr int sizes_pitch(index block) { return static_cast<int>(block) + 8; }
+template <class T>
+using Strip = T[strip<T> + 1];
+
+// Two plans of the same memory: for the bound the sizes of X, and what is made of them where X itself was; for
+// substitution X and a tile of M.
+template <class T>
+constexpr std::size_t bound_memory(index block) {
+  const std::size_t sizes = std::size_t{strip<T>} * sizes_pitch(block) * sizeof(std::uint16_t),
+                    sums = static_cast<std::size_t>(block) * strip<T> * sizeof(float),
+                    x = static_cast<std::size_t>(block) * sizeof(Strip<T>);
+  return sizes + (x > sums + sizes ? x : sums + sizes);
+}
+template <class T>
+constexpr std::size_t substitution_memory(index block) {
+  return static_cast<std::size_t>(block) * sizeof(Strip<T>) + std::size_t{warp} * (warp + 2) * sizeof(T);
+}
+template <class T>
+constexpr std::size_t finish_memory(index block) {
+  return bound_memory<T>(block) > substitution_memory<T>(block) ? bound_memory<T>(block)
+                                                                : substitution_memory<T>(block);
+}
+
+/// result(row, column, x) for each element x of |M| or its inverse's sizes times `of`.
+template <class T, class Result>
+__device__ inline void multiply_sizes(const Finish<T>& job, const std::uint16_t* sizes, const std::uint16_t* of,
+                                      const Result& result) {
+  constexpr int N = strip<T> / 8;
+  const int lane = static_cast<int>(threadIdx.x) % warp, w = static_cast<int>(threadIdx.x) / warp, i = lane / 4,
+            k = lane % 4 * 2, tiles = (job.r + 15) / 16, pitch = sizes_pitch(job.block);
+  // Two in a row of M.
+  const auto two = [&](int row, int column) -> unsigned {
+    if (job.transposed) return *reinterpret_cast<const unsigned*>(sizes + column + row * job.block);
+    return sizes[row + column * job.block] | unsigned{sizes[row + (column + 1) * job.block]} << 16;
+  };
+  for (int round = 0; round * warps < tiles; ++round) {
+    const int tile = round * warps + (round % 2 ? warps - 1 - w : w);  // long ones and short ones
+    if (tile >= tiles) continue;
+    const int row = 16 * tile + i, from = job.lower ? 0 : tile, to = job.lower ? tile + 1 : tiles;
+    float c[N][4] = {};
+#pragma unroll 4
+    for (int step = from; step < to; ++step) {
+      const int column = 16 * step + k;
+      const unsigned a[4] = {two(row, column), two(row + 8, column), two(row, column + 8), two(row + 8, column + 8)};
+#pragma unroll
+      for (int u = 0; u < N; ++u) {
+        const auto* const y = reinterpret_cast<const unsigned*>(of + (8 * u + i) * pitch + column);
+        const unsigned b[2] = {y[0], y[4]};
+        multiply_sizes(c[u], a, b);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < N; ++u)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) result(row + e / 2 * 8, 8 * u + k + e % 2, c[u][e]);
+  }
+}
+
+/// Whether |M| |inv(M)| |M| |X| is at most most_growth |M| |X|, element by element, for this thread's elements; X, all
+/// of whose elements are finite, is in S.
+template <class T>
+__device__ inline bool bound_holds(const Finish<T>& job, unsigned char* memory) {
+  constexpr int C = strip<T>;
+  const int t = static_cast<int>(threadIdx.x), lane = t % warp, w = t / warp, pitch = sizes_pitch(job.block),
+            rows = (job.r + 15) / 16 * 16;
+  auto* const x = reinterpret_cast<std::uint16_t*>(memory);
+  auto* const S = reinterpret_cast<Strip<T>*>(x + C * pitch);
+  auto* const sums = reinterpret_cast<float*>(S);  // in the place of S
+  auto* const others = reinterpret_cast<std::uint16_t*>(sums + job.block * C);
+  for (int c = w; c < C; c += warps) {
+    Real<T> most = 0;
+    for (int i = lane; i < job.r; i += warp) most = std::fmax(most, size_of(S[i][c]));
+    for (int distance = warp / 2; distance > 0; distance /= 2)
+      most = std::fmax(most, __shfl_xor_sync(0xffffffff, most, distance));
+    const Real<T> scale = most > 0 ? 1 / most : 0;
+    for (int i = lane; i < rows; i += warp)
+      x[c * pitch + i] = i < job.r ? cut(static_cast<float>(size_of(S[i][c]) * scale)) : std::uint16_t{0};
+  }
+  __syncthreads();
+  multiply_sizes(job, job.triangle_sizes, x, [&](int row, int column, float y) {
+    sums[row * C + column] = y;
+    others[column * pitch + row] = cut(y);
+  });
+  __syncthreads();
+  multiply_sizes(job, job.inverse_sizes, others,
+                 [&](int row, int column, float y) { x[column * pitch + row] = cut(y); });
+  __syncthreads();
+  bool holds = true;
+  multiply_sizes(job, job.triangle_sizes, x, [&](int row, int column, float y) {
+    holds = holds && y <= job.most_growth * sums[row * C + column];  // not if it is NaN
+  });
+  return holds;
+}
+
 /// Where the inverse is not to be trusted, or has left something that is not finite, which it may have spread to where
-/// substitution does not take it: substitution.  Otherwise nothing.
+/// substitution does not take it, or is too far from substitution with these columns: substitution.  Otherwise nothing.
 template <class T>
 __global__ void __launch_bounds__(threads) finish_block(Finish<T> job) {
-  constexpr int C = strip<T>, E = warp;
+  constexpr int C = strip<T>, E = warp, each_warp = C / warps;
   extern __shared__ __align__(16) unsigned char memory[];
-  T(*S)[C] = reinterpret_cast<T(*)[C]>(memory);
-  T(*M)[E + 1] = reinterpret_cast<T(*)[E + 1]>(S + job.block);
   const int t = static_cast<int>(threadIdx.x), lane = t % warp, w = t / warp, r = job.r;
   const index first = blockIdx.x * index{C};
   const int columns = static_cast<int>(job.others - first < C ? job.others - first : C);
   const auto offset = [&](int i, int c, index ld) { return job.right ? first + c + i * ld : i + (first + c) * ld; };
-  // By neighbours in memory.
+  // By neighbours in memory; those that are not there, too.
   const auto each = [&](const auto& body) {
     if (job.right) {
-      for (int at = t; at < r * C; at += threads)
-        if (at % C < columns) body(at / C, at % C);
+      for (int at = t; at < r * C; at += threads) body(at / C, at % C);
     } else {
-      for (int c = 0; c < columns; ++c)
+      for (int c = 0; c < C; ++c)
         for (int i = t; i < r; i += threads) body(i, c);
     }
   };
+  const auto take = [&](Strip<T>* S, const T* from, index ld) {
+    each([&](int i, int c) { S[i][c] = c < columns ? from[offset(i, c, ld)] : number<T>(0); });
+  };
   bool bad = (*job.refused & job.counts) != 0;
-  if (!bad) each([&](int i, int c) { bad = bad || !is_finite(job.X[offset(i, c, job.ldx)]); });
-  if (!__syncthreads_or(bad)) return;
+  if (!bad) {
+    auto* const S = reinterpret_cast<Strip<T>*>(memory + C * sizes_pitch(job.block) * sizeof(std::uint16_t));
+    each([&](int i, int c) {
+      const T x = c < columns ? job.X[offset(i, c, job.ldx)] : number<T>(0);
+      bad = bad || !is_finite(x);
+      S[i][c] = x;
+    });
+    bad = __syncthreads_or(bad) != 0;
+    if (!bad) bad = __syncthreads_or(!bound_holds(job, memory)) != 0;
+    if (!bad) return;
+  }
 
-  for (int at = t; at < r * C; at += threads) S[at / C][at % C] = number<T>(0);
-  __syncthreads();
-  each([&](int i, int c) { S[i][c] = job.W[offset(i, c, job.ldw)]; });
+  auto* const S = reinterpret_cast<Strip<T>*>(memory);
+  T(*M)[E + 1] = reinterpret_cast<T(*)[E + 1]>(S + job.block);
+  T* const inverse_of = reinterpret_cast<T*>(M + E);
+  take(S, job.W, job.ldw);
   const auto m = [&](int i, int k) {
     return conjugate_if(job.conjugated,
                         job.transposed ? job.triangle[k + i * job.block] : job.triangle[i + k * job.block]);
@@ -247,36 +402,51 @@ __global__ void __launch_bounds__(threads) finish_block(Finish<T> job) {
       if (i < length && k < length) M[i][k] = m(k0 + i, k0 + k);
     }
     __syncthreads();
-    for (int c = w; c < C; c += warps) {  // a lane has a row
-      T x = lane < length ? S[k0 + lane][c] : number<T>(0);
-      for (int s = 0; s < length; ++s) {
-        const int k = job.lower ? s : length - 1 - s;
-        const T known = over(from_lane(x, k), M[k][k]);
-        if (lane == k)
-          x = known;
-        else if (lane < length && (job.lower ? lane > k : lane < k))
-          x = minus_product(M[lane][k], known, x);
-      }
-      if (lane < length) S[k0 + lane][c] = x;
+    // A quotient takes long; a product with an inverse that can neither overflow nor underflow is as good.
+    bool unusual = false;
+    if (t < length) {
+      const Real<T> size = size_of(M[t][t]);
+      unusual = !(size <= most_size<T> && size >= 1 / most_size<T>);
+      inverse_of[t] = inverse(M[t][t]);
     }
+    unusual = __syncthreads_or(unusual) != 0;
+    T x[each_warp];  // a lane has a row
+#pragma unroll
+    for (int u = 0; u < each_warp; ++u) x[u] = lane < length ? S[k0 + lane][w + u * warps] : number<T>(0);
+    for (int s = 0; s < length; ++s) {
+      const int k = job.lower ? s : length - 1 - s;
+      const bool later = lane < length && (job.lower ? lane > k : lane < k);
+      const T factor = later ? M[lane][k] : number<T>(0);
+#pragma unroll
+      for (int u = 0; u < each_warp; ++u) {
+        const T reached = from_lane(x[u], k), known = unusual ? over(reached, M[k][k]) : times(reached, inverse_of[k]);
+        if (lane == k) x[u] = known;
+        if (later) x[u] = minus_product(factor, known, x[u]);
+      }
+    }
+#pragma unroll
+    for (int u = 0; u < each_warp; ++u)
+      if (lane < length) S[k0 + lane][w + u * warps] = x[u];
     __syncthreads();
     const int from = job.lower ? k0 + length : 0, to = job.lower ? r : k0;
     for (int i = from + t; i < to; i += threads) {
-      T x[C];
+      T y[C];
 #pragma unroll
-      for (int c = 0; c < C; ++c) x[c] = S[i][c];
-#pragma unroll 4
+      for (int c = 0; c < C; ++c) y[c] = S[i][c];
+#pragma unroll 8
       for (int k = 0; k < length; ++k) {
         const T factor = m(i, k0 + k);
 #pragma unroll
-        for (int c = 0; c < C; ++c) x[c] = minus_product(factor, S[k0 + k][c], x[c]);
+        for (int c = 0; c < C; ++c) y[c] = minus_product(factor, S[k0 + k][c], y[c]);
       }
 #pragma unroll
-      for (int c = 0; c < C; ++c) S[i][c] = x[c];
+      for (int c = 0; c < C; ++c) S[i][c] = y[c];
     }
   }
   __syncthreads();
-  each([&](int i, int c) { job.X[offset(i, c, job.ldx)] = S[i][c]; });
+  each([&](int i, int c) {
+    if (c < columns) job.X[offset(i, c, job.ldx)] = S[i][c];
+  });
 }
 
 }  // namespace blaslift::trsm_kernels

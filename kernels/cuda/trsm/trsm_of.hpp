@@ -16,10 +16,8 @@ template <class T>
 constexpr std::size_t tiles_memory() {
   return (2 * std::size_t{tile<T>} * (tile<T> + 1) + tile<T>)*sizeof(T);
 }
-template <class T>
-constexpr std::size_t finish_memory(index block) {
-  return (static_cast<std::size_t>(block) * strip<T> + std::size_t{warp} * (warp + 1)) * sizeof(T);
-}
+static_assert(finish_memory<double>(most_trsm_block) <= trsm_shared_memory);
+static_assert(finish_memory<Complex<double>>(most_trsm_block) <= trsm_shared_memory);
 
 template <class T>
 T* in_workspace(const Trsm& p, std::size_t offset) {
@@ -38,6 +36,8 @@ Blocks<T> blocks_of(const Trsm& p) {
           .unit = p.unit,
           .inverses = in_workspace<T>(p, layout.inverses),
           .triangles = in_workspace<T>(p, layout.triangles),
+          .inverse_sizes = in_workspace<std::uint16_t>(p, layout.inverse_sizes),
+          .triangle_sizes = in_workspace<std::uint16_t>(p, layout.triangle_sizes),
           .sums = in_workspace<Real<T>>(p, layout.sums),
           .refused = in_workspace<unsigned>(p, layout.refused),
           .addresses = in_workspace<T*>(p, layout.addresses),
@@ -70,6 +70,8 @@ cudaError_t check(const Trsm& p, cudaStream_t stream) {
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   sum_blocks<T><<<grid, threads, 0, stream>>>(job, job.inverses, job.sums, static_cast<Real<T>>(most_growth(p.order())),
                                               nullptr);
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+  take_sizes<T><<<dim3(16, static_cast<unsigned>(job.blocks)), threads, 0, stream>>>(job);
   return cudaGetLastError();
 }
 
@@ -79,6 +81,8 @@ cudaError_t finish(const Trsm& p, index i, cudaStream_t stream) {
   const bool right = p.side == Side::right, transposed = (p.trans != Op::none) != right;
   const index first = i * layout.block, r = layout.rows(i, p.order());
   const Finish<T> job{.triangle = in_workspace<T>(p, layout.triangles) + first * layout.block,
+                      .inverse_sizes = in_workspace<std::uint16_t>(p, layout.inverse_sizes) + first * layout.block,
+                      .triangle_sizes = in_workspace<std::uint16_t>(p, layout.triangle_sizes) + first * layout.block,
                       .block = layout.block,
                       .r = static_cast<int>(r),
                       .lower = (p.uplo == Uplo::lower) != transposed,
@@ -87,6 +91,7 @@ cudaError_t finish(const Trsm& p, index i, cudaStream_t stream) {
                       .right = right,
                       .refused = in_workspace<unsigned>(p, layout.refused) + i,
                       .counts = transposed ? refused_transposed : refused_as_it_is,
+                      .most_growth = static_cast<float>(most_growth(p.order())),
                       .W = in_workspace<T>(p, layout.panel),
                       .ldw = right ? p.m : r,
                       .X = static_cast<T*>(p.B) + (right ? first * p.ldb : first),
