@@ -242,7 +242,7 @@ TYPED_TEST(Solves, OfManyColumnsInEveryBlocking) {
   // Several blocks at a time, and blocks of all orders.
   const struct {
     index order, others, block;
-  } shapes[] = {{200, 1100, 64}, {300, 2100, 64}, {300, 130, 128}, {700, 20, 256}, {1030, 12, 512}, {1100, 9, 0}};
+  } shapes[] = {{200, 1100, 64}, {150, 2100, 64}, {300, 130, 128}, {600, 20, 256}, {1100, 9, 0}};
   unsigned seed = 0;
   for (const auto& s : shapes)
     for (int kind = 0; kind < 3; ++kind) {

@@ -224,7 +224,7 @@ __global__ void __launch_bounds__(threads) take_sizes(Blocks<T> job) {
 /// c := a b + c for 16 x 16 times 16 x 8, by the threads of a warp together: thread 4 i + k has a's rows i and i + 8 in
 /// columns 2 k, 2 k + 1 and those 8 further on, b's column i in these rows, and c's rows i and i + 8 in columns 2 k and
 /// 2 k + 1.
-__device__ inline void multiply_sizes(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+__device__ inline void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
       "%3};"
       : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
@@ -245,84 +245,88 @@ struct Finish {
   const unsigned* refused;
   unsigned counts;  ///< what of `refused` matters here
   float most_growth;
+  unsigned* substituted;  ///< for each strip of columns, what check_block has found
   const T* W;
   index ldw;
   T* X;
   index ldx, others;
 };
 
-/// Columns that one block of threads has in shared memory.
+/// Columns that a block of threads has in shared memory for substitution; for the bound so many, or twice as many,
+/// which need less of what is read again for each.
 template <class T>
 inline constexpr int strip = sizeof(T) == 16 ? 8 : 16;
 
 /// Of sizes in shared memory, by column; rows that begin in different banks.
 BLASLIFT_BOTH constexpr int sizes_pitch(index block) { return static_cast<int>(block) + 8; }
-template <class T>
-using Strip = T[strip<T> + 1];
+template <class T, int C>
+using Strip = T[C + 1];
 
-// Two plans of the same memory: for the bound the sizes of X, and what is made of them where X itself was; for
-// substitution X and a tile of M.
-template <class T>
+// For the bound the sizes of X, and what is made of them where X itself was; for substitution X and a tile of M.
+template <class T, int C>
 constexpr std::size_t bound_memory(index block) {
-  const std::size_t sizes = std::size_t{strip<T>} * sizes_pitch(block) * sizeof(std::uint16_t),
-                    sums = static_cast<std::size_t>(block) * strip<T> * sizeof(float),
-                    x = static_cast<std::size_t>(block) * sizeof(Strip<T>);
+  const std::size_t sizes = std::size_t{C} * sizes_pitch(block) * sizeof(std::uint16_t),
+                    sums = static_cast<std::size_t>(block) * C * sizeof(float),
+                    x = static_cast<std::size_t>(block) * sizeof(Strip<T, C>);
   return sizes + (x > sums + sizes ? x : sums + sizes);
 }
 template <class T>
 constexpr std::size_t substitution_memory(index block) {
-  return static_cast<std::size_t>(block) * sizeof(Strip<T>) + std::size_t{warp} * (warp + 2) * sizeof(T);
+  return static_cast<std::size_t>(block) * sizeof(Strip<T, strip<T>>) + std::size_t{warp} * (warp + 2) * sizeof(T);
 }
-template <class T>
-constexpr std::size_t finish_memory(index block) {
-  return bound_memory<T>(block) > substitution_memory<T>(block) ? bound_memory<T>(block)
-                                                                : substitution_memory<T>(block);
-}
-
 /// result(row, column, x) for each element x of |M| or its inverse's sizes times `of`.
-template <class T, class Result>
+template <int C, class T, class Result>
 __device__ inline void multiply_sizes(const Finish<T>& job, const std::uint16_t* sizes, const std::uint16_t* of,
                                       const Result& result) {
-  constexpr int N = strip<T> / 8;
+  constexpr int N = C / 8;
   const int lane = static_cast<int>(threadIdx.x) % warp, w = static_cast<int>(threadIdx.x) / warp, i = lane / 4,
             k = lane % 4 * 2, tiles = (job.r + 15) / 16, pitch = sizes_pitch(job.block);
-  // Two in a row of M.
-  const auto two = [&](int row, int column) -> unsigned {
-    if (job.transposed) return *reinterpret_cast<const unsigned*>(sizes + column + row * job.block);
-    return sizes[row + column * job.block] | unsigned{sizes[row + (column + 1) * job.block]} << 16;
+  // Columns `column` and the next one, of rows `row` and the next one, which are the 16 x 16 product's rows i and i +
+  // 8: so they come from memory two at a time, however they are stored.
+  const auto take = [&](int row, int column, unsigned& first, unsigned& second) {
+    const auto word = [&](index at) { return *reinterpret_cast<const unsigned*>(sizes + at); };
+    if (job.transposed) {
+      first = word(column + row * job.block);
+      second = word(column + (row + 1) * job.block);
+    } else {
+      const unsigned one = word(row + column * job.block), next = word(row + (column + 1) * job.block);
+      first = __byte_perm(one, next, 0x5410);
+      second = __byte_perm(one, next, 0x7632);
+    }
   };
   for (int round = 0; round * warps < tiles; ++round) {
     const int tile = round * warps + (round % 2 ? warps - 1 - w : w);  // long ones and short ones
     if (tile >= tiles) continue;
-    const int row = 16 * tile + i, from = job.lower ? 0 : tile, to = job.lower ? tile + 1 : tiles;
-    float c[N][4] = {};
+    const int row = 16 * tile + 2 * i, from = job.lower ? 0 : tile, to = job.lower ? tile + 1 : tiles;
+    float sums[N][4] = {};
 #pragma unroll 4
     for (int step = from; step < to; ++step) {
       const int column = 16 * step + k;
-      const unsigned a[4] = {two(row, column), two(row + 8, column), two(row, column + 8), two(row + 8, column + 8)};
+      unsigned a[4];
+      take(row, column, a[0], a[1]);
+      take(row, column + 8, a[2], a[3]);
 #pragma unroll
       for (int u = 0; u < N; ++u) {
         const auto* const y = reinterpret_cast<const unsigned*>(of + (8 * u + i) * pitch + column);
         const unsigned b[2] = {y[0], y[4]};
-        multiply_sizes(c[u], a, b);
+        add_products(sums[u], a, b);
       }
     }
 #pragma unroll
     for (int u = 0; u < N; ++u)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) result(row + e / 2 * 8, 8 * u + k + e % 2, c[u][e]);
+      for (int e = 0; e < 4; ++e) result(row + e / 2, 8 * u + k + e % 2, sums[u][e]);
   }
 }
 
 /// Whether |M| |inv(M)| |M| |X| is at most most_growth |M| |X|, element by element, for this thread's elements; X, all
 /// of whose elements are finite, is in S.
-template <class T>
+template <int C, class T>
 __device__ inline bool bound_holds(const Finish<T>& job, unsigned char* memory) {
-  constexpr int C = strip<T>;
   const int t = static_cast<int>(threadIdx.x), lane = t % warp, w = t / warp, pitch = sizes_pitch(job.block),
             rows = (job.r + 15) / 16 * 16;
   auto* const x = reinterpret_cast<std::uint16_t*>(memory);
-  auto* const S = reinterpret_cast<Strip<T>*>(x + C * pitch);
+  auto* const S = reinterpret_cast<Strip<T, C>*>(x + C * pitch);
   auto* const sums = reinterpret_cast<float*>(S);  // in the place of S
   auto* const others = reinterpret_cast<std::uint16_t*>(sums + job.block * C);
   for (int c = w; c < C; c += warps) {
@@ -335,118 +339,146 @@ __device__ inline bool bound_holds(const Finish<T>& job, unsigned char* memory) 
       x[c * pitch + i] = i < job.r ? cut(static_cast<float>(size_of(S[i][c]) * scale)) : std::uint16_t{0};
   }
   __syncthreads();
-  multiply_sizes(job, job.triangle_sizes, x, [&](int row, int column, float y) {
+  multiply_sizes<C>(job, job.triangle_sizes, x, [&](int row, int column, float y) {
     sums[row * C + column] = y;
     others[column * pitch + row] = cut(y);
   });
   __syncthreads();
-  multiply_sizes(job, job.inverse_sizes, others,
-                 [&](int row, int column, float y) { x[column * pitch + row] = cut(y); });
+  multiply_sizes<C>(job, job.inverse_sizes, others,
+                    [&](int row, int column, float y) { x[column * pitch + row] = cut(y); });
   __syncthreads();
   bool holds = true;
-  multiply_sizes(job, job.triangle_sizes, x, [&](int row, int column, float y) {
+  multiply_sizes<C>(job, job.triangle_sizes, x, [&](int row, int column, float y) {
     holds = holds && y <= job.most_growth * sums[row * C + column];  // not if it is NaN
   });
   return holds;
 }
 
-/// Where the inverse is not to be trusted, or has left something that is not finite, which it may have spread to where
-/// substitution does not take it, or is too far from substitution with these columns: substitution.  Otherwise nothing.
 template <class T>
-__global__ void __launch_bounds__(threads) finish_block(Finish<T> job) {
+__device__ inline index offset(const Finish<T>& job, int i, index column, index ld) {
+  return job.right ? column + i * ld : i + column * ld;
+}
+
+/// Takes a strip of C columns into shared memory, zeros for those that are not there; each_element(x) sees all of them.
+/// Many are on their way at a time.
+template <int C, class T, class Each>
+__device__ inline void take_strip(const Finish<T>& job, const T* from, index ld, index first, Strip<T, C>* S,
+                                  const Each& each_element) {
+  constexpr int at_once = 8;
+  static_assert(C % at_once == 0);
+  const int t = static_cast<int>(threadIdx.x), count = job.r * C;
+  const auto take = [&](const auto& row, const auto& column) {
+    T x[at_once];
+#pragma unroll
+    for (int u = 0; u < at_once; ++u)
+      x[u] = row(u) < job.r && first + column(u) < job.others ? from[offset(job, row(u), first + column(u), ld)]
+                                                              : number<T>(0);
+#pragma unroll
+    for (int u = 0; u < at_once; ++u)
+      if (row(u) < job.r) each_element(x[u]), S[row(u)][column(u)] = x[u];
+  };
+  // By neighbours in memory.
+  if (job.right)
+    for (int at = t; at < count; at += at_once * threads)
+      take([&](int u) { return (at + u * threads) / C; }, [&](int u) { return (at + u * threads) % C; });
+  else
+    for (int i = t; i < job.r; i += threads)
+      for (int c = 0; c < C; c += at_once) take([&](int) { return i; }, [&](int u) { return c + u; });
+}
+/// Finds the strips that take substitution: where the inverse is not to be trusted, or has left something that is not
+/// finite, which it may have spread to where substitution does not take it, or is too far from substitution with these
+/// columns.  Apart from that, which takes more registers.
+template <class T, int C>
+__global__ void __launch_bounds__(threads) check_block(Finish<T> job) {
+  constexpr int strips = C / strip<T>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  const index first = blockIdx.x * index{C};
+  bool bad = (*job.refused & job.counts) != 0;
+  if (!bad) {
+    auto* const S = reinterpret_cast<Strip<T, C>*>(memory + C * sizes_pitch(job.block) * sizeof(std::uint16_t));
+    take_strip<C>(job, job.X, job.ldx, first, S, [&](T x) { bad = bad || !is_finite(x); });
+    bad = __syncthreads_or(bad) != 0;
+    if (!bad) bad = __syncthreads_or(!bound_holds<C>(job, memory)) != 0;
+  }
+  if (threadIdx.x < strips && first + static_cast<int>(threadIdx.x) * strip<T> < job.others)
+    job.substituted[blockIdx.x * strips + threadIdx.x] = bad;
+}
+
+/// X := inv(M) W by substitution, for these strips.
+template <class T>
+__global__ void __launch_bounds__(threads) substitute_in_block(Finish<T> job) {
   constexpr int C = strip<T>, E = warp, each_warp = C / warps;
   extern __shared__ __align__(16) unsigned char memory[];
   const int t = static_cast<int>(threadIdx.x), lane = t % warp, w = t / warp, r = job.r;
-  const index first = blockIdx.x * index{C};
-  const int columns = static_cast<int>(job.others - first < C ? job.others - first : C);
-  const auto offset = [&](int i, int c, index ld) { return job.right ? first + c + i * ld : i + (first + c) * ld; };
-  // By neighbours in memory; those that are not there, too.
-  const auto each = [&](const auto& body) {
-    if (job.right) {
-      for (int at = t; at < r * C; at += threads) body(at / C, at % C);
-    } else {
-      for (int c = 0; c < C; ++c)
-        for (int i = t; i < r; i += threads) body(i, c);
-    }
-  };
-  const auto take = [&](Strip<T>* S, const T* from, index ld) {
-    each([&](int i, int c) { S[i][c] = c < columns ? from[offset(i, c, ld)] : number<T>(0); });
-  };
-  bool bad = (*job.refused & job.counts) != 0;
-  if (!bad) {
-    auto* const S = reinterpret_cast<Strip<T>*>(memory + C * sizes_pitch(job.block) * sizeof(std::uint16_t));
-    each([&](int i, int c) {
-      const T x = c < columns ? job.X[offset(i, c, job.ldx)] : number<T>(0);
-      bad = bad || !is_finite(x);
-      S[i][c] = x;
-    });
-    bad = __syncthreads_or(bad) != 0;
-    if (!bad) bad = __syncthreads_or(!bound_holds(job, memory)) != 0;
-    if (!bad) return;
-  }
-
-  auto* const S = reinterpret_cast<Strip<T>*>(memory);
-  T(*M)[E + 1] = reinterpret_cast<T(*)[E + 1]>(S + job.block);
-  T* const inverse_of = reinterpret_cast<T*>(M + E);
-  take(S, job.W, job.ldw);
-  const auto m = [&](int i, int k) {
-    return conjugate_if(job.conjugated,
-                        job.transposed ? job.triangle[k + i * job.block] : job.triangle[i + k * job.block]);
-  };
-  const int tiles = (r + E - 1) / E;
-  for (int step = 0; step < tiles; ++step) {
-    const int k0 = (job.lower ? step : tiles - 1 - step) * E, length = r - k0 < E ? r - k0 : E;
-    __syncthreads();
-    for (int at = t; at < E * E; at += threads) {
-      const int i = job.transposed ? at / E : at % E, k = job.transposed ? at % E : at / E;
-      if (i < length && k < length) M[i][k] = m(k0 + i, k0 + k);
-    }
-    __syncthreads();
-    // A quotient takes long; a product with an inverse that can neither overflow nor underflow is as good.
-    bool unusual = false;
-    if (t < length) {
-      const Real<T> size = size_of(M[t][t]);
-      unusual = !(size <= most_size<T> && size >= 1 / most_size<T>);
-      inverse_of[t] = inverse(M[t][t]);
-    }
-    unusual = __syncthreads_or(unusual) != 0;
-    T x[each_warp];  // a lane has a row
-#pragma unroll
-    for (int u = 0; u < each_warp; ++u) x[u] = lane < length ? S[k0 + lane][w + u * warps] : number<T>(0);
-    for (int s = 0; s < length; ++s) {
-      const int k = job.lower ? s : length - 1 - s;
-      const bool later = lane < length && (job.lower ? lane > k : lane < k);
-      const T factor = later ? M[lane][k] : number<T>(0);
-#pragma unroll
-      for (int u = 0; u < each_warp; ++u) {
-        const T reached = from_lane(x[u], k), known = unusual ? over(reached, M[k][k]) : times(reached, inverse_of[k]);
-        if (lane == k) x[u] = known;
-        if (later) x[u] = minus_product(factor, known, x[u]);
+  for (index s = blockIdx.x; s * C < job.others; s += gridDim.x) {
+    if (!job.substituted[s]) continue;
+    const index first = s * C;
+    auto* const S = reinterpret_cast<Strip<T, C>*>(memory);
+    T(*M)[E + 1] = reinterpret_cast<T(*)[E + 1]>(S + job.block);
+    T* const inverse_of = reinterpret_cast<T*>(M + E);
+    take_strip<C>(job, job.W, job.ldw, first, S, [](T) {});
+    const auto m = [&](int i, int k) {
+      return conjugate_if(job.conjugated,
+                          job.transposed ? job.triangle[k + i * job.block] : job.triangle[i + k * job.block]);
+    };
+    const int tiles = (r + E - 1) / E;
+    for (int step = 0; step < tiles; ++step) {
+      const int k0 = (job.lower ? step : tiles - 1 - step) * E, length = r - k0 < E ? r - k0 : E;
+      __syncthreads();
+      for (int at = t; at < E * E; at += threads) {
+        const int i = job.transposed ? at / E : at % E, k = job.transposed ? at % E : at / E;
+        if (i < length && k < length) M[i][k] = m(k0 + i, k0 + k);
       }
-    }
+      __syncthreads();
+      // A quotient takes long; a product with an inverse that can neither overflow nor underflow is as good.
+      bool unusual = false;
+      if (t < length) {
+        const Real<T> size = size_of(M[t][t]);
+        unusual = !(size <= most_size<T> && size >= 1 / most_size<T>);
+        inverse_of[t] = inverse(M[t][t]);
+      }
+      unusual = __syncthreads_or(unusual) != 0;
+      T x[each_warp];  // a lane has a row
 #pragma unroll
-    for (int u = 0; u < each_warp; ++u)
-      if (lane < length) S[k0 + lane][w + u * warps] = x[u];
-    __syncthreads();
-    const int from = job.lower ? k0 + length : 0, to = job.lower ? r : k0;
-    for (int i = from + t; i < to; i += threads) {
-      T y[C];
+      for (int u = 0; u < each_warp; ++u) x[u] = lane < length ? S[k0 + lane][w + u * warps] : number<T>(0);
+      for (int known_before = 0; known_before < length; ++known_before) {
+        const int k = job.lower ? known_before : length - 1 - known_before;
+        const bool later = lane < length && (job.lower ? lane > k : lane < k);
+        const T factor = later ? M[lane][k] : number<T>(0);
 #pragma unroll
-      for (int c = 0; c < C; ++c) y[c] = S[i][c];
+        for (int u = 0; u < each_warp; ++u) {
+          const T reached = from_lane(x[u], k),
+                  known = unusual ? over(reached, M[k][k]) : times(reached, inverse_of[k]);
+          if (lane == k) x[u] = known;
+          if (later) x[u] = minus_product(factor, known, x[u]);
+        }
+      }
+#pragma unroll
+      for (int u = 0; u < each_warp; ++u)
+        if (lane < length) S[k0 + lane][w + u * warps] = x[u];
+      __syncthreads();
+      const int from = job.lower ? k0 + length : 0, to = job.lower ? r : k0;
+      for (int i = from + t; i < to; i += threads) {
+        T y[C];
+#pragma unroll
+        for (int c = 0; c < C; ++c) y[c] = S[i][c];
 #pragma unroll 8
-      for (int k = 0; k < length; ++k) {
-        const T factor = m(i, k0 + k);
+        for (int k = 0; k < length; ++k) {
+          const T factor = m(i, k0 + k);
 #pragma unroll
-        for (int c = 0; c < C; ++c) y[c] = minus_product(factor, S[k0 + k][c], y[c]);
+          for (int c = 0; c < C; ++c) y[c] = minus_product(factor, S[k0 + k][c], y[c]);
+        }
+#pragma unroll
+        for (int c = 0; c < C; ++c) S[i][c] = y[c];
       }
-#pragma unroll
-      for (int c = 0; c < C; ++c) S[i][c] = y[c];
     }
+    __syncthreads();
+    for (int at = t; at < r * C; at += threads) {
+      const int i = job.right ? at / C : at % r, c = job.right ? at % C : at / r;
+      if (first + c < job.others) job.X[offset(job, i, first + c, job.ldx)] = S[i][c];
+    }
+    __syncthreads();
   }
-  __syncthreads();
-  each([&](int i, int c) {
-    if (c < columns) job.X[offset(i, c, job.ldx)] = S[i][c];
-  });
 }
 
 }  // namespace blaslift::trsm_kernels
