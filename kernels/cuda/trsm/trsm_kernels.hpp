@@ -8,6 +8,27 @@ namespace blaslift::trsm_kernels {
 
 using namespace numbers;
 
+// What is the device's own; tests/unit/support/cuda_on_host.hpp has the same for the CPU.
+#ifdef __CUDACC__
+
+/// What the launch adds to a block's shared memory.
+__device__ inline unsigned char* dynamic_shared() {
+  extern __shared__ __align__(16) unsigned char memory[];
+  return memory;
+}
+
+/// c := a b + c for 16 x 16 times 16 x 8 numbers of 16 bits, by the threads of a warp together: thread 4 i + k has a's
+/// rows i and i + 8 in columns 2 k, 2 k + 1 and those 8 further on, b's column i in these rows, and c's rows i and i +
+/// 8 in columns 2 k and 2 k + 1.
+__device__ inline void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
+      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+#endif
+
 inline constexpr int threads = 256, warp = 32, warps = threads / warp;
 
 /// Blocks of a triangle's diagonal and their inverses (kernels/trsm.hpp, TrsmLayout).
@@ -101,7 +122,7 @@ __global__ void take_blocks(Blocks<T> job, int tile) {
 /// Inverts tiles of the diagonal by substitution, column by column; an upper one as its transpose.
 template <class T, int E>
 __global__ void __launch_bounds__(threads) invert_tiles(Blocks<T> job) {
-  extern __shared__ __align__(16) unsigned char memory[];
+  unsigned char* const memory = dynamic_shared();
   T(*L)[E + 1] = reinterpret_cast<T(*)[E + 1]>(memory);
   T(*V)[E + 1] = L + E;
   T* const inverse_of = reinterpret_cast<T*>(V + E);
@@ -219,16 +240,6 @@ __global__ void __launch_bounds__(threads) take_sizes(Blocks<T> job) {
     job.triangle_sizes[p * elements + at] = size(job.triangles[p * elements + at], 1 / scale);
     job.inverse_sizes[p * elements + at] = size(job.inverses[p * elements + at], scale);
   }
-}
-
-/// c := a b + c for 16 x 16 times 16 x 8, by the threads of a warp together: thread 4 i + k has a's rows i and i + 8 in
-/// columns 2 k, 2 k + 1 and those 8 further on, b's column i in these rows, and c's rows i and i + 8 in columns 2 k and
-/// 2 k + 1.
-__device__ inline void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-      "%3};"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
 
 // ---- what follows the product with an inverse
@@ -391,7 +402,7 @@ __device__ inline void take_strip(const Finish<T>& job, const T* from, index ld,
 template <class T, int C>
 __global__ void __launch_bounds__(threads) check_block(Finish<T> job) {
   constexpr int strips = C / strip<T>;
-  extern __shared__ __align__(16) unsigned char memory[];
+  unsigned char* const memory = dynamic_shared();
   const index first = blockIdx.x * index{C};
   bool bad = (*job.refused & job.counts) != 0;
   if (!bad) {
@@ -408,7 +419,7 @@ __global__ void __launch_bounds__(threads) check_block(Finish<T> job) {
 template <class T>
 __global__ void __launch_bounds__(threads) substitute_in_block(Finish<T> job) {
   constexpr int C = strip<T>, E = warp, each_warp = C / warps;
-  extern __shared__ __align__(16) unsigned char memory[];
+  unsigned char* const memory = dynamic_shared();
   const int t = static_cast<int>(threadIdx.x), lane = t % warp, w = t / warp, r = job.r;
   for (index s = blockIdx.x; s * C < job.others; s += gridDim.x) {
     if (!job.substituted[s]) continue;
