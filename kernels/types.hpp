@@ -239,7 +239,7 @@ struct Trsm {
   void* B;
   index ldb;
   TrsmWay way = TrsmWay::substitution;  ///< trsm_way() in kernels/trsm.hpp says which is the faster one
-  index block = 0;  ///< order of the diagonal's blocks: 64, 128, 256 or 512; 0: what is usual for A's order
+  index block = 0;  ///< order of the diagonal's blocks: 64, 128 or 256; 0: what is usual for A's order
   /// By blocks: trsm_workspace() bytes on the device, aligned to 256, whatever they hold; clobbered.  The caller's, who
   /// may keep it for others with the same A.
   void* workspace = nullptr;

@@ -494,7 +494,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
-    if (properties.sharedMemPerBlockOptin >= trsm_shared_memory()) facts_.computes.add(trsm, "sdcz");
+    if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d, %s", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, matmul_version().c_str());

@@ -116,7 +116,12 @@ class HostBackend final : public Backend {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
     using enum Operation::Kind;
-    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(qr_panel, "sdcz").add(trsm, "sdcz");
+    facts_.computes.add(gemm, "sdcz")
+        .add(combine, "sdcz")
+        .add(survey, "sdcz")
+        .add(symv, "sdczw")
+        .add(qr_panel, "sdcz")
+        .add(trsm, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

@@ -242,7 +242,7 @@ TYPED_TEST(Solves, OfManyColumnsInEveryBlocking) {
   // Several blocks at a time, and blocks of all orders.
   const struct {
     index order, others, block;
-  } shapes[] = {{200, 1100, 64}, {300, 2100, 64}, {300, 130, 128}, {700, 20, 256}, {1030, 12, 512}, {1100, 9, 0}};
+  } shapes[] = {{200, 1100, 64}, {150, 2100, 64}, {300, 130, 128}, {600, 20, 256}, {1100, 9, 0}};
   unsigned seed = 0;
   for (const auto& s : shapes)
     for (int kind = 0; kind < 3; ++kind) {
@@ -300,6 +300,31 @@ TYPED_TEST(Solves, OfIllConditionedTrianglesHaveSmallResiduals) {
   });
 }
 
+/// What an inverse leaves of elements that are small beside others of their column is wrong where no other element of
+/// their row hides that.
+TYPED_TEST(Solves, WithSmallElementsBesideLargeOnesHaveSmallResiduals) {
+  using T = TypeParam;
+  constexpr index order = 200, others = 19;
+  this->for_all_kinds([&](Side side, Uplo uplo, Op trans, bool unit) {
+    System<T> system(side, uplo, trans, unit, order, others, this->one);
+    system.block = 128;
+    system.make([&](index i, index j) {
+      return T(static_cast<Real<T>>(i == j ? 1 : i - j == 1 || j - i == 1 ? -1 : 0));
+    });
+    Matrix<T> X = system.B;
+    for (index c = 0; c < others; ++c)
+      for (index step = 0; step < order; ++step) {
+        const index i = system.forward() ? step : order - 1 - step;
+        T& x = System<T>::at(X, side, i, c);
+        x *= static_cast<Real<T>>(std::exp2(-static_cast<double>(step) / 4));
+        T& b = System<T>::at(system.B, side, i, c);
+        b = x;
+        if (step > 0) b -= System<T>::at(X, side, system.forward() ? i - 1 : i + 1, c);
+      }
+    for (const TrsmWay way : all_ways) system.expect_right(way);
+  });
+}
+
 TYPED_TEST(Solves, WithAlphaZeroReadNothing) {
   using T = TypeParam;
   this->for_all_kinds([&](Side side, Uplo uplo, Op trans, bool unit) {
@@ -331,6 +356,8 @@ TYPED_TEST(Solves, PoisonGoesWhereSubstitutionTakesIt) {
           System<T> system = usual;
           const index row = uplo == Uplo::lower ? i : j, col = uplo == Uplo::lower ? j : i;
           if (!system.is_read(row, col)) continue;
+          // What is left of a complex number that is divided by infinity depends on the way.
+          if (complex_type<T> && row == col && !std::isnan(std::real(bad))) continue;
           system.A(row, col) = bad;
           system.expect_poisoned_as_substituted(way);
         }

@@ -77,11 +77,6 @@ cudaError_t check(const Trsm& p, cudaStream_t stream) {
 
 }  // namespace
 
-std::size_t trsm_shared_memory() {
-  constexpr std::size_t strips = std::size_t{most_trsm_block} * 128, tile = std::size_t{32} * 33 * 16;
-  return strips + tile;
-}
-
 TrsmStarted prepare_trsm(const Trsm& p, cublasHandle_t handle, cudaStream_t stream) {
   if (p.prepared) return {};
   if (const cudaError_t error = take(p, stream); error != cudaSuccess) return {.error = error};

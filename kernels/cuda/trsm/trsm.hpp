@@ -5,23 +5,23 @@
 // 1992) and Higham (Accuracy and Stability, 2nd ed., chapters 8 and 14): with the inverse V of L computed such that
 // |L V - I| <= c n u |L| |V|,
 //
-//   |W - L X| <= c n u |L| |V| |W| <= c n u (|L| |V| |L|) |X| + O(u^2),
+//   |W - L X| <= c n u |L| |V| |W| <= c n u |L| |V| |L| |X| + O(u^2),
 //
-// where substitution has c n u |L| |X|.  So inverses are used where the largest row sum of |V| |L| (what Higham calls
-// cond(L); of transposed systems, column sum of |L| |V|) is at most `most_growth`: the residual of row i is then within
+// where substitution has c n u |L| |X| (theorem 8.5).  So two things are checked:
 //
-//   c n u most_growth (|L| e)_i max |X|,
+// - Of each inverse, when it is made: the largest row sum of |V| |L| (Higham's cond(L); of transposed systems, column
+//   sum of |L| |V|) is at most `most_growth`.
+// - Of each column of X, or row on the right, within each block: |L| |V| |L| |X| is at most most_growth |L| |X|, by
+//   element.  In these sums nothing cancels, so that 8 bits are enough: the device's fastest products.
 //
-// in the block; it is of substitution's own order where the elements of a column of X do not differ by orders of
-// magnitude and, of those that do, where A is not so sparse that a row meets small ones only.  It is the bound that
-// grows like this; what is seen is about a thousandth of it.  V is made of the inverses of halves, V21 := - V22 (L21
-// V11), which has |V22| |L22| |L21| |V11| for |L21| |V11| in its residual: bounded by the same check, since halves of
-// L are parts of it.  Diagonal elements, or row and column sums, whose squares would overflow or underflow, refuse a
-// block as well.
-//
-// What is refused is solved by substitution, whose residual is small however ill-conditioned A is (theorem 8.5), and so
-// is what the product has left with an element that is not finite: zeros in V's other triangle times Inf or NaN are
-// NaN where substitution would have read nothing.  The device decides all that; the host waits for nothing.
+// What is not within these bounds is solved by substitution, and so is a column in which the product has left something
+// that is not finite: zeros in V's other triangle times Inf or NaN are NaN where substitution would have read nothing.
+// The residual's bound is then most_growth times substitution's, element by element, however ill-conditioned A is; and
+// since roundings go either way, what there is of it is about eps |L| |V| |L| |X| at most, without the n, or within
+// n eps |op(A)| |X|.  (Of dense matrices a few eps are seen, a thousandth of that.)  V is made of the inverses of
+// halves, V21 := - V22 (L21 V11), in whose residual |V22| |L22| |L21| |V11| stands for |L21| |V11|: the first check
+// bounds that as well, since L22 is a part of L.  Blocks whose diagonal or sums have squares that overflow or underflow
+// are refused.  The device decides all that; the host waits for nothing.
 #pragma once
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
@@ -32,12 +32,12 @@
 
 namespace blaslift {
 
-/// Bound of the check above.  Such a block's residual is within n eps by it, times a moderate constant; for n of many
-/// thousands it stops growing, since it is of single precision, too.
-constexpr double most_growth(index order) { return static_cast<double>(std::min<index>(8 * order, 32768)); }
+/// How much larger than substitution's the bound of a residual may be.  Of many thousands no more than this, since
+/// numbers may be of single precision.
+constexpr double most_growth(index order) { return static_cast<double>(std::min<index>(2 * order, 32768)); }
 
 /// Shared memory that a block of threads needs, in bytes.
-std::size_t trsm_shared_memory();
+inline constexpr std::size_t trsm_shared_memory = std::size_t{96} << 10;
 
 /// Starts what makes the workspace ready, on the handle's stream: copies of A's diagonal blocks, their inverses, and
 /// whether they are to be trusted.  Of `p` only what describes A matters.  Does nothing if p says that it is ready.

@@ -17,9 +17,10 @@ constexpr std::size_t tiles_memory() {
   return (2 * std::size_t{tile<T>} * (tile<T> + 1) + tile<T>)*sizeof(T);
 }
 template <class T>
-constexpr std::size_t finish_memory(index block) {
-  return (static_cast<std::size_t>(block) * strip<T> + std::size_t{warp} * (warp + 1)) * sizeof(T);
+constexpr std::size_t most_memory() {
+  return std::max(bound_memory<T, 2 * strip<T>>(most_trsm_block), substitution_memory<T>(most_trsm_block));
 }
+static_assert(std::max(most_memory<double>(), most_memory<Complex<double>>()) <= trsm_shared_memory);
 
 template <class T>
 T* in_workspace(const Trsm& p, std::size_t offset) {
@@ -38,6 +39,8 @@ Blocks<T> blocks_of(const Trsm& p) {
           .unit = p.unit,
           .inverses = in_workspace<T>(p, layout.inverses),
           .triangles = in_workspace<T>(p, layout.triangles),
+          .inverse_sizes = in_workspace<std::uint16_t>(p, layout.inverse_sizes),
+          .triangle_sizes = in_workspace<std::uint16_t>(p, layout.triangle_sizes),
           .sums = in_workspace<Real<T>>(p, layout.sums),
           .refused = in_workspace<unsigned>(p, layout.refused),
           .addresses = in_workspace<T*>(p, layout.addresses),
@@ -70,6 +73,16 @@ cudaError_t check(const Trsm& p, cudaStream_t stream) {
   if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   sum_blocks<T><<<grid, threads, 0, stream>>>(job, job.inverses, job.sums, static_cast<Real<T>>(most_growth(p.order())),
                                               nullptr);
+  if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
+  take_sizes<T><<<dim3(16, static_cast<unsigned>(job.blocks)), threads, 0, stream>>>(job);
+  return cudaGetLastError();
+}
+
+template <class T, int C>
+cudaError_t start_check(const Finish<T>& job, cudaStream_t stream) {
+  const std::size_t memory = bound_memory<T, C>(job.block);
+  if (const cudaError_t error = allow_memory(check_block<T, C>, memory); error != cudaSuccess) return error;
+  check_block<T, C><<<static_cast<unsigned>((job.others + C - 1) / C), threads, memory, stream>>>(job);
   return cudaGetLastError();
 }
 
@@ -79,6 +92,8 @@ cudaError_t finish(const Trsm& p, index i, cudaStream_t stream) {
   const bool right = p.side == Side::right, transposed = (p.trans != Op::none) != right;
   const index first = i * layout.block, r = layout.rows(i, p.order());
   const Finish<T> job{.triangle = in_workspace<T>(p, layout.triangles) + first * layout.block,
+                      .inverse_sizes = in_workspace<std::uint16_t>(p, layout.inverse_sizes) + first * layout.block,
+                      .triangle_sizes = in_workspace<std::uint16_t>(p, layout.triangle_sizes) + first * layout.block,
                       .block = layout.block,
                       .r = static_cast<int>(r),
                       .lower = (p.uplo == Uplo::lower) != transposed,
@@ -87,14 +102,24 @@ cudaError_t finish(const Trsm& p, index i, cudaStream_t stream) {
                       .right = right,
                       .refused = in_workspace<unsigned>(p, layout.refused) + i,
                       .counts = transposed ? refused_transposed : refused_as_it_is,
+                      .most_growth = static_cast<float>(most_growth(p.order())),
+                      .substituted = in_workspace<unsigned>(p, layout.substituted),
                       .W = in_workspace<T>(p, layout.panel),
                       .ldw = right ? p.m : r,
                       .X = static_cast<T*>(p.B) + (right ? first * p.ldb : first),
                       .ldx = p.ldb,
                       .others = p.others()};
-  const std::size_t memory = finish_memory<T>(layout.block);
-  if (const cudaError_t error = allow_memory(finish_block<T>, memory); error != cudaSuccess) return error;
-  finish_block<T><<<static_cast<unsigned>((job.others + strip<T> - 1) / strip<T>), threads, memory, stream>>>(job);
+  // Wide ones where two of them come to each processor (of an H100); and for substitution few blocks of threads, since
+  // mostly there is nothing to do.
+  constexpr index processors = 132;
+  constexpr int narrow = strip<T>, wide = 2 * narrow;
+  const index strips = (job.others + narrow - 1) / narrow;
+  const cudaError_t checked =
+      strips > 2 * processors ? start_check<T, wide>(job, stream) : start_check<T, narrow>(job, stream);
+  if (checked != cudaSuccess) return checked;
+  const std::size_t memory = substitution_memory<T>(layout.block);
+  if (const cudaError_t error = allow_memory(substitute_in_block<T>, memory); error != cudaSuccess) return error;
+  substitute_in_block<T><<<static_cast<unsigned>(std::min(strips, 2 * processors)), threads, memory, stream>>>(job);
   return cudaGetLastError();
 }
 

@@ -36,7 +36,7 @@ struct alignas(16) double2 {
 namespace cuda_on_host {
 
 struct Index {
-  unsigned x = 0, y = 0;
+  unsigned x = 0, y = 0, z = 0;
 };
 
 /// One block's threads.
@@ -50,7 +50,7 @@ class Block {
     threads_.assign(std::size_t{x} * y, {});
     for (std::size_t t = 0; t < threads_.size(); ++t) {
       Thread& thread = threads_[t];
-      thread.index = {static_cast<unsigned>(t) % x, static_cast<unsigned>(t) / x};
+      thread.index = {static_cast<unsigned>(t) % x, static_cast<unsigned>(t) / x, 0};
       getcontext(&thread.context);
       thread.context.uc_stack.ss_sp = stacks_.data() + t * stack_bytes;
       thread.context.uc_stack.ss_size = stack_bytes;
@@ -71,11 +71,32 @@ class Block {
 
   template <class T>
   T shuffle_xor(T x, int distance) {
+    return from_lane(x, static_cast<int>(current_ % 32) ^ distance);
+  }
+  template <class T>
+  T from_lane(T x, int lane) {
+    with_warp(x, [&](const auto& of) { x = of(lane); });
+    return x;
+  }
+  /// see(of), where of(lane) is what that thread of the warp has given.
+  template <class T, class See>
+  void with_warp(const T& x, const See& see) {
+    static_assert(sizeof x <= sizeof(Thread::handed));
     std::memcpy(threads_[current_].handed, &x, sizeof x);
     wait(State::at_warp);
-    std::memcpy(&x, threads_[current_ ^ static_cast<std::size_t>(distance)].handed, sizeof x);
+    see([this](int lane) {
+      T other;
+      std::memcpy(&other, threads_[current_ / 32 * 32 + static_cast<std::size_t>(lane)].handed, sizeof other);
+      return other;
+    });
     wait(State::at_warp);
-    return x;
+  }
+  bool any(bool x) {
+    threads_[current_].handed[0] = x;
+    wait(State::at_barrier);
+    const bool found = std::any_of(threads_.begin(), threads_.end(), [](const Thread& y) { return y.handed[0] != 0; });
+    wait(State::at_barrier);
+    return found;
   }
 
   /// Nothing is copied before finish_copies().
@@ -88,14 +109,15 @@ class Block {
   }
 
   unsigned number = 0;  ///< of the block
-  alignas(16) unsigned char dynamic[std::size_t{16} << 10];
+  Index more;           ///< its other numbers, and of blocks that there are in x
+  alignas(16) unsigned char dynamic[std::size_t{96} << 10];
 
  private:
   struct Thread {
     ucontext_t context;
     Index index;
     State state = State::ready;
-    unsigned char handed[16];
+    unsigned char handed[32];
     std::vector<std::function<void()>> copies;
   };
 
@@ -155,13 +177,34 @@ inline void Block::begin() {
 }  // namespace cuda_on_host
 
 #define threadIdx (cuda_on_host::block.thread())
-#define blockIdx (cuda_on_host::Index{cuda_on_host::block.number, 0})
+#define blockIdx \
+  (cuda_on_host::Index{cuda_on_host::block.number, cuda_on_host::block.more.y, cuda_on_host::block.more.z})
+#define gridDim (cuda_on_host::Index{cuda_on_host::block.more.x, 1, 1})
 
 inline void __syncthreads() { cuda_on_host::block.wait(cuda_on_host::Block::State::at_barrier); }
 inline void __syncwarp() { cuda_on_host::block.wait(cuda_on_host::Block::State::at_warp); }
 template <class T>
 T __shfl_xor_sync(unsigned, T x, int distance) {
   return cuda_on_host::block.shuffle_xor(x, distance);
+}
+template <class T>
+T __shfl_sync(unsigned, T x, int lane) {
+  return cuda_on_host::block.from_lane(x, lane);
+}
+inline int __syncthreads_or(int x) { return cuda_on_host::block.any(x != 0); }
+inline unsigned atomicOr(unsigned* at, unsigned x) { return std::exchange(*at, *at | x); }
+inline unsigned __float_as_uint(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned bytes) {
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned from = bytes >> 4 * i & 7;
+    result |= ((from < 4 ? x : y) >> from % 4 * 8 & 0xff) << 8 * i;
+  }
+  return result;
 }
 template <class T>
 T __ldg(const T* at) {
@@ -213,6 +256,34 @@ T* in_first_block(T* shared) {
 }
 
 }  // namespace blaslift::symv_order
+
+namespace blaslift::trsm_kernels {
+
+inline unsigned char* dynamic_shared() { return cuda_on_host::block.dynamic; }
+
+/// See kernels/cuda/trsm/trsm_kernels.hpp.
+inline void add_products(float (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+  struct Operands {
+    unsigned a[4], b[2];
+  };
+  const auto number = [](unsigned word, int which) {
+    const unsigned bits = which == 0 ? word << 16 : word & 0xffff0000u;
+    float x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+  };
+  const int own = static_cast<int>(threadIdx.x % 32);
+  cuda_on_host::block.with_warp(Operands{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}}, [&](const auto& of) {
+    for (int e = 0; e < 4; ++e)
+      for (int k = 0; k < 16; ++k) {
+        const int row = own / 4, column = own % 4 * 2 + e % 2, has = k % 8 / 2;
+        const Operands left = of(4 * row + has), right = of(4 * column + has);
+        c[e] += number(left.a[k / 8 * 2 + e / 2], k % 2) * number(right.b[k / 8], k % 2);
+      }
+  });
+}
+
+}  // namespace blaslift::trsm_kernels
 
 namespace blaslift::phases {
 
