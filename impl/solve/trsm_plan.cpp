@@ -38,7 +38,7 @@ Trsm operation(const TrsmShape& s, Precision precision, index tile, index width)
           .lda = tile,
           .B = nullptr,
           .ldb = 1,
-          .way = trsm_way(precision, s.left ? Side::left : Side::right, tile, s.others())};
+          .way = trsm_way(precision, tile, s.others())};
 }
 
 template <class T>
@@ -90,7 +90,7 @@ class Solving : public PlanRun<T> {
                  .B = of_b(s.panel, solved.row, solved.col),
                  .ldb = ldb_,
                  .way = p_.workspace(precision_of<T>) > 0 ? TrsmWay::blocks : TrsmWay::substitution,
-                 .block = trsm_block(precision_of<T>, p_.cut.tile),
+                 .block = trsm_block(p_.cut.tile),
                  .workspace = workspaces_ + static_cast<std::size_t>(s.tile) * p_.workspace(precision_of<T>),
                  .prepared = s.panel > 0},
             this->after()));
