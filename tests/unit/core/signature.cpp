@@ -45,8 +45,7 @@ void dgemm(const char* transa, const char* transb, const int* m, const int* n, c
 TEST(Signature, FortranFunctionsGetTheirArgumentsAndHiddenLengths) {
   Example<double> x;
   call<GemmSignature<double>>(address(dgemm), Interface::fortran, x.gemm);
-  EXPECT_EQ(dgemm_seen,
-            (decltype(dgemm_seen){"TN", 3, 4, 5, 2, x.a, 6, x.b, 7, -3, x.c, 8, 1, 1}));
+  EXPECT_EQ(dgemm_seen, (decltype(dgemm_seen){"TN", 3, 4, 5, 2, x.a, 6, x.b, 7, -3, x.c, 8, 1, 1}));
 }
 
 std::tuple<int, int, int, std::int64_t, std::int64_t, std::int64_t, float, const float*, std::int64_t, const float*,
