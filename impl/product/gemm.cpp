@@ -268,11 +268,11 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   const Operand& c = operands.result();
   r.residency.before_writing(c.stored);
   Decision how = decision;
-  // Who has been refused again and again is asked only now and then.
-  constexpr int patience = 4, seldom = 16;
+  // After so many refusals in a row, levels are tried in one call of so many.
+  constexpr int most_refusals = 4, retry_interval = 16;
   const bool choosy = r.options.levels < 0 && !r.options.fixed && !decision.repeats;
-  if (choosy && known->refusals.load(std::memory_order_relaxed) >= patience &&
-      known->refusals.fetch_add(1, std::memory_order_relaxed) % seldom != 0)
+  if (choosy && known->refusals.load(std::memory_order_relaxed) >= most_refusals &&
+      known->refusals.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
     how.levels = 0;
   Attempt done;
   bool distrusted = false;
