@@ -58,12 +58,18 @@ class Overwritten {
   /// Throws std::bad_alloc.
   /// @param part  of a square matrix, in which results go to a triangle: the other one is neither read nor written
   Overwritten(T* at, index ld, index rows, index cols, Part part = Part::whole)
+      : Overwritten(at, ld, rows, cols, rows, cols, part) {}
+  /// One of which so much is kept at a time: what is kept of a block takes the place of what was kept of the one that
+  /// is `kept_rows` above, or `kept_cols` on the left.  No block goes from one such part to the next.
+  Overwritten(T* at, index ld, index rows, index cols, index kept_rows, index kept_cols, Part part = Part::whole)
       : at_(at),
         ld_(ld),
         rows_(rows),
         cols_(cols),
+        kept_rows_(std::min(kept_rows, rows)),
+        kept_cols_(std::min(kept_cols, cols)),
         part_(part),
-        memory_(sizeof(T) * static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)) {}
+        memory_(sizeof(T) * static_cast<std::size_t>(kept_rows_) * static_cast<std::size_t>(kept_cols_)) {}
 
   explicit operator bool() const { return at_ != nullptr; }
 
@@ -76,7 +82,7 @@ class Overwritten {
     all_kept_ = true;
   }
   const T* kept(index row, index col) const { return room(row, col); }
-  index kept_ld() const { return rows_; }
+  index kept_ld() const { return kept_rows_; }
 
   /// The download of a block from the device.
   Transfer transfer(const Block& b, const T* from, index ldf) {
@@ -90,20 +96,22 @@ class Overwritten {
             .part = part_,
             .below = b.row - b.col,
             .keep = all_kept_ ? nullptr : room(b.row, b.col),
-            .ldk = rows_};
+            .ldk = kept_rows_};
   }
 
   /// After a failure, for each block that has been overwritten.
   void restore(const Block& b) {
-    copy_part(part_, b.row - b.col, at(b.row, b.col), ld_, kept(b.row, b.col), rows_, b.rows, b.cols, sizeof(T),
+    copy_part(part_, b.row - b.col, at(b.row, b.col), ld_, kept(b.row, b.col), kept_rows_, b.rows, b.cols, sizeof(T),
               copy_block);
   }
 
  private:
-  T* room(index row, index col) const { return reinterpret_cast<T*>(memory_.at()) + row + col * rows_; }
+  T* room(index row, index col) const {
+    return reinterpret_cast<T*>(memory_.at()) + row % kept_rows_ + col % kept_cols_ * kept_rows_;
+  }
 
   T* at_ = nullptr;
-  index ld_ = 0, rows_ = 0, cols_ = 0;
+  index ld_ = 0, rows_ = 0, cols_ = 0, kept_rows_ = 1, kept_cols_ = 1;
   Part part_ = Part::whole;
   OwnMemory memory_;
   bool all_kept_ = false;

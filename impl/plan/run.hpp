@@ -24,7 +24,7 @@ template <class T>
 class PlanRun {
  public:
   /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's
-  /// memory is what it was.
+  /// memory is what it was, but for groups of downloads that are finished.
   /// @param after  by step: the earlier ones that it waits for
   /// @param ask    Status(std::size_t step)
   template <class Ask>
@@ -41,11 +41,12 @@ class PlanRun {
     outcome.transfers = lane_.transfer_times();
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
-    if (outcome.status != Status::done)
-      for (const Landing& x : landings_)
-        if (x.landed.load(std::memory_order_acquire)) x.in->restore(x.block);
+    if (outcome.status != Status::done) put_back();
     return outcome;
   }
+
+  /// After a failure, by group of downloads: whether all of it is there, and stays.
+  std::vector<bool> finished{};
 
  protected:
   PlanRun(Lane& lane, void* lease, std::size_t piece_bytes)
@@ -95,6 +96,12 @@ class PlanRun {
     return Status::done;
   }
 
+  /// What has been downloaded since the last group ended is one: of a part of the result that no other one needs, so
+  /// that it is final once all of it is there.
+  void end_group() { groups_.push_back(downloads()); }
+  /// Waits until all of a group is there: what was kept of it is not needed any more.
+  Status await_group(std::size_t group) { return await_downloads(groups_[group]); }
+
   Status multiply(std::int8_t stream, Op opx, Op opy, index m, index n, index k, const T& alpha, const T* X, index ldx,
                   const T* Y, index ldy, const T& beta, T* Z, index ldz) {
     return then(lane_.ask(Gemm{.precision = precision_of<T>,
@@ -139,6 +146,25 @@ class PlanRun {
   const T zero_{0}, one_{1}, minus_one_{-1};
 
  private:
+  void put_back() {
+    std::size_t begin = 0;
+    const auto landed = [this](std::size_t i) { return landings_[i].landed.load(std::memory_order_acquire); };
+    const auto restore = [&](std::size_t end) {
+      for (; begin < end; ++begin)
+        if (landed(begin)) landings_[begin].in->restore(landings_[begin].block);
+    };
+    for (const std::size_t end : groups_) {
+      std::size_t there = begin;
+      while (there < end && landed(there)) ++there;
+      finished.push_back(there == end);
+      if (there == end)
+        begin = end;
+      else
+        restore(end);
+    }
+    restore(landings_.size());
+  }
+
   template <class Ask>
   Status run_steps(const Order& after, bool (*keep_going)(), const Ask& ask) {
     spans_.resize(after.size());
@@ -172,7 +198,8 @@ class PlanRun {
   std::vector<Span> spans_{};  ///< by step
   std::vector<Ticket> tickets_{};  ///< what comes next waits for these
   std::deque<Landing> landings_{};
-  std::size_t awaited_ = 0;  ///< of these
+  std::size_t awaited_ = 0;            ///< of these
+  std::vector<std::size_t> groups_{};  ///< where each ends
 };
 
 }  // namespace blaslift

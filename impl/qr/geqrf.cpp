@@ -68,8 +68,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
     operands.look();
     operands.keep();
   }
-  Ending ending = computed_in_place(r, backend, decision, operands, true,
-                                    [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  Ending ending = computed_in_place(
+      r, backend, decision, operands, [] { return true; },
+      [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
   ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.lead);
   return ending;
 }

@@ -102,8 +102,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T
   operands.locate(backend);
   const Operand &a = operands[operand_a], &c = operands[operand_c];
   if (args.product.k == 0)
-    return computed_in_place(r, backend, decision, operands, false,
-                             [&](bool) { return identity(site, backend, args); });
+    return computed_in_place(
+        r, backend, decision, operands, [] { return false; }, [&](bool) { return identity(site, backend, args); });
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   const QCut cut = cut_for(r, args, operands);
   if (cut.streamed) {
@@ -116,8 +116,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T
   if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
   if (!cut.streamed) operands.keep_result();
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
-  Ending ending = computed_in_place(r, backend, decision, operands, c.place != Place::on_a_device,
-                                    [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+  Ending ending = computed_in_place(
+      r, backend, decision, operands, [&] { return c.place != Place::on_a_device; },
+      [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
   ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   return ending;
 }

@@ -37,14 +37,14 @@ Outcome run_plan(Runtime& r, const Site& site, Backend& backend, const Operands&
 
 /// In attempts, for a routine that puts back what it has overwritten in the host's memory if it does not come to an
 /// end.
-/// @param again    whether a second attempt would find the result's memory as the first one did
+/// @param again    bool(): whether a second attempt would find the result's memory as the first one did
 /// @param attempt  as in_attempts has it
-template <class Attempt>
-Ending computed_in_place(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands, bool again,
-                         const Attempt& attempt) {
+template <class Again, class Attempt>
+Ending computed_in_place(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands,
+                         const Again& again, const Attempt& attempt) {
   if (!can_keep(operands.result())) return {Reason::no_room};
   r.residency.before_writing(operands.result().stored);
-  return ended(r, backend, decision, operands, in_attempts(operands, attempt, [again] { return again; }));
+  return ended(r, backend, decision, operands, in_attempts(operands, attempt, again));
 }
 
 }  // namespace blaslift

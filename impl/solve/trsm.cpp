@@ -102,23 +102,40 @@ TrsmCut cut_for(const Runtime& r, const Problem& problem, const Operands& operan
   return cut;
 }
 
+/// @param solved  by panel, as far as this attempt has come
 template <class T>
 Outcome attempt(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
-                const Operands& operands, bool wait) {
+                const Operands& operands, bool wait, std::vector<bool>& solved) {
   const Operand &a = operands[operand_a], &b = operands[operand_b];
   const Placed at_a = placed(a), at_b = placed(b);
   const TrsmCut cut = cut_for<T>(r, problem, operands);
   if (cut.tile == 0) return {Status::no_memory};
   const TrsmPlan plan = plan_trsm(shape_of(problem), cut, at_b.device);
   const double moved = problem.bytes_in + problem.bytes_out - operands.spared();
-  return run_plan(
-      r, site, backend, operands, plan.bytes(precision_of<T>, at_a.device, at_b.device), wait, moved,
-      [&](Lane& lane, void* lease) {
-        return execute(plan, args, {lease, at_a, at_b}, piece_bytes(backend, b.stored.bytes()), lane, not_exiting);
-      });
+  return run_plan(r, site, backend, operands, plan.bytes(precision_of<T>, at_a.device, at_b.device), wait, moved,
+                  [&](Lane& lane, void* lease) {
+                    TrsmOutcome outcome = execute(plan, args, {lease, at_a, at_b},
+                                                  piece_bytes(backend, b.stored.bytes()), lane, not_exiting);
+                    solved = std::move(outcome.solved);
+                    return static_cast<Outcome>(outcome);
+                  });
 }
 
-/// On the device.  If that does not come to an end, B in the host's memory is what it was.
+/// Panels that the device has not come to, by the library underneath.
+template <class T>
+void finish(const Site& site, const TrsmArgs<T>& args, const TrsmCut& cut, const std::vector<bool>& solved) {
+  const index others = args.left ? args.n : args.m;
+  for (index first = 0; first < others; first += cut.width) {
+    const auto panel = static_cast<std::size_t>(first / cut.width);
+    if (panel < solved.size() && solved[panel]) continue;
+    TrsmArgs<T> rest = args;
+    rest.B = args.B + (args.left ? first * args.ldb : first);
+    (args.left ? rest.n : rest.m) = std::min(cut.width, others - first);
+    call<TrsmSignature<T>>(site.function, info(site.symbol).interface, rest);
+  }
+}
+
+/// On the device.  If that does not come to an end, B in the host's memory is what it was, or all of X.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
                Operands& operands, const Decision& decision) {
@@ -133,9 +150,17 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     operands.keep_result();
   }
   // Another try begins with B as it was: in the program's device memory a first one may have changed it.
-  Ending ending =
-      computed_in_place(r, backend, decision, operands, operands[operand_b].place != Place::on_a_device,
-                        [&](bool wait) { return attempt(r, site, backend, problem, args, operands, wait); });
+  std::vector<bool> solved;
+  const auto any_solved = [&] { return std::find(solved.begin(), solved.end(), true) != solved.end(); };
+  Ending ending = computed_in_place(
+      r, backend, decision, operands, [&] { return operands[operand_b].place != Place::on_a_device && !any_solved(); },
+      [&](bool wait) { return attempt(r, site, backend, problem, args, operands, wait, solved); });
+  if (!ending.computed && any_solved()) {
+    operands.close(false);
+    finish(site, args, cut, solved);
+    ending.reason = Reason::failed;
+    ending.computed = true;
+  }
   ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
   return ending;
 }

@@ -62,7 +62,8 @@ class Solving : public PlanRun<T> {
     }
     ldb_ = b.device ? b.ld : plan.shape.left ? n : plan.cut.width;
     for (int slot = 0; !b.device && slot < plan.slots; ++slot) B_.push_back(this->part(n, plan.cut.width));
-    if (!b.in_place) result_ = {args.B, args.ldb, args.m, args.n};
+    const index kept = kept_panels_ * plan.cut.width;
+    if (!b.in_place) result_ = {args.B, args.ldb, args.m, args.n, args.left ? args.m : kept, args.left ? kept : args.n};
   }
 
   Status ask(std::size_t step) {
@@ -104,8 +105,7 @@ class Solving : public PlanRun<T> {
                        : this->multiply(0, Op::none, x_.trans, to.rows, to.cols, own.count, this->minus_one_, X, ldb_,
                                         A, lda_, beta, C, ldb_);
       }
-      case TrsmStepKind::download:
-        return result_ ? this->download(result_, solved, of_b(s.panel, solved.row, solved.col), ldb_) : Status::done;
+      case TrsmStepKind::download: return bring_home(s, solved);
     }
     return Status::lost;
   }
@@ -119,6 +119,17 @@ class Solving : public PlanRun<T> {
     if (status != Status::done || p_.rest(tile).count == 0) return status;
     return this->bring(a_, p_.beside(tile), at, lda_, x_.A, x_.lda);
   }
+  /// Panels do not know each other: one that is home is final, and what is kept of it gives way to that of a later one.
+  Status bring_home(const TrsmStep& s, const Block& solved) {
+    if (!result_) return Status::done;
+    if (s.tile == 0 && s.panel >= kept_panels_)
+      if (const Status status = this->await_group(static_cast<std::size_t>(s.panel - kept_panels_));
+          status != Status::done)
+        return status;
+    const Status status = this->download(result_, solved, of_b(s.panel, solved.row, solved.col), ldb_);
+    if (s.tile + 1 == p_.tiles()) this->end_group();
+    return status;
+  }
   T* of_a(index tile, index row, index col) const {
     if (!p_.cut.streamed || a_.device) return A_[0] + row + col * lda_;
     const index first = p_.part(tile).first;
@@ -130,6 +141,8 @@ class Solving : public PlanRun<T> {
     T* const B = B_[static_cast<std::size_t>(panel % p_.slots)];
     return x_.left ? B + row + (col - first) * ldb_ : B + row - first + col * ldb_;
   }
+
+  static constexpr index kept_panels_ = most_slots + 1;
 
   const TrsmPlan& p_;
   const TrsmArgs<T>& x_;
@@ -260,14 +273,16 @@ std::string to_string(const TrsmPlan& plan) {
 }
 
 template <class T>
-Outcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement, std::size_t piece_bytes,
-                Lane& lane, bool (*keep_going)()) {
+TrsmOutcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement,
+                    std::size_t piece_bytes, Lane& lane, bool (*keep_going)()) {
   Solving<T> run(plan, args, placement, piece_bytes, lane);
-  return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
+  const Outcome outcome = run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
+  return {outcome, std::move(run.finished)};
 }
 
-#define INSTANTIATE(T) \
-  template Outcome execute(const TrsmPlan&, const TrsmArgs<T>&, const TrsmPlacement&, std::size_t, Lane&, bool (*)());
+#define INSTANTIATE(T)                                                                                        \
+  template TrsmOutcome execute(const TrsmPlan&, const TrsmArgs<T>&, const TrsmPlacement&, std::size_t, Lane&, \
+                               bool (*)());
 INSTANTIATE(float)
 INSTANTIATE(double)
 INSTANTIATE(std::complex<float>)

@@ -95,10 +95,14 @@ struct TrsmPlacement {
   Placed A{}, B{};
 };
 
-/// Runs the plan on the lane; as for a QR (impl/qr/qr_execute.hpp): after a failure B is what it was, unless it is in
-/// device memory.
+struct TrsmOutcome : Outcome {
+  std::vector<bool> solved{};  ///< after a failure, by panel: B holds X there
+};
+
+/// Runs the plan on the lane; as for a QR (impl/qr/qr_execute.hpp): after a failure B is what it was, but for panels
+/// that are solved, unless it is in device memory.
 template <class T>
-Outcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement, std::size_t piece_bytes,
-                Lane& lane, bool (*keep_going)());
+TrsmOutcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement,
+                    std::size_t piece_bytes, Lane& lane, bool (*keep_going)());
 
 }  // namespace blaslift

@@ -238,12 +238,13 @@ def small_stacks(world) -> list[str]:
 
 # What runs outside of own time (compat/undisturbed.hpp).
 OUTSIDE = (
-    r"(long_way|long_way_fortran|long_way_cblas|with_workspace)<",
-    r"blaslift::(gemm|syrk|symv|geqrf|ormqr)<[^{]*\)$",
+    r"^blaslift::LongWay<.*>::go\(",
+    r"^blaslift::replay_of<.*::make<.*\{lambda\(\)#1\}",  # a call as it came
+    r"blaslift::(gemm|syrk|trsm|symv|geqrf|ormqr)<[^{]*\)$",
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|syrk|geqrf|geqr|symv|hemv|herk)_?$",
+    r"^(cblas_)?[sdcz](gemm|syrk|trsm|geqrf|geqr|symv|hemv|herk)_?$",
 )
 
 
