@@ -41,7 +41,7 @@ A, B, C = ((c_double * 4)(*x) for x in ([1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9]
 library.dgemm_(b"N", b"N", byref(n), byref(n), byref(n), byref(one), A, byref(n), B, byref(n), byref(zero), C, byref(n), 1, 1)
 assert list(C) == [23, 34, 31, 46], list(C)
 library.dtrmm_(b"L", b"L", b"N", b"N", byref(n), byref(n), byref(one), A, byref(n), C, byref(n), 1, 1, 1, 1)
-assert list(C) == [23, -3, 31, -4], list(C)
+assert list(C) == [23, 182, 31, 246], list(C)
 print("right")
 """
 
