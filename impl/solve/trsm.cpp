@@ -46,7 +46,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                again = facts.sent_again / profile.in_rate, order = static_cast<double>(p.left ? p.m : p.n);
   // Half the rate of large products at an order of 2,048 (H100, FP64: 31, 40, 48 of 57 Tflop/s at 4,096, 8,192,
   // 16,384).
-  constexpr double half = 2048, panels = 16;
+  constexpr double half = 2048, panels = 8;
   const double computing = p.flops / profile.gemm_rate[static_cast<int>(p.element.name)] * (1 + half / order);
   return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
 }

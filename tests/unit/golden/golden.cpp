@@ -762,6 +762,19 @@ TEST(Golden, Decisions) {
     for (const index k : {200, 8192}) changed([&](Problem& p) { p.routine = Routine::dsyrk, p.part = part, p.k = k; });
   changed([](Problem& p) { p.routine = Routine::zherk, p.element = Element::z, p.part = Part::lower; });
 
+  std::vector<Problem> systems;
+  for (const auto& [m, n, left] : {std::tuple{4096, 4096, true},
+                                   {100, 100, true},
+                                   {2000, 64, true},
+                                   {64, 2000, true},
+                                   {64, 20000, false},
+                                   {16384, 16384, false},
+                                   {60000, 60000, true}})
+    systems.push_back(
+        {.routine = Routine::dtrsm, .element = Element::d, .m = m, .n = n, .part = Part::lower, .left = left});
+  systems.push_back(systems.front());
+  systems.back().alpha_zero = true;
+
   const auto with_vector = [](Routine routine, Element element, index n, bool beta_zero) {
     return Problem{.routine = routine, .element = element, .n = n, .beta_zero = beta_zero};
   };
@@ -813,6 +826,7 @@ TEST(Golden, Decisions) {
     add_decisions(file, "products of symmetric matrices with vectors", m, symv);
     add_decisions(file, "QR", m, qr);
     add_decisions(file, "products with Q", m, q);
+    add_decisions(file, "triangular systems", m, systems);
   }
   file.expect();
 }
