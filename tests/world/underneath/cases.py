@@ -322,6 +322,18 @@ def width(world) -> list[str]:
     return errors
 
 
+def on_the_stack(world) -> list[str]:
+    """The gate reads sizes wherever they are, in the width that they have: of each routine two systems of four are too small."""
+    program = world.compile("on_the_stack.c", "-maccumulate-outgoing-args", "-l:libblas.so.3", to="program")
+    plain, run = launch([program]), launch([program], preload=world.lib, settings={"BLASLIFT_BACKEND": "host"})
+    errors = [] if (run.status, run.stdout) == (plain.status, plain.stdout) else [f"{run.stdout!r}, without blaslift {plain.stdout!r}"]
+    for name in ("dtrsm", "ztrsm"):
+        account = run.reports[0]["routines"].get(name, {}) if run.reports else {}
+        if (account.get("calls"), account.get("stayed", {}).get("too small")) != (4, 2):
+            errors.append(f"{name}: {account}")
+    return errors
+
+
 def names_64(world) -> list[str]:
     """cblas_dgemm_64, whose twin is dgemm_64_, is counted once, routed and measured; so are others of that family."""
     names = library(world, "library_64.c", to="libnames.so")
