@@ -1,9 +1,7 @@
 // The exported functions of a kind, from its signature (impl/core/signatures.hpp).
 //
-// In a kind's source:
-//   #define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, BlasCall<GemmSignature<T>,
-//   gemm<T>>) #define GEMM(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type) BLASLIFT_CBLAS_SYMBOLS(ENTRY, name,
-//   type) #include "api/routines.def"
+// A kind's source, such as api/gemm.cpp, says which signature and which route a symbol has, and by which sets of names
+// (api/families.hpp) the routine is called.
 #pragma once
 #include <cmath>
 #include <complex>

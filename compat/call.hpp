@@ -52,6 +52,7 @@ using WordOf = std::uint64_t;
 /// @tparam count  of words
 template <int count>
 void call(void* function, const CallWords& words) {
+  static_assert(count <= CallWords::most);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     reinterpret_cast<void (*)(WordOf<I>..., double, double)>(function)(words.word[I]..., words.real[0], words.real[1]);
   }

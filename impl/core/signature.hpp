@@ -109,7 +109,7 @@ class Cursor {
  protected:
   static constexpr bool cblas = interface == Interface::cblas;
   template <class R>
-  static constexpr bool by_value = cblas&& std::is_floating_point_v<R>;
+  static constexpr bool by_value = cblas ? std::is_floating_point_v<R> : false;
   int next_ = cblas ? 1 : 0, next_real_ = 0;
 };
 

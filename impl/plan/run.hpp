@@ -98,7 +98,10 @@ class PlanRun {
 
   /// What has been downloaded since the last group ended is one: of a part of the result that no other one needs, so
   /// that it is final once all of it is there.
-  void end_group() { groups_.push_back(downloads()); }
+  void end_group() {
+    groups_.push_back(downloads());
+    finished.reserve(groups_.size());  // after a failure nothing may throw
+  }
   /// Waits until all of a group is there: what was kept of it is not needed any more.
   Status await_group(std::size_t group) { return await_downloads(groups_[group]); }
 

@@ -44,8 +44,8 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
                again = facts.sent_again / profile.in_rate, order = static_cast<double>(p.left ? p.m : p.n);
-  // Half the rate of large products at an order of 2,048 (H100, FP64: 31, 40, 48 of 57 Tflop/s at 4,096, 8,192,
-  // 16,384).
+  // About half the rate of large products at an order of 2,048 (H100, FP64: 15, 35, 48 and 52 Tflop/s at 2,048 to
+  // 16,384, of products 57).
   constexpr double half = 2048, panels = 8;
   const double computing = p.flops / profile.gemm_rate[static_cast<int>(p.element.name)] * (1 + half / order);
   return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
@@ -173,22 +173,21 @@ using namespace judging;
 template <class T>
 struct Packed {
   Packed(index rows, index cols)
-      : at(new T[static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)]), ld(rows) {}
+      : count(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)), at(new T[count]), ld(rows) {}
   T& operator()(index i, index j) { return at[static_cast<std::size_t>(i + j * ld)]; }
+  void take_magnitudes() {
+    for (std::size_t i = 0; i < count; ++i) at[i] = T(static_cast<Real<T>>(size_of(at[i])));
+  }
+  std::size_t count;
   std::unique_ptr<T[]> at;
   index ld;
 };
-
-template <class T>
-T magnitude(const T& x) {
-  return T(static_cast<Real<T>>(size_of(x)));
-}
 
 }  // namespace
 
 /// |alpha B - op(A) X| <= limit eps |op(A)| |X|, element by element, however ill-conditioned A is (Higham, Accuracy and
 /// Stability, 8.5): n roundings by substitution, twice that with inverses of blocks, and n of the residual itself; in
-/// units of |re| + |im|.  Where the reference is not finite anything may be.
+/// units of |re| + |im|.  Where A or the reference is not finite anything may be.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmArgs<T>& result,
                 const TrsmArgs<T>& reference, const Ending&) {
@@ -205,15 +204,16 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
         if (result.B[i + j * result.ldb] != T(0)) raise(HUGE_VAL);
     return judgement;
   }
-  Packed<T> A(order, order), sizes_a(order, order), X(m, n), sizes_x(m, n), rest(m, n), terms(m, n);
+  Packed<T> A(order, order), X(m, n), rest(m, n), terms(m, n);
+  bool finite = true;
   for (index j = 0; j < order; ++j)
     for (index i = 0; i < order; ++i) {
       const bool there = before.uplo == Uplo::upper ? i <= j : i >= j;
       A(i, j) = i == j && before.unit ? T(1) : there ? before.A[i + j * before.lda] : T(0);
-      sizes_a(i, j) = magnitude(A(i, j));
+      finite = finite && is_finite(A(i, j));
     }
-  // Columns of X, or rows, do not know each other.
-  std::vector<bool> judged(static_cast<std::size_t>(before.left ? n : m), true);
+  // Columns of X, or rows, do not know each other.  Whether zeros in B meet what is not finite in A is the library's.
+  std::vector<bool> judged(static_cast<std::size_t>(before.left ? n : m), finite);
   const auto of = [&](index i, index j) { return static_cast<std::size_t>(before.left ? j : i); };
   for (index j = 0; j < n; ++j)
     for (index i = 0; i < m; ++i)
@@ -223,7 +223,6 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
       const T x = result.B[i + j * result.ldb];
       if (judged[of(i, j)] && !is_finite(x)) raise(HUGE_VAL);
       X(i, j) = judged[of(i, j)] && is_finite(x) ? x : T(0);
-      sizes_x(i, j) = magnitude(X(i, j));
       rest(i, j) = judged[of(i, j)] ? before.B[i + j * before.ldb] : T(0);
     }
   const T one(1), zero(0), minus_one(-1);
@@ -250,7 +249,9 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
     call_product(*by.beside[0], product);
   };
   multiply(A, X, rest, minus_one, before.alpha);
-  multiply(sizes_a, sizes_x, terms, one, zero);
+  A.take_magnitudes();
+  X.take_magnitudes();
+  multiply(A, X, terms, one, zero);
   for (index j = 0; j < n; ++j)
     for (index i = 0; i < m; ++i) {
       const double off = size_of(rest(i, j)), unit = eps * size_of(terms(i, j));

@@ -64,7 +64,7 @@ class Solving : public PlanRun<T> {
     }
     ldb_ = b.device ? b.ld : plan.shape.left ? n : plan.cut.width;
     for (int slot = 0; !b.device && slot < plan.slots; ++slot) B_.push_back(this->part(n, plan.cut.width));
-    const index kept = kept_panels_ * plan.cut.width;
+    const index kept = (finishable() ? kept_panels_ : plan.panels()) * plan.cut.width;
     if (!b.in_place) result_ = {args.B, args.ldb, args.m, args.n, args.left ? args.m : kept, args.left ? kept : args.n};
   }
 
@@ -121,15 +121,17 @@ class Solving : public PlanRun<T> {
     if (status != Status::done || p_.rest(tile).count == 0) return status;
     return this->bring(a_, p_.beside(tile), at, lda_, x_.A, x_.lda);
   }
+  /// Whether the host could solve what a failure leaves: where A is in its reach.  Otherwise all of B is put back.
+  bool finishable() const { return !a_.in_place; }
   /// Panels do not know each other: one that is home is final, and what is kept of it gives way to that of a later one.
   Status bring_home(const TrsmStep& s, const Block& solved) {
     if (!result_) return Status::done;
-    if (s.tile == 0 && s.panel >= kept_panels_)
+    if (finishable() && s.tile == 0 && s.panel >= kept_panels_)
       if (const Status status = this->await_group(static_cast<std::size_t>(s.panel - kept_panels_));
           status != Status::done)
         return status;
     const Status status = this->download(result_, solved, of_b(s.panel, solved.row, solved.col), ldb_);
-    if (s.tile + 1 == p_.tiles()) this->end_group();
+    if (status == Status::done && finishable() && s.tile + 1 == p_.tiles()) this->end_group();
     return status;
   }
   T* of_a(index tile, index row, index col) const {

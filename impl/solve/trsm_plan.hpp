@@ -100,7 +100,7 @@ struct TrsmOutcome : Outcome {
 };
 
 /// Runs the plan on the lane; as for a QR (impl/qr/qr_execute.hpp): after a failure B is what it was, but for panels
-/// that are solved, unless it is in device memory.
+/// that are solved (none where A is out of the host's reach), unless it is in device memory.
 template <class T>
 TrsmOutcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement,
                     std::size_t piece_bytes, Lane& lane, bool (*keep_going)());

@@ -203,6 +203,45 @@ TYPED_TEST(TrsmExecute, AFailureLeavesWhatIsSolvedAndTheRestAlone) {
   EXPECT_GT(solved, 20);
 }
 
+TYPED_TEST(TrsmExecute, AFailureLeavesAllOfBAloneWhereTheHostCannotReachA) {
+  using T = TypeParam;
+  static auto& faults = *new FaultPlan;
+  static Backend& backend = *make_host_backend({.memory_limit = std::size_t{1} << 20}, &faults);
+  const UnderlyingBlas underlying{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
+  faults.scribble = true;
+  Random r(5);
+  int failed = 0, panels = 0;
+  for (unsigned round = 0; round < 12; ++round) {
+    System<T> x(r, round);
+    x.cut = {x.shape.order(), std::max<index>(1, x.shape.others() / 7), false};
+    const TrsmPlan plan = plan_trsm(x.shape, x.cut, false);
+    panels += plan.panels() > 5;
+    auto lease = lease_of(plan.bytes(precision_of<T>, true, false));
+    const Placed a{.device = x.A.data(), .ld = x.A.ld(), .in_place = true};
+    for (long at = 1;; at += 1 + at / 4) {
+      x.B = x.B0;
+      faults.seen = 0;
+      faults.at = at;
+      faults.status = at % 2 == 0 ? Status::no_memory : Status::lost;
+      Status status;
+      Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
+      if (lane) {
+        const TrsmOutcome outcome = execute(plan, x.call(), {aligned(lease), a, {}}, 160, *lane, always);
+        backend.release(lane);
+        if (outcome.status == Status::done) break;
+        ASSERT_TRUE(outcome.solved.empty());
+      }
+      ++failed;
+      ASSERT_TRUE(x.B == x.B0) << x.text() << " fails at " << at;
+    }
+    x.expect_solved();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  faults.at = 0;
+  EXPECT_GT(failed, 40);
+  EXPECT_GT(panels, 3);
+}
+
 TEST(TrsmCut, FitsAnyMemoryOrSaysSo) {
   Random r(4);
   int streamed = 0, none = 0;
