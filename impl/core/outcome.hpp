@@ -16,4 +16,13 @@ struct Outcome {
   }
 };
 
+/// Waits until nothing that a lane was asked for is under way.
+/// @param outcome  with what came of asking; after a failure, what waits in line is not worth waiting for
+inline void settle(Lane& lane, Outcome& outcome) {
+  if (outcome.status != Status::done) lane.abandon();
+  const Status drained = lane.drain();
+  if (outcome.status == Status::done) outcome.status = drained;
+  outcome.transfers = lane.transfer_times();
+}
+
 }  // namespace blaslift

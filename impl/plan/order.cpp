@@ -51,35 +51,40 @@ class Uses {
 }  // namespace
 
 Order order_of(const std::vector<std::vector<Touched>>& parts) {
+  std::map<int, Uses> uses;
+  Order conflicts(parts.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    for (const Touched& t : parts[i]) uses[t.what].conflicts(t, conflicts[i]);
+    for (const Touched& t : parts[i]) uses[t.what].note(t, static_cast<std::int32_t>(i));
+  }
+  return order_of(std::move(conflicts));
+}
+
+Order order_of(Order conflicts) {
   // Who comes after whom is known within so many steps: of a longer list some waits are more than are needed.
   constexpr std::size_t known = 8192;
-  const std::size_t count = parts.size(), words = (std::min(count, known) + 63) / 64;
-  std::map<int, Uses> uses;
+  const std::size_t count = conflicts.size(), words = (std::min(count, known) + 63) / 64;
   std::vector<std::uint64_t> before;  // by step from `start` on: a bit for each of these that it comes after
-  Order after(count);
-  std::vector<std::int32_t> conflicts;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t start = i / known * known;
     if (i == start) before.assign(std::min(count - start, known) * words, 0);
-    conflicts.clear();
-    for (const Touched& t : parts[i]) uses[t.what].conflicts(t, conflicts);
-    for (const Touched& t : parts[i]) uses[t.what].note(t, static_cast<std::int32_t>(i));
-    std::sort(conflicts.begin(), conflicts.end(), std::greater<>());
-    conflicts.erase(std::unique(conflicts.begin(), conflicts.end()), conflicts.end());
+    std::vector<std::int32_t>& after = conflicts[i];
+    std::sort(after.begin(), after.end(), std::greater<>());
+    after.erase(std::unique(after.begin(), after.end()), after.end());
     std::uint64_t* const own = &before[(i - start) * words];
-    for (const std::int32_t c : conflicts) {
-      if (static_cast<std::size_t>(c) < start) {
-        after[i].push_back(c);
-        continue;
+    std::size_t kept = 0;
+    for (const std::int32_t c : after) {
+      if (static_cast<std::size_t>(c) >= start) {
+        const std::size_t e = static_cast<std::size_t>(c) - start;
+        if (own[e / 64] >> (e % 64) & 1) continue;
+        own[e / 64] |= std::uint64_t{1} << (e % 64);
+        for (std::size_t w = 0; w <= e / 64; ++w) own[w] |= before[e * words + w];
       }
-      const std::size_t e = static_cast<std::size_t>(c) - start;
-      if (own[e / 64] >> (e % 64) & 1) continue;
-      after[i].push_back(c);
-      own[e / 64] |= std::uint64_t{1} << (e % 64);
-      for (std::size_t w = 0; w <= e / 64; ++w) own[w] |= before[e * words + w];
+      after[kept++] = c;
     }
+    after.resize(kept);
   }
-  return after;
+  return conflicts;
 }
 
 }  // namespace blaslift

@@ -24,6 +24,9 @@ using Order = std::vector<std::vector<std::int32_t>>;
 /// comes after, but for some where there are thousands of steps.
 Order order_of(const std::vector<std::vector<Touched>>& parts);
 
+/// The same of what each step comes after, in any order: without those that another one of these comes after.
+Order order_of(Order conflicts);
+
 /// A line a step, with whom it comes after.
 /// @param text  std::string(std::size_t step)
 template <class Text>

@@ -35,10 +35,7 @@ class PlanRun {
     } catch (const std::exception&) {  // no memory for a ticket
       outcome.status = Status::no_memory;
     }
-    if (outcome.status != Status::done) lane_.abandon();
-    const Status drained = lane_.drain();
-    if (outcome.status == Status::done) outcome.status = drained;
-    outcome.transfers = lane_.transfer_times();
+    settle(lane_, outcome);
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
     if (outcome.status != Status::done) put_back();

@@ -693,7 +693,7 @@ template <class T>
 ProductOutcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Placement& placement, Lane& lane,
                        bool (*keep_going)(), const Refusal& refusal) {
   ProductOutcome outcome;
-  Status asked = Status::no_memory;
+  Status& asked = outcome.status = Status::no_memory;
   std::optional<Run<T>> first, rest;
   try {
     outcome.committed.resize(s.steps.size());
@@ -710,10 +710,7 @@ ProductOutcome execute(const GemmSchedule& s, const GemmArgs<T>& args, const Pla
     }
   } catch (const std::exception&) {  // the host's memory; what was asked for still runs
   }
-  if (asked != Status::done) lane.abandon();  // what waits in line is not worth waiting for
-  const Status drained = lane.drain();
-  outcome.transfers = lane.transfer_times();
-  outcome.status = asked != Status::done ? asked : drained;
+  settle(lane, outcome);
   if (rest)
     rest->account(outcome);
   else if (first && !outcome.instead)

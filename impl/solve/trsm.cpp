@@ -10,6 +10,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/plan/execute.hpp"
 #include "impl/route/in_place.hpp"
 #include "impl/route/route.hpp"
 #include "impl/solve/trsm_plan.hpp"
@@ -19,8 +20,10 @@ namespace {
 
 // ---- what the family says of a call
 
+/// Cuts, and what is sent, are the same for op() of either kind and any diagonal.
 TrsmShape shape_of(const Problem& p) {
-  return {p.left, p.part == Part::upper ? Uplo::upper : Uplo::lower, p.adjoint, p.m, p.n};
+  return {p.left, p.part == Part::upper ? Uplo::upper : Uplo::lower, p.adjoint ? Op::transpose : Op::none, false, p.m,
+          p.n};
 }
 
 void count(Problem& p) {
@@ -106,19 +109,18 @@ TrsmCut cut_for(const Runtime& r, const Problem& problem, const Operands& operan
 template <class T>
 Outcome attempt(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
                 const Operands& operands, bool wait, std::vector<bool>& solved) {
-  const Operand &a = operands[operand_a], &b = operands[operand_b];
-  const Placed at_a = placed(a), at_b = placed(b);
+  const Placed a = placed(operands[operand_a]), b = placed(operands[operand_b]);
   const TrsmCut cut = cut_for<T>(r, problem, operands);
   if (cut.tile == 0) return {Status::no_memory};
-  const TrsmPlan plan = plan_trsm(shape_of(problem), cut, at_b.device);
+  const Plan plan = plan_trsm({args.left, args.uplo, args.trans, args.unit, args.m, args.n}, precision_of<T>, cut,
+                              {a.device != nullptr, b.device != nullptr, !a.in_place});
   const double moved = problem.bytes_in + problem.bytes_out - operands.spared();
-  return run_plan(r, site, backend, operands, plan.bytes(precision_of<T>, at_a.device, at_b.device), wait, moved,
-                  [&](Lane& lane, void* lease) {
-                    TrsmOutcome outcome = execute(plan, args, {lease, at_a, at_b},
-                                                  piece_bytes(backend, b.stored.bytes()), lane, not_exiting);
-                    solved = std::move(outcome.solved);
-                    return static_cast<Outcome>(outcome);
-                  });
+  return run_plan(r, site, backend, operands, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
+    PlanOutcome outcome = execute<T>(plan, {{args.A, args.lda, a}, {args.B, args.ldb, b}}, {.alpha = args.alpha}, lease,
+                                     piece_bytes(backend, operands[operand_b].stored.bytes()), lane, not_exiting);
+    solved = std::move(outcome.finished);
+    return static_cast<Outcome>(outcome);
+  });
 }
 
 /// Panels that the device has not come to, by the library underneath.

@@ -1,8 +1,10 @@
 #include "impl/solve/trsm_plan.hpp"
 
 #include <algorithm>
+#include <string>
 
-#include "impl/plan/run.hpp"
+#include "impl/core/stored.hpp"
+#include "kernels/trsm.hpp"
 
 namespace blaslift {
 namespace {
@@ -10,8 +12,8 @@ namespace {
 // A system in fewer and larger parts begins later, but takes less time: of order 2,048 an H100 solves 15 Tflop/s, of
 // 4,096 twice that.
 constexpr index most_tiles = 4, least_tile = 4096, most_panels = 8, least_width = 1024, round = 64;
-constexpr int most_slots = 3;  // one moves in, one is solved, one moves home
-constexpr int strips = 2;      // of a streamed A
+constexpr index most_slots = 3;  // one panel moves in, one is solved, one moves home
+constexpr index strips = 2;      // of a streamed A
 
 index rounded_up(index x) { return (x + round - 1) / round * round; }
 
@@ -21,148 +23,180 @@ index part_of(index x, index parts, index least) {
 }
 index smaller(index x) { return x >= 2 * round ? x / 2 / round * round : std::max<index>(1, x / 2); }
 
-TrsmPlan empty_plan(const TrsmShape& shape, const TrsmCut& cut, bool whole_b) {
-  TrsmPlan plan{shape, cut, 0, {}, {}};
-  plan.slots = static_cast<int>(whole_b ? plan.panels() : std::min<index>(plan.panels(), most_slots));
-  return plan;
-}
-
-Trsm operation(const TrsmShape& s, Precision precision, index tile, index width) {
-  return {.precision = precision,
-          .side = s.left ? Side::left : Side::right,
-          .uplo = s.uplo,
-          .trans = Op::none,
-          .unit = false,
-          .m = s.left ? tile : width,
-          .n = s.left ? width : tile,
-          .alpha = nullptr,
-          .A = nullptr,
-          .lda = tile,
-          .B = nullptr,
-          .ldb = 1,
-          .way = trsm_way(precision, tile, s.others())};
-}
-
-template <class T>
-class Solving : public PlanRun<T> {
+class Planner {
  public:
-  Solving(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& at, std::size_t piece_bytes, Lane& lane)
-      : PlanRun<T>(lane, at.lease, piece_bytes), p_(plan), x_(args), a_(at.A), b_(at.B) {
-    const Placed &a = a_, &b = b_;
-    const index n = plan.shape.order();
-    workspaces_ = reinterpret_cast<char*>(
-        this->part(static_cast<index>(plan.workspace(precision_of<T>) / sizeof(T)), plan.tiles()));
-    if (a.device) {
-      A_[0] = static_cast<T*>(a.device);
-      lda_ = a.ld;
-    } else if (plan.cut.streamed) {
-      for (T*& A : A_) A = this->part(n, plan.cut.tile);
-      lda_ = plan.shape.by_columns() ? n : plan.cut.tile;
-    } else {
-      A_[0] = this->part(n, n);
-      lda_ = n;
-    }
-    ldb_ = b.device ? b.ld : plan.shape.left ? n : plan.cut.width;
-    for (int slot = 0; !b.device && slot < plan.slots; ++slot) B_.push_back(this->part(n, plan.cut.width));
-    const index kept = (finishable() ? kept_panels_ : plan.panels()) * plan.cut.width;
-    if (!b.in_place) result_ = {args.B, args.ldb, args.m, args.n, args.left ? args.m : kept, args.left ? kept : args.n};
+  Planner(const TrsmShape& shape, Precision precision, const TrsmCut& cut, const TrsmHeld& held)
+      : s_(shape), precision_(precision), cut_(cut), tiles_(cut.tiles(shape)), panels_(cut.panels(shape)) {
+    const index n = s_.order();
+    plan.operands = {{"A", n, n, false}, {"B", s_.m, s_.n, true}};
+    if (held.finishable) plan.kept_groups = most_slots + 1;
+    const index kept = plan.kept_groups * cut.width;
+    plan.kept_rows = s_.left ? s_.m : kept;
+    plan.kept_cols = s_.left ? kept : s_.n;
+    const std::size_t workspace = leased_bytes(static_cast<index>(trsm_workspace(solving(cut.tile, cut.width))), 1, 1);
+    if (workspace > 0)
+      workspaces_ = plan.add_area("workspaces", static_cast<index>(workspace / element_size(precision)), tiles_);
+    if (held.a || !cut.streamed)
+      a_.push_back(held.a ? plan.add_own_area(operand_a) : plan.add_area("A", n, n));
+    else
+      for (index i = 0; i < strips; ++i)
+        a_.push_back(plan.add_area("strip" + std::to_string(i), s_.plain() ? n : cut.tile, s_.plain() ? cut.tile : n));
+    if (held.b) b_.push_back(plan.add_own_area(operand_b));
+    for (index i = 0; !held.b && i < std::min(panels_, most_slots); ++i)
+      b_.push_back(plan.add_area("panel" + std::to_string(i), s_.left ? n : cut.width, s_.left ? cut.width : n));
   }
 
-  Status ask(std::size_t step) {
-    const TrsmStep& s = p_.steps[step];
-    const TrsmPlan::Part own = p_.part(s.tile), rest = p_.rest(s.tile);
-    const Block solved = p_.of_b(own, s.panel);
-    switch (s.kind) {
-      case TrsmStepKind::upload_a: return bring_a(s.tile);
-      case TrsmStepKind::upload_b:
-        return this->bring(
-            b_, p_.of_b({0, p_.shape.order()}, s.panel), [&](index row, index col) { return of_b(s.panel, row, col); },
-            ldb_, x_.B, x_.ldb);
-      case TrsmStepKind::solve:
-        return this->then(this->lane_.ask(
-            Trsm{.precision = precision_of<T>,
-                 .side = x_.left ? Side::left : Side::right,
-                 .uplo = x_.uplo,
-                 .trans = x_.trans,
-                 .unit = x_.unit,
-                 .m = solved.rows,
-                 .n = solved.cols,
-                 .alpha = s.tile == 0 ? &x_.alpha : &this->one_,
-                 .A = of_a(s.tile, own.first, own.first),
-                 .lda = lda_,
-                 .B = of_b(s.panel, solved.row, solved.col),
-                 .ldb = ldb_,
-                 .way = p_.workspace(precision_of<T>) > 0 ? TrsmWay::blocks : TrsmWay::substitution,
-                 .block = trsm_block(p_.cut.tile),
-                 .workspace = workspaces_ + static_cast<std::size_t>(s.tile) * p_.workspace(precision_of<T>),
-                 .prepared = s.panel > 0},
-            this->after()));
-      case TrsmStepKind::subtract: {
-        const Block to = p_.of_b(rest, s.panel), beside = p_.beside(s.tile);
-        const T& beta = s.tile == 0 ? x_.alpha : this->one_;
-        const T *A = of_a(s.tile, beside.row, beside.col), *X = of_b(s.panel, solved.row, solved.col);
-        T* const C = of_b(s.panel, to.row, to.col);
-        return x_.left ? this->multiply(0, x_.trans, Op::none, to.rows, to.cols, own.count, this->minus_one_, A, lda_,
-                                        X, ldb_, beta, C, ldb_)
-                       : this->multiply(0, Op::none, x_.trans, to.rows, to.cols, own.count, this->minus_one_, X, ldb_,
-                                        A, lda_, beta, C, ldb_);
+  void make_steps() {
+    const bool room_for_all = is_own(b_) || panels_ <= most_slots;
+    index arrived = 0;  // panels
+    for (index panel = 0; panel < panels_; ++panel) {
+      const auto bring = [&](index end) {
+        for (; arrived < std::min(end, panels_); ++arrived) {
+          const Block all = block_of_b({0, s_.order()}, arrived);
+          plan.upload({operand_b, all}, b(all, arrived));
+        }
+      };
+      bring(panel + 1);
+      if (!cut_.streamed && panel == 0)
+        for (index tile = 0; tile < tiles_; ++tile) upload_a(tile);
+      bring(room_for_all ? panels_ : panel + most_slots - 1);
+      for (index tile = 0; tile < tiles_; ++tile) {
+        if (cut_.streamed) upload_a(tile);
+        solve(tile, panel);
+        const Block solved = block_of_b(part(tile), panel);
+        plan.download({operand_b, solved}, b(solved, panel), static_cast<int>(panel), tile + 1 == tiles_);
+        if (tile + 1 < tiles_) subtract(tile, panel);
       }
-      case TrsmStepKind::download: return bring_home(s, solved);
     }
-    return Status::lost;
+    plan.after = order_of(plan);
   }
+
+  Plan plan;
 
  private:
-  /// Of a tile in a lease only the triangle; a copy may be one of the whole matrix, and of use to other calls.
-  Status bring_a(index tile) {
-    const auto at = [&](index row, index col) { return of_a(tile, row, col); };
-    const Status status =
-        this->bring(a_, p_.diagonal(tile), at, lda_, x_.A, x_.lda, a_.device ? Part::whole : part_of(x_.uplo));
-    if (status != Status::done || p_.rest(tile).count == 0) return status;
-    return this->bring(a_, p_.beside(tile), at, lda_, x_.A, x_.lda);
+  enum { operand_a, operand_b };
+  struct Part {
+    index first, count;
+  };
+
+  /// What A's order has in a tile; tiles come in the order in which they become known.
+  Part part(index tile) const {
+    const index first = (s_.forward() ? tile : tiles_ - 1 - tile) * cut_.tile;
+    return {first, std::min(cut_.tile, s_.order() - first)};
   }
-  /// Whether the host could solve what a failure leaves: where A is in its reach.  Otherwise all of B is put back.
-  bool finishable() const { return !a_.in_place; }
-  /// Panels do not know each other: one that is home is final, and what is kept of it gives way to that of a later one.
-  Status bring_home(const TrsmStep& s, const Block& solved) {
-    if (!result_) return Status::done;
-    if (finishable() && s.tile == 0 && s.panel >= kept_panels_)
-      if (const Status status = this->await_group(static_cast<std::size_t>(s.panel - kept_panels_));
-          status != Status::done)
-        return status;
-    const Status status = this->download(result_, solved, of_b(s.panel, solved.row, solved.col), ldb_);
-    if (status == Status::done && finishable() && s.tile + 1 == p_.tiles()) this->end_group();
-    return status;
+  /// And in those that become known later.
+  Part rest(index tile) const {
+    const auto [first, count] = part(tile);
+    return s_.forward() ? Part{first + count, s_.order() - first - count} : Part{0, first};
   }
-  T* of_a(index tile, index row, index col) const {
-    if (!p_.cut.streamed || a_.device) return A_[0] + row + col * lda_;
-    const index first = p_.part(tile).first;
-    return A_[tile % 2] + (p_.shape.by_columns() ? row + (col - first) * lda_ : row - first + col * lda_);
+  Block block_of_b(Part of_order, index panel) const {
+    const index first = panel * cut_.width, count = std::min(cut_.width, s_.others() - first);
+    return s_.left ? Block{of_order.first, first, of_order.count, count}
+                   : Block{first, of_order.first, count, of_order.count};
   }
-  T* of_b(index panel, index row, index col) const {
-    if (b_.device) return static_cast<T*>(b_.device) + row + col * ldb_;
-    const index first = p_.panel(panel).first;
-    T* const B = B_[static_cast<std::size_t>(panel % p_.slots)];
-    return x_.left ? B + row + (col - first) * ldb_ : B + row - first + col * ldb_;
+  /// A tile, and what is beside it, in A as it is stored.
+  Block diagonal(index tile) const {
+    const auto [first, count] = part(tile);
+    return {first, first, count, count};
+  }
+  Block beside(index tile) const {
+    const Part own = part(tile), others = rest(tile);
+    return s_.plain() ? Block{others.first, own.first, others.count, own.count}
+                      : Block{own.first, others.first, own.count, others.count};
   }
 
-  static constexpr index kept_panels_ = most_slots + 1;
+  bool is_own(const std::vector<int>& areas) const {
+    return plan.areas[static_cast<std::size_t>(areas[0])].operand >= 0;
+  }
+  /// Where a block of A in or beside a tile is.
+  Plan::Region a(Block block, index tile) const {
+    if (a_.size() > 1) (s_.plain() ? block.col : block.row) -= part(tile).first;
+    return {a_[static_cast<std::size_t>(tile) % a_.size()], block};
+  }
+  /// Where a block of B is.
+  Plan::Region b(Block block, index panel) const {
+    if (!is_own(b_)) (s_.left ? block.col : block.row) -= panel * cut_.width;
+    return {b_[static_cast<std::size_t>(panel) % b_.size()], block};
+  }
+  Plan::Access of_a(const Block& block, index tile) const {
+    return {a(block, tile), AccessMode::read, {operand_a, block.row, block.col}};
+  }
+  Plan::Access of_b(const Block& block, index panel, AccessMode mode) const {
+    return {b(block, panel), mode, {operand_b, block.row, block.col}};
+  }
 
-  const TrsmPlan& p_;
-  const TrsmArgs<T>& x_;
-  const Placed &a_, &b_;
-  T* A_[2] = {};
-  std::vector<T*> B_{};
-  char* workspaces_;
-  index lda_, ldb_;
-  Overwritten<T> result_;  ///< unless it is in device memory
+  void upload_a(index tile) {
+    plan.upload({operand_a, diagonal(tile), s_.uplo == Uplo::upper ? blaslift::Part::upper : blaslift::Part::lower},
+                a(diagonal(tile), tile));
+    if (rest(tile).count > 0) plan.upload({operand_a, beside(tile)}, a(beside(tile), tile));
+  }
+
+  Trsm solving(index tile, index width) const {
+    return {.precision = precision_,
+            .side = s_.left ? Side::left : Side::right,
+            .uplo = s_.uplo,
+            .trans = s_.trans,
+            .unit = s_.unit,
+            .m = s_.left ? tile : width,
+            .n = s_.left ? width : tile,
+            .alpha = nullptr,
+            .A = nullptr,
+            .lda = 0,
+            .B = nullptr,
+            .ldb = 0,
+            .way = trsm_way(precision_, cut_.tile, s_.others()),
+            .block = trsm_block(cut_.tile)};
+  }
+
+  void solve(index tile, index panel) {
+    const Block block = block_of_b(part(tile), panel);
+    Trsm operation = solving(part(tile).count, s_.left ? block.cols : block.rows);
+    operation.prepared = panel > 0;
+    std::vector<Plan::Access> accesses{of_a(diagonal(tile), tile), of_b(block, panel, AccessMode::update)};
+    if (workspaces_ >= 0) {
+      const index rows = plan.areas[static_cast<std::size_t>(workspaces_)].rows;
+      accesses.push_back(
+          {{workspaces_, {0, tile, rows, 1}}, operation.prepared ? AccessMode::update : AccessMode::write});
+    }
+    plan.compute(operation, std::move(accesses), tile == 0 ? Scalar::alpha : Scalar::one);
+  }
+
+  /// What a tile makes known, from the panel's parts of later ones.
+  void subtract(index tile, index panel) {
+    const Block to = block_of_b(rest(tile), panel), known = block_of_b(part(tile), panel);
+    Plan::Access x = of_a(beside(tile), tile), y = of_b(known, panel, AccessMode::read);
+    if (!s_.left) std::swap(x, y);
+    plan.compute(Gemm{.precision = precision_,
+                      .transa = s_.left ? s_.trans : Op::none,
+                      .transb = s_.left ? Op::none : s_.trans,
+                      .m = to.rows,
+                      .n = to.cols,
+                      .k = part(tile).count,
+                      .alpha = nullptr,
+                      .A = nullptr,
+                      .lda = 0,
+                      .B = nullptr,
+                      .ldb = 0,
+                      .beta = nullptr,
+                      .C = nullptr,
+                      .ldc = 0},
+                 {x, y, of_b(to, panel, AccessMode::update)}, Scalar::minus_one,
+                 tile == 0 ? Scalar::alpha : Scalar::one);
+  }
+
+  const TrsmShape& s_;
+  const Precision precision_;
+  const TrsmCut& cut_;
+  const index tiles_, panels_;
+  std::vector<int> a_, b_;  ///< areas: one, or in turns
+  int workspaces_ = -1;
 };
 
 }  // namespace
 
 TrsmCut trsm_cut(const TrsmShape& s, Precision precision, std::size_t memory) {
   TrsmCut cut{part_of(s.order(), most_tiles, least_tile), part_of(s.others(), most_panels, least_width)};
-  const auto fits = [&] { return empty_plan(s, cut, false).bytes(precision, false, false) <= memory; };
+  const auto fits = [&] { return Planner(s, precision, cut, {}).plan.bytes(element_size(precision)) <= memory; };
   while (!fits() && cut.width > round) cut.width = smaller(cut.width);
   if (fits()) return cut;
   // Panels as wide as there is room for, since each takes all of A.
@@ -177,119 +211,14 @@ TrsmCut trsm_cut(const TrsmShape& s, Precision precision, std::size_t memory) {
 
 double sent_again(const TrsmShape& s, const TrsmCut& cut, std::size_t element) {
   if (!cut.streamed) return 0;
-  const double n = static_cast<double>(s.order()),
-               panels = static_cast<double>((s.others() + cut.width - 1) / cut.width);
-  return (panels - 1) * n * n / 2 * static_cast<double>(element);
+  const double n = static_cast<double>(s.order());
+  return static_cast<double>(cut.panels(s) - 1) * n * n / 2 * static_cast<double>(element);
 }
 
-TrsmPlan::Part TrsmPlan::part(index tile) const {
-  const index number = shape.forward() ? tile : tiles() - 1 - tile, first = number * cut.tile;
-  return {first, std::min(cut.tile, shape.order() - first)};
+Plan plan_trsm(const TrsmShape& shape, Precision precision, const TrsmCut& cut, const TrsmHeld& held) {
+  Planner planner(shape, precision, cut, held);
+  planner.make_steps();
+  return std::move(planner.plan);
 }
-TrsmPlan::Part TrsmPlan::rest(index tile) const {
-  const auto [first, count] = part(tile);
-  return shape.forward() ? Part{first + count, shape.order() - first - count} : Part{0, first};
-}
-TrsmPlan::Part TrsmPlan::panel(index number) const {
-  const index first = number * cut.width;
-  return {first, std::min(cut.width, shape.others() - first)};
-}
-Block TrsmPlan::diagonal(index tile) const {
-  const auto [first, count] = part(tile);
-  return {first, first, count, count};
-}
-Block TrsmPlan::beside(index tile) const {
-  const Part own = part(tile), others = rest(tile);
-  return shape.by_columns() ? Block{others.first, own.first, others.count, own.count}
-                            : Block{own.first, others.first, own.count, others.count};
-}
-Block TrsmPlan::of_b(Part of_order, index number) const {
-  const Part across = panel(number);
-  return shape.left ? Block{of_order.first, across.first, of_order.count, across.count}
-                    : Block{across.first, of_order.first, across.count, of_order.count};
-}
-
-std::size_t TrsmPlan::workspace(Precision precision) const {
-  return leased_bytes(static_cast<index>(trsm_workspace(operation(shape, precision, cut.tile, cut.width))), 1, 1);
-}
-
-std::size_t TrsmPlan::bytes(Precision precision, bool a, bool b) const {
-  const std::size_t element = element_size(precision);
-  std::size_t sum = static_cast<std::size_t>(tiles()) * workspace(precision);
-  if (!a)
-    sum += cut.streamed ? strips * leased_bytes(shape.order(), cut.tile, element)
-                        : leased_bytes(shape.order(), shape.order(), element);
-  if (!b) sum += static_cast<std::size_t>(slots) * leased_bytes(shape.order(), cut.width, element);
-  return sum;
-}
-
-TrsmPlan plan_trsm(const TrsmShape& shape, const TrsmCut& cut, bool whole_b) {
-  TrsmPlan plan = empty_plan(shape, cut, whole_b);
-  const index tiles = plan.tiles(), panels = plan.panels();
-  std::vector<std::vector<Touched>> parts;
-  enum { of_a, workspaces, of_slots };
-  const auto step = [&](TrsmStepKind kind, index tile, index panel) {
-    const index strip = cut.streamed ? tile % strips : tile;
-    const int slot = of_slots + static_cast<int>(panel % plan.slots);
-    std::vector<Touched> touched;
-    switch (kind) {
-      case TrsmStepKind::upload_a: touched = {{of_a, strip, 1, true}}; break;
-      case TrsmStepKind::upload_b: touched = {{slot, 0, tiles, true}}; break;
-      case TrsmStepKind::solve:
-        touched = {{of_a, strip, 1, false}, {workspaces, tile, 1, true}, {slot, tile, 1, true}};
-        break;
-      case TrsmStepKind::subtract:
-        touched = {{of_a, strip, 1, false}, {slot, tile, 1, false}, {slot, tile + 1, tiles - tile - 1, true}};
-        break;
-      case TrsmStepKind::download: touched = {{slot, tile, 1, false}}; break;
-    }
-    plan.steps.push_back({kind, tile, panel});
-    parts.push_back(std::move(touched));
-  };
-  index arrived = 0;  // panels
-  for (index panel = 0; panel < panels; ++panel) {
-    const auto bring = [&](index end) {
-      for (; arrived < std::min(end, panels); ++arrived) step(TrsmStepKind::upload_b, 0, arrived);
-    };
-    bring(panel + 1);
-    if (!cut.streamed && panel == 0)
-      for (index tile = 0; tile < tiles; ++tile) step(TrsmStepKind::upload_a, tile, 0);
-    bring(plan.slots == panels ? panels : panel + plan.slots - 1);
-    for (index tile = 0; tile < tiles; ++tile) {
-      if (cut.streamed) step(TrsmStepKind::upload_a, tile, panel);
-      step(TrsmStepKind::solve, tile, panel);
-      step(TrsmStepKind::download, tile, panel);
-      if (tile + 1 < tiles) step(TrsmStepKind::subtract, tile, panel);
-    }
-  }
-  plan.after = order_of(parts);
-  return plan;
-}
-
-std::string to_string(const TrsmPlan& plan) {
-  return listed(plan.after, [&](std::size_t i) {
-    constexpr const char* names[] = {"upload A", "upload B", "solve", "subtract", "download"};
-    const TrsmStep& s = plan.steps[i];
-    std::string text = names[static_cast<int>(s.kind)];
-    if (s.kind != TrsmStepKind::upload_b) text += " tile " + std::to_string(s.tile);
-    return s.kind == TrsmStepKind::upload_a ? text : text + " panel " + std::to_string(s.panel);
-  });
-}
-
-template <class T>
-TrsmOutcome execute(const TrsmPlan& plan, const TrsmArgs<T>& args, const TrsmPlacement& placement,
-                    std::size_t piece_bytes, Lane& lane, bool (*keep_going)()) {
-  Solving<T> run(plan, args, placement, piece_bytes, lane);
-  const Outcome outcome = run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
-  return {outcome, std::move(run.finished)};
-}
-
-#define INSTANTIATE(T)                                                                                        \
-  template TrsmOutcome execute(const TrsmPlan&, const TrsmArgs<T>&, const TrsmPlacement&, std::size_t, Lane&, \
-                               bool (*)());
-INSTANTIATE(float)
-INSTANTIATE(double)
-INSTANTIATE(std::complex<float>)
-INSTANTIATE(std::complex<double>)
 
 }  // namespace blaslift

@@ -137,10 +137,7 @@ class Run {
     if (Lane* lane = backend.acquire(none, static_cast<std::size_t>(moved), outcome.status)) {
       const Acquired acquired(backend, lane);
       outcome.status = ask(*lane, uploads, p, piece, landed, meanwhile, outcome);
-      if (outcome.status != Status::done) lane->abandon();  // what waits in line is not worth waiting for
-      const Status drained = lane->drain();
-      outcome.transfers = lane->transfer_times();
-      if (outcome.status == Status::done) outcome.status = drained;
+      settle(*lane, outcome);
     }
     return outcome;
   }

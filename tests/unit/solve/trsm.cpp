@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include <deque>
-
+#include "impl/plan/execute.hpp"
 #include "kernels/host/host.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -48,16 +47,28 @@ struct System {
           A(i, j) = scalar<T>(1 + r.below(1000) / 1e3, r.below(1000) / 1e3);
     B0.random(seed);
     B = B0;
-    shape = {args.left, args.uplo, args.trans != Op::none, args.m, args.n};
+    shape = {args.left, args.uplo, args.trans, args.unit, args.m, args.n};
     cut = {r.up_to(args.order()), r.up_to(shape.others()), r.coin()};
     args.A = A.data();
     args.lda = A.ld();
   }
-  TrsmArgs<T> call() {
-    TrsmArgs<T> x = args;
-    x.B = B.data();
-    x.ldb = B.ld();
-    return x;
+  Plan plan(const TrsmHeld& held = {}) const {
+    Plan plan = plan_trsm(shape, precision_of<T>, cut, held);
+    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
+    return plan;
+  }
+  PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& b = {}) {
+    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
+    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
+    return execute<T>(plan, {{A.data(), A.ld(), a}, {B.data(), B.ld(), b}}, {.alpha = args.alpha}, aligned, 160, lane,
+                      always);
+  }
+  index tiles() const { return cut.tiles(shape); }
+  index panels() const { return cut.panels(shape); }
+  /// Of B.
+  Block panel(index number) const {
+    const index first = number * cut.width, count = std::min(cut.width, shape.others() - first);
+    return args.left ? Block{0, first, args.m, count} : Block{first, 0, count, args.n};
   }
   std::string text() const {
     return std::string(1, "RL"[args.left]) + static_cast<char>(args.uplo) + static_cast<char>(args.trans) +
@@ -93,11 +104,6 @@ struct System {
   }
 };
 
-std::vector<unsigned char> lease_of(std::size_t bytes) { return std::vector<unsigned char>(bytes + 256, 0xff); }
-void* aligned(std::vector<unsigned char>& lease) {
-  return reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
-}
-
 template <class T>
 class TrsmExecute : public testing::Test {};
 using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
@@ -109,16 +115,15 @@ TYPED_TEST(TrsmExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
   int streamed = 0, tiles = 0, panels = 0;
   for (unsigned round = 0; round < 120; ++round) {
     System<T> x(r, round);
-    const TrsmPlan plan = plan_trsm(x.shape, x.cut, false);
-    streamed += x.cut.streamed && plan.panels() > 1;
-    tiles += plan.tiles() > 3;
-    panels += plan.panels() > 3;
+    const Plan plan = x.plan();
+    streamed += x.cut.streamed && x.panels() > 1;
+    tiles += x.tiles() > 3;
+    panels += x.panels() > 3;
     Matrix<T> first = x.B0;
     for (unsigned seed = 0; seed < 3; ++seed) {
       x.B = x.B0;
-      auto lease = lease_of(plan.bytes(precision_of<T>, false, false));
       Shuffled lane(seed);
-      const Outcome outcome = execute(plan, x.call(), {.lease = aligned(lease)}, 160, lane, always);
+      const Outcome outcome = x.run(plan, lane);
       ASSERT_EQ(outcome.status, Status::done);
       x.expect_solved();
       if (testing::Test::HasFatalFailure()) return;
@@ -126,7 +131,7 @@ TYPED_TEST(TrsmExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
       ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
       const double b = static_cast<double>(x.args.m * x.args.n) * sizeof(T), n = static_cast<double>(x.shape.order());
       EXPECT_EQ(outcome.bytes_out, b);
-      const double again = static_cast<double>(x.cut.streamed ? plan.panels() : 1);
+      const double again = static_cast<double>(x.cut.streamed ? x.panels() : 1);
       EXPECT_EQ(outcome.bytes_in, b + again * n * (n + 1) / 2 * sizeof(T)) << x.text();
     }
   }
@@ -141,12 +146,11 @@ TYPED_TEST(TrsmExecute, InMemoryOfTheirOwnNothingMoves) {
   for (unsigned round = 0; round < 40; ++round) {
     System<T> x(r, round);
     x.cut.streamed = false;
-    const TrsmPlan plan = plan_trsm(x.shape, x.cut, true);
-    auto lease = lease_of(plan.bytes(precision_of<T>, true, true));
+    const Plan plan = x.plan({true, true, false});
     Shuffled lane(round);
     const Placed a{.device = x.A.data(), .ld = x.A.ld(), .in_place = true},
         b{.device = x.B.data(), .ld = x.B.ld(), .in_place = true};
-    const Outcome outcome = execute(plan, x.call(), {aligned(lease), a, b}, 160, lane, always);
+    const Outcome outcome = x.run(plan, lane, a, b);
     ASSERT_EQ(outcome.status, Status::done);
     EXPECT_EQ(outcome.bytes_in + outcome.bytes_out, 0);
     x.expect_solved();
@@ -164,10 +168,9 @@ TYPED_TEST(TrsmExecute, AFailureLeavesWhatIsSolvedAndTheRestAlone) {
   int failed = 0, solved = 0;
   for (unsigned round = 0; round < 12; ++round) {
     System<T> x(r, round);
-    const TrsmPlan plan = plan_trsm(x.shape, x.cut, false);
-    auto lease = lease_of(plan.bytes(precision_of<T>, false, false));
+    const Plan plan = x.plan();
     Shuffled whole(round);
-    ASSERT_EQ(execute(plan, x.call(), {.lease = aligned(lease)}, 160, whole, always).status, Status::done);
+    ASSERT_EQ(x.run(plan, whole).status, Status::done);
     const Matrix<T> good = x.B;
     for (long at = 1;; at += 1 + at / 4) {
       x.B = x.B0;
@@ -176,20 +179,20 @@ TYPED_TEST(TrsmExecute, AFailureLeavesWhatIsSolvedAndTheRestAlone) {
       faults.status = at % 2 == 0 ? Status::no_memory : Status::lost;
       Status status;
       Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
-      TrsmOutcome outcome;
+      PlanOutcome outcome;
       if (lane) {
-        outcome = execute(plan, x.call(), {.lease = aligned(lease)}, 160, *lane, always);
+        outcome = x.run(plan, *lane);
         backend.release(lane);
         if (outcome.status == Status::done) break;
       }
       ++failed;
       // What is solved is right, the rest is what it was.
       ASSERT_TRUE(x.B.canaries_intact());
-      for (index panel = 0; panel < plan.panels(); ++panel) {
+      for (index panel = 0; panel < x.panels(); ++panel) {
         const auto number = static_cast<std::size_t>(panel);
-        const bool is_solved = number < outcome.solved.size() && outcome.solved[number];
+        const bool is_solved = number < outcome.finished.size() && outcome.finished[number];
         solved += is_solved;
-        const Block b = plan.of_b({0, x.shape.order()}, panel);
+        const Block b = x.panel(panel);
         for (index j = b.col; j < b.col + b.cols; ++j)
           for (index i = b.row; i < b.row + b.rows; ++i)
             ASSERT_EQ(x.B(i, j), is_solved ? good(i, j) : x.B0(i, j)) << x.text() << " fails at " << at;
@@ -214,9 +217,8 @@ TYPED_TEST(TrsmExecute, AFailureLeavesAllOfBAloneWhereTheHostCannotReachA) {
   for (unsigned round = 0; round < 12; ++round) {
     System<T> x(r, round);
     x.cut = {x.shape.order(), std::max<index>(1, x.shape.others() / 7), false};
-    const TrsmPlan plan = plan_trsm(x.shape, x.cut, false);
-    panels += plan.panels() > 5;
-    auto lease = lease_of(plan.bytes(precision_of<T>, true, false));
+    const Plan plan = x.plan({.a = true, .finishable = false});
+    panels += x.panels() > 5;
     const Placed a{.device = x.A.data(), .ld = x.A.ld(), .in_place = true};
     for (long at = 1;; at += 1 + at / 4) {
       x.B = x.B0;
@@ -226,10 +228,10 @@ TYPED_TEST(TrsmExecute, AFailureLeavesAllOfBAloneWhereTheHostCannotReachA) {
       Status status;
       Lane* lane = backend.acquire(underlying, std::size_t{1} << 30, status);
       if (lane) {
-        const TrsmOutcome outcome = execute(plan, x.call(), {aligned(lease), a, {}}, 160, *lane, always);
+        const PlanOutcome outcome = x.run(plan, *lane, a);
         backend.release(lane);
         if (outcome.status == Status::done) break;
-        ASSERT_TRUE(outcome.solved.empty());
+        ASSERT_TRUE(outcome.finished.empty());
       }
       ++failed;
       ASSERT_TRUE(x.B == x.B0) << x.text() << " fails at " << at;
@@ -247,42 +249,44 @@ TEST(TrsmCut, FitsAnyMemoryOrSaysSo) {
   int streamed = 0, none = 0;
   for (int round = 0; round < 3000; ++round) {
     const auto size = [&r] { return index{1} << r.below(15) | static_cast<index>(r.below(100)); };
-    const TrsmShape s{r.coin(), r.coin() ? Uplo::upper : Uplo::lower, r.coin(), size(), size()};
+    const TrsmShape s{r.coin(), r.coin() ? Uplo::upper : Uplo::lower, ops[r.below(3)], r.coin(), size(), size()};
     const auto precision = static_cast<Precision>(r.below(4));
     const std::size_t memory = std::size_t{1} << (10 + r.below(26));
     const TrsmCut cut = trsm_cut(s, precision, memory);
     if (cut.tile == 0) {
       ++none;
-      const TrsmPlan least{s, {1, 1, true}, static_cast<int>(std::min<index>(s.others(), 3)), {}, {}};
-      EXPECT_GT(least.bytes(precision, false, false), memory);
+      // The least: a workspace for each row of A, two strips, three panels.
+      const auto strip = leased_bytes(s.order(), 1, element_size(precision));
+      EXPECT_GT(static_cast<std::size_t>(2 + std::min<index>(s.others(), 3)) * strip, memory);
       continue;
     }
     streamed += cut.streamed;
     EXPECT_TRUE(cut.tile >= 1 && cut.tile <= s.order() && cut.width >= 1 && cut.width <= s.others());
     if ((s.order() / cut.tile) * (s.others() / cut.width) > 2000) continue;  // the plan's own time
-    EXPECT_LE(plan_trsm(s, cut, false).bytes(precision, false, false), memory);
+    EXPECT_LE(plan_trsm(s, precision, cut).bytes(element_size(precision)), memory);
   }
   EXPECT_GT(streamed, 200);
   EXPECT_GT(none, 20);
 }
 
 TEST(TrsmPlan, SaysWhoWaitsForWhom) {
-  const TrsmPlan plan = plan_trsm({true, Uplo::lower, false, 4, 4}, {2, 2, false}, false);
+  const Plan plan = plan_trsm({true, Uplo::lower, Op::none, false, 4, 4}, Precision::d, {2, 2, false});
   EXPECT_EQ(to_string(plan),
-            "0: upload B panel 0\n"
-            "1: upload A tile 0\n"
-            "2: upload A tile 1\n"
-            "3: upload B panel 1\n"
-            "4: solve tile 0 panel 0 after 1 0\n"
-            "5: download tile 0 panel 0 after 4\n"
-            "6: subtract tile 0 panel 0 after 4\n"
-            "7: solve tile 1 panel 0 after 6 2\n"
-            "8: download tile 1 panel 0 after 7\n"
-            "9: solve tile 0 panel 1 after 4 3\n"
-            "10: download tile 0 panel 1 after 9\n"
-            "11: subtract tile 0 panel 1 after 9\n"
-            "12: solve tile 1 panel 1 after 11 7\n"
-            "13: download tile 1 panel 1 after 12\n");
+            "0: upload B(0:4, 0:2) to panel0(0:4, 0:2)\n"
+            "1: upload A(0:2, 0:2) to A(0:2, 0:2)\n"
+            "2: upload A(2:4, 0:2) to A(2:4, 0:2)\n"
+            "3: upload A(2:4, 2:4) to A(2:4, 2:4)\n"
+            "4: upload B(0:4, 2:4) to panel1(0:4, 0:2)\n"
+            "5: trsm A(0:2, 0:2) panel0(0:2, 0:2)* after 1 0\n"
+            "6: download B(0:2, 0:2) from panel0(0:2, 0:2) after 5\n"
+            "7: gemm A(2:4, 0:2) panel0(0:2, 0:2) panel0(2:4, 0:2)* after 5 2\n"
+            "8: trsm A(2:4, 2:4) panel0(2:4, 0:2)* after 7 3\n"
+            "9: download B(2:4, 0:2) from panel0(2:4, 0:2) after 8\n"
+            "10: trsm A(0:2, 0:2) panel1(0:2, 0:2)* after 4 1\n"
+            "11: download B(0:2, 2:4) from panel1(0:2, 0:2) after 10\n"
+            "12: gemm A(2:4, 0:2) panel1(0:2, 0:2) panel1(2:4, 0:2)* after 10 2\n"
+            "13: trsm A(2:4, 2:4) panel1(2:4, 0:2)* after 12 3\n"
+            "14: download B(2:4, 2:4) from panel1(2:4, 0:2) after 13\n");
 }
 
 }  // namespace

@@ -1,0 +1,154 @@
+// Runs a plan on a backend's lane.
+#pragma once
+#include <complex>
+#include <deque>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+#include "impl/plan/run.hpp"
+
+namespace blaslift {
+
+/// An operand of the call.  Whatever the plan says of whole matrices holds of its part alone, if it has a part of the
+/// lease; a copy, which may be of use to other calls, gets all of a block.
+template <class T>
+struct CallOperand {
+  const T* at;  ///< a result is written to
+  index ld;
+  Placed placed{};
+};
+
+template <class T>
+struct CallScalars {
+  T alpha{1}, beta{1};
+};
+
+struct PlanOutcome : Outcome {
+  std::vector<bool> finished{};  ///< after a failure, by group: all of it is home, and stays
+};
+
+namespace planned {
+
+template <class T>
+class Execution : public PlanRun<T> {
+ public:
+  Execution(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars, void* lease,
+            std::size_t piece_bytes, Lane& lane)
+      : PlanRun<T>(lane, lease, piece_bytes), p_(plan), operands_(operands), scalars_(scalars) {
+    for (const Plan::Area& area : plan.areas) {
+      if (area.operand >= 0) {
+        const Placed& own = operands[static_cast<std::size_t>(area.operand)].placed;
+        areas_.push_back({static_cast<T*>(own.device), own.ld});
+      } else {
+        areas_.push_back({this->part(area.rows, area.cols), area.rows});
+      }
+    }
+    for (std::size_t i = 0; i < operands.size(); ++i) {
+      const Plan::Operand& x = plan.operands[i];
+      Overwritten<T>& result = results_.emplace_back();
+      if (!x.result || operands[i].placed.in_place) continue;
+      T* const at = const_cast<T*>(operands[i].at);
+      result = plan.kept_groups == 0
+                   ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols)
+                   : Overwritten<T>(at, operands[i].ld, x.rows, x.cols, plan.kept_rows, plan.kept_cols);
+    }
+  }
+
+  Status ask(std::size_t step) {
+    const Plan::Step& s = p_.steps[step];
+    switch (s.kind) {
+      case Plan::Kind::upload: return bring(s);
+      case Plan::Kind::compute:
+        return std::visit([&](const auto& operation) { return compute(s, operation); }, s.operation);
+      case Plan::Kind::download: return bring_home(s);
+    }
+    return Status::lost;
+  }
+
+ private:
+  struct Place {
+    T* at;
+    index ld;
+  };
+  Place place(const Plan::Region& r) const {
+    const Place& area = areas_[static_cast<std::size_t>(r.area)];
+    return {area.at + r.block.row + r.block.col * area.ld, area.ld};
+  }
+  const T* scalar(Scalar x) const {
+    switch (x) {
+      case Scalar::zero: return &this->zero_;
+      case Scalar::one: return &this->one_;
+      case Scalar::minus_one: return &this->minus_one_;
+      case Scalar::alpha: return &scalars_.alpha;
+      case Scalar::beta: break;
+    }
+    return &scalars_.beta;
+  }
+
+  Status bring(const Plan::Step& s) {
+    const CallOperand<T>& x = operands_[static_cast<std::size_t>(s.transfer.operand)];
+    const Block& block = s.transfer.block;
+    const Place to = place(s.accesses[0].region);
+    return PlanRun<T>::bring(
+        x.placed, block, [&](index row, index col) { return to.at + (row - block.row) + (col - block.col) * to.ld; },
+        to.ld, x.at, x.ld, x.placed.device ? Part::whole : s.transfer.part);
+  }
+
+  Status bring_home(const Plan::Step& s) {
+    Overwritten<T>& result = results_[static_cast<std::size_t>(s.transfer.operand)];
+    if (!result) return Status::done;
+    // What is kept of a group takes the place of what was kept of an earlier one.
+    if (p_.kept_groups > 0 && s.group >= p_.kept_groups)
+      if (const Status status = this->await_group(static_cast<std::size_t>(s.group - p_.kept_groups));
+          status != Status::done)
+        return status;
+    const Place from = place(s.accesses[0].region);
+    const Status status = this->download(result, s.transfer.block, from.at, from.ld);
+    if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
+    return status;
+  }
+
+  Status compute(const Plan::Step& s, Gemm operation) {
+    operation.alpha = scalar(s.alpha);
+    operation.beta = scalar(s.beta);
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    std::tie(operation.B, operation.ldb) = matrix(s, 1);
+    std::tie(operation.C, operation.ldc) = matrix(s, 2);
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, Trsm operation) {
+    operation.alpha = scalar(s.alpha);
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    std::tie(operation.B, operation.ldb) = matrix(s, 1);
+    if (s.accesses.size() > 2) operation.workspace = place(s.accesses[2].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  std::pair<T*, index> matrix(const Plan::Step& s, std::size_t number) const {
+    const Place x = place(s.accesses[number].region);
+    return {x.at, x.ld};
+  }
+
+  const Plan& p_;
+  const std::vector<CallOperand<T>>& operands_;
+  const CallScalars<T>& scalars_;
+  std::vector<Place> areas_{};
+  std::deque<Overwritten<T>> results_{};  ///< by operand; empty: not a result, or in device memory
+};
+
+}  // namespace planned
+
+/// Asks the lane for the plan's steps, and waits until all have ended.  After a failure the operands in the host's
+/// memory are what they were, but for groups of the result that are finished.
+/// @param lease  plan.bytes() of device memory, whatever it holds
+template <class T>
+PlanOutcome execute(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
+                    void* lease, std::size_t piece_bytes, Lane& lane, bool (*keep_going)()) {
+  planned::Execution<T> run(plan, operands, scalars, lease, piece_bytes, lane);
+  const Outcome outcome = run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
+  return {outcome, std::move(run.finished)};
+}
+
+}  // namespace blaslift

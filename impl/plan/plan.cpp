@@ -1,0 +1,182 @@
+#include "impl/plan/plan.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+
+#include "impl/core/stored.hpp"
+
+namespace blaslift {
+namespace {
+
+std::string range(index first, index count) {
+  return count == 1 ? std::to_string(first) : std::to_string(first) + ":" + std::to_string(first + count);
+}
+std::string text(const std::string& name, const Block& b) {
+  return " " + name + "(" + range(b.row, b.rows) + ", " + range(b.col, b.cols) + ")";
+}
+
+std::string text(const Plan& plan, const Plan::Step& s) {
+  const auto of_area = [&](const Plan::Region& r) {
+    return text(plan.areas[static_cast<std::size_t>(r.area)].name, r.block);
+  };
+  if (s.kind != Plan::Kind::compute) {
+    const bool in = s.kind == Plan::Kind::upload;
+    const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
+    return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
+  }
+  constexpr const char* names[] = {"gemm", "trsm"};
+  std::string line = names[s.operation.index()];
+  for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
+  return line;
+}
+
+/// What an area holds while a plan runs step by step.
+class Contents {
+ public:
+  /// Whether all of the block has been written and, if it is to be of an operand, holds that.
+  bool holds(const Block& b, const Plan::Content& of) const {
+    Missing rest{{b}};
+    for (const Written& x : written_)
+      if (of.operand < 0 || (x.of.operand == of.operand && b.row - x.block.row == of.row - x.of.row &&
+                             b.col - x.block.col == of.col - x.of.col))
+        (void)rest.take(x.block);
+    return rest.blocks.empty();
+  }
+  bool is_written(const Block& b) const { return holds(b, {}); }
+  void write(const Block& b, const Plan::Content& of) {
+    std::vector<Written> left;
+    for (const Written& x : written_) {
+      Missing rest{{x.block}};
+      (void)rest.take(b);
+      for (const Block& r : rest.blocks)
+        left.push_back({r, {x.of.operand, x.of.row + r.row - x.block.row, x.of.col + r.col - x.block.col}});
+    }
+    written_ = std::move(left);
+    written_.push_back({b, of});
+  }
+  void bring_home(const Block& b) { home_.push_back(b); }
+  bool is_home(const Block& b) const {
+    return std::any_of(home_.begin(), home_.end(), [&](const Block& x) { return overlap(x, b); });
+  }
+  /// Something else takes its place.
+  void leave(const Block& b) {
+    std::erase_if(home_, [&](const Block& x) { return overlap(x, b); });
+  }
+
+ private:
+  struct Written {
+    Block block;
+    Plan::Content of;
+  };
+  std::vector<Written> written_;  ///< disjoint
+  std::vector<Block> home_;
+};
+
+class Checker {
+ public:
+  explicit Checker(const Plan& plan) : plan_(plan), contents_(plan.areas.size()) {
+    for (const Plan::Operand& x : plan.operands)
+      missing_.push_back({x.result ? std::vector<Block>{{0, 0, x.rows, x.cols}} : std::vector<Block>{}});
+  }
+
+  const char* run(const Plan::Step& s) {
+    for (const Plan::Access& x : s.accesses) {
+      const Plan::Area& area = plan_.areas[static_cast<std::size_t>(x.region.area)];
+      const Block& b = x.region.block;
+      if (!is_in(b, area.rows, area.cols)) return "no such region";
+      if (x.mode != AccessMode::write && !contents(x).is_written(b)) return "reads what nobody has written";
+      if (x.mode != AccessMode::write && !contents(x).holds(b, x.of)) return "something else is there";
+      if (x.mode != AccessMode::read && s.kind == Plan::Kind::compute && contents(x).is_home(b))
+        return "writes what has been brought home";
+    }
+    if (s.kind != Plan::Kind::compute)
+      if (const char* fault = transfer(s)) return fault;
+    for (const Plan::Access& x : s.accesses)
+      if (x.mode == AccessMode::write) contents(x).write(x.region.block, x.of);
+    return nullptr;
+  }
+
+  bool complete() const {
+    return std::all_of(missing_.begin(), missing_.end(), [](const Missing& x) { return x.blocks.empty(); });
+  }
+
+ private:
+  const char* transfer(const Plan::Step& s) {
+    const Plan::Access& x = s.accesses[0];
+    const Plan::Operand& operand = plan_.operands[static_cast<std::size_t>(s.transfer.operand)];
+    const Plan::Area& area = plan_.areas[static_cast<std::size_t>(x.region.area)];
+    const Block &there = s.transfer.block, &here = x.region.block;
+    if (!is_in(there, operand.rows, operand.cols)) return "no such block";
+    if (there.rows != here.rows || there.cols != here.cols) return "another size";
+    if (area.operand >= 0 && (area.operand != s.transfer.operand || !(here == there)))
+      return "not in the operand's own place";
+    if (s.kind == Plan::Kind::upload) {
+      contents(x).leave(here);
+      return nullptr;
+    }
+    if (!operand.result) return "not a result";
+    double taken = 0;
+    for (const Block& b : missing_[static_cast<std::size_t>(s.transfer.operand)].take(there))
+      taken += elements_in(Part::whole, b);
+    if (taken < elements_in(Part::whole, there)) return "home already";
+    contents(x).bring_home(here);
+    return nullptr;
+  }
+
+  static bool is_in(const Block& b, index rows, index cols) {
+    return b.rows > 0 && b.cols > 0 && inside(b, {0, 0, rows, cols});
+  }
+  Contents& contents(const Plan::Access& x) { return contents_[static_cast<std::size_t>(x.region.area)]; }
+
+  const Plan& plan_;
+  std::vector<Contents> contents_;
+  std::vector<Missing> missing_;  ///< by operand: what has not come home
+};
+
+}  // namespace
+
+std::size_t Plan::bytes(std::size_t element) const {
+  std::size_t sum = 0;
+  for (const Plan::Area& area : areas)
+    if (area.operand < 0) sum += leased_bytes(area.rows, area.cols, element);
+  return sum;
+}
+
+Order order_of(const Plan& plan) {
+  struct Earlier {
+    std::int32_t step;
+    Block block;
+    bool written;
+  };
+  // By area: what has been done to it, but for what a later step has written over, and so waited for.
+  std::vector<std::vector<Earlier>> areas(plan.areas.size());
+  Order conflicts(plan.steps.size());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    for (const Plan::Access& x : plan.steps[i].accesses)
+      for (const Earlier& e : areas[static_cast<std::size_t>(x.region.area)])
+        if ((e.written || x.mode != AccessMode::read) && overlap(e.block, x.region.block))
+          conflicts[i].push_back(e.step);
+    for (const Plan::Access& x : plan.steps[i].accesses) {
+      std::vector<Earlier>& earlier = areas[static_cast<std::size_t>(x.region.area)];
+      const bool written = x.mode != AccessMode::read;
+      if (written) std::erase_if(earlier, [&](const Earlier& e) { return inside(e.block, x.region.block); });
+      earlier.push_back({static_cast<std::int32_t>(i), x.region.block, written});
+    }
+  }
+  return order_of(std::move(conflicts));
+}
+
+std::string check(const Plan& plan) {
+  Checker checker(plan);
+  for (std::size_t i = 0; i < plan.steps.size(); ++i)
+    if (const char* fault = checker.run(plan.steps[i]))
+      return std::to_string(i) + ": " + text(plan, plan.steps[i]) + ": " + fault;
+  return checker.complete() ? "" : "part of the result does not come home";
+}
+
+std::string to_string(const Plan& plan) {
+  return listed(plan.after, [&](std::size_t i) { return text(plan, plan.steps[i]); });
+}
+
+}  // namespace blaslift

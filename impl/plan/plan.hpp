@@ -1,0 +1,121 @@
+// A plan: what a call does on the device, as data.  It can be printed, checked, and run (impl/plan/execute.hpp).
+//
+// Its steps are transfers of the call's operands, and operations (kernels/operation.hpp) whose matrices are parts of
+// areas, pieces of device memory.  A family says which; who waits for whom follows from what the steps read and write.
+#pragma once
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "impl/core/blocks.hpp"
+#include "impl/plan/order.hpp"
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// Scalars of operations, which a plan has no memory for.
+enum class Scalar : std::uint8_t { zero, one, minus_one, alpha, beta };
+
+enum class AccessMode : std::uint8_t { read, write, update };  ///< update: read, and written
+
+/// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
+/// its scalars.
+using PlannedOperation = std::variant<Gemm, Trsm>;
+
+struct Plan {
+  struct Operand {
+    const char* name;
+    index rows, cols;
+    bool result;  ///< all of it is brought home
+  };
+  /// Device memory: a part of a lease, column-major and packed, or an operand's own (Placed), which holds all of it.
+  struct Area {
+    std::string name;
+    index rows, cols;  ///< in elements of the call
+    int operand = -1;  ///< whose own it is
+  };
+  struct Region {
+    int area;
+    Block block;
+  };
+  /// What a region is meant to hold: a block of an operand, or what becomes of it.
+  struct Content {
+    int operand = -1;  ///< or something else
+    index row = 0, col = 0;
+  };
+  struct Access {
+    Region region;
+    AccessMode mode;
+    Content of{};
+  };
+  struct Transfer {
+    int operand;
+    Block block;              ///< of the operand
+    Part part = Part::whole;  ///< of the operand: nothing else of the block moves into a part of the lease
+  };
+  enum class Kind : std::uint8_t { upload, compute, download };
+  struct Step {
+    Kind kind;
+    std::vector<Access> accesses;  ///< a transfer has one: all of its block
+    Transfer transfer{};
+    PlannedOperation operation{};
+    Scalar alpha = Scalar::one, beta = Scalar::one;
+    int group = 0;            ///< download: of those that are final together; in ascending order
+    bool ends_group = false;  ///< the last one of these
+  };
+
+  std::vector<Operand> operands{};
+  std::vector<Area> areas{};
+  std::vector<Step> steps{};  ///< in an order in which they could run one by one
+  Order after{};              ///< by step: the earlier ones that it waits for
+
+  /// After a failure all of the result is put back, so all that it overwrites is kept.  Or its groups do not know each
+  /// other, each is final once it is home, and what is kept is of so many of them, side by side or one below the other.
+  int kept_groups = 0;
+  index kept_rows = 0, kept_cols = 0;  ///< of the result, by all of these
+
+  int add_area(std::string name, index rows, index cols) {
+    areas.push_back({std::move(name), rows, cols});
+    return static_cast<int>(areas.size()) - 1;
+  }
+  int add_own_area(int operand) {
+    const Operand& x = operands[static_cast<std::size_t>(operand)];
+    areas.push_back({x.name, x.rows, x.cols, operand});
+    return static_cast<int>(areas.size()) - 1;
+  }
+  void upload(const Transfer& what, const Region& to) {
+    steps.push_back({.kind = Kind::upload, .accesses = {{to, AccessMode::write, content(what)}}, .transfer = what});
+  }
+  void download(const Transfer& what, const Region& from, int group = 0, bool ends_group = false) {
+    steps.push_back({.kind = Kind::download,
+                     .accesses = {{from, AccessMode::read, content(what)}},
+                     .transfer = what,
+                     .group = group,
+                     .ends_group = ends_group});
+  }
+  void compute(const PlannedOperation& operation, std::vector<Access> accesses, Scalar alpha,
+               Scalar beta = Scalar::one) {
+    steps.push_back(
+        {.kind = Kind::compute, .accesses = std::move(accesses), .operation = operation, .alpha = alpha, .beta = beta});
+  }
+
+  /// Of the lease.
+  std::size_t bytes(std::size_t element) const;
+
+ private:
+  static Content content(const Transfer& x) { return {x.operand, x.block.row, x.block.col}; }
+};
+
+/// By step: the earlier ones that write what it reads or writes, or read what it writes.
+Order order_of(const Plan& plan);
+
+/// Proves of the steps, in the order of the list: nothing is read that nobody has written, or that has given way to
+/// something else, every part of the result comes home once, from where it is, and is not written to afterwards.  That
+/// what comes home is right is for a family's tests to show.  Returns the first fault, or an empty string.
+std::string check(const Plan& plan);
+
+/// One line a step; what it writes has an asterisk.
+std::string to_string(const Plan& plan);
+
+}  // namespace blaslift
