@@ -79,6 +79,7 @@ struct Ending {
   index tile = 0;             ///< with levels: the edge of what they were applied to
   bool distrusted = false;    ///< the guard has sent it back to no level
   std::uint64_t way = 0;  ///< with_numbers() of it: calls of equal arguments that went the same way have the same bits
+  index info = 0;         ///< LAPACK's, of a result that is there: 0, or what it says of the caller's numbers
 };
 
 /// Products of m * n * k below this stay on the CPU unseen: even a CPU of 2 Tflop/s needs no longer for them than a

@@ -70,7 +70,15 @@ class ReadArguments : public signatures::Nothing {
     x = scalar_in<T>(record_, name);
   }
   void real_scalar(const char* name, auto& x) { scalar(name, x); }
-  void workspace(const char*, const auto&, index& size) { integer("lwork", size); }
+  /// As wide as the record's; an output only has no block, and any width.
+  using Nothing::operand;
+  void operand(const char* name, Integers& x, const auto&) {
+    const auto* const block = record_.block(name);
+    x.wide = block && block->element == sizeof(std::int64_t);
+  }
+  void workspace(const char* name, const auto&, index& size, const auto&) {
+    integer(signatures::length_of(name).c_str(), size);
+  }
   void recorded(const char* name, bool& x) { x = number_in<int>(record_, name) != 0; }
 
  private:
@@ -89,7 +97,7 @@ class ReadArguments : public signatures::Nothing {
 
 /// An operand as the program had it; what is not in the record is NaN.
 std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x) {
-  const auto found = std::find_if(r.blocks.begin(), r.blocks.end(), [&](const auto& b) { return b.name == x.name; });
+  const Recorded::Block* const found = r.block(x.name);
   const auto [at, rows, cols, ld, element, part] = x.stored;
   constexpr index most = index{1} << 44;
   if (rows < 0 || cols < 0 || ld < rows || ld < 1 || (cols > 0 && ld > most / cols))
@@ -98,7 +106,7 @@ std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x) {
   const std::size_t bytes = static_cast<std::size_t>(ld * std::max<index>(1, cols)) * element;
   if (bytes > memory_for_calls) fail("the record's " + name + " is larger than this machine's memory");
   std::vector<char> storage(bytes, '\xff');
-  if (found == r.blocks.end()) {
+  if (!found) {
     if (x.reads && rows > 0 && cols > 0) fail("the record has no " + name);
     return storage;
   }
@@ -110,20 +118,13 @@ std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x) {
   return storage;
 }
 
-/// Whether the call's sizes and steps are some of 32 bits.
-bool is_narrow(const Recorded& r) {
-  std::istringstream words(r.text.arguments);
-  for (std::string word; words >> word;) {
-    index value = 0;
-    if (read_number(std::string_view(word).substr(std::min(word.size(), word.find('=') + 1)), value) &&
-        (value > INT32_MAX || value < -INT32_MAX))
-      return false;
-  }
-  return true;
-}
+struct Function {
+  void* at;
+  bool wide;
+};
 
 /// The routine's symbol of this interface, in the program's family of names if possible.
-void* find(const Recorded& r, Interface interface, const std::string& fallback) {
+Function find(const Recorded& r, Interface interface, const std::string& fallback, bool narrow) {
   const auto same = [&r](const SymbolInfo& s) { return r.text.symbol == s.name; };
   const auto program = std::find_if(std::begin(symbol_table), std::end(symbol_table), same);
   const std::string prefix = program == std::end(symbol_table) ? "" : program->prefix;
@@ -134,8 +135,8 @@ void* find(const Recorded& r, Interface interface, const std::string& fallback) 
       if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_family) continue;
       Target target;
       if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
-      if (!target.wide && !is_narrow(r)) fail("the record's call has integers of 64 bits, and this library's have 32");
-      if (void* f = dlsym(RTLD_DEFAULT, s.name)) return f;
+      if (!target.wide && !narrow) fail("the record's call has integers of 64 bits, and this library's have 32");
+      if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
     }
   fail("no library here has " + r.text.routine + ": looked for " + looked);
 }
@@ -150,22 +151,12 @@ bool only_row_major(const SymvArgs<T>& args) {
   return args.conjugated;
 }
 
-/// As large as the program's was, which may decide how the library underneath computes.
-template <class Args>
-bool workspace_suffices(const Args& args) {
-  if constexpr (requires { args.least_workspace(); }) {
-    constexpr index most = index{1} << 40;
-    return args.lwork >= args.least_workspace() && args.lwork <= most;
-  }
-  return true;
-}
-
 template <class Signature>
 void make(const Recorded& r, const std::string& fallback) {
   typename Signature::Args args{};
   ReadArguments read(r);
   Signature::describe(args, read);
-  if (!Signature::complete(args) || !args.valid() || !workspace_suffices(args)) fail(not_a_call);
+  if (!Signature::complete(args) || !args.valid() || !workspaces_of<Signature>(args).suffice) fail(not_a_call);
   if constexpr (requires { args.conjugated; })
     if (args.conjugated && std::is_floating_point_v<decltype(args.alpha)>) fail(not_a_call);
   std::vector<std::vector<char>> memory;
@@ -175,8 +166,10 @@ void make(const Recorded& r, const std::string& fallback) {
     at.push_back(memory.back().data());
   }
   args = with_operands_of<Signature>(args, at.data());
-  if (only_row_major(args)) return call_in_row_major<Signature>(find(r, Interface::cblas, fallback), args);
-  call<Signature>(find(r, Interface::fortran, fallback), Interface::fortran, args);
+  const bool narrow = is_narrow<Signature>(args);
+  if (only_row_major(args)) return call_in_row_major<Signature>(find(r, Interface::cblas, fallback, narrow).at, args);
+  const Function function = find(r, Interface::fortran, fallback, narrow);
+  call<Signature>(function.at, Interface::fortran, args, function.wide);
 }
 
 }  // namespace
@@ -192,6 +185,11 @@ std::string Recorded::argument(const std::string& name) const {
   std::string value = value_in(text.arguments, name);
   if (value.empty()) fail("the record has no argument " + name);
   return value;
+}
+
+const Recorded::Block* Recorded::block(const std::string& name) const {
+  const auto found = std::find_if(blocks.begin(), blocks.end(), [&](const Block& b) { return b.name == name; });
+  return found == blocks.end() ? nullptr : &*found;
 }
 
 Recorded read_record(const std::string& path, bool with_data) {

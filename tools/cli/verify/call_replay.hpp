@@ -19,6 +19,8 @@ struct Recorded {
 
   /// The value of `name` in the arguments; throws std::runtime_error if there is none.
   std::string argument(const std::string& name) const;
+  /// Null: it has none of that name.
+  const Block* block(const std::string& name) const;
 };
 
 /// The value of `name` in words of name=value; empty if there is none.
