@@ -67,6 +67,7 @@ class OwnWorkspaces : public Nothing {
 template <class Args>
 Args with_best_lengths(const Site& site, Args args) {
   with_signature(args, [&](auto s) {
+    if constexpr (places_of<decltype(s)>(Interface::fortran).workspace_count == 0) return;  // it would compute
     signatures::Ask ask(site.wide);
     s.describe(args, ask);
     call<decltype(s)>(site.function, Interface::fortran, args, site.wide);

@@ -5,15 +5,14 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <complex>
 #include <cstring>
 #include <sstream>
 #include <stdexcept>
 
 #include "compat/library.hpp"
 #include "impl/core/regular_file.hpp"
-#include "impl/core/signatures.hpp"
 #include "impl/core/text.hpp"
+#include "tools/cli/verify/recorded_call.hpp"
 
 namespace blaslift::cli {
 
@@ -23,100 +22,6 @@ std::uint64_t memory_for_calls = [] {
 }();
 
 namespace {
-
-[[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
-
-constexpr const char* not_a_call = "the record's arguments are not those of a call";
-
-template <class T>
-T number_in(const Recorded& r, const char* name) {
-  T value{};
-  if (!read_number(r.argument(name), value)) fail(std::string("the record's ") + name + " is not a number");
-  return value;
-}
-
-template <class T>
-T scalar_in(const Recorded& r, const char* name) {
-  const std::string value = r.argument(name);
-  const std::size_t comma = value.find(',');
-  double re = 0, im = 0;
-  const bool good = read_number(std::string_view(value).substr(0, comma), re) &&
-                    (comma == value.npos || read_number(std::string_view(value).substr(comma + 1), im));
-  if (!good) fail(std::string("the record's ") + name + " is not a number");
-  if constexpr (std::is_floating_point_v<T>)
-    return static_cast<T>(re);
-  else
-    return {static_cast<typename T::value_type>(re), static_cast<typename T::value_type>(im)};
-}
-
-/// Reads Args by their signature (impl/core/signature.hpp).
-class ReadArguments : public signatures::Nothing {
- public:
-  explicit ReadArguments(const Recorded& r) : record_(r) {}
-
-  template <class E>
-  void letter(const char* name, Choices among, E& x) {
-    x = static_cast<E>(letter_in(name, among));
-  }
-  void letter(const char* name, Choices among, bool& x, char yes) { x = letter_in(name, among) == yes; }
-  void integer(const char* name, index& x) {
-    x = number_in<index>(record_, name);
-    // No operand is that large, and no vector's step.
-    constexpr index most = index{1} << 44;
-    if (x > most || x < -most) fail(not_a_call);
-  }
-  template <class T>
-  void scalar(const char* name, T& x) {
-    x = scalar_in<T>(record_, name);
-  }
-  void real_scalar(const char* name, auto& x) { scalar(name, x); }
-  /// As wide as the record's; an output only has no block, and any width.
-  using Nothing::operand;
-  void operand(const char* name, Integers& x, const auto&) {
-    const auto* const block = record_.block(name);
-    x.wide = block && block->element == sizeof(std::int64_t);
-  }
-  void workspace(const char* name, const auto&, index& size, const auto&) {
-    integer(signatures::length_of(name).c_str(), size);
-  }
-  void recorded(const char* name, bool& x) { x = number_in<int>(record_, name) != 0; }
-
- private:
-  char letter_in(const char* name, Choices among) const {
-    const std::string value = record_.argument(name);
-    if (value.size() == 1)
-      for (const Choice& choice : among)
-        if (value[0] == choice.letter) return choice.letter;
-    std::string allowed;
-    for (const Choice& choice : among) allowed += choice.letter;
-    fail(std::string("the record's ") + name + " is not one of " + allowed);
-  }
-
-  const Recorded& record_;
-};
-
-/// An operand as the program had it; what is not in the record is NaN.
-std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x) {
-  const Recorded::Block* const found = r.block(x.name);
-  const auto [at, rows, cols, ld, element, part] = x.stored;
-  constexpr index most = index{1} << 44;
-  if (rows < 0 || cols < 0 || ld < rows || ld < 1 || (cols > 0 && ld > most / cols))
-    fail("the record's sizes are not those of an operand");
-  const std::string name = x.name;
-  const std::size_t bytes = static_cast<std::size_t>(ld * std::max<index>(1, cols)) * element;
-  if (bytes > memory_for_calls) fail("the record's " + name + " is larger than this machine's memory");
-  std::vector<char> storage(bytes, '\xff');
-  if (!found) {
-    if (x.reads && rows > 0 && cols > 0) fail("the record has no " + name);
-    return storage;
-  }
-  if (found->rows != rows || found->cols != cols || found->element != element)
-    fail("the record's " + name + " is not as large as its arguments say");
-  for (index j = 0; j < cols && rows > 0; ++j)
-    std::memcpy(&storage[static_cast<std::size_t>(j * ld) * element],
-                &found->data[static_cast<std::size_t>(j * rows) * element], static_cast<std::size_t>(rows) * element);
-  return storage;
-}
 
 struct Function {
   void* at;
@@ -153,26 +58,39 @@ bool only_row_major(const SymvArgs<T>& args) {
 
 template <class Signature>
 void make(const Recorded& r, const std::string& fallback) {
-  typename Signature::Args args{};
-  ReadArguments read(r);
-  Signature::describe(args, read);
-  if (!Signature::complete(args) || !args.valid() || !workspaces_of<Signature>(args).suffice) fail(not_a_call);
+  const RecordedCall<Signature> call(r);
+  const auto& args = call.args;
   if constexpr (requires { args.conjugated; })
-    if (args.conjugated && std::is_floating_point_v<decltype(args.alpha)>) fail(not_a_call);
-  std::vector<std::vector<char>> memory;
-  std::vector<void*> at;
-  for (const CheckedOperand& x : list_operands<Signature>(args)) {
-    memory.push_back(storage_of(r, x));
-    at.push_back(memory.back().data());
-  }
-  args = with_operands_of<Signature>(args, at.data());
+    if (args.conjugated && std::is_floating_point_v<std::remove_const_t<decltype(args.alpha)>>) fail(not_a_call);
   const bool narrow = is_narrow<Signature>(args);
   if (only_row_major(args)) return call_in_row_major<Signature>(find(r, Interface::cblas, fallback, narrow).at, args);
   const Function function = find(r, Interface::fortran, fallback, narrow);
-  call<Signature>(function.at, Interface::fortran, args, function.wide);
+  blaslift::call<Signature>(function.at, Interface::fortran, args, function.wide);
 }
 
 }  // namespace
+
+std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x) {
+  const Recorded::Block* const found = r.block(x.name);
+  const auto [at, rows, cols, ld, element, part] = x.stored;
+  constexpr index most = index{1} << 44;
+  if (rows < 0 || cols < 0 || ld < rows || ld < 1 || (cols > 0 && ld > most / cols))
+    fail("the record's sizes are not those of an operand");
+  const std::string name = x.name;
+  const std::size_t bytes = static_cast<std::size_t>(ld * std::max<index>(1, cols)) * element;
+  if (bytes > memory_for_calls) fail("the record's " + name + " is larger than this machine's memory");
+  std::vector<char> storage(bytes, '\xff');
+  if (!found) {
+    if (x.reads && rows > 0 && cols > 0) fail("the record has no " + name);
+    return storage;
+  }
+  if (found->rows != rows || found->cols != cols || found->element != element)
+    fail("the record's " + name + " is not as large as its arguments say");
+  for (index j = 0; j < cols && rows > 0; ++j)
+    std::memcpy(&storage[static_cast<std::size_t>(j * ld) * element],
+                &found->data[static_cast<std::size_t>(j * rows) * element], static_cast<std::size_t>(rows) * element);
+  return storage;
+}
 
 std::string value_in(const std::string& words, const std::string& name) {
   std::istringstream rest(words);
