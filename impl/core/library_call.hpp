@@ -19,16 +19,13 @@ namespace signatures {
 /// Has a library say into our memory which sizes are best.
 class Ask : public Nothing {
  public:
-  explicit Ask(bool wide) : wide_(wide) {}
   void workspace(const char*, auto& at, index& size, const auto&) {
     set_address(at, next_++);
-    if constexpr (requires { at.wide; }) at.wide = wide_;
     size = -1;
   }
 
  private:
   std::complex<double> told_[4] = {}, *next_ = told_;
-  const bool wide_;
 };
 
 /// Takes them.
@@ -45,19 +42,16 @@ struct Told : Nothing {
 /// Workspaces of our own, of the sizes that Args say.
 class OwnWorkspaces : public Nothing {
  public:
-  explicit OwnWorkspaces(bool wide) : wide_(wide) {}
   void workspace(const char*, auto& at, index size, const auto&) { make(at, size); }
   void scratch(const char*, auto& at, const auto& size) { make(at, size()); }
 
  private:
   void make(auto& at, index size) {
-    if constexpr (requires { at.wide; }) at.wide = wide_;
     all_.emplace_back(new std::byte[static_cast<std::size_t>(size) * element_size(at)]);
     set_address(at, all_.back().get());
   }
 
   std::vector<std::unique_ptr<std::byte[]>> all_{};
-  const bool wide_;
 };
 
 }  // namespace signatures
@@ -68,7 +62,7 @@ template <class Args>
 Args with_best_lengths(const Site& site, Args args) {
   with_signature(args, [&](auto s) {
     if constexpr (places_of<decltype(s)>(Interface::fortran).workspace_count == 0) return;  // it would compute
-    signatures::Ask ask(site.wide);
+    signatures::Ask ask;
     s.describe(args, ask);
     call<decltype(s)>(site.function, Interface::fortran, args, site.wide);
     signatures::Told told;
@@ -82,7 +76,7 @@ template <class Args>
 void call_with_own_workspaces(const Site& site, Args args) {
   args = with_best_lengths(site, args);
   with_signature(args, [&](auto s) {
-    signatures::OwnWorkspaces own(site.wide);
+    signatures::OwnWorkspaces own;
     s.describe(args, own);
     call<decltype(s)>(site.function, Interface::fortran, args, site.wide);
   });
