@@ -1,4 +1,5 @@
-// A recorded call's arguments and operands, by its signature (impl/core/signature.hpp).
+// Calls that verification has kept in files (impl/observe/call_record.hpp), read: their words and data, and by a
+// signature (impl/core/signature.hpp) their arguments and operands.
 #pragma once
 #include <stdexcept>
 #include <string>
@@ -7,9 +8,35 @@
 
 #include "impl/core/signatures.hpp"
 #include "impl/core/text.hpp"
-#include "tools/cli/verify/call_replay.hpp"
+#include "impl/observe/call_record.hpp"
 
 namespace blaslift::cli {
+
+struct Recorded {
+  struct Block {
+    std::string name;
+    index rows, cols;
+    std::size_t element;
+    std::vector<char> data;  ///< column by column
+  };
+  RecordText text;
+  std::vector<Block> blocks;
+
+  /// The value of `name` in the arguments; throws std::runtime_error if there is none.
+  std::string argument(const std::string& name) const;
+  /// Null: it has none of that name.
+  const Block* block(const std::string& name) const;
+};
+
+/// The value of `name` in words of name=value; empty if there is none.
+std::string value_in(const std::string& words, const std::string& name);
+
+/// Bytes that an operand or a record's data may have: this machine's memory.
+extern std::uint64_t memory_for_calls;
+
+/// Throws std::runtime_error for a file that is no such record, or not a whole one.
+/// @param with_data  or the words alone; the data is looked through all the same
+Recorded read_record(const std::string& path, bool with_data);
 
 [[noreturn]] inline void fail(const std::string& why) { throw std::runtime_error(why); }
 
