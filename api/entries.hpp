@@ -3,6 +3,7 @@
 // A kind's source, such as api/gemm.cpp, says which signature and which route a symbol has, and by which sets of names
 // (api/families.hpp) the routine is called.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <limits>
@@ -117,6 +118,15 @@ void raise_told(T& told, std::int64_t size) {
   const auto least = told_size<T>(size);
   if (std::real(told) < least) told = least;
 }
+inline void raise_told(const Integers& told, std::int64_t size) { told.set(0, std::max(told.get(0), size)); }
+
+struct RaiseTold : signatures::Nothing {
+  template <class T>
+  void workspace(const char*, T* at, const index&, const auto& least) {
+    raise_told(*at, least());
+  }
+  void workspace(const char*, const Integers& at, const index&, const auto& least) { raise_told(at, least()); }
+};
 
 /// An integer that the routine returns, of the width that the caller's have.
 template <Symbol symbol>
@@ -127,9 +137,9 @@ void set_integer(const Site& site, void* to, std::int64_t value) {
     *static_cast<std::int32_t*>(to) = static_cast<std::int32_t>(value);
 }
 
-/// One of LAPACK, with a workspace: asked for with lwork = -1, when the answer is the library's, or what LAPACK
-/// promises to be enough if that is more; or used by the library underneath if the call stays.  A call that the device
-/// computes leaves in work what LAPACK does, the best size.
+/// One of LAPACK, with workspaces or none: asked for with a length of -1, when the answer is the library's, or what
+/// LAPACK promises to be enough if that is more; or used by the library underneath if the call stays.  A call that the
+/// device computes leaves in each what LAPACK does, the best size.
 /// @tparam route  Computed(const Site&, const Args*, Replay): Args are null if invalid
 template <class S, auto route>
 struct LapackCall {
@@ -147,21 +157,23 @@ struct LapackCall {
       call_words<S, Interface::fortran>(site.function, other);
     };
     const Replay replay = replay_of(original, elsewhere);
-    static constexpr std::int64_t asks = -1;  // in 32 bits, too
-    if (valid && args.lwork == asks) {
+    signatures::Workspaces workspaces;
+    if (valid) workspaces = workspaces_of<S>(args);
+    if (workspaces.asked) {
       answer_query(site, replay);
-      return raise_told(*args.work, args.least_workspace());
+      RaiseTold raise;
+      return S::describe(args, raise);
     }
-    switch (route(site, valid && args.lwork >= args.least_workspace() ? &args : nullptr, replay)) {
-      case Computed::no: return;
-      case Computed::yes: {
-        CallWords query = words;
-        query.set(places.lwork, &asks);
-        return call_words<S, Interface::fortran>(site.function, query);
-      }
-      case Computed::in_device_memory:  // work may be there, too
-        set_integer<symbol>(site, words.address<void>(places.status), 0);
+    const Computed computed = route(site, valid && workspaces.suffice ? &args : nullptr, replay);
+    if (computed == Computed::no) return;
+    // Workspaces may be in device memory, too.
+    if (places.workspace_count > 0 && computed == Computed::yes) {
+      static constexpr std::int64_t asks = -1;  // in 32 bits, too
+      CallWords query = words;
+      for (int i = 0; i < places.workspace_count; ++i) query.set(places.workspaces[i].size, &asks);
+      call_words<S, Interface::fortran>(site.function, query);
     }
+    set_integer<symbol>(site, words.address<void>(places.status), computed.info);
   }
 };
 

@@ -40,7 +40,7 @@ struct GemqrSignature : LapackSignature<GemqrArgs<T>> {
     see.integer("tsize", x.tsize);
     see.operand("C", x.q.C, nullptr);
     see.integer("ldc", x.q.ldc);
-    see.workspace("work", x.q.work, x.q.lwork);
+    see.workspace("work", x.q.work, x.q.lwork, nullptr);
     see.info();
   }
   /// Above every gate where the library's gemqr would not know what T is.
@@ -81,7 +81,7 @@ void apply(const Site& ormqr, OrmqrArgs<T> whole) {
     whole.lda = std::max<index>(1, whole.product.order());
   }
   // Where the best size is more than an int holds, LAPACK answers anything.
-  const index length = whole.product.length(), best = std::max(length, best_workspace(ormqr, whole));
+  const index length = whole.product.length(), best = std::max(length, with_best_lengths(ormqr, whole).lwork);
   std::unique_ptr<T[]> own;
   if (whole.lwork < best) own.reset(new (std::nothrow) T[static_cast<std::size_t>(best)]);
   if (own) {
@@ -137,7 +137,7 @@ struct GemqrCall {
     const auto report_success = [&] { set_integer<symbol>(site, words.address<void>(places.status), 0); };
     const auto succeed = [&] {
       *args.work = T(0);
-      raise_told(*args.work, std::max(least, best_workspace(ormqr_site, args)));
+      raise_told(*args.work, std::max(least, with_best_lengths(ormqr_site, args).lwork));
       report_success();
     };
     if (query) return answer_query(site, replay_of(succeed));
@@ -148,7 +148,7 @@ struct GemqrCall {
       succeed();
     };
     args.lwork = least;  // of a call of ormqr that does the same, for verification
-    const auto elsewhere = [&](void* const* at) { call_with_own_workspace(ormqr_site, with_operands(args, at)); };
+    const auto elsewhere = [&](void* const* at) { call_with_own_workspaces(ormqr_site, with_operands(args, at)); };
     switch (ormqr<T>(site, &args, replay_of(original, elsewhere))) {
       case Computed::no: return;
       case Computed::yes: return succeed();

@@ -26,7 +26,7 @@ struct GeqrSignature : LapackSignature<GeqrArgs<T>> {
     see.integer("lda", x.qr.lda);
     see.operand("T", x.t, nullptr);
     see.integer("tsize", x.tsize);
-    see.workspace("work", x.qr.work, x.qr.lwork);
+    see.workspace("work", x.qr.work, x.qr.lwork, nullptr);
     see.info();
   }
   static constexpr double volume(const auto& at) { return GeqrfSignature<T>::volume(at); }
@@ -78,8 +78,8 @@ struct GeqrCall {
     static constexpr std::int64_t asks = -1;  // in 32 bits, too
     CallWords query = words;
     query.set(word_tsize, &asks);
-    query.set(places.work, &best);
-    query.set(places.lwork, &asks);
+    query.set(places.workspaces[0].at, &best);
+    query.set(places.workspaces[0].size, &asks);
     query.set(places.status, &nobodys_status);
     call_words<Signature, Interface::fortran>(site.function, query);
     raise_told(x.t[0], compact_least(args.n));

@@ -187,6 +187,22 @@ struct OrmqrArgs {
   index least_workspace() const { return product.length() > 1 ? product.length() : 1; }
 };
 
+/// LAPACK's arrays of integers, which are of the caller's width.
+struct Integers {
+  void* at;
+  bool wide;  ///< 64 bits each
+
+  index get(index i) const {
+    return wide ? static_cast<const std::int64_t*>(at)[i] : static_cast<const std::int32_t*>(at)[i];
+  }
+  void set(index i, index value) const {
+    if (wide)
+      static_cast<std::int64_t*>(at)[i] = value;
+    else
+      static_cast<std::int32_t*>(at)[i] = static_cast<std::int32_t>(value);
+  }
+};
+
 /// BLAS's vector of n elements (at least one) as a matrix of one row, or one column where its elements are adjacent.
 struct StoredVector {
   const void* at;  ///< the lowest address

@@ -1,9 +1,5 @@
 #include "impl/core/library_call.hpp"
 
-#include <type_traits>
-
-#include "impl/core/signatures.hpp"
-
 namespace blaslift {
 namespace {
 
@@ -40,28 +36,5 @@ void call_product(const Site& site, const Gemm& product) {
     case Precision::z: return call_typed<std::complex<double>>(site, product);
   }
 }
-
-template <class Args>
-index best_workspace(const Site& site, Args args) {
-  std::remove_pointer_t<decltype(args.work)> told{};
-  args.work = &told;
-  args.lwork = -1;
-  with_signature(args, [&](auto s) { call<decltype(s)>(site.function, Interface::fortran, args); });
-  return static_cast<index>(std::real(told));
-}
-
-template <class Args>
-void call_with_own_workspace(const Site& site, Args args) {
-  args.lwork = best_workspace(site, args);
-  const std::unique_ptr<std::remove_pointer_t<decltype(args.work)>[]> work(
-      new std::remove_pointer_t<decltype(args.work)>[static_cast<std::size_t>(args.lwork)]);
-  args.work = work.get();
-  with_signature(args, [&](auto s) { call<decltype(s)>(site.function, Interface::fortran, args); });
-}
-
-#define ORMQR(name, type)                                      \
-  template index best_workspace(const Site&, OrmqrArgs<type>); \
-  template void call_with_own_workspace(const Site&, OrmqrArgs<type>);
-#include "api/routines.def"
 
 }  // namespace blaslift

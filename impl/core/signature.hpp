@@ -10,8 +10,9 @@
 //       integer(name, x.n)
 //       scalar(name, x.alpha)                    of the matrices' type
 //       real_scalar(name, x.alpha)               of their real type, in Args of the matrices'
-//       operand(name, x.A, use)                  use() is called for the operands of valid Args
-//       workspace(name, x.work, x.lwork)         LAPACK's: two arguments
+//       operand(name, x.A, use)                  a pointer of any type, or Integers; use() is called of valid Args
+//       workspace(name, x.work, x.lwork, least)  likewise, of LAPACK: two arguments; least() suffices, of valid Args
+//       scratch(name, x.rwork, size)             a workspace without an argument that says its size(), of valid Args
 //       info()
 //       recorded(name, x.flag)                   no argument, but in records: a number
 //   complete(x)   what follows from them; false: the reference does not take them
@@ -21,6 +22,8 @@
 // From these come parsing, the entries' long ways (api/entries.hpp), the call on other operands, the call by any
 // library, a record's words, and its replay.
 #pragma once
+#include <algorithm>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -46,8 +49,26 @@ struct CheckedOperand {
   const char* name;  ///< as in BLAS's documentation
   Stored stored;
   bool reads, writes;
-  bool scratch = false;  ///< a workspace, whose contents are nobody's before and afterwards
+  bool scratch = false;   ///< a workspace, whose contents are nobody's before and afterwards
+  bool integers = false;  ///< its elements are no numbers
 };
+
+// An operand's place in Args: a pointer, or Integers.
+template <class T>
+constexpr const void* address_of(T* x) {
+  return x;
+}
+constexpr const void* address_of(const Integers& x) { return x.at; }
+template <class T>
+void set_address(T*& x, void* at) {
+  x = static_cast<T*>(at);
+}
+inline void set_address(Integers& x, void* at) { x.at = at; }
+template <class T>
+constexpr std::size_t element_size(T*) {
+  return sizeof(T);
+}
+constexpr std::size_t element_size(const Integers& x) { return x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t); }
 
 /// Where a signature's arguments are among a call's words; known when it is compiled.
 class Places {
@@ -64,11 +85,17 @@ class Places {
   constexpr void real_scalar(const char*, const auto&) {
     if (!cblas_) ++next_;
   }
-  constexpr void operand(const char*, const auto&, const auto&) { ++next_; }
-  constexpr void workspace(const char*, const auto&, const index&) {
-    work = next_++;
-    lwork = next_++;
+  template <class P>
+  constexpr void operand(const char*, const P&, const auto&) {
+    has_integers = has_integers || std::is_same_v<P, Integers>;
+    ++next_;
   }
+  constexpr void workspace(const char* name, const auto& at, const index&, const auto& least) {
+    workspaces[workspace_count++] = {next_, next_ + 1};
+    operand(name, at, least);
+    ++next_;
+  }
+  constexpr void scratch(const char* name, const auto& at, const auto& size) { operand(name, at, size); }
   constexpr void info() { status = next_++; }
   constexpr void recorded(const char*, const auto&) {}
 
@@ -77,8 +104,13 @@ class Places {
   /// libraries built by gfortran may read.
   constexpr int with_lengths() const { return next_ + (cblas_ ? 0 : letter_count); }
 
+  struct Workspace {
+    int at, size;
+  };
   int letters[4] = {}, integers[8] = {};
-  int letter_count = 0, integer_count = 0, work = -1, lwork = -1, status = -1;
+  Workspace workspaces[4] = {};
+  int letter_count = 0, integer_count = 0, workspace_count = 0, status = -1;
+  bool has_integers = false;  ///< in arrays
 
  private:
   bool cblas_;
@@ -138,13 +170,14 @@ class Parse : Cursor<interface> {
   }
   template <class P>
   void operand(const char*, P& at, const auto&) {
-    at = words_.template address<std::remove_pointer_t<P>>(next_++);
+    if constexpr (std::is_same_v<P, Integers>) at.wide = wide_;
+    set_address(at, words_.template address<void>(next_++));
   }
-  template <class P>
-  void workspace(const char*, P& at, index& size) {
-    at = words_.template address<std::remove_pointer_t<P>>(next_++);
+  void workspace(const char* name, auto& at, index& size, const auto& least) {
+    operand(name, at, least);
     size = next_integer();
   }
+  void scratch(const char* name, auto& at, const auto& size) { operand(name, at, size); }
   void info() { ++next_; }
   void recorded(const char*, auto&) {}
 
@@ -196,11 +229,12 @@ class Readdress : Cursor<interface> {
   void real_scalar(const char*, const T&) {
     next_ += !Cursor<interface>::template by_value<Real<T>>;
   }
-  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, at); }
-  void workspace(const char*, const auto& at, const index&) {
-    words_.set(next_, at);
+  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, address_of(at)); }
+  void workspace(const char*, const auto& at, const index&, const auto&) {
+    words_.set(next_, address_of(at));
     next_ += 2;
   }
+  void scratch(const char* name, const auto& at, const auto& size) { operand(name, at, size); }
   void info() { ++next_; }
   void recorded(const char*, const auto&) {}
 
@@ -235,11 +269,12 @@ class Build : Cursor<interface> {
   void real_scalar(const char*, const T& x) {
     give(reinterpret_cast<const Real<T>&>(x));
   }
-  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, at); }
-  void workspace(const char*, const auto& at, index size) {
-    words_.set(next_++, at);
+  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, address_of(at)); }
+  void workspace(const char* name, const auto& at, index size, const auto& least) {
+    operand(name, at, least);
     put(size);
   }
+  void scratch(const char* name, const auto& at, const auto& size) { operand(name, at, size); }
   void info() { put(0); }
   void recorded(const char*, const auto&) {}
 
@@ -273,19 +308,17 @@ struct Nothing {
   void scalar(const char*, const auto&) {}
   void real_scalar(const char*, const auto&) {}
   void operand(const char*, const auto&, const auto&) {}
-  void workspace(const char*, const auto&, const index&) {}
+  void workspace(const char*, const auto&, const index&, const auto&) {}
+  void scratch(const char*, const auto&, const auto&) {}
   void info() {}
   void recorded(const char*, const auto&) {}
 };
 
 struct SetOperands : Nothing {
   explicit SetOperands(void* const* all) : next(all) {}
-  void operand(const char*, auto& at, const auto&) { set(at); }
-  void workspace(const char*, auto& at, const index&) { set(at); }
-  template <class P>
-  void set(P& at) {
-    at = static_cast<P>(*next++);
-  }
+  void operand(const char*, auto& at, const auto&) { set_address(at, *next++); }
+  void workspace(const char*, auto& at, const index&, const auto&) { set_address(at, *next++); }
+  void scratch(const char*, auto& at, const auto&) { set_address(at, *next++); }
   void* const* next;
 };
 
@@ -293,15 +326,23 @@ struct ListOperands : Nothing {
   template <class P>
   void operand(const char* name, const P& at, const auto& use) {
     const Use x = use();
-    all.push_back({name, {at, x.rows, x.cols, x.ld, sizeof(std::remove_pointer_t<P>), x.part}, x.reads, x.writes});
+    all.push_back({name,
+                   {address_of(at), x.rows, x.cols, x.ld, element_size(at), x.part},
+                   x.reads,
+                   x.writes,
+                   false,
+                   std::is_same_v<P, Integers>});
   }
-  template <class P>
-  void workspace(const char* name, const P& at, const index& lwork) {
-    const index size = lwork > 0 ? lwork : 0;
-    all.push_back({name, {at, size, 1, size > 1 ? size : 1, sizeof(std::remove_pointer_t<P>)}, false, false, true});
+  void workspace(const char* name, const auto& at, index size, const auto&) {
+    size = std::max<index>(0, size);
+    all.push_back({name, {address_of(at), size, 1, std::max<index>(1, size), element_size(at)}, false, false, true});
   }
+  void scratch(const char* name, const auto& at, const auto& size) { workspace(name, at, size(), nullptr); }
   std::vector<CheckedOperand> all;
 };
+
+/// The argument that says a workspace's size, in LAPACK's documentation.
+inline std::string length_of(const char* workspace) { return std::string("l") + workspace; }
 
 struct Write : Nothing {
   void letter(const char* name, Choices, const auto& x) { word(name, std::string(1, static_cast<char>(x))); }
@@ -317,18 +358,74 @@ struct Write : Nothing {
     word(name, value);
   }
   void real_scalar(const char* name, const auto& x) { scalar(name, x); }
-  void workspace(const char*, const auto&, index size) { integer("lwork", size); }
+  void workspace(const char* name, const auto&, index size, const auto&) {
+    word(length_of(name), std::to_string(size));
+  }
   void recorded(const char* name, bool x) { word(name, std::to_string(static_cast<int>(x))); }
-  void word(const char* name, const std::string& value) {
-    text += (text.empty() ? "" : " ") + std::string(name) + '=' + value;
+  void word(const std::string& name, const std::string& value) {
+    text += (text.empty() ? "" : " ") + name + '=' + value;
   }
   std::string text;
 };
 
 struct Narrow : Nothing {
+  using Nothing::operand;
   void integer(const char*, index x) { fits = fits && x >= -INT32_MAX && x <= INT32_MAX; }
-  void workspace(const char*, const auto&, index size) { integer("", size); }
+  void operand(const char* name, const Integers& x, const auto& use) {
+    const Use used = use();
+    for (index i = 0; x.wide && used.reads && i < used.rows; ++i) integer(name, x.get(i));
+  }
+  void workspace(const char* name, const auto&, index size, const auto&) { integer(name, size); }
   bool fits = true;
+};
+
+/// What a call says of its workspaces.
+struct Workspaces : Nothing {
+  void workspace(const char*, const auto&, index size, const auto& least) {
+    asked = asked || size == -1;
+    suffice = suffice && size >= least();
+  }
+  bool asked = false;  ///< which sizes are best: one of them is enough for that
+  bool suffice = true;
+};
+
+/// Puts arrays of a library's width in the place of a call's integers, and brings back what it has left there.  Throws
+/// std::bad_alloc.
+class Convert : public Nothing {
+ public:
+  using Nothing::operand, Nothing::workspace, Nothing::scratch;
+  explicit Convert(bool wide) : wide_(wide) {}
+
+  void operand(const char*, Integers& x, const auto& use) {
+    const Use used = use();
+    convert(x, used.rows, used.reads ? used.rows : 0, used.writes ? used.rows : 0);
+  }
+  /// The first one is the best size, afterwards.
+  void workspace(const char*, Integers& x, index size, const auto&) { convert(x, std::max<index>(1, size), 0, 1); }
+  void scratch(const char*, Integers& x, const auto& size) { convert(x, size(), 0, 0); }
+  void bring_back() const {
+    for (const Pair& pair : all_)
+      for (index i = 0; i < pair.written; ++i) pair.callers.set(i, pair.librarys.get(i));
+  }
+
+ private:
+  struct Pair {
+    std::unique_ptr<std::int64_t[]> memory;
+    Integers callers, librarys;
+    index written;
+  };
+
+  void convert(Integers& x, index size, index read, index written) {
+    if (x.wide == wide_) return;
+    std::unique_ptr<std::int64_t[]> memory(new std::int64_t[static_cast<std::size_t>(size)]());
+    const Integers librarys{memory.get(), wide_};
+    for (index i = 0; i < read; ++i) librarys.set(i, x.get(i));
+    all_.push_back({std::move(memory), x, librarys, written});
+    x = librarys;
+  }
+
+  const bool wide_;
+  std::vector<Pair> all_;
 };
 
 }  // namespace signatures
@@ -374,11 +471,27 @@ void call_by_interface(void* function, const typename S::Args& args, int layout)
   call_words<S, interface>(function, words);
 }
 
-/// The call by a function of any library.
+/// The call by a function of any library, whatever the width of its integers, of which there are no arrays.
 template <class S>
 void call(void* function, Interface interface, const typename S::Args& args) {
+  static_assert(!places_of<S>(Interface::fortran).has_integers);
   interface == Interface::cblas ? call_by_interface<S, Interface::cblas>(function, args, column_major)
                                 : call_by_interface<S, Interface::fortran>(function, args, column_major);
+}
+
+/// The call by a function of a library with such integers.  Throws std::bad_alloc only where there are arrays of them,
+/// before anything has happened.
+template <class S>
+void call(void* function, Interface interface, const typename S::Args& args, bool wide) {
+  if constexpr (places_of<S>(Interface::fortran).has_integers) {
+    typename S::Args own = args;
+    signatures::Convert convert(wide);
+    S::describe(own, convert);
+    call_by_interface<S, Interface::fortran>(function, own, column_major);
+    convert.bring_back();
+  } else {
+    call<S>(function, interface, args);
+  }
 }
 
 /// The call in row-major that Args came from.
@@ -400,6 +513,14 @@ std::string write_words(const typename S::Args& args) {
   signatures::Write write;
   S::describe(args, write);
   return write.text;
+}
+
+/// Of valid Args.
+template <class S>
+signatures::Workspaces workspaces_of(const typename S::Args& args) {
+  signatures::Workspaces workspaces;
+  S::describe(args, workspaces);
+  return workspaces;
 }
 
 /// Whether integers of 32 bits can hold the call's.

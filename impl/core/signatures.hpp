@@ -161,7 +161,7 @@ struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
     see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
     see.integer("lda", x.lda);
     see.operand("tau", x.tau, [&] { return Use{x.factored(), 1, std::max<index>(1, x.factored()), false, true}; });
-    see.workspace("work", x.work, x.lwork);
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
     see.info();
   }
   static constexpr double volume(const auto& at) {
@@ -185,7 +185,7 @@ struct OrmqrSignature : LapackSignature<OrmqrArgs<T>> {
     see.operand("tau", x.tau, [&] { return Use{p.k, 1, std::max<index>(1, p.k), p.k > 0, false}; });
     see.operand("C", x.C, [&] { return Use{p.m, p.n, x.ldc, true, true}; });
     see.integer("ldc", x.ldc);
-    see.workspace("work", x.work, x.lwork);
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
     see.info();
   }
   static constexpr double volume(const auto& at) {
@@ -204,7 +204,7 @@ struct OrgqrSignature : LapackSignature<OrmqrArgs<T>> {
     see.operand("A", x.C, [&] { return Use{p.m, p.n, x.ldc, true, true}; });
     see.integer("lda", x.lda);
     see.operand("tau", x.tau, [&] { return Use{p.k, 1, std::max<index>(1, p.k), p.k > 0, false}; });
-    see.workspace("work", x.work, x.lwork);
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
     see.info();
   }
   static bool complete(OrmqrArgs<T>& x) {
@@ -265,7 +265,7 @@ template <class Args>
 bool call_by(const Site& library, const Args& args) {
   return with_signature(args, [&](auto s) {
     if (!library.wide && !is_narrow<decltype(s)>(args)) return false;
-    call<decltype(s)>(library.function, info(library.symbol).interface, args);
+    call<decltype(s)>(library.function, info(library.symbol).interface, args, library.wide);
     return true;
   });
 }

@@ -146,16 +146,16 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
     if (!is_finite(result.tau[j])) worst.raise(HUGE_VAL);
   if (worst.judgement().ratio > 0) return worst.judgement();
 
-  call_with_own_workspace(*by.beside[by_ormqr],
-                          OrmqrArgs<T>{{true, false, m, n, k}, V.get(), m, result.tau, C.get(), m});
+  call_with_own_workspaces(*by.beside[by_ormqr],
+                           OrmqrArgs<T>{{true, false, m, n, k}, V.get(), m, result.tau, C.get(), m});
   for (index j = 0; j < n; ++j) {
     Norm off;
     for (index i = 0; i < m; ++i) off.add(C[static_cast<std::size_t>(i + j * m)] - before.A[i + j * before.lda]);
     worst.add(off.value(), norms[static_cast<std::size_t>(j)]);
   }
 
-  call_with_own_workspace(*by.beside[by_orgqr],
-                          OrmqrArgs<T>{{true, false, m, k, k, true}, V.get(), m, result.tau, V.get(), m});
+  call_with_own_workspaces(*by.beside[by_orgqr],
+                           OrmqrArgs<T>{{true, false, m, k, k, true}, V.get(), m, result.tau, V.get(), m});
   const auto gram = room<T>(k, k);
   const T one(1), zero(0);
   call_product(*by.beside[by_gemm],

@@ -72,13 +72,14 @@ struct Ending {
   Reason reason;  ///< the decision's; why the call stays; `failed` where the library underneath finished the result
   bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
   bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
+  bool distrusted = false;    ///< the guard has sent it back to no level
   double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
   TransferTimes transfers{};  ///< of all attempts
   int reused = 0;             ///< operands whose copies spared bytes
   int levels = 0;             ///< by so many
   index tile = 0;             ///< with levels: the edge of what they were applied to
-  bool distrusted = false;    ///< the guard has sent it back to no level
   std::uint64_t way = 0;  ///< with_numbers() of it: calls of equal arguments that went the same way have the same bits
+  index info = 0;         ///< LAPACK's, of a result that is there: 0, or what it says of the caller's numbers
 };
 
 /// Products of m * n * k below this stay on the CPU unseen: even a CPU of 2 Tflop/s needs no longer for them than a

@@ -197,10 +197,17 @@ bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, co
 }
 
 /// What became of a call.
-enum class Computed : std::uint8_t {
-  no,               ///< not here: the host BLAS has had the call
-  yes,              ///< on the device
-  in_device_memory  ///< likewise, and the operands are there
+struct Computed {
+  enum How : std::uint8_t {
+    no,               ///< not here: the host BLAS has had the call
+    yes,              ///< on the device
+    in_device_memory  ///< likewise, and the operands are there
+  };
+  Computed(How what, index its_info = 0) : how(what), info(its_info) {}
+  operator How() const { return how; }
+
+  How how;
+  index info;  ///< the ending's
 };
 
 /// The way of a call of any family.
@@ -215,12 +222,16 @@ Computed take_route(Runtime& r, const Site& site, Learned& learned, const Proble
                     double timed = timed_flops) {
   Call call{site, learned, problem, timed};
   bool device_memory = false;
+  index info = 0;
   const auto try_device = [&](Decision& decision) {
     Operands operands = operands_of(args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     refine(decision);
-    const bool done =
-        on_device(r, call, decision, [&](Backend& backend) { return compute(backend, args, operands, decision); });
+    const bool done = on_device(r, call, decision, [&](Backend& backend) {
+      const Ending ending = compute(backend, args, operands, decision);
+      info = ending.info;
+      return ending;
+    });
     device_memory = decision.reason == Reason::device_memory;
     return done;
   };
@@ -231,7 +242,7 @@ Computed take_route(Runtime& r, const Site& site, Learned& learned, const Proble
     });
   };
   if (!take_route(r, call, replay, try_device, describe)) return Computed::no;
-  return device_memory ? Computed::in_device_memory : Computed::yes;
+  return {device_memory ? Computed::in_device_memory : Computed::yes, info};
 }
 
 }  // namespace blaslift

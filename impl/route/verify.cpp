@@ -193,7 +193,8 @@ bool Check::Outputs::intact() const {
 
 bool Check::Outputs::same(const Check& of, void* const* other, std::size_t real) const {
   for (std::size_t i = 0; i < count_; ++i)
-    if (of.call_->operands[i].writes && !copies_[i].same(other[i], real)) return false;
+    if (const CheckedOperand& x = of.call_->operands[i]; x.writes && !copies_[i].same(other[i], x.integers ? 0 : real))
+      return false;
   return true;
 }
 
@@ -221,6 +222,7 @@ bool Check::repeat(Outputs& to, unsigned& findings, std::uint64_t& way) {
     const Ending ending = call_->on_device(to.at.data(), decision);
     if (!ending.computed || ending.reason == Reason::failed) return false;
     way = ending.way;
+    to.info = ending.info;
   } else {
     call_->underneath(to.at.data());
     way = ending_.way;
@@ -267,11 +269,11 @@ void Check::compare() {
   if (repeatable && repeat(again, findings, way)) {
     if (way == ending_.way) {
       repeated = true;
-      same = again.same(*this, result.data(), real);
+      same = again.info == ending_.info && again.same(*this, result.data(), real);
     } else if (repeat(once_more, findings, other_way) &&
                other_way == way) {  // the program's used copies that were kept
       repeated = true;
-      same = again.same(*this, once_more.at.data(), real);
+      same = again.info == once_more.info && again.same(*this, once_more.at.data(), real);
     }
     if (!same) findings |= bit(Finding::unrepeatable);
   }

@@ -94,6 +94,7 @@ class Check {
     bool same(const Check& of, void* const* other, std::size_t real) const;
     /// The operands' private addresses, with these outputs.
     std::vector<void*> at{};
+    index info = 0;  ///< the ending's
 
    private:
     std::unique_ptr<PrivateCopy[]> copies_{};

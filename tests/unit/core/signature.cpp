@@ -214,7 +214,8 @@ TEST(Signature, PlacesOfWhatTheGateReads) {
   constexpr Places zgemm = places_of<GemmSignature<Z>>(Interface::cblas);
   EXPECT_EQ(zgemm.words(), 14);
   constexpr Places geqrf = places_of<GeqrfSignature<double>>(Interface::fortran);
-  EXPECT_EQ((std::tuple{geqrf.work, geqrf.lwork, geqrf.status}), (std::tuple{5, 6, 7}));
+  EXPECT_EQ(geqrf.workspace_count, 1);
+  EXPECT_EQ((std::tuple{geqrf.workspaces[0].at, geqrf.workspaces[0].size, geqrf.status}), (std::tuple{5, 6, 7}));
   constexpr Places ormqr = places_of<OrmqrSignature<float>>(Interface::fortran);
   EXPECT_EQ(ormqr.with_lengths(), 15);
 }

@@ -142,10 +142,10 @@ TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
     };
     EXPECT_EQ(verdict(along, along, 2), Verdict::badly_scaled) << "the blocks beside the diagonal";
     EXPECT_EQ(verdict(along, across, 2), Verdict::badly_scaled) << "those on it";
-    const std::vector<R> even(8, 1);
-    EXPECT_EQ(verdict(along, even, 2), Verdict::sound);
-    EXPECT_EQ(verdict(even, across, 2), Verdict::sound);
-    EXPECT_EQ(verdict(along, even, 3), Verdict::badly_scaled) << "where a group has small rows in both slices";
+    const std::vector<R> equal(8, 1);
+    EXPECT_EQ(verdict(along, equal, 2), Verdict::sound);
+    EXPECT_EQ(verdict(equal, across, 2), Verdict::sound);
+    EXPECT_EQ(verdict(along, equal, 3), Verdict::badly_scaled) << "where a group has small rows in both slices";
   }
   // Small columns of A and small rows of B alone do no harm: there are larger terms beside them.
   Case<R> c;

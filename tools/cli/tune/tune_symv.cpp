@@ -353,7 +353,7 @@ void tune_symv(const SymvTuning& tuning) {
     for (const Search& search : searches) {
       Outcome outcome;
       try {
-        if (timer_is_of != search.subject.precision) {
+        if (!timer_is_of || *timer_is_of != search.subject.precision) {
           timer.reset();
           if (!clock.is_up())
             timer = std::make_unique<SymvTimer>(backend, underlying, search.subject.precision, search.coarse.back(),

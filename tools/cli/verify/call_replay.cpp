@@ -1,129 +1,22 @@
 #include "tools/cli/verify/call_replay.hpp"
 
 #include <dlfcn.h>
-#include <sys/sysinfo.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <complex>
-#include <cstring>
-#include <sstream>
-#include <stdexcept>
+#include <iterator>
 
 #include "compat/library.hpp"
-#include "impl/core/regular_file.hpp"
-#include "impl/core/signatures.hpp"
-#include "impl/core/text.hpp"
 
 namespace blaslift::cli {
-
-std::uint64_t memory_for_calls = [] {
-  struct sysinfo system {};
-  return sysinfo(&system) == 0 ? std::uint64_t{system.totalram} * system.mem_unit : std::uint64_t{1} << 40;
-}();
-
 namespace {
 
-[[noreturn]] void fail(const std::string& why) { throw std::runtime_error(why); }
-
-constexpr const char* not_a_call = "the record's arguments are not those of a call";
-
-template <class T>
-T number_in(const Recorded& r, const char* name) {
-  T value{};
-  if (!read_number(r.argument(name), value)) fail(std::string("the record's ") + name + " is not a number");
-  return value;
-}
-
-template <class T>
-T scalar_in(const Recorded& r, const char* name) {
-  const std::string value = r.argument(name);
-  const std::size_t comma = value.find(',');
-  double re = 0, im = 0;
-  const bool good = read_number(std::string_view(value).substr(0, comma), re) &&
-                    (comma == value.npos || read_number(std::string_view(value).substr(comma + 1), im));
-  if (!good) fail(std::string("the record's ") + name + " is not a number");
-  if constexpr (std::is_floating_point_v<T>)
-    return static_cast<T>(re);
-  else
-    return {static_cast<typename T::value_type>(re), static_cast<typename T::value_type>(im)};
-}
-
-/// Reads Args by their signature (impl/core/signature.hpp).
-class ReadArguments : public signatures::Nothing {
- public:
-  explicit ReadArguments(const Recorded& r) : record_(r) {}
-
-  template <class E>
-  void letter(const char* name, Choices among, E& x) {
-    x = static_cast<E>(letter_in(name, among));
-  }
-  void letter(const char* name, Choices among, bool& x, char yes) { x = letter_in(name, among) == yes; }
-  void integer(const char* name, index& x) {
-    x = number_in<index>(record_, name);
-    // No operand is that large, and no vector's step.
-    constexpr index most = index{1} << 44;
-    if (x > most || x < -most) fail(not_a_call);
-  }
-  template <class T>
-  void scalar(const char* name, T& x) {
-    x = scalar_in<T>(record_, name);
-  }
-  void real_scalar(const char* name, auto& x) { scalar(name, x); }
-  void workspace(const char*, const auto&, index& size) { integer("lwork", size); }
-  void recorded(const char* name, bool& x) { x = number_in<int>(record_, name) != 0; }
-
- private:
-  char letter_in(const char* name, Choices among) const {
-    const std::string value = record_.argument(name);
-    if (value.size() == 1)
-      for (const Choice& choice : among)
-        if (value[0] == choice.letter) return choice.letter;
-    std::string allowed;
-    for (const Choice& choice : among) allowed += choice.letter;
-    fail(std::string("the record's ") + name + " is not one of " + allowed);
-  }
-
-  const Recorded& record_;
+struct Function {
+  void* at;
+  bool wide;
 };
 
-/// An operand as the program had it; what is not in the record is NaN.
-std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x) {
-  const auto found = std::find_if(r.blocks.begin(), r.blocks.end(), [&](const auto& b) { return b.name == x.name; });
-  const auto [at, rows, cols, ld, element, part] = x.stored;
-  constexpr index most = index{1} << 44;
-  if (rows < 0 || cols < 0 || ld < rows || ld < 1 || (cols > 0 && ld > most / cols))
-    fail("the record's sizes are not those of an operand");
-  const std::string name = x.name;
-  const std::size_t bytes = static_cast<std::size_t>(ld * std::max<index>(1, cols)) * element;
-  if (bytes > memory_for_calls) fail("the record's " + name + " is larger than this machine's memory");
-  std::vector<char> storage(bytes, '\xff');
-  if (found == r.blocks.end()) {
-    if (x.reads && rows > 0 && cols > 0) fail("the record has no " + name);
-    return storage;
-  }
-  if (found->rows != rows || found->cols != cols || found->element != element)
-    fail("the record's " + name + " is not as large as its arguments say");
-  for (index j = 0; j < cols && rows > 0; ++j)
-    std::memcpy(&storage[static_cast<std::size_t>(j * ld) * element],
-                &found->data[static_cast<std::size_t>(j * rows) * element], static_cast<std::size_t>(rows) * element);
-  return storage;
-}
-
-/// Whether the call's sizes and steps are some of 32 bits.
-bool is_narrow(const Recorded& r) {
-  std::istringstream words(r.text.arguments);
-  for (std::string word; words >> word;) {
-    index value = 0;
-    if (read_number(std::string_view(word).substr(std::min(word.size(), word.find('=') + 1)), value) &&
-        (value > INT32_MAX || value < -INT32_MAX))
-      return false;
-  }
-  return true;
-}
-
 /// The routine's symbol of this interface, in the program's family of names if possible.
-void* find(const Recorded& r, Interface interface, const std::string& fallback) {
+Function find(const Recorded& r, Interface interface, const std::string& fallback, bool narrow) {
   const auto same = [&r](const SymbolInfo& s) { return r.text.symbol == s.name; };
   const auto program = std::find_if(std::begin(symbol_table), std::end(symbol_table), same);
   const std::string prefix = program == std::end(symbol_table) ? "" : program->prefix;
@@ -134,8 +27,8 @@ void* find(const Recorded& r, Interface interface, const std::string& fallback) 
       if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_family) continue;
       Target target;
       if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
-      if (!target.wide && !is_narrow(r)) fail("the record's call has integers of 64 bits, and this library's have 32");
-      if (void* f = dlsym(RTLD_DEFAULT, s.name)) return f;
+      if (!target.wide && !narrow) fail("the record's call has integers of 64 bits, and this library's have 32");
+      if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
     }
   fail("no library here has " + r.text.routine + ": looked for " + looked);
 }
@@ -150,126 +43,19 @@ bool only_row_major(const SymvArgs<T>& args) {
   return args.conjugated;
 }
 
-/// As large as the program's was, which may decide how the library underneath computes.
-template <class Args>
-bool workspace_suffices(const Args& args) {
-  if constexpr (requires { args.least_workspace(); }) {
-    constexpr index most = index{1} << 40;
-    return args.lwork >= args.least_workspace() && args.lwork <= most;
-  }
-  return true;
-}
-
 template <class Signature>
 void make(const Recorded& r, const std::string& fallback) {
-  typename Signature::Args args{};
-  ReadArguments read(r);
-  Signature::describe(args, read);
-  if (!Signature::complete(args) || !args.valid() || !workspace_suffices(args)) fail(not_a_call);
+  const RecordedCall<Signature> call(r);
+  const auto& args = call.args;
   if constexpr (requires { args.conjugated; })
-    if (args.conjugated && std::is_floating_point_v<decltype(args.alpha)>) fail(not_a_call);
-  std::vector<std::vector<char>> memory;
-  std::vector<void*> at;
-  for (const CheckedOperand& x : list_operands<Signature>(args)) {
-    memory.push_back(storage_of(r, x));
-    at.push_back(memory.back().data());
-  }
-  args = with_operands_of<Signature>(args, at.data());
-  if (only_row_major(args)) return call_in_row_major<Signature>(find(r, Interface::cblas, fallback), args);
-  call<Signature>(find(r, Interface::fortran, fallback), Interface::fortran, args);
+    if (args.conjugated && std::is_floating_point_v<std::remove_const_t<decltype(args.alpha)>>) fail(not_a_call);
+  const bool narrow = is_narrow<Signature>(args);
+  if (only_row_major(args)) return call_in_row_major<Signature>(find(r, Interface::cblas, fallback, narrow).at, args);
+  const Function function = find(r, Interface::fortran, fallback, narrow);
+  blaslift::call<Signature>(function.at, Interface::fortran, args, function.wide);
 }
 
 }  // namespace
-
-std::string value_in(const std::string& words, const std::string& name) {
-  std::istringstream rest(words);
-  for (std::string word; rest >> word;)
-    if (word.starts_with(name + '=')) return word.substr(name.size() + 1);
-  return {};
-}
-
-std::string Recorded::argument(const std::string& name) const {
-  std::string value = value_in(text.arguments, name);
-  if (value.empty()) fail("the record has no argument " + name);
-  return value;
-}
-
-Recorded read_record(const std::string& path, bool with_data) {
-  const RegularFile file(path);
-  if (!file)
-    fail(path + ": " + (file.error() == ENOTSUP ? "it is no file with contents" : std::strerror(file.error())));
-  const auto not_one = [&path](const std::string& why) {
-    fail(path + " is not a call that verification kept: " + why);
-  };
-  if (file.size() == 0) not_one("it is empty");
-  constexpr std::size_t most_text = std::size_t{1} << 22;
-  const std::string start = file.text(most_text);
-  const std::string heading = record_heading, first = start.substr(0, start.find('\n'));
-  if (first != heading) {
-    const std::string kind = heading.substr(0, heading.rfind(' '));
-    if (first.starts_with(kind + ' '))
-      fail(path + ": this version reads records of version 2, this one is " + first.substr(0, heading.size() + 20));
-    not_one("its first line is not \"" + heading + "\"");
-  }
-  constexpr std::string_view last = "\ndata\n";
-  const std::size_t end = start.find(last, first.size());
-  if (end == start.npos) not_one("it ends before its data");
-  const std::string_view text = std::string_view(start).substr(0, end + last.size());
-  Recorded r;
-  RecordSum sum;
-  sum.add(text.data(), text.size());
-  std::istringstream lines(start.substr(0, end));
-  std::string line;
-  std::getline(lines, line);
-  while (std::getline(lines, line)) {
-    const std::size_t space = line.find(' ');
-    const std::string word = line.substr(0, space), value = space == line.npos ? "" : line.substr(space + 1);
-    const std::pair<const char*, std::string*> fields[] = {
-        {"routine", &r.text.routine}, {"symbol", &r.text.symbol}, {"arguments", &r.text.arguments},
-        {"library", &r.text.library}, {"oracle", &r.text.oracle}, {"backend", &r.text.backend},
-        {"device", &r.text.device},   {"driver", &r.text.driver}, {"way", &r.text.way},
-        {"caller", &r.text.caller},   {"found", &r.text.found},   {"ratio", &r.text.ratio},
-        {"limit", &r.text.limit}};
-    for (const auto& [name, field] : fields)
-      if (word == name) *field = value;
-    if (word == "setting") r.text.settings.push_back(value);
-    if (word == "profile") r.text.profile += value + '\n';
-    if (word == "block") {
-      Recorded::Block b{};
-      std::istringstream words(value);
-      constexpr index most = index{1} << 44;
-      if (!(words >> b.name >> b.rows >> b.cols >> b.element) || b.rows < 0 || b.cols < 0 || b.element < 4 ||
-          b.element > 16 || (b.cols > 0 && b.rows > most / b.cols))
-        not_one("block " + value);
-      r.blocks.push_back(std::move(b));
-    }
-  }
-  std::uint64_t at = text.size(), left = file.size() - std::min<std::uint64_t>(at, file.size());
-  if (left > memory_for_calls)
-    fail(path + ": its data is larger than this machine's memory");  // and it has no end soon
-  for (Recorded::Block& b : r.blocks) {
-    const std::uint64_t bytes = static_cast<std::uint64_t>(b.rows) * static_cast<std::uint64_t>(b.cols) * b.element;
-    if (bytes > left) not_one("it ends before the end of " + b.name);
-    left -= bytes;
-    constexpr std::uint64_t part = std::uint64_t{1} << 20;
-    b.data.resize(with_data ? bytes : std::min(bytes, part));
-    for (std::uint64_t done = 0, now; done < bytes; done += now) {
-      now = std::min(part, bytes - done);
-      char* to = b.data.data() + (with_data ? done : 0);
-      if (file.read(at + done, to, now) < now) not_one("it ends before the end of " + b.name);
-      sum.add(to, now);
-    }
-    at += bytes;
-    if (!with_data) b.data.clear();
-  }
-  const std::string expected = sum.line();
-  if (left < expected.size()) not_one("it ends before its checksum");
-  if (left > expected.size()) not_one("there is more after its end");
-  std::string there(expected.size(), '\0');
-  if (file.read(at, there.data(), there.size()) < there.size() || there != expected)
-    not_one("its contents have changed: the checksum differs");
-  return r;
-}
 
 const char* system_library(const std::string& routine) {
   bool lapack = false;

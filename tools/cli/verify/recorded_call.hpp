@@ -1,0 +1,152 @@
+// Calls that verification has kept in files (impl/observe/call_record.hpp), read: their words and data, and by a
+// signature (impl/core/signature.hpp) their arguments and operands.
+#pragma once
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "impl/core/signatures.hpp"
+#include "impl/core/text.hpp"
+#include "impl/observe/call_record.hpp"
+
+namespace blaslift::cli {
+
+struct Recorded {
+  struct Block {
+    std::string name;
+    index rows, cols;
+    std::size_t element;
+    std::vector<char> data;  ///< column by column
+  };
+  RecordText text;
+  std::vector<Block> blocks;
+
+  /// The value of `name` in the arguments; throws std::runtime_error if there is none.
+  std::string argument(const std::string& name) const;
+  /// Null: it has none of that name.
+  const Block* block(const std::string& name) const;
+};
+
+/// The value of `name` in words of name=value; empty if there is none.
+std::string value_in(const std::string& words, const std::string& name);
+
+/// Bytes that an operand or a record's data may have: this machine's memory.
+extern std::uint64_t memory_for_calls;
+
+/// Throws std::runtime_error for a file that is no such record, or not a whole one.
+/// @param with_data  or the words alone; the data is looked through all the same
+Recorded read_record(const std::string& path, bool with_data);
+
+[[noreturn]] inline void fail(const std::string& why) { throw std::runtime_error(why); }
+
+inline constexpr const char* not_a_call = "the record's arguments are not those of a call";
+
+template <class T>
+T number_in(const Recorded& r, const char* name) {
+  T value{};
+  if (!read_number(r.argument(name), value)) fail(std::string("the record's ") + name + " is not a number");
+  return value;
+}
+
+template <class T>
+T scalar_in(const Recorded& r, const char* name) {
+  const std::string value = r.argument(name);
+  const std::size_t comma = value.find(',');
+  double re = 0, im = 0;
+  const bool good = read_number(std::string_view(value).substr(0, comma), re) &&
+                    (comma == value.npos || read_number(std::string_view(value).substr(comma + 1), im));
+  if (!good) fail(std::string("the record's ") + name + " is not a number");
+  if constexpr (std::is_floating_point_v<T>)
+    return static_cast<T>(re);
+  else
+    return {static_cast<typename T::value_type>(re), static_cast<typename T::value_type>(im)};
+}
+
+/// Reads Args.
+class ReadArguments : public signatures::Nothing {
+ public:
+  explicit ReadArguments(const Recorded& r) : record_(r) {}
+
+  template <class E>
+  void letter(const char* name, Choices among, E& x) {
+    x = static_cast<E>(letter_in(name, among));
+  }
+  void letter(const char* name, Choices among, bool& x, char yes) { x = letter_in(name, among) == yes; }
+  void integer(const char* name, index& x) {
+    x = number_in<index>(record_, name);
+    // No operand is that large, and no vector's step.
+    constexpr index most = index{1} << 44;
+    if (x > most || x < -most) fail(not_a_call);
+  }
+  template <class T>
+  void scalar(const char* name, T& x) {
+    x = scalar_in<T>(record_, name);
+  }
+  void real_scalar(const char* name, auto& x) { scalar(name, x); }
+  using Nothing::operand;
+  /// As wide as the record's; what is only written has no block, and any width.
+  void operand(const char* name, Integers& x, const auto&) {
+    const auto* const block = record_.block(name);
+    x.wide = block && block->element == sizeof(std::int64_t);
+  }
+  void workspace(const char* name, const auto&, index& size, const auto&) {
+    integer(signatures::length_of(name).c_str(), size);
+  }
+  void recorded(const char* name, bool& x) { x = number_in<int>(record_, name) != 0; }
+
+ private:
+  char letter_in(const char* name, Choices among) const {
+    const std::string value = record_.argument(name);
+    if (value.size() == 1)
+      for (const Choice& choice : among)
+        if (value[0] == choice.letter) return choice.letter;
+    std::string allowed;
+    for (const Choice& choice : among) allowed += choice.letter;
+    fail(std::string("the record's ") + name + " is not one of " + allowed);
+  }
+
+  const Recorded& record_;
+};
+
+/// An operand as the program had it; what is not in the record is NaN.
+std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x);
+
+/// Whether integers that a call reads, in LAPACK numbers of rows, are some: it would write to what is beyond.
+struct InRange : signatures::Nothing {
+  using Nothing::operand;
+  void operand(const char*, const Integers& x, const auto& use) {
+    const Use used = use();
+    for (index i = 0; used.reads && i < used.rows; ++i) {
+      const index row = x.get(i);
+      good = good && row != 0 && row >= -used.rows && row <= used.rows;
+    }
+  }
+  bool good = true;
+};
+
+/// Throws std::runtime_error for what is no call of that signature.
+template <class Signature>
+struct RecordedCall {
+  explicit RecordedCall(const Recorded& r) {
+    ReadArguments read(r);
+    Signature::describe(args, read);
+    if (!Signature::complete(args) || !args.valid() || !workspaces_of<Signature>(args).suffice) fail(not_a_call);
+    std::vector<void*> at;
+    for (const CheckedOperand& x : list_operands<Signature>(args)) {
+      memory.push_back(storage_of(r, x));
+      at.push_back(memory.back().data());
+    }
+    args = with_operands_of<Signature>(args, at.data());
+    InRange pivots;
+    Signature::describe(args, pivots);
+    if (!pivots.good) fail(not_a_call);
+  }
+  RecordedCall(const RecordedCall&) = delete;
+  RecordedCall& operator=(const RecordedCall&) = delete;
+
+  typename Signature::Args args{};
+  std::vector<std::vector<char>> memory{};
+};
+
+}  // namespace blaslift::cli
