@@ -1,6 +1,7 @@
 // What judgements of all routines have in common.
 #pragma once
 #include <cmath>
+#include <memory>
 #include <type_traits>
 
 #include "impl/core/args.hpp"
@@ -14,6 +15,28 @@ inline constexpr bool complex_type = !std::is_same_v<T, Real<T>>;
 template <class T>
 double size_of(const T& x) {
   return std::fabs(static_cast<double>(std::real(x))) + std::fabs(static_cast<double>(std::imag(x)));
+}
+
+/// A matrix of our own.
+template <class T>
+struct Packed {
+  Packed(index rows, index cols)
+      : at(new T[static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)]), ld(rows) {}
+  T& operator()(index i, index j) { return at[static_cast<std::size_t>(i + j * ld)]; }
+  std::unique_ptr<T[]> at;
+  index ld;
+};
+
+template <class Each>
+void for_each_of(index rows, index cols, const Each& each) {
+  for (index j = 0; j < cols; ++j)
+    for (index i = 0; i < rows; ++i) each(i, j);
+}
+
+/// |re| + |im|, as an element.
+template <class T>
+T magnitude(const T& x) {
+  return T(static_cast<Real<T>>(size_of(x)));
 }
 
 }  // namespace blaslift::judging

@@ -136,6 +136,34 @@ class Checker {
 
 }  // namespace
 
+void Plan::multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b,
+                    Scalar beta, const Access& c) {
+  const Block &of_a = a.region.block, &of_c = c.region.block;
+  const index k = transa == Op::none ? of_a.cols : of_a.rows;
+  compute(Gemm{.precision = precision,
+               .transa = transa,
+               .transb = transb,
+               .m = of_c.rows,
+               .n = of_c.cols,
+               .k = k,
+               .alpha = nullptr,
+               .A = nullptr,
+               .lda = 0,
+               .B = nullptr,
+               .ldb = 0,
+               .beta = nullptr,
+               .C = nullptr,
+               .ldc = 0},
+          {a, b, c}, alpha, beta);
+}
+
+std::size_t Plan::groups() const {
+  int last = -1;
+  for (const Plan::Step& s : steps)
+    if (s.kind == Kind::download) last = std::max(last, s.group);
+  return static_cast<std::size_t>(last + 1);
+}
+
 std::size_t Plan::bytes(std::size_t element) const {
   std::size_t sum = 0;
   for (const Plan::Area& area : areas)

@@ -49,6 +49,21 @@ struct Plan {
     AccessMode mode;
     Content of{};
   };
+  /// Where a block of an operand, from (row, col) on, lies in an area.  What follows names blocks as the operand has
+  /// them.
+  struct Origin {
+    int area, operand;
+    index row = 0, col = 0;
+  };
+  static Region region(const Origin& x, const Block& b) {
+    return {x.area, {b.row - x.row, b.col - x.col, b.rows, b.cols}};
+  }
+  static Access access(const Origin& x, const Block& b, AccessMode mode) {
+    return {region(x, b), mode, {x.operand, b.row, b.col}};
+  }
+  static Access read(const Origin& x, const Block& b) { return access(x, b, AccessMode::read); }
+  static Access update(const Origin& x, const Block& b) { return access(x, b, AccessMode::update); }
+
   struct Transfer {
     int operand;
     Block block;              ///< of the operand
@@ -84,13 +99,14 @@ struct Plan {
     areas.push_back({x.name, x.rows, x.cols, operand});
     return static_cast<int>(areas.size()) - 1;
   }
-  void upload(const Transfer& what, const Region& to) {
-    steps.push_back({.kind = Kind::upload, .accesses = {{to, AccessMode::write, content(what)}}, .transfer = what});
+  void upload(const Origin& to, const Block& b, Part part = Part::whole) {
+    steps.push_back(
+        {.kind = Kind::upload, .accesses = {access(to, b, AccessMode::write)}, .transfer = {to.operand, b, part}});
   }
-  void download(const Transfer& what, const Region& from, int group = 0, bool ends_group = false) {
+  void download(const Origin& from, const Block& b, int group = 0, bool ends_group = false) {
     steps.push_back({.kind = Kind::download,
-                     .accesses = {{from, AccessMode::read, content(what)}},
-                     .transfer = what,
+                     .accesses = {read(from, b)},
+                     .transfer = {from.operand, b},
                      .group = group,
                      .ends_group = ends_group});
   }
@@ -99,12 +115,14 @@ struct Plan {
     steps.push_back(
         {.kind = Kind::compute, .accesses = std::move(accesses), .operation = operation, .alpha = alpha, .beta = beta});
   }
+  /// c := alpha op(a) op(b) + beta c, sized as c and what of a is summed over.
+  void multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b, Scalar beta,
+                const Access& c);
 
+  /// Of the result.
+  std::size_t groups() const;
   /// Of the lease.
   std::size_t bytes(std::size_t element) const;
-
- private:
-  static Content content(const Transfer& x) { return {x.operand, x.block.row, x.block.col}; }
 };
 
 /// By step: the earlier ones that write what it reads or writes, or read what it writes.

@@ -16,11 +16,6 @@ using namespace judging;
 /// stays below sqrt(m k) of them, and so below m, by more than the 30 allows for.
 constexpr double most = 30;
 
-template <class T>
-std::unique_ptr<T[]> room(index rows, index cols) {
-  return std::unique_ptr<T[]>(new T[static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)]);
-}
-
 /// Norms of vectors of any size: in a format that squares neither overflow nor underflow in.
 class Norm {
  public:
@@ -134,35 +129,35 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
   if (n == 0) return worst.judgement();
 
   // Of their own: some versions of the library write to the reflectors while they use them.
-  const auto V = room<T>(m, k), C = room<T>(m, n);
+  Packed<T> V(m, k), C(m, n);
   for (index j = 0; j < n; ++j)
     for (index i = 0; i < m; ++i) {
       const T& x = result.A[i + j * result.lda];
       if (!is_finite(x)) worst.raise(HUGE_VAL);
-      if (j < k) V[static_cast<std::size_t>(i + j * m)] = x;
-      C[static_cast<std::size_t>(i + j * m)] = i <= j ? x : T(0);
+      if (j < k) V(i, j) = x;
+      C(i, j) = i <= j ? x : T(0);
     }
   for (index j = 0; j < k; ++j)
     if (!is_finite(result.tau[j])) worst.raise(HUGE_VAL);
   if (worst.judgement().ratio > 0) return worst.judgement();
 
   call_with_own_workspaces(*by.beside[by_ormqr],
-                           OrmqrArgs<T>{{true, false, m, n, k}, V.get(), m, result.tau, C.get(), m});
+                           OrmqrArgs<T>{{true, false, m, n, k}, V.at.get(), m, result.tau, C.at.get(), m});
   for (index j = 0; j < n; ++j) {
     Norm off;
-    for (index i = 0; i < m; ++i) off.add(C[static_cast<std::size_t>(i + j * m)] - before.A[i + j * before.lda]);
+    for (index i = 0; i < m; ++i) off.add(C(i, j) - before.A[i + j * before.lda]);
     worst.add(off.value(), norms[static_cast<std::size_t>(j)]);
   }
 
   call_with_own_workspaces(*by.beside[by_orgqr],
-                           OrmqrArgs<T>{{true, false, m, k, k, true}, V.get(), m, result.tau, V.get(), m});
-  const auto gram = room<T>(k, k);
+                           OrmqrArgs<T>{{true, false, m, k, k, true}, V.at.get(), m, result.tau, V.at.get(), m});
+  Packed<T> gram(k, k);
   const T one(1), zero(0);
-  call_product(*by.beside[by_gemm],
-               {precision_of<T>, Op::conjugate, Op::none, k, k, m, &one, V.get(), m, V.get(), m, &zero, gram.get(), k});
+  call_product(*by.beside[by_gemm], {precision_of<T>, Op::conjugate, Op::none, k, k, m, &one, V.at.get(), m, V.at.get(),
+                                     m, &zero, gram.at.get(), k});
   for (index j = 0; j < k; ++j) {
     long double sum = 0;
-    for (index i = 0; i < k; ++i) sum += std::abs(gram[static_cast<std::size_t>(i + j * k)] - T(i == j ? 1 : 0));
+    for (index i = 0; i < k; ++i) sum += std::abs(gram(i, j) - T(i == j ? 1 : 0));
     worst.add(sum, 1);
   }
   return worst.judgement();

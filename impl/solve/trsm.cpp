@@ -10,8 +10,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
-#include "impl/plan/execute.hpp"
-#include "impl/route/in_place.hpp"
+#include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
 #include "impl/solve/trsm_plan.hpp"
 
@@ -105,64 +104,27 @@ TrsmCut cut_for(const Runtime& r, const Problem& problem, const Operands& operan
   return cut;
 }
 
-/// @param solved  by panel, as far as this attempt has come
-template <class T>
-Outcome attempt(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
-                const Operands& operands, bool wait, std::vector<bool>& solved) {
-  const Placed a = placed(operands[operand_a]), b = placed(operands[operand_b]);
-  const TrsmCut cut = cut_for<T>(r, problem, operands);
-  if (cut.tile == 0) return {Status::no_memory};
-  const Plan plan = plan_trsm({args.left, args.uplo, args.trans, args.unit, args.m, args.n}, precision_of<T>, cut,
-                              {a.device != nullptr, b.device != nullptr, !a.in_place});
-  const double moved = problem.bytes_in + problem.bytes_out - operands.spared();
-  return run_plan(r, site, backend, operands, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
-    PlanOutcome outcome = execute<T>(plan, {{args.A, args.lda, a}, {args.B, args.ldb, b}}, {.alpha = args.alpha}, lease,
-                                     piece_bytes(backend, operands[operand_b].stored.bytes()), lane, not_exiting);
-    solved = std::move(outcome.finished);
-    return static_cast<Outcome>(outcome);
-  });
-}
-
-/// Panels that the device has not come to, by the library underneath.
-template <class T>
-void finish(const Site& site, const TrsmArgs<T>& args, const TrsmCut& cut, const std::vector<bool>& solved) {
-  const index others = args.left ? args.n : args.m;
-  for (index first = 0; first < others; first += cut.width) {
-    const auto panel = static_cast<std::size_t>(first / cut.width);
-    if (panel < solved.size() && solved[panel]) continue;
-    TrsmArgs<T> rest = args;
-    rest.B = args.B + (args.left ? first * args.ldb : first);
-    (args.left ? rest.n : rest.m) = std::min(cut.width, others - first);
-    call<TrsmSignature<T>>(site.function, info(site.symbol).interface, rest);
-  }
-}
-
 /// On the device.  If that does not come to an end, B in the host's memory is what it was, or all of X.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  if (!backend.facts().computes.can(Operation::Kind::trsm, precision_of<T>)) return {Reason::no_route};
+  const TrsmShape shape{args.left, args.uplo, args.trans, args.unit, args.m, args.n};
   const TrsmCut cut = cut_for<T>(r, problem, operands);
-  if (cut.streamed) {
-    operands.forget();  // copies would take the room that there is
-  } else {
-    operands.look();
-    operands.keep_inputs();
-    operands.keep_result();
-  }
-  // Another try begins with B as it was: in the program's device memory a first one may have changed it.
-  std::vector<bool> solved;
-  const auto any_solved = [&] { return std::find(solved.begin(), solved.end(), true) != solved.end(); };
-  Ending ending = computed_in_place(
-      r, backend, decision, operands, [&] { return operands[operand_b].place != Place::on_a_device && !any_solved(); },
-      [&](bool wait) { return attempt(r, site, backend, problem, args, operands, wait, solved); });
-  if (!ending.computed && any_solved()) {
-    operands.close(false);
-    finish(site, args, cut, solved);
-    ending.reason = Reason::failed;
-    ending.computed = true;
-  }
+  if (cut.tile == 0) return {Reason::no_room};
+  PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha});
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    const Placed &a = at[operand_a], &b = at[operand_b];
+    return plan_trsm(shape, precision_of<T>, cut, {a.device != nullptr, b.device != nullptr, !a.in_place});
+  };
+  const auto finish = [&](std::size_t panel) {
+    const index first = static_cast<index>(panel) * cut.width, count = std::min(cut.width, shape.others() - first);
+    TrsmArgs<T> rest = args;
+    rest.B += args.left ? first * args.ldb : first;
+    (args.left ? rest.n : rest.m) = count;
+    call<TrsmSignature<T>>(site.function, info(site.symbol).interface, rest);
+  };
+  Ending ending = planned.compute(decision, cut.streamed, make_plan, finish);
   ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
   return ending;
 }
@@ -170,20 +132,6 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 // ---- what a correct result is
 
 using namespace judging;
-
-/// Matrices for a product, packed; of A its triangle.
-template <class T>
-struct Packed {
-  Packed(index rows, index cols)
-      : count(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols)), at(new T[count]), ld(rows) {}
-  T& operator()(index i, index j) { return at[static_cast<std::size_t>(i + j * ld)]; }
-  void take_magnitudes() {
-    for (std::size_t i = 0; i < count; ++i) at[i] = T(static_cast<Real<T>>(size_of(at[i])));
-  }
-  std::size_t count;
-  std::unique_ptr<T[]> at;
-  index ld;
-};
 
 }  // namespace
 
@@ -201,64 +149,43 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
     if (!(ratio <= judgement.ratio)) judgement.ratio = std::isnan(ratio) ? HUGE_VAL : ratio;
   };
   if (before.alpha == T(0)) {
-    for (index j = 0; j < n; ++j)
-      for (index i = 0; i < m; ++i)
-        if (result.B[i + j * result.ldb] != T(0)) raise(HUGE_VAL);
+    for_each_of(m, n, [&](index i, index j) {
+      if (result.B[i + j * result.ldb] != T(0)) raise(HUGE_VAL);
+    });
     return judgement;
   }
   Packed<T> A(order, order), X(m, n), rest(m, n), terms(m, n);
   bool finite = true;
-  for (index j = 0; j < order; ++j)
-    for (index i = 0; i < order; ++i) {
-      const bool there = before.uplo == Uplo::upper ? i <= j : i >= j;
-      A(i, j) = i == j && before.unit ? T(1) : there ? before.A[i + j * before.lda] : T(0);
-      finite = finite && is_finite(A(i, j));
-    }
+  for_each_of(order, order, [&](index i, index j) {
+    const bool there = before.uplo == Uplo::upper ? i <= j : i >= j;
+    A(i, j) = i == j && before.unit ? T(1) : there ? before.A[i + j * before.lda] : T(0);
+    finite = finite && is_finite(A(i, j));
+  });
   // Columns of X, or rows, do not know each other.  Whether zeros in B meet what is not finite in A is the library's.
   std::vector<bool> judged(static_cast<std::size_t>(before.left ? n : m), finite);
   const auto of = [&](index i, index j) { return static_cast<std::size_t>(before.left ? j : i); };
-  for (index j = 0; j < n; ++j)
-    for (index i = 0; i < m; ++i)
-      if (!is_finite(reference.B[i + j * reference.ldb])) judged[of(i, j)] = false;
-  for (index j = 0; j < n; ++j)
-    for (index i = 0; i < m; ++i) {
-      const T x = result.B[i + j * result.ldb];
-      if (judged[of(i, j)] && !is_finite(x)) raise(HUGE_VAL);
-      X(i, j) = judged[of(i, j)] && is_finite(x) ? x : T(0);
-      rest(i, j) = judged[of(i, j)] ? before.B[i + j * before.ldb] : T(0);
-    }
+  for_each_of(m, n, [&](index i, index j) {
+    X(i, j) = result.B[i + j * result.ldb];
+    rest(i, j) = before.B[i + j * before.ldb];
+    if (!is_finite(reference.B[i + j * reference.ldb])) judged[of(i, j)] = false;
+  });
   const T one(1), zero(0), minus_one(-1);
-  const auto multiply = [&](Packed<T>& a, Packed<T>& x, Packed<T>& to, const T& alpha, const T& beta) {
-    Gemm product{.precision = precision_of<T>,
-                 .transa = before.trans,
-                 .transb = Op::none,
-                 .m = m,
-                 .n = n,
-                 .k = order,
-                 .alpha = &alpha,
-                 .A = a.at.get(),
-                 .lda = a.ld,
-                 .B = x.at.get(),
-                 .ldb = x.ld,
-                 .beta = &beta,
-                 .C = to.at.get(),
-                 .ldc = to.ld};
-    if (!before.left) {
-      std::swap(product.transa, product.transb);
-      std::swap(product.A, product.B);
-      std::swap(product.lda, product.ldb);
-    }
-    call_product(*by.beside[0], product);
+  const auto multiply = [&](Packed<T>& to, const T& alpha, const T& beta) {
+    const Packed<T>&a = before.left ? A : X, &b = before.left ? X : A;
+    const Op none = Op::none;
+    call_product(*by.beside[0], {precision_of<T>, before.left ? before.trans : none, before.left ? none : before.trans,
+                                 m, n, order, &alpha, a.at.get(), a.ld, b.at.get(), b.ld, &beta, to.at.get(), to.ld});
   };
-  multiply(A, X, rest, minus_one, before.alpha);
-  A.take_magnitudes();
-  X.take_magnitudes();
-  multiply(A, X, terms, one, zero);
-  for (index j = 0; j < n; ++j)
-    for (index i = 0; i < m; ++i) {
-      const double off = size_of(rest(i, j)), unit = eps * size_of(terms(i, j));
-      if (judged[of(i, j)] && std::isfinite(unit) && off > tiny * static_cast<double>(order + 2)) raise(off / unit);
-    }
+  multiply(rest, minus_one, before.alpha);
+  for_each_of(order, order, [&](index i, index j) { A(i, j) = magnitude(A(i, j)); });
+  for_each_of(m, n, [&](index i, index j) { X(i, j) = magnitude(X(i, j)); });
+  multiply(terms, one, zero);
+  for_each_of(m, n, [&](index i, index j) {
+    if (!judged[of(i, j)]) return;
+    const double off = size_of(rest(i, j)), unit = eps * size_of(terms(i, j));
+    if (!is_finite(X(i, j))) raise(HUGE_VAL);
+    if (std::isfinite(unit) && off > tiny * static_cast<double>(order + 2)) raise(off / unit);
+  });
   return judgement;
 }
 

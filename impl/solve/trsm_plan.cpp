@@ -17,8 +17,8 @@ constexpr index strips = 2;      // of a streamed A
 
 index rounded_up(index x) { return (x + round - 1) / round * round; }
 
-/// So many parts of x, at least so large.
-index part_of(index x, index parts, index least) {
+/// One of so many parts of x, at least so large.
+index share(index x, index parts, index least) {
   return x <= least ? x : std::min(x, std::max(least, rounded_up((x + parts - 1) / parts)));
 }
 index smaller(index x) { return x >= 2 * round ? x / 2 / round * round : std::max<index>(1, x / 2); }
@@ -44,28 +44,27 @@ class Planner {
     if (held.b) b_.push_back(plan.add_own_area(operand_b));
     for (index i = 0; !held.b && i < std::min(panels_, most_slots); ++i)
       b_.push_back(plan.add_area("panel" + std::to_string(i), s_.left ? n : cut.width, s_.left ? cut.width : n));
+    b_is_own_ = held.b;
   }
 
   void make_steps() {
-    const bool room_for_all = is_own(b_) || panels_ <= most_slots;
+    const bool room_for_all = b_is_own_ || panels_ <= most_slots;
     index arrived = 0;  // panels
     for (index panel = 0; panel < panels_; ++panel) {
       const auto bring = [&](index end) {
-        for (; arrived < std::min(end, panels_); ++arrived) {
-          const Block all = block_of_b({0, s_.order()}, arrived);
-          plan.upload({operand_b, all}, b(all, arrived));
-        }
+        for (; arrived < std::min(end, panels_); ++arrived)
+          plan.upload(b(arrived), block_of_b({0, s_.order()}, arrived));
       };
       bring(panel + 1);
       if (!cut_.streamed && panel == 0)
         for (index tile = 0; tile < tiles_; ++tile) upload_a(tile);
       bring(room_for_all ? panels_ : panel + most_slots - 1);
       for (index tile = 0; tile < tiles_; ++tile) {
+        const bool last = tile + 1 == tiles_;
         if (cut_.streamed) upload_a(tile);
         solve(tile, panel);
-        const Block solved = block_of_b(part(tile), panel);
-        plan.download({operand_b, solved}, b(solved, panel), static_cast<int>(panel), tile + 1 == tiles_);
-        if (tile + 1 < tiles_) subtract(tile, panel);
+        plan.download(b(panel), block_of_b(part(tile), panel), static_cast<int>(panel), last);
+        if (!last) subtract(tile, panel);
       }
     }
     plan.after = order_of(plan);
@@ -105,30 +104,19 @@ class Planner {
                       : Block{own.first, others.first, own.count, others.count};
   }
 
-  bool is_own(const std::vector<int>& areas) const {
-    return plan.areas[static_cast<std::size_t>(areas[0])].operand >= 0;
+  /// Where what of A is in or beside a tile lies, and a panel of B.
+  Plan::Origin a(index tile) const {
+    const index first = a_.size() > 1 ? part(tile).first : 0;
+    return {a_[static_cast<std::size_t>(tile) % a_.size()], operand_a, s_.plain() ? 0 : first, s_.plain() ? first : 0};
   }
-  /// Where a block of A in or beside a tile is.
-  Plan::Region a(Block block, index tile) const {
-    if (a_.size() > 1) (s_.plain() ? block.col : block.row) -= part(tile).first;
-    return {a_[static_cast<std::size_t>(tile) % a_.size()], block};
-  }
-  /// Where a block of B is.
-  Plan::Region b(Block block, index panel) const {
-    if (!is_own(b_)) (s_.left ? block.col : block.row) -= panel * cut_.width;
-    return {b_[static_cast<std::size_t>(panel) % b_.size()], block};
-  }
-  Plan::Access of_a(const Block& block, index tile) const {
-    return {a(block, tile), AccessMode::read, {operand_a, block.row, block.col}};
-  }
-  Plan::Access of_b(const Block& block, index panel, AccessMode mode) const {
-    return {b(block, panel), mode, {operand_b, block.row, block.col}};
+  Plan::Origin b(index panel) const {
+    const index first = b_is_own_ ? 0 : panel * cut_.width;
+    return {b_[static_cast<std::size_t>(panel) % b_.size()], operand_b, s_.left ? 0 : first, s_.left ? first : 0};
   }
 
   void upload_a(index tile) {
-    plan.upload({operand_a, diagonal(tile), s_.uplo == Uplo::upper ? blaslift::Part::upper : blaslift::Part::lower},
-                a(diagonal(tile), tile));
-    if (rest(tile).count > 0) plan.upload({operand_a, beside(tile)}, a(beside(tile), tile));
+    plan.upload(a(tile), diagonal(tile), part_of(s_.uplo));
+    if (rest(tile).count > 0) plan.upload(a(tile), beside(tile));
   }
 
   Trsm solving(index tile, index width) const {
@@ -152,7 +140,7 @@ class Planner {
     const Block block = block_of_b(part(tile), panel);
     Trsm operation = solving(part(tile).count, s_.left ? block.cols : block.rows);
     operation.prepared = panel > 0;
-    std::vector<Plan::Access> accesses{of_a(diagonal(tile), tile), of_b(block, panel, AccessMode::update)};
+    std::vector<Plan::Access> accesses{Plan::read(a(tile), diagonal(tile)), Plan::update(b(panel), block)};
     if (workspaces_ >= 0) {
       const index rows = plan.areas[static_cast<std::size_t>(workspaces_)].rows;
       accesses.push_back(
@@ -163,25 +151,13 @@ class Planner {
 
   /// What a tile makes known, from the panel's parts of later ones.
   void subtract(index tile, index panel) {
-    const Block to = block_of_b(rest(tile), panel), known = block_of_b(part(tile), panel);
-    Plan::Access x = of_a(beside(tile), tile), y = of_b(known, panel, AccessMode::read);
-    if (!s_.left) std::swap(x, y);
-    plan.compute(Gemm{.precision = precision_,
-                      .transa = s_.left ? s_.trans : Op::none,
-                      .transb = s_.left ? Op::none : s_.trans,
-                      .m = to.rows,
-                      .n = to.cols,
-                      .k = part(tile).count,
-                      .alpha = nullptr,
-                      .A = nullptr,
-                      .lda = 0,
-                      .B = nullptr,
-                      .ldb = 0,
-                      .beta = nullptr,
-                      .C = nullptr,
-                      .ldc = 0},
-                 {x, y, of_b(to, panel, AccessMode::update)}, Scalar::minus_one,
-                 tile == 0 ? Scalar::alpha : Scalar::one);
+    const Plan::Access x = Plan::read(a(tile), beside(tile)), y = Plan::read(b(panel), block_of_b(part(tile), panel)),
+                       to = Plan::update(b(panel), block_of_b(rest(tile), panel));
+    const Scalar beta = tile == 0 ? Scalar::alpha : Scalar::one;
+    if (s_.left)
+      plan.multiply(precision_, Scalar::minus_one, s_.trans, x, Op::none, y, beta, to);
+    else
+      plan.multiply(precision_, Scalar::minus_one, Op::none, y, s_.trans, x, beta, to);
   }
 
   const TrsmShape& s_;
@@ -189,18 +165,19 @@ class Planner {
   const TrsmCut& cut_;
   const index tiles_, panels_;
   std::vector<int> a_, b_;  ///< areas: one, or in turns
+  bool b_is_own_ = false;
   int workspaces_ = -1;
 };
 
 }  // namespace
 
 TrsmCut trsm_cut(const TrsmShape& s, Precision precision, std::size_t memory) {
-  TrsmCut cut{part_of(s.order(), most_tiles, least_tile), part_of(s.others(), most_panels, least_width)};
+  TrsmCut cut{share(s.order(), most_tiles, least_tile), share(s.others(), most_panels, least_width)};
   const auto fits = [&] { return Planner(s, precision, cut, {}).plan.bytes(element_size(precision)) <= memory; };
   while (!fits() && cut.width > round) cut.width = smaller(cut.width);
   if (fits()) return cut;
   // Panels as wide as there is room for, since each takes all of A.
-  cut = {part_of(s.order(), most_tiles, least_tile), s.others(), true};
+  cut = {share(s.order(), most_tiles, least_tile), s.others(), true};
   while (!fits() && (cut.tile > 1 || cut.width > 1)) {
     const bool narrow = cut.width <= 2 * cut.tile;
     index& next = (narrow && cut.tile > 1) || cut.width == 1 ? cut.tile : cut.width;

@@ -444,7 +444,7 @@ def tune_interrupted(t):
     if pid == 0:
         os.execv(t.blaslift, [t.blaslift, *arguments, "1"])
     shown = b""
-    while not re.search(rb"\] 3/\d+ a step", shown):
+    while not re.search(rb"\] 3/\d+ a step, about", shown):
         shown += os.read(terminal, 4096)
     os.write(terminal, b"\x03")
     _, status = os.waitpid(pid, 0)

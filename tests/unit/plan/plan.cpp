@@ -103,14 +103,14 @@ TEST(Plan, CheckMissesNoTransferNorWhatIsMadeOnce) {
 Plan small_plan() {
   Plan plan{.operands = {{"A", 4, 1, false}, {"B", 4, 2, true}}};
   const int a = plan.add_area("A", 4, 1), b = plan.add_area("B", 4, 2);
-  plan.upload({0, {0, 0, 4, 1}}, {a, {0, 0, 4, 1}});
-  plan.upload({1, {0, 0, 4, 2}}, {b, {0, 0, 4, 2}});
+  plan.upload({a, 0}, {0, 0, 4, 1});
+  plan.upload({b, 1}, {0, 0, 4, 2});
   plan.compute(Gemm{},
                {{{a, {0, 0, 4, 1}}, AccessMode::read, {0, 0, 0}},
                 {{b, {0, 0, 4, 1}}, AccessMode::read},
                 {{b, {0, 1, 4, 1}}, AccessMode::update}},
                Scalar::one);
-  plan.download({1, {0, 0, 4, 2}}, {b, {0, 0, 4, 2}});
+  plan.download({b, 1}, {0, 0, 4, 2});
   return plan;
 }
 

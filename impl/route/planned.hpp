@@ -1,0 +1,83 @@
+// A call whose steps are a Plan: its operands' copies, its tries, and what a failure leaves of it.
+#pragma once
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "impl/plan/execute.hpp"
+#include "impl/route/family.hpp"
+#include "impl/route/in_place.hpp"
+
+namespace blaslift {
+
+/// A call on an open device, whose operands are located.
+template <class T>
+class PlannedCall {
+ public:
+  /// @param operands  in the order of the plan's
+  PlannedCall(Runtime& r, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
+              const CallScalars<T>& scalars)
+      : r_(r), site_(site), backend_(backend), problem_(problem), operands_(operands), scalars_(scalars) {}
+
+  /// On the device.  If that does not come to an end, the result in the host's memory is what it was; or where the plan
+  /// has groups of it that are final, and some of them are home, the others are computed by the library underneath.
+  /// @param streamed   operands move more than once: their copies would take the room that there is
+  /// @param make_plan  Plan(const std::vector<Placed>&): where the operands are now
+  /// @param finish     void(std::size_t group): computes one on the CPU
+  template <class MakePlan, class Finish>
+  Ending compute(const Decision& decision, bool streamed, const MakePlan& make_plan, const Finish& finish) {
+    if (!backend_.facts().computes.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
+    if (streamed) {
+      operands_.forget();
+    } else {
+      operands_.look();
+      operands_.keep();
+    }
+    // Another try begins with the result as it was: in the program's device memory a first one may have changed it.
+    const auto again = [&] { return operands_.result().place != Place::on_a_device && !any_finished(); };
+    Ending ending = computed_in_place(r_, backend_, decision, operands_, again,
+                                      [&](bool wait) { return attempt(make_plan, wait); });
+    if (!ending.computed && any_finished()) {
+      operands_.close(false);
+      for (std::size_t group = 0; group < groups_; ++group)
+        if (group >= finished_.size() || !finished_[group]) finish(group);
+      ending.reason = Reason::failed;
+      ending.computed = true;
+    }
+    return ending;
+  }
+
+ private:
+  template <class MakePlan>
+  Outcome attempt(const MakePlan& make_plan, bool wait) {
+    std::vector<Placed> places;
+    for (const Operand& x : operands_.all()) places.push_back(placed(x));
+    const Plan plan = make_plan(std::as_const(places));
+    groups_ = plan.groups();
+    std::vector<CallOperand<T>> matrices;
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      const Stored& x = operands_[i].stored;
+      matrices.push_back({static_cast<const T*>(x.at), x.ld, std::move(places[i])});
+    }
+    const std::size_t piece = piece_bytes(backend_, operands_.result().stored.bytes());
+    const double moved = problem_.bytes_in + problem_.bytes_out - operands_.spared();
+    return run_plan(r_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
+      PlanOutcome outcome = execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting);
+      finished_ = std::move(outcome.finished);
+      return static_cast<Outcome>(outcome);
+    });
+  }
+
+  bool any_finished() const { return std::find(finished_.begin(), finished_.end(), true) != finished_.end(); }
+
+  Runtime& r_;
+  const Site& site_;
+  Backend& backend_;
+  const Problem& problem_;
+  Operands& operands_;
+  const CallScalars<T> scalars_;
+  std::size_t groups_ = 0;
+  std::vector<bool> finished_{};  ///< by group, as far as the last attempt has come
+};
+
+}  // namespace blaslift
