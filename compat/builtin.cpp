@@ -131,6 +131,24 @@ void trsm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha
   }
 }
 
+/// A's factor in a triangle's place, or the number of the pivot that ended it.
+template <class T>
+index potrf(bool lower, index n, T* A, index lda) {
+  const auto at = [&](index i, index j) -> T& { return lower ? A[i + j * lda] : A[j + i * lda]; };
+  for (index j = 0; j < n; ++j) {
+    Real<T> pivot = std::real(at(j, j));
+    for (index k = 0; k < j; ++k) pivot -= std::norm(at(j, k));
+    at(j, j) = T(pivot);
+    if (!(pivot > 0)) return j + 1;
+    at(j, j) = T(pivot = std::sqrt(pivot));
+    for (index i = j + 1; i < n; ++i) {
+      for (index k = 0; k < j; ++k) at(i, j) -= at(i, k) * conjugate(at(j, k));
+      at(i, j) /= pivot;
+    }
+  }
+  return 0;
+}
+
 /// The length of a vector, without over- or underflow on the way.
 template <class T>
 Real<T> norm(index n, const T* x) {
@@ -340,6 +358,13 @@ struct Fortran {
     const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
     if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb)) return refuse(name, wrong);
     blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
+  }
+
+  static void potrf(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
+    *status = static_cast<Int>(wrong ? -wrong : blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
+    if (wrong) refuse(name, wrong);
   }
 
   static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,

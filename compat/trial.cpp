@@ -98,6 +98,10 @@ void try_symv(void* f, Pointer x) {
   using F = void (*)(Letter, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length);
   reinterpret_cast<F>(f)("U", &zero, x, x, &one, x, &one, x, x, &one, 1);
 }
+void try_potrf(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Pointer, Size, Pointer, Length);
+  reinterpret_cast<F>(f)("U", &zero, room.of, &one, &room.status, 1);
+}
 void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);

@@ -13,8 +13,8 @@ namespace blaslift {
 /// do not say that they can (Capabilities) are never asked for it.
 class Operation {
  public:
-  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm };
-  static constexpr int kinds = 6;
+  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf };
+  static constexpr int kinds = 7;
 
   Operation(const Gemm& x) : Operation(Kind::gemm, x, x.precision) {}
   Operation(const Combination& x) : Operation(Kind::combine, x, x.precision) {}
@@ -22,6 +22,7 @@ class Operation {
   Operation(const Symv& x) : Operation(Kind::symv, x, x.precision) {}
   Operation(const QrPanel& x) : Operation(Kind::qr_panel, x, x.precision) {}
   Operation(const Trsm& x) : Operation(Kind::trsm, x, x.precision) {}
+  Operation(const Potrf& x) : Operation(Kind::potrf, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -32,9 +33,10 @@ class Operation {
       case Kind::survey: return see(*static_cast<const Survey*>(of_));
       case Kind::symv: return see(*static_cast<const Symv*>(of_));
       case Kind::qr_panel: return see(*static_cast<const QrPanel*>(of_));
-      case Kind::trsm: break;
+      case Kind::trsm: return see(*static_cast<const Trsm*>(of_));
+      case Kind::potrf: break;
     }
-    return see(*static_cast<const Trsm*>(of_));
+    return see(*static_cast<const Potrf*>(of_));
   }
 
   /// Null if it is another struct.

@@ -255,4 +255,18 @@ struct Trsm {
   constexpr index others() const { return side == Side::left ? n : m; }
 };
 
+/// A = L L^H, or U^H U, of a symmetric or Hermitian positive definite matrix (n x n): the factor takes the place of the
+/// triangle that A is stored in, nothing else is read or written, nor the imaginary parts of A's diagonal.  As LAPACK's
+/// xPOTRF, a pivot that is not above zero, or NaN, ends it; the triangle may hold anything then.
+struct Potrf {
+  Precision precision;
+  Uplo uplo;
+  index n;
+  void* A;
+  index lda;
+  void* failed;  ///< an element on the device, whose real part becomes 0, or the number of that pivot from 1 on
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
 }  // namespace blaslift

@@ -25,13 +25,14 @@ SKIPPED = 77
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
+POTRFS = ("spotrf", "dpotrf", "cpotrf", "zpotrf")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + TRSMS + SYMVS
-ROUTED = (*BLAS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -39,6 +40,7 @@ INVALID_ARGUMENTS = "invalid arguments"
 OVERLAP = "output overlaps an input"
 WORKSPACE_QUERY = "workspace query"
 NO_ROOM = "no room on the device"
+NOT_DEFINITE = "matrix is not positive definite"
 OF_LIBRARY = "format of the library underneath"
 
 STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}

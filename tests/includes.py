@@ -24,7 +24,7 @@ FLOORS = [
     "impl/residency",
     "impl/route",
     "impl/judge",
-    "impl/product impl/solve impl/symv impl/qr",
+    "impl/product impl/solve impl/cholesky impl/symv impl/qr",
     "impl/families.cpp",  # what general code gets from families
     "api",
     "kernels/engine",

@@ -137,6 +137,18 @@ struct TrsmArgs {
   bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
 };
 
+/// A = L L^H or U^H U of a symmetric or Hermitian positive definite A (n x n, column-major), in the place of the
+/// triangle that it is stored in; the other one is neither read nor written.
+template <class T>
+struct PotrfArgs {
+  Uplo uplo;
+  index n;
+  T* A;
+  index lda;
+
+  bool valid() const { return n >= 0 && ld_suffices(lda, n); }
+};
+
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
 /// it and in tau.
 template <class T>

@@ -6,6 +6,7 @@ namespace blaslift {
 
 struct Outcome {
   Status status = Status::done;  ///< the first failure, if any
+  bool taken_back = false;       ///< done, but not a result: the caller's memory is what it was
   double bytes_in = 0, bytes_out = 0;
   TransferTimes transfers{};
 

@@ -153,6 +153,22 @@ struct LapackSignature {
 };
 
 template <class T>
+struct PotrfSignature : LapackSignature<PotrfArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0);
+    return n * n * n / 6;
+  }
+};
+
+template <class T>
 struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
@@ -228,6 +244,10 @@ decltype(auto) with_signature(const SyrkArgs<T>& x, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const TrsmArgs<T>&, With with) {
   return with(TrsmSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const PotrfArgs<T>&, With with) {
+  return with(PotrfSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -12,15 +12,22 @@
 
 namespace blaslift {
 
-/// The call by a library that has the routine's symbol; false if its integers are too narrow for the sizes.
+/// Factors are judged by what they give back: there is no reference.
+template <class Args>
+inline constexpr bool stands_alone = false;
+template <class T>
+inline constexpr bool stands_alone<GeqrfArgs<T>> = true;
+template <class T>
+inline constexpr bool stands_alone<PotrfArgs<T>> = true;
+
+/// The call by a library that has the routine's symbol, if its result is needed; false if its integers are too narrow
+/// for the sizes.
 template <class Args>
 bool call_for_reference(const Site& library, const Args& args) {
-  return call_by(library, args);
-}
-/// Factors are judged by what they give back: nothing is computed.
-template <class T>
-bool call_for_reference(const Site& library, const GeqrfArgs<T>& args) {
-  return library.wide || is_narrow<GeqrfSignature<T>>(args);
+  if constexpr (stands_alone<Args>)
+    return library.wide || with_signature(args, [&](auto s) { return is_narrow<decltype(s)>(args); });
+  else
+    return call_by(library, args);
 }
 /// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
 template <class T>
@@ -94,6 +101,15 @@ template <class Args>
 std::vector<Routine> judged_with(const Args&) {
   return {};
 }
+/// A product of matrices.
+template <class T>
+std::vector<Routine> judged_with_products() {
+  std::vector<Routine> routines;
+#define GEMM(name, type) \
+  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
+#include "api/routines.def"
+  return routines;
+}
 enum { by_ormqr, by_orgqr, by_gemm };
 template <class T>
 std::vector<Routine> judged_with(const GeqrfArgs<T>&);
@@ -107,11 +123,6 @@ template <class T>
 std::optional<Routine> same_as(const GeqrfArgs<T>&);
 template <class T>
 std::optional<Routine> same_as(const OrmqrArgs<T>&);
-
-template <class Args>
-inline constexpr bool stands_alone = false;
-template <class T>
-inline constexpr bool stands_alone<GeqrfArgs<T>> = true;
 
 /// By whatever judge() there is for Args.
 template <class Args>

@@ -52,8 +52,8 @@ class Execution : public PlanRun<T> {
       if (!x.result || operands[i].placed.in_place) continue;
       T* const at = const_cast<T*>(operands[i].at);
       result = plan.kept_groups == 0
-                   ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols)
-                   : Overwritten<T>(at, operands[i].ld, x.rows, x.cols, plan.kept_rows, plan.kept_cols);
+                   ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols, x.part)
+                   : Overwritten<T>(at, operands[i].ld, x.rows, x.cols, plan.kept_rows, plan.kept_cols, x.part);
     }
   }
 
@@ -73,6 +73,12 @@ class Execution : public PlanRun<T> {
     T* at;
     index ld;
   };
+  /// A block that has been asked to come home, and how many downloads had been then.
+  struct Home {
+    int operand;
+    Block block;
+    std::size_t downloads;
+  };
   Place place(const Plan::Region& r) const {
     const Place& area = areas_[static_cast<std::size_t>(r.area)];
     return {area.at + r.block.row + r.block.col * area.ld, area.ld};
@@ -89,12 +95,17 @@ class Execution : public PlanRun<T> {
   }
 
   Status bring(const Plan::Step& s) {
-    const CallOperand<T>& x = operands_[static_cast<std::size_t>(s.transfer.operand)];
+    const auto number = static_cast<std::size_t>(s.transfer.operand);
+    const CallOperand<T>& x = operands_[number];
     const Block& block = s.transfer.block;
     const Place to = place(s.accesses[0].region);
+    if (results_[number])
+      for (const Home& home : home_)
+        if (home.operand == s.transfer.operand && overlap(home.block, block))
+          if (const Status status = this->await_downloads(home.downloads); status != Status::done) return status;
     return PlanRun<T>::bring(
         x.placed, block, [&](index row, index col) { return to.at + (row - block.row) + (col - block.col) * to.ld; },
-        to.ld, x.at, x.ld, x.placed.device ? Part::whole : s.transfer.part);
+        to.ld, x.at, x.ld, x.placed.device ? Part::whole : p_.operands[number].part);
   }
 
   Status bring_home(const Plan::Step& s) {
@@ -107,6 +118,7 @@ class Execution : public PlanRun<T> {
         return status;
     const Place from = place(s.accesses[0].region);
     const Status status = this->download(result, s.transfer.block, from.at, from.ld);
+    home_.push_back({s.transfer.operand, s.transfer.block, this->downloads()});
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
     return status;
   }
@@ -117,6 +129,11 @@ class Execution : public PlanRun<T> {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     std::tie(operation.B, operation.ldb) = matrix(s, 1);
     std::tie(operation.C, operation.ldc) = matrix(s, 2);
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, Potrf operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    operation.failed = place(s.accesses[1].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
   Status compute(const Plan::Step& s, Trsm operation) {
@@ -135,6 +152,7 @@ class Execution : public PlanRun<T> {
   const std::vector<CallOperand<T>>& operands_;
   const CallScalars<T>& scalars_;
   std::vector<Place> areas_{};
+  std::vector<Home> home_{};
   std::deque<Overwritten<T>> results_{};  ///< by operand; empty: not a result, or in device memory
 };
 
@@ -143,12 +161,19 @@ class Execution : public PlanRun<T> {
 /// Asks the lane for the plan's steps, and waits until all have ended.  After a failure the operands in the host's
 /// memory are what they were, but for groups of the result that are finished.
 /// @param lease  plan.bytes() of device memory, whatever it holds
+/// @param sound  bool(): as PlanRun::run has it; of a plan without groups
+template <class T, class Sound>
+PlanOutcome execute(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
+                    void* lease, std::size_t piece_bytes, Lane& lane, bool (*keep_going)(), const Sound& sound) {
+  planned::Execution<T> run(plan, operands, scalars, lease, piece_bytes, lane);
+  const Outcome outcome = run.run(
+      plan.after, keep_going, [&](std::size_t step) { return run.ask(step); }, sound);
+  return {outcome, std::move(run.finished)};
+}
 template <class T>
 PlanOutcome execute(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
                     void* lease, std::size_t piece_bytes, Lane& lane, bool (*keep_going)()) {
-  planned::Execution<T> run(plan, operands, scalars, lease, piece_bytes, lane);
-  const Outcome outcome = run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
-  return {outcome, std::move(run.finished)};
+  return execute<T>(plan, operands, scalars, lease, piece_bytes, lane, keep_going, [] { return true; });
 }
 
 }  // namespace blaslift

@@ -75,6 +75,7 @@ class Overwritten {
 
   T* at(index row, index col) const { return at_ + row + col * ld_; }
   index ld() const { return ld_; }
+  Part part() const { return part_; }
 
   /// All of it, before anything is overwritten: it can be read there whatever happens to the matrix.
   void keep_all() {

@@ -25,7 +25,7 @@ std::string text(const Plan& plan, const Plan::Step& s) {
     const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
     return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
   }
-  constexpr const char* names[] = {"gemm", "trsm"};
+  constexpr const char* names[] = {"gemm", "trsm", "potrf"};
   std::string line = names[s.operation.index()];
   for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
   return line;
@@ -98,7 +98,10 @@ class Checker {
   }
 
   bool complete() const {
-    return std::all_of(missing_.begin(), missing_.end(), [](const Missing& x) { return x.blocks.empty(); });
+    for (std::size_t i = 0; i < missing_.size(); ++i)
+      for (const Block& b : missing_[i].blocks)
+        if (meets(plan_.operands[i].part, b)) return false;
+    return true;
   }
 
  private:
@@ -111,14 +114,18 @@ class Checker {
     if (there.rows != here.rows || there.cols != here.cols) return "another size";
     if (area.operand >= 0 && (area.operand != s.transfer.operand || !(here == there)))
       return "not in the operand's own place";
+    Missing& missing = missing_[static_cast<std::size_t>(s.transfer.operand)];
     if (s.kind == Plan::Kind::upload) {
+      double not_home = 0;
+      for (const Block& b : missing.blocks)
+        if (overlap(b, there)) not_home += elements_in(Part::whole, intersection(b, there));
+      if (operand.result && not_home > 0 && not_home < elements_in(Part::whole, there)) return "partly home";
       contents(x).leave(here);
       return nullptr;
     }
     if (!operand.result) return "not a result";
     double taken = 0;
-    for (const Block& b : missing_[static_cast<std::size_t>(s.transfer.operand)].take(there))
-      taken += elements_in(Part::whole, b);
+    for (const Block& b : missing.take(there)) taken += elements_in(Part::whole, b);
     if (taken < elements_in(Part::whole, there)) return "home already";
     contents(x).bring_home(here);
     return nullptr;
@@ -137,10 +144,10 @@ class Checker {
 }  // namespace
 
 void Plan::multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b,
-                    Scalar beta, const Access& c) {
+                    Scalar beta, const Access& c, Part part) {
   const Block &of_a = a.region.block, &of_c = c.region.block;
   const index k = transa == Op::none ? of_a.cols : of_a.rows;
-  compute(Gemm{.precision = precision,
+  Gemm product{.precision = precision,
                .transa = transa,
                .transb = transb,
                .m = of_c.rows,
@@ -153,8 +160,9 @@ void Plan::multiply(Precision precision, Scalar alpha, Op transa, const Access& 
                .ldb = 0,
                .beta = nullptr,
                .C = nullptr,
-               .ldc = 0},
-          {a, b, c}, alpha, beta);
+               .ldc = 0};
+  product.part = part;
+  compute(product, {a, b, c}, alpha, beta);
 }
 
 std::size_t Plan::groups() const {

@@ -21,13 +21,14 @@ enum class AccessMode : std::uint8_t { read, write, update };  ///< update: read
 
 /// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
 /// its scalars.
-using PlannedOperation = std::variant<Gemm, Trsm>;
+using PlannedOperation = std::variant<Gemm, Trsm, Potrf>;
 
 struct Plan {
   struct Operand {
     const char* name;
     index rows, cols;
-    bool result;  ///< all of it is brought home
+    bool result;              ///< all of it is brought home
+    Part part = Part::whole;  ///< of a square one: of the rest nothing moves to a part of the lease, or home
   };
   /// Device memory: a part of a lease, column-major and packed, or an operand's own (Placed), which holds all of it.
   struct Area {
@@ -64,10 +65,10 @@ struct Plan {
   static Access read(const Origin& x, const Block& b) { return access(x, b, AccessMode::read); }
   static Access update(const Origin& x, const Block& b) { return access(x, b, AccessMode::update); }
 
+  /// What has come home may be uploaded again: it waits for that.
   struct Transfer {
     int operand;
-    Block block;              ///< of the operand
-    Part part = Part::whole;  ///< of the operand: nothing else of the block moves into a part of the lease
+    Block block;  ///< of the operand
   };
   enum class Kind : std::uint8_t { upload, compute, download };
   struct Step {
@@ -99,9 +100,9 @@ struct Plan {
     areas.push_back({x.name, x.rows, x.cols, operand});
     return static_cast<int>(areas.size()) - 1;
   }
-  void upload(const Origin& to, const Block& b, Part part = Part::whole) {
+  void upload(const Origin& to, const Block& b) {
     steps.push_back(
-        {.kind = Kind::upload, .accesses = {access(to, b, AccessMode::write)}, .transfer = {to.operand, b, part}});
+        {.kind = Kind::upload, .accesses = {access(to, b, AccessMode::write)}, .transfer = {to.operand, b}});
   }
   void download(const Origin& from, const Block& b, int group = 0, bool ends_group = false) {
     steps.push_back({.kind = Kind::download,
@@ -116,8 +117,9 @@ struct Plan {
         {.kind = Kind::compute, .accesses = std::move(accesses), .operation = operation, .alpha = alpha, .beta = beta});
   }
   /// c := alpha op(a) op(b) + beta c, sized as c and what of a is summed over.
+  /// @param part  of c, if not all: a syrk or herk
   void multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b, Scalar beta,
-                const Access& c);
+                const Access& c, Part part = Part::whole);
 
   /// Of the result.
   std::size_t groups() const;

@@ -27,8 +27,9 @@ class PlanRun {
   /// memory is what it was, but for groups of downloads that are finished.
   /// @param after  by step: the earlier ones that it waits for
   /// @param ask    Status(std::size_t step)
-  template <class Ask>
-  Outcome run(const Order& after, bool (*keep_going)(), const Ask& ask) {
+  /// @param sound  bool(): whether all of it, now that it is there, is the result; otherwise it is taken back
+  template <class Ask, class Sound>
+  Outcome run(const Order& after, bool (*keep_going)(), const Ask& ask, const Sound& sound) {
     Outcome outcome;
     try {
       outcome.status = run_steps(after, keep_going, ask);
@@ -38,8 +39,14 @@ class PlanRun {
     settle(lane_, outcome);
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
-    if (outcome.status != Status::done) put_back();
+    outcome.taken_back = outcome.status == Status::done && !sound();
+    if (outcome.status != Status::done || outcome.taken_back) put_back();
     return outcome;
+  }
+
+  template <class Ask>
+  Outcome run(const Order& after, bool (*keep_going)(), const Ask& ask) {
+    return run(after, keep_going, ask, [] { return true; });
   }
 
   /// After a failure, by group of downloads: whether all of it is there, and stays.
@@ -75,7 +82,8 @@ class PlanRun {
   /// A block of a result.
   Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf) {
     for (const Block& p : pieces(block, piece_)) {
-      bytes_out_ += static_cast<double>(p.rows) * static_cast<double>(p.cols) * sizeof(T);
+      if (!meets(to.part(), p)) continue;
+      bytes_out_ += elements_in(to.part(), p) * sizeof(T);
       ++next_;
       const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf);
       Landing& landing = landings_.emplace_back(&to, p);

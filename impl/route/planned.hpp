@@ -1,6 +1,7 @@
 // A call whose steps are a Plan: its operands' copies, its tries, and what a failure leaves of it.
 #pragma once
 #include <algorithm>
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,11 @@ class PlannedCall {
   PlannedCall(Runtime& r, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
               const CallScalars<T>& scalars)
       : r_(r), site_(site), backend_(backend), problem_(problem), operands_(operands), scalars_(scalars) {}
+
+  /// Behind the call's operands, in host memory: what the plan brings home besides.
+  std::vector<CallOperand<T>> own{};
+  /// Asked when all is home: false, and the result is taken back, for the library underneath to compute the call.
+  std::function<bool()> sound{};
 
   /// On the device.  If that does not come to an end, the result in the host's memory is what it was; or where the plan
   /// has groups of it that are final, and some of them are home, the others are computed by the library underneath.
@@ -59,10 +65,12 @@ class PlannedCall {
       const Stored& x = operands_[i].stored;
       matrices.push_back({static_cast<const T*>(x.at), x.ld, std::move(places[i])});
     }
+    matrices.insert(matrices.end(), own.begin(), own.end());
     const std::size_t piece = piece_bytes(backend_, operands_.result().stored.bytes());
     const double moved = problem_.bytes_in + problem_.bytes_out - operands_.spared();
     return run_plan(r_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
-      PlanOutcome outcome = execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting);
+      PlanOutcome outcome =
+          execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting, [this] { return !sound || sound(); });
       finished_ = std::move(outcome.finished);
       return static_cast<Outcome>(outcome);
     });

@@ -262,6 +262,7 @@ Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Opera
     ending.reason = give_up(r, backend, outcome.status);
     return ending;
   }
+  if (outcome.taken_back) return ending;
   ending.computed = ending.as_predicted = true;
   if (operands.any_hold()) {
     ending.bytes_spared = operands.spared();

@@ -191,11 +191,7 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
 
 template <class T>
 std::vector<Routine> judged_with(const TrsmArgs<T>&) {
-  std::vector<Routine> routines;
-#define GEMM(name, type) \
-  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
-#include "api/routines.def"
-  return routines;
+  return judged_with_products<T>();
 }
 
 constinit const Family trsm_family{.count = count,

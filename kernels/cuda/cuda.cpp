@@ -230,6 +230,12 @@ class CudaLane final : public EngineLane {
         [&](index block) { return status_of(finish_trsm_block(p, block, stream(queue))); });
   }
 
+  /// What facts_.computes does not say is never asked for.
+  template <class Other>
+  Status compute(Queue, const Other&) {
+    return Status::lost;
+  }
+
   /// C := E or beta * E
   Status c_from_e(Queue queue, const Gemm& p, bool scaled) {
     return compute(queue, Combination{.precision = p.precision,

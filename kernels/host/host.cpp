@@ -15,6 +15,7 @@
 #include "kernels/copy.hpp"
 #include "kernels/engine/lane.hpp"
 #include "kernels/host/passes.hpp"
+#include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/host/trsm.hpp"
@@ -61,6 +62,7 @@ class HostLane final : public EngineLane {
   void compute(const Symv& product) { symv(product); }
   void compute(const QrPanel& panel) { factor_panel(panel, some_threads()); }
   void compute(const Trsm& system) { solve_triangular(system, underlying_); }
+  void compute(const Potrf& matrix) { factor_definite(matrix, underlying_); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -121,7 +123,8 @@ class HostBackend final : public Backend {
         .add(survey, "sdcz")
         .add(symv, "sdczw")
         .add(qr_panel, "sdcz")
-        .add(trsm, "sdcz");
+        .add(trsm, "sdcz")
+        .add(potrf, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

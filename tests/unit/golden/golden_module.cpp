@@ -140,6 +140,11 @@ class Recorder final : public Lane {
                                              : std::string()),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Potrf& p, After after) {
+    return add(print("%cpotrf   %c ", letter(p.precision), static_cast<char>(p.uplo)) + where(p.A, p.lda) + ", " +
+                   size(p.n, p.n) + ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     for (index j = 0; j < t.cols; ++j)
       std::memset(static_cast<char*>(t.host) + static_cast<std::size_t>(j * t.ldh) * t.element, 0,

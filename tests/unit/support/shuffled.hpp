@@ -10,6 +10,7 @@
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
 #include "kernels/host/passes.hpp"
+#include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/trsm.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -52,10 +53,15 @@ class Shuffled final : public Lane {
       solve_triangular(system, {[](const void*, const Operation& o) { reference::naive(*o.get<Gemm>()); }, nullptr});
     });
   }
+  Status ask_for(const Potrf& x, After after) {
+    return add(after, [x] {
+      factor_definite(x, {[](const void*, const Operation& o) { reference::naive(*o.get<Gemm>()); }, nullptr});
+    });
+  }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     return add(after, [t, &landed] {
-      if (t.keep) copy_block(t.keep, t.ldk, t.host, t.ldh, t.rows, t.cols, t.element);
-      copy_block(t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element);
+      if (t.keep) copy_part(t.part, t.below, t.keep, t.ldk, t.host, t.ldh, t.rows, t.cols, t.element, copy_block);
+      copy_part(t.part, t.below, t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element, copy_block);
       landed = true;
     });
   }

@@ -74,6 +74,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define SYRK(name, type) MAKE(name, SyrkSignature<type>)
 #define HERK(name, type) MAKE(name, HerkSignature<type>)
 #define TRSM(name, type) MAKE(name, TrsmSignature<type>)
+#define POTRF(name, type) MAKE(name, PotrfSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
 #define HEMV(name, type) MAKE(name, SymvSignature<type>)
 #define GEQRF(name, type) MAKE(name, GeqrfSignature<type>)

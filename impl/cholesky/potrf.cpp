@@ -1,0 +1,181 @@
+#include "impl/cholesky/potrf.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "impl/cholesky/potrf_plan.hpp"
+#include "impl/core/library_call.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/route/planned.hpp"
+
+namespace blaslift {
+namespace {
+
+// ---- what the family says of a call
+
+void count(Problem& p) {
+  const double n = static_cast<double>(p.n), element = static_cast<double>(element_size(p.element));
+  p.empty = p.n == 0;
+  p.flops = (is_complex(p.element) ? 4.0 : 1.0) * n * n * n / 3;
+  p.volume = n * n * n / 6;
+  p.bytes_in = p.bytes_out = n * (n + 1) / 2 * element;
+}
+
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + (p.part == Part::upper ? " U" : " L") + " n=" + std::to_string(p.n);
+}
+
+/// Half the rate of large products at an order of 4,096, as a guess: panels have little beside them.
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  const Profile& profile = *facts.profile;
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
+               again = facts.sent_again / profile.in_rate;
+  constexpr double half = 4096, panels = 16;
+  const double computing =
+      p.flops / profile.gemm_rate[static_cast<int>(p.element.name)] * (1 + half / static_cast<double>(p.n));
+  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
+}
+
+std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
+  if (p.empty) return std::nullopt;
+  const PotrfCut cut = potrf_cut(p.n, p.precision(), memory);
+  return cut.streamed() ? std::optional(sent_again(p.n, cut, element_size(p.element))) : std::nullopt;
+}
+
+// ---- on the device
+
+constinit Undestroyed<Learned> known;  // of such calls, in this process
+
+template <class T>
+Operands operands_of(Runtime& r, const PotrfArgs<T>& x, bool ephemeral) {
+  return Operands(r,
+                  {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)},
+                    .writes = true,
+                    .reads = true,
+                    .destroyed = true}},
+                  ephemeral);
+}
+
+/// On the device.  If that does not come to an end, or with a matrix that is not positive definite, A in the host's
+/// memory is what it was.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const PotrfArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  const bool in_device_memory = operands.result().place == Place::on_a_device;
+  const PotrfCut cut =
+      potrf_cut(args.n, precision_of<T>, in_device_memory ? std::numeric_limits<std::size_t>::max() : r.arena.limit());
+  if (cut.panel == 0) return {Reason::no_room};
+  std::vector<T> failed(static_cast<std::size_t>(cut.panels(args.n)));
+  index info = 0;
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.own = {{failed.data(), cut.panels(args.n)}};
+  planned.sound = [&] {
+    const auto first = std::find_if(failed.begin(), failed.end(), [](const T& x) { return x != T(0); });
+    if (first != failed.end()) info = (first - failed.begin()) * cut.panel + static_cast<index>(std::real(*first));
+    return info == 0 || in_device_memory;
+  };
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    return plan_potrf(args.uplo, args.n, precision_of<T>, cut, at[0].device != nullptr);
+  };
+  Ending ending = planned.compute(decision, cut.streamed(), make_plan, [](std::size_t) {});
+  if (info > 0 && !ending.computed) ending.reason = Reason::not_definite;
+  ending.info = info;
+  ending.way = with_numbers(0, cut.panel, cut.strip);
+  return ending;
+}
+
+// ---- what a correct result is
+
+using namespace judging;
+
+/// The largest 1-norm of a column.
+template <class T>
+long double norm(Packed<T>& x, index n) {
+  long double largest = 0;
+  for (index j = 0; j < n; ++j) {
+    long double sum = 0;
+    for (index i = 0; i < n; ++i)
+      sum += std::hypot(static_cast<long double>(std::real(x(i, j))), static_cast<long double>(std::imag(x(i, j))));
+    if (!(sum <= largest)) largest = sum;
+  }
+  return largest;
+}
+
+}  // namespace
+
+/// LAPACK's own test ratio (dpot01): |A - L L^H| / (n eps |A|), 1-norms, with its threshold (dtest.in).
+template <class T>
+Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const PotrfArgs<T>& result, const PotrfArgs<T>&,
+                const Ending& ending) {
+  const index n = before.n;
+  Judgement judgement{0, 30};
+  if (n == 0 || ending.info != 0) return judgement;
+  const bool lower = before.uplo == Uplo::lower;
+  const auto in_triangle = [&](index i, index j) { return lower ? i >= j : i <= j; };
+  Packed<T> factor(n, n), rest(n, n);
+  bool finite = true;
+  for_each_of(n, n, [&](index i, index j) {
+    factor(i, j) = in_triangle(i, j) ? result.A[i + j * result.lda] : T(0);
+    const T a = before.A[in_triangle(i, j) ? i + j * before.lda : j + i * before.lda];
+    if constexpr (complex_type<T>)
+      rest(i, j) = i == j ? T(std::real(a)) : in_triangle(i, j) ? a : std::conj(a);
+    else
+      rest(i, j) = a;
+    finite = finite && is_finite(factor(i, j));
+  });
+  const long double size = norm(rest, n),
+                    largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(n + 1));
+  if (!(size < largest)) return judgement;  // what is computed on the way may overflow
+  if (!finite) return judgement.ratio = HUGE_VAL, judgement;
+  const T one(1), minus_one(-1);
+  const Op adjoint = complex_type<T> ? Op::conjugate : Op::transpose, none = Op::none;
+  call_product(*by.beside[0], {precision_of<T>, lower ? none : adjoint, lower ? adjoint : none, n, n, n, &minus_one,
+                               factor.at.get(), n, factor.at.get(), n, &one, rest.at.get(), n});
+  const long double off = norm(rest, n);
+  if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))
+    judgement.ratio =
+        static_cast<double>(off / (static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon() * size));
+  return judgement;
+}
+
+template <class T>
+std::vector<Routine> judged_with(const PotrfArgs<T>&) {
+  return judged_with_products<T>();
+}
+
+constinit const Family potrf_family{.count = count,
+                                    .text = text,
+                                    .cpu_rate = cpu_rate_of_products,
+                                    .cost = cost,
+                                    .needs = Operation::Kind::potrf,
+                                    .sent_again = sent_again};
+
+template <class T>
+Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  Runtime& r = runtime();
+  const Problem problem = counted({.routine = info(site.symbol).routine,
+                                   .element = precision_of<T>,
+                                   .m = args->n,
+                                   .n = args->n,
+                                   .part = part_of(args->uplo)});
+  return take_route(
+      r, site, known.value, problem, *args, replay,
+      [&](const PotrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
+      [&](Backend& backend, const PotrfArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, problem, x, operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define POTRF(name, type) template Computed potrf(const Site&, const PotrfArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

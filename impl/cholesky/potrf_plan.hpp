@@ -1,0 +1,33 @@
+// Plans of Cholesky factorisations, A = L L^H or U^H U, in A's place.
+//
+// Panels of columns of L, or rows of U, one after the other: each gets what all earlier ones make of it as one product,
+// whose k is long, and is factored (left-looking).  So a panel is wanted when it arrives, and goes home as soon as it
+// is factored, while later ones are computed.
+//
+// Where the device has no room for the triangle, two panels are there at a time, and the earlier ones come again in
+// strips, from where they have been brought to.
+#pragma once
+#include "impl/plan/plan.hpp"
+
+namespace blaslift {
+
+/// How a matrix is cut up; panel 0: it does not fit.
+struct PotrfCut {
+  index panel = 0;  ///< columns of L, or rows of U
+  index strip = 0;  ///< of earlier ones at a time, if they come again; 0: all of the triangle stays
+
+  bool streamed() const { return strip > 0; }
+  index panels(index n) const { return (n + panel - 1) / panel; }
+};
+
+/// Depends on nothing else, so the same call is cut the same way every time.
+/// @param memory  bytes on the device
+PotrfCut potrf_cut(index n, Precision precision, std::size_t memory);
+/// Bytes that are sent more than once.
+double sent_again(index n, const PotrfCut& cut, std::size_t element);
+
+/// Operands A and, a column with an element for each panel, what Potrf::failed says of it.
+/// @param in_place  A has device memory of its own
+Plan plan_potrf(Uplo uplo, index n, Precision precision, const PotrfCut& cut, bool in_place = false);
+
+}  // namespace blaslift

@@ -1,0 +1,224 @@
+// Cholesky factorisations on a backend's lane: every cut, streamed or not, in whatever order the lane runs things; the
+// other triangle is NaN and stays so, and nothing of the caller's changes if anything fails or the matrix is not
+// definite.
+#include <gtest/gtest.h>
+
+#include "impl/cholesky/potrf_plan.hpp"
+#include "impl/core/args.hpp"
+#include "impl/plan/execute.hpp"
+#include "kernels/host/host.hpp"
+#include "tests/unit/support/random.hpp"
+#include "tests/unit/support/reference.hpp"
+#include "tests/unit/support/shuffled.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace reference;
+
+bool always() { return true; }
+
+template <class T>
+struct Definite {
+  Uplo uplo;
+  index n;
+  PotrfCut cut;
+  Matrix<T> A0, A;
+  std::vector<T> failed;
+
+  Definite(Random& r, unsigned seed)
+      : uplo(r.coin() ? Uplo::upper : Uplo::lower), n(r.up_to(30)), A0(n, n, r.up_to(4) - 1), A(A0) {
+    A0.random(seed);
+    const auto share = static_cast<Real<T>>(1) / static_cast<Real<T>>(2 * n);
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i)
+        if (!in_triangle(i, j))
+          fill_with_canaries(&A0(i, j), sizeof(T));
+        else
+          A0(i, j) = i == j ? scalar<T>(2 + r.below(1000) / 1e3, r.below(1000) / 1e3) : A0(i, j) * share;
+    A = A0;
+    cut.panel = r.up_to(n);
+    cut.strip = r.coin() ? r.up_to(cut.panel) : 0;
+    failed.assign(static_cast<std::size_t>(cut.panels(n)), T(0));
+  }
+  bool in_triangle(index i, index j) const { return uplo == Uplo::upper ? i <= j : i >= j; }
+
+  Plan plan(bool in_place = false) const {
+    Plan plan = plan_potrf(uplo, n, precision_of<T>, cut, in_place);
+    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
+    return plan;
+  }
+  PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, bool sound = true) {
+    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
+    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
+    return execute<T>(plan, {{A.data(), A.ld(), a}, {failed.data(), cut.panels(n)}}, {}, aligned, 160, lane, always,
+                      [sound] { return sound; });
+  }
+  std::string text() const {
+    return std::string(1, static_cast<char>(uplo)) + " " + std::to_string(n) + ", panels of " +
+           std::to_string(cut.panel) + ", strips of " + std::to_string(cut.strip);
+  }
+
+  using Number = std::complex<long double>;
+  static Number wide(const T& x) { return {std::real(x), std::imag(x)}; }
+  Number factor(const Matrix<T>& x, index i, index k) const {  // of L
+    return uplo == Uplo::lower ? wide(x(i, k)) : std::conj(wide(x(k, i)));
+  }
+  /// |A - L L^H| <= gamma(n + 1) |L| |L^H| (Higham, Accuracy and Stability, theorem 10.3).
+  void expect_factored(const Matrix<T>& x) const {
+    const double allowed =
+        4 * static_cast<double>(n + 3) * static_cast<double>(std::numeric_limits<Real<T>>::epsilon());
+    for (index j = 0; j < n; ++j)
+      for (index i = j; i < n; ++i) {
+        Number rest = i == j ? Number(std::real(A0(i, i))) : factor(A0, i, j);
+        long double size = std::abs(rest);
+        for (index k = 0; k <= j; ++k) {
+          const Number term = factor(x, i, k) * std::conj(factor(x, j, k));
+          rest -= term;
+          size += std::abs(term);
+        }
+        ASSERT_LE(std::abs(rest), allowed * size) << text() << " at " << i << ", " << j;
+      }
+    expect_untouched(x);
+  }
+  void expect_untouched(const Matrix<T>& x) const {
+    ASSERT_TRUE(x.canaries_intact()) << text();
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i)
+        if (!in_triangle(i, j)) {
+          ASSERT_EQ(std::memcmp(&x(i, j), &A0(i, j), sizeof(T)), 0) << text() << " at " << i << ", " << j;
+        }
+  }
+};
+
+template <class T>
+class PotrfExecute : public testing::Test {};
+using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(PotrfExecute, Precisions);
+
+TYPED_TEST(PotrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {
+  using T = TypeParam;
+  Random r(1);
+  int streamed = 0, panels = 0;
+  for (unsigned round = 0; round < 120; ++round) {
+    Definite<T> x(r, round);
+    const Plan plan = x.plan();
+    streamed += x.cut.streamed() && x.cut.panels(x.n) > 2;
+    panels += x.cut.panels(x.n) > 3;
+    Matrix<T> first = x.A0;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      std::fill(x.failed.begin(), x.failed.end(), T(7));
+      Shuffled lane(seed);
+      const PlanOutcome outcome = x.run(plan, lane);
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_FALSE(outcome.taken_back);
+      for (const T& f : x.failed) ASSERT_EQ(f, T(0)) << x.text();
+      x.expect_factored(x.A);
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.A;
+      ASSERT_TRUE(x.A == first) << "other bits: " << x.text();
+      const double triangle = static_cast<double>(x.n * (x.n + 1) / 2) * sizeof(T);
+      EXPECT_EQ(outcome.bytes_out, triangle + static_cast<double>(x.failed.size() * sizeof(T)));
+      EXPECT_EQ(outcome.bytes_in, triangle + sent_again(x.n, x.cut, sizeof(T))) << x.text();
+    }
+  }
+  EXPECT_GT(streamed, 20);
+  EXPECT_GT(panels, 20);
+}
+
+TYPED_TEST(PotrfExecute, InMemoryOfItsOwnNothingMovesButWhatItSays) {
+  using T = TypeParam;
+  Random r(2);
+  for (unsigned round = 0; round < 40; ++round) {
+    Definite<T> x(r, round);
+    x.cut.strip = 0;
+    Shuffled lane(round);
+    const PlanOutcome outcome = x.run(x.plan(true), lane, {.device = x.A.data(), .ld = x.A.ld(), .in_place = true});
+    ASSERT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.bytes_in, 0);
+    EXPECT_EQ(outcome.bytes_out, static_cast<double>(x.failed.size() * sizeof(T)));
+    x.expect_factored(x.A);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+/// By the panel's number, as LAPACK counts; the first that failed says it.
+TYPED_TEST(PotrfExecute, SaysWhichPivotEndedIt) {
+  using T = TypeParam;
+  Random r(3);
+  for (unsigned round = 0; round < 60; ++round) {
+    Definite<T> x(r, round);
+    const index bad = r.below(static_cast<int>(x.n));
+    const double pivots[] = {-1, 0, std::numeric_limits<double>::quiet_NaN()};
+    x.A0(bad, bad) = scalar<T>(pivots[round % 3], 0);
+    x.A = x.A0;
+    Shuffled lane(round);
+    const PlanOutcome outcome = x.run(x.plan(), lane, {}, false);
+    ASSERT_EQ(outcome.status, Status::done);
+    ASSERT_TRUE(outcome.taken_back);
+    ASSERT_TRUE(x.A == x.A0) << x.text();
+  }
+}
+
+TYPED_TEST(PotrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
+  using T = TypeParam;
+  Random r(4);
+  int struck = 0;
+  for (unsigned round = 0; round < 6; ++round) {
+    Definite<T> x(r, 90 + round);
+    const Plan plan = x.plan();
+    static FaultPlan faults;
+    static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
+    const UnderlyingBlas blas{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
+    const auto attempt = [&](long at) {
+      faults.at = at;
+      faults.seen = 0;
+      x.A = x.A0;
+      Status status = Status::done;
+      Lane* lane = backend.acquire(blas, 1 << 20, status);
+      if (!lane) return status;
+      const PlanOutcome outcome = x.run(plan, *lane);
+      backend.release(lane);
+      return outcome.status;
+    };
+    ASSERT_EQ(attempt(0), Status::done);
+    const long operations = faults.seen;
+    for (const bool scribble : {false, true}) {
+      faults.scribble = scribble;
+      for (long at = 1; at <= operations; ++at) {
+        const Status status = attempt(at);
+        if (status == Status::done) {
+          x.expect_factored(x.A);
+        } else {
+          ++struck;
+          ASSERT_TRUE(x.A == x.A0) << x.text() << ", operation " << at;
+        }
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+    faults.at = 0;
+  }
+  EXPECT_GT(struck, 100);
+}
+
+TEST(PotrfCut, FitsAnyMemoryOrSaysSo) {
+  int streamed = 0, none = 0;
+  for (const index n : {1, 7, 100, 511, 513, 3000, 20000})
+    for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 34; memory *= 3) {
+      const PotrfCut cut = potrf_cut(n, Precision::d, memory);
+      none += cut.panel == 0;
+      streamed += cut.streamed();
+      if (cut.panel == 0) {
+        EXPECT_GT(PotrfCut({1, 1}).panels(1), 0);
+        continue;
+      }
+      EXPECT_LE(plan_potrf(Uplo::upper, n, Precision::d, cut).bytes(sizeof(double)), memory) << n << " in " << memory;
+      EXPECT_LE(cut.panel, n);
+    }
+  EXPECT_GT(streamed, 5);
+  EXPECT_GT(none, 5);
+}
+
+}  // namespace
+}  // namespace blaslift
