@@ -17,7 +17,7 @@ class Planner {
  public:
   Planner(Uplo uplo, index n, Precision precision, const PotrfCut& cut, bool in_place)
       : lower_(uplo == Uplo::lower), uplo_(uplo), n_(n), precision_(precision), cut_(cut) {
-    plan.operands = {{"A", n, n, true, part_of(uplo)}, {"failed", cut.panels(n), 1, true}};
+    plan.operands = {{"A", n, n, true, false, part_of(uplo)}, {"failed", cut.panels(n), 1, true, true}};
     failed_ = plan.add_area("failed", cut.panels(n), 1);
     if (in_place || !cut.streamed()) {
       panels_.push_back(in_place ? plan.add_own_area(operand_a) : plan.add_area("A", n, n));

@@ -109,7 +109,8 @@ class Execution : public PlanRun<T> {
   }
 
   Status bring_home(const Plan::Step& s) {
-    Overwritten<T>& result = results_[static_cast<std::size_t>(s.transfer.operand)];
+    const auto number = static_cast<std::size_t>(s.transfer.operand);
+    Overwritten<T>& result = results_[number];
     if (!result) return Status::done;
     // What is kept of a group takes the place of what was kept of an earlier one.
     if (p_.kept_groups > 0 && s.group >= p_.kept_groups)
@@ -117,7 +118,7 @@ class Execution : public PlanRun<T> {
           status != Status::done)
         return status;
     const Place from = place(s.accesses[0].region);
-    const Status status = this->download(result, s.transfer.block, from.at, from.ld);
+    const Status status = this->download(result, s.transfer.block, from.at, from.ld, !p_.operands[number].ours);
     home_.push_back({s.transfer.operand, s.transfer.block, this->downloads()});
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
     return status;

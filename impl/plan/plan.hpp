@@ -28,6 +28,7 @@ struct Plan {
     const char* name;
     index rows, cols;
     bool result;              ///< all of it is brought home
+    bool ours = false;        ///< not of the call, nor counted
     Part part = Part::whole;  ///< of a square one: of the rest nothing moves to a part of the lease, or home
   };
   /// Device memory: a part of a lease, column-major and packed, or an operand's own (Placed), which holds all of it.

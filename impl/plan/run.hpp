@@ -80,10 +80,10 @@ class PlanRun {
   }
 
   /// A block of a result.
-  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf) {
+  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf, bool counts = true) {
     for (const Block& p : pieces(block, piece_)) {
       if (!meets(to.part(), p)) continue;
-      bytes_out_ += elements_in(to.part(), p) * sizeof(T);
+      if (counts) bytes_out_ += elements_in(to.part(), p) * sizeof(T);
       ++next_;
       const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf);
       Landing& landing = landings_.emplace_back(&to, p);

@@ -28,7 +28,7 @@ class Planner {
   Planner(const TrsmShape& shape, Precision precision, const TrsmCut& cut, const TrsmHeld& held)
       : s_(shape), precision_(precision), cut_(cut), tiles_(cut.tiles(shape)), panels_(cut.panels(shape)) {
     const index n = s_.order();
-    plan.operands = {{"A", n, n, false, part_of(s_.uplo)}, {"B", s_.m, s_.n, true}};
+    plan.operands = {{"A", n, n, false, false, part_of(s_.uplo)}, {"B", s_.m, s_.n, true}};
     if (held.finishable) plan.kept_groups = most_slots + 1;
     const index kept = plan.kept_groups * cut.width;
     plan.kept_rows = s_.left ? s_.m : kept;

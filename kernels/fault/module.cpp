@@ -143,6 +143,21 @@ void spoil(const Trsm& x, std::string_view mistake) {
   }
 }
 
+/// Of the element in the corner, which nothing depends on.
+template <class T>
+void spoil(const Potrf& x, std::string_view mistake) {
+  if (x.n == 0) return;
+  T* const A = static_cast<T*>(x.A);
+  T& last = A[(x.n - 1) * (x.lda + 1)];
+  if (mistake.starts_with("element:")) {
+    spoil_element(last, size_of(last), std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.n + 3) / 4; ++j) A[j * (x.lda + 1)] = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(last);
+  }
+}
+
 template <class Computed>
 void spoil(Precision precision, const Computed& x, std::string_view mistake) {
   switch (precision) {
@@ -166,7 +181,8 @@ class DelayedLane final : public Lane {
   Status ask(const Operation& operation, After after) override {
     if (const auto* product = operation.get<Gemm>()) return multiply(*product, after);
     if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
-    if (const auto* system = operation.get<Trsm>()) return solve(*system, after);
+    if (const auto* system = operation.get<Trsm>()) return spoiled(*system, after);
+    if (const auto* matrix = operation.get<Potrf>()) return spoiled(*matrix, after);
     return lane.ask(operation, after);
   }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {
@@ -203,7 +219,8 @@ class DelayedLane final : public Lane {
       spoil(x.precision, x, delays_.mistake);
     return status;
   }
-  Status solve(const Trsm& x, After after) {
+  template <class X>
+  Status spoiled(const X& x, After after) {
     const Status status = lane.ask(x, after);
     if (status == Status::done && !delays_.mistake.empty()) spoil(x.precision, x, delays_.mistake);
     return status;

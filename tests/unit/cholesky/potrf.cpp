@@ -100,7 +100,7 @@ TYPED_TEST(PotrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {
   using T = TypeParam;
   Random r(1);
   int streamed = 0, panels = 0;
-  for (unsigned round = 0; round < 120; ++round) {
+  for (unsigned round = 0; round < 150; ++round) {
     Definite<T> x(r, round);
     const Plan plan = x.plan();
     streamed += x.cut.streamed() && x.cut.panels(x.n) > 2;
@@ -119,7 +119,7 @@ TYPED_TEST(PotrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {
       if (seed == 0) first = x.A;
       ASSERT_TRUE(x.A == first) << "other bits: " << x.text();
       const double triangle = static_cast<double>(x.n * (x.n + 1) / 2) * sizeof(T);
-      EXPECT_EQ(outcome.bytes_out, triangle + static_cast<double>(x.failed.size() * sizeof(T)));
+      EXPECT_EQ(outcome.bytes_out, triangle);
       EXPECT_EQ(outcome.bytes_in, triangle + sent_again(x.n, x.cut, sizeof(T))) << x.text();
     }
   }
@@ -127,7 +127,7 @@ TYPED_TEST(PotrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {
   EXPECT_GT(panels, 20);
 }
 
-TYPED_TEST(PotrfExecute, InMemoryOfItsOwnNothingMovesButWhatItSays) {
+TYPED_TEST(PotrfExecute, InMemoryOfItsOwnNothingMoves) {
   using T = TypeParam;
   Random r(2);
   for (unsigned round = 0; round < 40; ++round) {
@@ -137,7 +137,7 @@ TYPED_TEST(PotrfExecute, InMemoryOfItsOwnNothingMovesButWhatItSays) {
     const PlanOutcome outcome = x.run(x.plan(true), lane, {.device = x.A.data(), .ld = x.A.ld(), .in_place = true});
     ASSERT_EQ(outcome.status, Status::done);
     EXPECT_EQ(outcome.bytes_in, 0);
-    EXPECT_EQ(outcome.bytes_out, static_cast<double>(x.failed.size() * sizeof(T)));
+    EXPECT_EQ(outcome.bytes_out, 0);
     x.expect_factored(x.A);
     if (testing::Test::HasFatalFailure()) return;
   }
