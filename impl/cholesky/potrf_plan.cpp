@@ -11,6 +11,7 @@ namespace {
 
 // Wider panels take longer to be factored, which nothing runs beside; narrower ones make slower products.
 constexpr index most_panels = 16, least_panel = 512, widest_strip = 1024, round = 64;
+constexpr index most_streamed = 128;  // panels: of more, the list of steps would take more than it could be worth
 constexpr index slots = 2;  // of panels that come and go, and of strips
 
 class Planner {
@@ -165,7 +166,8 @@ PotrfCut potrf_cut(index n, Precision precision, std::size_t memory) {
     const index middle = low + (high - low) / 2;
     (fits(at_most(middle)) ? low : high) = middle;
   }
-  return low == 0 ? PotrfCut{} : at_most(low >= round ? low / round * round : low);
+  const index panel = low >= round ? low / round * round : low;
+  return panel == 0 || (n - 1) / panel >= most_streamed ? PotrfCut{} : at_most(panel);
 }
 
 double sent_again(index n, const PotrfCut& cut, std::size_t element) {

@@ -14,6 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import compact
+import definite
 import faults
 import forks
 import harness
@@ -27,7 +28,7 @@ import vectors
 import verification
 from setting import Setting
 
-MODULES = (faults, semantics, triangles, vectors, reflectors, compact, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 SUITE = "suite."
 """A promise of one routine: suite.MEMBER.ASPECT."""

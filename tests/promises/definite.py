@@ -1,0 +1,38 @@
+"""The promises for Cholesky's factors beyond those of every routine: a matrix that is not positive definite."""
+
+from __future__ import annotations
+
+import re
+
+import harness
+from setting import HOST, Setting, labelled, told, verdict_errors
+
+
+def not_definite(s: Setting) -> list[str]:
+    """A matrix that turns out not to be positive definite on the device ends as the library underneath leaves it, bit for
+    bit, and with its info: in one part, in strips, and with copies."""
+    errors = []
+    forced = HOST | {"BLASLIFT_FORCE": "potrf"}  # what the library calls meanwhile stays
+    modes = {"one part": {}, "strips": {"BLASLIFT_MEMORY": "40K"}, "copies": {"BLASLIFT_RESIDENCY": "always"}}
+    for provider in s.providers:
+        plain = s.run("definite", provider=provider, preload=False)
+        errors += labelled(f"{provider} without blaslift", verdict_errors(plain))
+        said = re.findall(r"pivot (\d+) of \S+ info (-?\d+)", plain.stdout)
+        if not said or (provider == "reference" and any(pivot != info for pivot, info in said)):  # OpenBLAS lets NaN pass
+            errors.append(f"{provider} says {said}")
+        for mode, settings in modes.items():
+            run = s.run("definite", provider=provider, settings=forced | settings)
+            found = verdict_errors(run)
+            if run.stdout != plain.stdout:
+                theirs, ours = plain.stdout.splitlines(), run.stdout.splitlines()
+                found += [f"{ours}, not {its}" for its, ours in zip(theirs, ours) if its != ours][:5]
+            accounts = harness.accounts(run.reports)
+            for name, calls in told(run).items():
+                if (accounts[name].calls, dict(accounts[name].stayed)) != (calls, {harness.NOT_DEFINITE: calls}):
+                    found.append(f"{name}: {accounts[name]}")
+            errors += labelled(f"{provider} {mode}", found)
+        print(f"{provider}: {told(plain)}")
+    return errors
+
+
+PROMISES = (not_definite,)
