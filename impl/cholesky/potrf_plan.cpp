@@ -12,7 +12,7 @@ namespace {
 // Wider panels take longer to be factored, which nothing runs beside; narrower ones make slower products.
 constexpr index most_panels = 16, least_panel = 512, widest_strip = 1024, round = 64;
 constexpr index most_streamed = 128;  // panels: of more, the list of steps would take more than it could be worth
-constexpr index slots = 2;  // of panels that come and go, and of strips
+constexpr index slots = 2;            // of panels that come and go, and of strips
 
 class Planner {
  public:
