@@ -1,12 +1,12 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symv|trsm|geqrf SECONDS N|MxN
+//   call_time host|device gemm|symv|trsm|potrf|geqrf SECONDS N|MxN
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv y := A x, trsm B := A^-1 B with A's lower triangle; geqrf's A and trsm's B are made anew before each call,
-// outside its time.
+// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle; geqrf's and potrf's A and trsm's B are
+// made anew before each call, outside its time.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -25,6 +25,7 @@ void dsymv_(const char*, const int*, const double*, const double*, const int*, c
             double*, const int*, std::size_t);
 void dtrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*, const double*,
             const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
+void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
 }
 
@@ -140,6 +141,12 @@ void measure(double limit, const std::function<void()>& prepare, const std::func
               times.front(), times.size(), static_cast<unsigned long long>(result.bits()));
 }
 
+/// Of order n, in the host's memory; with its diagonal, solutions stay in range and factors exist.
+void set_dominant(Place& triangle, int n) {
+  triangle.set_random(1);
+  for (int i = 0; i < n; ++i) triangle.at()[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] = n;
+}
+
 void run(Driver* driver, const std::string& routine, double limit, int m, int n) {
   const std::size_t all = elements(m, n);
   Place a(driver, all);
@@ -153,11 +160,17 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dgeqrf_(&m, &n, a.at(), &m, tau.at(), work.at(), &lwork, &info); }, a);
     if (info != 0) throw std::runtime_error("dgeqrf: info = " + std::to_string(info));
+  } else if (routine == "potrf") {
+    Place triangle(nullptr, all), made(driver, all);
+    set_dominant(triangle, n);
+    made.set(triangle);
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); }, [&] { dpotrf_("L", &n, a.at(), &n, &info, 1); }, a);
+    if (info != 0) throw std::runtime_error("dpotrf: info = " + std::to_string(info));
   } else if (routine == "trsm") {
-    // Solutions stay in range.
     Place triangle(nullptr, all), made(driver, all), b(driver, all);
-    triangle.set_random(1);
-    for (int i = 0; i < n; ++i) triangle.at()[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] = n;
+    set_dominant(triangle, n);
     a.set(triangle);
     made.set_random(2);
     const double one = 1;
@@ -185,8 +198,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 int main(int count, char** words) {
   const std::string place = count > 1 ? words[1] : "", routine = count > 2 ? words[2] : "";
   if (count != 5 || (place != "host" && place != "device") ||
-      (routine != "gemm" && routine != "symv" && routine != "trsm" && routine != "geqrf")) {
-    std::fprintf(stderr, "usage: call_time host|device gemm|symv|trsm|geqrf SECONDS N|MxN\n");
+      (routine != "gemm" && routine != "symv" && routine != "trsm" && routine != "potrf" && routine != "geqrf")) {
+    std::fprintf(stderr, "usage: call_time host|device gemm|symv|trsm|potrf|geqrf SECONDS N|MxN\n");
     return 2;
   }
   char* rest = nullptr;

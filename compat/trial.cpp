@@ -85,19 +85,30 @@ using Pointer = void*;
 using Letter = const char*;
 using Length = std::size_t;  // hidden, of a letter
 
-void try_gemm(void* f, Pointer x) {
+void try_gemm(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size,
                      Length, Length);
+  Pointer x = room.of;
   reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
 }
-void try_syrk(void* f, Pointer x) {
+void try_syrk(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Pointer, Size, Length, Length);
+  Pointer x = room.of;
   reinterpret_cast<F>(f)("U", "N", &zero, &zero, x, x, &one, x, x, &one, 1, 1);
 }
-void try_symv(void* f, Pointer x) {
+void try_herk(void* f, Room& room) { try_syrk(f, room); }
+void try_trsm(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Length, Length,
+                     Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("L", "U", "N", "N", &zero, &zero, x, x, &one, x, &one, 1, 1, 1, 1);
+}
+void try_symv(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length);
+  Pointer x = room.of;
   reinterpret_cast<F>(f)("U", &zero, x, x, &one, x, &one, x, x, &one, 1);
 }
+void try_hemv(void* f, Room& room) { try_symv(f, room); }
 void try_potrf(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Size, Pointer, Length);
   reinterpret_cast<F>(f)("U", &zero, room.of, &one, &room.status, 1);
@@ -128,28 +139,9 @@ void try_gemqr(void* f, Room& room) {
                          room.of + 48, &asks, &room.status, 1, 1);
 }
 
-constexpr int column_major = 102, none = 111, upper = 121;
+constexpr int column_major = 102, none = 111, upper = 121, non_unit = 131, left = 141;
 
 /// Scalars by value, or, where they are complex, by address.
-template <class Scalar>
-void try_cblas_gemm(void* f, Pointer x, Scalar scalar) {
-  using I = std::int64_t;
-  using F = void (*)(int, int, int, I, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
-  reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
-}
-template <class Scalar>
-void try_cblas_syrk(void* f, Pointer x, Scalar scalar) {
-  using I = std::int64_t;
-  using F = void (*)(int, int, int, I, I, Scalar, Pointer, I, Scalar, Pointer, I);
-  reinterpret_cast<F>(f)(column_major, upper, none, 0, 0, scalar, x, 1, scalar, x, 1);
-}
-template <class Scalar>
-void try_cblas_symv(void* f, Pointer x, Scalar scalar) {
-  using I = std::int64_t;
-  using F = void (*)(int, int, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
-  reinterpret_cast<F>(f)(column_major, upper, 0, scalar, x, 1, x, 1, scalar, x, 1);
-}
-
 template <class T>
 auto scalar_for(Room& room) {
   if constexpr (std::is_floating_point_v<T>)
@@ -157,26 +149,61 @@ auto scalar_for(Room& room) {
   else
     return static_cast<void*>(room.of);
 }
+
 template <class T>
-auto real_for(Room&) {
-  return decltype(std::real(T()))(0);
+void try_cblas_gemm(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using Scalar = decltype(scalar);
+  using F = void (*)(int, int, int, I, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+template <class Scalar>
+void try_cblas_rank_k(void* f, Room& room, Scalar scalar) {
+  using I = std::int64_t;
+  using F = void (*)(int, int, int, I, I, Scalar, Pointer, I, Scalar, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, upper, none, 0, 0, scalar, x, 1, scalar, x, 1);
+}
+template <class T>
+void try_cblas_syrk(void* f, Room& room) {
+  try_cblas_rank_k(f, room, scalar_for<T>(room));
+}
+template <class T>
+void try_cblas_herk(void* f, Room& room) {
+  try_cblas_rank_k(f, room, decltype(std::real(T()))(0));
+}
+template <class T>
+void try_cblas_trsm(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using F = void (*)(int, int, int, int, int, I, I, decltype(scalar), Pointer, I, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, left, upper, none, non_unit, 0, 0, scalar, x, 1, x, 1);
+}
+template <class T>
+void try_cblas_symv(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using Scalar = decltype(scalar);
+  using F = void (*)(int, int, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, upper, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+template <class T>
+void try_cblas_hemv(void* f, Room& room) {
+  try_cblas_symv<T>(f, room);
 }
 
 void call(Symbol symbol, void* f, Room& room) {
   const bool cblas = info(symbol).interface == Interface::cblas;
   const Routine routine = info(symbol).routine;
-  Pointer x = room.of;
-#define GEMM(name, type) \
-  if (routine == Routine::name) return cblas ? try_cblas_gemm(f, x, scalar_for<type>(room)) : try_gemm(f, x);
-#define SYRK(name, type) \
-  if (routine == Routine::name) return cblas ? try_cblas_syrk(f, x, scalar_for<type>(room)) : try_syrk(f, x);
-#define HERK(name, type) \
-  if (routine == Routine::name) return cblas ? try_cblas_syrk(f, x, real_for<type>(room)) : try_syrk(f, x);
-#define SYMV(name, type) \
-  if (routine == Routine::name) return cblas ? try_cblas_symv(f, x, scalar_for<type>(room)) : try_symv(f, x);
-#define HEMV(name, type) SYMV(name, type)
+#define BLAS(kind, name, type) \
+  if (routine == Routine::name) return cblas ? try_cblas_##kind<type>(f, room) : try_##kind(f, room);
 #define LAPACK(kind, name, type) \
   if (routine == Routine::name) return try_##kind(f, room);
+#define OWN(kind, name, type)  // nobody else has it
 #include "api/routines.def"
 }
 

@@ -37,7 +37,7 @@ struct DeviceFacts {
   std::size_t piece_bytes;  ///< largest download in one operation
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
-  Capabilities computes;  ///< what may be asked of lanes
+  Capabilities computes;  ///< what may be asked of lanes, after Backend::equip
 };
 
 /// Where memory that a program names lies.
@@ -129,8 +129,8 @@ class Lane {
   /// Copies host to device.  The source must not change before drain().
   virtual Status upload(const Transfer& transfer, After after) = 0;
 
-  /// Computes it, where DeviceFacts::computes says that it can; elsewhere no_memory.  The same bits, run after run; of
-  /// a SYMV on every backend, for the same blocking.
+  /// Computes it; never asked for what DeviceFacts::computes does not name, or the backend is not equipped for.  The
+  /// same bits, run after run; of a SYMV on every backend, for the same blocking.
   virtual Status ask(const Operation& operation, After after) = 0;
 
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
@@ -164,6 +164,10 @@ class Lane {
 class Backend {
  public:
   virtual const DeviceFacts& facts() const = 0;
+
+  /// Opens what operations of this kind need besides, such as a vendor's library, where that is not open yet; false if it
+  /// cannot be had: they must not be asked for, then.  No two threads ask at once.
+  virtual bool equip(Operation::Kind kind) { return (void)kind, true; }
 
   /// A lane for one call on this thread, waiting for one to be given back if all are in use; null if none can be had,
   /// with the reason in `status`.  The host backend computes products with `underlying`; others ignore it.
@@ -213,7 +217,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 21;
+inline constexpr int backend_version = 22;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -29,7 +29,7 @@ FLOORS = [
     "api",
     "kernels/engine",
     "kernels/host kernels/cuda/core",
-    "kernels/cuda/product kernels/cuda/qr kernels/cuda/symv kernels/cuda/trsm",
+    "kernels/cuda/product kernels/cuda/qr kernels/cuda/symv kernels/cuda/trsm kernels/cuda/cholesky",
     "kernels/cuda",
     "kernels/fault",
     "tools/preload",

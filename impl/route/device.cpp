@@ -229,6 +229,18 @@ Backend* Device::open() {
   return backend_;
 }
 
+bool Device::can(Operation::Kind kind, Element element) {
+  if (!backend().facts().computes.can(kind, element)) return false;
+  std::atomic<Equipped>& equipped = equipped_[static_cast<int>(kind)];
+  if (const Equipped known = equipped.load(std::memory_order_acquire); known != unknown) return known == yes;
+  std::lock_guard lock(opening_);
+  if (equipped.load(std::memory_order_relaxed) == unknown) {
+    const SignalsBlocked blocked;
+    equipped.store(backend().equip(kind) ? yes : no, std::memory_order_release);
+  }
+  return equipped.load(std::memory_order_relaxed) == yes;
+}
+
 void Device::lose(const char* why) {
   counters().detail.set(why);
   state_.store(DeviceState::absent, std::memory_order_release);

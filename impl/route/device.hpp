@@ -32,6 +32,9 @@ class Device {
   /// The backend that is open; only while state() is or was ready.
   Backend& backend() const { return *backend_; }
 
+  /// Whether the open backend computes what a family needs, which the first call to ask may have to wait for.
+  bool can(Operation::Kind kind, Element element);
+
   /// No further call uses the device.  `why` is kept for the summary.
   void lose(const char* why);
 
@@ -58,6 +61,8 @@ class Device {
   std::atomic<DeviceState> state_{DeviceState::unopened};
   std::atomic<bool> touched_{false};
   std::mutex opening_;
+  enum Equipped : std::uint8_t { unknown, yes, no };
+  std::atomic<Equipped> equipped_[Operation::kinds] = {};
   Backend* backend_ = nullptr;
   Profile profile_[2];  ///< guessed before opening, known after
   std::optional<strassen::Estimator> estimators_[2][precision_count];

@@ -32,7 +32,7 @@ class PlannedCall {
   /// @param finish     void(std::size_t group): computes one on the CPU
   template <class MakePlan, class Finish>
   Ending compute(const Decision& decision, bool streamed, const MakePlan& make_plan, const Finish& finish) {
-    if (!backend_.facts().computes.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
+    if (!r_.device.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
     if (streamed) {
       operands_.forget();
     } else {

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/cuda/cholesky/potrf.hpp"
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
@@ -119,6 +120,7 @@ class CudaLane final : public EngineLane {
   void destroy() {
     for (Products& products : products_) products.destroy();
     for (void* memory : panels_) cudaFree(memory);
+    for (Solver& solver : solvers_) solver.destroy();
     end_.destroy();
     for (cudaStream_t stream : streams_)
       if (stream) cudaStreamDestroy(stream);
@@ -230,10 +232,8 @@ class CudaLane final : public EngineLane {
         [&](index block) { return status_of(finish_trsm_block(p, block, stream(queue))); });
   }
 
-  /// What facts_.computes does not say is never asked for.
-  template <class Other>
-  Status compute(Queue, const Other&) {
-    return Status::lost;
+  Status compute(Queue queue, const Potrf& p) {
+    return status_of(potrf(p, solvers_[queue == Queue::second], stream(queue)));
   }
 
   /// C := E or beta * E
@@ -353,6 +353,7 @@ class CudaLane final : public EngineLane {
   cudaStream_t streams_[queues] = {};
   Products products_[2];
   void* panels_[2] = {};  ///< workspace of QR's, by stream
+  Solver solvers_[2];
   EndMark end_;           ///< of Queue::compute
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
@@ -384,6 +385,8 @@ class CudaBackend final : public Backend {
   }
 
   const DeviceFacts& facts() const override { return facts_; }
+
+  bool equip(Operation::Kind kind) override { return kind != Operation::Kind::potrf || SolverLibrary::get(); }
 
   Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {
     Visit visit;
@@ -497,7 +500,7 @@ class CudaBackend final : public Backend {
         cudaRuntimeGetVersion(&runtime) != cudaSuccess)
       return "the device cannot be asked for its properties";
     using enum Operation::Kind;
-    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
+    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(potrf, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

@@ -1,6 +1,7 @@
 // A stand-in for libblaslift_host.so in the tests: the host backend, failing as INJECTED_FAULT says:
 // "K", "K:no_memory", "K:lost", with ":torn" behind it for garbage in a slot, or "never" for a device that does not
-// open. Writes the number of operations seen to the file INJECTED_FAULT_COUNT at exit.
+// open, "bare" for one that has nothing of what operations may need besides. Writes the number of operations seen to
+// the file INJECTED_FAULT_COUNT at exit.
 //
 // With INJECTED_ALGORITHMS=LIBRARY:OWN,FIRST,SECOND... it has algorithms to choose from, which delay a product by so
 // many microseconds: the library's own choice, and the candidates.  Writes the number of products that followed a
@@ -246,10 +247,36 @@ class DelayedLane final : public Lane {
   void* first_uploaded_ = nullptr;
 };
 
-class WithAlgorithms final : public Backend {
+/// Another backend, with something changed.
+class Around : public Backend {
+ public:
+  explicit Around(Backend& backend) : backend_(backend) {}
+
+  const DeviceFacts& facts() const override { return backend_.facts(); }
+  bool equip(Operation::Kind kind) override { return backend_.equip(kind); }
+  Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) override {
+    return backend_.acquire(underlying, bytes, status);
+  }
+  void release(Lane* lane) override { backend_.release(lane); }
+  Status allocate(std::size_t bytes, void*& memory) override { return backend_.allocate(bytes, memory); }
+  void free(void* memory) override { backend_.free(memory); }
+  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
+    return backend_.place(memory, bytes, everywhere);
+  }
+  int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) override {
+    return backend_.candidates(product, alignment, candidates, most);
+  }
+  void prefer(const Preference* preferences, int count) override { backend_.prefer(preferences, count); }
+
+ protected:
+  ~Around() = default;
+  Backend& backend_;
+};
+
+class WithAlgorithms final : public Around {
  public:
   WithAlgorithms(Backend& backend, Delays delays)
-      : backend_(backend), delays_(std::move(delays)), facts_(backend.facts()) {
+      : Around(backend), delays_(std::move(delays)), facts_(backend.facts()) {
     std::snprintf(facts_.algorithms, sizeof facts_.algorithms, "%s", delays_.library.c_str());
   }
 
@@ -263,11 +290,6 @@ class WithAlgorithms final : public Backend {
     auto* lane = static_cast<DelayedLane*>(released);
     backend_.release(&lane->lane);
     delete lane;
-  }
-  Status allocate(std::size_t bytes, void*& memory) override { return backend_.allocate(bytes, memory); }
-  void free(void* memory) override { backend_.free(memory); }
-  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
-    return backend_.place(memory, bytes, everywhere);
   }
   int candidates(const SquareProduct&, std::uint32_t alignment, Candidate* candidates, int most) override {
     const int count = std::clamp(static_cast<int>(delays_.microseconds.size()) - 1, 0, most);
@@ -287,7 +309,6 @@ class WithAlgorithms final : public Backend {
   }
 
  private:
-  Backend& backend_;
   const Delays delays_;
   DeviceFacts facts_;
   std::mutex mutex_;
@@ -295,29 +316,24 @@ class WithAlgorithms final : public Backend {
 };
 
 /// Operands whose sizes are in a range are in the program's device memory.
-class WithDeviceMemory final : public Backend {
+class WithDeviceMemory final : public Around {
  public:
   WithDeviceMemory(Backend& backend, std::size_t least, std::size_t most)
-      : backend_(backend), least_(least), most_(most) {}
+      : Around(backend), least_(least), most_(most) {}
 
-  const DeviceFacts& facts() const override { return backend_.facts(); }
-  Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) override {
-    return backend_.acquire(underlying, bytes, status);
-  }
-  void release(Lane* lane) override { backend_.release(lane); }
-  Status allocate(std::size_t bytes, void*& memory) override { return backend_.allocate(bytes, memory); }
-  void free(void* memory) override { backend_.free(memory); }
   Place place(const void* memory, std::size_t bytes, bool everywhere) override {
     return bytes >= least_ && bytes <= most_ ? Place::on_a_device : backend_.place(memory, bytes, everywhere);
   }
-  int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) override {
-    return backend_.candidates(product, alignment, candidates, most);
-  }
-  void prefer(const Preference* preferences, int count) override { backend_.prefer(preferences, count); }
 
  private:
-  Backend& backend_;
   const std::size_t least_, most_;
+};
+
+/// What operations of all kinds need besides is not there.
+class Bare final : public Around {
+ public:
+  using Around::Around;
+  bool equip(Operation::Kind) override { return false; }
 };
 
 void write_count(const char* variable, long count) {
@@ -344,6 +360,7 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   plan.scribble = text.find(":torn") != text.npos;
   std::atexit(write_counts);
   Backend* backend = make_host_backend(request, &plan);
+  if (text == "bare" && backend) backend = new Bare(*backend);
   if (const char* sizes = std::getenv("INJECTED_DEVICE_MEMORY"); sizes && backend) {
     char* most = nullptr;
     const std::size_t least = std::strtoul(sizes, &most, 10);

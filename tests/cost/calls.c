@@ -5,7 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -61,6 +61,7 @@ int main(int argc, char** argv) {
   REPEAT("dsymv_", dsymv_ SYMV(A, one, zero, C))
   REPEAT("chemv_", chemv_ SYMV(zA, cone, czero, zC))
   REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
+  REPEAT("dpotrf_", dpotrf_("L", &size, A, &size, &info, (size_t)1))  // ends at the first pivot, which is zero
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
   REPEAT("dormqr_",

@@ -74,6 +74,28 @@ SUBJECTS = (
 """Whom a line is about: a routine and, with CBLAS, the layout."""
 
 
+MISSED = re.compile(r"^ +(\w+)\b.*?(\d+) out of +(\d+) tests failed to pass the threshold$")
+ALL_PASSED = re.compile(r"^ +All tests for (\w+)\b.*? passed the threshold *\( *(\d+) tests run\)$")
+
+
+def no_worse(theirs: list[str], ours: list[str]) -> bool:
+    """Whether both say the same, but that `ours` misses the threshold less often where `theirs` does: the library
+    underneath has roundings of its own."""
+
+    def missed(line: str) -> tuple[str, int, int] | None:
+        if found := MISSED.search(line):
+            return found[1], int(found[3]), int(found[2])
+        if found := ALL_PASSED.search(line):
+            return found[1], int(found[2]), 0
+        return None
+
+    def fine(its: str, own: str) -> bool:
+        before, after = missed(its), missed(own)
+        return its == own or bool(before and after and before[:2] == after[:2] and after[2] <= before[2])
+
+    return len(theirs) == len(ours) and all(map(fine, theirs, ours))
+
+
 def by_subject(lines: list[str]) -> dict[str, list[str]]:
     """What is said of whom, in the lines that judge: routines named as in "sgemm" or "cblas_sgemm ROW-MAJOR"; ""
     is the run as a whole.  Ratios and the numbers of failures are left out: they depend on the last bits."""

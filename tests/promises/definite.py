@@ -35,4 +35,21 @@ def not_definite(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (not_definite,)
+def bare_device(s: Setting) -> list[str]:
+    """Where the device lacks the library that a routine needs, its calls stay, and say why; others do not."""
+    errors = []
+    settings = HOST | {"BLASLIFT_FORCE": "potrf,gemm"}
+    plain = s.run("definite", preload=False)
+    for fault, reason in (("bare", harness.NO_ROUTE), ("0", harness.NOT_DEFINITE)):
+        run = s.run("definite", settings=settings, library=s.fault_library, INJECTED_FAULT=fault)
+        errors += labelled(fault, verdict_errors(run))
+        if run.stdout != plain.stdout:
+            errors.append(f"{fault}: other results")
+        accounts = harness.accounts(run.reports)
+        for name, calls in told(run).items():
+            if accounts[name].stayed[reason] != calls:
+                errors.append(f"{fault} {name}: {accounts[name]}")
+    return errors
+
+
+PROMISES = (not_definite, bare_device)

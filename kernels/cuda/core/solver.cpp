@@ -1,0 +1,98 @@
+#include "kernels/cuda/core/solver.hpp"
+
+#include <dlfcn.h>
+
+namespace blaslift {
+namespace {
+
+constexpr const char* file = CUDART_VERSION >= 13000 ? "libcusolver.so.12" : "libcusolver.so.11";
+constexpr std::size_t for_info = 256;  // what follows is aligned
+
+template <class F>
+bool find(void* library, const char* name, F& function) {
+  function = reinterpret_cast<F>(dlsym(library, name));
+  return function;
+}
+
+const SolverLibrary* opened() {
+  static SolverLibrary found;
+  void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return nullptr;
+  const bool all =
+      find(library, "cusolverDnCreate", found.create) && find(library, "cusolverDnDestroy", found.destroy) &&
+      find(library, "cusolverDnSetStream", found.set_stream) &&
+      find(library, "cusolverDnCreateParams", found.create_params) &&
+      find(library, "cusolverDnXpotrf_bufferSize", found.potrf_size) && find(library, "cusolverDnXpotrf", found.potrf);
+  return all ? &found : nullptr;
+}
+
+cudaError_t error_of(int status) {
+  return status == SolverLibrary::success        ? cudaSuccess
+         : status == SolverLibrary::alloc_failed ? cudaErrorMemoryAllocation
+                                                 : cudaErrorUnknown;
+}
+
+cudaDataType type_of(Precision precision) {
+  switch (precision) {
+    case Precision::s: return CUDA_R_32F;
+    case Precision::d: return CUDA_R_64F;
+    case Precision::c: return CUDA_C_32F;
+    case Precision::z: break;
+  }
+  return CUDA_C_64F;
+}
+
+}  // namespace
+
+const SolverLibrary* SolverLibrary::get() {
+  static const SolverLibrary* const library = opened();
+  return library;
+}
+
+cudaError_t Solver::potrf(const Potrf& p, cudaStream_t stream) {
+  if (const cudaError_t error = create(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  const cublasFillMode_t uplo = p.uplo == Uplo::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+  const cudaDataType type = type_of(p.precision);
+  std::size_t on_device = 0, on_host = 0;
+  if (const int status = library.potrf_size(handle_, params_, uplo, p.n, type, p.A, p.lda, type, &on_device, &on_host))
+    return error_of(status);
+  if (const cudaError_t error = make_room(on_device, on_host); error != cudaSuccess) return error;
+  return error_of(library.potrf(handle_, params_, uplo, p.n, type, p.A, p.lda, type,
+                                static_cast<char*>(memory_) + for_info, bytes_ - for_info, on_host_.data(),
+                                on_host_.size(), static_cast<int*>(memory_)));
+}
+
+void Solver::destroy() {
+  if (handle_) SolverLibrary::get()->destroy(handle_);
+  cudaFree(memory_);
+}
+
+cudaError_t Solver::create(cudaStream_t stream) {
+  const SolverLibrary* library = SolverLibrary::get();
+  if (!library) return cudaErrorNotSupported;
+  if (!params_)
+    if (const int status = library->create_params(&params_)) return error_of(status);
+  if (handle_) return cudaSuccess;
+  void* made = nullptr;
+  if (const int status = library->create(&made)) return error_of(status);
+  if (const int status = library->set_stream(made, stream)) {
+    library->destroy(made);
+    return error_of(status);
+  }
+  handle_ = made;
+  return cudaSuccess;
+}
+
+cudaError_t Solver::make_room(std::size_t on_device, std::size_t on_host) {
+  if (on_host_.size() < on_host) on_host_.resize(on_host);
+  if (bytes_ >= for_info + on_device) return cudaSuccess;
+  cudaFree(memory_);  // waits for what is under way
+  bytes_ = 0;
+  memory_ = nullptr;
+  const cudaError_t error = cudaMalloc(&memory_, for_info + on_device);
+  if (error == cudaSuccess) bytes_ = for_info + on_device;
+  return error;
+}
+
+}  // namespace blaslift

@@ -1,0 +1,50 @@
+// cuSOLVER, which is opened when first needed: most programs need none of it, and the module runs without.
+#pragma once
+#include <cublas_v2.h>
+#include <cuda_runtime_api.h>
+
+#include <vector>
+
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// What we call of it.  A status is 0 for success.  Its 64-bit interface has types as arguments.
+struct SolverLibrary {
+  static constexpr int success = 0, alloc_failed = 2;
+  int (*create)(void** handle) = nullptr;
+  int (*destroy)(void* handle) = nullptr;
+  int (*set_stream)(void* handle, cudaStream_t stream) = nullptr;
+  int (*create_params)(void** params) = nullptr;
+  int (*potrf_size)(void* handle, void* params, cublasFillMode_t uplo, index n, cudaDataType type_of_A, const void* A,
+                    index lda, cudaDataType arithmetic, std::size_t* bytes_on_device,
+                    std::size_t* bytes_on_host) = nullptr;
+  int (*potrf)(void* handle, void* params, cublasFillMode_t uplo, index n, cudaDataType type_of_A, void* A, index lda,
+               cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device, void* on_host,
+               std::size_t bytes_on_host, int* info) = nullptr;
+
+  /// Null where there is none that has all this, of the major version that goes with the CUDA that we are built with.
+  static const SolverLibrary* get();
+};
+
+/// For what one stream computes with it: a handle, and memory that is made and grows when needed.
+class Solver {
+ public:
+  /// The number of the element whose pivot will not do goes to info(), or 0; as far as cuSOLVER notices.
+  cudaError_t potrf(const Potrf& p, cudaStream_t stream);
+  /// On the device.
+  const int* info() const { return static_cast<const int*>(memory_); }
+  /// Once nothing is under way.
+  void destroy();
+
+ private:
+  cudaError_t create(cudaStream_t stream);
+  cudaError_t make_room(std::size_t on_device, std::size_t on_host);
+
+  void *handle_ = nullptr, *params_ = nullptr;
+  void* memory_ = nullptr;  ///< what cuSOLVER works in, behind an int
+  std::size_t bytes_ = 0;
+  std::vector<char> on_host_;
+};
+
+}  // namespace blaslift
