@@ -44,7 +44,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness
 from cases import Case, blas_cases, lapack_cases, normwise
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, OF_LIBRARY, WORKSPACE_QUERY, Account, Preload, Run
-from transcript import by_subject, calls_told, in_short, ratio_told, transcript, verdicts
+from transcript import by_subject, calls_told, in_short, no_worse, ratio_told, transcript, verdicts
 
 SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
