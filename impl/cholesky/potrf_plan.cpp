@@ -9,8 +9,9 @@
 namespace blaslift {
 namespace {
 
-// Wider panels take longer to be factored, which nothing runs beside; narrower ones make slower products.
-constexpr index most_panels = 16, least_panel = 512, widest_strip = 1024, round = 64;
+// Panels take long to be factored for what they are, so they are wide; but the first one is waited for, and so is the
+// last one's way home, unless nothing moves (on an H100 of 1,024 and 4,096 columns, from n = 2,000 to 16,384).
+constexpr index most_panels = 16, least_panel = 1024, panel_in_place = 4096, widest_strip = 1024, round = 64;
 constexpr index most_streamed = 128;  // panels: of more, the list of steps would take more than it could be worth
 constexpr index slots = 2;            // of panels that come and go, and of strips
 
@@ -151,6 +152,8 @@ class Planner {
 };
 
 }  // namespace
+
+PotrfCut potrf_cut_in_place(index n) { return {std::min(n, panel_in_place)}; }
 
 PotrfCut potrf_cut(index n, Precision precision, std::size_t memory) {
   const auto fits = [&](const PotrfCut& cut) {

@@ -23,6 +23,8 @@ struct PotrfCut {
 /// Depends on nothing else, so the same call is cut the same way every time.
 /// @param memory  bytes on the device
 PotrfCut potrf_cut(index n, Precision precision, std::size_t memory);
+/// One in the program's own device memory.
+PotrfCut potrf_cut_in_place(index n);
 /// Bytes that are sent more than once.
 double sent_again(index n, const PotrfCut& cut, std::size_t element);
 

@@ -1,6 +1,6 @@
 // What a correct result may differ by, and a routine's calls as verification takes them.
 //
-// A routine that verification is to look at has a judge() for its Args, and passes checkable(...) to take_route.
+// A routine that verification is to look at has a judge() for its Args, which take_route finds by checkable().
 #pragma once
 #include <memory>
 #include <optional>

@@ -27,7 +27,7 @@ struct CallScalars {
 };
 
 struct PlanOutcome : Outcome {
-  std::vector<bool> finished{};  ///< after a failure, by group: all of it is home, and stays
+  std::vector<Block> finished{};  ///< after a failure: what of the result is home, and stays
 };
 
 namespace planned {
@@ -112,14 +112,17 @@ class Execution : public PlanRun<T> {
     const auto number = static_cast<std::size_t>(s.transfer.operand);
     Overwritten<T>& result = results_[number];
     if (!result) return Status::done;
+    const Block& block = s.transfer.block;
+    const bool whole_columns =
+        p_.kept_groups > 0 && p_.by_columns && block.rows == p_.operands[number].rows && block.rows <= this->piece_;
     // What is kept of a group takes the place of what was kept of an earlier one.
-    if (p_.kept_groups > 0 && s.group >= p_.kept_groups)
+    if (p_.kept_groups > 0 && !whole_columns && s.group >= p_.kept_groups)
       if (const Status status = this->await_group(static_cast<std::size_t>(s.group - p_.kept_groups));
           status != Status::done)
         return status;
     const Place from = place(s.accesses[0].region);
-    const Status status = this->download(result, s.transfer.block, from.at, from.ld, !p_.operands[number].ours);
-    home_.push_back({s.transfer.operand, s.transfer.block, this->downloads()});
+    const Status status = this->download(result, block, from.at, from.ld, !p_.operands[number].ours, whole_columns);
+    home_.push_back({s.transfer.operand, block, this->downloads()});
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
     return status;
   }
@@ -160,7 +163,7 @@ class Execution : public PlanRun<T> {
 }  // namespace planned
 
 /// Asks the lane for the plan's steps, and waits until all have ended.  After a failure the operands in the host's
-/// memory are what they were, but for groups of the result that are finished.
+/// memory are what they were, but for what of the result is final.
 /// @param lease  plan.bytes() of device memory, whatever it holds
 /// @param sound  bool(): as PlanRun::run has it; of a plan without groups
 template <class T, class Sound>

@@ -1,53 +1,13 @@
 // What the caller's matrices held before results went there.
 #pragma once
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cstdint>
-#include <new>
-#include <utility>
 
 #include "impl/core/blocks.hpp"
+#include "impl/core/own_memory.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
 
 namespace blaslift {
-
-/// Memory of our own, in large pages where the system has them: what is used once costs little more than its bytes.
-class OwnMemory {
- public:
-  OwnMemory() = default;
-  /// Throws std::bad_alloc.
-  explicit OwnMemory(std::size_t bytes) {
-    constexpr std::size_t large_page = std::size_t{2} << 20;
-    const bool large = bytes >= large_page;  // what is less would cost a large page's zeros
-    size_ = std::max<std::size_t>(bytes, 1) + (large ? large_page : 0);
-    void* const mapping =
-        mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (mapping == MAP_FAILED) throw std::bad_alloc();
-    at_ = mapping_ = static_cast<char*>(mapping);
-    if (!large) return;
-    at_ += (large_page - reinterpret_cast<std::uintptr_t>(mapping) % large_page) % large_page;
-    madvise(at_, bytes, MADV_HUGEPAGE);
-  }
-  OwnMemory(OwnMemory&& other) noexcept
-      : mapping_(std::exchange(other.mapping_, nullptr)), at_(other.at_), size_(other.size_) {}
-  OwnMemory& operator=(OwnMemory other) noexcept {
-    std::swap(mapping_, other.mapping_);
-    std::swap(at_, other.at_);
-    std::swap(size_, other.size_);
-    return *this;
-  }
-  ~OwnMemory() {
-    if (mapping_) munmap(mapping_, size_);
-  }
-
-  char* at() const { return at_; }
-
- private:
-  char *mapping_ = nullptr, *at_ = nullptr;
-  std::size_t size_ = 0;
-};
 
 /// A matrix of the caller's to which results go piece by piece, and what each piece held before, so that a call that
 /// fails can leave everything as it was.
@@ -86,7 +46,8 @@ class Overwritten {
   index kept_ld() const { return kept_rows_; }
 
   /// The download of a block from the device.
-  Transfer transfer(const Block& b, const T* from, index ldf) {
+  /// @param stays  once it is there, whatever fails: nothing needs to be kept
+  Transfer transfer(const Block& b, const T* from, index ldf, bool stays) {
     return {.device = const_cast<T*>(from),
             .ldd = ldf,
             .host = at(b.row, b.col),
@@ -96,7 +57,7 @@ class Overwritten {
             .element = sizeof(T),
             .part = part_,
             .below = b.row - b.col,
-            .keep = all_kept_ ? nullptr : room(b.row, b.col),
+            .keep = all_kept_ || stays ? nullptr : room(b.row, b.col),
             .ldk = kept_rows_};
   }
 

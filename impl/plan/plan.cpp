@@ -165,13 +165,6 @@ void Plan::multiply(Precision precision, Scalar alpha, Op transa, const Access& 
   compute(product, {a, b, c}, alpha, beta);
 }
 
-std::size_t Plan::groups() const {
-  int last = -1;
-  for (const Plan::Step& s : steps)
-    if (s.kind == Kind::download) last = std::max(last, s.group);
-  return static_cast<std::size_t>(last + 1);
-}
-
 std::size_t Plan::bytes(std::size_t element) const {
   std::size_t sum = 0;
   for (const Plan::Area& area : areas)

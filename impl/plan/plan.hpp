@@ -87,9 +87,11 @@ struct Plan {
   std::vector<Step> steps{};  ///< in an order in which they could run one by one
   Order after{};              ///< by step: the earlier ones that it waits for
 
-  /// After a failure all of the result is put back, so all that it overwrites is kept.  Or its groups do not know each
-  /// other, each is final once it is home, and what is kept is of so many of them, side by side or one below the other.
+  /// After a failure all of the result is put back, so all that it overwrites is kept.  Or its groups, of some columns
+  /// or rows each, do not know each other, each is final once it is home, and what is kept is of so many of them, side
+  /// by side or one below the other.  Of whole columns that move as such nothing need be kept.
   int kept_groups = 0;
+  bool by_columns = false;
   index kept_rows = 0, kept_cols = 0;  ///< of the result, by all of these
 
   int add_area(std::string name, index rows, index cols) {
@@ -122,8 +124,6 @@ struct Plan {
   void multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b, Scalar beta,
                 const Access& c, Part part = Part::whole);
 
-  /// Of the result.
-  std::size_t groups() const;
   /// Of the lease.
   std::size_t bytes(std::size_t element) const;
 };

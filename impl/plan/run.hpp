@@ -24,7 +24,7 @@ template <class T>
 class PlanRun {
  public:
   /// Asks for the steps one after the other, and waits until all of them have ended; after a failure the caller's
-  /// memory is what it was, but for groups of downloads that are finished.
+  /// memory is what it was, but for what is final.
   /// @param after  by step: the earlier ones that it waits for
   /// @param ask    Status(std::size_t step)
   /// @param sound  bool(): whether all of it, now that it is there, is the result; otherwise it is taken back
@@ -49,8 +49,8 @@ class PlanRun {
     return run(after, keep_going, ask, [] { return true; });
   }
 
-  /// After a failure, by group of downloads: whether all of it is there, and stays.
-  std::vector<bool> finished{};
+  /// After a failure: what of the result is there, and stays.
+  std::vector<Block> finished{};
 
  protected:
   PlanRun(Lane& lane, void* lease, std::size_t piece_bytes)
@@ -80,13 +80,16 @@ class PlanRun {
   }
 
   /// A block of a result.
-  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf, bool counts = true) {
+  /// @param stays  each piece of it, once it is there
+  Status download(Overwritten<T>& to, const Block& block, const T* from, index ldf, bool counts = true,
+                  bool stays = false) {
     for (const Block& p : pieces(block, piece_)) {
       if (!meets(to.part(), p)) continue;
       if (counts) bytes_out_ += elements_in(to.part(), p) * sizeof(T);
       ++next_;
-      const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf);
-      Landing& landing = landings_.emplace_back(&to, p);
+      const Transfer transfer = to.transfer(p, from + (p.row - block.row) + (p.col - block.col) * ldf, ldf, stays);
+      Landing& landing = landings_.emplace_back(&to, p, stays);
+      if (finished.capacity() < landings_.size()) finished.reserve(2 * landings_.size());  // later nothing may throw
       if (const Status status = lane_.download(transfer, after(), landing.landed); status != Status::done)
         return status;
     }
@@ -103,10 +106,7 @@ class PlanRun {
 
   /// What has been downloaded since the last group ended is one: of a part of the result that no other one needs, so
   /// that it is final once all of it is there.
-  void end_group() {
-    groups_.push_back(downloads());
-    finished.reserve(groups_.size());  // after a failure nothing may throw
-  }
+  void end_group() { groups_.push_back(downloads()); }
   /// Waits until all of a group is there: what was kept of it is not needed any more.
   Status await_group(std::size_t group) { return await_downloads(groups_[group]); }
 
@@ -157,20 +157,22 @@ class PlanRun {
   void put_back() {
     std::size_t begin = 0;
     const auto landed = [this](std::size_t i) { return landings_[i].landed.load(std::memory_order_acquire); };
-    const auto restore = [&](std::size_t end) {
-      for (; begin < end; ++begin)
-        if (landed(begin)) landings_[begin].in->restore(landings_[begin].block);
+    const auto put_back_until = [&](std::size_t end, bool all_stay) {
+      for (; begin < end; ++begin) {
+        if (!landed(begin)) continue;
+        const Landing& x = landings_[begin];
+        if (all_stay || x.stays)
+          finished.push_back(x.block);
+        else
+          x.in->restore(x.block);
+      }
     };
     for (const std::size_t end : groups_) {
       std::size_t there = begin;
       while (there < end && landed(there)) ++there;
-      finished.push_back(there == end);
-      if (there == end)
-        begin = end;
-      else
-        restore(end);
+      put_back_until(end, there == end);
     }
-    restore(landings_.size());
+    put_back_until(landings_.size(), false);
   }
 
   template <class Ask>
@@ -193,10 +195,11 @@ class PlanRun {
     Ticket first = 0, end = 0;
   };
   struct Landing {
-    Landing(Overwritten<T>* to, const Block& b) : in(to), block(b) {}
+    Landing(Overwritten<T>* to, const Block& b, bool final) : in(to), block(b), stays(final) {}
     Overwritten<T>* in;
     Block block;
-    std::atomic<bool> landed{false};  ///< what was there has been kept
+    bool stays;                       ///< whatever fails: it is final by itself
+    std::atomic<bool> landed{false};  ///< and what was there has been kept, if need be
   };
 
   char* next_part_;

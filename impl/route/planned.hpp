@@ -26,10 +26,11 @@ class PlannedCall {
   std::function<bool()> sound{};
 
   /// On the device.  If that does not come to an end, the result in the host's memory is what it was; or where the plan
-  /// has groups of it that are final, and some of them are home, the others are computed by the library underneath.
+  /// has columns or rows of it that are final, and some of them are home, the others are computed by the library
+  /// underneath.
   /// @param streamed   operands move more than once: their copies would take the room that there is
   /// @param make_plan  Plan(const std::vector<Placed>&): where the operands are now
-  /// @param finish     void(std::size_t group): computes one on the CPU
+  /// @param finish     void(index first, index count): computes so many columns, or rows, on the CPU
   template <class MakePlan, class Finish>
   Ending compute(const Decision& decision, bool streamed, const MakePlan& make_plan, const Finish& finish) {
     if (!r_.device.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
@@ -45,8 +46,18 @@ class PlannedCall {
                                       [&](bool wait) { return attempt(make_plan, wait); });
     if (!ending.computed && any_finished()) {
       operands_.close(false);
-      for (std::size_t group = 0; group < groups_; ++group)
-        if (group >= finished_.size() || !finished_[group]) finish(group);
+      const bool by_columns = by_columns_;
+      std::sort(finished_.begin(), finished_.end(),
+                [by_columns](const Block& x, const Block& y) { return by_columns ? x.col < y.col : x.row < y.row; });
+      index next = 0;
+      const auto finish_until = [&](index first) {
+        if (next < first) finish(next, first - next);
+      };
+      for (const Block& x : finished_) {
+        finish_until(by_columns ? x.col : x.row);
+        next = std::max(next, by_columns ? x.col + x.cols : x.row + x.rows);
+      }
+      finish_until(lines_);
       ending.reason = Reason::failed;
       ending.computed = true;
     }
@@ -59,7 +70,9 @@ class PlannedCall {
     std::vector<Placed> places;
     for (const Operand& x : operands_.all()) places.push_back(placed(x));
     const Plan plan = make_plan(std::as_const(places));
-    groups_ = plan.groups();
+    by_columns_ = plan.by_columns;
+    for (const Plan::Operand& x : plan.operands)
+      if (x.result && !x.ours) lines_ = by_columns_ ? x.cols : x.rows;
     std::vector<CallOperand<T>> matrices;
     for (std::size_t i = 0; i < places.size(); ++i) {
       const Stored& x = operands_[i].stored;
@@ -76,7 +89,7 @@ class PlannedCall {
     });
   }
 
-  bool any_finished() const { return std::find(finished_.begin(), finished_.end(), true) != finished_.end(); }
+  bool any_finished() const { return !finished_.empty(); }
 
   Runtime& r_;
   const Site& site_;
@@ -84,8 +97,9 @@ class PlannedCall {
   const Problem& problem_;
   Operands& operands_;
   const CallScalars<T> scalars_;
-  std::size_t groups_ = 0;
-  std::vector<bool> finished_{};  ///< by group, as far as the last attempt has come
+  bool by_columns_ = false;
+  index lines_ = 0;                ///< of the result: columns or rows
+  std::vector<Block> finished_{};  ///< of the result, by the last attempt, after a failure
 };
 
 }  // namespace blaslift

@@ -1,3 +1,4 @@
+#include "impl/core/own_memory.hpp"
 #include "impl/route/runtime.hpp"
 
 #include <pthread.h>
@@ -80,13 +81,14 @@ std::string rates_of(Profile profile) {
   return to_text(profile);
 }
 
-/// Nothing has moved for a while: the device's memory is for others.
+/// Nothing has moved for a while: the device's memory is for others, and so is the host's.
 void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
   auto* r = static_cast<Runtime*>(runtime);
   r->in_flight.fetch_add(1, std::memory_order_seq_cst);
   while (!r->exiting.load(std::memory_order_seq_cst) && r->residency.evict_one()) {
   }
   if (!r->exiting.load(std::memory_order_seq_cst)) trim(backend);
+  OwnMemory::trim();
   r->in_flight.fetch_sub(1, std::memory_order_seq_cst);
 }
 

@@ -117,8 +117,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     const Placed &a = at[operand_a], &b = at[operand_b];
     return plan_trsm(shape, precision_of<T>, cut, {a.device != nullptr, b.device != nullptr, !a.in_place});
   };
-  const auto finish = [&](std::size_t panel) {
-    const index first = static_cast<index>(panel) * cut.width, count = std::min(cut.width, shape.others() - first);
+  const auto finish = [&](index first, index count) {
     TrsmArgs<T> rest = args;
     rest.B += args.left ? first * args.ldb : first;
     (args.left ? rest.n : rest.m) = count;

@@ -30,6 +30,7 @@ class Planner {
     const index n = s_.order();
     plan.operands = {{"A", n, n, false, false, part_of(s_.uplo)}, {"B", s_.m, s_.n, true}};
     if (held.finishable) plan.kept_groups = most_slots + 1;
+    plan.by_columns = s_.left;
     const index kept = plan.kept_groups * cut.width;
     plan.kept_rows = s_.left ? s_.m : kept;
     plan.kept_cols = s_.left ? kept : s_.n;
@@ -49,6 +50,8 @@ class Planner {
 
   void make_steps() {
     const bool room_for_all = b_is_own_ || panels_ <= most_slots;
+    // Nothing of what they overwrite need be kept, then; which an A that comes piece by piece would hold up.
+    const bool whole_columns = plan.kept_groups > 0 && s_.left && !cut_.streamed;
     index arrived = 0;  // panels
     for (index panel = 0; panel < panels_; ++panel) {
       const auto bring = [&](index end) {
@@ -63,7 +66,9 @@ class Planner {
         const bool last = tile + 1 == tiles_;
         if (cut_.streamed) upload_a(tile);
         solve(tile, panel);
-        plan.download(b(panel), block_of_b(part(tile), panel), static_cast<int>(panel), last);
+        if (last || !whole_columns)
+          plan.download(b(panel), block_of_b(whole_columns ? Part{0, s_.order()} : part(tile), panel),
+                        static_cast<int>(panel), last);
         if (!last) subtract(tile, panel);
       }
     }

@@ -147,7 +147,8 @@ def deb(t):
     check_files(t, root + "/usr", libraries, root + "/usr/share")
     files = [root + "/usr/bin/blaslift", *glob.glob(libraries + "/libblaslift*.so")]
     equal(fields["Depends"], f"libc6 (>= {newest_glibc(*files)})")
-    equal("libcublas-" in fields.get("Recommends", ""), t.has_cuda())
+    for library in ("libcublas-", "libcusolver-"):
+        equal(library in fields.get("Recommends", ""), t.has_cuda())
     assert f"blaslift (= {fields['Version']})" in others["Depends"] and "libopenblas0" in others["Depends"], others
     equal(others["Provides"], ", ".join(ALTERNATIVES))
     check_use(t, root + "/usr/bin/blaslift", libraries)

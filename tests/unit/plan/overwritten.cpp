@@ -42,7 +42,7 @@ TEST(Overwritten, IsPutBackToTheLastBitAndNothingBesideIt) {
       std::atomic<bool> landed[(n + width - 1) / width] = {};
       for (index col = 0; col < n; col += width) {
         const Block block{0, col, n, std::min(width, n - col)};
-        const Transfer transfer = overwritten.transfer(block, &result(0, col), result.ld());
+        const Transfer transfer = overwritten.transfer(block, &result(0, col), result.ld(), false);
         ASSERT_EQ(lane->download(transfer, {nullptr, 0}, landed[col / width]), Status::done);
       }
       ASSERT_EQ(lane->drain(), Status::done);

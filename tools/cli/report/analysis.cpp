@@ -86,7 +86,8 @@ bool might_go(Reason reason) {
     case Reason::rounding:
     case Reason::alpha:
     case Reason::in_handler:
-    case Reason::exiting: return false;
+    case Reason::exiting:
+    case Reason::not_definite: return false;
     default: return true;
   }
 }
