@@ -165,8 +165,8 @@ class Backend {
  public:
   virtual const DeviceFacts& facts() const = 0;
 
-  /// Opens what operations of this kind need besides, such as a vendor's library, where that is not open yet; false if it
-  /// cannot be had: they must not be asked for, then.  No two threads ask at once.
+  /// Opens what operations of this kind need besides, such as a vendor's library, where that is not open yet; false if
+  /// it cannot be had: they must not be asked for, then.  No two threads ask at once.
   virtual bool equip(Operation::Kind kind) { return (void)kind, true; }
 
   /// A lane for one call on this thread, waiting for one to be given back if all are in use; null if none can be had,

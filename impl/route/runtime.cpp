@@ -1,4 +1,3 @@
-#include "impl/core/own_memory.hpp"
 #include "impl/route/runtime.hpp"
 
 #include <pthread.h>
@@ -22,6 +21,7 @@
 #include "compat/site.hpp"
 #include "compat/undisturbed.hpp"
 #include "impl/core/floats.hpp"
+#include "impl/core/own_memory.hpp"
 #include "impl/observe/report.hpp"
 #include "impl/observe/trace.hpp"
 #include "impl/residency/tracker.hpp"

@@ -354,7 +354,7 @@ class CudaLane final : public EngineLane {
   Products products_[2];
   void* panels_[2] = {};  ///< workspace of QR's, by stream
   Solver solvers_[2];
-  EndMark end_;           ///< of Queue::compute
+  EndMark end_;  ///< of Queue::compute
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
 };

@@ -8,8 +8,8 @@
 // preference to the file INJECTED_ALGORITHMS_COUNT at exit.  With INJECTED_ALGORITHMS_REVERSED it proposes them in the
 // other order.
 //
-// With INJECTED_MISTAKE it computes wrongly, products, SYMV, triangular systems and factors alike: "element:X" adds X eps
-// |op(A)| |op(B)| to one element of a result (alpha = 1, beta = 0; of a system to one residual, of |op(A)| |X|),
+// With INJECTED_MISTAKE it computes wrongly, products, SYMV, triangular systems and factors alike: "element:X" adds X
+// eps |op(A)| |op(B)| to one element of a result (alpha = 1, beta = 0; of a system to one residual, of |op(A)| |X|),
 // "block" spoils a quarter of a product's columns in their upper half, "bits" changes the last bit of an element in
 // every second result, "outside" writes behind the last row of the last column brought back (of products only), "input"
 // changes what was uploaded first, in the program's memory.  With INJECTED_MISTAKE_AT=MxNxK only products of that size
