@@ -41,7 +41,7 @@ def not_definite(s: Setting) -> list[str]:
 
 
 def bare_device(s: Setting) -> list[str]:
-    """Where the device lacks the library that a routine needs, its calls stay, and say why; others do not."""
+    """Where the device lacks the library that a routine needs, its calls stay, and say why."""
     errors = []
     settings = HOST | {"BLASLIFT_FORCE": "potrf,gemm"}
     plain = s.run("definite", preload=False)
