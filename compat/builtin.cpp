@@ -149,6 +149,51 @@ index potrf(bool lower, index n, T* A, index lda) {
   return 0;
 }
 
+/// A's factors in its place, or also the number of the first pivot that is zero.
+template <class T, class Int>
+index getrf(index m, index n, T* A, index lda, Int* ipiv) {
+  const auto at = [&](index i, index j) -> T& { return A[i + j * lda]; };
+  const auto size = [&](index i, index j) { return std::fabs(std::real(at(i, j))) + std::fabs(std::imag(at(i, j))); };
+  index singular = 0;
+  for (index k = 0; k < std::min(m, n); ++k) {
+    index pivot = k;
+    for (index i = k + 1; i < m; ++i)
+      if (size(i, k) > size(pivot, k)) pivot = i;
+    ipiv[k] = static_cast<Int>(pivot + 1);
+    if (at(pivot, k) == T(0)) {
+      if (!singular) singular = k + 1;
+      continue;
+    }
+    for (index j = 0; pivot != k && j < n; ++j) std::swap(at(k, j), at(pivot, j));
+    for (index i = k + 1; i < m; ++i) {
+      at(i, k) /= at(k, k);
+      for (index j = k + 1; j < n; ++j) at(i, j) -= at(i, k) * at(k, j);
+    }
+  }
+  return singular;
+}
+
+/// By getrf's factors.
+template <class T, class Int>
+void getrs(char trans, index n, index nrhs, const T* A, index lda, const Int* ipiv, T* B, index ldb) {
+  const bool plain = trans == 'N';
+  const auto exchange = [&](index i) {
+    for (index j = 0; j < nrhs; ++j) std::swap(B[i + j * ldb], B[ipiv[i] - 1 + j * ldb]);
+  };
+  for (index i = 0; plain && i < n; ++i) exchange(i);
+  trsm<T>(true, plain ? 'L' : 'U', trans, plain, n, nrhs, T(1), A, lda, B, ldb);
+  trsm<T>(true, plain ? 'U' : 'L', trans, !plain, n, nrhs, T(1), A, lda, B, ldb);
+  for (index i = n; !plain && i-- > 0;) exchange(i);
+}
+
+/// By potrf's factor.
+template <class T>
+void potrs(char uplo, index n, index nrhs, const T* A, index lda, T* B, index ldb) {
+  const char adjoint = complex<T> ? 'C' : 'T';
+  for (const bool lower : {true, false})
+    trsm<T>(true, uplo, lower == (uplo == 'L') ? 'N' : adjoint, false, n, nrhs, T(1), A, lda, B, ldb);
+}
+
 /// The length of a vector, without over- or underflow on the way.
 template <class T>
 Real<T> norm(index n, const T* x) {
@@ -360,11 +405,58 @@ struct Fortran {
     blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
   }
 
+  static bool refused(int wrong, Int* status) {
+    *status = static_cast<Int>(-wrong);
+    if (wrong) refuse(name, wrong);
+    return wrong;
+  }
   static void potrf(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
     const char uplo = letter(u);
     const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
-    *status = static_cast<Int>(wrong ? -wrong : blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
-    if (wrong) refuse(name, wrong);
+    if (!refused(wrong, status)) *status = static_cast<Int>(blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
+  }
+
+  static int wrong_in_potrs(char uplo, index n, index nrhs, index lda, index ldb) {
+    return first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                        {n >= 0, 2},
+                        {nrhs >= 0, 3},
+                        {lda >= std::max<index>(1, n), 5},
+                        {ldb >= std::max<index>(1, n), 7}});
+  }
+  static void potrs(const char* u, const Int* n, const Int* nrhs, const T* A, const Int* lda, T* B, const Int* ldb,
+                    Int* status) {
+    const char uplo = letter(u);
+    if (!refused(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status)) blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
+  }
+  static void posv(const char* u, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                   Int* status) {
+    const char uplo = letter(u);
+    if (refused(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status)) return;
+    *status = static_cast<Int>(blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
+    if (!*status) blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
+  }
+  static void getrf(const Int* m, const Int* n, T* A, const Int* lda, Int* ipiv, Int* status) {
+    const int wrong = first_wrong({{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}});
+    if (!refused(wrong, status)) *status = static_cast<Int>(blaslift::getrf<T>(*m, *n, A, *lda, ipiv));
+  }
+  static void getrs(const char* t, const Int* n, const Int* nrhs, const T* A, const Int* lda, const Int* ipiv, T* B,
+                    const Int* ldb, Int* status) {
+    const char trans = letter(t);
+    const int wrong = first_wrong({{is_op(trans), 1},
+                                   {*n >= 0, 2},
+                                   {*nrhs >= 0, 3},
+                                   {*lda >= std::max<index>(1, *n), 5},
+                                   {*ldb >= std::max<index>(1, *n), 8}});
+    if (!refused(wrong, status)) blaslift::getrs<T>(trans, *n, *nrhs, A, *lda, ipiv, B, *ldb);
+  }
+  static void gesv(const Int* n, const Int* nrhs, T* A, const Int* lda, Int* ipiv, T* B, const Int* ldb, Int* status) {
+    const int wrong = first_wrong({{*n >= 0, 1},
+                                   {*nrhs >= 0, 2},
+                                   {*lda >= std::max<index>(1, *n), 4},
+                                   {*ldb >= std::max<index>(1, *n), 7}});
+    if (refused(wrong, status)) return;
+    *status = static_cast<Int>(blaslift::getrf<T>(*n, *n, A, *lda, ipiv));
+    if (!*status) blaslift::getrs<T>('N', *n, *nrhs, A, *lda, ipiv, B, *ldb);
   }
 
   static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,

@@ -113,6 +113,23 @@ void try_potrf(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Size, Pointer, Length);
   reinterpret_cast<F>(f)("U", &zero, room.of, &one, &room.status, 1);
 }
+void try_potrs(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Size, Pointer, Size, Pointer, Size, Pointer, Length);
+  reinterpret_cast<F>(f)("U", &zero, &zero, room.of, &one, room.of, &one, &room.status, 1);
+}
+void try_posv(void* f, Room& room) { try_potrs(f, room); }
+void try_getrf(void* f, Room& room) {
+  using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, &room.status);
+}
+void try_getrs(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Length);
+  reinterpret_cast<F>(f)("N", &zero, &zero, room.of, &one, room.of, room.of, &one, &room.status, 1);
+}
+void try_gesv(void* f, Room& room) {
+  using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
 void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);

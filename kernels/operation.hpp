@@ -13,8 +13,27 @@ namespace blaslift {
 /// do not say that they can (Capabilities) are never asked for it.
 class Operation {
  public:
-  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf };
-  static constexpr int kinds = 7;
+  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf, getrf, row_swaps };
+  static constexpr int kinds = 9;
+
+  /// Some of them.
+  class Kinds {
+   public:
+    constexpr Kinds(Kind kind) : Kinds(1u << static_cast<int>(kind)) {}
+    constexpr Kinds operator|(Kinds others) const { return Kinds(bits_ | others.bits_); }
+    constexpr bool has(Kind kind) const { return bits_ >> static_cast<int>(kind) & 1; }
+    /// Whether all are so.
+    template <class Test>
+    constexpr bool all(const Test& test) const {
+      for (int i = 0; i < kinds; ++i)
+        if (has(static_cast<Kind>(i)) && !test(static_cast<Kind>(i))) return false;
+      return true;
+    }
+
+   private:
+    constexpr explicit Kinds(unsigned bits) : bits_(bits) {}
+    unsigned bits_;
+  };
 
   Operation(const Gemm& x) : Operation(Kind::gemm, x, x.precision) {}
   Operation(const Combination& x) : Operation(Kind::combine, x, x.precision) {}
@@ -23,6 +42,8 @@ class Operation {
   Operation(const QrPanel& x) : Operation(Kind::qr_panel, x, x.precision) {}
   Operation(const Trsm& x) : Operation(Kind::trsm, x, x.precision) {}
   Operation(const Potrf& x) : Operation(Kind::potrf, x, x.precision) {}
+  Operation(const Getrf& x) : Operation(Kind::getrf, x, x.precision) {}
+  Operation(const RowSwaps& x) : Operation(Kind::row_swaps, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -34,9 +55,11 @@ class Operation {
       case Kind::symv: return see(*static_cast<const Symv*>(of_));
       case Kind::qr_panel: return see(*static_cast<const QrPanel*>(of_));
       case Kind::trsm: return see(*static_cast<const Trsm*>(of_));
-      case Kind::potrf: break;
+      case Kind::potrf: return see(*static_cast<const Potrf*>(of_));
+      case Kind::getrf: return see(*static_cast<const Getrf*>(of_));
+      case Kind::row_swaps: break;
     }
-    return see(*static_cast<const Potrf*>(of_));
+    return see(*static_cast<const RowSwaps*>(of_));
   }
 
   /// Null if it is another struct.
@@ -68,6 +91,9 @@ struct Capabilities {
 
   constexpr bool can(Operation::Kind kind, Element element) const {
     return elements[static_cast<int>(kind)] >> element.name & 1;
+  }
+  constexpr bool can(Operation::Kinds all, Element element) const {
+    return all.all([&](Operation::Kind kind) { return can(kind, element); });
   }
   /// @param letters  of the elements, as letter() has them
   constexpr Capabilities& add(Operation::Kind kind, std::string_view letters) {

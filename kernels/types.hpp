@@ -269,4 +269,49 @@ struct Potrf {
   bool awaited = true;
 };
 
+/// P A = L U (m x n) with partial pivoting, in A's place: L with ones on its diagonal, which are not stored, and U. A
+/// pivot is the first of its column's largest elements by |re| + |im|, or one that differs from these by roundings.
+///
+/// A pivot that is zero or not finite, or an element of the last column that is not finite, may end it: A and the
+/// pivots may hold anything then.  Whatever is not finite in a square A, or above its last row, comes to that.
+struct Getrf {
+  Precision precision;
+  index m, n;
+  void* A;
+  index lda;
+  void* pivots;  ///< min(m, n) elements on the device: their real parts become numbers of rows, from 1 on, with which
+                 ///< each row in turn has been exchanged, as LAPACK's ipiv; so rows are fewer than 2^24
+  void* failed;  ///< an element on the device, whose real part becomes 0, or the number of such a pivot from 1 on
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  constexpr index factored() const { return m < n ? m : n; }
+};
+
+/// Exchanges rows of A (m x n): row i with row pivots[i] - 1, for all i below `count` in turn, or in the opposite
+/// order, which undoes it.
+struct RowSwaps {
+  Precision precision;
+  index m, n;
+  void* A;
+  index lda;
+  index count;
+  const void* pivots;     ///< count elements on the device, as a Getrf leaves them: rows of A, none before its own
+  void* moves = nullptr;  ///< row_swaps_workspace() bytes on the device, aligned to 256; clobbered
+  /// An earlier one has been here with the same pivots and count, and nothing has written to `moves` since but such
+  /// others; the rest may be different.
+  bool prepared = false;
+  bool backward = false;
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
+/// Exchanges that become one pass over a column.
+inline constexpr index row_swaps_at_once = 1024;
+/// Bytes, for so many exchanges: of each the rows that change, two at most, and where their contents come from.
+constexpr std::size_t row_swaps_workspace(index count) {
+  return static_cast<std::size_t>((count + row_swaps_at_once - 1) / row_swaps_at_once * row_swaps_at_once) * 4 *
+         sizeof(std::int32_t);
+}
+
 }  // namespace blaslift

@@ -34,12 +34,11 @@ std::string text(const Problem& p) {
 /// to the host's memory: 2.3, 5.1, 14.5 and 48.6 ms of order 2,000 to 16,384, 1.3, 3.3, 9.7 and 41 of which on the
 /// device).
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  constexpr double panel = 1024, panel_seconds = 0.55e-3, beside_products = 1.2, beside_transfers = 0.35;
+  constexpr double beside_transfers = 0.35;
   const Profile& profile = *facts.profile;
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
                again = facts.sent_again / profile.in_rate,
-               computing = std::ceil(static_cast<double>(p.n) / panel) * panel_seconds +
-                           beside_products * p.flops / profile.gemm_rate[static_cast<int>(p.element.name)];
+               computing = potrf_seconds(p.n, p.flops, profile.gemm_rate[static_cast<int>(p.element.name)]);
   return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + beside_transfers * (in + out)};
 }
 
@@ -96,22 +95,13 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 
 using namespace judging;
 
-/// The largest 1-norm of a column.
-template <class T>
-long double norm(Packed<T>& x, index n) {
-  long double largest = 0;
-  for (index j = 0; j < n; ++j) {
-    long double sum = 0;
-    for (index i = 0; i < n; ++i)
-      sum += std::hypot(static_cast<long double>(std::real(x(i, j))), static_cast<long double>(std::imag(x(i, j))));
-    if (!(sum <= largest)) largest = sum;
-  }
-  return largest;
-}
-
 }  // namespace
 
-/// LAPACK's own test ratio (dpot01): |A - L L^H| / (n eps |A|), 1-norms, with its threshold (dtest.in).
+double potrf_seconds(index n, double flops, double product_rate) {
+  constexpr double panel = 1024, panel_seconds = 0.55e-3, beside_products = 1.2;
+  return std::ceil(static_cast<double>(n) / panel) * panel_seconds + beside_products * flops / product_rate;
+}
+
 template <class T>
 Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const PotrfArgs<T>& result, const PotrfArgs<T>&,
                 const Ending& ending) {
@@ -134,7 +124,7 @@ Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const Potr
       rest(i, j) = a;
     finite = finite && is_finite(factor(i, j));
   });
-  const long double size = norm(rest, n),
+  const long double size = one_norm(rest, n),
                     largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(n + 1));
   if (!(size < largest)) return judgement;  // what is computed on the way may overflow
   if (!finite) return judgement.ratio = HUGE_VAL, judgement;
@@ -142,7 +132,7 @@ Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const Potr
   const Op adjoint = complex_type<T> ? Op::conjugate : Op::transpose, none = Op::none;
   call_product(*by.beside[0], {precision_of<T>, lower ? none : adjoint, lower ? adjoint : none, n, n, n, &minus_one,
                                factor.at.get(), n, factor.at.get(), n, &one, rest.at.get(), n});
-  const long double off = norm(rest, n);
+  const long double off = one_norm(rest, n);
   if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))
     judgement.ratio =
         static_cast<double>(off / (static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon() * size));
@@ -180,7 +170,10 @@ Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
       [](Decision&) {});
 }
 
-#define POTRF(name, type) template Computed potrf(const Site&, const PotrfArgs<type>*, Replay);
+#define POTRF(name, type)                                                                              \
+  template Judgement judge(const JudgingLibrary&, const PotrfArgs<type>&, const PotrfArgs<type>&,      \
+                           const PotrfArgs<type>&, const Ending&);                                     \
+  template Computed potrf(const Site&, const PotrfArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

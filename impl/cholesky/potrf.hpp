@@ -11,6 +11,14 @@ namespace blaslift {
 template <class T>
 Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay);
 
+/// LAPACK's own test ratio (dpot01): |A - L L^H| / (n eps |A|), 1-norms, with its threshold (dtest.in).
+template <class T>
+Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const PotrfArgs<T>& result, const PotrfArgs<T>&,
+                const Ending& ending);
+
+/// Seconds that a device takes for the factors of an order whose matrix is there.
+double potrf_seconds(index n, double flops, double product_rate);
+
 extern const Family potrf_family;
 
 }  // namespace blaslift

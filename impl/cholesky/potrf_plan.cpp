@@ -17,19 +17,27 @@ constexpr index slots = 2;            // of panels that come and go, and of stri
 
 class Planner {
  public:
-  Planner(Uplo uplo, index n, Precision precision, const PotrfCut& cut, bool in_place)
-      : lower_(uplo == Uplo::lower), uplo_(uplo), n_(n), precision_(precision), cut_(cut) {
-    plan.operands = {{"A", n, n, true, false, part_of(uplo)}, {"failed", cut.panels(n), 1, true, true}};
-    failed_ = plan.add_area("failed", cut.panels(n), 1);
-    if (in_place || !cut.streamed()) {
-      panels_.push_back(in_place ? plan.add_own_area(operand_a) : plan.add_area("A", n, n));
+  /// @param a, failed  operands
+  /// @param area       A's own, if it has one
+  Planner(Plan& to, Uplo uplo, index n, Precision precision, const PotrfCut& cut, int a, int failed, int area)
+      : plan_(to),
+        operand_a_(a),
+        operand_failed_(failed),
+        lower_(uplo == Uplo::lower),
+        uplo_(uplo),
+        n_(n),
+        precision_(precision),
+        cut_(cut) {
+    failed_ = plan_.add_area("failed", cut.panels(n), 1);
+    if (area >= 0 || !cut.streamed()) {
+      panels_.push_back(area >= 0 ? area : plan_.add_area("A", n, n));
     } else {
       for (index i = 0; i < slots; ++i) panels_.push_back(add_area("panel", i, cut.panel));
       for (index i = 0; i < slots; ++i) strips_.push_back(add_area("strip", i, cut.strip));
     }
     const Trsm widest = solving(cut.panel, n);
     if (const std::size_t bytes = trsm_workspace(widest))
-      workspace_ = plan.add_area("workspace", static_cast<index>((bytes - 1) / element_size(precision) + 1), 1);
+      workspace_ = plan_.add_area("workspace", static_cast<index>((bytes - 1) / element_size(precision) + 1), 1);
   }
 
   void make_steps() {
@@ -39,14 +47,12 @@ class Planner {
       for (; arrived < (cut_.streamed() ? std::min(count, panel + slots) : count); ++arrived) upload(arrived);
       factor(panel);
     }
-    plan.download({failed_, operand_failed}, {0, 0, count, 1});
-    plan.after = order_of(plan);
+    plan_.download({failed_, operand_failed_}, {0, 0, count, 1});
   }
-
-  Plan plan;
+  /// Not of strips.
+  Plan::Origin whole() const { return origin(panels_[0], 0); }
 
  private:
-  enum { operand_a, operand_failed };
   /// Of L's rows or columns; of U it is the other way round.
   struct Part {
     index first, count;
@@ -54,7 +60,7 @@ class Planner {
   };
 
   int add_area(const char* name, index number, index width) {
-    return plan.add_area(name + std::to_string(number), lower_ ? n_ : width, lower_ ? width : n_);
+    return plan_.add_area(name + std::to_string(number), lower_ ? n_ : width, lower_ ? width : n_);
   }
 
   Part part(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, n_ - panel * cut_.panel)}; }
@@ -64,7 +70,7 @@ class Planner {
                   : Block{cols.first, rows.first, cols.count, rows.count};
   }
   /// Where columns of L are that have an area of their own.
-  Plan::Origin origin(int area, index first) const { return {area, operand_a, lower_ ? 0 : first, lower_ ? first : 0}; }
+  Plan::Origin origin(int area, index first) const { return {area, operand_a_, lower_ ? 0 : first, lower_ ? first : 0}; }
   Plan::Origin of_panel(index panel) const {
     return cut_.streamed() ? origin(panels_[static_cast<std::size_t>(panel % slots)], part(panel).first)
                            : origin(panels_[0], 0);
@@ -72,8 +78,8 @@ class Planner {
 
   void upload(index panel) {
     const Part own = part(panel), below = behind(own);
-    plan.upload(of_panel(panel), block(own, own));
-    if (below.count > 0) plan.upload(of_panel(panel), block(below, own));
+    plan_.upload(of_panel(panel), block(own, own));
+    if (below.count > 0) plan_.upload(of_panel(panel), block(below, own));
   }
 
   void factor(index panel) {
@@ -83,26 +89,26 @@ class Planner {
       for (index first = 0; first < own.first; first += cut_.strip) {
         const Part strip{first, std::min(cut_.strip, own.first - first)};
         const Plan::Origin from = origin(strips_[static_cast<std::size_t>(strips_sent_++ % slots)], first);
-        plan.upload(from, block({own.first, n_ - own.first}, strip));
+        plan_.upload(from, block({own.first, n_ - own.first}, strip));
         subtract(from, strip, here, own);
       }
     } else if (panel > 0) {
       subtract(here, {0, own.first}, here, own);
     }
-    plan.compute(
+    plan_.compute(
         Potrf{.precision = precision_, .uplo = uplo_, .n = own.count, .A = nullptr, .lda = 0, .failed = nullptr},
         {Plan::update(here, block(own, own)),
-         {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed, panel, 0}}},
+         {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},
         Scalar::one);
-    plan.download(here, block(own, own));
+    plan_.download(here, block(own, own));
     if (below.count == 0) return;
     const Trsm solve = solving(own.count, below.count);
     std::vector<Plan::Access> accesses{Plan::read(here, block(own, own)), Plan::update(here, block(below, own))};
     if (trsm_workspace(solve) > 0)
       accesses.push_back(
-          {{workspace_, {0, 0, plan.areas[static_cast<std::size_t>(workspace_)].rows, 1}}, AccessMode::write});
-    plan.compute(solve, std::move(accesses), Scalar::one);
-    plan.download(here, block(below, own));
+          {{workspace_, {0, 0, plan_.areas[static_cast<std::size_t>(workspace_)].rows, 1}}, AccessMode::write});
+    plan_.compute(solve, std::move(accesses), Scalar::one);
+    plan_.download(here, block(below, own));
   }
 
   /// What earlier columns of L make of a panel.
@@ -117,9 +123,9 @@ class Planner {
   /// z -= x y^H of parts of L; of U, of which they are the adjoints, z -= y^H x.
   void multiply(const Plan::Access& x, const Plan::Access& y, const Plan::Access& z, blaslift::Part of_z) {
     if (lower_)
-      plan.multiply(precision_, Scalar::minus_one, Op::none, x, adjoint(), y, Scalar::one, z, of_z);
+      plan_.multiply(precision_, Scalar::minus_one, Op::none, x, adjoint(), y, Scalar::one, z, of_z);
     else
-      plan.multiply(precision_, Scalar::minus_one, adjoint(), y, Op::none, x, Scalar::one, z, of_z);
+      plan_.multiply(precision_, Scalar::minus_one, adjoint(), y, Op::none, x, Scalar::one, z, of_z);
   }
   Op adjoint() const { return is_complex(precision_) ? Op::conjugate : Op::transpose; }
 
@@ -141,6 +147,8 @@ class Planner {
             .block = trsm_block(order)};
   }
 
+  Plan& plan_;
+  const int operand_a_, operand_failed_;
   const bool lower_;
   const Uplo uplo_;
   const index n_;
@@ -151,13 +159,30 @@ class Planner {
   index strips_sent_ = 0;
 };
 
+enum { operand_a, operand_failed };
+
+Plan begun(Uplo uplo, index n, const PotrfCut& cut) {
+  Plan plan;
+  plan.operands = {{"A", n, n, true, false, part_of(uplo)}, {"failed", cut.panels(n), 1, true, true}};
+  return plan;
+}
+
 }  // namespace
+
+Plan::Origin add_potrf(Plan& plan, Uplo uplo, index n, Precision precision, const PotrfCut& cut, int a, int failed,
+                       int area) {
+  Planner planner(plan, uplo, n, precision, cut, a, failed, area);
+  planner.make_steps();
+  return planner.whole();
+}
 
 PotrfCut potrf_cut_in_place(index n) { return {std::min(n, panel_in_place)}; }
 
 PotrfCut potrf_cut(index n, Precision precision, std::size_t memory) {
   const auto fits = [&](const PotrfCut& cut) {
-    return Planner(Uplo::lower, n, precision, cut, false).plan.bytes(element_size(precision)) <= memory;
+    Plan plan = begun(Uplo::lower, n, cut);
+    Planner(plan, Uplo::lower, n, precision, cut, operand_a, operand_failed, -1);
+    return plan.bytes(element_size(precision)) <= memory;
   };
   const index even = (n + most_panels - 1) / most_panels;
   PotrfCut cut{std::min(n, std::max(least_panel, (even + round - 1) / round * round))};
@@ -181,9 +206,11 @@ double sent_again(index n, const PotrfCut& cut, std::size_t element) {
 }
 
 Plan plan_potrf(Uplo uplo, index n, Precision precision, const PotrfCut& cut, bool in_place) {
-  Planner planner(uplo, n, precision, cut, in_place);
-  planner.make_steps();
-  return std::move(planner.plan);
+  Plan plan = begun(uplo, n, cut);
+  const int area = in_place ? plan.add_own_area(operand_a) : -1;
+  Planner(plan, uplo, n, precision, cut, operand_a, operand_failed, area).make_steps();
+  plan.after = order_of(plan);
+  return plan;
 }
 
 }  // namespace blaslift

@@ -137,6 +137,22 @@ struct TrsmArgs {
   bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
 };
 
+/// LAPACK's arrays of integers, which are of the caller's width.
+struct Integers {
+  void* at;
+  bool wide;  ///< 64 bits each
+
+  index get(index i) const {
+    return wide ? static_cast<const std::int64_t*>(at)[i] : static_cast<const std::int32_t*>(at)[i];
+  }
+  void set(index i, index value) const {
+    if (wide)
+      static_cast<std::int64_t*>(at)[i] = value;
+    else
+      static_cast<std::int32_t*>(at)[i] = static_cast<std::int32_t>(value);
+  }
+};
+
 /// A = L L^H or U^H U of a symmetric or Hermitian positive definite A (n x n, column-major), in the place of the
 /// triangle that it is stored in; the other one is neither read nor written.
 template <class T>
@@ -147,6 +163,45 @@ struct PotrfArgs {
   index lda;
 
   bool valid() const { return n >= 0 && ld_suffices(lda, n); }
+};
+
+/// P A = L U (m x n, column-major) with partial pivoting, in A's place; row i has been exchanged with row ipiv[i], from 1
+/// on.
+template <class T>
+struct GetrfArgs {
+  index m, n;
+  T* A;
+  index lda;
+  Integers ipiv;
+
+  index factored() const { return m < n ? m : n; }
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m); }
+};
+
+/// op(A) X = B without its matrices: A by its factors, which are there or are made first.
+struct SystemShape {
+  bool lu;        ///< or else Cholesky
+  bool factored;  ///< A holds its factors
+  Op trans;       ///< of LU
+  Uplo uplo;      ///< of Cholesky
+  index n, nrhs;
+
+  Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
+};
+
+/// op(A) X = B: X (n x nrhs, column-major) replaces B. Of Cholesky only a triangle of A is read and written.
+template <class T>
+struct SystemArgs {
+  SystemShape shape;
+  T* A;  ///< only read if factored
+  index lda;
+  Integers ipiv;  ///< of LU, as GetrfArgs have it
+  T* B;
+  index ldb;
+
+  bool valid() const {
+    return shape.n >= 0 && shape.nrhs >= 0 && ld_suffices(lda, shape.n) && ld_suffices(ldb, shape.n);
+  }
 };
 
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
@@ -197,22 +252,6 @@ struct OrmqrArgs {
     return !of_identity || (n <= m && k <= n);
   }
   index least_workspace() const { return product.length() > 1 ? product.length() : 1; }
-};
-
-/// LAPACK's arrays of integers, which are of the caller's width.
-struct Integers {
-  void* at;
-  bool wide;  ///< 64 bits each
-
-  index get(index i) const {
-    return wide ? static_cast<const std::int64_t*>(at)[i] : static_cast<const std::int32_t*>(at)[i];
-  }
-  void set(index i, index value) const {
-    if (wide)
-      static_cast<std::int64_t*>(at)[i] = value;
-    else
-      static_cast<std::int32_t*>(at)[i] = static_cast<std::int32_t>(value);
-  }
 };
 
 /// BLAS's vector of n elements (at least one) as a matrix of one row, or one column where its elements are adjacent.

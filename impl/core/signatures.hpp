@@ -169,6 +169,63 @@ struct PotrfSignature : LapackSignature<PotrfArgs<T>> {
 };
 
 template <class T>
+struct GetrfSignature : LapackSignature<GetrfArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("ipiv", x.ipiv, [&] { return Use{x.factored(), 1, std::max<index>(1, x.factored()), false, true}; });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1), k = std::min(m, n);
+    return k * (m * n - k * (m + n) / 2 + k * k / 3);
+  }
+};
+
+/// xGETRS, xGESV, xPOTRS and xPOSV.
+template <class T, bool lu, bool factored>
+struct SystemSignature : LapackSignature<SystemArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    auto& s = x.shape;
+    if constexpr (lu && factored) see.letter("trans", transposes, s.trans);
+    if constexpr (!lu) see.letter("uplo", triangles, s.uplo);
+    see.integer("n", s.n);
+    see.integer("nrhs", s.nrhs);
+    see.operand("A", x.A, [&] { return Use{s.n, s.n, x.lda, true, !factored, s.part()}; });
+    see.integer("lda", x.lda);
+    if constexpr (lu)
+      see.operand("ipiv", x.ipiv, [&] { return Use{s.n, 1, std::max<index>(1, s.n), factored, !factored}; });
+    see.operand("B", x.B, [&] { return Use{s.n, s.nrhs, x.ldb, true, true}; });
+    see.integer("ldb", x.ldb);
+    see.info();
+  }
+  static bool complete(SystemArgs<T>& x) {
+    x.shape.lu = lu;
+    x.shape.factored = factored;
+    if constexpr (!lu || !factored) x.shape.trans = Op::none;
+    if constexpr (lu) x.shape.uplo = Uplo::lower;
+    return true;
+  }
+  /// The factors' beside the solutions', each of them as much as a call of its own.
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0), others = at.integer(1), factors = factored ? 0 : (lu ? 2 : 1) * n * n * n / 6;
+    return n * n * others + factors;
+  }
+};
+template <class T>
+using GetrsSignature = SystemSignature<T, true, true>;
+template <class T>
+using GesvSignature = SystemSignature<T, true, false>;
+template <class T>
+using PotrsSignature = SystemSignature<T, false, true>;
+template <class T>
+using PosvSignature = SystemSignature<T, false, false>;
+
+template <class T>
 struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
@@ -248,6 +305,15 @@ decltype(auto) with_signature(const TrsmArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const PotrfArgs<T>&, With with) {
   return with(PotrfSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GetrfArgs<T>&, With with) {
+  return with(GetrfSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SystemArgs<T>& x, With with) {
+  if (x.shape.lu) return x.shape.factored ? with(GetrsSignature<T>()) : with(GesvSignature<T>());
+  return x.shape.factored ? with(PotrsSignature<T>()) : with(PosvSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -27,6 +27,19 @@ struct Packed {
   index ld;
 };
 
+/// The largest 1-norm of the first n columns.
+template <class T>
+long double one_norm(Packed<T>& x, index n) {
+  long double largest = 0;
+  for (index j = 0; j < n; ++j) {
+    long double sum = 0;
+    for (index i = 0; i < x.ld; ++i)
+      sum += std::hypot(static_cast<long double>(std::real(x(i, j))), static_cast<long double>(std::imag(x(i, j))));
+    if (!(sum <= largest)) largest = sum;
+  }
+  return largest;
+}
+
 template <class Each>
 void for_each_of(index rows, index cols, const Each& each) {
   for (index j = 0; j < cols; ++j)

@@ -19,6 +19,10 @@ template <class T>
 inline constexpr bool stands_alone<GeqrfArgs<T>> = true;
 template <class T>
 inline constexpr bool stands_alone<PotrfArgs<T>> = true;
+template <class T>
+inline constexpr bool stands_alone<GetrfArgs<T>> = true;
+template <class T>
+inline constexpr bool stands_alone<SystemArgs<T>> = true;
 
 /// The call by a library that has the routine's symbol, if its result is needed; false if its integers are too narrow
 /// for the sizes.

@@ -105,7 +105,7 @@ class Execution : public PlanRun<T> {
           if (const Status status = this->await_downloads(home.downloads); status != Status::done) return status;
     return PlanRun<T>::bring(
         x.placed, block, [&](index row, index col) { return to.at + (row - block.row) + (col - block.col) * to.ld; },
-        to.ld, x.at, x.ld, x.placed.device ? Part::whole : p_.operands[number].part);
+        to.ld, x.at, x.ld, x.placed.device ? Part::whole : p_.operands[number].part, !p_.operands[number].ours);
   }
 
   Status bring_home(const Plan::Step& s) {
@@ -138,6 +138,18 @@ class Execution : public PlanRun<T> {
   Status compute(const Plan::Step& s, Potrf operation) {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     operation.failed = place(s.accesses[1].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, Getrf operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    operation.pivots = place(s.accesses[1].region).at;
+    operation.failed = place(s.accesses[2].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, RowSwaps operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    operation.pivots = place(s.accesses[1].region).at;
+    operation.moves = place(s.accesses[2].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
   Status compute(const Plan::Step& s, Trsm operation) {

@@ -25,7 +25,7 @@ std::string text(const Plan& plan, const Plan::Step& s) {
     const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
     return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
   }
-  constexpr const char* names[] = {"gemm", "trsm", "potrf"};
+  constexpr const char* names[] = {"gemm", "trsm", "potrf", "getrf", "swaps"};
   std::string line = names[s.operation.index()];
   for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
   return line;
@@ -34,16 +34,18 @@ std::string text(const Plan& plan, const Plan::Step& s) {
 /// What an area holds while a plan runs step by step.
 class Contents {
  public:
-  /// Whether all of the block has been written and, if it is to be of an operand, holds that.
-  bool holds(const Block& b, const Plan::Content& of) const {
+  /// Whether all of the block, or this part of it, has been written and, if it is to be of an operand, holds that.
+  bool holds(const Block& b, const Plan::Content& of, Part part) const {
     Missing rest{{b}};
     for (const Written& x : written_)
       if (of.operand < 0 || (x.of.operand == of.operand && b.row - x.block.row == of.row - x.of.row &&
                              b.col - x.block.col == of.col - x.of.col))
         (void)rest.take(x.block);
-    return rest.blocks.empty();
+    return std::none_of(rest.blocks.begin(), rest.blocks.end(), [&](const Block& x) {
+      return meets(part, {x.row - b.row, x.col - b.col, x.rows, x.cols});
+    });
   }
-  bool is_written(const Block& b) const { return holds(b, {}); }
+  bool is_written(const Block& b, Part part) const { return holds(b, {}, part); }
   void write(const Block& b, const Plan::Content& of) {
     std::vector<Written> left;
     for (const Written& x : written_) {
@@ -85,8 +87,8 @@ class Checker {
       const Plan::Area& area = plan_.areas[static_cast<std::size_t>(x.region.area)];
       const Block& b = x.region.block;
       if (!is_in(b, area.rows, area.cols)) return "no such region";
-      if (x.mode != AccessMode::write && !contents(x).is_written(b)) return "reads what nobody has written";
-      if (x.mode != AccessMode::write && !contents(x).holds(b, x.of)) return "something else is there";
+      if (x.mode != AccessMode::write && !contents(x).is_written(b, x.part)) return "reads what nobody has written";
+      if (x.mode != AccessMode::write && !contents(x).holds(b, x.of, x.part)) return "something else is there";
       if (x.mode != AccessMode::read && s.kind == Plan::Kind::compute && contents(x).is_home(b))
         return "writes what has been brought home";
     }

@@ -21,7 +21,7 @@ enum class AccessMode : std::uint8_t { read, write, update };  ///< update: read
 
 /// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
 /// its scalars.
-using PlannedOperation = std::variant<Gemm, Trsm, Potrf>;
+using PlannedOperation = std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps>;
 
 struct Plan {
   struct Operand {
@@ -50,6 +50,7 @@ struct Plan {
     Region region;
     AccessMode mode;
     Content of{};
+    Part part = Part::whole;  ///< of a square region: what of it is read
   };
   /// Where a block of an operand, from (row, col) on, lies in an area.  What follows names blocks as the operand has
   /// them.
@@ -63,7 +64,11 @@ struct Plan {
   static Access access(const Origin& x, const Block& b, AccessMode mode) {
     return {region(x, b), mode, {x.operand, b.row, b.col}};
   }
-  static Access read(const Origin& x, const Block& b) { return access(x, b, AccessMode::read); }
+  static Access read(const Origin& x, const Block& b, Part part = Part::whole) {
+    Access a = access(x, b, AccessMode::read);
+    a.part = part;
+    return a;
+  }
   static Access update(const Origin& x, const Block& b) { return access(x, b, AccessMode::update); }
 
   /// What has come home may be uploaded again: it waits for that.

@@ -73,8 +73,8 @@ class PlanRun {
   /// A rows x cols block of the caller's.  Whatever else the step asks for does not wait for it.
   /// @param part, below  as in Transfer
   Status upload(T* to, index ldt, const T* from, index ldf, index rows, index cols, bool direct,
-                Part part = Part::whole, index below = 0) {
-    bytes_in_ += elements_in(part, {below, 0, rows, cols}) * sizeof(T);
+                Part part = Part::whole, index below = 0, bool counts = true) {
+    if (counts) bytes_in_ += elements_in(part, {below, 0, rows, cols}) * sizeof(T);
     ++next_;
     return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct, part, below}, after());
   }
@@ -135,12 +135,12 @@ class PlanRun {
   /// @param part  of the caller's matrix: of a triangle the other one is not read
   template <class At>
   Status bring(const Placed& x, const Block& block, const At& at, index ldt, const T* from, index ldf,
-               Part part = Part::whole) {
+               Part part = Part::whole, bool counts = true) {
     const auto send = [&](const Block& b) {
       const bool all = contains(part, b);
       if (!all && !meets(part, b)) return Status::done;
       return upload(at(b.row, b.col), ldt, from + b.row + b.col * ldf, ldf, b.rows, b.cols, all && x.direct,
-                    all ? Part::whole : part, b.row - b.col);
+                    all ? Part::whole : part, b.row - b.col, counts);
     };
     if (!x.device) return send(block);
     for (const Block& b : x.missing)

@@ -229,8 +229,12 @@ Backend* Device::open() {
   return backend_;
 }
 
-bool Device::can(Operation::Kind kind, Element element) {
-  if (!backend().facts().computes.can(kind, element)) return false;
+bool Device::can(Operation::Kinds kinds, Element element) {
+  return backend().facts().computes.can(kinds, element) &&
+         kinds.all([this](Operation::Kind kind) { return is_equipped(kind); });
+}
+
+bool Device::is_equipped(Operation::Kind kind) {
   std::atomic<Equipped>& equipped = equipped_[static_cast<int>(kind)];
   if (const Equipped known = equipped.load(std::memory_order_acquire); known != unknown) return known == yes;
   std::lock_guard lock(opening_);

@@ -33,7 +33,7 @@ class Device {
   Backend& backend() const { return *backend_; }
 
   /// Whether the open backend computes what a family needs, which the first call to ask may have to wait for.
-  bool can(Operation::Kind kind, Element element);
+  bool can(Operation::Kinds kinds, Element element);
 
   /// No further call uses the device.  `why` is kept for the summary.
   void lose(const char* why);
@@ -54,6 +54,8 @@ class Device {
   }
 
  private:
+  bool is_equipped(Operation::Kind kind);
+
   const Options& options_;
   const Idle idle_;
   void* const idle_context_;

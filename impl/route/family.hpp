@@ -30,8 +30,8 @@ struct Family {
   /// @param spared  bytes that need not move in: they, or valid copies, are on the device
   Cost (*cost)(const Problem& problem, const Facts& facts, const Policy& policy, double spared);
 
-  /// What a backend must be able to compute; of the problem's elements.
-  Operation::Kind needs;
+  /// What a backend must be able to compute besides products of matrices; of the problem's elements.
+  Operation::Kinds needs;
 
   /// Bytes that are sent more than once where the device's memory makes a call be cut, which uses no copies; none: it
   /// is not cut.  Null: copies are of use to calls that are cut, too.

@@ -18,10 +18,12 @@ std::size_t piece_bytes(const Backend& backend, double result_bytes) {
   return std::min(std::max(least, static_cast<std::size_t>(result_bytes) / 16), backend.facts().piece_bytes);
 }
 
-bool can_keep(const Operand& result) {
+bool can_keep(const Operands& operands) {
   constexpr double little = 64 << 20;  // not worth a look
-  return result.place == Place::on_a_device || result.stored.bytes() < little ||
-         1.1 * result.stored.bytes() < static_cast<double>(available_memory());
+  double bytes = 0;
+  for (const Operand& x : operands.all())
+    if (x.writes && x.place != Place::on_a_device) bytes += x.stored.bytes();
+  return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
 }
 
 }  // namespace blaslift

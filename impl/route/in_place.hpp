@@ -12,8 +12,8 @@ Placed placed(const Operand& x);
 /// Of a download at most: pieces of small results are small, so that several threads share them.
 std::size_t piece_bytes(const Backend& backend, double result_bytes);
 
-/// Whether the host has memory for what the result overwrites, which is kept until all of it is there.
-bool can_keep(const Operand& result);
+/// Whether the host has memory for what the results overwrite, which is kept until all of them are there.
+bool can_keep(const Operands& operands);
 
 /// Runs a plan in a lease of so many bytes; copies that the operands hold are not in it.
 /// @param wait     for room; otherwise the outcome is no_memory if there is none now
@@ -42,8 +42,9 @@ Outcome run_plan(Runtime& r, const Site& site, Backend& backend, const Operands&
 template <class Again, class Attempt>
 Ending computed_in_place(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands,
                          const Again& again, const Attempt& attempt) {
-  if (!can_keep(operands.result())) return {Reason::no_room};
-  r.residency.before_writing(operands.result().stored);
+  if (!can_keep(operands)) return {Reason::no_room};
+  for (const Operand& x : operands.all())
+    if (x.writes && x.touched()) r.residency.before_writing(x.stored);
   return ended(r, backend, decision, operands, in_attempts(operands, attempt, again));
 }
 

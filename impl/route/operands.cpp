@@ -183,5 +183,8 @@ bool Operands::all_in_device_memory() const {
 bool Operands::in_device_memory() const {
   return std::ranges::any_of(all(), [](const Operand& x) { return x.out_of_reach(); });
 }
+bool Operands::writes_in_device_memory() const {
+  return std::ranges::any_of(all(), [](const Operand& x) { return x.writes && x.out_of_reach(); });
+}
 
 }  // namespace blaslift

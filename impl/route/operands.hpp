@@ -113,6 +113,7 @@ class Operands {
   /// What is not touched counts as there.
   bool all_in_device_memory() const;
   bool in_device_memory() const;
+  bool writes_in_device_memory() const;
 
  private:
   Operands(Runtime& r, std::span<const OperandRole> all, bool ephemeral);

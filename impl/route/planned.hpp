@@ -20,7 +20,9 @@ class PlannedCall {
               const CallScalars<T>& scalars)
       : r_(r), site_(site), backend_(backend), problem_(problem), operands_(operands), scalars_(scalars) {}
 
-  /// Behind the call's operands, in host memory: what the plan brings home besides.
+  /// How many of the call's operands are the plan's; whatever else the call has is not of its elements.
+  std::size_t in_plan = Operands::most;
+  /// Behind these, in host memory: what the plan takes and brings home besides.
   std::vector<CallOperand<T>> own{};
   /// Asked when all is home: false, and the result is taken back, for the library underneath to compute the call.
   std::function<bool()> sound{};
@@ -41,7 +43,7 @@ class PlannedCall {
       operands_.keep();
     }
     // Another try begins with the result as it was: in the program's device memory a first one may have changed it.
-    const auto again = [&] { return operands_.result().place != Place::on_a_device && !any_finished(); };
+    const auto again = [&] { return !operands_.writes_in_device_memory() && !any_finished(); };
     Ending ending = computed_in_place(r_, backend_, decision, operands_, again,
                                       [&](bool wait) { return attempt(make_plan, wait); });
     if (!ending.computed && any_finished()) {
@@ -68,7 +70,7 @@ class PlannedCall {
   template <class MakePlan>
   Outcome attempt(const MakePlan& make_plan, bool wait) {
     std::vector<Placed> places;
-    for (const Operand& x : operands_.all()) places.push_back(placed(x));
+    for (const Operand& x : operands_.all().first(std::min(in_plan, operands_.all().size()))) places.push_back(placed(x));
     const Plan plan = make_plan(std::as_const(places));
     by_columns_ = plan.by_columns;
     for (const Plan::Operand& x : plan.operands)

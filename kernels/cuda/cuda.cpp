@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "kernels/cuda/cholesky/potrf.hpp"
+#include "kernels/cuda/lu/getrf.hpp"
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
@@ -101,6 +102,8 @@ class Visit {
   CUcontext before_ = nullptr;
   cudaStreamCaptureMode capture_ = cudaStreamCaptureModeRelaxed;
 };
+
+constexpr Operation::Kinds solver_computes = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf;
 
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
@@ -235,6 +238,11 @@ class CudaLane final : public EngineLane {
   Status compute(Queue queue, const Potrf& p) {
     return status_of(potrf(p, solvers_[queue == Queue::second], stream(queue)));
   }
+
+  Status compute(Queue queue, const Getrf& p) {
+    return status_of(getrf(p, solvers_[queue == Queue::second], stream(queue)));
+  }
+  Status compute(Queue queue, const RowSwaps& p) { return status_of(exchange_rows(p, stream(queue))); }
 
   /// C := E or beta * E
   Status c_from_e(Queue queue, const Gemm& p, bool scaled) {
@@ -386,7 +394,7 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  bool equip(Operation::Kind kind) override { return kind != Operation::Kind::potrf || SolverLibrary::get(); }
+  bool equip(Operation::Kind kind) override { return !solver_computes.has(kind) || SolverLibrary::get(); }
 
   Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {
     Visit visit;
@@ -500,7 +508,8 @@ class CudaBackend final : public Backend {
         cudaRuntimeGetVersion(&runtime) != cudaSuccess)
       return "the device cannot be asked for its properties";
     using enum Operation::Kind;
-    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(potrf, "sdcz");
+    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
+    facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

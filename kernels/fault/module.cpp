@@ -159,6 +159,24 @@ void spoil(const Potrf& x, std::string_view mistake) {
   }
 }
 
+/// The same of U's last one.
+template <class T>
+void spoil(const Getrf& x, std::string_view mistake) {
+  if (x.factored() == 0) return;
+  T* const A = static_cast<T*>(x.A);
+  T& last = A[x.factored() - 1 + (x.n - 1) * x.lda];
+  if (mistake.starts_with("element:")) {
+    double terms = 0;
+    for (index k = 0; k < x.factored(); ++k)
+      terms += (k + 1 < x.factored() ? size_of(A[x.factored() - 1 + k * x.lda]) : 1) * size_of(A[k + (x.n - 1) * x.lda]);
+    spoil_element(last, terms, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.factored() + 3) / 4; ++j) A[j * (x.lda + 1)] = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(last);
+  }
+}
+
 template <class Computed>
 void spoil(Precision precision, const Computed& x, std::string_view mistake) {
   switch (precision) {
@@ -184,6 +202,7 @@ class DelayedLane final : public Lane {
     if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
     if (const auto* system = operation.get<Trsm>()) return spoiled(*system, after);
     if (const auto* matrix = operation.get<Potrf>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Getrf>()) return spoiled(*matrix, after);
     return lane.ask(operation, after);
   }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {

@@ -14,6 +14,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/engine/lane.hpp"
+#include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
@@ -63,6 +64,8 @@ class HostLane final : public EngineLane {
   void compute(const QrPanel& panel) { factor_panel(panel, some_threads()); }
   void compute(const Trsm& system) { solve_triangular(system, underlying_); }
   void compute(const Potrf& matrix) { factor_definite(matrix, underlying_); }
+  void compute(const Getrf& matrix) { factor_general(matrix, underlying_); }
+  void compute(const RowSwaps& x) { exchange_rows(x); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -124,7 +127,9 @@ class HostBackend final : public Backend {
         .add(symv, "sdczw")
         .add(qr_panel, "sdcz")
         .add(trsm, "sdcz")
-        .add(potrf, "sdcz");
+        .add(potrf, "sdcz")
+        .add(getrf, "sdcz")
+        .add(row_swaps, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

@@ -6,7 +6,6 @@ namespace blaslift {
 namespace {
 
 constexpr const char* file = CUDART_VERSION >= 13000 ? "libcusolver.so.12" : "libcusolver.so.11";
-constexpr std::size_t for_info = 256;  // what follows is aligned
 
 template <class F>
 bool find(void* library, const char* name, F& function) {
@@ -22,7 +21,9 @@ const SolverLibrary* opened() {
       find(library, "cusolverDnCreate", found.create) && find(library, "cusolverDnDestroy", found.destroy) &&
       find(library, "cusolverDnSetStream", found.set_stream) &&
       find(library, "cusolverDnCreateParams", found.create_params) &&
-      find(library, "cusolverDnXpotrf_bufferSize", found.potrf_size) && find(library, "cusolverDnXpotrf", found.potrf);
+      find(library, "cusolverDnXpotrf_bufferSize", found.potrf_size) &&
+      find(library, "cusolverDnXpotrf", found.potrf) &&
+      find(library, "cusolverDnXgetrf_bufferSize", found.getrf_size) && find(library, "cusolverDnXgetrf", found.getrf);
   return all ? &found : nullptr;
 }
 
@@ -61,6 +62,21 @@ cudaError_t Solver::potrf(const Potrf& p, cudaStream_t stream) {
   return error_of(library.potrf(handle_, params_, uplo, p.n, type, p.A, p.lda, type,
                                 static_cast<char*>(memory_) + for_info, bytes_ - for_info, on_host_.data(),
                                 on_host_.size(), static_cast<int*>(memory_)));
+}
+
+cudaError_t Solver::getrf(const Getrf& p, cudaStream_t stream) {
+  if (const cudaError_t error = create(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  const cudaDataType type = type_of(p.precision);
+  std::size_t on_device = 0, on_host = 0;
+  if (const int status = library.getrf_size(handle_, params_, p.m, p.n, type, p.A, p.lda, type, &on_device, &on_host))
+    return error_of(status);
+  const std::size_t for_pivots = (static_cast<std::size_t>(p.factored()) * sizeof(index) + 255) / 256 * 256;
+  if (const cudaError_t error = make_room(for_pivots + on_device, on_host); error != cudaSuccess) return error;
+  char* const own = static_cast<char*>(memory_) + for_info;
+  return error_of(library.getrf(handle_, params_, p.m, p.n, type, p.A, p.lda, reinterpret_cast<index*>(own), type,
+                                own + for_pivots, bytes_ - for_info - for_pivots, on_host_.data(), on_host_.size(),
+                                static_cast<int*>(memory_)));
 }
 
 void Solver::destroy() {

@@ -23,6 +23,12 @@ struct SolverLibrary {
                cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device, void* on_host,
                std::size_t bytes_on_host, int* info) = nullptr;
 
+  int (*getrf_size)(void* handle, void* params, index m, index n, cudaDataType type_of_A, const void* A, index lda,
+                    cudaDataType arithmetic, std::size_t* bytes_on_device, std::size_t* bytes_on_host) = nullptr;
+  int (*getrf)(void* handle, void* params, index m, index n, cudaDataType type_of_A, void* A, index lda, index* ipiv,
+               cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device, void* on_host,
+               std::size_t bytes_on_host, int* info) = nullptr;
+
   /// Null where there is none that has all this, of the major version that goes with the CUDA that we are built with.
   static const SolverLibrary* get();
 };
@@ -32,12 +38,18 @@ class Solver {
  public:
   /// The number of the element whose pivot will not do goes to info(), or 0; as far as cuSOLVER notices.
   cudaError_t potrf(const Potrf& p, cudaStream_t stream);
+  /// The pivots' rows, from 1 on, go to pivots().
+  cudaError_t getrf(const Getrf& p, cudaStream_t stream);
+  /// On the device, behind info().
+  const index* pivots() const { return reinterpret_cast<const index*>(static_cast<const char*>(memory_) + for_info); }
   /// On the device.
   const int* info() const { return static_cast<const int*>(memory_); }
   /// Once nothing is under way.
   void destroy();
 
  private:
+  static constexpr std::size_t for_info = 256;  // what follows is aligned
+
   cudaError_t create(cudaStream_t stream);
   cudaError_t make_room(std::size_t on_device, std::size_t on_host);
 

@@ -145,6 +145,17 @@ class Recorder final : public Lane {
                    size(p.n, p.n) + ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Getrf& p, After after) {
+    return add(print("%cgetrf   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", pivots " +
+                   where(p.pivots) + ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
+  Status ask_for(const RowSwaps& p, After after) {
+    return add(print("%cswaps   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", pivots " +
+                   where(p.pivots) + ", moves " + where(p.moves) + (p.prepared ? ", prepared" : "") +
+                   (p.backward ? ", backward" : ""),
+               after, p.stream, p.awaited);
+  }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     for (index j = 0; j < t.cols; ++j)
       std::memset(static_cast<char*>(t.host) + static_cast<std::size_t>(j * t.ldh) * t.element, 0,

@@ -9,6 +9,7 @@
 
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
@@ -58,6 +59,23 @@ class Shuffled final : public Lane {
       factor_definite(x, {[](const void*, const Operation& o) { reference::naive(*o.get<Gemm>()); }, nullptr});
     });
   }
+  Status ask_for(const Getrf& x, After after) {
+    return add(after, [x] {
+      factor_general(x, {[](const void*, const Operation& o) { reference::naive(*o.get<Gemm>()); }, nullptr});
+    });
+  }
+  Status ask_for(const RowSwaps& x, After after) {
+    // What later ones are told to find there is written by the first one.
+    return add(after, [this, x] {
+      auto* const moves = static_cast<unsigned char*>(x.moves);
+      const std::size_t bytes = row_swaps_workspace(x.count);
+      if (x.prepared)
+        well_prepared = well_prepared && std::all_of(moves, moves + bytes, [](unsigned char c) { return c == 0x3c; });
+      else
+        std::memset(moves, 0x3c, bytes);
+      exchange_rows(x);
+    });
+  }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
     return add(after, [t, &landed] {
       if (t.keep) copy_part(t.part, t.below, t.keep, t.ldk, t.host, t.ldh, t.rows, t.cols, t.element, copy_block);
@@ -72,6 +90,8 @@ class Shuffled final : public Lane {
   Status ask_for(const Other&, After) {
     return Status::lost;
   }
+  bool well_prepared = true;  ///< whatever was said to be prepared was
+
   Status await(const std::atomic<bool>& landed) override {
     while (!landed)
       if (!run_one()) return Status::lost;

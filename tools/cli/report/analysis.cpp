@@ -87,7 +87,8 @@ bool might_go(Reason reason) {
     case Reason::alpha:
     case Reason::in_handler:
     case Reason::exiting:
-    case Reason::not_definite: return false;
+    case Reason::not_definite:
+    case Reason::singular: return false;
     default: return true;
   }
 }

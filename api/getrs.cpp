@@ -1,0 +1,11 @@
+// [sdcz]getrs by all its names.
+#include "impl/solve/system.hpp"
+
+#include "api/entries.hpp"
+
+using namespace blaslift;
+
+#define ENTRY(symbol, name, T, interface, width, prefix) \
+  BLASLIFT_ENTRY(symbol, LapackCall<GetrsSignature<T>, solve_system<T>>)
+#define GETRS(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type)
+#include "api/routines.def"

@@ -1,0 +1,172 @@
+#include "impl/lu/getrf.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/core/library_call.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/lu/getrf_plan.hpp"
+#include "impl/route/planned.hpp"
+
+namespace blaslift {
+namespace {
+
+// ---- what the family says of a call
+
+void count(Problem& p) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = std::min(m, n),
+               element = static_cast<double>(element_size(p.element));
+  p.empty = p.m == 0 || p.n == 0;
+  p.too_large = p.m >= index{1} << 24;  // pivots are elements on their way
+  p.flops = (is_complex(p.element) ? 4.0 : 1.0) * k * (2 * m * n - k * (m + n) + 2 * k * k / 3);
+  p.volume = k * (m * n - k * (m + n) / 2 + k * k / 3);
+  p.bytes_in = p.bytes_out = m * n * element;
+}
+
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n);
+}
+
+/// Panels one after the other, with products between them; what moves does not quite run beside.
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  constexpr double beside_transfers = 0.2;
+  const Profile& profile = *facts.profile;
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
+               computing = getrf_seconds(p.m, p.n, p.flops, profile.gemm_rate[static_cast<int>(p.element.name)]);
+  return {.seconds = profile.latency_seconds + std::max({computing, in, out}) + beside_transfers * (in + out)};
+}
+
+// ---- on the device
+
+constinit Undestroyed<Learned> known;  // of such calls, in this process
+
+enum { operand_a, operand_pivots };
+
+template <class T>
+Operands operands_of(Runtime& r, const GetrfArgs<T>& x, bool ephemeral) {
+  return Operands(
+      r,
+      {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
+       {.stored = stored(x.ipiv, x.factored()), .writes = true, .vector = true}},
+      ephemeral);
+}
+
+/// On the device.  If that does not come to an end, or with a pivot that will not do, A and the pivots in the host's
+/// memory are what they were.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GetrfArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  if (operands[operand_pivots].place == Place::on_a_device) return {Reason::no_route};
+  const bool in_device_memory = operands[operand_a].place == Place::on_a_device;
+  const GetrfCut cut = getrf_cut(args.m, args.n, precision_of<T>,
+                                 in_device_memory ? std::numeric_limits<std::size_t>::max() : r.arena.limit());
+  if (cut.panel == 0) return {Reason::no_room};
+  const index count = args.factored();
+  std::vector<T> pivots(static_cast<std::size_t>(count)), failed(static_cast<std::size_t>(cut.panels(count)));
+  index info = 0;
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.in_plan = 1;
+  planned.own = {{pivots.data(), count}, {failed.data(), cut.panels(count)}};
+  planned.sound = [&] {
+    info = first_failure(failed, cut.panel);
+    return info == 0 || in_device_memory;
+  };
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    return plan_getrf(args.m, args.n, precision_of<T>, cut, at[operand_a].device != nullptr);
+  };
+  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  if (ending.computed) set_pivots(args.ipiv, pivots, cut.panel);
+  if (info > 0 && !ending.computed) ending.reason = Reason::singular;
+  ending.info = info;
+  ending.way = with_numbers(0, cut.panel);
+  return ending;
+}
+
+}  // namespace
+
+/// cuSOLVER's panels take most of it: of 1,024 columns 2.8 to 5.4 ms at orders of 4,096 to 16,384 on an H100.
+double getrf_seconds(index m, index n, double flops, double product_rate) {
+  constexpr double panel = 1024, panel_seconds = 2.2e-3, seconds_a_row = 0.18e-6, beside_products = 1.1;
+  const double panels = std::ceil(static_cast<double>(std::min(m, n)) / panel),
+               rows = static_cast<double>(m) - static_cast<double>(std::min(m, n)) / 2;
+  return panels * (panel_seconds + rows * seconds_a_row) + beside_products * flops / product_rate;
+}
+
+// ---- what a correct result is
+
+using namespace judging;
+
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GetrfArgs<T>& before, const GetrfArgs<T>& result, const GetrfArgs<T>&,
+                const Ending&) {
+  const index m = before.m, n = before.n, count = before.factored();
+  Judgement judgement{0, 30};
+  if (count == 0) return judgement;
+  Packed<T> rest(m, n), L(m, count), U(count, n);
+  bool finite = true;
+  for_each_of(m, n, [&](index i, index j) { rest(i, j) = before.A[i + j * before.lda]; });
+  const long double size = one_norm(rest, n),
+                    largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(m + n));
+  if (!(size < largest)) return judgement;  // what is computed on the way may overflow
+  const auto factor = [&](index i, index j) { return result.A[i + j * result.lda]; };
+  for_each_of(m, count, [&](index i, index j) { L(i, j) = i == j ? T(1) : i > j ? factor(i, j) : T(0); });
+  for_each_of(count, n, [&](index i, index j) { U(i, j) = i <= j ? factor(i, j) : T(0); });
+  for_each_of(m, n, [&](index i, index j) { finite = finite && is_finite(factor(i, j)); });
+  for (index i = 0; i < count; ++i) {
+    const index row = result.ipiv.get(i) - 1;
+    if (row < i || row >= m) finite = false;
+    for (index j = 0; finite && j < n; ++j) std::swap(rest(i, j), rest(row, j));
+  }
+  if (!finite) return judgement.ratio = HUGE_VAL, judgement;
+  const T one(1), minus_one(-1);
+  call_product(*by.beside[0], {precision_of<T>, Op::none, Op::none, m, n, count, &minus_one, L.at.get(), m, U.at.get(),
+                               count, &one, rest.at.get(), m});
+  const long double off = one_norm(rest, n);
+  if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))
+    judgement.ratio =
+        static_cast<double>(off / (static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon() * size));
+  return judgement;
+}
+
+template <class T>
+std::vector<Routine> judged_with(const GetrfArgs<T>&) {
+  return judged_with_products<T>();
+}
+
+constinit const Family getrf_family{
+    .count = count,
+    .text = text,
+    .cpu_rate = cpu_rate_of_products,
+    .cost = cost,
+    .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps | Operation::Kind::trsm};
+
+template <class T>
+Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  Runtime& r = runtime();
+  const Problem problem = counted(
+      {.routine = info(site.symbol).routine, .element = precision_of<T>, .m = args->m, .n = args->n});
+  return take_route(
+      r, site, known.value, problem, *args, replay,
+      [&](const GetrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
+      [&](Backend& backend, const GetrfArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, problem, x, operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define GETRF(name, type)                                                                         \
+  template Judgement judge(const JudgingLibrary&, const GetrfArgs<type>&, const GetrfArgs<type>&, \
+                           const GetrfArgs<type>&, const Ending&);                                \
+  template Computed getrf(const Site&, const GetrfArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

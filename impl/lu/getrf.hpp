@@ -1,0 +1,43 @@
+// LU factorisations on the device.
+#pragma once
+#include "impl/core/args.hpp"
+#include "impl/route/family.hpp"
+#include "impl/route/route.hpp"
+
+namespace blaslift {
+
+/// As trsm() (impl/solve/trsm.hpp).  With a pivot that is zero or not finite, the library underneath makes the call.
+template <class T>
+Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay);
+
+/// LAPACK's own test ratio (dget01): |P A - L U| / (n eps |A|), 1-norms, with its threshold (dtest.in).
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GetrfArgs<T>& before, const GetrfArgs<T>& result, const GetrfArgs<T>&,
+                const Ending& ending);
+
+/// Seconds that a device takes for the factors of a matrix that is there.
+double getrf_seconds(index m, index n, double flops, double product_rate);
+
+/// The number of the first pivot of the whole matrix that will not do, from what Getrf::failed says by panel; or 0.
+template <class T>
+index first_failure(const std::vector<T>& failed, index panel) {
+  for (std::size_t i = 0; i < failed.size(); ++i)
+    if (failed[i] != T(0)) return static_cast<index>(i) * panel + static_cast<index>(std::real(failed[i]));
+  return 0;
+}
+
+/// LAPACK's pivots, from those that count from their panel's first row on.
+template <class T>
+void set_pivots(const Integers& ipiv, const std::vector<T>& pivots, index panel) {
+  for (index i = 0; i < static_cast<index>(pivots.size()); ++i)
+    ipiv.set(i, i / panel * panel + static_cast<index>(std::real(pivots[static_cast<std::size_t>(i)])));
+}
+
+/// Where an array of integers lies, for Operands.
+inline Stored stored(const Integers& x, index count) {
+  return {x.at, count, 1, std::max<index>(1, count), x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t)};
+}
+
+extern const Family getrf_family;
+
+}  // namespace blaslift

@@ -1,0 +1,204 @@
+#include "impl/lu/getrf_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "impl/core/stored.hpp"
+#include "kernels/trsm.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr index most_panels = 16, least_panel = 1024, round = 64;
+// A panel is a small part of what there is room for.
+constexpr index panels_in_memory = 16;
+
+enum { operand_a, operand_pivots, operand_failed };
+
+class Planner {
+ public:
+  Planner(Plan& to, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots, int failed, int area)
+      : plan_(to),
+        operand_a_(a),
+        operand_pivots_(pivots),
+        operand_failed_(failed),
+        m_(m),
+        n_(n),
+        precision_(precision),
+        cut_(cut) {
+    a_ = {area >= 0 ? area : plan_.add_area("A", m, n), a, 0, 0};
+    failed_ = plan_.add_area("failed", cut.panels(factored()), 1);
+    rows_ = RowGroups(plan_, precision, m, factored(), cut.panel);
+    if (const std::size_t bytes = leased_bytes(static_cast<index>(trsm_workspace(solving(cut.panel, cut.panel))), 1, 1))
+      workspaces_ =
+          plan_.add_area("workspaces", static_cast<index>(bytes / element_size(precision)), cut.panels(factored()));
+  }
+
+  void make_steps() {
+    for (index panel = 0; panel < cut_.panels(n_); ++panel) plan_.upload(a_, {0, columns(panel).first, m_, columns(panel).count});
+    for (index panel = 0; panel < cut_.panels(n_); ++panel) {
+      for (index earlier = 0; earlier < std::min(panel, rows_.groups()); ++earlier) eliminate(earlier, panel);
+      const Part own = columns(panel);
+      if (const index known = std::min(own.first, factored()); known > 0)
+        plan_.download(a_, {0, own.first, known, own.count});
+      if (panel < rows_.groups()) factor(panel);
+    }
+    plan_.download({rows_.area(), operand_pivots_}, {0, 0, factored(), 1});
+    plan_.download({failed_, operand_failed_}, {0, 0, cut_.panels(factored()), 1});
+  }
+
+  AddedGetrf added() const { return {a_, rows_}; }
+
+ private:
+  struct Part {
+    index first, count;
+  };
+  index factored() const { return std::min(m_, n_); }
+  Part columns(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, n_ - panel * cut_.panel)}; }
+  /// Rows of U that a panel makes.
+  Part rows(index panel) const {
+    return {panel * cut_.panel, std::min(cut_.panel, factored() - panel * cut_.panel)};
+  }
+
+  /// What an earlier panel makes of one.
+  void eliminate(index earlier, index panel) {
+    const Part pivots = rows(earlier), own = columns(panel);
+    rows_.exchange(plan_, earlier, a_, own.first, own.count);
+    const Block known{pivots.first, own.first, pivots.count, own.count};
+    Trsm solve = solving(pivots.count, own.count);
+    std::vector<Plan::Access> accesses{
+        Plan::read(a_, {pivots.first, pivots.first, pivots.count, pivots.count}, blaslift::Part::lower),
+        Plan::update(a_, known)};
+    if (workspaces_ >= 0) {
+      solve.prepared = panel > earlier + 1;
+      const index bytes = plan_.areas[static_cast<std::size_t>(workspaces_)].rows;
+      accesses.push_back(
+          {{workspaces_, {0, earlier, bytes, 1}}, solve.prepared ? AccessMode::update : AccessMode::write});
+    }
+    plan_.compute(solve, std::move(accesses), Scalar::one);
+    const index below = pivots.first + pivots.count;
+    if (below < m_)
+      plan_.multiply(precision_, Scalar::minus_one, Op::none,
+                     Plan::read(a_, {below, pivots.first, m_ - below, pivots.count}), Op::none, Plan::read(a_, known),
+                     Scalar::one, Plan::update(a_, {below, own.first, m_ - below, own.count}));
+  }
+
+  void factor(index panel) {
+    const Part own = columns(panel);
+    const Block rest{own.first, own.first, m_ - own.first, own.count};
+    plan_.compute(Getrf{.precision = precision_,
+                        .m = rest.rows,
+                        .n = rest.cols,
+                        .A = nullptr,
+                        .lda = 0,
+                        .pivots = nullptr,
+                        .failed = nullptr},
+                  {Plan::update(a_, rest),
+                   rows_.written(panel, operand_pivots_),
+                   {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},
+                  Scalar::one);
+    if (own.first > 0) rows_.exchange(plan_, panel, a_, 0, own.first);
+    const bool last = panel + 1 == rows_.groups();
+    plan_.download(a_, {own.first, 0, last ? m_ - own.first : rows(panel).count, own.first + own.count});
+  }
+
+  /// With the L of a panel.
+  Trsm solving(index order, index others) const {
+    return {.precision = precision_,
+            .side = Side::left,
+            .uplo = Uplo::lower,
+            .trans = Op::none,
+            .unit = true,
+            .m = order,
+            .n = others,
+            .alpha = nullptr,
+            .A = nullptr,
+            .lda = 0,
+            .B = nullptr,
+            .ldb = 0,
+            .way = trsm_way(precision_, cut_.panel, n_),
+            .block = trsm_block(cut_.panel)};
+  }
+
+  Plan& plan_;
+  const int operand_a_, operand_pivots_, operand_failed_;
+  const index m_, n_;
+  const Precision precision_;
+  const GetrfCut& cut_;
+  Plan::Origin a_{};
+  RowGroups rows_{};
+  int failed_ = -1, workspaces_ = -1;
+};
+
+Plan begun(index m, index n, const GetrfCut& cut) {
+  const index factored = std::min(m, n);
+  Plan plan;
+  plan.operands = {{"A", m, n, true}, {"pivots", factored, 1, true, true}, {"failed", cut.panels(factored), 1, true, true}};
+  return plan;
+}
+
+}  // namespace
+
+RowGroups::RowGroups(Plan& plan, Precision precision, index rows, index count, index panel)
+    : precision_(precision), rows_(rows), count_(count), panel_(panel) {
+  pivots_ = plan.add_area("pivots", count, 1);
+  const std::size_t moves = leased_bytes(static_cast<index>(row_swaps_workspace(panel)), 1, 1);
+  moves_ = plan.add_area("moves", static_cast<index>(moves / element_size(precision)), groups());
+  prepared_.resize(static_cast<std::size_t>(groups()));
+}
+
+Plan::Access RowGroups::written(index group, int operand) const {
+  return {{pivots_, {first(group), 0, count(group), 1}}, AccessMode::write, {operand, first(group), 0}};
+}
+
+void RowGroups::exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols,
+                         bool backward) {
+  const Block block{first(group), first_col, rows_ - first(group), cols};
+  const std::size_t at = static_cast<std::size_t>(group);
+  RowSwaps swaps{.precision = precision_,
+                 .m = block.rows,
+                 .n = cols,
+                 .A = nullptr,
+                 .lda = 0,
+                 .count = count(group),
+                 .pivots = nullptr};
+  swaps.prepared = prepared_[at];
+  swaps.backward = backward;
+  plan.compute(swaps,
+               {Plan::update(origin, block),
+                {{pivots_, {first(group), 0, count(group), 1}}, AccessMode::read},
+                {{moves_, {0, group, plan.areas[static_cast<std::size_t>(moves_)].rows, 1}},
+                 prepared_[at] ? AccessMode::read : AccessMode::write}},
+               Scalar::one);
+  prepared_[at] = true;
+}
+
+GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory) {
+  const std::size_t element = element_size(precision);
+  const index even = (n + most_panels - 1) / most_panels, factored = std::min(m, n);
+  if (factored == 0 || static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element) >
+                           static_cast<double>(memory))
+    return {};
+  GetrfCut cut{std::min(n, std::max(least_panel, (even + round - 1) / round * round))};
+  cut.panel = std::clamp(static_cast<index>(memory / element) / (panels_in_memory * m), index{1}, cut.panel);
+  Plan plan = begun(m, n, cut);
+  Planner(plan, m, n, precision, cut, operand_a, operand_pivots, operand_failed, -1);
+  return plan.bytes(element) <= memory ? cut : GetrfCut{};
+}
+
+AddedGetrf add_getrf(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots,
+                     int failed, int area) {
+  Planner planner(plan, m, n, precision, cut, a, pivots, failed, area);
+  planner.make_steps();
+  return planner.added();
+}
+
+Plan plan_getrf(index m, index n, Precision precision, const GetrfCut& cut, bool in_place) {
+  Plan plan = begun(m, n, cut);
+  (void)add_getrf(plan, m, n, precision, cut, operand_a, operand_pivots, operand_failed,
+                  in_place ? plan.add_own_area(operand_a) : -1);
+  plan.after = order_of(plan);
+  return plan;
+}
+
+}  // namespace blaslift

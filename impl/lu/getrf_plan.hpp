@@ -1,0 +1,68 @@
+// Plans of LU factorisations with partial pivoting, P A = L U, in A's place.
+//
+// Panels of columns, one after the other in the order in which they arrive: each has the rows exchanged that earlier
+// ones exchange, is solved with their L, and what that makes known is subtracted; what is left of it is factored
+// (left-looking). Then the columns of L that are there have their rows exchanged as well. So U goes home as it becomes
+// known, and L row by row, as soon as no later panel exchanges these.
+#pragma once
+#include <vector>
+
+#include "impl/plan/plan.hpp"
+
+namespace blaslift {
+
+/// How a matrix is cut up; panel 0: it does not fit.
+struct GetrfCut {
+  index panel = 0;  ///< columns
+
+  index panels(index n) const { return (n + panel - 1) / panel; }
+};
+
+/// Depends on nothing else, so the same call is cut the same way every time.
+/// @param memory  bytes on the device, for A and workspaces
+GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory);
+
+/// Exchanges of rows in groups, one for each panel: pivots count from the panel's own first row on.
+class RowGroups {
+ public:
+  RowGroups() = default;
+  /// Adds the areas.
+  RowGroups(Plan& plan, Precision precision, index rows, index count, index panel);
+
+  index groups() const { return (count_ + panel_ - 1) / panel_; }
+  /// All of them, a column.
+  Plan::Region pivots() const { return {pivots_, {0, 0, count_, 1}}; }
+  /// Of one group, for a step that makes them.
+  /// @param operand  that they come home to
+  Plan::Access written(index group, int operand) const;
+  /// Exchanges the rows of a block of columns, which spans them all.
+  void exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols,
+                bool backward = false);
+  int area() const { return pivots_; }
+
+ private:
+  index first(index group) const { return group * panel_; }
+  index count(index group) const { return panel_ < count_ - first(group) ? panel_ : count_ - first(group); }
+
+  Precision precision_{};
+  index rows_ = 0, count_ = 0, panel_ = 1;
+  int pivots_ = -1, moves_ = -1;
+  std::vector<bool> prepared_{};
+};
+
+/// Adds the steps to a plan that goes on from there.
+struct AddedGetrf {
+  Plan::Origin a;  ///< where the factors are
+  RowGroups rows;
+};
+/// @param a, pivots, failed  operands, of which the plan has these already
+/// @param area               A's own; negative: a part of the lease
+AddedGetrf add_getrf(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots,
+                     int failed, int area);
+
+/// Operands A; a column with min(m, n) pivots, each from its panel's first row on; and one with what Getrf::failed says
+/// of each panel that is factored.
+/// @param in_place  A has device memory of its own
+Plan plan_getrf(index m, index n, Precision precision, const GetrfCut& cut, bool in_place = false);
+
+}  // namespace blaslift

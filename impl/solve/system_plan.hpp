@@ -1,0 +1,32 @@
+// Plans of linear systems A X = B with factors of A, LU or Cholesky: X in B's place, and A's factors in A's if they are
+// made first.
+//
+// A is on the device as a whole. B moves in panels of columns, which do not know each other: one moves in and one moves
+// home while the device solves a third.
+#pragma once
+#include "impl/cholesky/potrf_plan.hpp"
+#include "impl/core/args.hpp"
+#include "impl/lu/getrf_plan.hpp"
+
+namespace blaslift {
+
+/// How a system is cut up; width 0: it does not fit.
+struct SystemCut {
+  index panel = 0;  ///< of A, whose factors are made in such; of LU also: of rows that are exchanged at once
+  index width = 0;  ///< of B
+};
+
+/// Depends on nothing else, so the same call is cut the same way every time.
+/// @param memory  bytes on the device, for A, B's panels and workspaces
+SystemCut system_cut(const SystemShape& shape, Precision precision, std::size_t memory);
+
+/// What has device memory of its own.
+struct SystemHeld {
+  bool a = false, b = false;
+};
+
+/// Operands A and B; of LU a column with A's order of pivots, each from its panel's first row on; and, if the factors
+/// are made here, one with what Getrf::failed or Potrf::failed says of each panel.
+Plan plan_system(const SystemShape& shape, Precision precision, const SystemCut& cut, const SystemHeld& held = {});
+
+}  // namespace blaslift
