@@ -194,6 +194,8 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   return judgement;
 }
 
+}  // namespace
+
 /// Of A's own factors, if they were made, and of the solutions with them: the one that is closer to its limit.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SystemArgs<T>& before, const SystemArgs<T>& result,
@@ -218,9 +220,9 @@ std::vector<Routine> judged_with(const SystemArgs<T>&) {
   return judged_with_products<T>();
 }
 
+namespace {
 constexpr Operation::Kinds for_lu = Operation::Kinds(Operation::Kind::row_swaps) | Operation::Kind::trsm;
-
-}  // namespace
+}
 
 constinit const Family getrs_family{.count = count<true, true>,
                                     .text = text<true>,

@@ -18,7 +18,7 @@ __global__ void note_pivots(Getrf p, const index* found, const int* info) {
   __syncthreads();
   const R* const A = static_cast<const R*>(p.A);
   R* const pivots = static_cast<R*>(p.pivots);
-  const index count = p.factored();
+  const index count = min(p.m, p.n);
   for (index i = threadIdx.x; i < count; i += threads) {
     pivots[parts * i] = static_cast<R>(found[i]);
     if (parts == 2) pivots[2 * i + 1] = 0;
