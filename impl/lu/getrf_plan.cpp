@@ -37,7 +37,10 @@ class Planner {
   void make_steps() {
     for (index panel = 0; panel < cut_.panels(n_); ++panel) plan_.upload(a_, {0, columns(panel).first, m_, columns(panel).count});
     for (index panel = 0; panel < cut_.panels(n_); ++panel) {
-      for (index earlier = 0; earlier < std::min(panel, rows_.groups()); ++earlier) eliminate(earlier, panel);
+      // All exchanges come first: the L of an earlier panel has had those of the panels after it.
+      const index earlier = std::min(panel, rows_.groups());
+      for (index i = 0; i < earlier; ++i) rows_.exchange(plan_, i, a_, columns(panel).first, columns(panel).count);
+      for (index i = 0; i < earlier; ++i) eliminate(i, panel);
       const Part own = columns(panel);
       if (const index known = std::min(own.first, factored()); known > 0)
         plan_.download(a_, {0, own.first, known, own.count});
@@ -63,7 +66,6 @@ class Planner {
   /// What an earlier panel makes of one.
   void eliminate(index earlier, index panel) {
     const Part pivots = rows(earlier), own = columns(panel);
-    rows_.exchange(plan_, earlier, a_, own.first, own.count);
     const Block known{pivots.first, own.first, pivots.count, own.count};
     Trsm solve = solving(pivots.count, own.count);
     std::vector<Plan::Access> accesses{
