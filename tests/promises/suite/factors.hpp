@@ -80,19 +80,32 @@ void judge_lu(Judge& judge, const Matrix<T>& was, const Matrix<T>& A, const Pivo
 template <class T, class First, class Second, class Right, class Solution>
 void judge_solutions(Judge& judge, index n, index nrhs, const First& F, const Second& G, const Right& B,
                      const Solution& X) {
-  for (index j = 0; j < nrhs; ++j) {
-    std::vector<Sum<T>> between(static_cast<std::size_t>(n));
+  struct Element {
+    index row, col;
+    Wide<T> value;
+    long double size;
+  };
+  const auto list = [&](const auto& triangle) {
+    std::vector<Element> found;
     for (index i = 0; i < n; ++i)
-      for (index k = 0; k < n; ++k) between[static_cast<std::size_t>(i)].add(G(i, k), X(k, j));
+      for (index k = 0; k < n; ++k)
+        if (const Wide<T> x = triangle(i, k); x != Wide<T>{}) found.push_back({i, k, x, promises::size_of(x)});
+    return found;
+  };
+  const std::vector<Element> first = list(F), second = list(G);
+  for (index j = 0; j < nrhs; ++j) {
+    std::vector<Sum<T>> between(static_cast<std::size_t>(n)), sums(static_cast<std::size_t>(n));
+    for (const Element& x : second) between[static_cast<std::size_t>(x.row)].add(x.value, X(x.col, j));
+    for (const Element& x : first) {
+      Sum<T>&to = sums[static_cast<std::size_t>(x.row)], &y = between[static_cast<std::size_t>(x.col)];
+      Sum<T> term;
+      term.add(x.value, y.value);
+      to.value += term.value, to.size += x.size * y.size;
+    }
     for (index i = 0; i < n; ++i) {
-      Wide<T> value = -B(i, j);
-      long double size = promises::size_of(B(i, j));
-      for (index k = 0; k < n; ++k) {
-        const Sum<T>& y = between[static_cast<std::size_t>(k)];
-        value += F(i, k) * y.value;
-        size += promises::size_of(F(i, k)) * y.size;
-      }
-      judge.check("A X is not B", promises::size_of(value) <= unit<T>(2 * n) * size);
+      Sum<T>& sum = sums[static_cast<std::size_t>(i)];
+      sum.add(Wide<T>(-1), B(i, j));
+      judge.check("A X is not B", promises::size_of(sum.value) <= unit<T>(2 * n) * sum.size);
     }
   }
 }

@@ -11,8 +11,8 @@ struct Getrf : Routine<Getrf<T>> {
   static constexpr bool overlap = false;  // of pivots that change meanwhile LAPACK's own makes rows that there are not
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
-  // All of A is on the device, and panels narrow with its memory.
-  static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=96K", fault_memory = "8K";
+  // All of A is on the device, and panels narrow with its memory, of which the pivots of each take 16 KiB.
+  static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=96K", fault_memory = "40K", fault_sizes = "13 16";
   static constexpr index least_on_device = least_beside_pivots, bytes_on_device = bytes_beside_pivots;
   static std::string name() { return named<T>("getrf"); }
 

@@ -337,7 +337,8 @@ void faults(const Member& member, char precision, std::uint32_t seed, index leas
       Draw draw(330 + 2 * seed + i, least, most);
       const auto& call = calls.emplace_back(type.draw(draw));
       std::size_t bytes = 0;
-      for (const Operand* x : call->operands()) bytes += x->role == Role::output ? x->bytes_written() : 0;
+      for (const Operand* x : call->operands())  // pivots move as elements of ours, which are not the call's
+        bytes += x->role == Role::output && x->name != "ipiv" ? x->bytes_written() : 0;
       std::printf("brings %zu: %s by %s\n", bytes, call->describe().c_str(), name_of(call->via));
     }
     promises::at_every_fault([&] {
@@ -525,11 +526,13 @@ void list() {
   const char* between = "";
   for (const Member& member : members()) {
     std::printf(
-        "%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"overlap\": %s, "
+        "%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"fault_sizes\": \"%s\", "
+        "\"overlap\": %s, "
         "\"moves_outputs\": %s, \"calls_others\": %s, \"bytes_on_device\": %ld, \"routines\": [",
         between, member.name.c_str(), std::string(member.modes).c_str(), std::string(member.mistake_of_device).c_str(),
-        std::string(member.fault_memory).c_str(), member.overlap ? "true" : "false",
-        member.moves_outputs ? "true" : "false", member.calls_others ? "true" : "false", long(member.bytes_on_device));
+        std::string(member.fault_memory).c_str(), std::string(member.fault_sizes).c_str(),
+        member.overlap ? "true" : "false", member.moves_outputs ? "true" : "false",
+        member.calls_others ? "true" : "false", long(member.bytes_on_device));
     const char* comma = "";
     for (const Type& type : member.types)
       for (const std::string& routine : type.routines)

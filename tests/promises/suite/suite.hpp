@@ -283,6 +283,8 @@ struct Routine : Call {
   static constexpr std::string_view mistake_of_device = "block";
   /// Where a piece of a result is as large as it is small: device memory for faults (BLASLIFT_MEMORY).
   static constexpr std::string_view fault_memory = "1M";
+  /// And the least and the largest size there; none: as in other memory.
+  static constexpr std::string_view fault_sizes = "";
   /// Where all matrices are in device memory: the least size, and the least bytes of what is.
   static constexpr index least_on_device = 1, bytes_on_device = 0;
 
@@ -305,7 +307,7 @@ struct Member {
   int ways_to_nothing;
   bool poison, overlap, moves_outputs, shares, calls_others;
   index largest;
-  std::string_view modes, mistake_of_device, fault_memory;
+  std::string_view modes, mistake_of_device, fault_memory, fault_sizes;
   index least_on_device, bytes_on_device;
 };
 std::vector<Member>& members();
@@ -325,6 +327,7 @@ struct Join {
                          First::modes,
                          First::mistake_of_device,
                          First::fault_memory,
+                         First::fault_sizes,
                          First::least_on_device,
                          First::bytes_on_device});
   }
