@@ -35,14 +35,10 @@ struct General {
     const std::vector<T> full(static_cast<std::size_t>(factored() + 1), scalar<T>(77, 78));
     const Ticket p = call.upload(pivots, factored() + 1, full.data(), factored() + 1, factored() + 1, 1);
     const Ticket f = call.upload(failed, 2, full.data(), 2, 2, 1);
-    const Ticket done = call.ask(Getrf{.precision = precision_of<T>,
-                                       .m = m,
-                                       .n = n,
-                                       .A = a.at,
-                                       .lda = A.ld(),
-                                       .pivots = pivots,
-                                       .failed = failed},
-                                 {a.ready, p, f});
+    const Ticket done = call.ask(
+        Getrf{
+            .precision = precision_of<T>, .m = m, .n = n, .A = a.at, .lda = A.ld(), .pivots = pivots, .failed = failed},
+        {a.ready, p, f});
     Result result{A, {}, T(0)};
     std::vector<T> all(full), both(2);
     call.download(all.data(), factored() + 1, pivots, factored() + 1, factored() + 1, 1, {done});
@@ -163,7 +159,8 @@ TYPED_TEST(LuFactors, OfNumbersThatAreNotFiniteFail) {
   constexpr index n = 150;
   for (const index m : {n, n + 40})
     for (const double poison : {nan, inf, -inf})
-      for (const auto& [row, col] : {std::pair<index, index>{0, 0}, {1, 0}, {70, 30}, {30, 70}, {149, 149}, {148, 149}}) {
+      for (const auto& [row, col] :
+           {std::pair<index, index>{0, 0}, {1, 0}, {70, 30}, {30, 70}, {149, 149}, {148, 149}}) {
         if (m > n && row >= n) continue;
         General<T> matrix(m, n, 1, 7);
         matrix.A(row, col) = scalar<T>(poison, 0);
@@ -202,7 +199,8 @@ TYPED_TEST(RowExchanges, AreMadeOneAfterTheOtherAndUndone) {
       std::vector<T> pivots;
       for (index i = 0; i < count; ++i) {
         const index reach = near ? std::min<index>(m - i, 5) : m - i;
-        pivots.push_back(scalar<T>(static_cast<double>(i + static_cast<index>(bits() % static_cast<unsigned>(reach)) + 1), 0));
+        pivots.push_back(
+            scalar<T>(static_cast<double>(i + static_cast<index>(bits() % static_cast<unsigned>(reach)) + 1), 0));
       }
       Matrix<T> A(m, n, 2), B(m, n + 9, 1), swapped_a = A.random(1), swapped_b = B.random(2);
       for (Matrix<T>* x : {&swapped_a, &swapped_b})
