@@ -66,7 +66,7 @@ def refused_systems(world: World) -> list[str]:
     routed = ("dgetrf", "dgetrs", "dgesv", "dpotrf", "dpotrs", "dposv")
     # What the library underneath calls meanwhile is not tested here.
     settings = {"BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": ",".join(routed)}
-    return every_request(world, "gpg", FORCED | settings, routed)
+    return every_request(world, "g", FORCED | settings, routed)
 
 
 def refused_residency(world: World) -> list[str]:
