@@ -11,7 +11,7 @@ namespace {
 constexpr int threads = 256, none = 0x7f7f7f7f;
 
 /// A column for each block: notes, in what starts as more than any, the first that has an element that is not finite.
-/// cuSOLVER takes such for zeros.
+/// cuSOLVER's factors of a matrix with NaN are finite.
 template <class R, int parts>
 __global__ void find_not_finite(index m, const R* A, index lda, int* first) {
   const R* const column = A + blockIdx.x * lda * parts;
