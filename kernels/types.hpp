@@ -289,11 +289,12 @@ struct Getrf {
 };
 
 /// A = V diag(w) V^H of a symmetric or Hermitian matrix (n x n): its eigenvalues in ascending order, and with `vectors`
-/// orthonormal eigenvectors, which take A's place.  One triangle of A is read, without its diagonal's imaginary parts;
-/// without vectors all of A may hold anything afterwards.
+/// orthonormal eigenvectors, which take A's place; without them A is only read.  One triangle of A is read, without its
+/// diagonal's imaginary parts.
 ///
 /// As LAPACK's xSYEVD and xHEEVD, |A - V diag(w) V^H| <= c n eps |A| and |V^H V - I| <= c n eps, whatever A's scale.  If
-/// the triangle or the result is not finite, or the iteration does not converge, A and w may hold anything.
+/// the triangle or the result is not finite, or the iteration does not converge, w and, with vectors, A may hold
+/// anything.
 struct Syevd {
   Precision precision;
   bool vectors;

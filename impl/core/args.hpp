@@ -221,7 +221,7 @@ struct SyevdArgs {
   Integers iwork{};
   index liwork = 0;
 
-  /// Of A: what is written.
+  /// Of A: what the library underneath may write.
   Part written() const { return vectors ? Part::whole : part_of(uplo); }
   /// What the reference routine's own checks accept, but for workspaces; anything else is for its xerbla.
   bool valid() const { return n >= 0 && ld_suffices(lda, n); }

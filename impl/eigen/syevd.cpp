@@ -48,16 +48,18 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 
-/// Without vectors nothing moves twice, but what the call leaves of a copy would be of no use: it takes none.
-std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t) {
-  return p.k > 0 ? std::nullopt : std::optional(0.0);
-}
-
 // ---- on the device
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
 
 enum { operand_a, operand_w };
+
+/// By bytes.
+template <class T>
+bool overlaps(const SyevdArgs<T>& x) {
+  constexpr index element = sizeof(T), real = sizeof(Real<T>);
+  return overlap(x.A, x.n * element, x.n, x.lda * element, x.w, x.n * real, 1, std::max<index>(1, x.n) * real, 1);
+}
 
 template <class T>
 Operands operands_of(Runtime& r, const SyevdArgs<T>& x, bool ephemeral) {
@@ -75,26 +77,27 @@ template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SyevdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  if (operands[operand_w].place == Place::on_a_device) return {Reason::no_route};
-  const bool in_device_memory = operands[operand_a].place == Place::on_a_device;
-  // What is left of A would be in both triangles.
-  if (in_device_memory && !args.vectors) return {Reason::no_route};
-  if (!in_device_memory && !syevd_fits(args.n, precision_of<T>, args.vectors, r.arena.limit())) return {Reason::no_room};
+  const bool a_there = operands[operand_a].place == Place::on_a_device,
+             w_there = operands[operand_w].place == Place::on_a_device;
+  if (!a_there && !syevd_fits(args.n, precision_of<T>, args.vectors, r.arena.limit())) return {Reason::no_room};
   const index count = elements_of_reals(args.n, precision_of<T>);
-  std::vector<T> values(static_cast<std::size_t>(count)), failed(1);
-  bool found = false;
+  std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), failed(1);
   PlannedCall<T> planned(r, site, backend, problem, operands, {});
   planned.in_plan = 1;
   planned.own = {{values.data(), count}, {failed.data(), 1}};
-  planned.sound = [&] { return found = failed[0] == T(0); };
-  const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_syevd(args.vectors, args.uplo, args.n, precision_of<T>, at[operand_a].device != nullptr);
+  if (w_there) planned.own[0].placed = {.device = args.w, .ld = count, .in_place = true};
+  bool none = false;
+  planned.sound = [&] {
+    none = failed[0] != T(0);
+    return !none || a_there || w_there;
   };
-  Ending ending = planned.compute(decision, !args.vectors, make_plan, [](index, index) {});
-  if (ending.computed)
-    std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), args.n, args.w);
-  else if (!found && failed[0] != T(0))
-    ending.reason = Reason::not_converged;
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    return plan_syevd(args.vectors, args.uplo, args.n, precision_of<T>, at[operand_a].device != nullptr, w_there);
+  };
+  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  if (ending.computed && !w_there) std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), args.n, args.w);
+  if (none && !ending.computed) ending.reason = Reason::not_converged;
+  ending.info = none;
   return ending;
 }
 
@@ -136,8 +139,9 @@ T element_of_matrix(const SyevdArgs<T>& x, index i, index j) {
 
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
-                const SyevdArgs<T>& reference, const Ending&) {
+                const SyevdArgs<T>& reference, const Ending& ending) {
   const index n = before.n;
+  if (ending.info != 0) return {0, threshold};
   if (!before.vectors) return judge_values(before, result.w, reference.w);
   Judgement judgement{0, threshold};
   if (n == 0) return judgement;
@@ -178,8 +182,7 @@ constinit const Family syevd_family{.count = count,
                                     .text = text,
                                     .cpu_rate = cpu_rate,
                                     .cost = cost,
-                                    .needs = Operation::Kind::syevd,
-                                    .sent_again = sent_again};
+                                    .needs = Operation::Kind::syevd};
 
 template <class T>
 Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {
@@ -191,6 +194,7 @@ Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {
                                    .m = args->n,
                                    .n = args->n,
                                    .k = args->vectors ? args->n : 0,
+                                   .overlaps = overlaps(*args),
                                    .part = part_of(args->uplo)});
   return take_route(
       r, site, known.value, problem, *args, replay,

@@ -8,29 +8,38 @@ namespace {
 enum { operand_a, operand_w, operand_failed };
 
 // Matrices of A's size that a device's library works in beside A, about.
-constexpr std::size_t beside_with_vectors = 3, beside = 1;
+constexpr double beside_with_vectors = 3, beside = 2;
 
 }  // namespace
 
 bool syevd_fits(index n, Precision precision, bool vectors, std::size_t memory) {
   const double bytes = static_cast<double>(leased_bytes(n, n, element_size(precision)));
-  return bytes * static_cast<double>(1 + (vectors ? beside_with_vectors : beside)) <= static_cast<double>(memory);
+  return bytes * (1 + (vectors ? beside_with_vectors : beside)) <= static_cast<double>(memory);
 }
 
-Plan plan_syevd(bool vectors, Uplo uplo, index n, Precision precision, bool in_place) {
+Plan plan_syevd(bool vectors, Uplo uplo, index n, Precision precision, bool a_in_place, bool w_in_place) {
   const index count = elements_of_reals(n, precision);
+  const Part part = part_of(uplo);
   Plan plan;
-  plan.operands = {{"A", n, n, vectors, false, vectors ? Part::whole : part_of(uplo)},
+  plan.operands = {{"A", n, n, vectors, false, vectors ? Part::whole : part},
                    {"w", count, 1, true, true},
                    {"failed", 1, 1, true, true}};
-  const Plan::Origin a{in_place ? plan.add_own_area(operand_a) : plan.add_area("A", n, n), operand_a},
-      w{plan.add_area("w", count, 1), operand_w}, failed{plan.add_area("failed", 1, 1), operand_failed};
+  const Plan::Origin a{a_in_place ? plan.add_own_area(operand_a) : plan.add_area("A", n, n), operand_a},
+      w{w_in_place ? plan.add_own_area(operand_w) : plan.add_area("w", count, 1), operand_w},
+      failed{plan.add_area("failed", 1, 1), operand_failed};
   const Block all{0, 0, n, n}, values{0, 0, count, 1}, one{0, 0, 1, 1};
   plan.upload(a, all);
-  plan.compute(
-      Syevd{.precision = precision, .vectors = vectors, .uplo = uplo, .n = n, .A = nullptr, .lda = 0, .w = nullptr, .failed = nullptr},
-      {Plan::update(a, all), Plan::access(w, values, AccessMode::write), Plan::access(failed, one, AccessMode::write)},
-      Scalar::one);
+  plan.compute(Syevd{.precision = precision,
+                     .vectors = vectors,
+                     .uplo = uplo,
+                     .n = n,
+                     .A = nullptr,
+                     .lda = 0,
+                     .w = nullptr,
+                     .failed = nullptr},
+               {vectors ? Plan::update(a, all) : Plan::read(a, all, part), Plan::access(w, values, AccessMode::write),
+                Plan::access(failed, one, AccessMode::write)},
+               Scalar::one);
   if (vectors) plan.download(a, all);
   plan.download(w, values);
   plan.download(failed, one);

@@ -12,9 +12,11 @@ constexpr index elements_of_reals(index count, Precision precision) {
   return is_complex(precision) ? (count + 1) / 2 : count;
 }
 
-/// Operands A; a column that begins with the n eigenvalues, which are reals; and one element with what Syevd::failed
-/// says.  With eigenvectors A is a result, and they take its place.  Otherwise nothing of it comes home.
-/// @param in_place  A has device memory of its own
-Plan plan_syevd(bool vectors, Uplo uplo, index n, Precision precision, bool in_place = false);
+/// Operands A; a column that begins with the n eigenvalues, which are reals, and nothing else of it changes; and one
+/// element with what Syevd::failed says.  With eigenvectors A is a result, and they take its place; otherwise it is only
+/// read.
+/// @param a_in_place, w_in_place  these have device memory of their own
+Plan plan_syevd(bool vectors, Uplo uplo, index n, Precision precision, bool a_in_place = false,
+                bool w_in_place = false);
 
 }  // namespace blaslift

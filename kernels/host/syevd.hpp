@@ -5,7 +5,7 @@
 
 namespace blaslift {
 
-/// Everything in host memory.  Without vectors A stays as it was.  Throws std::bad_alloc, before anything has happened.
+/// Everything in host memory.  Throws std::bad_alloc, before anything has happened.
 void find_eigenvalues(const Syevd& matrix);
 
 }  // namespace blaslift

@@ -94,8 +94,9 @@ __global__ void finish(Syevd p, const State* state, const int* info) {
   if (threadIdx.x < parts) static_cast<R*>(p.failed)[threadIdx.x] = threadIdx.x == 0 && failed ? 1 : 0;
 }
 
+/// With A in memory that may be written.
 template <class R, int parts>
-cudaError_t find(const Syevd& p, Solver& solver, cudaStream_t stream) {
+cudaError_t find_in_place(const Syevd& p, Solver& solver, cudaStream_t stream) {
   const auto started = [] { return cudaGetLastError(); };
   if (const cudaError_t error = solver.prepare(stream); error != cudaSuccess) return error;
   auto* const state = static_cast<State*>(solver.scratch());
@@ -110,6 +111,23 @@ cudaError_t find(const Syevd& p, Solver& solver, cudaStream_t stream) {
   if (const cudaError_t error = started(); error != cudaSuccess) return error;
   finish<R, parts><<<1, threads, 0, stream>>>(p, state, solver.info());
   return started();
+}
+
+/// What cuSOLVER leaves of a matrix without vectors is of no use to anybody, and the caller's stays.
+template <class R, int parts>
+cudaError_t find(const Syevd& p, Solver& solver, cudaStream_t stream) {
+  if (p.vectors) return find_in_place<R, parts>(p, solver, stream);
+  const std::size_t element = parts * sizeof(R), column = static_cast<std::size_t>(p.n) * element;
+  Syevd own = p;
+  own.lda = p.n;
+  if (const cudaError_t error = cudaMallocAsync(&own.A, static_cast<std::size_t>(p.n) * column, stream);
+      error != cudaSuccess)
+    return error;
+  cudaError_t error = cudaMemcpy2DAsync(own.A, column, p.A, static_cast<std::size_t>(p.lda) * element, column,
+                                        static_cast<std::size_t>(p.n), cudaMemcpyDeviceToDevice, stream);
+  if (error == cudaSuccess) error = find_in_place<R, parts>(own, solver, stream);
+  const cudaError_t freed = cudaFreeAsync(own.A, stream);
+  return error == cudaSuccess ? freed : error;
 }
 
 }  // namespace
