@@ -54,11 +54,12 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 
 enum { operand_a, operand_w };
 
-/// By bytes.
+/// By bytes, of columns that no memory holds if they are further apart.
 template <class T>
 bool overlaps(const SyevdArgs<T>& x) {
-  constexpr index element = sizeof(T), real = sizeof(Real<T>);
-  return overlap(x.A, x.n * element, x.n, x.lda * element, x.w, x.n * real, 1, std::max<index>(1, x.n) * real, 1);
+  constexpr index element = sizeof(T), real = sizeof(Real<T>), farthest = index{1} << 56;
+  const index order = std::min(x.n, farthest), ld = std::min(x.lda, farthest) * element;
+  return overlap(x.A, order * element, x.n, ld, x.w, order * real, 1, ld, 1);
 }
 
 template <class T>
