@@ -546,7 +546,10 @@ struct Fortran {
                       const Int* lwork, Int* iwork, const Int* liwork, Int* status) {
     const char jobz = letter(j), uplo = letter(u);
     const bool vectors = jobz == 'V', asks = *lwork == -1 || *liwork == -1;
-    const index order = *n, least = order <= 1 ? 1 : vectors ? 1 + 6 * order + 2 * order * order : 2 * order + 1,
+    const index order = *n,
+                least = order <= 1 ? 1
+                        : vectors  ? 1 + 6 * order + 2 * order * order
+                                   : 2 * order + 1,
                 integers = order <= 1 || !vectors ? 1 : 3 + 5 * order;
     int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
     if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 8}, {asks || *liwork >= integers, 10}});
@@ -559,12 +562,18 @@ struct Fortran {
                          Int* status) {
     const char jobz = letter(j), uplo = letter(u);
     const bool vectors = jobz == 'V', asks = *lwork == -1 || *lrwork == -1 || *liwork == -1;
-    const index order = *n, least = order <= 1 ? 1 : vectors ? 2 * order + order * order : order + 1,
-                reals = order <= 1 ? 1 : vectors ? 1 + 5 * order + 2 * order * order : order,
+    const index order = *n,
+                least = order <= 1 ? 1
+                        : vectors  ? 2 * order + order * order
+                                   : order + 1,
+                reals = order <= 1 ? 1
+                        : vectors  ? 1 + 5 * order + 2 * order * order
+                                   : order,
                 integers = order <= 1 || !vectors ? 1 : 3 + 5 * order;
     int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
     if (!wrong)
-      wrong = first_wrong({{asks || *lwork >= least, 8}, {asks || *lrwork >= reals, 10}, {asks || *liwork >= integers, 12}});
+      wrong = first_wrong(
+          {{asks || *lwork >= least, 8}, {asks || *lrwork >= reals, 10}, {asks || *liwork >= integers, 12}});
     if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
     if (!settled(wrong, asks, least, work, status))
       *status = static_cast<Int>(!blaslift::syevd<T>(vectors, uplo == 'L', order, A, *lda, w));

@@ -133,8 +133,8 @@ void try_gesv(void* f, Room& room) {
 template <class T>
 void try_syevd(void* f, Room& room) {
   if constexpr (std::is_floating_point_v<T>) {
-    using F = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Length,
-                       Length);
+    using F =
+        void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Length, Length);
     reinterpret_cast<F>(f)("N", "U", &zero, room.of, &one, room.of, room.of, &one, room.of, &one, &room.status, 1, 1);
   } else {
     using F = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Size,

@@ -26,13 +26,14 @@ GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
 POTRFS = ("spotrf", "dpotrf", "cpotrf", "zpotrf")
+SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYEVDS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -41,6 +42,7 @@ OVERLAP = "output overlaps an input"
 WORKSPACE_QUERY = "workspace query"
 NO_ROOM = "no room on the device"
 NOT_DEFINITE = "matrix is not positive definite"
+NOT_CONVERGED = "no convergence, or not finite"
 NO_ROUTE = "not supported on this backend"
 OF_LIBRARY = "format of the library underneath"
 
@@ -269,6 +271,7 @@ def bookkeeping_errors(
         if forced and name in routines:
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in SYEVDS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

@@ -204,8 +204,8 @@ struct SystemArgs {
   }
 };
 
-/// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending, and V in
-/// A's place.  Without vectors the triangle may hold anything afterwards, and the other one is not touched.
+/// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending, and
+/// V in A's place.  Without vectors the triangle may hold anything afterwards, and the other one is not touched.
 template <class T>
 struct SyevdArgs {
   bool vectors;

@@ -37,8 +37,8 @@ std::string text(const Problem& p) {
 /// Half of the tridiagonal form is products of the matrix with vectors, which wait for memory.
 double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 4; }
 
-/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of order
-/// 1,024, 2,048 and so on to 16,384; without them a third to a half.
+/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
+/// order 1,024, 2,048 and so on to 16,384; without them a third to a half.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.4, beside_products = 7;
   const Profile& profile = *facts.profile;
@@ -166,7 +166,8 @@ Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const Syev
                                rest.at.get(), n});
   call_product(*by.beside[0], {precision_of<T>, adjoint, Op::none, n, n, n, &one, V.at.get(), n, V.at.get(), n, &one,
                                gram.at.get(), n});
-  const long double unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon(), off = one_norm(rest, n);
+  const long double unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon(),
+                    off = one_norm(rest, n);
   judgement.ratio = static_cast<double>(one_norm(gram, n) / unit);
   // Where the matrix is about to vanish, roundings are not what eps says.
   if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))
@@ -179,11 +180,8 @@ std::vector<Routine> judged_with(const SyevdArgs<T>&) {
   return judged_with_products<T>();
 }
 
-constinit const Family syevd_family{.count = count,
-                                    .text = text,
-                                    .cpu_rate = cpu_rate,
-                                    .cost = cost,
-                                    .needs = Operation::Kind::syevd};
+constinit const Family syevd_family{
+    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::syevd};
 
 template <class T>
 Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {

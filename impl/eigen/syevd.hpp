@@ -7,8 +7,8 @@
 namespace blaslift {
 
 /// As trsm() (impl/solve/trsm.hpp).  If A or the result is not finite, or the iteration does not converge, the library
-/// underneath makes the call; with one of the two in device memory, info is above zero.  Without eigenvectors A stays as it
-/// was.
+/// underneath makes the call; with one of the two in device memory, info is above zero.  Without eigenvectors A stays
+/// as it was.
 template <class T>
 Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay);
 

@@ -13,8 +13,8 @@ constexpr index elements_of_reals(index count, Precision precision) {
 }
 
 /// Operands A; a column that begins with the n eigenvalues, which are reals, and nothing else of it changes; and one
-/// element with what Syevd::failed says.  With eigenvectors A is a result, and they take its place; otherwise it is only
-/// read.
+/// element with what Syevd::failed says.  With eigenvectors A is a result, and they take its place; otherwise it is
+/// only read.
 /// @param a_in_place, w_in_place  these have device memory of their own
 Plan plan_syevd(bool vectors, Uplo uplo, index n, Precision precision, bool a_in_place = false,
                 bool w_in_place = false);

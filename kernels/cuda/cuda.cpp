@@ -18,11 +18,11 @@
 #include <vector>
 
 #include "kernels/cuda/cholesky/potrf.hpp"
-#include "kernels/cuda/eigen/syevd.hpp"
-#include "kernels/cuda/lu/getrf.hpp"
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
+#include "kernels/cuda/eigen/syevd.hpp"
+#include "kernels/cuda/lu/getrf.hpp"
 #include "kernels/cuda/product/combine.hpp"
 #include "kernels/cuda/product/matmul.hpp"
 #include "kernels/cuda/product/scale.hpp"

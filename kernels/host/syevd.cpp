@@ -43,8 +43,7 @@ class Eigensystem {
       finite = finite && std::isfinite(w[i]);
     }
     if (p_.vectors)
-      for (index j = 0; j < p_.n; ++j)
-        std::copy_n(&Z_[elements(j * p_.n)], p_.n, static_cast<T*>(p_.A) + j * p_.lda);
+      for (index j = 0; j < p_.n; ++j) std::copy_n(&Z_[elements(j * p_.n)], p_.n, static_cast<T*>(p_.A) + j * p_.lda);
     if (finite) failed = T(0);
   }
 
@@ -129,7 +128,8 @@ class Eigensystem {
     for (index l = 0; l < p_.n; ++l)
       for (int steps = 0;; ++steps) {
         index m = l;
-        while (m + 1 < p_.n && std::fabs(e[m]) > epsilon * std::sqrt(std::fabs(d[m])) * std::sqrt(std::fabs(d[m + 1])) &&
+        while (m + 1 < p_.n &&
+               std::fabs(e[m]) > epsilon * std::sqrt(std::fabs(d[m])) * std::sqrt(std::fabs(d[m + 1])) &&
                std::fabs(e[m]) > std::numeric_limits<R>::min())
           ++m;
         if (m == l) break;

@@ -104,8 +104,7 @@ struct Hermitian {
     }
   }
   void expect_ascending(const Result& result) const {
-    for (std::size_t i = 1; i < static_cast<std::size_t>(n); ++i)
-      ASSERT_LE(result.w[i - 1], result.w[i]) << describe();
+    for (std::size_t i = 1; i < static_cast<std::size_t>(n); ++i) ASSERT_LE(result.w[i - 1], result.w[i]) << describe();
   }
   void expect_values(const Result& result, const std::vector<Wide>& due) const {
     Wide largest = 0;
@@ -138,8 +137,8 @@ struct Hermitian {
   }
 
   std::string describe() const {
-    return std::string(1, letter(precision_of<T>)) + "syevd " + (vectors ? "V" : "N") + static_cast<char>(uplo) + " n " +
-           std::to_string(n) + " lda " + std::to_string(A.ld());
+    return std::string(1, letter(precision_of<T>)) + "syevd " + (vectors ? "V" : "N") + static_cast<char>(uplo) +
+           " n " + std::to_string(n) + " lda " + std::to_string(A.ld());
   }
 };
 
@@ -181,9 +180,9 @@ TYPED_TEST(Eigenvalues, OfAKnownMatrixAreThese) {
         for (index j = 0; j < n; ++j) {
           for (index i = 0; i < n; ++i)
             if (matrix.in_triangle(i, j) && i != j)
-              matrix.A(i, j) = i - j != 1 && j - i != 1        ? T(0)
+              matrix.A(i, j) = i - j != 1 && j - i != 1      ? T(0)
                                : is_complex(precision_of<T>) ? scalar<T>(0.6, -0.8)
-                                                               : T(-1);
+                                                             : T(-1);
           matrix.A(j, j) = scalar<T>(2, nan);
           due.push_back(2 - 2 * std::cos(static_cast<long double>(j + 1) * pi / static_cast<long double>(n + 1)));
         }
@@ -205,10 +204,11 @@ TYPED_TEST(Eigenvalues, OfMatricesThatComeApartAreRight) {
         for (index i = 0; i < matrix.n; ++i) {
           if (!matrix.in_triangle(i, j)) continue;
           const bool diagonal = i == j;
-          const double x = kind == 0   ? 0                              // nothing
-                           : kind == 1 ? diagonal                       // the identity
-                           : kind == 2 ? 1                              // of rank 1
-                                       : i + j == matrix.n - 1 ? 1 : 0;  // pairs of 1 and -1
+          const double x = kind == 0               ? 0         // nothing
+                           : kind == 1             ? diagonal  // the identity
+                           : kind == 2             ? 1         // of rank 1
+                           : i + j == matrix.n - 1 ? 1
+                                                   : 0;  // pairs of 1 and -1
           matrix.A(i, j) = T(static_cast<Real<T>>(x));
         }
       matrix.expect_right();

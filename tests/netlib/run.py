@@ -203,7 +203,7 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     """Run `case` behind blaslift in `mode` and compare."""
     preload = {
         "natural": Preload.natural(arguments.lib),
-        "forced": Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, harness.BLAS + harness.POTRFS),
+        "forced": Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, harness.BLAS + harness.POTRFS + harness.SYEVDS),
         "qr": Preload.forced(arguments.lib, arguments.backend, QR_MEMORY, harness.QRS),
         "blocks": Preload.forced(arguments.lib, arguments.backend, SCARCE_MEMORY, harness.BLAS),
     }[mode]

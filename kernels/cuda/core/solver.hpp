@@ -37,7 +37,8 @@ struct SolverLibrary {
                index lda, cudaDataType type_of_w, void* w, cudaDataType arithmetic, void* on_device,
                std::size_t bytes_on_device, void* on_host, std::size_t bytes_on_host, int* info) = nullptr;
 
-  /// Null where there is none that has all this but for the last two, of the major version that goes with the CUDA that we are built with.
+  /// Null where there is none that has all this but for the last two, of the major version that goes with the CUDA that
+  /// we are built with.
   static const SolverLibrary* get();
 };
 

@@ -10,8 +10,9 @@ constexpr index most_blocks = 1024;
 
 /// What is known of a matrix while it is worked on, on the device.
 struct State {
-  unsigned long long largest;  ///< bits of the largest |part| of the triangle, which order as these do; NaN is above all
-  int not_finite;              ///< of the eigenvectors
+  unsigned long long
+      largest;     ///< bits of the largest |part| of the triangle, which order as these do; NaN is above all
+  int not_finite;  ///< of the eigenvectors
 };
 static_assert(sizeof(State) <= Solver::words);
 
@@ -41,7 +42,8 @@ template <int parts, class R, class Each>
 __device__ void for_each(const Syevd& p, R* A, const Each& each) {
   for (index j = blockIdx.x; j < p.n; j += gridDim.x) {
     const index first = p.uplo == Uplo::lower ? j : 0, end = p.uplo == Uplo::lower ? p.n : j + 1;
-    for (index i = first * parts + threadIdx.x; i < end * parts; i += threads) each(A[j * p.lda * parts + i], i - j * parts);
+    for (index i = first * parts + threadIdx.x; i < end * parts; i += threads)
+      each(A[j * p.lda * parts + i], i - j * parts);
   }
 }
 

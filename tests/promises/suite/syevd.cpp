@@ -138,9 +138,10 @@ struct Syevd : Routine<Syevd<T>> {
     const long double few = 8 * unit<T>(n), size = std::sqrt(squares);
     const std::vector<long double> due = eigenvalues<T>(matrix, n);
     for (index i = 0; i < n; ++i) {
-      judge.at_most("an eigenvalue is off",
-                    static_cast<double>(std::fabs(static_cast<long double>(w(i, 0)) - due[static_cast<std::size_t>(i)])),
-                    static_cast<double>(few * size));
+      judge.at_most(
+          "an eigenvalue is off",
+          static_cast<double>(std::fabs(static_cast<long double>(w(i, 0)) - due[static_cast<std::size_t>(i)])),
+          static_cast<double>(few * size));
       if (i > 0) judge.check("w does not ascend", w(i - 1, 0) <= w(i, 0));
     }
     for (index j = 0; vectors() && j < n; ++j) {

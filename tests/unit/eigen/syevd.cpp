@@ -1,5 +1,5 @@
-// Eigenproblems on a backend's lane, in whatever order it runs things: the other triangle is never read, without vectors
-// nothing of A is written, and nothing of the caller's changes if anything fails or the matrix is not finite.
+// Eigenproblems on a backend's lane, in whatever order it runs things: the other triangle is never read, without
+// vectors nothing of A is written, and nothing of the caller's changes if anything fails or the matrix is not finite.
 #include <gtest/gtest.h>
 
 #include "impl/core/args.hpp"
