@@ -80,7 +80,9 @@ struct Eigenproblem {
       trace += std::real(element(j, j)) - static_cast<long double>(value(j));
       squares -= static_cast<long double>(value(j)) * static_cast<long double>(value(j));
       for (index i = 0; i < n; ++i) squares += std::norm(element(i, j));
-      if (j > 0) ASSERT_LE(value(j - 1), value(j)) << text();
+      if (j > 0) {
+        ASSERT_LE(value(j - 1), value(j)) << text();
+      }
     }
     ASSERT_LE(std::fabs(trace), unit * size) << text();
     ASSERT_LE(std::fabs(squares), unit * size * size) << text();
