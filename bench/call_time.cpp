@@ -1,12 +1,13 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symv|trsm|potrf|geqrf SECONDS N|MxN
+//   call_time host|device gemm|symv|trsm|potrf|getrf|geqrf SECONDS N|MxN
+//   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle; geqrf's and potrf's A and trsm's B are
-// made anew before each call, outside its time.
+// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle; what a routine overwrites is made anew
+// before each call, outside its time.  Pivots are always in the host's memory.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include <functional>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "bench/product.hpp"
 
@@ -26,6 +28,12 @@ void dsymv_(const char*, const int*, const double*, const double*, const int*, c
 void dtrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*, const double*,
             const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
 void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
+void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
+void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, std::size_t);
+void dposv_(const char*, const int*, const int*, double*, const int*, double*, const int*, int*, std::size_t);
+void dgetrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
+             std::size_t);
+void dgesv_(const int*, const int*, double*, const int*, int*, double*, const int*, int*);
 void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
 }
 
@@ -147,7 +155,42 @@ void set_dominant(Place& triangle, int n) {
   for (int i = 0; i < n; ++i) triangle.at()[static_cast<std::size_t>(i) * static_cast<std::size_t>(n + 1)] = n;
 }
 
+/// Of order n; of potrs and getrs with factors made once, outside the time.
+void run_system(Driver* driver, const std::string& routine, double limit, int n, int nrhs) {
+  const bool cholesky = routine.starts_with("po"), factored = routine.ends_with("trs");
+  Place matrix(nullptr, elements(n, n)), made(driver, elements(n, n)), a(driver, elements(n, n));
+  Place right(driver, elements(n, nrhs)), b(driver, elements(n, nrhs));
+  if (cholesky)
+    set_dominant(matrix, n);
+  else
+    matrix.set_random(1);
+  made.set(matrix);
+  right.set_random(2);
+  std::vector<int> pivots(static_cast<std::size_t>(n));
+  int info = 0;
+  const auto factor = [&] {
+    if (cholesky)
+      dpotrf_("L", &n, a.at(), &n, &info, 1);
+    else
+      dgetrf_(&n, &n, a.at(), &n, pivots.data(), &info);
+  };
+  if (factored) a.set(made), factor();
+  const auto prepare = [&] {
+    if (!factored) a.set(made);
+    b.set(right);
+  };
+  const auto call = [&] {
+    if (routine == "potrs") dpotrs_("L", &n, &nrhs, a.at(), &n, b.at(), &n, &info, 1);
+    if (routine == "posv") dposv_("L", &n, &nrhs, a.at(), &n, b.at(), &n, &info, 1);
+    if (routine == "getrs") dgetrs_("N", &n, &nrhs, a.at(), &n, pivots.data(), b.at(), &n, &info, 1);
+    if (routine == "gesv") dgesv_(&n, &nrhs, a.at(), &n, pivots.data(), b.at(), &n, &info);
+  };
+  measure(limit, prepare, call, b);
+  if (info != 0) throw std::runtime_error('d' + routine + ": info = " + std::to_string(info));
+}
+
 void run(Driver* driver, const std::string& routine, double limit, int m, int n) {
+  if (routine.ends_with("trs") || routine.ends_with("sv")) return run_system(driver, routine, limit, m, n);
   const std::size_t all = elements(m, n);
   Place a(driver, all);
   a.set_random(1);
@@ -168,6 +211,14 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dpotrf_("L", &n, a.at(), &n, &info, 1); }, a);
     if (info != 0) throw std::runtime_error("dpotrf: info = " + std::to_string(info));
+  } else if (routine == "getrf") {
+    Place made(driver, all);
+    made.set_random(1);
+    std::vector<int> pivots(static_cast<std::size_t>(std::min(m, n)));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); }, [&] { dgetrf_(&m, &n, a.at(), &m, pivots.data(), &info); }, a);
+    if (info != 0) throw std::runtime_error("dgetrf: info = " + std::to_string(info));
   } else if (routine == "trsm") {
     Place triangle(nullptr, all), made(driver, all), b(driver, all);
     set_dominant(triangle, n);
@@ -193,19 +244,31 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
   }
 }
 
+constexpr const char* usage =
+    "usage: call_time host|device gemm|symv|trsm|potrf|getrf|geqrf SECONDS N|MxN\n"
+    "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
+
+struct Timed {
+  std::string_view name;
+  bool square;  ///< and nothing else
+};
+constexpr Timed routines[] = {{"gemm", true},   {"symv", true},   {"trsm", true},  {"potrf", true},  {"getrf", false},
+                              {"geqrf", false}, {"potrs", false}, {"posv", false}, {"getrs", false}, {"gesv", false}};
+
 }  // namespace
 
 int main(int count, char** words) {
   const std::string place = count > 1 ? words[1] : "", routine = count > 2 ? words[2] : "";
-  if (count != 5 || (place != "host" && place != "device") ||
-      (routine != "gemm" && routine != "symv" && routine != "trsm" && routine != "potrf" && routine != "geqrf")) {
-    std::fprintf(stderr, "usage: call_time host|device gemm|symv|trsm|potrf|geqrf SECONDS N|MxN\n");
+  const auto* const timed =
+      std::find_if(std::begin(routines), std::end(routines), [&](const Timed& x) { return x.name == routine; });
+  if (count != 5 || (place != "host" && place != "device") || timed == std::end(routines)) {
+    std::fputs(usage, stderr);
     return 2;
   }
   char* rest = nullptr;
   const int m = static_cast<int>(std::strtol(words[4], &rest, 10));
   const int n = *rest == 'x' ? static_cast<int>(std::strtol(rest + 1, nullptr, 10)) : m;
-  if (m <= 0 || n <= 0 || (m != n && routine != "geqrf")) {
+  if (m <= 0 || n <= 0 || (m != n && timed->square)) {
     std::fprintf(stderr, "call_time: %s is no size of %s\n", words[4], routine.c_str());
     return 2;
   }

@@ -26,6 +26,13 @@ GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
 POTRFS = ("spotrf", "dpotrf", "cpotrf", "zpotrf")
+POTRSS = ("spotrs", "dpotrs", "cpotrs", "zpotrs")
+POSVS = ("sposv", "dposv", "cposv", "zposv")
+GETRFS = ("sgetrf", "dgetrf", "cgetrf", "zgetrf")
+GETRSS = ("sgetrs", "dgetrs", "cgetrs", "zgetrs")
+GESVS = ("sgesv", "dgesv", "cgesv", "zgesv")
+SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
+"""LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
@@ -33,7 +40,7 @@ CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *SYEVDS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -42,6 +49,7 @@ OVERLAP = "output overlaps an input"
 WORKSPACE_QUERY = "workspace query"
 NO_ROOM = "no room on the device"
 NOT_DEFINITE = "matrix is not positive definite"
+SINGULAR = "matrix is singular, or not finite"
 NOT_CONVERGED = "no convergence, or not finite"
 NO_ROUTE = "not supported on this backend"
 OF_LIBRARY = "format of the library underneath"
@@ -259,9 +267,9 @@ def bookkeeping_errors(
     """What is wrong with the counters, whatever the program. `routines`: what is forced, if anything is.
 
     Every call is either routed or stayed for a reason. Routines without a route say so. Under force, a call may
-    stay only for the reasons in STAYS_WHEN_FORCED; and one of symv or QR for want of memory, since these need all of their
-    matrix at once; and potrf where the matrix is none to be factored; and gemqr where T is not ours: of what geqr had
-    nothing to do with.
+    stay only for the reasons in STAYS_WHEN_FORCED; and one of symv, QR, LU or a system for want of memory, since these need
+    all of their matrix at once; and what factors where the matrix is none to be factored; and gemqr where T is not ours:
+    of what geqr had nothing to do with.
     """
     errors = []
     for name, account in sorted(total.items()):
@@ -269,8 +277,9 @@ def bookkeeping_errors(
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
         if forced and name in routines:
-            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS else set())
-            allowed |= {NOT_DEFINITE} if name in POTRFS else set()
+            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS else set())
+            allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS else set()
+            allowed |= {SINGULAR} if name in GETRFS + GESVS else set()
             allowed |= {NO_ROOM, NOT_CONVERGED} if name in SYEVDS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}

@@ -27,7 +27,7 @@ struct Packed {
   index ld;
 };
 
-/// The largest 1-norm of the first n columns.
+/// The largest 1-norm of the first n columns; NaN if there is one.
 template <class T>
 long double one_norm(Packed<T>& x, index n) {
   long double largest = 0;
@@ -35,7 +35,8 @@ long double one_norm(Packed<T>& x, index n) {
     long double sum = 0;
     for (index i = 0; i < x.ld; ++i)
       sum += std::hypot(static_cast<long double>(std::real(x(i, j))), static_cast<long double>(std::imag(x(i, j))));
-    if (!(sum <= largest)) largest = sum;
+    if (std::isnan(sum)) return sum;
+    if (sum > largest) largest = sum;
   }
   return largest;
 }

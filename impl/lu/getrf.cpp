@@ -93,7 +93,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 
 /// cuSOLVER's panels take most of it: of 1,024 columns 2.8 to 5.4 ms at orders of 4,096 to 16,384 on an H100.
 double getrf_seconds(index m, index n, double flops, double product_rate) {
-  constexpr double panel = 1024, panel_seconds = 2.2e-3, seconds_a_row = 0.18e-6, beside_products = 1.1;
+  constexpr double panel = 1024, panel_seconds = 2.4e-3, seconds_a_row = 0.4e-6, beside_products = 1.1;
   const double panels = std::ceil(static_cast<double>(std::min(m, n)) / panel),
                rows = static_cast<double>(m) - static_cast<double>(std::min(m, n)) / 2;
   return panels * (panel_seconds + rows * seconds_a_row) + beside_products * flops / product_rate;

@@ -29,8 +29,10 @@ index first_failure(const std::vector<T>& failed, index panel) {
 /// LAPACK's pivots, from those that count from their panel's first row on.
 template <class T>
 void set_pivots(const Integers& ipiv, const std::vector<T>& pivots, index panel) {
-  for (index i = 0; i < static_cast<index>(pivots.size()); ++i)
-    ipiv.set(i, i / panel * panel + static_cast<index>(std::real(pivots[static_cast<std::size_t>(i)])));
+  for (index i = 0; i < static_cast<index>(pivots.size()); ++i) {
+    const Real<T> row = std::real(pivots[static_cast<std::size_t>(i)]);
+    ipiv.set(i, row >= 1 ? i / panel * panel + static_cast<index>(row) : i + 1);
+  }
 }
 
 /// Where an array of integers lies, for Operands.

@@ -9,7 +9,7 @@
 namespace blaslift {
 namespace {
 
-constexpr index most_panels = 16, least_panel = 1024, round = 64;
+constexpr index most_panels = 16, least_panel = 2048, round = 64;
 // A panel is a small part of what there is room for.
 constexpr index panels_in_memory = 16;
 
@@ -35,14 +35,18 @@ class Planner {
   }
 
   void make_steps() {
-    for (index panel = 0; panel < cut_.panels(n_); ++panel) plan_.upload(a_, {0, columns(panel).first, m_, columns(panel).count});
+    for (index panel = 0; panel < cut_.panels(n_); ++panel)
+      plan_.upload(a_, {0, columns(panel).first, m_, columns(panel).count});
     for (index panel = 0; panel < cut_.panels(n_); ++panel) {
-      for (index earlier = 0; earlier < std::min(panel, rows_.groups()); ++earlier) eliminate(earlier, panel);
+      if (panel > 0) bring_up_to_date(panel, panel - 1, panel);
       const Part own = columns(panel);
       if (const index known = std::min(own.first, factored()); known > 0)
         plan_.download(a_, {0, own.first, known, own.count});
+      // While a panel is factored, which leaves most of the device idle, the next one gets what the others make of it.
+      if (panel + 1 < cut_.panels(n_)) bring_up_to_date(panel + 1, 0, panel);
       if (panel < rows_.groups()) factor(panel);
     }
+    if (rows_.groups() == cut_.panels(n_)) settle(rows_.groups() - 1);
     plan_.download({rows_.area(), operand_pivots_}, {0, 0, factored(), 1});
     plan_.download({failed_, operand_failed_}, {0, 0, cut_.panels(factored()), 1});
   }
@@ -56,14 +60,20 @@ class Planner {
   index factored() const { return std::min(m_, n_); }
   Part columns(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, n_ - panel * cut_.panel)}; }
   /// Rows of U that a panel makes.
-  Part rows(index panel) const {
-    return {panel * cut_.panel, std::min(cut_.panel, factored() - panel * cut_.panel)};
+  Part rows(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, factored() - panel * cut_.panel)}; }
+
+  /// What earlier panels make of one: all rows are exchanged as theirs are, then products are subtracted.
+  void bring_up_to_date(index panel, index begin, index end) {
+    end = std::min(end, rows_.groups());
+    for (index earlier = begin; earlier < end; ++earlier) {
+      if (panel == earlier + 1) settle(earlier);
+      rows_.exchange(plan_, earlier, a_, columns(panel).first, columns(panel).count);
+    }
+    for (index earlier = begin; earlier < end; ++earlier) eliminate(earlier, panel);
   }
 
-  /// What an earlier panel makes of one.
   void eliminate(index earlier, index panel) {
     const Part pivots = rows(earlier), own = columns(panel);
-    rows_.exchange(plan_, earlier, a_, own.first, own.count);
     const Block known{pivots.first, own.first, pivots.count, own.count};
     Trsm solve = solving(pivots.count, own.count);
     std::vector<Plan::Access> accesses{
@@ -92,11 +102,17 @@ class Planner {
                         .A = nullptr,
                         .lda = 0,
                         .pivots = nullptr,
-                        .failed = nullptr},
+                        .failed = nullptr,
+                        .stream = 1},
                   {Plan::update(a_, rest),
                    rows_.written(panel, operand_pivots_),
                    {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},
                   Scalar::one);
+  }
+
+  /// What a factored panel's exchanges make of the columns before it; then its rows of L are as they will stay.
+  void settle(index panel) {
+    const Part own = columns(panel);
     if (own.first > 0) rows_.exchange(plan_, panel, a_, 0, own.first);
     const bool last = panel + 1 == rows_.groups();
     plan_.download(a_, {own.first, 0, last ? m_ - own.first : rows(panel).count, own.first + own.count});
@@ -133,7 +149,8 @@ class Planner {
 Plan begun(index m, index n, const GetrfCut& cut) {
   const index factored = std::min(m, n);
   Plan plan;
-  plan.operands = {{"A", m, n, true}, {"pivots", factored, 1, true, true}, {"failed", cut.panels(factored), 1, true, true}};
+  plan.operands = {
+      {"A", m, n, true}, {"pivots", factored, 1, true, true}, {"failed", cut.panels(factored), 1, true, true}};
   return plan;
 }
 
@@ -176,8 +193,8 @@ void RowGroups::exchange(Plan& plan, index group, const Plan::Origin& origin, in
 GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory) {
   const std::size_t element = element_size(precision);
   const index even = (n + most_panels - 1) / most_panels, factored = std::min(m, n);
-  if (factored == 0 || static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element) >
-                           static_cast<double>(memory))
+  if (factored == 0 ||
+      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element) > static_cast<double>(memory))
     return {};
   GetrfCut cut{std::min(n, std::max(least_panel, (even + round - 1) / round * round))};
   cut.panel = std::clamp(static_cast<index>(memory / element) / (panels_in_memory * m), index{1}, cut.panel);

@@ -3,7 +3,7 @@
 // Panels of columns, one after the other in the order in which they arrive: each has the rows exchanged that earlier
 // ones exchange, is solved with their L, and what that makes known is subtracted; what is left of it is factored
 // (left-looking). Then the columns of L that are there have their rows exchanged as well. So U goes home as it becomes
-// known, and L row by row, as soon as no later panel exchanges these.
+// known, and L row by row, as soon as no later panel exchanges these. Factors are made in the device's second stream.
 #pragma once
 #include <vector>
 

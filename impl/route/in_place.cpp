@@ -18,10 +18,10 @@ std::size_t piece_bytes(const Backend& backend, double result_bytes) {
   return std::min(std::max(least, static_cast<std::size_t>(result_bytes) / 16), backend.facts().piece_bytes);
 }
 
-bool can_keep(const Operands& operands) {
+bool can_keep(std::span<const Operand> operands) {
   constexpr double little = 64 << 20;  // not worth a look
   double bytes = 0;
-  for (const Operand& x : operands.all())
+  for (const Operand& x : operands)
     if (x.writes && x.place != Place::on_a_device) bytes += x.stored.bytes();
   return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
 }

@@ -1,5 +1,8 @@
 // What routines have in common that compute in place: plans in a lease, and what they overwrite is kept.
 #pragma once
+#include <span>
+#include <utility>
+
 #include "impl/plan/placed.hpp"
 #include "impl/route/attempts.hpp"
 #include "impl/route/host_blas.hpp"
@@ -13,7 +16,7 @@ Placed placed(const Operand& x);
 std::size_t piece_bytes(const Backend& backend, double result_bytes);
 
 /// Whether the host has memory for what the results overwrite, which is kept until all of them are there.
-bool can_keep(const Operands& operands);
+bool can_keep(std::span<const Operand> operands);
 
 /// Runs a plan in a lease of so many bytes; copies that the operands hold are not in it.
 /// @param wait     for room; otherwise the outcome is no_memory if there is none now
@@ -42,7 +45,7 @@ Outcome run_plan(Runtime& r, const Site& site, Backend& backend, const Operands&
 template <class Again, class Attempt>
 Ending computed_in_place(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands,
                          const Again& again, const Attempt& attempt) {
-  if (!can_keep(operands)) return {Reason::no_room};
+  if (!can_keep(std::as_const(operands).all())) return {Reason::no_room};
   for (const Operand& x : operands.all())
     if (x.writes && x.touched()) r.residency.before_writing(x.stored);
   return ended(r, backend, decision, operands, in_attempts(operands, attempt, again));

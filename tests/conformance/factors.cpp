@@ -104,7 +104,9 @@ struct Definite {
     const Result again = run();
     for (index j = 0; j < n; ++j)
       for (index i = 0; i < n; ++i)
-        if (in_triangle(i, j)) ASSERT_EQ(again.L(i, j), result.L(i, j)) << "other bits: " << describe();
+        if (in_triangle(i, j)) {
+          ASSERT_EQ(again.L(i, j), result.L(i, j)) << "other bits: " << describe();
+        }
   }
 
   std::string describe() const {

@@ -1,4 +1,5 @@
-"""The promises for Cholesky's factors beyond those of every routine: a matrix that is not positive definite."""
+"""The promises for factors beyond those of every routine: a matrix that is not positive definite, or singular; and where
+the device lacks what is needed."""
 
 from __future__ import annotations
 
@@ -7,23 +8,30 @@ import re
 import harness
 from setting import HOST, Setting, labelled, told, verdict_errors
 
+PROGRAMS = {
+    "potrf": ("definite", harness.NOT_DEFINITE, "40K"),
+    "posv": ("definite", harness.NOT_DEFINITE, "200K"),
+    "getrf": ("singular", harness.SINGULAR, "300K"),
+    "gesv": ("singular", harness.SINGULAR, "300K"),
+}
+"""The program of each routine, why its calls stay, and device memory for several panels."""
 
-def not_definite(s: Setting) -> list[str]:
-    """A matrix that turns out not to be positive definite on the device ends as the library underneath leaves it, bit for
-    bit, and with its info: in one part, in strips, and with copies."""
+
+def as_underneath(s: Setting, routine: str) -> list[str]:
+    """A matrix that turns out on the device to have no such factors ends as the library underneath leaves it, bit for
+    bit, with its info and pivots: in one part, in several, and with copies."""
+    program, reason, little = PROGRAMS[routine]
     errors = []
-    forced = HOST | {"BLASLIFT_FORCE": "potrf"}  # what the library calls meanwhile stays
-    modes = {"one part": {}, "strips": {"BLASLIFT_MEMORY": "40K"}, "copies": {"BLASLIFT_RESIDENCY": "always"}}
+    forced = HOST | {"BLASLIFT_FORCE": routine}  # what the library calls meanwhile stays
+    modes = {"one part": {}, "little memory": {"BLASLIFT_MEMORY": little}, "copies": {"BLASLIFT_RESIDENCY": "always"}}
     # What the CPU has left half-made is not taken for a wrong result.
     modes["checked"] = {"BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_ORACLE": str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")}
     for provider in s.providers:
-        plain = s.run("definite", provider=provider, preload=False)
+        plain = s.run(program, routine, provider=provider, preload=False)
         errors += labelled(f"{provider} without blaslift", verdict_errors(plain))
-        said = re.findall(r"pivot (\d+) of \S+ info (-?\d+)", plain.stdout)
-        if not said or (provider == "reference" and any(pivot != info for pivot, info in said)):  # OpenBLAS lets NaN pass
-            errors.append(f"{provider} says {said}")
+        errors += labelled(f"{provider} without blaslift", pivot_errors(plain.stdout, provider, routine))
         for mode, settings in modes.items():
-            run = s.run("definite", provider=provider, settings=forced | settings)
+            run = s.run(program, routine, provider=provider, settings=forced | settings)
             found = verdict_errors(run)
             if run.stdout != plain.stdout:
                 theirs, ours = plain.stdout.splitlines(), run.stdout.splitlines()
@@ -33,28 +41,66 @@ def not_definite(s: Setting) -> list[str]:
             if mode == "checked" and (any(v["wrong"] for v in verified) or not all(v["checked"] for v in verified)):
                 found.append(f"checked: {verified}")
             for name, calls in told(run).items():
-                if (accounts[name].calls, dict(accounts[name].stayed)) != (calls, {harness.NOT_DEFINITE: calls}):
+                if (accounts[name].calls, dict(accounts[name].stayed)) != (calls, {reason: calls}):
                     found.append(f"{name}: {accounts[name]}")
-            errors += labelled(f"{provider} {mode}", found)
+            errors += labelled(f"{provider} {routine} {mode}", found)
         print(f"{provider}: {told(plain)}")
     return errors
+
+
+def pivot_errors(stdout: str, provider: str, routine: str) -> list[str]:
+    """What LAPACK says of them: the number of the first pivot that will not do. OpenBLAS lets NaN pass; with LU all do."""
+    said = re.findall(r"pivot (\d+) of (\S+).*: info (-?\d+)", stdout)
+    counted = {"reference": {"potrf", "posv", "getrf", "gesv"}}.get(provider, {"getrf", "gesv"})
+    if routine in ("getrf", "gesv"):
+        said = [line for line in said if line[1] == "0"]
+    wrong = [line for line in said if line[0] != line[2]] if routine in counted else []
+    return [f"{provider} says {wrong[:5]}"] if wrong or not said else []
+
+
+def not_definite(s: Setting) -> list[str]:
+    return as_underneath(s, "potrf") + as_underneath(s, "posv")
+
+
+def singular(s: Setting) -> list[str]:
+    return as_underneath(s, "getrf") + as_underneath(s, "gesv")
 
 
 def bare_device(s: Setting) -> list[str]:
     """Where the device lacks the library that a routine needs, its calls stay, and say why."""
     errors = []
-    settings = HOST | {"BLASLIFT_FORCE": "potrf,gemm"}
-    plain = s.run("definite", preload=False)
-    for fault, reason in (("bare", harness.NO_ROUTE), ("0", harness.NOT_DEFINITE)):
-        run = s.run("definite", settings=settings, library=s.fault_library, INJECTED_FAULT=fault)
-        errors += labelled(fault, verdict_errors(run))
-        if run.stdout != plain.stdout:
-            errors.append(f"{fault}: other results")
-        accounts = harness.accounts(run.reports)
-        for name, calls in told(run).items():
-            if accounts[name].stayed[reason] != calls:
-                errors.append(f"{fault} {name}: {accounts[name]}")
+    for routine, (program, why, _) in PROGRAMS.items():
+        settings = HOST | {"BLASLIFT_FORCE": f"{routine},gemm"}
+        plain = s.run(program, routine, preload=False)
+        for fault, reason in (("bare", harness.NO_ROUTE), ("0", why)):
+            run = s.run(program, routine, settings=settings, library=s.fault_library, INJECTED_FAULT=fault)
+            errors += labelled(f"{routine} {fault}", verdict_errors(run))
+            if run.stdout != plain.stdout:
+                errors.append(f"{routine} {fault}: other results")
+            accounts = harness.accounts(run.reports)
+            for name, calls in told(run).items():
+                if accounts[name].stayed[reason] != calls:
+                    errors.append(f"{fault} {name}: {accounts[name]}")
     return errors
 
 
-PROMISES = (not_definite, bare_device)
+def pivots_in_device_memory(s: Setting) -> list[str]:
+    """The CPU works with the pivots, so of calls whose pivots are in device memory, none is computed, and each says so."""
+    errors = []
+    # With the matrices, or alone: they are the smallest there (least_beside_pivots).
+    for most in (1 << 40, 399):
+        for routine in ("getrf", "getrs", "gesv"):
+            run = s.run("suite", routine, "semantics", "12", settings=HOST | {"BLASLIFT_FORCE": routine},
+                        library=s.fault_library, INJECTED_DEVICE_MEMORY=f"0:{most}")
+            calls = told(run)
+            said = [line for line in run.stderr.splitlines() if line.endswith(f"in device memory: {harness.NO_ROUTE}")]
+            if len(said) != sum(calls.values()) or not said or said != run.stderr.splitlines():
+                errors.append(f"{routine}, {most}: {calls}, and said {run.stderr.splitlines()[:5]}")
+            accounts = harness.accounts(run.reports)
+            for name, made in calls.items():
+                if (accounts[name].calls, dict(accounts[name].stayed)) != (made, {harness.NO_ROUTE: made}):
+                    errors.append(f"{name}, {most}: {accounts[name]}")
+    return errors
+
+
+PROMISES = (not_definite, singular, bare_device, pivots_in_device_memory)

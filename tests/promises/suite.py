@@ -48,8 +48,12 @@ class Member:
     """Beside natural and forced ones."""
     mistake: str
     fault_memory: str
+    fault_sizes: tuple[str, ...]
     overlap: bool
     moves_outputs: bool
+    calls_others: bool
+    """The library's own call others of our routines, which then are counted, too."""
+    bytes_on_device: int
 
 
 def members(s: Setting) -> dict[str, Member]:
@@ -61,8 +65,8 @@ def members(s: Setting) -> dict[str, Member]:
         for mode in filter(None, facts["modes"].split(";")):
             title, *variables = mode.split()
             modes[title] = FORCED | dict(variable.split("=", 1) for variable in variables)
-        found[name] = Member(name, tuple(facts["routines"]), modes, facts["mistake"], facts["fault_memory"],
-                             facts["overlap"], facts["moves_outputs"])
+        found[name] = Member(name, tuple(facts["routines"]), modes, facts["mistake"], facts["fault_memory"], tuple(facts["fault_sizes"].split()),
+                             facts["overlap"], facts["moves_outputs"], facts["calls_others"], facts["bytes_on_device"])
     return found
 
 
@@ -93,7 +97,8 @@ def counted_errors(
 ) -> list[str]:
     """What was called is what was counted: all routed, or none and for these reasons.
 
-    What is not intercepted is not counted. Unless `strict`, routines that the library underneath calls are, too.
+    What is not intercepted is not counted. Routines that the library underneath calls are, too: unless `strict`, or where it
+    is known to call such.
     """
     calls = {name: count for name, count in told(run).items() if name in exported(s)}
     if not calls:
@@ -102,7 +107,8 @@ def counted_errors(
         return [f"{len(run.reports)} reports from one process that tells of {calls}"]
     total = harness.accounts(run.reports)
     errors = bookkeeping_errors(total)
-    counted = {name: account.calls for name, account in total.items() if strict or name in calls}
+    inside = m.calls_others and any(total[name].stayed for name in calls if name in total)
+    counted = {name: account.calls for name, account in total.items() if name in calls or (strict and not inside)}
     if counted != calls:
         errors.append(f"called {calls}, counted {counted}")
     for name, account in total.items():
@@ -133,18 +139,18 @@ def semantics(s: Setting, m: Member) -> list[str]:
         run = s.run("suite", m.name, "semantics", count_of_calls(s), provider=provider, settings=settings, **environment)
         found = verdict_errors(run)
         routed = mode != "natural"
-        if mode == "parts":  # of what needs some of its operands at once, there are some for which memory is too little
+        if mode in ("parts", "panels"):  # of what needs some of its operands at once, there are some for which memory is too little
             found += counted_errors(s, m, run, routed=None, stayed={NO_ROOM})
             for name, account in harness.accounts(run.reports).items():
-                if account.routed < 0.8 * account.calls:
+                if name in told(run) and account.routed < 0.8 * account.calls:
                     found.append(f"{name}: {account.routed} of {account.calls} calls routed")
         else:
             found += counted_errors(s, m, run, routed=routed, strict=routed)
         accounts = harness.accounts(run.reports)
         if mode == "levels" and not all(account.levels for account in accounts.values()):
             found.append("nothing was computed by levels")
-        # In parts, operands are sent more than once.
-        if "BLASLIFT_MEMORY" in settings and provider == "reference" and not s.sanitizer:
+        # In parts, operands are sent more than once; in panels, all are there once, and faults() counts the operations.
+        if "BLASLIFT_MEMORY" in settings and mode != "panels" and provider == "reference" and not s.sanitizer:
             ample = s.run("suite", m.name, "semantics", count_of_calls(s), settings=settings | {"BLASLIFT_MEMORY": "64M"})
             once = harness.accounts(ample.reports)
             if accounts and all(account.bytes_in <= once[name].bytes_in for name, account in accounts.items()):
@@ -164,7 +170,9 @@ def as_without(s: Setting, m: Member, part: str, stayed: set[str]) -> list[str]:
             errors += labelled(f"without blaslift, {part}", verdict_errors(plain))
         if part == "invalid" and "refused 0 of" in plain.stdout:
             errors.append(f"{provider}: the library refuses nothing")
-        for mode, settings in ({"forced": FORCED} if s.sanitizer else {"natural": {}, "forced": FORCED}).items():
+        # What the library underneath calls meanwhile is to stay, or the bits were others.
+        forced = FORCED | ({"BLASLIFT_FORCE": ",".join(m.routines)} if m.calls_others else {})
+        for mode, settings in ({"forced": forced} if s.sanitizer else {"natural": {}, "forced": forced}).items():
             run = s.run("suite", m.name, part, provider=provider, settings=settings)
             found = counted_errors(s, m, run, routed=False, stayed=stayed, strict=mode == "forced")
             if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
@@ -207,10 +215,24 @@ def faults(s: Setting, m: Member) -> list[str]:
         precision = largest if variant == "little memory" else precisions[number % len(precisions)]
         # By levels even a small product has some hundred operations.
         sizes = ("3", "5") if variant == "levels" else ("6", "9") if s.sanitizer else ("9", "12")
+        if variant == "little memory" and m.fault_sizes:
+            sizes = m.fault_sizes
         run = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=settings, library=s.fault_library,
                     timeout=200)
         errors += labelled(f"{variant} {precision}", fault_errors(s, m, run, variant))
+        if variant == "little memory" and "panels" in m.modes:
+            ample = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=FORCED, library=s.fault_library,
+                          timeout=200)
+            few, many = operations_of(ample), operations_of(run)
+            print(f"{many} operations, {few} with enough memory")
+            if many <= few:
+                errors.append(f"{many} operations in little memory, {few} with enough: there were no panels")
     return errors
+
+
+def operations_of(run: Run) -> int:
+    """How many a program of faults has counted."""
+    return sum(int(line.split()[1]) for line in run.stdout.splitlines() if line.startswith("operations "))
 
 
 def fault_errors(s: Setting, m: Member, run: Run, variant: str) -> list[str]:
@@ -282,7 +304,7 @@ def threads(s: Setting, m: Member) -> list[str]:
 def device(s: Setting, m: Member) -> list[str]:
     """Operands that are in device memory are computed where they are: nothing moves but the ones of an orgqr."""
     run = s.run("suite", m.name, "semantics", count_of_calls(s), settings=FORCED, library=s.fault_library,
-                INJECTED_DEVICE_MEMORY=f"0:{1 << 40}")
+                INJECTED_DEVICE_MEMORY=f"{m.bytes_on_device}:{1 << 40}")
     errors = verdict_errors(run) + counted_errors(s, m, run, routed=True)
     for name, account in harness.accounts(run.reports).items():
         if account.bytes_out or (account.bytes_in and not name.endswith(("orgqr", "ungqr"))):

@@ -1,4 +1,6 @@
-// Matrices that are not positive definite, for xpotrf: a line for each with what it says, and what it leaves.
+// Matrices that are not positive definite, for xpotrf or xposv: a line for each with what it says, and what it leaves.
+//
+//   definite potrf|posv
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +13,8 @@
 #include "check.hpp"
 
 #define POTRF(name, T) extern "C" void name##_(const char*, const int*, T*, const int*, int*, std::size_t);
+#define POSV(name, T) \
+  extern "C" void name##_(const char*, const int*, const int*, T*, const int*, T*, const int*, int*, std::size_t);
 #include "api/routines.def"
 
 using namespace promises;
@@ -26,10 +30,24 @@ std::map<std::string, int> calls;
     name##_(&uplo, &n, A, &lda, &info, 1);         \
     return info;                                   \
   }
+#define POSV(name, T)                                                      \
+  int raw_posv(char uplo, int n, int nrhs, T* A, int lda, T* B, int ldb) { \
+    ++calls[#name];                                                        \
+    int info = -99;                                                        \
+    name##_(&uplo, &n, &nrhs, A, &lda, B, &ldb, &info, 1);                 \
+    return info;                                                           \
+  }
 #include "api/routines.def"
 
 template <class T>
-void all() {
+unsigned long long hash_of(const std::vector<T>& x, unsigned long long hash) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(x.data());
+  for (std::size_t i = 0; i < x.size() * sizeof(T); ++i) hash = (hash ^ bytes[i]) * 1099511628211ULL;
+  return hash;
+}
+
+template <class T>
+void all(bool solves) {
   std::mt19937 random(1);
   const auto number = [&random] { return static_cast<double>(random() % 2001) / 1000 - 1; };
   const double pivots[] = {-2, 0, std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity()};
@@ -43,24 +61,29 @@ void all() {
           for (int i = 0; i < n; ++i)
             A[static_cast<std::size_t>(i) * static_cast<std::size_t>(lda + 1)] =
                 make<T>(i == bad ? pivot : 3, number());
-          const int info = raw_potrf(uplo, n, A.data(), lda);
-          unsigned long long hash = 14695981039346656037ULL;
-          const auto* bytes = reinterpret_cast<const unsigned char*>(A.data());
-          for (std::size_t i = 0; i < A.size() * sizeof(T); ++i) hash = (hash ^ bytes[i]) * 1099511628211ULL;
-          std::printf("%cpotrf %c %d pivot %d of %g: info %d, %llx\n", letter<T>(), uplo, n, bad + 1, pivot, info,
-                      hash);
+          constexpr int nrhs = 3;
+          std::vector<T> B(solves ? static_cast<std::size_t>(lda) * nrhs : 0);
+          for (T& b : B) b = make<T>(number(), number());
+          const std::vector<T> was = B;
+          const int info =
+              solves ? raw_posv(uplo, n, nrhs, A.data(), lda, B.data(), lda) : raw_potrf(uplo, n, A.data(), lda);
+          if (info > 0 && hash_of(B, 0) != hash_of(was, 0)) fail("info %d, and B was written", info);
+          std::printf("%c%s %c %d pivot %d of %g: info %d, %llx\n", letter<T>(), solves ? "posv" : "potrf", uplo, n,
+                      bad + 1, pivot, info, hash_of(B, hash_of(A, 14695981039346656037ULL)));
         }
 }
 
 }  // namespace
 
-int main() {
-  all<float>();
-  all<double>();
-  all<std::complex<float>>();
-  all<std::complex<double>>();
+int main(int count, char** arguments) {
+  const bool solves = count == 2 && std::strcmp(arguments[1], "posv") == 0;
+  if (!solves && (count != 2 || std::strcmp(arguments[1], "potrf") != 0)) return 2;
+  all<float>(solves);
+  all<double>(solves);
+  all<std::complex<float>>(solves);
+  all<std::complex<double>>(solves);
   const char* between = "calls {";
-  for (const auto& [name, count] : calls)
-    std::printf("%s\"%s\": %d", std::exchange(between, ", "), name.c_str(), count);
-  std::printf("}\nok\n");
+  for (const auto& [name, made] : calls) std::printf("%s\"%s\": %d", std::exchange(between, ", "), name.c_str(), made);
+  std::printf("}\n%s\n", failures.load() ? "WRONG" : "ok");
+  return failures.load() ? 1 : 0;
 }

@@ -1,5 +1,5 @@
 // A = L L^H or U^H U, in a triangle's place.
-#include "tests/promises/suite/suite.hpp"
+#include "tests/promises/suite/factors.hpp"
 
 namespace suite {
 namespace {
@@ -20,53 +20,25 @@ struct Potrf : Routine<Potrf<T>> {
 
   explicit Potrf(Draw& draw)
       : uplo(draw.letter("UL")), n(draw.nothing(0) ? 0 : draw.size()), A(draw, "A", Role::output, n, n) {
-    A.use([&](index i, index j) { return in_triangle(i, j) ? updated : unused; });
+    A.use([&](index i, index j) { return in_triangle(uplo, i, j) ? updated : unused; });
   }
   std::vector<Operand*> operands() override { return {&A}; }
   std::string describe() const override { return text(name(), "%c n=%ld", uplo, long(n)); }
-  bool in_triangle(index i, index j) const { return uplo == 'U' ? i <= j : i >= j; }
 
   void prepare(Draw& draw) override {
     Call::prepare(draw);
     restore(draw);
   }
-  /// Definite since each diagonal element is more than its row's others together; a diagonal's imaginary part is
-  /// anything.
-  void restore(Draw& draw) override {
-    for (index j = 0; j < n; ++j)
-      for (index i = 0; i < n; ++i) {
-        if (!in_triangle(i, j)) continue;
-        const auto share = static_cast<Real<T>>(1) / static_cast<Real<T>>(2 * n);
-        A(i, j) = promises::make<T>(draw.number(), draw.number()) * share + (i == j ? T(3) : T(0));
-      }
-  }
+  void restore(Draw& draw) override { make_definite(draw, uplo, A); }
 
   void make() override {
     info = {};
     fortran(name(), uplo, n, A.data(), A.leading(), info.address());
   }
 
-  /// Of a matrix as it is stored: one of L, or L^H.
-  static Wide<T> full(const Potrf& x, index i, index j) {
-    const bool there = x.in_triangle(i, j);
-    const Wide<T> a = widen(there ? x.A(i, j) : x.A(j, i));
-    if (i == j) return Wide<T>(std::real(a));
-    return there ? a : promises::conjugate<T>(a);
-  }
-  /// |A - L L^H| <= gamma(n + 1) |L| |L^H|, element by element (Higham, Accuracy and Stability, theorem 10.3).
   void judge(const Potrf& was, Judge& judge) const {
     judge.check("info is not 0", info.value() == 0);
-    const auto factor = [&](index i, index k) {  // L
-      return uplo == 'L' ? widen(A(i, k)) : promises::conjugate<T>(widen(A(k, i)));
-    };
-    for (index j = 0; j < n; ++j)
-      for (index i = j; i < n; ++i) {
-        Sum<T> sum;
-        for (index k = 0; k <= j; ++k) sum.add(factor(i, k), promises::conjugate<T>(factor(j, k)));
-        sum.add(Wide<T>(-1), full(was, i, j));
-        judge.check("L L^H is not A", promises::size_of(sum.value) <= unit<T>(n + 1) * sum.size);
-        if (i == j) judge.check("the diagonal is not real", std::imag(factor(i, i)) == 0);
-      }
+    judge_cholesky(judge, uplo, was.A, A);
   }
 
   bool mistake(int which) override {

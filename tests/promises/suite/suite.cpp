@@ -233,10 +233,11 @@ unsigned char* some_element(Operand& operand, Draw& draw) {
 // The aspects
 
 void semantics(const Member& member, int count) {
+  const index least = std::getenv("INJECTED_DEVICE_MEMORY") ? member.least_on_device : 1;
   for (const Type& type : member.types)
     for (int i = 0; i < count; ++i) {
       const auto seed = static_cast<std::uint32_t>(i);
-      Draw draw(seed, 1, i % 16 == 15 ? 2 * member.largest : member.largest);
+      Draw draw(seed, least, i % 16 == 15 ? 2 * member.largest : member.largest);
       const auto call = type.draw(draw);
       if (member.poison && i % 4 == 3) {
         const std::vector<Operand*> operands = call->operands();
@@ -311,12 +312,15 @@ void overlap(const Member& member) {
           const std::vector<Operand*> operands = call->operands();
           if (other == operands.size()) break;
           Operand &x = *operands[output], &y = *operands[other];
-          if (output == other || x.role != Role::output || y.role == Role::workspace) continue;
+          // Of integers that change meanwhile a library makes addresses.
+          const bool of_numbers = x.name != "ipiv" && y.name != "ipiv";
+          if (output == other || x.role != Role::output || y.role == Role::workspace || !of_numbers) continue;
           for (Operand* operand : operands) operand->fill_all(again);
           const auto room = std::make_shared<Pages>(std::size_t{1} << 18, x.part);
           x.place(room, 2048, x.ld());
           x.fill_all(again);
           y.place(room, 2048 + (seed % 2 ? 3 * x.element : 0), y.ld());
+          call->restore(again);
           call->make();
           hash = hash_of(*call, hash);
         }
@@ -333,7 +337,8 @@ void faults(const Member& member, char precision, std::uint32_t seed, index leas
       Draw draw(330 + 2 * seed + i, least, most);
       const auto& call = calls.emplace_back(type.draw(draw));
       std::size_t bytes = 0;
-      for (const Operand* x : call->operands()) bytes += x->role == Role::output ? x->bytes_written() : 0;
+      for (const Operand* x : call->operands())  // pivots move as elements of ours, which are not the call's
+        bytes += x->role == Role::output && x->name != "ipiv" ? x->bytes_written() : 0;
       std::printf("brings %zu: %s by %s\n", bytes, call->describe().c_str(), name_of(call->via));
     }
     promises::at_every_fault([&] {
@@ -521,11 +526,13 @@ void list() {
   const char* between = "";
   for (const Member& member : members()) {
     std::printf(
-        "%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"overlap\": %s, "
-        "\"moves_outputs\": %s, \"routines\": [",
+        "%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"fault_sizes\": \"%s\", "
+        "\"overlap\": %s, "
+        "\"moves_outputs\": %s, \"calls_others\": %s, \"bytes_on_device\": %ld, \"routines\": [",
         between, member.name.c_str(), std::string(member.modes).c_str(), std::string(member.mistake_of_device).c_str(),
-        std::string(member.fault_memory).c_str(), member.overlap ? "true" : "false",
-        member.moves_outputs ? "true" : "false");
+        std::string(member.fault_memory).c_str(), std::string(member.fault_sizes).c_str(),
+        member.overlap ? "true" : "false", member.moves_outputs ? "true" : "false",
+        member.calls_others ? "true" : "false", long(member.bytes_on_device));
     const char* comma = "";
     for (const Type& type : member.types)
       for (const std::string& routine : type.routines)

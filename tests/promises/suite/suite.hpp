@@ -276,12 +276,17 @@ struct Routine : Call {
   static constexpr bool overlap = true;        ///< an output may lie in an input: the library underneath computes
   static constexpr bool moves_outputs = true;  ///< a routed call brings back what it writes, and not a byte more
   static constexpr bool shares = true;         ///< inputs with calls of other threads
+  static constexpr bool calls_others = false;  ///< small ones of the library underneath call others of our routines
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
   /// A mistake of the device that verification has to find (kernels/fault).
   static constexpr std::string_view mistake_of_device = "block";
   /// Where a piece of a result is as large as it is small: device memory for faults (BLASLIFT_MEMORY).
   static constexpr std::string_view fault_memory = "1M";
+  /// And the least and the largest size there; none: as in other memory.
+  static constexpr std::string_view fault_sizes = "";
+  /// Where all matrices are in device memory: the least size, and the least bytes of what is.
+  static constexpr index least_on_device = 1, bytes_on_device = 0;
 
   std::string routine() const override { return Self::name(); }
   static std::vector<std::string> routines() { return {Self::name()}; }
@@ -300,9 +305,10 @@ struct Member {
   std::string name;
   std::vector<Type> types;
   int ways_to_nothing;
-  bool poison, overlap, moves_outputs, shares;
+  bool poison, overlap, moves_outputs, shares, calls_others;
   index largest;
-  std::string_view modes, mistake_of_device, fault_memory;
+  std::string_view modes, mistake_of_device, fault_memory, fault_sizes;
+  index least_on_device, bytes_on_device;
 };
 std::vector<Member>& members();
 
@@ -316,10 +322,14 @@ struct Join {
                          First::overlap,
                          First::moves_outputs,
                          First::shares,
+                         First::calls_others,
                          First::largest,
                          First::modes,
                          First::mistake_of_device,
-                         First::fault_memory});
+                         First::fault_memory,
+                         First::fault_sizes,
+                         First::least_on_device,
+                         First::bytes_on_device});
   }
   template <class Trait>
   static Type type_of() {

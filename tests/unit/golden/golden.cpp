@@ -694,7 +694,7 @@ std::string decided(const Problem& said, const Machine& machine, const Circumsta
   Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = 0};
   circumstance.holds(facts, policy);
   also.holds(facts, policy);
-  if (family_of(problem.routine).needs != Operation::Kind::qr_panel)
+  if (!family_of(problem.routine).needs.has(Operation::Kind::qr_panel))
     facts.able = true;  // it is factors that there are none of
   const Decision d = decide(problem, facts, policy);
   std::string text = to_string(problem);

@@ -346,11 +346,11 @@ TEST(GeqrfArgs, TauInsideOfTheMatrixIsSeen) {
 TEST(QrKeeps, WhatAResultOverwritesWhereTheHostHasMemoryForIt) {
   double x = 0;
   Operand result({.stored = {&x, 1000, 1000, 1000, sizeof x}, .writes = true, .reads = true});
-  EXPECT_TRUE(can_keep(result));
+  EXPECT_TRUE(can_keep({&result, 1}));
   result.stored.cols = index{1} << 40;  // 7 PiB
-  EXPECT_FALSE(can_keep(result));
+  EXPECT_FALSE(can_keep({&result, 1}));
   result.place = Place::on_a_device;
-  EXPECT_TRUE(can_keep(result)) << "nothing is kept";
+  EXPECT_TRUE(can_keep({&result, 1})) << "nothing is kept";
 }
 
 }  // namespace

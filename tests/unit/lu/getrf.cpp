@@ -1,0 +1,264 @@
+// LU factorisations on a backend's lane: every cut, in whatever order the lane runs things; nothing of the caller's
+// changes if anything fails or the matrix is singular.
+#include "impl/lu/getrf.hpp"
+
+#include <gtest/gtest.h>
+
+#include "impl/lu/getrf_plan.hpp"
+#include "impl/plan/execute.hpp"
+#include "kernels/host/host.hpp"
+#include "tests/unit/support/random.hpp"
+#include "tests/unit/support/reference.hpp"
+#include "tests/unit/support/shuffled.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace reference;
+
+bool always() { return true; }
+
+template <class T>
+struct General {
+  index m, n;
+  GetrfCut cut;
+  Matrix<T> A0, A;
+  std::vector<T> pivots, failed;
+
+  General(Random& r, unsigned seed) : m(r.up_to(30)), n(r.up_to(30)), A0(m, n, r.up_to(4) - 1), A(A0) {
+    if (r.below(4) == 0) n = m, A0 = Matrix<T>(m, n, r.up_to(4) - 1);
+    A0.random(seed);
+    A = A0;
+    cut.panel = r.up_to(n);
+    pivots.assign(static_cast<std::size_t>(factored()), T(0));
+    failed.assign(static_cast<std::size_t>(cut.panels(factored())), T(0));
+  }
+  index factored() const { return std::min(m, n); }
+
+  Plan plan(bool in_place = false) const {
+    Plan plan = plan_getrf(m, n, precision_of<T>, cut, in_place);
+    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
+    return plan;
+  }
+  static bool sound() { return true; }
+  template <class Sound = bool (*)()>
+  PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Sound& is_sound = sound) {
+    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
+    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
+    return execute<T>(
+        plan, {{A.data(), A.ld(), a}, {pivots.data(), factored()}, {failed.data(), static_cast<index>(failed.size())}},
+        {}, aligned, 160, lane, always, is_sound);
+  }
+  std::string text() const {
+    return std::to_string(m) + " x " + std::to_string(n) + ", panels of " + std::to_string(cut.panel);
+  }
+
+  /// LAPACK's, through the library's own way to make them.
+  std::vector<int> lapack_pivots() const {
+    std::vector<int> ipiv(static_cast<std::size_t>(factored()), -1);
+    set_pivots(Integers{ipiv.data(), false}, pivots, cut.panel);
+    return ipiv;
+  }
+
+  using Number = std::complex<long double>;
+  static Number wide(const T& x) { return {std::real(x), std::imag(x)}; }
+  /// |P A - L U| <= gamma(min(m, n)) |L| |U| (Higham, Accuracy and Stability, theorem 9.3), and partial pivoting.
+  void expect_factored(const Matrix<T>& x) const {
+    const double allowed =
+        4 * static_cast<double>(factored() + 3) * static_cast<double>(std::numeric_limits<Real<T>>::epsilon());
+    Matrix<T> permuted = A0;
+    const std::vector<int> ipiv = lapack_pivots();
+    for (index i = 0; i < factored(); ++i) {
+      const index row = ipiv[static_cast<std::size_t>(i)] - 1;
+      ASSERT_TRUE(row >= i && row < m) << text() << ": pivot " << i << " is " << row;
+      for (index j = 0; row != i && j < n; ++j) std::swap(permuted(i, j), permuted(row, j));
+    }
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < m; ++i) {
+        Number rest = wide(permuted(i, j));
+        long double size = std::abs(rest);
+        for (index k = 0; k <= std::min({i, j, factored() - 1}); ++k) {
+          const Number term = (k == i ? Number(1) : wide(x(i, k))) * wide(x(k, j));
+          rest -= term;
+          size += std::abs(term);
+        }
+        ASSERT_LE(std::abs(rest), allowed * size) << text() << " at " << i << ", " << j;
+        if (i > j && j < factored()) {
+          ASSERT_LE(std::abs(wide(x(i, j))), 1.4143) << text() << " at " << i << ", " << j;
+        }
+      }
+    ASSERT_TRUE(x.canaries_intact()) << text();
+  }
+};
+
+template <class T>
+class GetrfExecute : public testing::Test {};
+using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(GetrfExecute, Precisions);
+
+TYPED_TEST(GetrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {
+  using T = TypeParam;
+  Random r(1);
+  int tall = 0, wide = 0, panels = 0;
+  for (unsigned round = 0; round < 150; ++round) {
+    General<T> x(r, round);
+    const Plan plan = x.plan();
+    tall += x.m > x.n && x.cut.panels(x.n) > 2;
+    wide += x.m < x.n && x.cut.panels(x.n) > 2;
+    panels += x.cut.panels(x.n) > 3;
+    Matrix<T> first = x.A0;
+    std::vector<T> first_pivots;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      std::fill(x.failed.begin(), x.failed.end(), T(7));
+      Shuffled lane(seed);
+      const PlanOutcome outcome = x.run(plan, lane);
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_FALSE(outcome.taken_back);
+      ASSERT_TRUE(lane.well_prepared) << x.text();
+      for (const T& f : x.failed) ASSERT_EQ(f, T(0)) << x.text();
+      x.expect_factored(x.A);
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.A, first_pivots = x.pivots;
+      ASSERT_TRUE(x.A == first && x.pivots == first_pivots) << "other bits: " << x.text();
+      const double all = static_cast<double>(x.m * x.n) * sizeof(T);
+      EXPECT_EQ(outcome.bytes_in, all);
+      EXPECT_EQ(outcome.bytes_out, all) << x.text();
+    }
+  }
+  EXPECT_GT(tall, 10);
+  EXPECT_GT(wide, 10);
+  EXPECT_GT(panels, 20);
+}
+
+TYPED_TEST(GetrfExecute, InMemoryOfItsOwnNothingMoves) {
+  using T = TypeParam;
+  Random r(2);
+  for (unsigned round = 0; round < 40; ++round) {
+    General<T> x(r, round);
+    Shuffled lane(round);
+    const PlanOutcome outcome = x.run(x.plan(true), lane, {.device = x.A.data(), .ld = x.A.ld(), .in_place = true});
+    ASSERT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.bytes_in, 0);
+    EXPECT_EQ(outcome.bytes_out, 0);
+    x.expect_factored(x.A);
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+/// By the panel's number, as LAPACK counts; the first that failed says it.
+TYPED_TEST(GetrfExecute, SaysWhichPivotEndedIt) {
+  using T = TypeParam;
+  Random r(3);
+  int several = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    General<T> x(r, round);
+    const index bad = r.below(static_cast<std::size_t>(x.factored()));
+    for (index i = 0; i < x.m; ++i) x.A0(i, bad) = T(0);
+    x.A = x.A0;
+    several += bad >= x.cut.panel;
+    for (const bool sound : {false, true}) {
+      std::vector<T> said;
+      Shuffled lane(round);
+      const PlanOutcome outcome = x.run(x.plan(), lane, {}, [&] { return said = x.failed, sound; });
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_EQ(outcome.taken_back, !sound);
+      ASSERT_EQ(first_failure(said, x.cut.panel), bad + 1) << x.text();
+      if (!sound) {
+        ASSERT_TRUE(x.A == x.A0) << x.text();
+      }
+      ASSERT_TRUE(x.A.canaries_intact()) << x.text();
+    }
+  }
+  EXPECT_GT(several, 10);
+}
+
+/// Anywhere in a square matrix, which LAPACK may factor all the same.
+TYPED_TEST(GetrfExecute, FindsWhatIsNotFinite) {
+  using T = TypeParam;
+  Random r(5);
+  for (unsigned round = 0; round < 60; ++round) {
+    General<T> x(r, round);
+    if (x.m != x.n) continue;
+    x.A0(r.below(static_cast<std::size_t>(x.n)), r.below(static_cast<std::size_t>(x.n))) =
+        scalar<T>(round % 2 ? std::numeric_limits<double>::quiet_NaN() : -HUGE_VAL, 0);
+    x.A = x.A0;
+    std::vector<T> said;
+    Shuffled lane(round);
+    const PlanOutcome outcome = x.run(x.plan(), lane, {}, [&] { return said = x.failed, false; });
+    ASSERT_EQ(outcome.status, Status::done);
+    ASSERT_GT(first_failure(said, x.cut.panel), 0) << x.text();
+    ASSERT_TRUE(std::memcmp(x.A.data(), x.A0.data(), static_cast<std::size_t>(x.A.ld() * x.n) * sizeof(T)) == 0);
+  }
+}
+
+TYPED_TEST(GetrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
+  using T = TypeParam;
+  Random r(4);
+  int struck = 0;
+  for (unsigned round = 0; round < 6; ++round) {
+    General<T> x(r, 90 + round);
+    const Plan plan = x.plan();
+    static FaultPlan faults;
+    static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
+    const UnderlyingBlas blas{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
+    const auto attempt = [&](long at) {
+      faults.at = at;
+      faults.seen = 0;
+      x.A = x.A0;
+      Status status = Status::done;
+      Lane* lane = backend.acquire(blas, 1 << 20, status);
+      if (!lane) return status;
+      const PlanOutcome outcome = x.run(plan, *lane);
+      backend.release(lane);
+      return outcome.status;
+    };
+    ASSERT_EQ(attempt(0), Status::done);
+    const long operations = faults.seen;
+    for (const bool scribble : {false, true}) {
+      faults.scribble = scribble;
+      for (long at = 1; at <= operations; ++at) {
+        const Status status = attempt(at);
+        if (status == Status::done) {
+          x.expect_factored(x.A);
+        } else {
+          ++struck;
+          ASSERT_TRUE(x.A == x.A0) << x.text() << ", operation " << at;
+        }
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+    faults.at = 0;
+  }
+  EXPECT_GT(struck, 100);
+}
+
+TEST(GetrfCut, FitsAnyMemoryOrSaysSo) {
+  int narrow = 0, none = 0;
+  for (const index n : {1, 7, 100, 511, 2049, 6000})
+    for (const index m : {n, 3 * n, n / 2 + 1})
+      for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 33; memory *= 3) {
+        const GetrfCut cut = getrf_cut(m, n, Precision::d, memory);
+        if (cut.panel == 0) {
+          ++none;
+          continue;
+        }
+        EXPECT_LE(cut.panel, n);
+        narrow += cut.panel < n;
+        if (cut.panels(n) > 40) continue;  // the list of steps would take long
+        EXPECT_LE(plan_getrf(m, n, Precision::d, cut).bytes(sizeof(double)), memory) << m << " x " << n;
+      }
+  EXPECT_GT(narrow, 5);
+  EXPECT_GT(none, 5);
+}
+
+/// What is no row, as a factorisation that ended early may leave it, becomes a pivot in its place.
+TEST(GetrfPivots, AreAlwaysRows) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  int ipiv[] = {0, 0, 0, 0, 0};
+  set_pivots(Integers{ipiv, false}, std::vector<double>{2, nan, 1, 0, -5}, 2);
+  EXPECT_EQ(std::vector<int>(ipiv, ipiv + 5), (std::vector<int>{2, 2, 3, 4, 5}));
+}
+
+}  // namespace
+}  // namespace blaslift

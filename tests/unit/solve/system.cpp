@@ -1,0 +1,317 @@
+// Linear systems with factors of A on a backend's lane, given or made there: every cut, in whatever order the lane runs
+// things; what is not to be read is NaN, and nothing of the caller's changes if anything fails.
+#include <gtest/gtest.h>
+
+#include "impl/plan/execute.hpp"
+#include "impl/solve/system_plan.hpp"
+#include "kernels/host/host.hpp"
+#include "tests/unit/support/random.hpp"
+#include "tests/unit/support/reference.hpp"
+#include "tests/unit/support/shuffled.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace reference;
+
+bool always() { return true; }
+
+template <class T>
+struct System {
+  SystemShape shape;
+  SystemCut cut;
+  Matrix<T> original;  ///< A, all of it
+  Matrix<T> A0, A, B0, B;
+  std::vector<T> pivots, failed;
+
+  System(Random& r, unsigned seed)
+      : shape{.lu = r.coin(),
+              .factored = r.coin(),
+              .trans = ops[r.below(3)],
+              .uplo = r.coin() ? Uplo::upper : Uplo::lower,
+              .n = r.up_to(24),
+              .nrhs = r.up_to(20)},
+        original(shape.n, shape.n),
+        A0(shape.n, shape.n, r.up_to(4) - 1),
+        A(A0),
+        B0(shape.n, shape.nrhs, r.up_to(4) - 1),
+        B(B0) {
+    const index n = shape.n;
+    if (!shape.factored || !shape.lu) shape.trans = Op::none;
+    cut = {r.up_to(n), r.up_to(shape.nrhs)};
+    original.random(seed);
+    if (!shape.lu) {
+      const auto share = static_cast<Real<T>>(1) / static_cast<Real<T>>(2 * n);
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i <= j; ++i) {
+          if (i == j) {
+            original(i, i) = scalar<T>(2 + r.below(1000) / 1e3, 0);
+            continue;
+          }
+          original(i, j) *= share;
+          original(j, i) = conjugate(original(i, j));
+        }
+    }
+    B0.random(seed + 1);
+    set_a();
+    A = A0;
+    B = B0;
+    const index panels = (n + cut.panel - 1) / cut.panel;
+    failed.assign(static_cast<std::size_t>(panels), T(0));
+  }
+
+  static T conjugate(const T& x) {
+    if constexpr (complex_type<T>)
+      return std::conj(x);
+    else
+      return x;
+  }
+  bool stored(index i, index j) const { return shape.lu || (shape.uplo == Uplo::upper ? i <= j : i >= j); }
+
+  /// What the call gets: A, or factors that are made the slow way.
+  void set_a() {
+    const index n = shape.n;
+    Matrix<T> f = original;
+    pivots.assign(shape.lu ? static_cast<std::size_t>(n) : 0, T(0));
+    for (index k = 0; shape.factored && k < n; ++k) {
+      if (shape.lu) {
+        index row = k;
+        for (index i = k; i < n; ++i)
+          if (std::abs(f(i, k)) > std::abs(f(row, k))) row = i;
+        for (index j = 0; j < n; ++j) std::swap(f(k, j), f(row, j));
+        pivots[static_cast<std::size_t>(k)] = T(static_cast<Real<T>>(row - k / cut.panel * cut.panel + 1));
+        for (index i = k + 1; i < n; ++i) f(i, k) /= f(k, k);
+        for (index j = k + 1; j < n; ++j)
+          for (index i = k + 1; i < n; ++i) f(i, j) -= f(i, k) * f(k, j);
+        continue;
+      }
+      f(k, k) = std::sqrt(std::real(f(k, k)));
+      for (index i = k + 1; i < n; ++i) f(i, k) /= f(k, k);
+      for (index j = k + 1; j < n; ++j)
+        for (index i = j; i < n; ++i) f(i, j) -= f(i, k) * conjugate(f(j, k));
+      for (index i = k + 1; i < n; ++i) f(k, i) = conjugate(f(i, k));
+    }
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i)
+        if (stored(i, j))
+          A0(i, j) = f(i, j);
+        else
+          fill_with_canaries(&A0(i, j), sizeof(T));
+  }
+
+  Plan plan(const SystemHeld& held = {}) const {
+    Plan plan = plan_system(shape, precision_of<T>, cut, held);
+    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
+    return plan;
+  }
+  static bool sound() { return true; }
+  template <class Sound = bool (*)()>
+  PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& b = {},
+                  const Sound& is_sound = sound) {
+    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
+    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
+    std::vector<CallOperand<T>> operands{{A.data(), A.ld(), a}, {B.data(), B.ld(), b}};
+    if (shape.lu) operands.push_back({pivots.data(), shape.n});
+    if (!shape.factored) operands.push_back({failed.data(), static_cast<index>(failed.size())});
+    return execute<T>(plan, operands, {}, aligned, 160, lane, always, is_sound);
+  }
+  std::string text() const {
+    return std::string(shape.lu ? "LU " : "Cholesky ") + (shape.factored ? "given " : "made ") +
+           static_cast<char>(shape.trans) + static_cast<char>(shape.uplo) + " n " + std::to_string(shape.n) +
+           ", nrhs " + std::to_string(shape.nrhs) + ", panels of " + std::to_string(cut.panel) + ", of B " +
+           std::to_string(cut.width);
+  }
+
+  using Number = std::complex<long double>;
+  static Number wide(const T& x) { return {std::real(x), std::imag(x)}; }
+  Number op(index i, index j) const {
+    if (shape.trans == Op::none) return wide(original(i, j));
+    return shape.trans == Op::conjugate ? std::conj(wide(original(j, i))) : wide(original(j, i));
+  }
+  /// |B - op(A) X| is small beside |L| |U| |X|, of which 2^n |A| |X| is a coarse bound and n |A| |X| what random
+  /// matrices come to (Higham, Accuracy and Stability, 9.3): with wrong factors, rows or operations it is as large as
+  /// B.
+  void expect_solved() const {
+    const index n = shape.n;
+    const double allowed = 20.0 * static_cast<double>(n + 3) * static_cast<double>(n) *
+                           static_cast<double>(std::numeric_limits<Real<T>>::epsilon());
+    long double largest = 0;
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i) largest = std::max(largest, std::abs(op(i, j)));
+    for (index j = 0; j < shape.nrhs; ++j) {
+      long double size = 0;
+      for (index i = 0; i < n; ++i) size += std::abs(wide(B(i, j)));
+      for (index i = 0; i < n; ++i) {
+        Number rest = wide(B0(i, j));
+        for (index k = 0; k < n; ++k) rest -= op(i, k) * wide(B(k, j));
+        ASSERT_LE(std::abs(rest), allowed * largest * size) << text() << " at " << i << ", " << j;
+      }
+    }
+    ASSERT_TRUE(B.canaries_intact()) << text();
+    ASSERT_TRUE(A.canaries_intact()) << text();
+    if (shape.factored) {
+      ASSERT_TRUE(A == A0) << text();
+    }
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i)
+        if (!stored(i, j)) {
+          ASSERT_TRUE(same_bits(A(i, j), A0(i, j))) << text() << " at " << i << ", " << j;
+        }
+  }
+};
+
+template <class T>
+class SystemExecute : public testing::Test {};
+using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
+TYPED_TEST_SUITE(SystemExecute, Precisions);
+
+TYPED_TEST(SystemExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
+  using T = TypeParam;
+  Random r(1);
+  int kinds[2][2] = {}, transposed = 0, panels = 0;
+  for (unsigned round = 0; round < 160; ++round) {
+    System<T> x(r, round);
+    const Plan plan = x.plan();
+    kinds[x.shape.lu][x.shape.factored] += x.shape.n > 2 * x.cut.panel && x.shape.nrhs > 2 * x.cut.width;
+    transposed += x.shape.lu && x.shape.factored && x.shape.trans != Op::none && x.shape.n > 2 * x.cut.panel;
+    panels += x.shape.nrhs > 3 * x.cut.width;
+    Matrix<T> first = x.B0;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      x.B = x.B0;
+      std::fill(x.failed.begin(), x.failed.end(), T(7));
+      Shuffled lane(seed);
+      const PlanOutcome outcome = x.run(plan, lane);
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_FALSE(outcome.taken_back);
+      ASSERT_TRUE(lane.well_prepared) << x.text();
+      for (const T& f : x.failed) ASSERT_EQ(f, x.shape.factored ? T(7) : T(0)) << x.text();
+      x.expect_solved();
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.B;
+      ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
+      const double n = static_cast<double>(x.shape.n), b = n * static_cast<double>(x.shape.nrhs) * sizeof(T),
+                   a = (x.shape.lu ? n * n : n * (n + 1) / 2) * sizeof(T);
+      EXPECT_EQ(outcome.bytes_in, a + b) << x.text();
+      EXPECT_EQ(outcome.bytes_out, x.shape.factored ? b : a + b) << x.text();
+    }
+  }
+  for (const auto& of : kinds)
+    for (const int count : of) EXPECT_GT(count, 4);
+  EXPECT_GT(transposed, 4);
+  EXPECT_GT(panels, 20);
+}
+
+TYPED_TEST(SystemExecute, InMemoryOfTheirOwnNothingMoves) {
+  using T = TypeParam;
+  Random r(2);
+  for (unsigned round = 0; round < 60; ++round) {
+    System<T> x(r, round);
+    x.cut.width = x.shape.nrhs;
+    Shuffled lane(round);
+    const PlanOutcome outcome =
+        x.run(x.plan({true, true}), lane, {.device = x.A.data(), .ld = x.A.ld(), .in_place = !x.shape.factored},
+              {.device = x.B.data(), .ld = x.B.ld(), .in_place = true});
+    ASSERT_EQ(outcome.status, Status::done);
+    EXPECT_EQ(outcome.bytes_in, 0);
+    EXPECT_EQ(outcome.bytes_out, 0);
+    x.expect_solved();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+}
+
+TYPED_TEST(SystemExecute, WithAMatrixThatWillNotDoNothingChanges) {
+  using T = TypeParam;
+  Random r(3);
+  int struck = 0;
+  for (unsigned round = 0; round < 80; ++round) {
+    System<T> x(r, round);
+    if (x.shape.factored) continue;
+    ++struck;
+    const index bad = r.below(static_cast<std::size_t>(x.shape.n));
+    for (index i = 0; i < x.shape.n; ++i)
+      for (const auto& [row, col] : {std::pair{i, bad}, std::pair{bad, i}})
+        if (x.stored(row, col) && (x.shape.lu ? col == bad : true)) x.A0(row, col) = T(0);
+    x.A = x.A0;
+    std::vector<T> said;
+    Shuffled lane(round);
+    const PlanOutcome outcome = x.run(x.plan(), lane, {}, {}, [&] { return said = x.failed, false; });
+    ASSERT_EQ(outcome.status, Status::done);
+    ASSERT_TRUE(outcome.taken_back);
+    ASSERT_EQ(said[static_cast<std::size_t>(bad / x.cut.panel)], T(static_cast<Real<T>>(bad % x.cut.panel + 1)))
+        << x.text();
+    ASSERT_TRUE(x.A == x.A0) << x.text();
+    ASSERT_TRUE(x.B == x.B0) << x.text();
+  }
+  EXPECT_GT(struck, 20);
+}
+
+TYPED_TEST(SystemExecute, AFaultAtEveryOperationLeavesEverythingAsItWas) {
+  using T = TypeParam;
+  Random r(4);
+  int struck = 0;
+  for (unsigned round = 0; round < 8; ++round) {
+    System<T> x(r, 90 + round);
+    const Plan plan = x.plan();
+    const std::vector<T> given = x.pivots;
+    static FaultPlan faults;
+    static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
+    const UnderlyingBlas blas{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
+    const auto attempt = [&](long at) {
+      faults.at = at;
+      faults.seen = 0;
+      x.A = x.A0;
+      x.B = x.B0;
+      x.pivots = given;
+      Status status = Status::done;
+      Lane* lane = backend.acquire(blas, 1 << 20, status);
+      if (!lane) return status;
+      const PlanOutcome outcome = x.run(plan, *lane);
+      backend.release(lane);
+      return outcome.status;
+    };
+    ASSERT_EQ(attempt(0), Status::done);
+    const long operations = faults.seen;
+    for (const bool scribble : {false, true}) {
+      faults.scribble = scribble;
+      for (long at = 1; at <= operations; ++at) {
+        const Status status = attempt(at);
+        if (status == Status::done) {
+          x.expect_solved();
+        } else {
+          ++struck;
+          ASSERT_TRUE(x.A == x.A0) << x.text() << ", operation " << at;
+          ASSERT_TRUE(x.B == x.B0) << x.text() << ", operation " << at;
+        }
+        if (testing::Test::HasFatalFailure()) return;
+      }
+    }
+    faults.at = 0;
+  }
+  EXPECT_GT(struck, 100);
+}
+
+TEST(SystemCut, FitsAnyMemoryOrSaysSo) {
+  int narrow = 0, none = 0;
+  for (const bool lu : {false, true})
+    for (const bool factored : {false, true})
+      for (const index n : {1, 7, 100, 511, 2049})
+        for (const index nrhs : {1, 65, 3000})
+          for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 31; memory *= 3) {
+            const SystemShape shape{
+                .lu = lu, .factored = factored, .trans = Op::none, .uplo = Uplo::upper, .n = n, .nrhs = nrhs};
+            const SystemCut cut = system_cut(shape, Precision::d, memory);
+            if (cut.width == 0) {
+              ++none;
+              continue;
+            }
+            narrow += cut.width < nrhs;
+            if (n / cut.panel > 40) continue;  // the list of steps would take long
+            EXPECT_LE(plan_system(shape, Precision::d, cut).bytes(sizeof(double)), memory) << n << ", " << nrhs;
+          }
+  EXPECT_GT(narrow, 20);
+  EXPECT_GT(none, 20);
+}
+
+}  // namespace
+}  // namespace blaslift
