@@ -10,7 +10,7 @@ def eigen_not_finite(s: Setting) -> list[str]:
     """A matrix that turns out not to be finite on the device ends as the library underneath leaves it, bit for bit, and with
     its info: with and without copies, and checked."""
     errors = []
-    forced = HOST | {"BLASLIFT_FORCE": "syevd"}  # what the library calls meanwhile stays
+    forced = HOST | {"BLASLIFT_FORCE": "syevd,heevd"}  # what the library calls meanwhile stays
     modes = {"natural": {}, "copies": {"BLASLIFT_RESIDENCY": "always"}}
     modes["checked"] = {"BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_ORACLE": str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")}
     for provider in s.providers:
