@@ -1,7 +1,5 @@
 #include "impl/eigen/syevd_plan.hpp"
 
-#include "impl/core/stored.hpp"
-
 namespace blaslift {
 namespace {
 
@@ -13,7 +11,7 @@ constexpr double beside_with_vectors = 3, beside = 2;
 }  // namespace
 
 bool syevd_fits(index n, Precision precision, bool vectors, std::size_t memory) {
-  const double bytes = static_cast<double>(leased_bytes(n, n, element_size(precision)));
+  const double order = static_cast<double>(n), bytes = order * order * static_cast<double>(element_size(precision));
   return bytes * (1 + (vectors ? beside_with_vectors : beside)) <= static_cast<double>(memory);
 }
 

@@ -61,7 +61,7 @@ class Eigensystem {
         const T x = p_.uplo == Uplo::lower ? A[i + j * p_.lda] : conjugate(A[j + i * p_.lda]);
         at(i, j) = i == j ? T(std::real(x)) : x;
         for (const R part : {std::fabs(std::real(at(i, j))), std::fabs(std::imag(at(i, j)))})
-          if (!(part <= largest)) largest = part;  // NaN is found
+          if (part > largest || std::isnan(part)) largest = part;  // nothing is larger than NaN
         if (!std::isfinite(largest)) return false;
       }
     exponent_ = largest > 0 ? std::ilogb(largest) : 0;
