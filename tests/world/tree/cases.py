@@ -514,7 +514,7 @@ def trace_refused(world) -> list[str]:
     errors = []
 
     def bound():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (300000, 300000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (420000, 420000))
 
     run = done([world.command, "run", *HOST, "--trace", "trace", "--", program], preexec_fn=bound)
     if run.stdout != SUM or run.returncode or not re.search("no trace of a process: .*ulimit -f", run.stderr):
