@@ -272,8 +272,8 @@ struct Potrf {
 /// P A = L U (m x n) with partial pivoting, in A's place: L with ones on its diagonal, which are not stored, and U. A
 /// pivot is the first of its column's largest elements by |re| + |im|, or one that differs from these by roundings.
 ///
-/// A pivot that is zero or not finite, or an element of the last column that is not finite, may end it: A and the
-/// pivots may hold anything then.  Whatever is not finite in a square A, or above its last row, comes to that.
+/// A pivot that is zero ends it, or an element that is not finite, of A or on the way: A and the pivots may hold anything
+/// then.
 struct Getrf {
   Precision precision;
   index m, n;
@@ -281,7 +281,7 @@ struct Getrf {
   index lda;
   void* pivots;  ///< min(m, n) elements on the device: their real parts become numbers of rows, from 1 on, with which
                  ///< each row in turn has been exchanged, as LAPACK's ipiv; so rows are fewer than 2^24
-  void* failed;  ///< an element on the device, whose real part becomes 0, or the number of such a pivot from 1 on
+  void* failed;  ///< an element on the device, whose real part becomes 0, or the number of such a column from 1 on
   std::int8_t stream = 0;
   bool awaited = true;
 

@@ -33,10 +33,11 @@ class Factoring {
   void run() {
     T& failed = *static_cast<T*>(p_.failed);
     failed = T(0);
+    if (const index col = first_not_finite(); col < p_.n) return fail(col);
     for (index first = 0; first < p_.factored(); first += block) {
       const index end = std::min(first + block, p_.factored());
       for (index k = first; k < end; ++k)
-        if (!column(k, end)) return void(failed = T(static_cast<Real<T>>(k + 1)));
+        if (!column(k, end)) return fail(k);
       for (index k = first; k < end; ++k) {
         const index row = static_cast<index>(std::real(pivots_[k])) - 1;
         exchange(A_, p_.lda, first, k, row);
@@ -46,11 +47,17 @@ class Factoring {
         for (index k = first; k < end; ++k) subtract(end - k - 1, at(k, j), &at(k + 1, k), &at(k + 1, j));
       if (end < p_.m && end < p_.n) subtract_product(first, end);
     }
-    for (index i = p_.n; i < p_.m; ++i)
-      if (!std::isfinite(size_of(at(i, p_.n - 1)))) return void(failed = T(static_cast<Real<T>>(p_.n)));
+    if (const index col = first_not_finite(); col < p_.n) fail(col);
   }
 
  private:
+  index first_not_finite() const {
+    for (index j = 0; j < p_.n; ++j)
+      for (index i = 0; i < p_.m; ++i)
+        if (!std::isfinite(std::real(at(i, j))) || !std::isfinite(std::imag(at(i, j)))) return j;
+    return p_.n;
+  }
+  void fail(index col) { *static_cast<T*>(p_.failed) = T(static_cast<Real<T>>(std::min(col + 1, p_.factored()))); }
   T& at(index i, index j) const { return A_[i + j * p_.lda]; }
 
   /// Column k of a block that ends at `end`, and what it makes of the block's others; false: its pivot will not do.

@@ -143,7 +143,7 @@ def run_exec(t):
 
 def run_options(t):
     """Values are checked before the program starts; the command's own failures are not the program's."""
-    for arguments in (["--backend", "vulkan"], ["--memory", "-3"], ["--force", "dgetrf"], ["--nonsense"]):
+    for arguments in (["--backend", "vulkan"], ["--memory", "-3"], ["--force", "dtrmm"], ["--nonsense"]):
         done = t.run("run", *arguments, "--", t.program, "exit", "0")
         assert done.returncode != 0 and "1 call" not in done.stderr, done
     assert "a program to run is required" in t.run("run").stderr

@@ -161,7 +161,6 @@ TYPED_TEST(LuFactors, OfNumbersThatAreNotFiniteFail) {
     for (const double poison : {nan, inf, -inf})
       for (const auto& [row, col] :
            {std::pair<index, index>{0, 0}, {1, 0}, {70, 30}, {30, 70}, {149, 149}, {148, 149}}) {
-        if (m > n && row >= n) continue;
         General<T> matrix(m, n, 1, 7);
         matrix.A(row, col) = scalar<T>(poison, 0);
         ASSERT_NE(matrix.run().failed, T(0)) << poison << " at " << row << " " << col << " of " << matrix.describe();

@@ -6,6 +6,7 @@
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_();
+extern void dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -26,7 +27,7 @@ static double A[n * n], C[n * n], tau[n], work[64 * n];
 static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
 static const int none = 0, tsize = 5 + 64 * n;  // otherwise the reference multiplies, through us
 static double table[5 + 64 * n] = {5 + 64 * n, n, 1};
-static int info, iwork[1];
+static int info, ipiv[n];
 
 #define REPEAT(name, call)                 \
   if (strcmp(routine, name) == 0) {        \
@@ -62,8 +63,14 @@ int main(int argc, char** argv) {
   REPEAT("chemv_", chemv_ SYMV(zA, cone, czero, zC))
   REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
   REPEAT("dpotrf_", dpotrf_("L", &size, A, &size, &info, (size_t)1))  // ends at the first pivot, which is zero
+  REPEAT("dpotrs_", dpotrs_("L", &none, &none, A, &size, C, &size, &info, (size_t)1))
+  REPEAT("dposv_", dposv_("L", &none, &none, A, &size, C, &size, &info, (size_t)1))
+  REPEAT("dgetrf_", dgetrf_(&none, &none, A, &size, ipiv, &info))
+  REPEAT("zgetrf_", zgetrf_(&none, &none, zA, &size, ipiv, &info))
+  REPEAT("dgetrs_", dgetrs_("N", &none, &none, A, &size, ipiv, C, &size, &info, (size_t)1))
+  REPEAT("dgesv_", dgesv_(&none, &none, A, &size, ipiv, C, &size, &info))
   REPEAT("dsyevd_",
-         dsyevd_("N", "L", &none, A, &size, tau, work, &lwork, iwork, &one_step, &info, (size_t)1, (size_t)1))
+         dsyevd_("N", "L", &none, A, &size, tau, work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
   REPEAT("dormqr_",

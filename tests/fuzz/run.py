@@ -51,12 +51,14 @@ def options() -> list[bytes]:
     return [*lines, b"\0".join(lines), *(value.encode() for _, value in pairs)]
 
 
-def record(routine: str, arguments: str, element: int, blocks: list[tuple[str, int, int]], *more: str) -> bytes:
+def record(routine: str, arguments: str, element: int, blocks: list[tuple], *more: str) -> bytes:
+    """Blocks: name, rows, columns, and the bytes of an element where these are others."""
+    blocks = [(*block, element)[:4] for block in blocks]
     lines = ["blaslift-call 2", f"routine {routine}", f"symbol {routine}_", f"arguments {arguments}", "library /x/libblas.so.3",
              "backend host", "way memory=1000000 levels=1 tile=2 cut=1f", "setting BLASLIFT_QR=bulk", "profile in_rate 5e10",
              "caller a.out+0x1", "found over its bound", "ratio 9", "limit 8", *more]  # fmt: skip
-    lines += [f"block {name} {rows} {columns} {element}" for name, rows, columns in blocks]
-    data = bytes(sum(rows * columns for _, rows, columns in blocks) * element)
+    lines += [f"block {name} {rows} {columns} {size}" for name, rows, columns, size in blocks]
+    data = bytes(sum(rows * columns * size for _, rows, columns, size in blocks))
     return "\n".join(lines).encode() + b"\ndata\n" + data + b"sum 0000000000000000\n"
 
 
@@ -69,6 +71,11 @@ def records() -> list[bytes]:
             record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
             record(p + ("symv" if p in "sd" else "hemv"), f"uplo=U n=2 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",
                    element, [("A", 2, 2), ("x", 1, 2), ("y", 2, 1)]),
+            record(p + "potrf", "uplo=L n=2 lda=2", element, [("A", 2, 2), ("result", 2, 2)]),
+            record(p + "getrf", "m=3 n=2 lda=3", element, [("A", 3, 2), ("result", 3, 2), ("result-ipiv", 2, 1, 4)]),
+            record(p + "getrs", "trans=N n=2 nrhs=1 lda=2 ldb=2", element, [("A", 2, 2), ("ipiv", 2, 1, 8), ("B", 2, 1)]),
+            record(p + "gesv", "n=2 nrhs=1 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 1), ("result-ipiv", 2, 1, 4)]),
+            record(p + "posv", "uplo=U n=2 nrhs=1 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 1)]),
             record(p + "geqrf", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),
             record(p + other + "gqr", "m=3 n=2 k=2 lda=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1)]),

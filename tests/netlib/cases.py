@@ -36,6 +36,8 @@ class Case:
     """The routines of QR that this tester is about, among others."""
     beside: tuple[str, ...] = ()
     """The others, syrk, herk and trsm, that this tester of level 3 BLAS calls."""
+    solves: tuple[str, ...] = ()
+    """The factorisations and systems that this tester of LAPACK calls, among others."""
     symv: str | None = None
     """The symv or hemv that this tester calls, among others."""
     qr_alone: bool = False
@@ -238,13 +240,16 @@ def lapack_cases(precisions: str) -> list[Case]:
         gemm = f"{p}gemm"
         qr = (f"{p}geqrf", *((f"{p}ormqr", f"{p}orgqr") if p in "sd" else (f"{p}unmqr", f"{p}ungqr")))
         compact = (f"{p}geqr", f"{p}gemqr")
+        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "potrf", "potrs", "posv"))
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
             cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does))
-        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, (*qr, *compact)))
+        cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, (*qr, *compact), solves=solves))
         cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
         if lower := {"d": "s", "z": "c"}.get(p):
-            cases.append(Case("lapack", LAPACK / f"xlintst{p}{lower}", LAPACK / f"{p}{lower}test.in", gemm))
+            # zcposv's own tests all fall back to zpotrf.
+            mixed = (f"{lower}getrf", f"{lower}getrs", *((f"{p}potrf", f"{p}potrs") if p == "z" else ("spotrf", "spotrs")))
+            cases.append(Case("lapack", LAPACK / f"xlintst{p}{lower}", LAPACK / f"{p}{lower}test.in", gemm, solves=mixed))
         cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_large.in", gemm, qr, large=True))
         cases.append(Case("lapack", LAPACK / f"xlintst{p}", LARGE / f"{p}qr_blocks.in", qr=(*qr, *compact), qr_alone=True))
     return cases

@@ -5,7 +5,8 @@ Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm, syrk, herk, trsm, symv and hemv with something to multiply goes to the backend. The verdict lines must be
+forced   Every gemm, syrk, herk, trsm, symv and hemv with something to multiply goes to the backend, and so do factorisations
+         and systems by LU and Cholesky whose matrix has such factors, and syevd and heevd. The verdict lines must be
          identical: what passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some
          testers fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
          The counters must prove that the forced route ran.
@@ -49,6 +50,9 @@ from transcript import by_subject, calls_told, in_short, no_worse, ratio_told, t
 SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
 
+
+FORCED = harness.BLAS + harness.POTRFS + harness.SYSTEMS + harness.SYEVDS
+"""What is in `forced`."""
 
 QR_MEMORY = 16 << 20
 """Device memory for `qr`: enough for every matrix."""
@@ -110,7 +114,7 @@ def identity(lines: list[str]) -> list[str]:
 def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account]) -> list[str]:
     """The tester called what it is about, and a BLAS tester at least as often as it says itself."""
     errors = []
-    routines = [routine for routine in (case.gemm, case.symv, *case.beside, *case.qr) if routine]
+    routines = [routine for routine in (case.gemm, case.symv, *case.beside, *case.qr, *case.solves) if routine]
     if not routines and case.suite == "blas" and total:
         errors.append(f"calls no routine of ours, and yet there are counters: {total}")
     for routine in routines:
@@ -137,7 +141,13 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
         return errors
     gemm = total.get(case.gemm, Account())
     if case.gemm_input is None:
-        return [] if gemm.routed else [f"{case.gemm}: forced, and yet nothing was routed"]
+        errors = [] if gemm.routed else [f"{case.gemm}: forced, and yet nothing was routed"]
+        # Error exits, empty matrices, and those without such factors are no more than the others.
+        for name in () if blocks or levels else case.solves:
+            account = total.get(name, Account())
+            if account.routed < 0.3 * account.calls or not account.routed:
+                errors.append(f"{name}: only {account.routed} of {account.calls} calls routed: {dict(account.stayed)}")
+        return errors
     work = case.gemm_input
     checks = [
         ("valid calls", gemm.calls - gemm.stayed[INVALID_ARGUMENTS], work.calls),
@@ -203,7 +213,7 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     """Run `case` behind blaslift in `mode` and compare."""
     preload = {
         "natural": Preload.natural(arguments.lib),
-        "forced": Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, harness.BLAS + harness.POTRFS + harness.SYEVDS),
+        "forced": Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, FORCED),
         "qr": Preload.forced(arguments.lib, arguments.backend, QR_MEMORY, harness.QRS),
         "blocks": Preload.forced(arguments.lib, arguments.backend, SCARCE_MEMORY, harness.BLAS),
     }[mode]
@@ -217,7 +227,8 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     errors = baseline.difference(ours, verdicts if routed else identity)
     if starts(baseline[0]):
         errors += expected_calls_errors(case, ours, total)
-        errors += harness.bookkeeping_errors(total, forced=forced, routines=harness.QRS if mode == "qr" else harness.BLAS)
+        routines = {"qr": harness.QRS, "blocks": harness.BLAS}.get(mode, FORCED)
+        errors += harness.bookkeeping_errors(total, forced=forced, routines=routines)
         if mode == "qr":
             errors += qr_errors(case, total)
         elif forced:

@@ -250,6 +250,7 @@ def alternative(t):
         told = json.loads(report(python))
         equal(os.path.realpath(told["library"]), os.path.realpath(underneath))
         assert told["routines"]["dgemm"]["routed"] >= 1 and told["routines"]["dgeqrf"]["calls"] >= 1, told
+        assert told["routines"]["dgesv"]["calls"] >= 1, told
 
     # Preloaded as well: still one blaslift, and one call.
     blaslift = root + "/usr/bin/blaslift"

@@ -61,7 +61,7 @@ GROUPS = {
 }
 
 CALLED = {
-    "numpy": (*harness.GEMMS, "dgeqrf", "zgeqrf", "dorgqr", "zungqr"),
+    "numpy": (*harness.GEMMS, "dgesv", "zgesv", "dgeqrf", "zgeqrf", "dorgqr", "zungqr"),
     "scipy": (*harness.GEMMS, *harness.SYMVS, *harness.CLASSIC_QRS),  # it has no functions for the others
 }
 """What the tests of each package call for certain."""

@@ -8,36 +8,58 @@ namespace {
 
 // ---- factors
 
-constexpr int threads = 256;
+constexpr int threads = 256, none = 0x7f7f7f7f;
+
+/// A column for each block: notes, in what starts as more than any, the first that has an element that is not finite.
+/// cuSOLVER's factors of a matrix with NaN are finite.
+template <class R, int parts>
+__global__ void find_not_finite(index m, const R* A, index lda, int* first) {
+  const R* const column = A + blockIdx.x * lda * parts;
+  bool found = false;
+  for (index i = threadIdx.x; i < m * parts; i += threads) found = found || !isfinite(column[i]);
+  if (__syncthreads_or(found) && threadIdx.x == 0) atomicMin(first, static_cast<int>(blockIdx.x + 1));
+}
 
 /// One block; an element has `parts` numbers.
+/// @param info    cuSOLVER's
+/// @param failed  holds what find_not_finite has noted
 template <class R, int parts>
-__global__ void note_pivots(Getrf p, const index* found, const int* info) {
+__global__ void note_pivots(index m, index n, const R* A, index lda, const index* found, const int* info, R* pivots,
+                            R* failed) {
   __shared__ int first;
-  if (threadIdx.x == 0) first = *info > 0 ? *info : INT_MAX;
+  const index count = min(m, n);
+  if (threadIdx.x == 0) {
+    const int noted = *reinterpret_cast<const int*>(failed);
+    first = noted == none ? INT_MAX : min(noted, static_cast<int>(count));
+    if (*info > 0) first = min(first, *info);
+  }
   __syncthreads();
-  const R* const A = static_cast<const R*>(p.A);
-  R* const pivots = static_cast<R*>(p.pivots);
-  const index count = min(p.m, p.n);
   for (index i = threadIdx.x; i < count; i += threads) {
     pivots[parts * i] = static_cast<R>(found[i]);
     if (parts == 2) pivots[2 * i + 1] = 0;
     R size = 0;
-    for (int part = 0; part < parts; ++part) size += fabs(A[parts * i * (p.lda + 1) + part]);
-    if (!(size > 0 && isfinite(size))) atomicMin(&first, static_cast<int>(i + 1));
+    for (int part = 0; part < parts; ++part) size += fabs(A[parts * i * (lda + 1) + part]);
+    if (!(size > 0)) atomicMin(&first, static_cast<int>(i + 1));
   }
-  for (index i = p.n + threadIdx.x; i < p.m; i += threads)
-    for (int part = 0; part < parts; ++part)
-      if (!isfinite(A[parts * (i + (p.n - 1) * p.lda) + part])) atomicMin(&first, static_cast<int>(count));
   __syncthreads();
-  if (threadIdx.x < parts)
-    static_cast<R*>(p.failed)[threadIdx.x] = threadIdx.x == 0 && first != INT_MAX ? static_cast<R>(first) : 0;
+  if (threadIdx.x < parts) failed[threadIdx.x] = threadIdx.x == 0 && first != INT_MAX ? static_cast<R>(first) : 0;
 }
 
 template <class R, int parts>
 cudaError_t factor(const Getrf& p, Solver& solver, cudaStream_t stream) {
-  if (const cudaError_t error = solver.getrf(p, stream); error != cudaSuccess) return error;
-  note_pivots<R, parts><<<1, threads, 0, stream>>>(p, solver.pivots(), solver.info());
+  const auto* const A = static_cast<const R*>(p.A);
+  const auto look = [&] {
+    find_not_finite<R, parts>
+        <<<static_cast<unsigned>(p.n), threads, 0, stream>>>(p.m, A, p.lda, static_cast<int*>(p.failed));
+    return cudaGetLastError();
+  };
+  cudaError_t error = cudaMemsetAsync(p.failed, none & 0xff, sizeof(int), stream);
+  if (error == cudaSuccess) error = look();
+  if (error == cudaSuccess) error = solver.getrf(p, stream);
+  if (error == cudaSuccess) error = look();  // what has overflowed
+  if (error != cudaSuccess) return error;
+  note_pivots<R, parts><<<1, threads, 0, stream>>>(p.m, p.n, A, p.lda, solver.pivots(), solver.info(),
+                                                   static_cast<R*>(p.pivots), static_cast<R*>(p.failed));
   return cudaGetLastError();
 }
 
@@ -123,8 +145,8 @@ cudaError_t exchange(const RowSwaps& p, cudaStream_t stream) {
         p.m, p.count, static_cast<const R*>(p.pivots), moves);
   const auto blocks = static_cast<unsigned>((p.n + columns_a_block - 1) / columns_a_block);
   for (index i = 0; i < groups; ++i)
-    move_rows<<<blocks, threads, 0, stream>>>(p.n, static_cast<T*>(p.A), p.lda, moves + (p.backward ? groups - 1 - i : i),
-                                              p.backward);
+    move_rows<<<blocks, threads, 0, stream>>>(p.n, static_cast<T*>(p.A), p.lda,
+                                              moves + (p.backward ? groups - 1 - i : i), p.backward);
   return cudaGetLastError();
 }
 

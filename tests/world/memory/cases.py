@@ -62,6 +62,13 @@ def refused_forced(world: World) -> list[str]:
     return every_request(world, "pwtvqs", FORCED | off, ("dgemm", "dsyrk", "dsymv", "dgeqrf", "dormqr"))
 
 
+def refused_systems(world: World) -> list[str]:
+    routed = ("dgetrf", "dgetrs", "dgesv", "dpotrf", "dpotrs", "dposv")
+    # What the library underneath calls meanwhile is not tested here.
+    settings = {"BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": ",".join(routed)}
+    return every_request(world, "g", FORCED | settings, routed)
+
+
 def refused_residency(world: World) -> list[str]:
     return every_request(world, "pwp", FORCED | {"BLASLIFT_RESIDENCY": "always"}, ("dgemm",))
 

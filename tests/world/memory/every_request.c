@@ -6,7 +6,8 @@
 // What a child says goes to stderr, which must be a file that can be read and is appended to: it is emptied each time.
 //
 // CALLS: letters, of a product with (w) a wide result of little work, which goes through the engine's threads, a square
-// one (p), smaller ones (l, s), one triangle of a product (t), a matrix times a vector (v), a QR and its Q applied (q).
+// one (p), smaller ones (l, s), one triangle of a product (t), a matrix times a vector (v), a QR and its Q applied (q),
+// systems by LU and by Cholesky, their factors made on the way or before (g).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -34,6 +35,13 @@ void dsyrk_(const char*, const char*, const int*, const int*, const double*, con
 void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
 void dormqr_(const char*, const char*, const int*, const int*, const int*, const double*, const int*, const double*,
              double*, const int*, double*, const int*, int*, size_t, size_t);
+void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
+void dgetrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
+             size_t);
+void dgesv_(const int*, const int*, double*, const int*, int*, double*, const int*, int*);
+void dpotrf_(const char*, const int*, double*, const int*, int*, size_t);
+void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, size_t);
+void dposv_(const char*, const int*, const int*, double*, const int*, double*, const int*, int*, size_t);
 
 enum { most = 420 * 420 };
 static double A[most], B[most], C[most], tau[64], work[65536];
@@ -112,6 +120,59 @@ static int factors(int m, int n) {
   return bad;
 }
 
+/// A and B := A X, of whose X B's place is to hold; A is symmetric, and definite by its diagonal.
+static void make_system(int n, int nrhs) {
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < n; ++i) A[i + j * n] = (i + j) % 5 - 2 + (i == j ? 3 * n : 0);
+  for (int j = 0; j < nrhs; ++j)
+    for (int i = 0; i < n; ++i) {
+      B[i + j * n] = 0;
+      for (int k = 0; k < n; ++k) B[i + j * n] += A[i + k * n] * ((k + 3 * j) % 7 - 3);
+    }
+}
+static int wrong_solutions(int n, int nrhs, int info) {
+  int bad = info != 0;
+  for (int j = 0; j < nrhs; ++j)
+    for (int i = 0; i < n; ++i) bad += !(fabs(B[i + j * n] - ((i + 3 * j) % 7 - 3)) < 1e-9);
+  return bad;
+}
+static int systems(int n, int nrhs) {
+  int bad = 0, info = 1, ipiv[64];
+  make_system(n, nrhs);
+  refusing_enter();
+  dgesv_(&n, &nrhs, A, &n, ipiv, B, &n, &info);
+  refusing_leave();
+  bad += wrong_solutions(n, nrhs, info);
+  make_system(n, nrhs);
+  info = 1;
+  refusing_enter();
+  dgetrf_(&n, &n, A, &n, ipiv, &info);
+  refusing_leave();
+  bad += info != 0;
+  info = 1;
+  refusing_enter();
+  dgetrs_("T", &n, &nrhs, A, &n, ipiv, B, &n, &info, 1);
+  refusing_leave();
+  bad += wrong_solutions(n, nrhs, info);
+  make_system(n, nrhs);
+  info = 1;
+  refusing_enter();
+  dposv_("U", &n, &nrhs, A, &n, B, &n, &info, 1);
+  refusing_leave();
+  bad += wrong_solutions(n, nrhs, info);
+  make_system(n, nrhs);
+  info = 1;
+  refusing_enter();
+  dpotrf_("L", &n, A, &n, &info, 1);
+  refusing_leave();
+  bad += info != 0;
+  info = 1;
+  refusing_enter();
+  dpotrs_("L", &n, &nrhs, A, &n, B, &n, &info, 1);
+  refusing_leave();
+  return bad + wrong_solutions(n, nrhs, info);
+}
+
 static int calls(const char* which) {
   int bad = 0;
   for (; *which; ++which) switch (*which) {
@@ -122,6 +183,7 @@ static int calls(const char* which) {
       case 't': bad += triangle(48, 20); break;
       case 'v': bad += vector(150); break;
       case 'q': bad += factors(300, 12); break;
+      case 'g': bad += systems(40, 6); break;
     }
   return bad;
 }

@@ -89,6 +89,46 @@ int main(int argc, char** argv) {
     f = get(z ? "zungqr_" : "dorgqr_");
     CALL(&m, &n, &k, a, &ld, tau, work, &lwork, &info);
     show(z ? "zungqr" : "dorgqr", a, e * M * N);
+    int pivots[N], rhs = 4;
+    GET("%cgetrf_");
+    CALL(&m, &n, a, &ld, pivots, &info);
+    show(name, a, e * M * N);
+    printf("info %d\n", info);
+    for (int i = 0; i < n; ++i) printf("pivot %d\n", pivots[i]);
+    fill(a, 2 * M * M);
+    for (int i = 0; i < e * M; ++i) a[e * M * 5 + i] = 0;  // singular
+    CALL(&n, &n, a, &ld, pivots, &info);
+    show(name, a, e * M * N);
+    printf("info %d\n", info);
+    GET("%cgesv_");
+    CALL(&n, &rhs, a, &ld, pivots, b, &ld, &info);
+    printf("info %d\n", info);
+    show(name, b, e * M * rhs);
+    for (const char* op = "NtC"; *op; ++op) {  // by these factors
+      snprintf(name, sizeof name, "%cgetrs_", p);
+      f = get(name);
+      CALL(op, &n, &rhs, a, &ld, pivots, c, &ld, &info, (size_t)1);
+      printf("info %d\n", info);
+      show(name, c, e * M * rhs);
+    }
+    for (int low = 0; low < 2; ++low) {
+      const char* uplo = low ? "l" : "U";
+      GET("%cposv_");
+      for (int i = 0; i < n; ++i) a[e * i * (M + 1)] += N;
+      CALL(uplo, &n, &rhs, a, &ld, b, &ld, &info, (size_t)1);
+      printf("info %d\n", info);
+      show(name, a, e * M * N);
+      show(name, b, e * M * rhs);
+      snprintf(name, sizeof name, "%cpotrs_", p);
+      f = get(name);
+      CALL(uplo, &n, &rhs, a, &ld, c, &ld, &info, (size_t)1);
+      printf("info %d\n", info);
+      show(name, c, e * M * rhs);
+      GET("%cpotrf_");
+      a[0] = -1;
+      CALL(uplo, &n, a, &ld, &info, (size_t)1);
+      printf("info %d\n", info);
+    }
     // R, and Q by what follows: T is the implementation's own.
     GET("%cgeqr_");
     CALL(&m, &n, a, &ld, t, &tsize, work, &lwork, &info);
@@ -105,6 +145,9 @@ int main(int argc, char** argv) {
     info = 0;
     f = get(z ? "zgeqrf_" : "dgeqrf_");
     CALL(&m, &n, a, &ld, tau, work, &lwork, &info);
+    printf("info %d\n", info);
+    f = get(z ? "zgesv_" : "dgesv_");
+    CALL(&n, &m, a, &ld, tau, b, &ld, &info);
     printf("info %d\n", info);
     n = N;
   }
