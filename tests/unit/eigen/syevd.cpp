@@ -3,8 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "impl/core/args.hpp"
+#include "impl/eigen/syevd.hpp"
 #include "impl/eigen/syevd_plan.hpp"
 #include "impl/plan/execute.hpp"
+#include "impl/route/built_in_profiles.hpp"
 #include "kernels/host/host.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -233,6 +235,25 @@ TEST(SyevdFits, WithWhatALibraryWorksInOrNotAtAll) {
   EXPECT_FALSE(syevd_fits(1000, Precision::d, true, std::size_t{20} << 20));
   EXPECT_TRUE(syevd_fits(1000, Precision::d, false, std::size_t{30} << 20));
   EXPECT_FALSE(syevd_fits(index{1} << 31, Precision::z, false, std::size_t{1} << 40));
+}
+
+/// cuSOLVER's times on an H100, double precision, from and to the host's memory; what decisions expect is near them.
+TEST(SyevdCost, IsWhatAnH100Takes) {
+  const Profile profile = built_in_profile("sm_90");
+  const Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
+  const auto seconds = [&](index n, index vectors) {
+    return syevd_family
+        .cost(counted({.routine = Routine::dsyevd, .element = Element::d, .m = n, .n = n, .k = vectors}), facts, {}, 0)
+        .seconds;
+  };
+  constexpr std::pair<index, double> measured[] = {
+      {1024, 11e-3}, {2048, 27.7e-3}, {4096, 127e-3}, {8192, 626e-3}, {16384, 3784e-3}};
+  for (const auto& [n, took] : measured) {
+    EXPECT_GT(seconds(n, n), 0.75 * took) << n;
+    EXPECT_LT(seconds(n, n), 1.3 * took) << n;
+    EXPECT_GT(seconds(n, 0), 0.27 * took) << n;
+    EXPECT_LT(seconds(n, 0), 0.55 * took) << n;
+  }
 }
 
 }  // namespace
