@@ -1,13 +1,13 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symv|trsm|potrf|getrf|geqrf SECONDS N|MxN
+//   call_time host|device gemm|symv|trsm|potrf|getrf|syevd|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle; what a routine overwrites is made anew
-// before each call, outside its time.  Pivots are always in the host's memory.
+// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has eigenvectors; what a routine
+// overwrites is made anew before each call, outside its time.  Pivots and eigenvalues are always in the host's memory.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -29,6 +30,8 @@ void dtrsm_(const char*, const char*, const char*, const char*, const int*, cons
             const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
 void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
+void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
+             int*, std::size_t, std::size_t);
 void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, std::size_t);
 void dposv_(const char*, const int*, const int*, double*, const int*, double*, const int*, int*, std::size_t);
 void dgetrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
@@ -219,6 +222,21 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dgetrf_(&m, &n, a.at(), &m, pivots.data(), &info); }, a);
     if (info != 0) throw std::runtime_error("dgetrf: info = " + std::to_string(info));
+  } else if (routine == "syevd") {
+    Place made(driver, all);
+    made.set_random(1);
+    const std::int64_t order = n, size = 1 + 6 * order + 2 * order * order;
+    // LAPACK's lengths are integers of the interface.
+    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("dsyevd: no such workspace");
+    const int lwork = static_cast<int>(size), liwork = 3 + 5 * n;
+    std::vector<double> work(static_cast<std::size_t>(lwork)), w(static_cast<std::size_t>(n));
+    std::vector<int> iwork(static_cast<std::size_t>(liwork));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] { dsyevd_("V", "L", &n, a.at(), &n, w.data(), work.data(), &lwork, iwork.data(), &liwork, &info, 1, 1); },
+        a);
+    if (info != 0) throw std::runtime_error("dsyevd: info = " + std::to_string(info));
   } else if (routine == "trsm") {
     Place triangle(nullptr, all), made(driver, all), b(driver, all);
     set_dominant(triangle, n);
@@ -245,15 +263,16 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 }
 
 constexpr const char* usage =
-    "usage: call_time host|device gemm|symv|trsm|potrf|getrf|geqrf SECONDS N|MxN\n"
+    "usage: call_time host|device gemm|symv|trsm|potrf|getrf|syevd|geqrf SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
 
 struct Timed {
   std::string_view name;
   bool square;  ///< and nothing else
 };
-constexpr Timed routines[] = {{"gemm", true},   {"symv", true},   {"trsm", true},  {"potrf", true},  {"getrf", false},
-                              {"geqrf", false}, {"potrs", false}, {"posv", false}, {"getrs", false}, {"gesv", false}};
+constexpr Timed routines[] = {{"gemm", true},   {"symv", true},   {"trsm", true},   {"potrf", true},
+                              {"getrf", false}, {"syevd", true},  {"geqrf", false}, {"potrs", false},
+                              {"posv", false},  {"getrs", false}, {"gesv", false}};
 
 }  // namespace
 

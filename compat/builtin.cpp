@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
+#include <memory>
+#include <new>
 #include <type_traits>
 
 #include "compat/scalar.hpp"
@@ -192,6 +194,58 @@ void potrs(char uplo, index n, index nrhs, const T* A, index lda, T* B, index ld
   const char adjoint = complex<T> ? 'C' : 'T';
   for (const bool lower : {true, false})
     trsm<T>(true, uplo, lower == (uplo == 'L') ? 'N' : adjoint, false, n, nrhs, T(1), A, lda, B, ldb);
+}
+
+/// Jacobi's rotations, until nothing is left beside the diagonal; with vectors these take A's place.  False: no
+/// convergence, or no memory.
+template <class T>
+bool syevd(bool vectors, bool lower, index n, T* A, index lda, Real<T>* w) {
+  constexpr int most_sweeps = 60;
+  const std::size_t size = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
+  const std::unique_ptr<T[]> memory(new (std::nothrow) T[2 * size]());
+  if (!memory) return false;
+  const auto at = [&](index i, index j) -> T& { return memory[static_cast<std::size_t>(i + j * n)]; };
+  T* const V = memory.get() + size;
+  const auto rotate = [n](T* x, T* y, index step, Real<T> cosine, T sine) {
+    for (index i = 0; i < n * step; i += step) {
+      const T old = x[i];
+      x[i] = cosine * old - conjugate(sine) * y[i];
+      y[i] = sine * old + cosine * y[i];
+    }
+  };
+  for (index j = 0; j < n; ++j) {
+    V[j + j * n] = T(1);
+    for (index i = 0; i < n; ++i)
+      at(i, j) = i == j ? T(std::real(A[i + j * lda])) : (i > j) == lower ? A[i + j * lda] : conjugate(A[j + i * lda]);
+  }
+  bool rotated = true;
+  for (int sweep = 0; rotated && sweep < most_sweeps; ++sweep) {
+    rotated = false;
+    for (index q = 1; q < n; ++q)
+      for (index p = 0; p < q; ++p) {
+        const Real<T> off = std::abs(at(p, q)), a = std::real(at(p, p)), b = std::real(at(q, q));
+        if (off <= std::numeric_limits<Real<T>>::epsilon() / 4 * std::max(std::fabs(a), std::fabs(b))) continue;
+        rotated = true;
+        const Real<T> slope = (b - a) / (2 * off),
+                      tangent = 1 / (slope + std::copysign(std::hypot(slope, Real<T>(1)), slope)),
+                      cosine = 1 / std::hypot(tangent, Real<T>(1));
+        const T sine = tangent * cosine * (at(p, q) / off);
+        rotate(&at(0, p), &at(0, q), 1, cosine, sine);
+        rotate(&at(p, 0), &at(q, 0), n, cosine, conjugate(sine));
+        at(p, q) = at(q, p) = T(0);
+        rotate(V + p * n, V + q * n, 1, cosine, sine);
+      }
+  }
+  for (index i = 0; i < n; ++i) {
+    index least = i;
+    for (index j = i + 1; j < n; ++j)
+      if (std::real(at(j, j)) < std::real(at(least, least))) least = j;
+    w[i] = std::real(at(least, least));
+    std::swap(at(i, i), at(least, least));
+    if (least != i) std::swap_ranges(V + i * n, V + (i + 1) * n, V + least * n);
+    if (vectors) std::copy_n(V + i * n, n, A + i * lda);
+  }
+  return !rotated;
 }
 
 /// The length of a vector, without over- or underflow on the way.
@@ -481,6 +535,55 @@ struct Fortran {
     *work = T(static_cast<Real<T>>(least));
     return asks;
   }
+
+  static int wrong_in_syevd(char jobz, char uplo, index n, index lda) {
+    return first_wrong({{jobz == 'N' || jobz == 'V', 1},
+                        {uplo == 'U' || uplo == 'L', 2},
+                        {n >= 0, 3},
+                        {lda >= std::max<index>(1, n), 5}});
+  }
+  static void of_real(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
+                      const Int* lwork, Int* iwork, const Int* liwork, Int* status) {
+    const char jobz = letter(j), uplo = letter(u);
+    const bool vectors = jobz == 'V', asks = *lwork == -1 || *liwork == -1;
+    const index order = *n,
+                least = order <= 1 ? 1
+                        : vectors  ? 1 + 6 * order + 2 * order * order
+                                   : 2 * order + 1,
+                integers = order <= 1 || !vectors ? 1 : 3 + 5 * order;
+    int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
+    if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 8}, {asks || *liwork >= integers, 10}});
+    if (!wrong) *iwork = static_cast<Int>(integers);
+    if (!settled(wrong, asks, least, work, status))
+      *status = static_cast<Int>(!blaslift::syevd<T>(vectors, uplo == 'L', order, A, *lda, w));
+  }
+  static void of_complex(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
+                         const Int* lwork, Real<T>* rwork, const Int* lrwork, Int* iwork, const Int* liwork,
+                         Int* status) {
+    const char jobz = letter(j), uplo = letter(u);
+    const bool vectors = jobz == 'V', asks = *lwork == -1 || *lrwork == -1 || *liwork == -1;
+    const index order = *n,
+                least = order <= 1 ? 1
+                        : vectors  ? 2 * order + order * order
+                                   : order + 1,
+                reals = order <= 1 ? 1
+                        : vectors  ? 1 + 5 * order + 2 * order * order
+                                   : order,
+                integers = order <= 1 || !vectors ? 1 : 3 + 5 * order;
+    int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
+    if (!wrong)
+      wrong = first_wrong(
+          {{asks || *lwork >= least, 8}, {asks || *lrwork >= reals, 10}, {asks || *liwork >= integers, 12}});
+    if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
+    if (!settled(wrong, asks, least, work, status))
+      *status = static_cast<Int>(!blaslift::syevd<T>(vectors, uplo == 'L', order, A, *lda, w));
+  }
+  static constexpr auto syevd = [] {
+    if constexpr (complex<T>)
+      return &of_complex;
+    else
+      return &of_real;
+  }();
 
   static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);

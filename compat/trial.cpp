@@ -130,6 +130,19 @@ void try_gesv(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
 }
+template <class T>
+void try_syevd(void* f, Room& room) {
+  if constexpr (std::is_floating_point_v<T>) {
+    using F =
+        void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Length, Length);
+    reinterpret_cast<F>(f)("N", "U", &zero, room.of, &one, room.of, room.of, &one, room.of, &one, &room.status, 1, 1);
+  } else {
+    using F = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Size,
+                       Pointer, Length, Length);
+    reinterpret_cast<F>(f)("N", "U", &zero, room.of, &one, room.of, room.of, &one, room.of, &one, room.of, &one,
+                           &room.status, 1, 1);
+  }
+}
 void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
@@ -220,6 +233,8 @@ void call(Symbol symbol, void* f, Room& room) {
   if (routine == Routine::name) return cblas ? try_cblas_##kind<type>(f, room) : try_##kind(f, room);
 #define LAPACK(kind, name, type) \
   if (routine == Routine::name) return try_##kind(f, room);
+#define SYEVD(name, type) \
+  if (routine == Routine::name) return try_syevd<type>(f, room);
 #define OWN(kind, name, type)  // nobody else has it
 #include "api/routines.def"
 }

@@ -1,5 +1,6 @@
 // What general code gets from families that it does not know, listed by hand: whoever adds a family adds a line.
 #include "impl/cholesky/potrf.hpp"
+#include "impl/eigen/syevd.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/product/product_family.hpp"
 #include "impl/qr/qr_family.hpp"
@@ -15,8 +16,9 @@ namespace blaslift {
 /// By the kinds that api/routines.def has.
 const Family& family_of(Routine routine) {
   static constexpr const Family *gemm = &product_family, *syrk = &product_family, *herk = &product_family,
-                                *trsm = &trsm_family, *potrf = &potrf_family, *potrs = &potrs_family, *posv = &posv_family,
-                                *getrf = &getrf_family, *getrs = &getrs_family, *gesv = &gesv_family, *symv = &symv_family,
+                                *trsm = &trsm_family, *potrf = &potrf_family, *potrs = &potrs_family,
+                                *posv = &posv_family, *getrf = &getrf_family, *getrs = &getrs_family,
+                                *gesv = &gesv_family, *syevd = &syevd_family, *symv = &symv_family,
                                 *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family, *geqr = &qr_family,
                                 *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family;
   static constexpr const Family* families[] = {

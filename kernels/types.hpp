@@ -288,6 +288,26 @@ struct Getrf {
   constexpr index factored() const { return m < n ? m : n; }
 };
 
+/// A = V diag(w) V^H of a symmetric or Hermitian matrix (n x n): its eigenvalues in ascending order, and with `vectors`
+/// orthonormal eigenvectors, which take A's place; without them A is only read.  One triangle of A is read, without its
+/// diagonal's imaginary parts.
+///
+/// As LAPACK's xSYEVD and xHEEVD, |A - V diag(w) V^H| <= c n eps |A| and |V^H V - I| <= c n eps, whatever A's scale.  If
+/// the triangle or the result is not finite, or the iteration does not converge, w and, with vectors, A may hold
+/// anything.
+struct Syevd {
+  Precision precision;
+  bool vectors;
+  Uplo uplo;
+  index n;
+  void* A;
+  index lda;
+  void* w;       ///< exactly n reals on the device
+  void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
 /// Exchanges rows of A (m x n): row i with row pivots[i] - 1, for all i below `count` in turn, or in the opposite
 /// order, which undoes it.
 struct RowSwaps {

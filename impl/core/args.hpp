@@ -204,6 +204,36 @@ struct SystemArgs {
   }
 };
 
+/// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending, and
+/// V in A's place.  Without vectors the triangle may hold anything afterwards, and the other one is not touched.
+template <class T>
+struct SyevdArgs {
+  bool vectors;
+  Uplo uplo;
+  index n;
+  T* A;
+  index lda;
+  Real<T>* w;
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  index lwork = 0;
+  Real<T>* rwork = nullptr;  ///< of complex matrices
+  index lrwork = 0;
+  Integers iwork{};
+  index liwork = 0;
+
+  /// Of A: what the library underneath may write.
+  Part written() const { return vectors ? Part::whole : part_of(uplo); }
+  /// What the reference routine's own checks accept, but for workspaces; anything else is for its xerbla.
+  bool valid() const { return n >= 0 && ld_suffices(lda, n); }
+  index least_work() const {
+    if (n <= 1) return 1;
+    if (is_complex(precision_of<T>)) return vectors ? 2 * n + n * n : n + 1;
+    return vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1;
+  }
+  index least_rwork() const { return n <= 1 ? 1 : vectors ? 1 + 5 * n + 2 * n * n : n; }
+  index least_iwork() const { return n <= 1 || !vectors ? 1 : 3 + 5 * n; }
+};
+
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
 /// it and in tau.
 template <class T>

@@ -225,6 +225,29 @@ using PotrsSignature = SystemSignature<T, false, true>;
 template <class T>
 using PosvSignature = SystemSignature<T, false, false>;
 
+/// xSYEVD of reals, xHEEVD of complex elements.
+template <class T>
+struct SyevdSignature : LapackSignature<SyevdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("jobz", vector_jobs, x.vectors, 'V');
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, x.written()}; });
+    see.integer("lda", x.lda);
+    see.operand("w", x.w, [&] { return Use{x.n, 1, std::max<index>(1, x.n), false, true}; });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
+    if constexpr (is_complex(precision_of<T>))
+      see.workspace("rwork", x.rwork, x.lrwork, [&] { return x.least_rwork(); });
+    see.workspace("iwork", x.iwork, x.liwork, [&] { return x.least_iwork(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0);
+    return n * n * n;
+  }
+};
+
 template <class T>
 struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
   template <class X, class See>
@@ -314,6 +337,10 @@ template <class T, class With>
 decltype(auto) with_signature(const SystemArgs<T>& x, With with) {
   if (x.shape.lu) return x.shape.factored ? with(GetrsSignature<T>()) : with(GesvSignature<T>());
   return x.shape.factored ? with(PotrsSignature<T>()) : with(PosvSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SyevdArgs<T>&, With with) {
+  return with(SyevdSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -24,14 +24,22 @@ inline constexpr bool stands_alone<GetrfArgs<T>> = true;
 template <class T>
 inline constexpr bool stands_alone<SystemArgs<T>> = true;
 
+/// The same of one call.
+template <class Args>
+bool is_alone(const Args&) {
+  return stands_alone<Args>;
+}
+template <class T>
+bool is_alone(const SyevdArgs<T>& args) {
+  return args.vectors;
+}
+
 /// The call by a library that has the routine's symbol, if its result is needed; false if its integers are too narrow
 /// for the sizes.
 template <class Args>
 bool call_for_reference(const Site& library, const Args& args) {
-  if constexpr (stands_alone<Args>)
-    return library.wide || with_signature(args, [&](auto s) { return is_narrow<decltype(s)>(args); });
-  else
-    return call_by(library, args);
+  if (is_alone(args)) return library.wide || with_signature(args, [&](auto s) { return is_narrow<decltype(s)>(args); });
+  return call_by(library, args);
 }
 /// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
 template <class T>
@@ -147,7 +155,7 @@ class CheckableCall final : public Checkable {
     operands = operands_of(args);
     arguments = to_words(args);
     overlaps = overlap;
-    alone = stands_alone<Args>;
+    alone = is_alone(args);
     same_as = blaslift::same_as(args);
     beside = judged_beside(args);
   }

@@ -146,6 +146,12 @@ class Execution : public PlanRun<T> {
     operation.failed = place(s.accesses[2].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, Syevd operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    operation.w = place(s.accesses[1].region).at;
+    operation.failed = place(s.accesses[2].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, RowSwaps operation) {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     operation.pivots = place(s.accesses[1].region).at;

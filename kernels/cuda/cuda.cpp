@@ -18,10 +18,11 @@
 #include <vector>
 
 #include "kernels/cuda/cholesky/potrf.hpp"
-#include "kernels/cuda/lu/getrf.hpp"
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
+#include "kernels/cuda/eigen/syevd.hpp"
+#include "kernels/cuda/lu/getrf.hpp"
 #include "kernels/cuda/product/combine.hpp"
 #include "kernels/cuda/product/matmul.hpp"
 #include "kernels/cuda/product/scale.hpp"
@@ -103,7 +104,8 @@ class Visit {
   cudaStreamCaptureMode capture_ = cudaStreamCaptureModeRelaxed;
 };
 
-constexpr Operation::Kinds solver_computes = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf;
+constexpr Operation::Kinds solver_computes =
+    Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf | Operation::Kind::syevd;
 
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
@@ -241,6 +243,9 @@ class CudaLane final : public EngineLane {
 
   Status compute(Queue queue, const Getrf& p) {
     return status_of(getrf(p, solvers_[queue == Queue::second], stream(queue)));
+  }
+  Status compute(Queue queue, const Syevd& p) {
+    return status_of(syevd(p, solvers_[queue == Queue::second], stream(queue)));
   }
   Status compute(Queue queue, const RowSwaps& p) { return status_of(exchange_rows(p, stream(queue))); }
 
@@ -394,7 +399,11 @@ class CudaBackend final : public Backend {
 
   const DeviceFacts& facts() const override { return facts_; }
 
-  bool equip(Operation::Kind kind) override { return !solver_computes.has(kind) || SolverLibrary::get(); }
+  bool equip(Operation::Kind kind) override {
+    if (!solver_computes.has(kind)) return true;
+    const SolverLibrary* library = SolverLibrary::get();
+    return library && (kind != Operation::Kind::syevd || library->syevd);
+  }
 
   Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {
     Visit visit;
@@ -509,7 +518,7 @@ class CudaBackend final : public Backend {
       return "the device cannot be asked for its properties";
     using enum Operation::Kind;
     facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
-    facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz");
+    facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

@@ -18,6 +18,7 @@
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
+#include "kernels/host/syevd.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/host/trsm.hpp"
 
@@ -66,6 +67,7 @@ class HostLane final : public EngineLane {
   void compute(const Potrf& matrix) { factor_definite(matrix, underlying_); }
   void compute(const Getrf& matrix) { factor_general(matrix, underlying_); }
   void compute(const RowSwaps& x) { exchange_rows(x); }
+  void compute(const Syevd& matrix) { find_eigenvalues(matrix); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -129,7 +131,8 @@ class HostBackend final : public Backend {
         .add(trsm, "sdcz")
         .add(potrf, "sdcz")
         .add(getrf, "sdcz")
-        .add(row_swaps, "sdcz");
+        .add(row_swaps, "sdcz")
+        .add(syevd, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

@@ -24,6 +24,9 @@ const SolverLibrary* opened() {
       find(library, "cusolverDnXpotrf_bufferSize", found.potrf_size) &&
       find(library, "cusolverDnXpotrf", found.potrf) &&
       find(library, "cusolverDnXgetrf_bufferSize", found.getrf_size) && find(library, "cusolverDnXgetrf", found.getrf);
+  if (!find(library, "cusolverDnXsyevd_bufferSize", found.syevd_size) ||
+      !find(library, "cusolverDnXsyevd", found.syevd))
+    found.syevd = nullptr;
   return all ? &found : nullptr;
 }
 
@@ -42,6 +45,8 @@ cudaDataType type_of(Precision precision) {
   }
   return CUDA_C_64F;
 }
+
+bool is_double(Precision precision) { return precision == Precision::d || precision == Precision::z; }
 
 }  // namespace
 
@@ -77,6 +82,33 @@ cudaError_t Solver::getrf(const Getrf& p, cudaStream_t stream) {
   return error_of(library.getrf(handle_, params_, p.m, p.n, type, p.A, p.lda, reinterpret_cast<index*>(own), type,
                                 own + for_pivots, bytes_ - for_info - for_pivots, on_host_.data(), on_host_.size(),
                                 static_cast<int*>(memory_)));
+}
+
+cudaError_t Solver::prepare(cudaStream_t stream) {
+  const cudaError_t error = create(stream);
+  return error == cudaSuccess ? make_room(0, 0) : error;
+}
+
+cudaError_t Solver::syevd(const Syevd& p, cudaStream_t stream) {
+  if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  if (!library.syevd) return cudaErrorNotSupported;
+  const cublasFillMode_t uplo = p.uplo == Uplo::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+  const cudaDataType type = type_of(p.precision), type_of_w = is_double(p.precision) ? CUDA_R_64F : CUDA_R_32F;
+  std::size_t on_device = 0, on_host = 0;
+  if (const int status = library.syevd_size(handle_, params_, p.vectors, uplo, p.n, type, p.A, p.lda, type_of_w, p.w,
+                                            type, &on_device, &on_host))
+    return error_of(status);
+  if (const cudaError_t error = make_room(0, on_host); error != cudaSuccess) return error;
+  void* own = nullptr;
+  if (const cudaError_t error = on_device > 0 ? cudaMallocAsync(&own, on_device, stream) : cudaSuccess;
+      error != cudaSuccess)
+    return error;
+  const cudaError_t error =
+      error_of(library.syevd(handle_, params_, p.vectors, uplo, p.n, type, p.A, p.lda, type_of_w, p.w, type, own,
+                             on_device, on_host_.data(), on_host_.size(), static_cast<int*>(memory_)));
+  const cudaError_t freed = own ? cudaFreeAsync(own, stream) : cudaSuccess;
+  return error == cudaSuccess ? freed : error;
 }
 
 void Solver::destroy() {

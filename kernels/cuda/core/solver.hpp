@@ -29,7 +29,16 @@ struct SolverLibrary {
                cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device, void* on_host,
                std::size_t bytes_on_host, int* info) = nullptr;
 
-  /// Null where there is none that has all this, of the major version that goes with the CUDA that we are built with.
+  /// Null where there are none of these two.
+  int (*syevd_size)(void* handle, void* params, int vectors, cublasFillMode_t uplo, index n, cudaDataType type_of_A,
+                    const void* A, index lda, cudaDataType type_of_w, const void* w, cudaDataType arithmetic,
+                    std::size_t* bytes_on_device, std::size_t* bytes_on_host) = nullptr;
+  int (*syevd)(void* handle, void* params, int vectors, cublasFillMode_t uplo, index n, cudaDataType type_of_A, void* A,
+               index lda, cudaDataType type_of_w, void* w, cudaDataType arithmetic, void* on_device,
+               std::size_t bytes_on_device, void* on_host, std::size_t bytes_on_host, int* info) = nullptr;
+
+  /// Null where there is none that has all this but for the last two, of the major version that goes with the CUDA that
+  /// we are built with.
   static const SolverLibrary* get();
 };
 
@@ -38,6 +47,13 @@ class Solver {
  public:
   /// The number of the element whose pivot will not do goes to info(), or 0; as far as cuSOLVER notices.
   cudaError_t potrf(const Potrf& p, cudaStream_t stream);
+  /// What cuSOLVER says of it goes to info().  What it works in, which is large, is given back behind it.
+  cudaError_t syevd(const Syevd& p, cudaStream_t stream);
+  /// Before scratch() is used.
+  cudaError_t prepare(cudaStream_t stream);
+  static constexpr std::size_t words = 64;
+  /// On the device, so many bytes for whoever calls.
+  void* scratch() const { return static_cast<char*>(memory_) + for_info / 2; }
   /// The pivots' rows, from 1 on, go to pivots().
   cudaError_t getrf(const Getrf& p, cudaStream_t stream);
   /// On the device, behind info().

@@ -150,6 +150,11 @@ class Recorder final : public Lane {
                    where(p.pivots) + ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Syevd& p, After after) {
+    return add(print("%csyevd   %c%c ", letter(p.precision), p.vectors ? 'V' : 'N', static_cast<char>(p.uplo)) +
+                   where(p.A, p.lda) + ", " + size(p.n, p.n) + ", w " + where(p.w) + ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
   Status ask_for(const RowSwaps& p, After after) {
     return add(print("%cswaps   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", pivots " +
                    where(p.pivots) + ", moves " + where(p.moves) + (p.prepared ? ", prepared" : "") +

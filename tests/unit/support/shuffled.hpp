@@ -13,6 +13,7 @@
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
+#include "kernels/host/syevd.hpp"
 #include "kernels/host/trsm.hpp"
 #include "tests/unit/support/reference.hpp"
 
@@ -63,6 +64,9 @@ class Shuffled final : public Lane {
     return add(after, [x] {
       factor_general(x, {[](const void*, const Operation& o) { reference::naive(*o.get<Gemm>()); }, nullptr});
     });
+  }
+  Status ask_for(const Syevd& x, After after) {
+    return add(after, [x] { find_eigenvalues(x); });
   }
   Status ask_for(const RowSwaps& x, After after) {
     // What later ones are told to find there is written by the first one.

@@ -69,6 +69,12 @@ def refused_systems(world: World) -> list[str]:
     return every_request(world, "g", FORCED | settings, routed)
 
 
+def refused_eigenvalues(world: World) -> list[str]:
+    # What the library underneath calls meanwhile is not tested here.
+    settings = {"BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": "dsyevd"}
+    return every_request(world, "e", FORCED | settings, ("dsyevd",))
+
+
 def refused_residency(world: World) -> list[str]:
     return every_request(world, "pwp", FORCED | {"BLASLIFT_RESIDENCY": "always"}, ("dgemm",))
 

@@ -7,7 +7,7 @@
 //
 // CALLS: letters, of a product with (w) a wide result of little work, which goes through the engine's threads, a square
 // one (p), smaller ones (l, s), one triangle of a product (t), a matrix times a vector (v), a QR and its Q applied (q),
-// systems by LU and by Cholesky, their factors made on the way or before (g).
+// systems by LU and by Cholesky, their factors made on the way or before (g), eigenvalues with and without vectors (e).
 #define _GNU_SOURCE
 #include <errno.h>
 #include <execinfo.h>
@@ -38,6 +38,8 @@ void dormqr_(const char*, const char*, const int*, const int*, const int*, const
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
 void dgetrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
              size_t);
+void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
+             int*, size_t, size_t);
 void dgesv_(const int*, const int*, double*, const int*, int*, double*, const int*, int*);
 void dpotrf_(const char*, const int*, double*, const int*, int*, size_t);
 void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, size_t);
@@ -136,6 +138,23 @@ static int wrong_solutions(int n, int nrhs, int info) {
     for (int i = 0; i < n; ++i) bad += !(fabs(B[i + j * n] - ((i + 3 * j) % 7 - 3)) < 1e-9);
   return bad;
 }
+/// Of the second difference: 2 - 2 cos(k pi / (n + 1)).
+static int eigenvalues(const char* job) {
+  enum { n = 30 };
+  static int iwork[3 + 5 * n];
+  static double w[n];
+  const int order = n, lwork = 1 + 6 * n + 2 * n * n, liwork = 3 + 5 * n;
+  int bad = 0, info = 1;
+  for (int i = 0; i < n * n; ++i) A[i] = i % (n + 1) == 0 ? 2 : i % (n + 1) == 1 ? -1 : 0;
+  refusing_enter();
+  dsyevd_(job, "L", &order, A, &order, w, work, &lwork, iwork, &liwork, &info, 1, 1);
+  refusing_leave();
+  for (int k = 0; k < n; ++k) bad += !(fabs(w[k] - 2 + 2 * cos((k + 1) * acos(-1.0) / (n + 1))) < 1e-12);
+  double length = 0;
+  for (int i = 0; i < n; ++i) length += A[i] * A[i];
+  return bad + (info != 0) + (*job == 'V' && !(fabs(length - 1) < 1e-12));
+}
+
 static int systems(int n, int nrhs) {
   int bad = 0, info = 1, ipiv[64];
   make_system(n, nrhs);
@@ -183,6 +202,7 @@ static int calls(const char* which) {
       case 't': bad += triangle(48, 20); break;
       case 'v': bad += vector(150); break;
       case 'q': bad += factors(300, 12); break;
+      case 'e': bad += eigenvalues("V") + eigenvalues("N"); break;
       case 'g': bad += systems(40, 6); break;
     }
   return bad;

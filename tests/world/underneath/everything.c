@@ -25,6 +25,8 @@ static void fill(double* x, int n) { for (int i = 0; i < n; ++i) x[i] = number()
 #define M 30
 static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[4 * M], tau[2 * M], work[20000], t[20000];
 static int m = M, n = N, k = 13, ld = M, one = 1, minus = -2, lwork = 10000, tsize = 10000, info;
+static int iwork[1000], liwork = 1000, lrwork = 2000;
+static double rwork[2000];
 static void refill(void) { fill(a, 2 * M * M), fill(b, 2 * M * M), fill(c, 2 * M * M), fill(x, 2 * M), fill(y, 4 * M); }
 typedef void Any();
 #define CALL ((Any*)f)
@@ -129,6 +131,26 @@ int main(int argc, char** argv) {
       CALL(uplo, &n, a, &ld, &info, (size_t)1);
       printf("info %d\n", info);
     }
+    // Eigenvalues, and V diag(w) V^H, in which V's signs and phases do not show.
+    for (int low = 0; low < 2; ++low)
+      for (const char* job = "nV"; *job; ++job) {
+        const char* uplo = low ? "l" : "U";
+        GET(z ? "%cheevd_" : "%csyevd_");
+        if (z)
+          CALL(job, uplo, &n, a, &ld, tau, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
+        else
+          CALL(job, uplo, &n, a, &ld, tau, work, &lwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
+        printf("info %d\n", info);
+        show(name, tau, n);
+        for (int j = 0; *job == 'V' && j < n; ++j)
+          for (int i = 0; i < n; ++i)
+            for (int q = 0; q < n; ++q) {
+              const double *l = a + e * (i + q * M), *r = a + e * (j + q * M);
+              c[e * (i + j * M)] += tau[q] * (l[0] * r[0] + (z ? l[1] * r[1] : 0));
+              if (z) c[e * (i + j * M) + 1] += tau[q] * (l[1] * r[0] - l[0] * r[1]);
+            }
+        show(name, c, e * M * N);
+      }
     // R, and Q by what follows: T is the implementation's own.
     GET("%cgeqr_");
     CALL(&m, &n, a, &ld, t, &tsize, work, &lwork, &info);
@@ -145,6 +167,12 @@ int main(int argc, char** argv) {
     info = 0;
     f = get(z ? "zgeqrf_" : "dgeqrf_");
     CALL(&m, &n, a, &ld, tau, work, &lwork, &info);
+    printf("info %d\n", info);
+    f = get(z ? "zheevd_" : "dsyevd_");
+    if (z)
+      CALL("N", "U", &n, a, &ld, tau, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
+    else
+      CALL("N", "U", &n, a, &ld, tau, work, &lwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
     printf("info %d\n", info);
     f = get(z ? "zgesv_" : "dgesv_");
     CALL(&n, &m, a, &ld, tau, b, &ld, &info);

@@ -88,7 +88,8 @@ bool might_go(Reason reason) {
     case Reason::in_handler:
     case Reason::exiting:
     case Reason::not_definite:
-    case Reason::singular: return false;
+    case Reason::singular:
+    case Reason::not_converged: return false;
     default: return true;
   }
 }

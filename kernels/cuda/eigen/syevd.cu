@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "kernels/cuda/eigen/syevd.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr int threads = 256;
+constexpr index most_blocks = 1024;
+
+/// What is known of a matrix while it is worked on, on the device.
+struct State {
+  unsigned long long
+      largest;     ///< bits of the largest |part| of the triangle, which order as these do; NaN is above all
+  int not_finite;  ///< of the eigenvectors
+};
+static_assert(sizeof(State) <= Solver::words);
+
+__device__ unsigned long long bits(float x) { return __float_as_uint(fabsf(x)); }
+__device__ unsigned long long bits(double x) { return static_cast<unsigned long long>(__double_as_longlong(fabs(x))); }
+__device__ void number(unsigned long long of, float& x) { x = __uint_as_float(static_cast<unsigned>(of)); }
+__device__ void number(unsigned long long of, double& x) { x = __longlong_as_double(static_cast<long long>(of)); }
+
+/// Of the power of two that the matrix is divided by: outside of what squares of its elements bear, as LAPACK has it.
+template <class R>
+__device__ int exponent_of(const State& state) {
+  constexpr int bearable = sizeof(R) == 4 ? 50 : 484;
+  R largest;
+  number(state.largest, largest);
+  const int exponent = largest > 0 && isfinite(largest) ? ilogb(largest) : 0;
+  return exponent > bearable || exponent < -bearable ? exponent : 0;
+}
+template <class R>
+__device__ bool is_finite(const State& state) {
+  R largest;
+  number(state.largest, largest);
+  return isfinite(largest);
+}
+
+/// Calls `each` with every number of the triangle; threads share a column, blocks the columns.
+template <int parts, class R, class Each>
+__device__ void for_each(const Syevd& p, R* A, const Each& each) {
+  for (index j = blockIdx.x; j < p.n; j += gridDim.x) {
+    const index first = p.uplo == Uplo::lower ? j : 0, end = p.uplo == Uplo::lower ? p.n : j + 1;
+    for (index i = first * parts + threadIdx.x; i < end * parts; i += threads)
+      each(A[j * p.lda * parts + i], i - j * parts);
+  }
+}
+
+/// Makes a Hermitian matrix's diagonal real, and finds its largest number.
+template <class R, int parts>
+__global__ void survey(Syevd p, State* state) {
+  __shared__ unsigned long long largest;
+  if (threadIdx.x == 0) largest = 0;
+  __syncthreads();
+  unsigned long long own = 0;
+  for_each<parts>(p, static_cast<R*>(p.A), [&](R& x, index from_diagonal) {
+    if (parts == 2 && from_diagonal == 1) x = 0;
+    own = max(own, bits(x));
+  });
+  atomicMax(&largest, own);
+  __syncthreads();
+  if (threadIdx.x == 0) atomicMax(&state->largest, largest);
+}
+
+/// A matrix that is not finite becomes zero: nothing is to be computed with it.
+template <class R, int parts>
+__global__ void scale(Syevd p, const State* state) {
+  const bool finite = is_finite<R>(*state);
+  const int exponent = exponent_of<R>(*state);
+  if (finite && exponent == 0) return;
+  for_each<parts>(p, static_cast<R*>(p.A), [&](R& x, index) { x = finite ? scalbn(x, -exponent) : 0; });
+}
+
+template <class R, int parts>
+__global__ void look_at_vectors(Syevd p, State* state) {
+  const R* const A = static_cast<const R*>(p.A);
+  for (index j = blockIdx.x; j < p.n; j += gridDim.x)
+    for (index i = threadIdx.x; i < p.n * parts; i += threads)
+      if (!isfinite(A[j * p.lda * parts + i])) state->not_finite = 1;
+}
+
+/// One block.
+template <class R, int parts>
+__global__ void finish(Syevd p, const State* state, const int* info) {
+  __shared__ int failed;
+  if (threadIdx.x == 0) failed = *info != 0 || state->not_finite || !is_finite<R>(*state);
+  __syncthreads();
+  R* const w = static_cast<R*>(p.w);
+  const int exponent = exponent_of<R>(*state);
+  for (index i = threadIdx.x; i < p.n; i += threads) {
+    if (exponent != 0) w[i] = scalbn(w[i], exponent);
+    if (!isfinite(w[i])) failed = 1;
+  }
+  __syncthreads();
+  if (threadIdx.x < parts) static_cast<R*>(p.failed)[threadIdx.x] = threadIdx.x == 0 && failed ? 1 : 0;
+}
+
+/// With A in memory that may be written.
+template <class R, int parts>
+cudaError_t find_in_place(const Syevd& p, Solver& solver, cudaStream_t stream) {
+  const auto started = [] { return cudaGetLastError(); };
+  if (const cudaError_t error = solver.prepare(stream); error != cudaSuccess) return error;
+  auto* const state = static_cast<State*>(solver.scratch());
+  const auto blocks = static_cast<unsigned>(std::min(p.n, most_blocks));
+  if (const cudaError_t error = cudaMemsetAsync(state, 0, sizeof *state, stream); error != cudaSuccess) return error;
+  survey<R, parts><<<blocks, threads, 0, stream>>>(p, state);
+  if (const cudaError_t error = started(); error != cudaSuccess) return error;
+  scale<R, parts><<<blocks, threads, 0, stream>>>(p, state);
+  if (const cudaError_t error = started(); error != cudaSuccess) return error;
+  if (const cudaError_t error = solver.syevd(p, stream); error != cudaSuccess) return error;
+  if (p.vectors) look_at_vectors<R, parts><<<blocks, threads, 0, stream>>>(p, state);
+  if (const cudaError_t error = started(); error != cudaSuccess) return error;
+  finish<R, parts><<<1, threads, 0, stream>>>(p, state, solver.info());
+  return started();
+}
+
+/// What cuSOLVER leaves of a matrix without vectors is of no use to anybody, and the caller's stays.
+template <class R, int parts>
+cudaError_t find(const Syevd& p, Solver& solver, cudaStream_t stream) {
+  if (p.vectors) return find_in_place<R, parts>(p, solver, stream);
+  const std::size_t element = parts * sizeof(R), column = static_cast<std::size_t>(p.n) * element;
+  Syevd own = p;
+  own.lda = p.n;
+  if (const cudaError_t error = cudaMallocAsync(&own.A, static_cast<std::size_t>(p.n) * column, stream);
+      error != cudaSuccess)
+    return error;
+  cudaError_t error = cudaMemcpy2DAsync(own.A, column, p.A, static_cast<std::size_t>(p.lda) * element, column,
+                                        static_cast<std::size_t>(p.n), cudaMemcpyDeviceToDevice, stream);
+  if (error == cudaSuccess) error = find_in_place<R, parts>(own, solver, stream);
+  const cudaError_t freed = cudaFreeAsync(own.A, stream);
+  return error == cudaSuccess ? freed : error;
+}
+
+}  // namespace
+
+cudaError_t syevd(const Syevd& p, Solver& solver, cudaStream_t stream) {
+  switch (p.precision) {
+    case Precision::s: return find<float, 1>(p, solver, stream);
+    case Precision::d: return find<double, 1>(p, solver, stream);
+    case Precision::c: return find<float, 2>(p, solver, stream);
+    case Precision::z: break;
+  }
+  return find<double, 2>(p, solver, stream);
+}
+
+}  // namespace blaslift
