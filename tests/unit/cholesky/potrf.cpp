@@ -5,8 +5,7 @@
 
 #include "impl/cholesky/potrf_plan.hpp"
 #include "impl/core/args.hpp"
-#include "impl/plan/execute.hpp"
-#include "kernels/host/host.hpp"
+#include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
@@ -15,8 +14,6 @@ namespace blaslift {
 namespace {
 
 using namespace reference;
-
-bool always() { return true; }
 
 template <class T>
 struct Definite {
@@ -51,10 +48,7 @@ struct Definite {
   static bool sound() { return true; }
   template <class Sound = bool (*)()>
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Sound& is_sound = sound) {
-    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
-    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
-    return execute<T>(plan, {{A.data(), A.ld(), a}, {failed.data(), cut.panels(n)}}, {}, aligned, 160, lane, always,
-                      is_sound);
+    return run_leased<T>(plan, {{A.data(), A.ld(), a}, {failed.data(), cut.panels(n)}}, {}, lane, is_sound);
   }
   std::string text() const {
     return std::string(1, static_cast<char>(uplo)) + " " + std::to_string(n) + ", panels of " +
@@ -184,36 +178,13 @@ TYPED_TEST(PotrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
   for (unsigned round = 0; round < 6; ++round) {
     Definite<T> x(r, 90 + round);
     const Plan plan = x.plan();
-    static FaultPlan faults;
-    static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
-    const UnderlyingBlas blas{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
-    const auto attempt = [&](long at) {
-      faults.at = at;
-      faults.seen = 0;
-      x.A = x.A0;
-      Status status = Status::done;
-      Lane* lane = backend.acquire(blas, 1 << 20, status);
-      if (!lane) return status;
-      const PlanOutcome outcome = x.run(plan, *lane);
-      backend.release(lane);
-      return outcome.status;
-    };
-    ASSERT_EQ(attempt(0), Status::done);
-    const long operations = faults.seen;
-    for (const bool scribble : {false, true}) {
-      faults.scribble = scribble;
-      for (long at = 1; at <= operations; ++at) {
-        const Status status = attempt(at);
-        if (status == Status::done) {
-          x.expect_factored(x.A);
-        } else {
-          ++struck;
-          ASSERT_TRUE(x.A == x.A0) << x.text() << ", operation " << at;
-        }
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
-    faults.at = 0;
+    struck += with_each_operation_failing(
+        [&](Lane& lane) {
+          x.A = x.A0;
+          return x.run(plan, lane);
+        },
+        [&] { x.expect_factored(x.A); }, [&] { ASSERT_TRUE(x.A == x.A0) << x.text(); });
+    if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(struck, 100);
 }

@@ -2,9 +2,8 @@
 // things; what is not to be read is NaN, and nothing of the caller's changes if anything fails.
 #include <gtest/gtest.h>
 
-#include "impl/plan/execute.hpp"
 #include "impl/solve/system_plan.hpp"
-#include "kernels/host/host.hpp"
+#include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
@@ -13,8 +12,6 @@ namespace blaslift {
 namespace {
 
 using namespace reference;
-
-bool always() { return true; }
 
 template <class T>
 struct System {
@@ -108,12 +105,10 @@ struct System {
   template <class Sound = bool (*)()>
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& b = {},
                   const Sound& is_sound = sound) {
-    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
-    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
     std::vector<CallOperand<T>> operands{{A.data(), A.ld(), a}, {B.data(), B.ld(), b}};
     if (shape.lu) operands.push_back({pivots.data(), shape.n});
     if (!shape.factored) operands.push_back({failed.data(), static_cast<index>(failed.size())});
-    return execute<T>(plan, operands, {}, aligned, 160, lane, always, is_sound);
+    return run_leased<T>(plan, operands, {}, lane, is_sound);
   }
   std::string text() const {
     return std::string(shape.lu ? "LU " : "Cholesky ") + (shape.factored ? "given " : "made ") +
@@ -254,39 +249,19 @@ TYPED_TEST(SystemExecute, AFaultAtEveryOperationLeavesEverythingAsItWas) {
     System<T> x(r, 90 + round);
     const Plan plan = x.plan();
     const std::vector<T> given = x.pivots;
-    static FaultPlan faults;
-    static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
-    const UnderlyingBlas blas{[](const void*, const Operation& o) { naive(*o.get<Gemm>()); }, nullptr};
-    const auto attempt = [&](long at) {
-      faults.at = at;
-      faults.seen = 0;
-      x.A = x.A0;
-      x.B = x.B0;
-      x.pivots = given;
-      Status status = Status::done;
-      Lane* lane = backend.acquire(blas, 1 << 20, status);
-      if (!lane) return status;
-      const PlanOutcome outcome = x.run(plan, *lane);
-      backend.release(lane);
-      return outcome.status;
-    };
-    ASSERT_EQ(attempt(0), Status::done);
-    const long operations = faults.seen;
-    for (const bool scribble : {false, true}) {
-      faults.scribble = scribble;
-      for (long at = 1; at <= operations; ++at) {
-        const Status status = attempt(at);
-        if (status == Status::done) {
-          x.expect_solved();
-        } else {
-          ++struck;
-          ASSERT_TRUE(x.A == x.A0) << x.text() << ", operation " << at;
-          ASSERT_TRUE(x.B == x.B0) << x.text() << ", operation " << at;
-        }
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
-    faults.at = 0;
+    struck += with_each_operation_failing(
+        [&](Lane& lane) {
+          x.A = x.A0;
+          x.B = x.B0;
+          x.pivots = given;
+          return x.run(plan, lane);
+        },
+        [&] { x.expect_solved(); },
+        [&] {
+          ASSERT_TRUE(x.A == x.A0) << x.text();
+          ASSERT_TRUE(x.B == x.B0) << x.text();
+        });
+    if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(struck, 100);
 }

@@ -4,8 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "impl/plan/execute.hpp"
-#include "kernels/host/host.hpp"
+#include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
@@ -14,8 +13,6 @@ namespace blaslift {
 namespace {
 
 using namespace reference;
-
-bool always() { return true; }
 
 template <class T>
 struct System {
@@ -58,10 +55,7 @@ struct System {
     return plan;
   }
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& b = {}) {
-    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
-    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
-    return execute<T>(plan, {{A.data(), A.ld(), a}, {B.data(), B.ld(), b}}, {.alpha = args.alpha}, aligned, 160, lane,
-                      always);
+    return run_leased<T>(plan, {{A.data(), A.ld(), a}, {B.data(), B.ld(), b}}, {.alpha = args.alpha}, lane);
   }
   index tiles() const { return cut.tiles(shape); }
   index panels() const { return cut.panels(shape); }
