@@ -100,12 +100,15 @@ class Factoring {
   T *const A_, *const pivots_;
 };
 
+/// Where a Getrf has ended early, pivots may be anything: such rows stay, so that nothing beside A is written.
 template <class T>
 void exchange_all(const RowSwaps& p) {
   const T* const pivots = static_cast<const T*>(p.pivots);
   for (index i = 0; i < p.count; ++i) {
     const index row = p.backward ? p.count - 1 - i : i;
-    exchange(static_cast<T*>(p.A), p.lda, p.n, row, static_cast<index>(std::real(pivots[row])) - 1);
+    const Real<T> other = std::real(pivots[row]);
+    if (other > static_cast<Real<T>>(row + 1) && other <= static_cast<Real<T>>(p.m))
+      exchange(static_cast<T*>(p.A), p.lda, p.n, row, static_cast<index>(other) - 1);
   }
 }
 

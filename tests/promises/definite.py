@@ -66,6 +66,28 @@ def singular(s: Setting) -> list[str]:
     return as_underneath(s, "getrf") + as_underneath(s, "gesv")
 
 
+def singular_in_device_memory(s: Setting) -> list[str]:
+    """There nothing is taken back: with the first zero pivot as info, nothing beside the matrices is written, and pivots
+    are rows."""
+    errors = []
+    for routine in ("getrf", "gesv"):
+        plain = s.run("singular", routine, preload=False)
+        for memory in ("64M", "300K"):
+            settings = HOST | {"BLASLIFT_FORCE": routine, "BLASLIFT_MEMORY": memory}
+            # Pivots of at most 90 columns are in the host's memory, and small matrices are.
+            run = s.run("singular", routine, settings=settings, library=s.fault_library, INJECTED_DEVICE_MEMORY=f"400:{1 << 40}")
+            errors += labelled(f"{routine} {memory}", verdict_errors(run))
+            zeros = [[line.split(", ")[0] for line in r.stdout.splitlines() if " of 0 in " in line] for r in (plain, run)]
+            if zeros[0] != zeros[1] or not zeros[0]:
+                errors += [f"{routine} {memory}: {ours}, not {its}" for its, ours in zip(*zeros) if its != ours][:5]
+            for name, account in harness.accounts(run.reports).items():
+                if name in told(run) and (set(account.stayed) - {harness.SINGULAR} or account.routed < 0.5 * account.calls):
+                    errors.append(f"{name} {memory}: {account}")
+            if not told(run):
+                errors.append(f"{routine} {memory}: called nothing")
+    return errors
+
+
 def bare_device(s: Setting) -> list[str]:
     """Where the device lacks the library that a routine needs, its calls stay, and say why."""
     errors = []
@@ -103,4 +125,4 @@ def pivots_in_device_memory(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (not_definite, singular, bare_device, pivots_in_device_memory)
+PROMISES = (not_definite, singular, singular_in_device_memory, bare_device, pivots_in_device_memory)
