@@ -272,8 +272,8 @@ struct Potrf {
 /// P A = L U (m x n) with partial pivoting, in A's place: L with ones on its diagonal, which are not stored, and U. A
 /// pivot is the first of its column's largest elements by |re| + |im|, or one that differs from these by roundings.
 ///
-/// A pivot that is zero ends it, or an element that is not finite, of A or on the way: A and the pivots may hold anything
-/// then.
+/// A pivot that is zero ends it, or an element that is not finite, of A or on the way: A and the pivots may hold
+/// anything then.
 struct Getrf {
   Precision precision;
   index m, n;
@@ -292,7 +292,7 @@ struct Getrf {
 /// orthonormal eigenvectors, which take A's place; without them A is only read.  One triangle of A is read, without its
 /// diagonal's imaginary parts.
 ///
-/// As LAPACK's xSYEVD and xHEEVD, |A - V diag(w) V^H| <= c n eps |A| and |V^H V - I| <= c n eps, whatever A's scale.  If
+/// As LAPACK's xSYEVD and xHEEVD, |A - V diag(w) V^H| <= c n eps |A| and |V^H V - I| <= c n eps, whatever A's scale. If
 /// the triangle or the result is not finite, or the iteration does not converge, w and, with vectors, A may hold
 /// anything.
 struct Syevd {
@@ -316,7 +316,8 @@ struct RowSwaps {
   void* A;
   index lda;
   index count;
-  const void* pivots;     ///< count elements on the device, as a Getrf leaves them: rows of A, none before its own
+  const void* pivots;  ///< count elements on the device, as a Getrf leaves them: rows of A, none before its own; what
+                       ///< is no such row, as one that has ended early may leave, exchanges nothing outside of A
   void* moves = nullptr;  ///< row_swaps_workspace() bytes on the device, aligned to 256; clobbered
   /// An earlier one has been here with the same pivots and count, and nothing has written to `moves` since but such
   /// others; the rest may be different.
