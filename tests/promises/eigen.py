@@ -34,4 +34,25 @@ def eigen_not_finite(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (eigen_not_finite,)
+def eigen_elsewhere(s: Setting) -> list[str]:
+    """Where the device lacks the library that it takes, such a call stays and says why; in device memory, where nothing is
+    taken back, info is 1."""
+    settings = HOST | {"BLASLIFT_FORCE": "syevd,heevd"}
+    plain = s.run("eigen", preload=False)
+    bare = s.run("eigen", settings=settings, library=s.fault_library, INJECTED_FAULT="bare")
+    errors = labelled("bare", verdict_errors(bare))
+    if bare.stdout != plain.stdout:
+        errors.append("bare: other results")
+    there = s.run("eigen", settings=settings, library=s.fault_library, INJECTED_DEVICE_MEMORY=f"0:{1 << 40}")
+    errors += labelled("in device memory", verdict_errors(there))
+    lines = [line for line in there.stdout.splitlines() if ": info " in line]
+    errors += [f"in device memory: {line}" for line in lines if ": info 1," not in line][:5]
+    for name, calls in told(plain).items():
+        stayed, account = harness.accounts(bare.reports)[name].stayed, harness.accounts(there.reports)[name]
+        if stayed[harness.NO_ROUTE] != calls or account.routed != calls:
+            errors.append(f"{name}: {calls} calls, bare {stayed}, in device memory {account}")
+    print(f"{len(lines)} calls in device memory")
+    return errors if lines else [*errors, "nothing was called"]
+
+
+PROMISES = (eigen_not_finite, eigen_elsewhere)
