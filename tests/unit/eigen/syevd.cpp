@@ -5,9 +5,8 @@
 #include "impl/core/args.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/eigen/syevd_plan.hpp"
-#include "impl/plan/execute.hpp"
 #include "impl/route/built_in_profiles.hpp"
-#include "kernels/host/host.hpp"
+#include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
@@ -16,8 +15,6 @@ namespace blaslift {
 namespace {
 
 using namespace reference;
-
-bool always() { return true; }
 
 template <class T>
 struct Eigenproblem {
@@ -57,11 +54,9 @@ struct Eigenproblem {
   template <class Sound = bool (*)()>
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& values = {},
                   const Sound& is_sound = sound) {
-    std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
-    void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
     const auto count = static_cast<index>(w.size());
-    return execute<T>(plan, {{A.data(), A.ld(), a}, {w.data(), count, values}, {failed.data(), 1}}, {}, aligned, 160,
-                      lane, always, is_sound);
+    return run_leased<T>(plan, {{A.data(), A.ld(), a}, {w.data(), count, values}, {failed.data(), 1}}, {}, lane,
+                         is_sound);
   }
   std::string text() const {
     return std::string(vectors ? "V" : "N") + static_cast<char>(uplo) + " " + std::to_string(n);
@@ -195,37 +190,13 @@ TYPED_TEST(SyevdExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
   for (unsigned round = 0; round < 8; ++round) {
     Eigenproblem<T> x(r, 90 + round);
     const Plan plan = x.plan();
-    static FaultPlan faults;
-    static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
-    const UnderlyingBlas none{[](const void*, const Operation&) { FAIL() << "a product"; }, nullptr};
-    const auto attempt = [&](long at) {
-      faults.at = at;
-      faults.seen = 0;
-      x.A = x.A0;
-      Status status = Status::done;
-      Lane* lane = backend.acquire(none, 1 << 20, status);
-      if (!lane) return status;
-      const PlanOutcome outcome = x.run(plan, *lane);
-      backend.release(lane);
-      return outcome.status;
-    };
-    ASSERT_EQ(attempt(0), Status::done);
-    const long operations = faults.seen;
-    for (const bool scribble : {false, true}) {
-      faults.scribble = scribble;
-      for (long at = 1; at <= operations; ++at) {
-        const Status status = attempt(at);
-        if (status == Status::done) {
-          x.expect_right();
-        } else {
-          ++struck;
+    struck += with_each_operation_failing(
+        [&] { x.A = x.A0; }, [&](Lane& lane) { return x.run(plan, lane); }, [&] { x.expect_right(); },
+        [&] {
           ASSERT_EQ(std::memcmp(x.A.data(), x.A0.data(), static_cast<std::size_t>(x.A.ld() * x.n) * sizeof(T)), 0)
-              << x.text() << ", operation " << at;
-        }
-        if (testing::Test::HasFatalFailure()) return;
-      }
-    }
-    faults.at = 0;
+              << x.text();
+        });
+    if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(struck, 100);
 }

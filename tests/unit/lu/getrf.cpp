@@ -194,12 +194,9 @@ TYPED_TEST(GetrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
   for (unsigned round = 0; round < 6; ++round) {
     General<T> x(r, 90 + round);
     const Plan plan = x.plan();
-    struck += with_each_operation_failing(
-        [&](Lane& lane) {
-          x.A = x.A0;
-          return x.run(plan, lane);
-        },
-        [&] { x.expect_factored(x.A); }, [&] { ASSERT_TRUE(x.A == x.A0) << x.text(); });
+    struck +=
+        with_each_operation_failing([&] { x.A = x.A0; }, [&](Lane& lane) { return x.run(plan, lane); },
+                                    [&] { x.expect_factored(x.A); }, [&] { ASSERT_TRUE(x.A == x.A0) << x.text(); });
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(struck, 100);

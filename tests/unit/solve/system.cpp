@@ -250,13 +250,12 @@ TYPED_TEST(SystemExecute, AFaultAtEveryOperationLeavesEverythingAsItWas) {
     const Plan plan = x.plan();
     const std::vector<T> given = x.pivots;
     struck += with_each_operation_failing(
-        [&](Lane& lane) {
+        [&] {
           x.A = x.A0;
           x.B = x.B0;
           x.pivots = given;
-          return x.run(plan, lane);
         },
-        [&] { x.expect_solved(); },
+        [&](Lane& lane) { return x.run(plan, lane); }, [&] { x.expect_solved(); },
         [&] {
           ASSERT_TRUE(x.A == x.A0) << x.text();
           ASSERT_TRUE(x.B == x.B0) << x.text();

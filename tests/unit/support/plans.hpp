@@ -25,11 +25,12 @@ PlanOutcome run_leased(const Plan& plan, const std::vector<CallOperand<T>>& oper
 }
 
 /// Lets each operation of something fail in turn on the host backend, with and without garbage in what it writes.
-/// @param run      PlanOutcome(Lane&), from the beginning
+/// @param reset    void(): puts back what there was in the beginning
+/// @param run      PlanOutcome(Lane&)
 /// @param succeeded, failed  void(): look at what is there after either; a fatal failure ends it
 /// @return how many times it failed
-template <class Run, class Succeeded, class Failed>
-int with_each_operation_failing(const Run& run, const Succeeded& succeeded, const Failed& failed) {
+template <class Reset, class Run, class Succeeded, class Failed>
+int with_each_operation_failing(const Reset& reset, const Run& run, const Succeeded& succeeded, const Failed& failed) {
   // Backends live as long as the process, and so do their fault plans.
   static auto& faults = *new FaultPlan;
   static Backend& backend = *make_host_backend({.memory_limit = 1 << 20}, &faults);
@@ -37,6 +38,7 @@ int with_each_operation_failing(const Run& run, const Succeeded& succeeded, cons
   const auto attempt = [&](long at) {
     faults.at = at;
     faults.seen = 0;
+    reset();
     Status status = Status::done;
     Lane* lane = backend.acquire(blas, 1 << 20, status);
     if (!lane) return status;
