@@ -82,7 +82,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     return plan_getrf(args.m, args.n, precision_of<T>, cut, at[operand_a].device != nullptr);
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
-  if (ending.computed) set_pivots(args.ipiv, pivots, cut.panel);
+  if (ending.computed) set_pivots(args.ipiv, pivots, cut.panel, args.m);
   if (info > 0 && !ending.computed) ending.reason = Reason::singular;
   ending.info = info;
   ending.way = with_numbers(0, cut.panel);

@@ -26,12 +26,13 @@ index first_failure(const std::vector<T>& failed, index panel) {
   return 0;
 }
 
-/// LAPACK's pivots, from those that count from their panel's first row on.
+/// LAPACK's pivots, from those that count from their panel's first row on: always some that a program may exchange rows
+/// by, whatever a factorisation that ended early has left.
 template <class T>
-void set_pivots(const Integers& ipiv, const std::vector<T>& pivots, index panel) {
+void set_pivots(const Integers& ipiv, const std::vector<T>& pivots, index panel, index rows) {
   for (index i = 0; i < static_cast<index>(pivots.size()); ++i) {
     const Real<T> row = std::real(pivots[static_cast<std::size_t>(i)]);
-    ipiv.set(i, row >= 1 ? i / panel * panel + static_cast<index>(row) : i + 1);
+    ipiv.set(i, row >= 1 ? std::clamp(i / panel * panel + static_cast<index>(row), i + 1, rows) : i + 1);
   }
 }
 

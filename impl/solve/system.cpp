@@ -36,7 +36,10 @@ void count(Problem& p) {
 
 template <bool lu>
 std::string text(const Problem& p) {
-  return std::string(name_of(p.routine)) + (lu ? p.adjoint ? " T" : " N" : p.part == Part::upper ? " U" : " L") +
+  return std::string(name_of(p.routine)) +
+         (lu                      ? p.adjoint ? " T" : " N"
+          : p.part == Part::upper ? " U"
+                                  : " L") +
          " n=" + std::to_string(p.m) + " nrhs=" + std::to_string(p.n);
 }
 
@@ -50,8 +53,8 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   // A block of the diagonal after the other, however few right-hand sides there are; and as trsm's.
   constexpr double seconds_a_block = 12e-6, block = 64, half = 2048;
   double computing = 2 * std::ceil(order / block) * seconds_a_block + solving / rate * (1 + half / order);
-  if (!factored) computing += lu ? getrf_seconds(p.m, p.m, p.flops - solving, rate)
-                                 : potrf_seconds(p.m, p.flops - solving, rate);
+  if (!factored)
+    computing += lu ? getrf_seconds(p.m, p.m, p.flops - solving, rate) : potrf_seconds(p.m, p.flops - solving, rate);
   return {.seconds = profile.latency_seconds + (factored ? in + computing : std::max(in, computing)) + out};
 }
 
@@ -70,9 +73,9 @@ Operands operands_of(Runtime& r, const SystemArgs<T>& x, bool ephemeral) {
                       .destroyed = !s.factored},
       B{.stored = {x.B, s.n, s.nrhs, x.ldb, sizeof(T)}, .writes = true, .reads = true, .destroyed = true};
   if (!s.lu) return Operands(r, {A, B}, ephemeral);
-  return Operands(
-      r, {A, B, {.stored = stored(x.ipiv, s.n), .writes = !s.factored, .reads = s.factored, .vector = true}},
-      ephemeral);
+  return Operands(r,
+                  {A, B, {.stored = stored(x.ipiv, s.n), .writes = !s.factored, .reads = s.factored, .vector = true}},
+                  ephemeral);
 }
 
 /// Those of LAPACK as they count from their panel's first row on; false: they are none that a getrf leaves.
@@ -87,8 +90,8 @@ bool get_pivots(const Integers& ipiv, index panel, std::vector<T>& pivots) {
   return true;
 }
 
-/// On the device.  If that does not come to an end, or with a matrix that will not do, A, B and the pivots in the host's
-/// memory are what they were.
+/// On the device.  If that does not come to an end, or with a matrix that will not do, A, B and the pivots in the
+/// host's memory are what they were.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SystemArgs<T>& args,
                Operands& operands, const Decision& decision) {
@@ -96,10 +99,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   operands.locate(backend);
   if (s.lu && operands[operand_pivots].place == Place::on_a_device) return {Reason::no_route};
   const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
-  SystemCut cut =
-      system_cut(s, precision_of<T>, there(operand_a) ? std::numeric_limits<std::size_t>::max() : r.arena.limit());
+  const SystemCut cut = system_cut(s, precision_of<T>, r.arena.limit(), {there(operand_a), there(operand_b)});
   if (cut.width == 0) return {Reason::no_room};
-  if (there(operand_b)) cut.width = std::max<index>(1, s.nrhs);
   const auto panels = static_cast<std::size_t>((s.n + cut.panel - 1) / cut.panel);
   std::vector<T> pivots(s.lu ? static_cast<std::size_t>(s.n) : 0), failed(s.factored ? 0 : panels);
   if (s.lu && s.factored && !get_pivots(args.ipiv, cut.panel, pivots)) return {Reason::invalid};
@@ -110,13 +111,15 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (!s.factored) planned.own.push_back({failed.data(), static_cast<index>(panels)});
   planned.sound = [&] {
     info = first_failure(failed, cut.panel);
-    return info == 0 || operands.writes_in_device_memory();
+    return info == 0 || there(operand_b) || (there(operand_a) && s.nrhs == 0);
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
     return plan_system(s, precision_of<T>, cut, {at[operand_a].device != nullptr, at[operand_b].device != nullptr});
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
-  if (ending.computed && s.lu && !s.factored) set_pivots(args.ipiv, pivots, cut.panel);
+  // B is what it was; A, in device memory, is the device's alone to factor.
+  if (info > 0 && there(operand_a)) ending.computed = true;
+  if (ending.computed && s.lu && !s.factored) set_pivots(args.ipiv, pivots, cut.panel, s.n);
   if (info > 0 && !ending.computed) ending.reason = s.lu ? Reason::singular : Reason::not_definite;
   ending.info = info;
   ending.way = with_numbers(0, cut.panel, cut.width);
@@ -176,7 +179,8 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   Packed<T>&first = forward ? lower : upper, &second = forward ? upper : lower;
   multiply(second, X, between, T(1), T(0));
   multiply(first, between, rest, T(-1), T(1));
-  for (Packed<T>* x : {&lower, &upper}) for_each_of(n, n, [&](index i, index j) { (*x)(i, j) = magnitude((*x)(i, j)); });
+  for (Packed<T>* x : {&lower, &upper})
+    for_each_of(n, n, [&](index i, index j) { (*x)(i, j) = magnitude((*x)(i, j)); });
   bool finite = true;
   for_each_of(n, cols, [&](index i, index j) {
     finite = finite && is_finite(X(i, j));

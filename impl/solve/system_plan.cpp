@@ -1,6 +1,7 @@
 #include "impl/solve/system_plan.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,7 @@ namespace {
 
 constexpr index most_panels = 8, least_width = 1024, round = 64;
 constexpr index most_narrow = 128;  // panels: of more, the list of steps would take more than it could be worth
-constexpr index most_slots = 3;  // one panel moves in, one is solved, one moves home
+constexpr index most_slots = 3;     // one panel moves in, one is solved, one moves home
 
 class Planner {
  public:
@@ -30,8 +31,7 @@ class Planner {
       b_.push_back(held_.b ? plan.add_own_area(operand_b)
                            : plan.add_area("panel" + std::to_string(i), s_.n, std::min(cut_.width, s_.nrhs)));
     const std::size_t bytes = leased_bytes(static_cast<index>(trsm_workspace(solving(true, cut_.width))), 1, 1);
-    if (bytes > 0)
-      workspaces_ = plan.add_area("workspaces", static_cast<index>(bytes / element_size(precision_)), 2);
+    if (bytes > 0) workspaces_ = plan.add_area("workspaces", static_cast<index>(bytes / element_size(precision_)), 2);
     for (index panel = 0; panel < panels(); ++panel) {
       const index first = panel * cut_.width, cols = std::min(cut_.width, s_.nrhs - first);
       const Plan::Origin at{b_[static_cast<std::size_t>(panel) % b_.size()], operand_b, 0, held_.b ? 0 : first};
@@ -79,7 +79,9 @@ class Planner {
     return {.precision = precision_,
             .side = Side::left,
             .uplo = stored_lower ? Uplo::lower : Uplo::upper,
-            .trans = s_.lu ? s_.trans : of_lower == stored_lower ? Op::none : adjoint,
+            .trans = s_.lu                      ? s_.trans
+                     : of_lower == stored_lower ? Op::none
+                                                : adjoint,
             .unit = s_.lu && of_lower,
             .m = s_.n,
             .n = others,
@@ -120,23 +122,25 @@ class Planner {
 
 }  // namespace
 
-SystemCut system_cut(const SystemShape& s, Precision precision, std::size_t memory) {
+SystemCut system_cut(const SystemShape& s, Precision precision, std::size_t memory, const SystemHeld& held) {
   const double element = static_cast<double>(element_size(precision)), n = static_cast<double>(s.n);
-  if (s.n == 0 || n * n * element > static_cast<double>(memory)) return {};
+  if (s.n == 0 || (!held.a && n * n * element > static_cast<double>(memory))) return {};
+  const std::size_t for_a = held.a ? std::numeric_limits<std::size_t>::max() : memory;
   const index even = (s.nrhs + most_panels - 1) / most_panels;
   SystemCut cut{0, std::max(index{1}, std::min(s.nrhs, std::max(least_width, (even + round - 1) / round * round)))};
   if (s.lu)
-    cut.panel = getrf_cut(s.n, s.n, precision, memory).panel;
-  else if (const PotrfCut triangle = potrf_cut(s.n, precision, memory); !triangle.streamed())
+    cut.panel = getrf_cut(s.n, s.n, precision, for_a).panel;
+  else if (const PotrfCut triangle = potrf_cut(s.n, precision, for_a); !triangle.streamed())
     cut.panel = triangle.panel;
   const auto fits = [&] {
-    Planner planner(s, precision, cut, {});
+    Planner planner(s, precision, cut, held);
     planner.make_steps();
     return planner.plan.bytes(element_size(precision)) <= memory;
   };
   if (cut.panel == 0) return {};
+  if (held.b) cut.width = std::max<index>(1, s.nrhs);
   while (!fits()) {
-    if (cut.width == 1 || s.nrhs / cut.width >= most_narrow) return {};
+    if (held.b || cut.width == 1 || s.nrhs / cut.width >= most_narrow) return {};
     cut.width = cut.width > 2 * round ? cut.width / 2 / round * round : cut.width / 2;
   }
   return cut;

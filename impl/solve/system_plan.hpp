@@ -16,14 +16,14 @@ struct SystemCut {
   index width = 0;  ///< of B
 };
 
-/// Depends on nothing else, so the same call is cut the same way every time.
-/// @param memory  bytes on the device, for A, B's panels and workspaces
-SystemCut system_cut(const SystemShape& shape, Precision precision, std::size_t memory);
-
 /// What has device memory of its own.
 struct SystemHeld {
   bool a = false, b = false;
 };
+
+/// Depends on nothing else, so the same call is cut the same way every time.
+/// @param memory  bytes on the device, for what has none of its own, B in panels, and for workspaces
+SystemCut system_cut(const SystemShape& shape, Precision precision, std::size_t memory, const SystemHeld& held = {});
 
 /// Operands A and B; of LU a column with A's order of pivots, each from its panel's first row on; and, if the factors
 /// are made here, one with what Getrf::failed or Potrf::failed says of each panel.

@@ -36,6 +36,12 @@ cudaError_t error_of(int status) {
                                                  : cudaErrorUnknown;
 }
 
+/// Of a failure before anything has begun, whatever it is of (cuSOLVER has limits that it does not document): the call
+/// stays, as without memory, and the device is none the worse.
+cudaError_t error_of_preparing(int status) {
+  return status == SolverLibrary::success ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 cudaDataType type_of(Precision precision) {
   switch (precision) {
     case Precision::s: return CUDA_R_32F;
@@ -62,7 +68,7 @@ cudaError_t Solver::potrf(const Potrf& p, cudaStream_t stream) {
   const cudaDataType type = type_of(p.precision);
   std::size_t on_device = 0, on_host = 0;
   if (const int status = library.potrf_size(handle_, params_, uplo, p.n, type, p.A, p.lda, type, &on_device, &on_host))
-    return error_of(status);
+    return error_of_preparing(status);
   if (const cudaError_t error = make_room(on_device, on_host); error != cudaSuccess) return error;
   return error_of(library.potrf(handle_, params_, uplo, p.n, type, p.A, p.lda, type,
                                 static_cast<char*>(memory_) + for_info, bytes_ - for_info, on_host_.data(),
@@ -75,13 +81,14 @@ cudaError_t Solver::getrf(const Getrf& p, cudaStream_t stream) {
   const cudaDataType type = type_of(p.precision);
   std::size_t on_device = 0, on_host = 0;
   if (const int status = library.getrf_size(handle_, params_, p.m, p.n, type, p.A, p.lda, type, &on_device, &on_host))
-    return error_of(status);
-  const std::size_t for_pivots = (static_cast<std::size_t>(p.factored()) * sizeof(index) + 255) / 256 * 256;
-  if (const cudaError_t error = make_room(for_pivots + on_device, on_host); error != cudaSuccess) return error;
-  char* const own = static_cast<char*>(memory_) + for_info;
-  return error_of(library.getrf(handle_, params_, p.m, p.n, type, p.A, p.lda, reinterpret_cast<index*>(own), type,
-                                own + for_pivots, bytes_ - for_info - for_pivots, on_host_.data(), on_host_.size(),
-                                static_cast<int*>(memory_)));
+    return error_of_preparing(status);
+  const std::size_t for_pivots = static_cast<std::size_t>(p.factored()) * sizeof(index);
+  if (const cudaError_t error = make_room(for_pivots, on_host); error != cudaSuccess) return error;
+  auto* const found = reinterpret_cast<index*>(static_cast<char*>(memory_) + for_info);
+  return with_memory(on_device, stream, [&](void* own) {
+    return error_of(library.getrf(handle_, params_, p.m, p.n, type, p.A, p.lda, found, type, own, on_device,
+                                  on_host_.data(), on_host_.size(), static_cast<int*>(memory_)));
+  });
 }
 
 cudaError_t Solver::prepare(cudaStream_t stream) {
@@ -89,7 +96,7 @@ cudaError_t Solver::prepare(cudaStream_t stream) {
   return error == cudaSuccess ? make_room(0, 0) : error;
 }
 
-cudaError_t Solver::syevd(const Syevd& p, cudaStream_t stream) {
+cudaError_t Solver::syevd(const Syevd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin) {
   if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
   const SolverLibrary& library = *SolverLibrary::get();
   if (!library.syevd) return cudaErrorNotSupported;
@@ -98,15 +105,20 @@ cudaError_t Solver::syevd(const Syevd& p, cudaStream_t stream) {
   std::size_t on_device = 0, on_host = 0;
   if (const int status = library.syevd_size(handle_, params_, p.vectors, uplo, p.n, type, p.A, p.lda, type_of_w, p.w,
                                             type, &on_device, &on_host))
-    return error_of(status);
+    return error_of_preparing(status);
   if (const cudaError_t error = make_room(0, on_host); error != cudaSuccess) return error;
+  return with_memory(on_device, stream, [&](void* own) {
+    if (const cudaError_t error = begin(); error != cudaSuccess) return error;
+    return error_of(library.syevd(handle_, params_, p.vectors, uplo, p.n, type, p.A, p.lda, type_of_w, p.w, type, own,
+                                  on_device, on_host_.data(), on_host_.size(), static_cast<int*>(memory_)));
+  });
+}
+
+cudaError_t Solver::with_memory(std::size_t bytes, cudaStream_t stream, const std::function<cudaError_t(void*)>& use) {
   void* own = nullptr;
-  if (const cudaError_t error = on_device > 0 ? cudaMallocAsync(&own, on_device, stream) : cudaSuccess;
-      error != cudaSuccess)
+  if (const cudaError_t error = bytes > 0 ? cudaMallocAsync(&own, bytes, stream) : cudaSuccess; error != cudaSuccess)
     return error;
-  const cudaError_t error =
-      error_of(library.syevd(handle_, params_, p.vectors, uplo, p.n, type, p.A, p.lda, type_of_w, p.w, type, own,
-                             on_device, on_host_.data(), on_host_.size(), static_cast<int*>(memory_)));
+  const cudaError_t error = use(own);
   const cudaError_t freed = own ? cudaFreeAsync(own, stream) : cudaSuccess;
   return error == cudaSuccess ? freed : error;
 }
@@ -120,13 +132,13 @@ cudaError_t Solver::create(cudaStream_t stream) {
   const SolverLibrary* library = SolverLibrary::get();
   if (!library) return cudaErrorNotSupported;
   if (!params_)
-    if (const int status = library->create_params(&params_)) return error_of(status);
+    if (const int status = library->create_params(&params_)) return error_of_preparing(status);
   if (handle_) return cudaSuccess;
   void* made = nullptr;
-  if (const int status = library->create(&made)) return error_of(status);
+  if (const int status = library->create(&made)) return error_of_preparing(status);
   if (const int status = library->set_stream(made, stream)) {
     library->destroy(made);
-    return error_of(status);
+    return error_of_preparing(status);
   }
   handle_ = made;
   return cudaSuccess;

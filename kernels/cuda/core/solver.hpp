@@ -3,6 +3,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 
+#include <functional>
 #include <vector>
 
 #include "kernels/types.hpp"
@@ -48,7 +49,8 @@ class Solver {
   /// The number of the element whose pivot will not do goes to info(), or 0; as far as cuSOLVER notices.
   cudaError_t potrf(const Potrf& p, cudaStream_t stream);
   /// What cuSOLVER says of it goes to info().  What it works in, which is large, is given back behind it.
-  cudaError_t syevd(const Syevd& p, cudaStream_t stream);
+  /// @param begin  asks for what comes before, once nothing can be missing any more
+  cudaError_t syevd(const Syevd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Before scratch() is used.
   cudaError_t prepare(cudaStream_t stream);
   static constexpr std::size_t words = 64;
@@ -68,6 +70,8 @@ class Solver {
 
   cudaError_t create(cudaStream_t stream);
   cudaError_t make_room(std::size_t on_device, std::size_t on_host);
+  /// Runs `use` with so much memory on the device, which is given back behind what it asks for.
+  static cudaError_t with_memory(std::size_t bytes, cudaStream_t stream, const std::function<cudaError_t(void*)>& use);
 
   void *handle_ = nullptr, *params_ = nullptr;
   void* memory_ = nullptr;  ///< what cuSOLVER works in, behind an int

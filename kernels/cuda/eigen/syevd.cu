@@ -104,11 +104,13 @@ cudaError_t find_in_place(const Syevd& p, Solver& solver, cudaStream_t stream) {
   auto* const state = static_cast<State*>(solver.scratch());
   const auto blocks = static_cast<unsigned>(std::min(p.n, most_blocks));
   if (const cudaError_t error = cudaMemsetAsync(state, 0, sizeof *state, stream); error != cudaSuccess) return error;
-  survey<R, parts><<<blocks, threads, 0, stream>>>(p, state);
-  if (const cudaError_t error = started(); error != cudaSuccess) return error;
-  scale<R, parts><<<blocks, threads, 0, stream>>>(p, state);
-  if (const cudaError_t error = started(); error != cudaSuccess) return error;
-  if (const cudaError_t error = solver.syevd(p, stream); error != cudaSuccess) return error;
+  const auto begin = [&] {
+    survey<R, parts><<<blocks, threads, 0, stream>>>(p, state);
+    if (const cudaError_t error = started(); error != cudaSuccess) return error;
+    scale<R, parts><<<blocks, threads, 0, stream>>>(p, state);
+    return started();
+  };
+  if (const cudaError_t error = solver.syevd(p, stream, begin); error != cudaSuccess) return error;
   if (p.vectors) look_at_vectors<R, parts><<<blocks, threads, 0, stream>>>(p, state);
   if (const cudaError_t error = started(); error != cudaSuccess) return error;
   finish<R, parts><<<1, threads, 0, stream>>>(p, state, solver.info());

@@ -51,7 +51,7 @@ struct General {
   /// LAPACK's, through the library's own way to make them.
   std::vector<int> lapack_pivots() const {
     std::vector<int> ipiv(static_cast<std::size_t>(factored()), -1);
-    set_pivots(Integers{ipiv.data(), false}, pivots, cut.panel);
+    set_pivots(Integers{ipiv.data(), false}, pivots, cut.panel, m);
     return ipiv;
   }
 
@@ -225,8 +225,8 @@ TEST(GetrfCut, FitsAnyMemoryOrSaysSo) {
 TEST(GetrfPivots, AreAlwaysRows) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   int ipiv[] = {0, 0, 0, 0, 0};
-  set_pivots(Integers{ipiv, false}, std::vector<double>{2, nan, 1, 0, -5}, 2);
-  EXPECT_EQ(std::vector<int>(ipiv, ipiv + 5), (std::vector<int>{2, 2, 3, 4, 5}));
+  set_pivots(Integers{ipiv, false}, std::vector<double>{2, nan, 9, 0, -5}, 2, 6);
+  EXPECT_EQ(std::vector<int>(ipiv, ipiv + 5), (std::vector<int>{2, 2, 6, 4, 5}));
 }
 
 }  // namespace
