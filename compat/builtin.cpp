@@ -480,7 +480,8 @@ struct Fortran {
   static void potrs(const char* u, const Int* n, const Int* nrhs, const T* A, const Int* lda, T* B, const Int* ldb,
                     Int* status) {
     const char uplo = letter(u);
-    if (!refused(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status)) blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
+    if (!refused(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status))
+      blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
   }
   static void posv(const char* u, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                    Int* status) {
@@ -504,10 +505,8 @@ struct Fortran {
     if (!refused(wrong, status)) blaslift::getrs<T>(trans, *n, *nrhs, A, *lda, ipiv, B, *ldb);
   }
   static void gesv(const Int* n, const Int* nrhs, T* A, const Int* lda, Int* ipiv, T* B, const Int* ldb, Int* status) {
-    const int wrong = first_wrong({{*n >= 0, 1},
-                                   {*nrhs >= 0, 2},
-                                   {*lda >= std::max<index>(1, *n), 4},
-                                   {*ldb >= std::max<index>(1, *n), 7}});
+    const int wrong = first_wrong(
+        {{*n >= 0, 1}, {*nrhs >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}, {*ldb >= std::max<index>(1, *n), 7}});
     if (refused(wrong, status)) return;
     *status = static_cast<Int>(blaslift::getrf<T>(*n, *n, A, *lda, ipiv));
     if (!*status) blaslift::getrs<T>('N', *n, *nrhs, A, *lda, ipiv, B, *ldb);

@@ -170,9 +170,9 @@ Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
       [](Decision&) {});
 }
 
-#define POTRF(name, type)                                                                              \
-  template Judgement judge(const JudgingLibrary&, const PotrfArgs<type>&, const PotrfArgs<type>&,      \
-                           const PotrfArgs<type>&, const Ending&);                                     \
+#define POTRF(name, type)                                                                         \
+  template Judgement judge(const JudgingLibrary&, const PotrfArgs<type>&, const PotrfArgs<type>&, \
+                           const PotrfArgs<type>&, const Ending&);                                \
   template Computed potrf(const Site&, const PotrfArgs<type>*, Replay);
 #include "api/routines.def"
 

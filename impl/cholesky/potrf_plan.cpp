@@ -70,7 +70,9 @@ class Planner {
                   : Block{cols.first, rows.first, cols.count, rows.count};
   }
   /// Where columns of L are that have an area of their own.
-  Plan::Origin origin(int area, index first) const { return {area, operand_a_, lower_ ? 0 : first, lower_ ? first : 0}; }
+  Plan::Origin origin(int area, index first) const {
+    return {area, operand_a_, lower_ ? 0 : first, lower_ ? first : 0};
+  }
   Plan::Origin of_panel(index panel) const {
     return cut_.streamed() ? origin(panels_[static_cast<std::size_t>(panel % slots)], part(panel).first)
                            : origin(panels_[0], 0);

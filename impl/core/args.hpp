@@ -165,8 +165,8 @@ struct PotrfArgs {
   bool valid() const { return n >= 0 && ld_suffices(lda, n); }
 };
 
-/// P A = L U (m x n, column-major) with partial pivoting, in A's place; row i has been exchanged with row ipiv[i], from 1
-/// on.
+/// P A = L U (m x n, column-major) with partial pivoting, in A's place; row i has been exchanged with row ipiv[i], from
+/// 1 on.
 template <class T>
 struct GetrfArgs {
   index m, n;

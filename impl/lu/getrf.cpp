@@ -50,11 +50,10 @@ enum { operand_a, operand_pivots };
 
 template <class T>
 Operands operands_of(Runtime& r, const GetrfArgs<T>& x, bool ephemeral) {
-  return Operands(
-      r,
-      {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
-       {.stored = stored(x.ipiv, x.factored()), .writes = true, .vector = true}},
-      ephemeral);
+  return Operands(r,
+                  {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
+                   {.stored = stored(x.ipiv, x.factored()), .writes = true, .vector = true}},
+                  ephemeral);
 }
 
 /// On the device.  If that does not come to an end, or with a pivot that will not do, A and the pivots in the host's
@@ -152,8 +151,8 @@ Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
-  const Problem problem = counted(
-      {.routine = info(site.symbol).routine, .element = precision_of<T>, .m = args->m, .n = args->n});
+  const Problem problem =
+      counted({.routine = info(site.symbol).routine, .element = precision_of<T>, .m = args->m, .n = args->n});
   return take_route(
       r, site, known.value, problem, *args, replay,
       [&](const GetrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },

@@ -70,7 +70,8 @@ class PlannedCall {
   template <class MakePlan>
   Outcome attempt(const MakePlan& make_plan, bool wait) {
     std::vector<Placed> places;
-    for (const Operand& x : operands_.all().first(std::min(in_plan, operands_.all().size()))) places.push_back(placed(x));
+    for (const Operand& x : operands_.all().first(std::min(in_plan, operands_.all().size())))
+      places.push_back(placed(x));
     const Plan plan = make_plan(std::as_const(places));
     by_columns_ = plan.by_columns;
     for (const Plan::Operand& x : plan.operands)

@@ -168,7 +168,8 @@ void spoil(const Getrf& x, std::string_view mistake) {
   if (mistake.starts_with("element:")) {
     double terms = 0;
     for (index k = 0; k < x.factored(); ++k)
-      terms += (k + 1 < x.factored() ? size_of(A[x.factored() - 1 + k * x.lda]) : 1) * size_of(A[k + (x.n - 1) * x.lda]);
+      terms +=
+          (k + 1 < x.factored() ? size_of(A[x.factored() - 1 + k * x.lda]) : 1) * size_of(A[k + (x.n - 1) * x.lda]);
     spoil_element(last, terms, std::atof(mistake.data() + mistake.find(':') + 1));
   } else if (mistake == "block") {
     for (index j = 0; j < (x.factored() + 3) / 4; ++j) A[j * (x.lda + 1)] = T(0);

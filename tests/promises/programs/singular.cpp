@@ -82,7 +82,8 @@ void one(bool solves, int m, int n, int bad, double odd, int row) {
   // In device memory nothing is taken back; matrices of so many bytes are there.
   const char* const least = std::getenv("INJECTED_DEVICE_MEMORY");
   const std::size_t bytes = (ld * (nrhs - 1) + static_cast<std::size_t>(m)) * sizeof(T);
-  if (info > 0 && (!least || bytes < std::strtoull(least, nullptr, 10)) && hash_of(B, 0) != hash_of(right, 0)) fail("info %d, and B was written", info);
+  if (info > 0 && (!least || bytes < std::strtoull(least, nullptr, 10)) && hash_of(B, 0) != hash_of(right, 0))
+    fail("info %d, and B was written", info);
   if (!same_beside(A, was, margin, m, lda) || !same_beside(B, right, margin, m, lda))
     fail("m=%d n=%d, column %d of %g: something beside A or B was written", m, n, bad + 1, odd);
   for (std::size_t i = 0; i < ipiv.size(); ++i) {
