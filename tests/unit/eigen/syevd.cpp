@@ -203,8 +203,9 @@ TYPED_TEST(SyevdExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
 
 TEST(SyevdFits, WithWhatALibraryWorksInOrNotAtAll) {
   EXPECT_TRUE(syevd_fits(1000, Precision::d, true, std::size_t{40} << 20));
-  EXPECT_FALSE(syevd_fits(1000, Precision::d, true, std::size_t{20} << 20));
-  EXPECT_TRUE(syevd_fits(1000, Precision::d, false, std::size_t{30} << 20));
+  EXPECT_FALSE(syevd_fits(1000, Precision::d, true, std::size_t{39} << 20));
+  EXPECT_TRUE(syevd_fits(1000, Precision::d, false, std::size_t{48} << 20));
+  EXPECT_FALSE(syevd_fits(1000, Precision::d, false, std::size_t{47} << 20));
   EXPECT_FALSE(syevd_fits(index{1} << 31, Precision::z, false, std::size_t{1} << 40));
 }
 
