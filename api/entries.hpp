@@ -1,7 +1,7 @@
 // The exported functions of a kind, from its signature (impl/core/signatures.hpp).
 //
 // A kind's source, such as api/gemm.cpp, says which signature and which route a symbol has, and by which sets of names
-// (api/families.hpp) the routine is called.
+// (api/names.hpp) the routine is called.
 #pragma once
 #include <algorithm>
 #include <cmath>

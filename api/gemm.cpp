@@ -1,4 +1,4 @@
-// [sdcz]gemm in every family.
+// [sdcz]gemm in every set of names.
 #include "impl/product/gemm.hpp"
 
 #include "api/entries.hpp"

@@ -1,4 +1,4 @@
-// [sdcz]gemqr in every family: an ormqr where our geqr has left tau in T, and otherwise the library's.
+// [sdcz]gemqr in every set of names: an ormqr where our geqr has left tau in T, and otherwise the library's.
 #include <algorithm>
 #include <cstring>
 #include <limits>

@@ -1,4 +1,4 @@
-// [sdcz]geqr in every family: a geqrf whose tau goes where LAPACK's compact format has its T.
+// [sdcz]geqr in every set of names: a geqrf whose tau goes where LAPACK's compact format has its T.
 #include <algorithm>
 
 #include "api/entries.hpp"

@@ -1,4 +1,4 @@
-// [sdcz]geqrf in every family.
+// [sdcz]geqrf in every set of names.
 #include "impl/qr/geqrf.hpp"
 
 #include "api/entries.hpp"

@@ -1,4 +1,4 @@
-// [sd]ormqr, [cz]unmqr, [sd]orgqr and [cz]ungqr in every family.
+// [sd]ormqr, [cz]unmqr, [sd]orgqr and [cz]ungqr in every set of names.
 #include "impl/qr/ormqr.hpp"
 
 #include "api/entries.hpp"

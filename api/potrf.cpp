@@ -1,4 +1,4 @@
-// [sdcz]potrf in every family.
+// [sdcz]potrf in every set of names.
 #include "impl/cholesky/potrf.hpp"
 
 #include "api/entries.hpp"

@@ -1,4 +1,4 @@
-// [sd]symv and [cz]hemv in every family.
+// [sd]symv and [cz]hemv in every set of names.
 #include "impl/symv/symv.hpp"
 
 #include "api/entries.hpp"

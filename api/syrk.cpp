@@ -1,4 +1,4 @@
-// [sdcz]syrk and [cz]herk in every family.
+// [sdcz]syrk and [cz]herk in every set of names.
 #include "api/entries.hpp"
 #include "impl/product/gemm.hpp"
 

@@ -1,4 +1,4 @@
-// [sdcz]trsm in every family.
+// [sdcz]trsm in every set of names.
 #include "impl/solve/trsm.hpp"
 
 #include "api/entries.hpp"

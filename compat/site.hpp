@@ -31,7 +31,8 @@ extern std::atomic<Site*> sites[site_buckets];
 /// @param ephemeral  what is returned if it is not to be remembered
 const Site* resolve_site(Symbol symbol, const void* caller, const char* fallback, Site& ephemeral);
 
-/// What the library that `of` has led to would reach by another routine of the same family; null if there is none.
+/// What the library that `of` has led to would reach by another routine in the same set of names; null if there is
+/// none.
 const Site* site_beside(const Site& of, Routine routine, const char* fallback);
 
 /// The same, but the reference's loops if there is none.

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/families.hpp"
+#include "api/names.hpp"
 
 namespace blaslift {
 
@@ -56,7 +56,7 @@ constexpr bool is_lapack(Routine r) {
   return false;
 }
 
-/// The symbol of another routine in the same family of names.
+/// The symbol of another routine in the same set of names.
 constexpr Symbol symbol_beside(Symbol symbol, Routine routine) {
   const SymbolInfo& of = info(symbol);
   for (int s = 0; s < symbol_count; ++s) {
@@ -65,7 +65,7 @@ constexpr Symbol symbol_beside(Symbol symbol, Routine routine) {
         std::string_view(x.prefix) == of.prefix)
       return static_cast<Symbol>(s);
   }
-  return symbol;  // never: every family has all routines of its kind
+  return symbol;  // never: every set of names has all routines of its kind
 }
 
 }  // namespace blaslift

@@ -1,4 +1,4 @@
-// Backend: the device as the schedules see it.  One interface, two implementations (cuda, host) in modules of their
+// Backend: the device as plans see it.  One interface, two implementations (cuda, host) in modules of their
 // own, opened at the first call that could use them, and a fault-injecting decorator for the tests.
 // tests/conformance/ says what each operation must do.
 //

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # docs/architecture.md says what lives in each.
 FLOORS = [
     "api/routines.def",  # the list of routines
-    "api/families.hpp",
+    "api/names.hpp",
     "api/symbols.def",
     "kernels",  # the interface of modules, and what both sides of it share
     "compat",

@@ -123,7 +123,7 @@ constexpr OptionInfo table[] = {
     {"BLASLIFT", "on, off", "on", "off passes every call through",
      [](Options& o, const char* v) { return parse_switch(o.on, v, "on", "off"); }},
     {"BLASLIFT_BACKEND", "auto, cuda, host", "auto",
-     "auto: the GPU if one is usable, else calls pass through; host: the same schedules on the CPU",
+     "auto: the GPU if one is usable, else calls pass through; host: the same plans on the CPU",
      [](Options& o, const char* v) {
        constexpr std::string_view names[] = {"auto", "cuda", "host"};
        for (int i = 0; i < 3; ++i)

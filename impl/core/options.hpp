@@ -60,7 +60,7 @@ struct OptionInfo {
   bool of_ways = false;                                ///< a call's way on the device depends on it
 };
 
-/// Every variable that the library reads: those of the README's table in its order, then the internal ones.
+/// Every variable that the library reads: those of docs/commands.md's table in its order, then the internal ones.
 std::span<const OptionInfo> option_table();
 
 /// For the command's and the tests' use: no option of the command, and in no list that a user is shown.

@@ -133,7 +133,7 @@ class HostBackend final : public Backend {
         .add(getrf, "sdcz")
         .add(row_swaps, "sdcz")
         .add(syevd, "sdcz");
-    std::snprintf(facts_.name, sizeof facts_.name, "host backend: the schedules on the CPU");
+    std::snprintf(facts_.name, sizeof facts_.name, "host backend: the plans on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }
 

@@ -66,7 +66,7 @@ def every_form_is_right(build: Path) -> None:
 def the_devices_own_profile_decides_the_first_call(build: Path) -> None:
     """A profile by which levels always pay: every call uses them, the one that opens the device, too."""
     with tempfile.TemporaryDirectory() as folder:
-        profile = Path(folder, "blaslift", "host-backend--the-schedules-on-the-CPU.profile")
+        profile = Path(folder, "blaslift", "host-backend--the-plans-on-the-CPU.profile")
         profile.parent.mkdir()
         profile.write_text("pass_rate 1e18\nstep_seconds 1e-15\ndgemm_leaf_rate 64 1e9\ndgemm_leaf_rate 512 1e9\n")
         report = Path(folder, "report.json")

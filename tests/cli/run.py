@@ -283,7 +283,7 @@ QUICK = ["--backend", "host", "--seconds", "0.001", *NOISE]
 def cache(t, library=""):
     """A folder for profiles, and the host backend's in it."""
     os.environ["XDG_CACHE_HOME"] = t.path("cache")
-    return os.path.join(t.path("cache"), "blaslift"), t.path(f"cache/blaslift/host-backend--the-schedules-on-the-CPU.{library}profile")
+    return os.path.join(t.path("cache"), "blaslift"), t.path(f"cache/blaslift/host-backend--the-plans-on-the-CPU.{library}profile")
 
 
 def lines_of(path):
@@ -856,7 +856,7 @@ def tune_qr_built_in(t):
     seconds |= {f"update {n} {w}": 1e-6 * n for w in panels for n in (8, 64)} | {"join 16 8": 1e-6, "join 64 8": 2e-6}
     seconds |= {"whole 16 8x8": 1e-6, "whole 16 16x8": 1e-3, "whole 16 16x16": 1e-3}
     with open(profile + ".qr-times", "w") as f:
-        f.write("# blaslift tune qr, 1: host backend: the schedules on the CPU, \n")
+        f.write("# blaslift tune qr, 1: host backend: the plans on the CPU, \n")
         f.writelines(f"d {what}: {number:.5g}\n" for what, number in seconds.items())
     done = t.run(*QR, "--precisions", "d", "--sizes", "16")
     equal(done.returncode, 0)

@@ -180,7 +180,7 @@ def same_bits_with(s: Setting, folder: Path) -> list[str]:
     cache = folder / "cache"
     (cache / "blaslift").mkdir(parents=True)
     (cache / "blaslift" / "host.profile").write_text(EAGER)
-    (cache / "blaslift" / "host-backend--the-schedules-on-the-CPU.profile").write_text(RELUCTANT)
+    (cache / "blaslift" / "host-backend--the-plans-on-the-CPU.profile").write_text(RELUCTANT)
     modes = {
         "forced": FORCED | fixed,
         "in blocks": FORCED | fixed | {"BLASLIFT_MEMORY": "200000"},

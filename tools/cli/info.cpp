@@ -77,7 +77,7 @@ void print_info(const Options& options, bool profile_only) {
     std::printf("device: %s%s%s, %.1f GB usable\n", facts->name, *facts->driver ? ", " : "", facts->driver,
                 static_cast<double>(facts->memory) * 1e-9);
   else
-    std::printf("device: none: %s\n        calls pass through; --backend host runs the schedules on the CPU\n",
+    std::printf("device: none: %s\n        calls pass through; --backend host runs the plans on the CPU\n",
                 shown(opened.why).c_str());
   std::string why;
   const bool tracks = open_tracker(why) != nullptr;

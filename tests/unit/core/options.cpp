@@ -1,4 +1,5 @@
-// The environment: every variable of the table, what it accepts, what it refuses, and that the README knows it.
+// The environment: every variable of the table, what it accepts, what it refuses, and that the users' documents know
+// it.
 #include "impl/core/options.hpp"
 
 #include <gtest/gtest.h>
@@ -267,9 +268,9 @@ TEST(Options, FourAreInternalAndTheRestForUsers) {
   EXPECT_TRUE(users_come_first);
 }
 
-TEST(Readme, NamesEveryVariableOfUsersAndNoOther) {
-  std::ifstream file(BLASLIFT_README);
-  ASSERT_TRUE(file) << BLASLIFT_README;
+TEST(CommandsPage, NamesEveryVariableOfUsersAndNoOther) {
+  std::ifstream file(BLASLIFT_COMMANDS);
+  ASSERT_TRUE(file) << BLASLIFT_COMMANDS;
   std::set<std::string> for_users, rows, named;
   for (const OptionInfo& o : option_table())
     if (!is_internal(o)) for_users.insert(o.variable);
@@ -277,8 +278,8 @@ TEST(Readme, NamesEveryVariableOfUsersAndNoOther) {
     named.merge(names_in(line));
     if (line.starts_with("| `BLASLIFT")) rows.merge(names_in(line.substr(0, line.find('|', 1))));
   }
-  EXPECT_EQ(rows, for_users) << "the README's table of the environment";
-  EXPECT_EQ(named, for_users) << "names anywhere in the README";
+  EXPECT_EQ(rows, for_users) << "the table of the environment";
+  EXPECT_EQ(named, for_users) << "names anywhere on the page";
 }
 
 }  // namespace

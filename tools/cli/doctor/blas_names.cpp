@@ -17,7 +17,7 @@ std::string lower(std::string_view text) {
   return small;
 }
 
-/// Every name of the families (api/families.hpp) of the routines that are intercepted and of the others.
+/// Every name of the sets (api/names.hpp) of the routines that are intercepted and of the others.
 const std::unordered_map<std::string, NameKind>& known() {
   static const auto* names = [] {
     auto* all = new std::unordered_map<std::string, NameKind>;

@@ -24,7 +24,7 @@ Opened open_backend(const Options& options) {
 Backend& backend_to_tune(const Options& options) {
   const Opened opened = open_backend(options);
   if (!opened.backend)
-    throw std::runtime_error("no device: " + opened.why + "; --backend host measures the schedules on the CPU");
+    throw std::runtime_error("no device: " + opened.why + "; --backend host measures the plans on the CPU");
   return *opened.backend;
 }
 

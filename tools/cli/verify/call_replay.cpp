@@ -15,16 +15,16 @@ struct Function {
   bool wide;
 };
 
-/// The routine's symbol of this interface, in the program's family of names if possible.
+/// The routine's symbol of this interface, in the program's set of names if possible.
 Function find(const Recorded& r, Interface interface, const std::string& fallback, bool narrow) {
   const auto same = [&r](const SymbolInfo& s) { return r.text.symbol == s.name; };
   const auto program = std::find_if(std::begin(symbol_table), std::end(symbol_table), same);
   const std::string prefix = program == std::end(symbol_table) ? "" : program->prefix;
   std::string looked;
-  for (const bool own_family : {true, false})
+  for (const bool own_names : {true, false})
     for (int i = 0; i < symbol_count; ++i) {
       const SymbolInfo& s = symbol_table[i];
-      if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_family) continue;
+      if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_names) continue;
       Target target;
       if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
       if (!target.wide && !narrow) fail("the record's call has integers of 64 bits, and this library's have 32");
