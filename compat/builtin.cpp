@@ -333,6 +333,35 @@ void geqr2(index m, index n, T* A, index lda, T* tau) {
   }
 }
 
+/// @param row  max(1, n) elements, for whatever
+template <class T>
+void gebd2(index m, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* row) {
+  const auto at = [&](index i, index j) { return A + i + j * lda; };
+  // What is below (i, j) in its column, or right of it in its row, becomes a reflector; what follows it is reflected.
+  const auto by_column = [&](index i, index j, T& tau) {
+    tau = reflector(m - i, *at(i, j), at(i, j) + 1);
+    reflect(true, m - i, n - j - 1, at(i, j), conjugate(tau), at(i, j) + lda, lda);
+    return std::real(*at(i, j));
+  };
+  const auto by_row = [&](index i, index j, T& tau) {
+    for (index k = j; k < n; ++k) row[k - j] = conjugate(*at(i, k));
+    tau = reflector(n - j, *row, row + 1);
+    reflect(false, m - i - 1, n - j, row, tau, at(i, j) + 1, lda);
+    for (index k = j; k < n; ++k) *at(i, k) = conjugate(row[k - j]);
+    return std::real(*row);
+  };
+  const index count = std::min(m, n);
+  for (index i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    T& beside = m >= n ? taup[i] : tauq[i];
+    d[i] = m >= n ? by_column(i, i, tauq[i]) : by_row(i, i, taup[i]);
+    if (last)
+      beside = T(0);
+    else
+      e[i] = m >= n ? by_row(i, i + 1, beside) : by_column(i + 1, i, beside);
+  }
+}
+
 template <class T>
 void ormqr(bool left, bool adjoint, index m, index n, index k, const T* A, index lda, const T* tau, T* C, index ldc) {
   const bool forwards = left == adjoint;
@@ -583,6 +612,16 @@ struct Fortran {
     else
       return &of_real;
   }();
+
+  static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
+                    const Int* lwork, Int* status) {
+    const index least = std::max<index>({1, *m, *n});
+    const int wrong = first_wrong(
+        {{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}, {*lwork == -1 || *lwork >= least, 10}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    blaslift::gebd2<T>(*m, *n, A, *lda, d, e, tauq, taup, work);
+    *work = T(static_cast<Real<T>>(least));
+  }
 
   static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);

@@ -13,8 +13,8 @@ namespace blaslift {
 /// do not say that they can (Capabilities) are never asked for it.
 class Operation {
  public:
-  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf, getrf, row_swaps, syevd };
-  static constexpr int kinds = 10;
+  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf, getrf, row_swaps, syevd, gebrd };
+  static constexpr int kinds = 11;
 
   /// Some of them.
   class Kinds {
@@ -45,6 +45,7 @@ class Operation {
   Operation(const Getrf& x) : Operation(Kind::getrf, x, x.precision) {}
   Operation(const RowSwaps& x) : Operation(Kind::row_swaps, x, x.precision) {}
   Operation(const Syevd& x) : Operation(Kind::syevd, x, x.precision) {}
+  Operation(const Gebrd& x) : Operation(Kind::gebrd, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -59,9 +60,10 @@ class Operation {
       case Kind::potrf: return see(*static_cast<const Potrf*>(of_));
       case Kind::getrf: return see(*static_cast<const Getrf*>(of_));
       case Kind::row_swaps: return see(*static_cast<const RowSwaps*>(of_));
-      case Kind::syevd: break;
+      case Kind::syevd: return see(*static_cast<const Syevd*>(of_));
+      case Kind::gebrd: break;
     }
-    return see(*static_cast<const Syevd*>(of_));
+    return see(*static_cast<const Gebrd*>(of_));
   }
 
   /// Null if it is another struct.

@@ -33,6 +33,7 @@ GETRSS = ("sgetrs", "dgetrs", "cgetrs", "zgetrs")
 GESVS = ("sgesv", "dgesv", "cgesv", "zgesv")
 SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 """LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
+GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
@@ -40,7 +41,7 @@ CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *GEBRDS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -280,7 +281,7 @@ def bookkeeping_errors(
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in SYEVDS else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*SYEVDS, *GEBRDS) else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

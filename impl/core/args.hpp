@@ -234,6 +234,29 @@ struct SyevdArgs {
   index least_iwork() const { return n <= 1 || !vectors ? 1 : 3 + 5 * n; }
 };
 
+/// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where
+/// m >= n and lower otherwise, and beside it min(m, n) reflectors of each of Q and P.
+template <class T>
+struct GebrdArgs {
+  index m, n;
+  T* A;
+  index lda;
+  Real<T>* d;  ///< min(m, n)
+  Real<T>* e;  ///< one less
+  T* tauq;
+  T* taup;
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index factored() const { return m < n ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m); }
+  index least_workspace() const {
+    const index longer = m > n ? m : n;
+    return longer > 1 ? longer : 1;
+  }
+};
+
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
 /// it and in tau.
 template <class T>

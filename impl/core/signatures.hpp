@@ -249,6 +249,28 @@ struct SyevdSignature : LapackSignature<SyevdArgs<T>> {
 };
 
 template <class T>
+struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    const auto written = [](index count) { return Use{count, 1, std::max<index>(1, count), false, true}; };
+    see.operand("d", x.d, [&] { return written(x.factored()); });
+    see.operand("e", x.e, [&] { return written(std::max<index>(0, x.factored() - 1)); });
+    see.operand("tauq", x.tauq, [&] { return written(x.factored()); });
+    see.operand("taup", x.taup, [&] { return written(x.factored()); });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1), k = std::min(m, n);
+    return 2 * k * k * (std::max(m, n) - k / 3);
+  }
+};
+
+template <class T>
 struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
@@ -341,6 +363,10 @@ decltype(auto) with_signature(const SystemArgs<T>& x, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const SyevdArgs<T>&, With with) {
   return with(SyevdSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GebrdArgs<T>&, With with) {
+  return with(GebrdSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -81,6 +81,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define GETRS(name, type) MAKE(name, GetrsSignature<type>)
 #define GESV(name, type) MAKE(name, GesvSignature<type>)
 #define SYEVD(name, type) MAKE(name, SyevdSignature<type>)
+#define GEBRD(name, type) MAKE(name, GebrdSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
 #define HEMV(name, type) MAKE(name, SymvSignature<type>)
 #define GEQRF(name, type) MAKE(name, GeqrfSignature<type>)
