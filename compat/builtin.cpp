@@ -196,6 +196,25 @@ void potrs(char uplo, index n, index nrhs, const T* A, index lda, T* B, index ld
     trsm<T>(true, uplo, lower == (uplo == 'L') ? 'N' : adjoint, false, n, nrhs, T(1), A, lda, B, ldb);
 }
 
+/// 1 / (|A| |A^-1|) with the factors of A, of the inverse column by column.
+/// @param solve   void(T* x): x becomes A^-1 x, or its adjoint's
+/// @param column  n elements, for whatever
+template <class T, class Solve>
+Real<T> condition(index n, Real<T> norm, T* column, const Solve& solve) {
+  if (n == 0) return 1;
+  if (norm == 0) return 0;
+  Real<T> largest = 0;
+  for (index j = 0; j < n; ++j) {
+    for (index i = 0; i < n; ++i) column[i] = T(i == j);
+    solve(column);
+    Real<T> sum = 0;
+    for (index i = 0; i < n; ++i) sum += std::abs(column[i]);
+    if (!(sum <= largest)) largest = sum;
+  }
+  const Real<T> found = 1 / largest / norm;
+  return found > 0 ? found : 0;  // of a singular matrix
+}
+
 /// Jacobi's rotations, until nothing is left beside the diagonal; with vectors these take A's place.  False: no
 /// convergence, or no memory.
 template <class T>
@@ -539,6 +558,31 @@ struct Fortran {
     if (refused(wrong, status)) return;
     *status = static_cast<Int>(blaslift::getrf<T>(*n, *n, A, *lda, ipiv));
     if (!*status) blaslift::getrs<T>('N', *n, *nrhs, A, *lda, ipiv, B, *ldb);
+  }
+
+  static void gecon(const char* t, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
+                    T* work, void*, Int* status) {
+    const char norm = letter(t);
+    const int wrong = first_wrong({{norm == '1' || norm == 'O' || norm == 'I', 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *n), 4},
+                                   {*anorm >= 0, 5}});
+    if (refused(wrong, status)) return;
+    *rcond = blaslift::condition<T>(*n, *anorm, work, [&](T* x) {
+      const bool by_rows = norm == 'I';
+      for (const bool lower : {!by_rows, by_rows})
+        blaslift::trsm<T>(true, lower ? 'L' : 'U', by_rows ? 'C' : 'N', lower, *n, 1, T(1), A, *lda, x,
+                          std::max<index>(1, *n));
+    });
+  }
+  static void pocon(const char* u, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
+                    T* work, void*, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong(
+        {{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}, {*anorm >= 0, 5}});
+    if (!refused(wrong, status))
+      *rcond = blaslift::condition<T>(
+          *n, *anorm, work, [&](T* x) { blaslift::potrs<T>(uplo, *n, 1, A, *lda, x, std::max<index>(1, *n)); });
   }
 
   static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,

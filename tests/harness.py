@@ -33,6 +33,7 @@ GETRSS = ("sgetrs", "dgetrs", "cgetrs", "zgetrs")
 GESVS = ("sgesv", "dgesv", "cgesv", "zgesv")
 SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 """LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
+CONDITIONS = tuple(p + name for name in ("gecon", "pocon") for p in "sdcz")
 GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
@@ -41,7 +42,7 @@ CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *GEBRDS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *GEBRDS, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"

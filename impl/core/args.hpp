@@ -185,7 +185,9 @@ struct SystemShape {
   Op trans;       ///< of LU
   Uplo uplo;      ///< of Cholesky
   index n, nrhs;
+  bool in_order = false;  ///< of factors by LU: no rows are exchanged
 
+  bool exchanges() const { return lu && !in_order; }
   Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
 };
 
@@ -202,6 +204,29 @@ struct SystemArgs {
   bool valid() const {
     return shape.n >= 0 && shape.nrhs >= 0 && ld_suffices(lda, shape.n) && ld_suffices(ldb, shape.n);
   }
+};
+
+/// 1 / (|A| |A^-1|), estimated, with the factors of A (n x n, column-major): of LU, P A = L U without P, whose norm is
+/// the same, or of Cholesky.
+template <class T>
+struct ConditionArgs {
+  bool lu;       ///< or else Cholesky
+  bool by_rows;  ///< of LU: the infinity norm, or else the 1-norm
+  Uplo uplo;     ///< of Cholesky
+  index n;
+  const T* A;
+  index lda;
+  T anorm;  ///< |A|, a real number
+  Real<T>* rcond;
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  Real<T>* rwork = nullptr;
+  Integers iwork{};
+
+  Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
+  /// What the reference routines' own checks accept; anything else is for their xerbla.
+  bool valid() const { return n >= 0 && ld_suffices(lda, n) && std::real(anorm) >= 0; }
+  index work_size() const { return (is_complex(precision_of<T>) ? 2 : lu ? 4 : 3) * n; }
+  index rwork_size() const { return (lu ? 2 : 1) * n; }
 };
 
 /// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending, and

@@ -407,7 +407,8 @@ class CudaBackend final : public Backend {
     if (!solver_computes.has(kind)) return true;
     const SolverLibrary* library = SolverLibrary::get();
     if (!library) return false;
-    return kind == Operation::Kind::syevd ? library->syevd : kind != Operation::Kind::gebrd || library->gebrd[0];
+    if (kind == Operation::Kind::syevd) return library->syevd;
+    return kind != Operation::Kind::gebrd || library->gebrd[0];
   }
 
   Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {

@@ -79,6 +79,8 @@ def records() -> list[bytes]:
             record(p + ("syevd" if p in "sd" else "heevd"),
                    "jobz=V uplo=U n=2 lda=2 lwork=21 " + ("lrwork=19 " if p in "cz" else "") + "liwork=13", element,
                    [("A", 2, 2), ("result", 2, 2), ("result-w", 2, 1, element // (2 if p in "cz" else 1))]),
+            record(p + "gecon", "norm=I n=2 lda=2 anorm=1", element, [("A", 2, 2)]),
+            record(p + "pocon", "uplo=L n=2 lda=2 anorm=1", element, [("A", 2, 2)]),
             record(p + "gebrd", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + "geqrf", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),

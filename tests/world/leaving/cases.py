@@ -240,11 +240,11 @@ def small_stacks(world) -> list[str]:
 OUTSIDE = (
     r"^blaslift::LongWay<.*>::go\(",
     r"^blaslift::replay_of<.*::make<.*\{lambda\(\)#1\}",  # a call as it came
-    r"blaslift::(gemm|syrk|trsm|symv|potrf|getrf|solve_system|syevd|gebrd|geqrf|ormqr)<[^{]*\)$",
+    r"blaslift::(gemm|syrk|trsm|symv|potrf|getrf|solve_system|condition|syevd|gebrd|geqrf|ormqr)<[^{]*\)$",
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|syrk|trsm|potrf|potrs|posv|getrf|getrs|gesv|geqrf|geqr|symv|hemv|herk|syevd|heevd|gebrd)_?$",
+    r"^(cblas_)?[sdcz](gemm|syrk|trsm|potrf|potrs|posv|getrf|getrs|gesv|geqrf|geqr|symv|hemv|herk|syevd|heevd|gebrd|gecon|pocon)_?$",
 )
 
 

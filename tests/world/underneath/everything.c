@@ -113,6 +113,13 @@ int main(int argc, char** argv) {
       printf("info %d\n", info);
       show(name, c, e * M * rhs);
     }
+    double norm = 3, condition;
+    for (const char* which = "oI"; *which; ++which) {
+      snprintf(name, sizeof name, "%cgecon_", p);
+      f = get(name);
+      CALL(which, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
+      printf("%s %.3g, info %d\n", name, condition, info);
+    }
     for (int low = 0; low < 2; ++low) {
       const char* uplo = low ? "l" : "U";
       GET("%cposv_");
@@ -126,6 +133,10 @@ int main(int argc, char** argv) {
       CALL(uplo, &n, &rhs, a, &ld, c, &ld, &info, (size_t)1);
       printf("info %d\n", info);
       show(name, c, e * M * rhs);
+      snprintf(name, sizeof name, "%cpocon_", p);
+      f = get(name);
+      CALL(uplo, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
+      printf("%s %.3g, info %d\n", name, condition, info);
       GET("%cpotrf_");
       a[0] = -1;
       CALL(uplo, &n, a, &ld, &info, (size_t)1);

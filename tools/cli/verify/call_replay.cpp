@@ -80,6 +80,8 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define GETRF(name, type) MAKE(name, GetrfSignature<type>)
 #define GETRS(name, type) MAKE(name, GetrsSignature<type>)
 #define GESV(name, type) MAKE(name, GesvSignature<type>)
+#define GECON(name, type) MAKE(name, GeconSignature<type>)
+#define POCON(name, type) MAKE(name, PoconSignature<type>)
 #define SYEVD(name, type) MAKE(name, SyevdSignature<type>)
 #define GEBRD(name, type) MAKE(name, GebrdSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
