@@ -1,5 +1,6 @@
 // What a lane computes, or the host BLAS in its stead: one type for all of it.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -25,8 +26,8 @@ class Operation {
     /// Whether all are so.
     template <class Test>
     constexpr bool all(const Test& test) const {
-      for (int i = 0; i < kinds; ++i)
-        if (has(static_cast<Kind>(i)) && !test(static_cast<Kind>(i))) return false;
+      for (unsigned rest = bits_; rest != 0; rest &= rest - 1)
+        if (!test(static_cast<Kind>(std::countr_zero(rest)))) return false;
       return true;
     }
 

@@ -154,6 +154,7 @@ class Estimate {
                               .nrhs = 1,
                               .in_order = true};
       plans_[adjoint] = plan_system(shape, precision_of<T>, {.panel = args.n, .width = 1}, {.a = true});
+      plans_[adjoint].operands[1].ours = true;  // the columns that are solved for
     }
   }
 
