@@ -57,6 +57,7 @@ void triangles(Symbol symbol) {
     for (const bool hermitian : {false, true}) {
       if (hermitian && !is_complex(precision_of<T>)) continue;
       const bool twice = update == Update::rank_2k;
+      if (update == Update::product && info(symbol).routine == Routine::dgemm) continue;  // the call's own
       const GemmArgs<T> whole{.transa = Op::none,
                               .transb = hermitian ? Op::conjugate : Op::transpose,
                               .m = n,
@@ -114,7 +115,7 @@ TEST(HostBlas, ComputesATriangleInsideAnotherRoutine) {
   triangles<double>(Symbol::dgemm_);
   triangles<double>(Symbol::dgemmt_);
   triangles<std::complex<double>>(Symbol::zgemm3m_);
-  triangles<std::complex<float>>(Symbol::cher2k_);
+  triangles<std::complex<float>>(Symbol::cgemmt_);
 }
 
 }  // namespace
