@@ -166,13 +166,19 @@ template <class T>
 std::optional<Routine> same_as(const GeqrfArgs<T>&);
 template <class T>
 std::optional<Routine> same_as(const OrmqrArgs<T>&);
-/// Also of gemm3m, which few libraries have.
+
+/// The routine by which an oracle makes the reference, where few libraries have the call's own.
+template <class Args>
+std::optional<Routine> of_oracle(const Args&) {
+  return std::nullopt;
+}
+/// Also of gemm3m.
 template <class T>
-std::optional<Routine> same_as(const GemmArgs<T>&) {
+std::optional<Routine> of_oracle(const GemmArgs<T>&) {
   return judged_with_products<T>().front();
 }
 template <class T>
-std::optional<Routine> same_as(const GemmtArgs<T>&) {
+std::optional<Routine> of_oracle(const GemmtArgs<T>&) {
   return judged_with_products<T>().front();
 }
 
@@ -197,6 +203,7 @@ class CheckableCall final : public Checkable {
     overlaps = overlap;
     alone = is_alone(args);
     same_as = blaslift::same_as(args);
+    of_oracle = blaslift::of_oracle(args);
     beside = judged_beside(args);
   }
 

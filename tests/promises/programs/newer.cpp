@@ -17,8 +17,9 @@ using Int = std::int32_t;
 #endif
 
 extern "C" {
-void xerbla_(const char* routine, const int* argument, std::size_t length);
-void cblas_xerbla(int argument, const char* routine, const char* form, ...);
+// The program's, if it has them: a replay's has none.
+[[gnu::weak]] void xerbla_(const char* routine, const int* argument, std::size_t length);
+[[gnu::weak]] void cblas_xerbla(int argument, const char* routine, const char* form, ...);
 #ifdef WIDE
 Int isamax_(const Int* n, const float* x, const Int*) {
   Int most = 0;
