@@ -263,9 +263,11 @@ TYPED_TEST(Triangles, OfTwoMatricesReadAndWriteNothingElse) {
     for (const Op tb : ops)
       for (const Part part : {Part::upper, Part::lower})
         for (const auto& [alpha, beta] : {std::pair{-0.5, 0.0}, {-0.5, 1.0}, {-0.5, -0.75}, {0.0, 0.0}, {0.0, -0.75}})
-          for (const auto& [n, k] : shapes)
+          for (const auto& [n, k] : shapes) {
+            if (n > 100 && (alpha == 0 || beta != -0.75)) continue;  // takes long
             look_at_triangle<T>(Update::product, part, ta, tb, n, k, scalar<T>(alpha, alpha == 0 ? 0 : 0.25),
                                 scalar<T>(beta, beta == 0 ? 0 : 0.25));
+          }
 }
 
 TYPED_TEST(Triangles, OfASumEitherWayRoundReadAndWriteNothingElse) {
@@ -277,8 +279,8 @@ TYPED_TEST(Triangles, OfASumEitherWayRoundReadAndWriteNothingElse) {
       for (const double beta : {0.0, 1.0, -0.75})
         for (const auto& [n, k] : shapes) {
           const bool hermitian = ta == Op::conjugate || tb == Op::conjugate;
-          if (hermitian && !complex_type<T>) continue;
-          const T alpha = complex_type<T> ? scalar<T>(0, -0.5) : scalar<T>(-0.5);
+          if ((hermitian && !complex_type<T>) || (n > 100 && beta != 1)) continue;
+          const T alpha = scalar<T>(complex_type<T> ? 0 : -0.5, -0.5);
           look_at_triangle<T>(Update::rank_2k, part, ta, tb, n, k, alpha,
                               scalar<T>(beta, hermitian || beta == 0 ? 0 : 0.25));
         }

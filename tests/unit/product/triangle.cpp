@@ -45,7 +45,7 @@ double moved(const GemmSchedule& s, StepKind kind) {
 TEST(Triangle, RandomOnesInRandomMemoriesAreComputedInEveryOrderThatDependAllows) {
   Random random(21);
   std::map<std::string, int> times;
-  for (int time = 0; time < 3600; ++time) {
+  for (int time = 0; time < 6000; ++time) {
     const Update update = updates[time % 3];
     const index n = primes[random.below(std::size(primes))], k = primes[random.below(std::size(primes))];
     constexpr std::size_t element = 8;
