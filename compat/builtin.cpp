@@ -70,6 +70,23 @@ void gemm(char ta, char tb, index m, index n, index k, T alpha, const T* A, inde
   }
 }
 
+/// One triangle of it, of n x n.
+template <class T>
+void gemmt(char uplo, char ta, char tb, index n, index k, T alpha, const T* A, index lda, const T* B, index ldb, T beta,
+           T* C, index ldc) {
+  for (index j = 0; j < n; ++j) {
+    const index from = uplo == 'U' ? 0 : j, to = uplo == 'U' ? j + 1 : n;
+    gemm(ta, tb, to - from, index{1}, k, alpha, ta == 'N' ? A + from : A + from * lda, lda,
+         tb == 'N' ? B + j * ldb : B + j, ldb, beta, C + from + j * ldc, ldc);
+  }
+}
+
+/// beta y, as an element of a Hermitian matrix' diagonal: its imaginary part is not read.
+template <class T>
+T scaled_diagonal(T beta, T y) {
+  return beta == T(0) ? T(0) : T(std::real(beta) * std::real(y));
+}
+
 /// alpha op(A) op(A)' + beta C, or with the conjugate transpose, and a diagonal that is real.
 template <class T>
 void syrk(char uplo, char trans, bool hermitian, index n, index k, T alpha, const T* A, index lda, T beta, T* C,
@@ -81,10 +98,33 @@ void syrk(char uplo, char trans, bool hermitian, index n, index k, T alpha, cons
   for (index j = 0; j < n; ++j) {
     T* c = C + j * ldc;
     const index from = uplo == 'U' ? 0 : j, to = uplo == 'U' ? j + 1 : n;
-    for (index i = from; i < to; ++i) c[i] = scaled(beta, c[i]);
+    for (index i = from; i < to; ++i) c[i] = hermitian && i == j ? scaled_diagonal(beta, c[i]) : scaled(beta, c[i]);
     for (index l = 0; alpha != T(0) && l < k; ++l) {
       const T factor = alpha * conjugate_if(second, a(j, l));
       for (index i = from; i < to; ++i) c[i] += factor * conjugate_if(first, a(i, l));
+    }
+    if (hermitian) c[j] = T(std::real(c[j]));
+  }
+}
+
+/// alpha op(A) op(B)' + alpha op(B) op(A)' + beta C, or with conjugate transposes, alpha's conjugate, and a diagonal
+/// that is real.
+template <class T>
+void syr2k(char uplo, char trans, bool hermitian, index n, index k, T alpha, const T* A, index lda, const T* B,
+           index ldb, T beta, T* C, index ldc) {
+  if (n == 0 || ((alpha == T(0) || k == 0) && beta == T(1))) return;
+  const char stored = trans == 'N' ? 'N' : 'T';
+  const Matrix<T> a{A, lda, stored}, b{B, ldb, stored};
+  const bool first = hermitian && trans != 'N', second = hermitian && trans == 'N';
+  const T other = conjugate_if(hermitian, alpha);
+  for (index j = 0; j < n; ++j) {
+    T* c = C + j * ldc;
+    const index from = uplo == 'U' ? 0 : j, to = uplo == 'U' ? j + 1 : n;
+    for (index i = from; i < to; ++i) c[i] = hermitian && i == j ? scaled_diagonal(beta, c[i]) : scaled(beta, c[i]);
+    for (index l = 0; alpha != T(0) && l < k; ++l) {
+      const T of_a = alpha * conjugate_if(second, b(j, l)), of_b = other * conjugate_if(second, a(j, l));
+      for (index i = from; i < to; ++i)
+        c[i] += of_a * conjugate_if(first, a(i, l)) + of_b * conjugate_if(first, b(i, l));
     }
     if (hermitian) c[j] = T(std::real(c[j]));
   }
@@ -435,6 +475,17 @@ int wrong_in_gemm(char ta, char tb, index m, index n, index k, index lda, index 
                       {ldc >= std::max<index>(1, m), 13}});
 }
 
+int wrong_in_gemmt(char uplo, char ta, char tb, index n, index k, index lda, index ldb, index ldc) {
+  return first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                      {is_op(ta), 2},
+                      {is_op(tb), 3},
+                      {n >= 0, 4},
+                      {k >= 0, 5},
+                      {lda >= std::max<index>(1, ta == 'N' ? n : k), 8},
+                      {ldb >= std::max<index>(1, tb == 'N' ? k : n), 10},
+                      {ldc >= std::max<index>(1, n), 13}});
+}
+
 template <class T>
 bool is_syrk_op(char trans, bool hermitian) {
   return trans == 'N' || (hermitian ? trans == 'C' : trans == 'T' || (!complex<T> && trans == 'C'));
@@ -448,6 +499,18 @@ int wrong_in_syrk(char uplo, char trans, bool hermitian, index n, index k, index
                       {k >= 0, 4},
                       {lda >= std::max<index>(1, trans == 'N' ? n : k), 7},
                       {ldc >= std::max<index>(1, n), 10}});
+}
+
+template <class T>
+int wrong_in_syr2k(char uplo, char trans, bool hermitian, index n, index k, index lda, index ldb, index ldc) {
+  const index rows = std::max<index>(1, trans == 'N' ? n : k);
+  return first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                      {is_syrk_op<T>(trans, hermitian), 2},
+                      {n >= 0, 3},
+                      {k >= 0, 4},
+                      {lda >= rows, 7},
+                      {ldb >= rows, 9},
+                      {ldc >= std::max<index>(1, n), 12}});
 }
 
 int wrong_in_trsm(char side, char uplo, char trans, char diag, index m, index n, index lda, index ldb) {
@@ -484,6 +547,15 @@ struct Fortran {
     blaslift::gemm<T>(ta, tb, *m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
   }
 
+  /// Three products in place of four are a matter of speed.
+  static constexpr auto gemm3m = gemm;
+  static void gemmt(const char* u, const char* transa, const char* transb, const Int* n, const Int* k, const T* alpha,
+                    const T* A, const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
+    const char uplo = letter(u), ta = letter(transa), tb = letter(transb);
+    if (const int wrong = wrong_in_gemmt(uplo, ta, tb, *n, *k, *lda, *ldb, *ldc)) return refuse(name, wrong);
+    blaslift::gemmt<T>(uplo, ta, tb, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
+  }
+
   template <class Scalar>
   static void ranked(bool hermitian, const char* u, const char* t, const Int* n, const Int* k, const Scalar* alpha,
                      const T* A, const Int* lda, const Scalar* beta, T* C, const Int* ldc) {
@@ -498,6 +570,24 @@ struct Fortran {
   static void herk(const char* uplo, const char* trans, const Int* n, const Int* k, const Real<T>* alpha, const T* A,
                    const Int* lda, const Real<T>* beta, T* C, const Int* ldc) {
     ranked(true, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
+  }
+
+  template <class Beta>
+  static void ranked_twice(bool hermitian, const char* u, const char* t, const Int* n, const Int* k, const T* alpha,
+                           const T* A, const Int* lda, const T* B, const Int* ldb, const Beta* beta, T* C,
+                           const Int* ldc) {
+    const char uplo = letter(u), trans = letter(t);
+    if (const int wrong = wrong_in_syr2k<T>(uplo, trans, hermitian, *n, *k, *lda, *ldb, *ldc))
+      return refuse(name, wrong);
+    blaslift::syr2k<T>(uplo, trans, hermitian, *n, *k, *alpha, A, *lda, B, *ldb, T(*beta), C, *ldc);
+  }
+  static void syr2k(const char* uplo, const char* trans, const Int* n, const Int* k, const T* alpha, const T* A,
+                    const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
+    ranked_twice(false, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+  static void her2k(const char* uplo, const char* trans, const Int* n, const Int* k, const T* alpha, const T* A,
+                    const Int* lda, const T* B, const Int* ldb, const Real<T>* beta, T* C, const Int* ldc) {
+    ranked_twice(true, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
   static void trsm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
@@ -769,6 +859,21 @@ struct Cblas {
     blaslift::gemm<T>(ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
   }
 
+  static constexpr auto gemm3m = gemm;
+  static void gemmt(int layout, int u, int transa, int transb, Int n, Int k, Scalar alpha, const T* A, Int lda,
+                    const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    const char uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u), ta = op_of(rows ? transb : transa),
+               tb = op_of(rows ? transa : transb);
+    if (rows) {
+      std::swap(A, B);
+      std::swap(lda, ldb);
+    }
+    if (const int wrong = wrong_in_gemmt(uplo, ta, tb, n, k, lda, ldb, ldc)) return refuse_it(wrong);
+    blaslift::gemmt<T>(uplo, ta, tb, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
+  }
+
   static void ranked(bool hermitian, int layout, int u, int t, Int n, Int k, T alpha, const T* A, Int lda, T beta, T* C,
                      Int ldc) {
     if (layout != by_rows && layout != by_columns) return refuse_it(0);
@@ -788,6 +893,29 @@ struct Cblas {
   static void herk(int layout, int uplo, int trans, Int n, Int k, Real<T> alpha, const T* A, Int lda, Real<T> beta,
                    T* C, Int ldc) {
     ranked(true, layout, uplo, trans, n, k, T(alpha), A, lda, T(beta), C, ldc);
+  }
+
+  static void ranked_twice(bool hermitian, int layout, int u, int t, Int n, Int k, T alpha, const T* A, Int lda,
+                           const T* B, Int ldb, T beta, T* C, Int ldc) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    char uplo = uplo_of(u), trans = op_of(t);
+    if (!is_syrk_op<T>(trans, hermitian)) return refuse_it(2);
+    if (layout == by_rows) {
+      uplo = other_uplo(uplo);
+      trans = trans != 'N' ? 'N' : hermitian ? 'C' : 'T';
+      alpha = conjugate_if(hermitian, alpha);
+    }
+    if (const int wrong = wrong_in_syr2k<T>(uplo, trans, hermitian, n, k, lda, ldb, ldc)) return refuse_it(wrong);
+    blaslift::syr2k<T>(uplo, trans, hermitian, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+  static void syr2k(int layout, int uplo, int trans, Int n, Int k, Scalar alpha, const T* A, Int lda, const T* B,
+                    Int ldb, Scalar beta, T* C, Int ldc) {
+    ranked_twice(false, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C,
+                 ldc);
+  }
+  static void her2k(int layout, int uplo, int trans, Int n, Int k, Scalar alpha, const T* A, Int lda, const T* B,
+                    Int ldb, Real<T> beta, T* C, Int ldc) {
+    ranked_twice(true, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, T(beta), C, ldc);
   }
 
   static void trsm(int layout, int s, int u, int t, int d, Int m, Int n, Scalar alpha, const T* A, Int lda, T* B,

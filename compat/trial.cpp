@@ -91,12 +91,26 @@ void try_gemm(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
 }
+void try_gemm3m(void* f, Room& room) { try_gemm(f, room); }
+void try_gemmt(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size,
+                     Length, Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("U", "N", "N", &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1, 1);
+}
 void try_syrk(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Pointer, Size, Length, Length);
   Pointer x = room.of;
   reinterpret_cast<F>(f)("U", "N", &zero, &zero, x, x, &one, x, x, &one, 1, 1);
 }
 void try_herk(void* f, Room& room) { try_syrk(f, room); }
+void try_syr2k(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length,
+                     Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("U", "N", &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
+}
+void try_her2k(void* f, Room& room) { try_syr2k(f, room); }
 void try_trsm(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Length, Length,
                      Length, Length);
@@ -202,6 +216,19 @@ void try_cblas_gemm(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
 }
+template <class T>
+void try_cblas_gemm3m(void* f, Room& room) {
+  try_cblas_gemm<T>(f, room);
+}
+template <class T>
+void try_cblas_gemmt(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using Scalar = decltype(scalar);
+  using F = void (*)(int, int, int, int, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, upper, none, none, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
 template <class Scalar>
 void try_cblas_rank_k(void* f, Room& room, Scalar scalar) {
   using I = std::int64_t;
@@ -216,6 +243,22 @@ void try_cblas_syrk(void* f, Room& room) {
 template <class T>
 void try_cblas_herk(void* f, Room& room) {
   try_cblas_rank_k(f, room, decltype(std::real(T()))(0));
+}
+template <class T, class Beta>
+void try_cblas_rank_2k(void* f, Room& room, Beta beta) {
+  using I = std::int64_t;
+  const auto alpha = scalar_for<T>(room);
+  using F = void (*)(int, int, int, I, I, decltype(alpha), Pointer, I, Pointer, I, Beta, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, upper, none, 0, 0, alpha, x, 1, x, 1, beta, x, 1);
+}
+template <class T>
+void try_cblas_syr2k(void* f, Room& room) {
+  try_cblas_rank_2k<T>(f, room, scalar_for<T>(room));
+}
+template <class T>
+void try_cblas_her2k(void* f, Room& room) {
+  try_cblas_rank_2k<T>(f, room, decltype(std::real(T()))(0));
 }
 template <class T>
 void try_cblas_trsm(void* f, Room& room) {

@@ -17,13 +17,15 @@ namespace blaslift {
 
 /// By the kinds that api/routines.def has.
 const Family& family_of(Routine routine) {
-  static constexpr const Family *gemm = &product_family, *syrk = &product_family, *herk = &product_family,
-                                *trsm = &trsm_family, *potrf = &potrf_family, *potrs = &potrs_family,
-                                *posv = &posv_family, *getrf = &getrf_family, *getrs = &getrs_family,
-                                *gesv = &gesv_family, *gecon = &condition_family, *pocon = &condition_family,
-                                *syevd = &syevd_family, *gebrd = &gebrd_family, *symv = &symv_family,
-                                *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family, *geqr = &qr_family,
-                                *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family;
+  static constexpr const Family *gemm = &product_family, *gemm3m = &product_family, *gemmt = &product_family,
+                                *syr2k = &product_family, *her2k = &product_family, *syrk = &product_family,
+                                *herk = &product_family, *trsm = &trsm_family, *potrf = &potrf_family,
+                                *potrs = &potrs_family, *posv = &posv_family, *getrf = &getrf_family,
+                                *getrs = &getrs_family, *gesv = &gesv_family, *gecon = &condition_family,
+                                *pocon = &condition_family, *syevd = &syevd_family, *gebrd = &gebrd_family,
+                                *symv = &symv_family, *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family,
+                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
+                                *gemqr = &apply_q_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

@@ -28,6 +28,12 @@ enum class Side : char { left = 'L', right = 'R' };
 enum class Part : std::uint8_t { whole, upper, lower };
 constexpr Part part_of(Uplo uplo) { return uplo == Uplo::upper ? Part::upper : Part::lower; }
 
+/// What a product of which one triangle is computed is made of: one matrix (syrk, herk), two matrices (gemmt), or two
+/// either way round (syr2k, her2k).
+enum class Update : std::uint8_t { rank_k, product, rank_2k };
+/// Whether B is an operand of its own, and not A.
+constexpr bool has_own_b(Part part, Update update) { return part == Part::whole || update != Update::rank_k; }
+
 enum class Precision : std::uint8_t { s, d, c, z };
 inline constexpr int precision_count = 4;
 
@@ -83,9 +89,17 @@ constexpr char letter(Element p) { return "sdczw"[p]; }
 /// semantics to the letter (alpha = 0 or k = 0 read neither A nor B, beta = 0 never reads C).  The scalars are in host
 /// memory.  With E: C := alpha * op(A) * op(B) + beta * E; E is m x n, only read, and shares nothing with C.
 ///
-/// With a triangle for its part, xSYRK, or xHERK where an op is a conjugate transpose: B is A, op(B) is op(A)
-/// transposed or conjugate-transposed, C is n x n, and only this triangle of it is read and written.  In the Hermitian
-/// case alpha and beta are real, and the diagonal's imaginary parts are not read, and become zero.
+/// With a triangle for its part, C is n x n, and only this triangle of it is read and written:
+///
+/// - rank_k: xSYRK, or xHERK where an op is a conjugate transpose: B is A, op(B) is op(A) transposed or
+///   conjugate-transposed;
+/// - rank_2k: xSYR2K, or xHER2K likewise: B is of A's shape, op(B) is of op(A)' shape, and the same product with A and
+/// B
+///   exchanged, by alpha or, Hermitian, by its conjugate, is added;
+/// - product: of any A and B.
+///
+/// In the Hermitian cases alpha (of rank_k) and beta are real, and the diagonal's imaginary parts are not read, and
+/// become zero.
 struct Gemm {
   Precision precision;
   Op transa, transb;
@@ -103,9 +117,11 @@ struct Gemm {
   std::int8_t stream = 0;  ///< of the device's two for products and combinations, 0 or 1
   bool awaited = true;     ///< false: only what follows in its own stream comes after it, which spares a mark
   Part part = Part::whole;
+  Update update = Update::rank_k;  ///< with a triangle for its part
 
   bool hermitian() const {
-    return part != Part::whole && is_complex(precision) && (transa == Op::conjugate || transb == Op::conjugate);
+    return part != Part::whole && update != Update::product && is_complex(precision) &&
+           (transa == Op::conjugate || transb == Op::conjugate);
   }
 };
 
@@ -320,7 +336,7 @@ struct Gebrd {
   void* A;
   index lda;
   void* d;       ///< min(m, n) reals on the device: B's diagonal
-  void* e;       ///< min(m, n) - 1 reals on the device: beside it
+  void* e;       ///< min(m, n) reals on the device: beside it, and a last one, which may become anything
   void* tauq;    ///< min(m, n) elements on the device
   void* taup;    ///< likewise
   void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result

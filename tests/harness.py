@@ -23,7 +23,10 @@ SKIPPED = 77
 """The exit status that ctest (SKIP_RETURN_CODE) shows as a skipped test."""
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
+GEMM3MS = ("cgemm3m", "zgemm3m")
+GEMMTS = ("sgemmt", "dgemmt", "cgemmt", "zgemmt", "sgemmtr", "dgemmtr", "cgemmtr", "zgemmtr")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
+SYR2KS = ("ssyr2k", "dsyr2k", "csyr2k", "zsyr2k", "cher2k", "zher2k")
 TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
 POTRFS = ("spotrf", "dpotrf", "cpotrf", "zpotrf")
 POTRSS = ("spotrs", "dpotrs", "cpotrs", "zpotrs")
@@ -41,7 +44,7 @@ CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunm
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
-BLAS = GEMMS + SYRKS + TRSMS + SYMVS
+BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + TRSMS + SYMVS
 ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *GEBRDS, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 

@@ -30,7 +30,7 @@ constexpr double symmetric_volume(double n) { return 64 * n * n; }
 constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
 
 /// C := alpha * op(A) * op(B) + beta * C with op(A) m x k, op(B) k x n, C m x n, all column-major.  With a triangle for
-/// its part, as SyrkArgs say it.
+/// its part, as GemmtArgs, SyrkArgs or Syr2kArgs say it.
 template <class T>
 struct GemmArgs {
   Op transa, transb;
@@ -43,8 +43,10 @@ struct GemmArgs {
   T beta;
   T* C;
   index ldc;
-  Part part = Part::whole;  ///< of C: what is computed, and read
+  Part part = Part::whole;         ///< of C: what is computed, and read
+  Update update = Update::rank_k;  ///< with a triangle for its part
 
+  bool own_b() const { return has_own_b(part, update); }
   index rows_a() const { return transa == Op::none ? m : k; }
   index cols_a() const { return transa == Op::none ? k : m; }
   index rows_b() const { return transb == Op::none ? k : n; }
@@ -63,6 +65,7 @@ Gemm as_gemm(const GemmArgs<T>& a) {
   Gemm product{precision_of<T>, a.transa, a.transb, a.m,     a.n, a.k,  &a.alpha, a.A,
                a.lda,           a.B,      a.ldb,    &a.beta, a.C, a.ldc};
   product.part = a.part;
+  product.update = a.update;
   return product;
 }
 
@@ -92,6 +95,68 @@ struct SyrkArgs {
   GemmArgs<T> product() const {
     const Op other = trans != Op::none ? Op::none : hermitian ? Op::conjugate : Op::transpose;
     return {trans, other, n, n, k, alpha, A, lda, A, lda, beta, C, ldc, part_of(uplo)};
+  }
+};
+
+/// C := alpha * op(A) * op(B) + beta * C with op(A) n x k and op(B) k x n, of which one triangle is read and written,
+/// column-major.
+template <class T>
+struct GemmtArgs {
+  Uplo uplo;
+  Op transa, transb;
+  index n, k;
+  T alpha;
+  const T* A;
+  index lda;
+  const T* B;
+  index ldb;
+  T beta;
+  T* C;
+  index ldc;
+
+  index rows_a() const { return transa == Op::none ? n : k; }
+  index cols_a() const { return transa == Op::none ? k : n; }
+  index rows_b() const { return transb == Op::none ? k : n; }
+  index cols_b() const { return transb == Op::none ? n : k; }
+
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return product().valid(); }
+
+  GemmArgs<T> product() const {
+    return {transa, transb, n, n, k, alpha, A, lda, B, ldb, beta, C, ldc, part_of(uplo), Update::product};
+  }
+};
+
+/// C := alpha * op(A) * op(B)' + alpha * op(B) * op(A)' + beta * C with op(A) and op(B) n x k, of which one triangle is
+/// read and written, column-major.  The second factors are transposed (xSYR2K) or conjugate-transposed (xHER2K: the
+/// second alpha is the first one's conjugate, beta is real, the diagonal's imaginary parts are not read and become
+/// zero).
+template <class T>
+struct Syr2kArgs {
+  bool hermitian;
+  Uplo uplo;
+  Op trans;  ///< none, or what the second factors are otherwise
+  index n, k;
+  T alpha;
+  const T* A;
+  index lda;
+  const T* B;
+  index ldb;
+  T beta;
+  T* C;
+  index ldc;
+
+  index rows() const { return trans == Op::none ? n : k; }  ///< of A and B
+  index cols() const { return trans == Op::none ? k : n; }
+
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const {
+    return n >= 0 && k >= 0 && ld_suffices(lda, rows()) && ld_suffices(ldb, rows()) && ld_suffices(ldc, n);
+  }
+
+  GemmArgs<T> product() const {
+    const Op other = trans != Op::none ? Op::none : hermitian ? Op::conjugate : Op::transpose;
+    return {trans, other, n, n, k, alpha, A, lda, B, ldb, beta, C, ldc, part_of(uplo), Update::rank_2k};
   }
 };
 

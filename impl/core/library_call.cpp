@@ -1,5 +1,7 @@
 #include "impl/core/library_call.hpp"
 
+#include "kernels/by_triangles.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -17,13 +19,20 @@ void call_typed(const Site& site, const Gemm& p) {
     return call<GemmSignature<T>>(
         site.function, interface,
         {p.transa, p.transb, p.m, p.n, p.k, scalar<T>(p.alpha), A, p.lda, B, p.ldb, scalar<T>(p.beta), C, p.ldc});
+  if (p.update == Update::product) {
+    const auto whole = [&site](const Gemm& part) { return call_typed<T>(site, part), Status::done; };
+    return (void)by_triangles(p, 1, whole, whole);
+  }
   const Uplo uplo = p.part == Part::upper ? Uplo::upper : Uplo::lower;
-  const auto rank_k = [&](const T& alpha, const T& beta) {
-    return SyrkArgs<T>{p.hermitian(), uplo, p.transa, p.n, p.k, alpha, A, p.lda, beta, C, p.ldc};
-  };
-  if (!p.hermitian())
-    return call<SyrkSignature<T>>(site.function, interface, rank_k(scalar<T>(p.alpha), scalar<T>(p.beta)));
-  call<HerkSignature<T>>(site.function, interface, rank_k(T(scalar<Real<T>>(p.alpha)), T(scalar<Real<T>>(p.beta))));
+  const bool hermitian = p.hermitian();
+  const T beta = hermitian ? T(scalar<Real<T>>(p.beta)) : scalar<T>(p.beta);
+  if (p.update == Update::rank_k) {
+    const T alpha = hermitian ? T(scalar<Real<T>>(p.alpha)) : scalar<T>(p.alpha);
+    const SyrkArgs<T> args{hermitian, uplo, p.transa, p.n, p.k, alpha, A, p.lda, beta, C, p.ldc};
+    return with_signature(args, [&](auto s) { call<decltype(s)>(site.function, interface, args); });
+  }
+  const Syr2kArgs<T> args{hermitian, uplo, p.transa, p.n, p.k, scalar<T>(p.alpha), A, p.lda, B, p.ldb, beta, C, p.ldc};
+  with_signature(args, [&](auto s) { call<decltype(s)>(site.function, interface, args); });
 }
 
 }  // namespace

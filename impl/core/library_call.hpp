@@ -10,8 +10,9 @@
 
 namespace blaslift {
 
-/// By what `site` has led to: a gemm or, for a product of which one triangle is computed, a syrk or, where it is
-/// Hermitian, a herk.  Sizes must fit its integers, as those of a block of the caller's own product do.
+/// By what `site` has led to: a gemm, also for a triangle of a product of two matrices; for other products of which one
+/// triangle is computed, a syrk or syr2k or, where it is Hermitian, a herk or her2k.  Sizes must fit its integers, as
+/// those of a block of the caller's own product do.
 void call_product(const Site& site, const Gemm& product);
 
 namespace signatures {

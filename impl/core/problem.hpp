@@ -10,11 +10,12 @@ namespace blaslift {
 struct Problem {
   Routine routine;
   Element element;
-  index m = 0, n = 0, k = 0;  ///< 0 where the routine has none
-  bool alpha_zero = false;    ///< neither A nor B, or x, is read
-  bool beta_zero = false;     ///< C, or y, is not read
-  bool overlaps = false;      ///< what is written shares bytes with what is read
-  Part part = Part::whole;    ///< a triangle: C is n x n, B is A
+  index m = 0, n = 0, k = 0;       ///< 0 where the routine has none
+  bool alpha_zero = false;         ///< neither A nor B, or x, is read
+  bool beta_zero = false;          ///< C, or y, is not read
+  bool overlaps = false;           ///< what is written shares bytes with what is read
+  Part part = Part::whole;         ///< a triangle: C is n x n
+  Update update = Update::rank_k;  ///< of a product of which a triangle is computed
   Transposes transposes = Transposes::nn;
   bool alpha_finite = true;
   bool left = false;         ///< the side of a factor that has one

@@ -84,6 +84,83 @@ template <class T>
 using HerkSignature = RankKSignature<T, true>;
 
 template <class T>
+struct GemmtSignature {
+  using Args = GemmtArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    const auto multiplies = [&x] { return x.alpha != T(0) && x.k > 0; };
+    see.letter("uplo", triangles, x.uplo);
+    see.letter("transa", transposes, x.transa);
+    see.letter("transb", transposes, x.transb);
+    see.integer("n", x.n);
+    see.integer("k", x.k);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.rows_a(), x.cols_a(), x.lda, multiplies(), false}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.rows_b(), x.cols_b(), x.ldb, multiplies(), false}; });
+    see.integer("ldb", x.ldb);
+    see.scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return Use{x.n, x.n, x.ldc, x.beta != T(0), true, part_of(x.uplo)}; });
+    see.integer("ldc", x.ldc);
+  }
+  static bool complete(Args&) { return true; }
+  /// Row-major C = op(A) op(B) is column-major C' = op(B)' op(A)' over the same storage, and its other triangle.
+  static void fold(Args& x) {
+    x.uplo = other(x.uplo);
+    std::swap(x.transa, x.transb);
+    std::swap(x.A, x.B);
+    std::swap(x.lda, x.ldb);
+  }
+  static constexpr double volume(const auto& at) { return triangle_volume(at.integer(0), at.integer(1)); }
+};
+
+/// @tparam hermitian  xHER2K: beta is real
+template <class T, bool hermitian>
+struct Rank2KSignature {
+  using Args = Syr2kArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    const auto multiplies = [&x] { return x.alpha != T(0) && x.k > 0; };
+    see.letter("uplo", triangles, x.uplo);
+    see.letter("trans", transposes, x.trans);
+    see.integer("n", x.n);
+    see.integer("k", x.k);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.rows(), x.cols(), x.lda, multiplies(), false}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.rows(), x.cols(), x.ldb, multiplies(), false}; });
+    see.integer("ldb", x.ldb);
+    if constexpr (hermitian)
+      see.real_scalar("beta", x.beta);
+    else
+      see.scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return Use{x.n, x.n, x.ldc, x.beta != T(0), true, part_of(x.uplo)}; });
+    see.integer("ldc", x.ldc);
+  }
+  /// Of real matrices a conjugate transpose is a transpose.
+  static bool complete(Args& x) {
+    x.hermitian = hermitian;
+    if (!is_complex(precision_of<T>) && x.trans == Op::conjugate) x.trans = Op::transpose;
+    return x.trans == Op::none || x.trans == transposed;
+  }
+  /// Row-major storage is the transposed matrices' in column-major.  Transposed, a Hermitian sum is its own conjugate,
+  /// so alpha is conjugated.
+  static void fold(Args& x) {
+    x.uplo = other(x.uplo);
+    x.trans = x.trans != Op::none ? Op::none : transposed;
+    if constexpr (hermitian) x.alpha = std::conj(x.alpha);
+  }
+  static constexpr double volume(const auto& at) { return 2 * triangle_volume(at.integer(0), at.integer(1)); }
+
+ private:
+  static constexpr Op transposed = hermitian ? Op::conjugate : Op::transpose;
+};
+template <class T>
+using Syr2kSignature = Rank2KSignature<T, false>;
+template <class T>
+using Her2kSignature = Rank2KSignature<T, true>;
+
+template <class T>
 struct TrsmSignature {
   using Args = TrsmArgs<T>;
   template <class X, class See>
@@ -382,6 +459,16 @@ decltype(auto) with_signature(const GemmArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const SyrkArgs<T>& x, With with) {
   return x.hermitian ? with(HerkSignature<T>()) : with(SyrkSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GemmtArgs<T>&, With with) {
+  return with(GemmtSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const Syr2kArgs<T>& x, With with) {
+  if constexpr (is_complex(precision_of<T>))
+    if (x.hermitian) return with(Her2kSignature<T>());
+  return with(Syr2kSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const TrsmArgs<T>&, With with) {

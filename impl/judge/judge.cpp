@@ -20,12 +20,14 @@ class Comparison {
  public:
   /// @param length       of the sums
   /// @param magnification  what may multiply an error by underflow
-  Comparison(index length, double magnification)
+  /// @param by_three       the reference is a complex product made of three real ones
+  Comparison(index length, double magnification, bool by_three = false)
       : absolute_(static_cast<double>(std::numeric_limits<Real<T>>::min()) * static_cast<double>(length + 2) *
                   (1 + magnification)) {
     const double k = static_cast<double>(length), eps = std::numeric_limits<Real<T>>::epsilon();
     // Products of length k + 2 (2 k + 5 where complex) with u = eps / 2, twice; and the units' own rounding.
-    judgement_.limit = (k + 3) * (complex_type<T> ? 2 : 1) * (1 + (k + 3) * eps);
+    // By three real products the reference's is of length 3 k + 8 (Higham, 23.2.4), which is half as long again.
+    judgement_.limit = (k + 3) * (by_three ? 2.5 : complex_type<T> ? 2 : 1) * (1 + (k + 3) * eps);
   }
 
   double limit() const { return judgement_.limit; }
@@ -135,9 +137,10 @@ T conjugate_if(bool yes, T x) {
   return x;
 }
 
+/// @param by_three  the reference is by three real products
 template <class T>
 Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
-                        const Ending& ending) {
+                        const Ending& ending, bool by_three = false) {
   const bool multiplies = x.alpha != T(0) && x.k > 0, reads_c = x.beta != T(0), hermitian = as_gemm(x).hermitian();
   const double alpha = size_of(x.alpha), beta = size_of(x.beta);
   /// Calls visit(i, j, place in C, C's element as it is read) for all that is computed.
@@ -160,17 +163,19 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
 
   const Magnitudes<T> a(x.A, x.rows_a(), x.cols_a(), x.lda);
   std::optional<Magnitudes<T>> other;
-  if (x.part == Part::whole) other.emplace(x.B, x.rows_b(), x.cols_b(), x.ldb);
+  if (x.own_b()) other.emplace(x.B, x.rows_b(), x.cols_b(), x.ldb);
   const Magnitudes<T>& b = other ? *other : a;
   std::unique_ptr<T[]> terms(new T[static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n)]);
   const T one(1), zero(0);
   Gemm product{precision_of<T>, x.transa,   x.transb,       x.m,        x.n,   x.k,         &one,
                a.packed.get(),  x.rows_a(), b.packed.get(), x.rows_b(), &zero, terms.get(), x.m};
   product.part = x.part;
+  product.update = x.update;
   call_product(magnitudes, product);
   // alpha * B may underflow before A makes it large again.
   const bool scaled = x.alpha != T(1) && x.alpha != T(-1);
-  Comparison<T> comparison(x.k, alpha + (scaled ? a.largest + b.largest : 0));
+  const bool twice = x.part != Part::whole && x.update == Update::rank_2k;
+  Comparison<T> comparison(twice ? 2 * x.k : x.k, alpha + (scaled ? a.largest + b.largest : 0), by_three);
   const double levels = ending.levels == 0
                             ? 0
                             : alpha * levels_terms<T>(ending, x.k, comparison.limit(), a.largest, b.largest,
@@ -180,6 +185,7 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
   of_result([&](index i, index j, index at, const T& before) {
     double sum = alpha * size_of(terms[static_cast<std::size_t>(i + j * x.m)]);
     bool finite = rows[static_cast<std::size_t>(i)] && cols[static_cast<std::size_t>(j)] && is_finite(x.alpha);
+    if (twice) finite = finite && rows[static_cast<std::size_t>(j)] && cols[static_cast<std::size_t>(i)];
     if (reads_c) {
       sum += beta * size_of(before);
       finite = finite && is_finite(before) && is_finite(x.beta);
@@ -193,6 +199,14 @@ Judgement judge_product(const Site& magnitudes, const GemmArgs<T>& x, const T* r
 }
 
 }  // namespace
+
+template <class T>
+bool call_by_products(const Site& gemm, const GemmtArgs<T>& args) {
+  if (!gemm.wide && !is_narrow<GemmtSignature<T>>(args)) return false;
+  const GemmArgs<T> product = args.product();
+  call_product(gemm, as_gemm(product));
+  return true;
+}
 
 template <class T>
 bool call_conjugated(const Site& library, SymvArgs<T> args) {
@@ -221,7 +235,20 @@ bool call_conjugated(const Site& library, SymvArgs<T> args) {
 template <class T>
 Judgement judge(const Site& magnitudes, const GemmArgs<T>& x, const T* result, const T* reference,
                 const Ending& ending) {
-  return judge_product(magnitudes, x, result, reference, ending);
+  const Routine routine = info(magnitudes.symbol).routine;
+  const bool by_three = routine == Routine::cgemm3m || routine == Routine::zgemm3m;
+  return judge_product(magnitudes, x, result, reference, ending, by_three);
+}
+
+template <class T>
+Judgement judge(const Site& gemm, const GemmtArgs<T>& x, const T* result, const T* reference, const Ending& ending) {
+  return judge_product(gemm, x.product(), result, reference, ending);
+}
+
+template <class T>
+Judgement judge(const Site& magnitudes, const Syr2kArgs<T>& x, const T* result, const T* reference,
+                const Ending& ending) {
+  return judge_product(magnitudes, x.product(), result, reference, ending);
 }
 
 template <class T>
@@ -282,7 +309,11 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
 
 #define FUNCTIONS(Args, type) \
   template Judgement judge(const Site&, const Args<type>&, const type*, const type*, const Ending&);
-#define GEMM(name, type) FUNCTIONS(GemmArgs, type)
+#define GEMM(name, type)     \
+  FUNCTIONS(GemmArgs, type)  \
+  FUNCTIONS(GemmtArgs, type) \
+  FUNCTIONS(Syr2kArgs, type) \
+  template bool call_by_products(const Site&, const GemmtArgs<type>&);
 #define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
 #define SYMV(name, type) FUNCTIONS(SymvArgs, type)
 #define HEMV(name, type)    \

@@ -41,6 +41,13 @@ bool call_for_reference(const Site& library, const Args& args) {
   if (is_alone(args)) return library.wide || with_signature(args, [&](auto s) { return is_narrow<decltype(s)>(args); });
   return call_by(library, args);
 }
+/// By products of the library's gemm: not every library has this routine.
+template <class T>
+bool call_by_products(const Site& gemm, const GemmtArgs<T>& args);
+template <class T>
+bool call_for_reference(const Site& gemm, const GemmtArgs<T>& args) {
+  return call_by_products(gemm, args);
+}
 /// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
 template <class T>
 bool call_conjugated(const Site& library, SymvArgs<T> args);
@@ -69,6 +76,16 @@ template <class T>
 Judgement judge(const Site& magnitudes, const SymvArgs<T>& before, const T* result, const T* reference,
                 const Ending& ending);
 
+/// The same of two products.
+template <class T>
+Judgement judge(const Site& magnitudes, const Syr2kArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+/// The same of one triangle of a product.
+/// @param gemm  multiplies
+template <class T>
+Judgement judge(const Site& gemm, const GemmtArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+
 /// LAPACK's own test ratios of a QR (dqrt01), column by column: |a_j - Q r_j| / (m eps |a_j|), with Q from the factors
 /// by the library's ormqr; and |I - Q^H Q| / (m eps), 1-norm, with Q by its orgqr.  What is behind the first column
 /// that is not finite follows from that.
@@ -91,6 +108,16 @@ template <class T>
 Judgement judge(const JudgingLibrary& by, const SyrkArgs<T>& before, const SyrkArgs<T>& result,
                 const SyrkArgs<T>& reference, const Ending& ending) {
   return judge(by.site, before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const Syr2kArgs<T>& before, const Syr2kArgs<T>& result,
+                const Syr2kArgs<T>& reference, const Ending& ending) {
+  return judge(by.site, before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GemmtArgs<T>& before, const GemmtArgs<T>& result,
+                const GemmtArgs<T>& reference, const Ending& ending) {
+  return judge(*by.beside[0], before, result.C, reference.C, ending);
 }
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SymvArgs<T>& before, const SymvArgs<T>& result,
@@ -125,6 +152,10 @@ std::vector<Routine> judged_with_products() {
 enum { by_ormqr, by_orgqr, by_gemm };
 template <class T>
 std::vector<Routine> judged_with(const GeqrfArgs<T>&);
+template <class T>
+std::vector<Routine> judged_with(const GemmtArgs<T>&) {
+  return judged_with_products<T>();
+}
 
 /// The routine whose operands these are, where several have them.
 template <class Args>
@@ -135,6 +166,21 @@ template <class T>
 std::optional<Routine> same_as(const GeqrfArgs<T>&);
 template <class T>
 std::optional<Routine> same_as(const OrmqrArgs<T>&);
+
+/// The routine by which an oracle makes the reference, where few libraries have the call's own.
+template <class Args>
+std::optional<Routine> of_oracle(const Args&) {
+  return std::nullopt;
+}
+/// Also of gemm3m.
+template <class T>
+std::optional<Routine> of_oracle(const GemmArgs<T>&) {
+  return judged_with_products<T>().front();
+}
+template <class T>
+std::optional<Routine> of_oracle(const GemmtArgs<T>&) {
+  return judged_with_products<T>().front();
+}
 
 /// By whatever judge() there is for Args.
 template <class Args>
@@ -157,6 +203,7 @@ class CheckableCall final : public Checkable {
     overlaps = overlap;
     alone = is_alone(args);
     same_as = blaslift::same_as(args);
+    of_oracle = blaslift::of_oracle(args);
     beside = judged_beside(args);
   }
 

@@ -18,6 +18,14 @@ const T* stored(const T* x, index ld, Op op, index row, index col) {
   return op == Op::none ? x + row + col * ld : x + col + row * ld;
 }
 
+/// What the second product of a rank-2k update is multiplied by.
+template <class T>
+T exchanged_alpha(const GemmArgs<T>& args) {
+  if constexpr (is_complex(precision_of<T>))
+    if (as_gemm(args).hermitian()) return std::conj(args.alpha);
+  return args.alpha;
+}
+
 /// Device memory of one operand: buffers of a lease, or memory for the whole of it.
 template <class T>
 class OperandMemory {
@@ -275,7 +283,7 @@ class Run {
     return step.kind == StepKind::leaf || step.kind == StepKind::multiply || step.kind == StepKind::pass;
   }
   bool decided() const { return !s_.surveyed || verdict_; }
-  bool has_b() const { return s_.cut.part == Part::whole; }
+  bool has_b() const { return s_.cut.own_b(); }
   index in_k() const { return has_b() ? 2 * s_.k : s_.k; }
 
   double multiplications(const Step& step) const {
@@ -407,9 +415,8 @@ class Run {
                             .a_cols = all.subspan(rows, k),
                             .slices = slices,
                             .group = static_cast<std::size_t>(s_.slice)};
-    const bool of_b = s_.cut.part == Part::whole;
-    findings.b_rows = of_b ? all.subspan(rows + k, k) : findings.a_cols;
-    findings.b_cols = of_b ? all.subspan(rows + 2 * k) : findings.a_rows;
+    findings.b_rows = has_b() ? all.subspan(rows + k, k) : findings.a_cols;
+    findings.b_cols = has_b() ? all.subspan(rows + 2 * k) : findings.a_rows;
     return blaslift::judge(findings, s_.depth, static_cast<double>(std::abs(args_.alpha)), s_.reads_c);
   }
 
@@ -519,31 +526,36 @@ class Run {
       case StepKind::upload_b:
       case StepKind::upload_c: status = upload(step, x, after); break;
       case StepKind::multiply: {
-        const bool from_a = s_.from_a(x);
+        const Block of_a = s_.of_a(step), of_b = s_.of_b(step);
+        const typename DeviceMemory<T>::Place a{on_device_.a.at(step.a, of_a.row, of_a.col), on_device_.a.ld()},
+            b = s_.from_a(x)
+                    ? typename DeviceMemory<T>::Place{on_device_.a.at(step.a, of_b.col, of_b.row), a.ld}
+                    : typename DeviceMemory<T>::Place{on_device_.b.at(step.b, of_b.row, of_b.col), on_device_.b.ld()},
+            &left = step.exchanged ? b : a, &right = step.exchanged ? a : b;
         const auto to = step.apart
                             ? on_device_.place({first_scratch, x})
                             : typename DeviceMemory<T>::Place{on_device_.c.at(step.c, x.row, x.col), on_device_.c.ld()};
-        status = lane_.ask(
-            Gemm{.precision = precision_of<T>,
-                 .transa = args_.transa,
-                 .transb = args_.transb,
-                 .m = x.rows,
-                 .n = x.cols,
-                 .k = step.kb,
-                 .alpha = &args_.alpha,
-                 .A = on_device_.a.at(step.a, x.row, step.k0),
-                 .lda = on_device_.a.ld(),
-                 .B = from_a ? on_device_.a.at(step.a, x.col, step.k0) : on_device_.b.at(step.b, step.k0, x.col),
-                 .ldb = from_a ? on_device_.a.ld() : on_device_.b.ld(),
-                 .beta = step.apart   ? &zero_
-                         : step.first ? &args_.beta
-                                      : &one_,
-                 .C = to.at,
-                 .ldc = to.ld,
-                 .stream = step.stream,
-                 .awaited = s_.awaited[i],
-                 .part = s_.part_of(x)},
-            after);
+        status = lane_.ask(Gemm{.precision = precision_of<T>,
+                                .transa = args_.transa,
+                                .transb = args_.transb,
+                                .m = x.rows,
+                                .n = x.cols,
+                                .k = step.kb,
+                                .alpha = step.exchanged ? &alpha_exchanged_ : &args_.alpha,
+                                .A = left.at,
+                                .lda = left.ld,
+                                .B = right.at,
+                                .ldb = right.ld,
+                                .beta = step.apart   ? &zero_
+                                        : step.first ? &args_.beta
+                                                     : &one_,
+                                .C = to.at,
+                                .ldc = to.ld,
+                                .stream = step.stream,
+                                .awaited = s_.awaited[i],
+                                .part = s_.part_of(x),
+                                .update = s_.cut.update},
+                           after);
         break;
       }
       case StepKind::leaf:
@@ -668,7 +680,7 @@ class Run {
   const Placement& placement_;
   Lane& lane_;
   const DeviceMemory<T> on_device_;
-  const T one_{1}, zero_{0};
+  const T one_{1}, zero_{0}, alpha_exchanged_{exchanged_alpha(args_)};
   Seen seen_{};                        ///< before the call
   std::vector<Asked> asked_;           ///< by step
   std::vector<std::size_t> findings_;  ///< steps
@@ -732,6 +744,16 @@ void finish(const GemmSchedule& s, const ProductOutcome& outcome, const GemmArgs
     rest.B = stored(args.B, args.ldb, args.transb, index{0}, c.col);
     rest.C = args.C + c.row + c.col * args.ldc;
     rest.part = part;
+    underlying.call(underlying.context, rest);
+    if (args.part == Part::whole || args.update != Update::rank_2k || part != Part::whole) return;
+    // A and B are stored alike, and each op is the other's.
+    const T alpha = exchanged_alpha(args), one(1);
+    rest.alpha = &alpha;
+    rest.beta = &one;
+    rest.A = stored(args.B, args.ldb, args.transa, c.row, index{0});
+    rest.lda = args.ldb;
+    rest.B = stored(args.A, args.lda, args.transb, index{0}, c.col);
+    rest.ldb = args.lda;
     underlying.call(underlying.context, rest);
   };
   for (std::size_t i = 0; i < s.steps.size(); ++i) {

@@ -25,7 +25,7 @@ namespace {
 
 /// What the process knows of products.
 struct Known {
-  Learned gemm, syrk;
+  Learned gemm, of_triangles[3];      ///< by Update
   Plans plans, plans_without_levels;  ///< apart: those by levels take longer to make, and are fewer
   std::atomic<int> refusals{0};       ///< of levels by the guard, since it last let some pass
 };
@@ -39,7 +39,7 @@ Operands operands_of(Runtime& r, const GemmArgs<T>& x, bool ephemeral) {
                       .transposed = x.transa != Op::none,
                       .reads = multiplies},
       c{.stored = {x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, .writes = true, .reads = x.beta != T(0)};
-  if (x.part != Part::whole) return Operands(r, {a, c}, ephemeral);
+  if (!x.own_b()) return Operands(r, {a, c}, ephemeral);
   return Operands(r,
                   {a,
                    {.stored = {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)},
@@ -80,7 +80,7 @@ Plans::Plan plan_by_levels(const Problem& product, const GemmArgs<T>& args, cons
   tiling.two_streams = options.two_streams && strassen::says_streams(*list);
   auto plan = [&] {
     return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
-                       sizeof(T), tiling, residents, piece, args.part);
+                       sizeof(T), tiling, residents, piece, args.part, args.update);
   };
   const bool may = args.part == Part::whole && may_overwrite(args.m, args.n, tile, residents);
   // Rather in more memory: operands that are still there need not be sent again if the guard refuses them.  Some lists
@@ -116,6 +116,7 @@ Plans::Plan kept_plan(Plans& plans, PlanKey key, const Problem& product, const G
   key.transposed_b = args.transb != Op::none;
   key.reads_c = !product.beta_zero;
   key.part = args.part;
+  key.update = args.update;
   const Resident* operands[] = {&residents.a, &residents.b, &residents.c};
   for (int x = 0; x < 3; ++x) {
     if (!operands[x]->missing.empty()) return make();
@@ -146,7 +147,7 @@ Plans::Plan without_levels(const Problem& product, const GemmArgs<T>& args, cons
   const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = head, .room = room, .piece = piece};
   return kept_plan(known->plans_without_levels, key, product, args, residents, [&]() -> Plans::Plan {
     Cut cut;
-    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut, args.part)) return nullptr;
+    if (!cut_to_fit(args.m, args.n, args.k, sizeof(T), room, residents, cut, args.part, args.update)) return nullptr;
     const auto plan = [&](index first) {
       return std::make_shared<const GemmSchedule>(
           plan_gemm(args.m, args.n, args.k, !product.beta_zero, sizeof(T), cut, residents, piece, usual_panel, first));
@@ -160,7 +161,7 @@ Plans::Plan without_levels(const Problem& product, const GemmArgs<T>& args, cons
 template <class T>
 Seen look_at(const GemmArgs<T>& args, const Operands& x, const Residents& residents, const GemmSchedule& schedule) {
   const auto is_there = [](const Resident& operand) { return operand.whole && operand.missing.empty(); };
-  const bool own_b = args.part == Part::whole;
+  const bool own_b = args.own_b();
   // Where nothing has to arrive, the device has seen all in a moment.
   if (!schedule.surveyed || (is_there(residents.a) && (!own_b || is_there(residents.b)))) return {};
   // Memory that the device reaches may be there, and come back for this.
@@ -176,7 +177,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
   Attempt t;
   Status& status = t.outcome.status = Status::no_memory;
   const Operand as_if_streamed({});  // B, where it is A
-  const Operand &a = x[0], &b = args.part == Part::whole ? x[1] : as_if_streamed, &c = x.result();
+  const Operand &a = x[0], &b = args.own_b() ? x[1] : as_if_streamed, &c = x.result();
   const Residents residents{a.resident(), b.resident(), c.resident()};
   const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
   const auto moved = static_cast<std::size_t>(x.moved());
@@ -214,7 +215,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
       bytes = std::max(bytes, std::min(room, buffers + leased_bytes(args.m, args.n, sizeof(T))));
     refusal.plan = [&, bytes, buffers]() -> Plans::Plan {
       Plans::Plan plan = classical();
-      if (!plan || (args.part != Part::whole && !plan->cut.whole_b)) return nullptr;
+      if (!plan || (!args.own_b() && !plan->cut.whole_b)) return nullptr;
       return buffers + plan->bytes(sizeof(T)) - plan->cut.bytes(sizeof(T)) > bytes ? nullptr : plan;
     };
   }
@@ -350,8 +351,8 @@ void product(const Site& site, const Args* args, Replay replay, const ProductOf&
   const auto& gemm = product_of(*args);
   const Problem problem = problem_of(info(site.symbol).routine, gemm);
   (void)take_route(
-      r, site, gemm.part == Part::whole ? known->gemm : known->syrk, problem, *args, replay,
-      [&](const Args& x, bool ephemeral) { return operands_of(r, product_of(x), ephemeral); },
+      r, site, gemm.part == Part::whole ? known->gemm : known->of_triangles[static_cast<int>(gemm.update)], problem,
+      *args, replay, [&](const Args& x, bool ephemeral) { return operands_of(r, product_of(x), ephemeral); },
       [&](Backend& backend, const Args& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, problem, product_of(x), operands, decision);
       },
@@ -368,12 +369,23 @@ void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
 }
 
 template <class T>
+void gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay) {
+  product(site, args, replay, [](const GemmtArgs<T>& x) { return x.product(); });
+}
+template <class T>
 void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay) {
   product(site, args, replay, [](const SyrkArgs<T>& x) { return x.product(); });
 }
+template <class T>
+void syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay) {
+  product(site, args, replay, [](const Syr2kArgs<T>& x) { return x.product(); });
+}
 
-#define GEMM(name, type) template void gemm(const Site&, const GemmArgs<type>*, Replay);
-#define SYRK(name, type) template void syrk(const Site&, const SyrkArgs<type>*, Replay);
+#define GEMM(name, type)                                            \
+  template void gemm(const Site&, const GemmArgs<type>*, Replay);   \
+  template void gemmt(const Site&, const GemmtArgs<type>*, Replay); \
+  template void syrk(const Site&, const SyrkArgs<type>*, Replay);   \
+  template void syr2k(const Site&, const Syr2kArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -1,5 +1,5 @@
-// gemm, and syrk and herk, which are a gemm of which one triangle is computed: from Args to the library underneath or
-// the device.
+// gemm, and gemmt, syrk, herk, syr2k and her2k, which are a gemm of which one triangle is computed: from Args to the
+// library underneath or the device.
 #pragma once
 #include "compat/site.hpp"
 #include "impl/core/args.hpp"
@@ -14,8 +14,14 @@ namespace blaslift {
 /// @param replay the call as it came.
 template <class T>
 void gemm(const Site& site, const GemmArgs<T>* args, Replay replay);
+/// xGEMMT, xGEMMTR.
+template <class T>
+void gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay);
 /// xSYRK, or xHERK if args->hermitian.
 template <class T>
 void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay);
+/// xSYR2K, or xHER2K if args->hermitian.
+template <class T>
+void syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

@@ -22,6 +22,7 @@ struct PlanKey {
   index head;  ///< without levels: of k, in front of the rest
   std::size_t room, piece;
   Part part = Part::whole;
+  Update update = Update::rank_k;
   friend bool operator==(const PlanKey&, const PlanKey&) = default;
 };
 

@@ -13,9 +13,11 @@ namespace {
 /// A part of the product, with all of k.
 strassen::Shape part_of(const Problem& p, index m, index n) { return {m, n, p.k, p.beta_zero, p.transposes}; }
 
-/// The product as the estimator knows it: of a triangle, a rectangle of half the size.
+/// The product as the estimator knows it: of a triangle, a rectangle of half the size.  Two products of a triangle are
+/// one of the whole.
 strassen::Shape rectangle_of(const Problem& p) {
-  return part_of(p, p.part == Part::whole ? p.m : std::max<index>(1, p.m / 2), p.n);
+  const bool half = p.part != Part::whole && p.update != Update::rank_2k;
+  return part_of(p, half ? std::max<index>(1, p.m / 2) : p.m, p.n);
 }
 
 /// How levels would compute a triangle: tiles beside the diagonal by levels, whatever else is there classically.
@@ -39,6 +41,7 @@ strassen::Choice best_in_triangle(const strassen::Estimator& estimator, const Pr
 /// How levels would compute the product, in tiles of `most_tile` at most; level 0: they would not.
 strassen::Choice levels_for(const Problem& p, const Facts& facts, const Policy& policy, index most_tile) {
   if (facts.rounds_otherwise || !p.alpha_finite) return {};
+  if (p.part != Part::whole && p.update == Update::rank_2k) return {};  // there are no plans of two products
   strassen::Choice choice{};
   if (policy.levels < 0) {
     if (facts.estimator)
@@ -138,9 +141,10 @@ void count(Problem& p) {
   const double results = whole ? m * n : n * (n + 1) / 2;  // of C, what is computed
   p.empty = p.m == 0 || p.n == 0;
   p.trivial = p.k == 0 || p.alpha_zero;
-  p.flops = (is_complex(p.element) ? 8.0 : 2.0) * results * k;
-  p.volume = (whole ? 1.0 : 0.5) * m * n * k;
-  p.bytes_in = (m * k + (whole ? k * n : 0.0) + (p.beta_zero ? 0.0 : results)) * element;
+  const double products = !whole && p.update == Update::rank_2k ? 2 : 1;
+  p.flops = (is_complex(p.element) ? 8.0 : 2.0) * products * results * k;
+  p.volume = whole ? m * n * k : products * triangle_volume(n, k);
+  p.bytes_in = (m * k + (has_own_b(p.part, p.update) ? k * n : 0.0) + (p.beta_zero ? 0.0 : results)) * element;
   p.bytes_out = results * element;
 }
 

@@ -1,4 +1,4 @@
-// What is the same of all products: gemm, and syrk and herk as products of a triangle.
+// What is the same of all products: gemm, and gemmt, syrk, herk, syr2k and her2k as products of a triangle.
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
@@ -23,6 +23,7 @@ Problem problem_of(Routine routine, const GemmArgs<T>& a) {
                   .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, a.rows_a(), a.cols_a(), a.lda, sizeof(T)) ||
                               overlap(a.C, a.m, a.n, a.ldc, a.B, a.rows_b(), a.cols_b(), a.ldb, sizeof(T)),
                   .part = a.part,
+                  .update = a.update,
                   .transposes = transposes_of(a.transa, a.transb),
                   .alpha_finite = is_finite(a.alpha)};
   family_of(routine).count(problem);

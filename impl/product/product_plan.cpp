@@ -67,14 +67,15 @@ Extent unit_c(const Cut& c) { return c.whole_c ? whole_operand : Extent{c.mb, c.
 }  // namespace
 
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
-                Cut& cut, Part part) {
+                Cut& cut, Part part, Update update) {
   cut = {.mb = m,
          .nb = n,
          .kb = k,
          .whole_a = residents.a.whole,
          .whole_b = residents.b.whole,
          .whole_c = residents.c.whole,
-         .part = part};
+         .part = part,
+         .update = update};
   // In floating point first: m * k may overflow for sizes that no memory holds.
   auto too_large = [&](const Cut& c) {
     const double mb = static_cast<double>(c.mb), nb = static_cast<double>(c.nb), kb = static_cast<double>(c.kb);
@@ -83,12 +84,14 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
     return elements * static_cast<double>(element) > static_cast<double>(memory) || c.bytes(element) > memory;
   };
   constexpr index small = 2048, small_chunk = 512;  // large enough to keep the device busy; where C is one block
+  bool one_block = false;
   if (part != Part::whole) {
-    cut.whole_b = true;
-    while (too_large(cut) && cut.kb > small_chunk && !cut.whole_a) cut.kb = halve(cut.kb);
-    if (too_large(cut)) {  // several blocks of C
+    if (!cut.own_b()) cut.whole_b = true;
+    while (too_large(cut) && cut.kb > small_chunk && !(cut.whole_a && cut.whole_b)) cut.kb = halve(cut.kb);
+    one_block = !too_large(cut);
+    if (!one_block) {
       cut.kb = k;
-      cut.whole_b = cut.whole_a;
+      if (!cut.own_b()) cut.whole_b = cut.whole_a;
     }
   }
   // A long k streams: chunks arrive while the ones before are multiplied.
@@ -117,7 +120,7 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
   Cut two = cut;
   two.operands = 2;
   two.results = several_blocks ? 2 : 1;
-  const bool one_block = part != Part::whole && two.whole_b && !two.whole_a;  // which it stays
+  one_block = one_block && !(two.whole_a && two.whole_b);  // which it stays
   const index least = one_block ? small_chunk : small;
   while (too_large(two)) {
     index& next = two.kb > least ? two.kb : two.mb > two.nb ? two.mb : two.nb;
@@ -166,25 +169,57 @@ class Planner {
  private:
   struct Chunk {
     index k0, kb;
-    bool first;          ///< scales C by beta
-    bool apart = false;  ///< goes to the scratch area
-    bool adds = false;   ///< what is there to C
+    bool first;              ///< scales C by beta
+    bool apart = false;      ///< goes to the scratch area
+    bool adds = false;       ///< what is there to C
+    bool exchanged = false;  ///< the product with A and B exchanged
+
+    Chunk exchange() const { return {.k0 = k0, .kb = kb, .first = false, .exchanged = true}; }
   };
 
   /// The block of C with a chunk of k.
   void unit(index k0, index kb) {
-    const Block block_a{block_.row, k0, block_.rows, kb}, block_b{k0, block_.col, kb, block_.cols};
-    need_a_ = s_.cut.whole_a ? missing_a_.any_in(block_a) : !held_a_.find(block_a);
+    need(k0, kb, block_.row, block_.rows, block_.col, block_.cols);
     if (s_.part_of(block_) != Part::whole) return triangle({k0, kb, k0 == 0});
-    b_from_a_ = s_.from_a(block_);
-    need_b_ = b_from_a_        ? missing_a_.any_in({block_.col, k0, block_.cols, kb})
-              : s_.cut.whole_b ? missing_b_.any_in(block_b)
-                               : !held_b_.find(block_b);
+    if (s_.twice(block_)) {
+      const Chunk x{k0, kb, k0 == 0};
+      chunk(x);
+      need(k0, kb, block_.col, block_.cols, block_.row, block_.rows);
+      return chunk(x.exchange());
+    }
     if (head_ == 0 || !need_a_ || !need_b_) return chunk({k0, kb, k0 == 0});
     const bool late_c = s_.reads_c && (!s_.cut.whole_c || !missing_c_.blocks.empty());
     if (late_c) s_.scratch.push_back({s_.m, s_.n});
     chunk({0, head_, !late_c, late_c});
     chunk({head_, kb - head_, late_c, false, late_c});
+  }
+
+  /// These rows of op(A) and columns of op(B).
+  void need(index k0, index kb, index row, index rows, index col, index cols) {
+    const Block block_a{row, k0, rows, kb}, block_b{k0, col, kb, cols};
+    need_a_ = s_.cut.whole_a ? missing_a_.any_in(block_a) : !held_a_.find(block_a);
+    b_from_a_ = s_.from_a(block_);
+    if (b_from_a_ && s_.part_of(block_) != Part::whole) return;  // the same
+    need_b_ = b_from_a_        ? missing_a_.any_in({col, k0, cols, kb})
+              : s_.cut.whole_b ? missing_b_.any_in(block_b)
+                               : !held_b_.find(block_b);
+  }
+
+  void bring_a(const Chunk& x, index row, index rows) {
+    upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {row, x.k0, rows, x.kb});
+  }
+  void bring_b(const Chunk& x, index col, index cols) {
+    if (b_from_a_)
+      bring_a(x, col, cols);
+    else
+      upload(StepKind::upload_b, s_.cut.whole_b, missing_b_, {x.k0, col, x.kb, cols});
+  }
+  /// What rows and columns of the block are made of.
+  void bring_rows(const Chunk& x, index row, index rows) {
+    x.exchanged ? bring_b(x, row, rows) : bring_a(x, row, rows);
+  }
+  void bring_cols(const Chunk& x, index col, index cols) {
+    x.exchanged ? bring_a(x, col, cols) : bring_b(x, col, cols);
   }
 
   /// The part multiplied so far grows from the corner: with each panel of one operand come its products with all panels
@@ -194,7 +229,8 @@ class Planner {
     const std::vector<index> row_panels = panels(rows, std::max(panel_, rows / 8)),
                              col_panels = panels(cols, std::max(panel_, cols / 8));
     auto next_row = row_panels.begin(), next_col = col_panels.begin();
-    index have_rows = need_a_ ? 0 : rows, have_cols = need_b_ ? 0 : cols;
+    const bool need_rows = x.exchanged ? need_b_ : need_a_, need_cols = x.exchanged ? need_a_ : need_b_;
+    index have_rows = need_rows ? 0 : rows, have_cols = need_cols ? 0 : cols;
     if (!need_a_ && !need_b_ && s_.residents.c.in_place)
       multiply(x, block_);  // nothing moves meanwhile
     else if (!need_a_ && !need_b_)
@@ -202,28 +238,30 @@ class Planner {
     while (have_rows < rows || have_cols < cols) {
       if (have_cols == cols || (have_rows < rows && have_rows * cols <= have_cols * rows)) {
         const index r = *next_row++;
-        upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {i + have_rows, x.k0, r, x.kb});
+        bring_rows(x, i + have_rows, r);
         if (have_cols > 0) multiply(x, {i + have_rows, j, r, have_cols});
         have_rows += r;
       } else {
         const index q = *next_col++;
-        if (b_from_a_)
-          upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {j + have_cols, x.k0, q, x.kb});
-        else
-          upload(StepKind::upload_b, s_.cut.whole_b, missing_b_, {x.k0, j + have_cols, x.kb, q});
+        bring_cols(x, j + have_cols, q);
         if (have_rows > 0) multiply(x, {i, j + have_cols, have_rows, q});
         have_cols += q;
       }
     }
   }
 
-  /// A block on the diagonal: each panel of A is multiplied with those before it, and with itself.
+  /// A block on the diagonal: each panel is multiplied with those before it, and with its own columns.
   void triangle(const Chunk& x) {
     const auto [i, j, rows, cols] = block_;
     index have = 0;
     for (const index r : panels(rows, std::max(panel_, rows / 8))) {
-      if (need_a_) upload(StepKind::upload_a, s_.cut.whole_a, missing_a_, {i + have, x.k0, r, x.kb});
-      if (have > 0) multiply(x, s_.cut.part == Part::upper ? Block{i, j + have, have, r} : Block{i + have, j, r, have});
+      if (need_a_) bring_a(x, i + have, r);
+      if (need_b_ && s_.cut.own_b()) bring_b(x, j + have, r);
+      if (have > 0) {
+        const Block beside = s_.cut.part == Part::upper ? Block{i, j + have, have, r} : Block{i + have, j, r, have};
+        multiply(x, beside);
+        if (s_.twice(beside)) multiply(x.exchange(), beside);
+      }
       multiply(x, {i + have, j + have, r, r});
       have += r;
     }
@@ -236,11 +274,12 @@ class Planner {
     product.kb = x.kb;
     product.first = x.first;
     product.apart = x.apart;
+    product.exchanged = x.exchanged;
     if (x.adds) {
       s_.steps.push_back({.kind = StepKind::pass, .number = static_cast<std::int32_t>(s_.passes.size())});
       s_.passes.push_back({{{{area_c, part}, false}, {{first_scratch, part}, false}}, {{{area_c, part}, {1, 1}}}});
     }
-    if (x.k0 + x.kb < s_.k || s_.residents.c.in_place) return;
+    if (x.k0 + x.kb < s_.k || s_.residents.c.in_place || (s_.twice(part) && !x.exchanged)) return;
     for (const Block& piece : pieces(part, piece_, s_.part_of(part))) step(StepKind::download, piece);
   }
 
@@ -276,7 +315,7 @@ class Planner {
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel, index head) {
   GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
-  if (cut.part != Part::whole) s.residents.b = {.whole = cut.whole_b};
+  if (!cut.own_b()) s.residents.b = {.whole = cut.whole_b};
   Planner(s, static_cast<index>(piece_bytes / element), panel, head).plan();
   s.after = depend(s);
   s.awaited = awaited_elsewhere(s);
@@ -366,9 +405,9 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
       case StepKind::upload_b: access(at, area_b, step.b, x, unit_b(s.cut), true); break;
       case StepKind::upload_c: access(at, area_c, step.c, x, unit_c(s.cut), true); break;
       case StepKind::multiply:
-        access(at, area_a, step.a, {x.row, step.k0, x.rows, step.kb}, unit_a(s.cut), false);
+        access(at, area_a, step.a, s.of_a(step), unit_a(s.cut), false);
         if (!s.from_a(x))
-          access(at, area_b, step.b, {step.k0, x.col, step.kb, x.cols}, unit_b(s.cut), false);
+          access(at, area_b, step.b, s.of_b(step), unit_b(s.cut), false);
         else if (!on_diagonal(x))
           access(at, area_a, step.a, {x.col, step.k0, x.cols, step.kb}, unit_a(s.cut), false);
         if (step.apart)
@@ -488,8 +527,10 @@ std::string check(const GemmSchedule& s) {
       return beside || visit(y);
     });
   };
+  // Of a rank-2k update, each of its two products counts half of what is done.
+  const index halves = s.cut.update == Update::rank_2k && part != Part::whole ? 2 : 1;
   struct Content {
-    index k_done = -1;  // -1: as uploaded
+    index k_done = -1;  // in halves; -1: as uploaded
     index k_from = 0;
   };
   // A buffer holds cells of one unit; another unit's first upload or product ends them.
@@ -558,7 +599,10 @@ std::string check(const GemmSchedule& s) {
         all_of_c(x, [&](Cell y) { return C[step.c].cells[y] = {}, true; });
         break;
       case StepKind::multiply: {
-        const Block a{x.row, step.k0, x.rows, step.kb}, b{step.k0, x.col, step.kb, x.cols};
+        const Block a = s.of_a(step), b = s.of_b(step);
+        if (step.exchanged && !s.twice(x)) return fault(at, "a product with A and B exchanged that nothing asks for");
+        const index done_before = halves * step.k0 + (step.exchanged ? step.kb : 0),
+                    done = done_before + (s.twice(x) ? 1 : halves) * step.kb;
         if (!good(a, s.m, s.k, mb, kb)) return fault(at, "the chunk is out of bounds");
         if (part != Part::whole && !on_diagonal(x) && meets(Part::upper, x) && meets(Part::lower, x))
           return fault(at, "computes something else than a rectangle beside the diagonal or a triangle on it");
@@ -588,12 +632,12 @@ std::string check(const GemmSchedule& s) {
           if (step.first) {
             if (s.reads_c && (there == to.cells.end() || there->second.k_done != -1)) return false;
             const auto head = apart.find(y);
-            if (step.k0 != (head == apart.end() ? 0 : head->second)) return false;
-          } else if (there == to.cells.end() || there->second.k_done != step.k0) {
+            if (done_before != (head == apart.end() ? 0 : head->second)) return false;
+          } else if (there == to.cells.end() || there->second.k_done != done_before) {
             return false;
           }
           Content& content = to.cells[y];
-          content.k_done = step.k0 + step.kb;
+          content.k_done = done;
           if (step.first) content.k_from = step.k0;
           return true;
         });
@@ -605,7 +649,7 @@ std::string check(const GemmSchedule& s) {
         Buffer& from = C[step.c];
         if (!from.holds(x, unit_c(s.cut)) || !all_of_c(x, [&](Cell y) {
               const auto there = from.cells.find(y);
-              return there != from.cells.end() && there->second.k_done == s.k && there->second.k_from == 0;
+              return there != from.cells.end() && there->second.k_done == halves * s.k && there->second.k_from == 0;
             }))
           return fault(at, "brought back before its last chunk");
         if (!all_of_c(x, [&](Cell y) { return committed.emplace(y, true).second; }))
@@ -618,7 +662,7 @@ std::string check(const GemmSchedule& s) {
   if (s.residents.c.in_place) {
     const bool whole = all_of_c({0, 0, s.m, s.n}, [&](Cell y) {
       const auto there = C[0].cells.find(y);
-      return there != C[0].cells.end() && there->second.k_done == s.k && there->second.k_from == 0;
+      return there != C[0].cells.end() && there->second.k_done == halves * s.k && there->second.k_from == 0;
     });
     return whole && elements == 0 ? "" : "not all of C is computed, or it is brought back";
   }
@@ -629,13 +673,16 @@ std::string check(const GemmSchedule& s) {
 std::string to_string(const GemmSchedule& s) {
   char line[192];
   const Cut& cut = s.cut;
+  const std::string what = cut.part == Part::whole   ? "gemm m=" + std::to_string(s.m)
+                           : cut.part == Part::upper ? "upper triangle"
+                                                     : "lower triangle",
+                    of = cut.part == Part::whole || cut.update == Update::rank_k ? ""
+                         : cut.update == Update::product                         ? " of A B"
+                                                                                 : " of A B + B A";
   std::snprintf(line, sizeof line, "%s n=%lld k=%lld in blocks of %lld x %lld, k by %lld, %d+%d buffers%s",
-                cut.part == Part::whole   ? ("gemm m=" + std::to_string(s.m)).c_str()
-                : cut.part == Part::upper ? "upper triangle"
-                                          : "lower triangle",
-                static_cast<long long>(s.n), static_cast<long long>(s.k), static_cast<long long>(cut.mb),
-                static_cast<long long>(cut.nb), static_cast<long long>(cut.kb), cut.operands, cut.results,
-                s.reads_c ? ", reads C" : "");
+                (what + of).c_str(), static_cast<long long>(s.n), static_cast<long long>(s.k),
+                static_cast<long long>(cut.mb), static_cast<long long>(cut.nb), static_cast<long long>(cut.kb),
+                cut.operands, cut.results, s.reads_c ? ", reads C" : "");
   std::string text = line;
   if (cut.whole_a || cut.whole_b || cut.whole_c)
     text +=
@@ -681,9 +728,10 @@ std::string to_string(const GemmSchedule& s) {
       case StepKind::multiply:
         std::snprintf(line, sizeof line, " k %lld:%lld%s a%d b%d c%d", static_cast<long long>(step.k0),
                       static_cast<long long>(step.k0 + step.kb),
-                      step.apart   ? " apart"
-                      : step.first ? " first"
-                                   : "",
+                      step.apart       ? " apart"
+                      : step.first     ? " first"
+                      : step.exchanged ? " exchanged"
+                                       : "",
                       step.a, step.b, step.c);
         text += line;
         break;

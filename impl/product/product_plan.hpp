@@ -5,9 +5,10 @@
 // then.  After its last chunk a block is brought back in pieces, each committed as a whole: whatever fails later, the
 // library underneath computes only the pieces not committed.
 //
-// Where only a triangle of C is computed, op(B) is op(A) transposed, its blocks come from A's memory, and blocks of C
-// on the diagonal take no other operand: they grow from their corner with A's panels, each of which brings a rectangle
-// and a triangle.  What crosses the diagonal moves and is multiplied without the other triangle.
+// Where only a triangle of C is computed, blocks on its diagonal grow from their corner with the operands' panels, each
+// of which brings a rectangle and a triangle.  What crosses the diagonal moves and is multiplied without the other
+// triangle.  Of a rank-k update op(B) is op(A) transposed, and its blocks come from A's memory.  Of a rank-2k update
+// rectangles take a second product, with A and B exchanged, from the same panels.
 //
 // Strassen-like levels (impl/product/tiling.hpp plans them) add products and sums of square blocks anywhere in the
 // device's memory.
@@ -77,6 +78,7 @@ struct Step {
   index k0 = 0, kb = 0;             ///< multiply: the chunk of k
   bool first = false;               ///< multiply: first chunk that goes to C
   bool apart = false;               ///< multiply: to the same place in the first scratch area, over what was there
+  bool exchanged = false;           ///< multiply: the second product of a rank-2k update, op(B)' op(A)'
   std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
   std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
   std::int8_t stream = 0;           ///< what computes: of two
@@ -97,7 +99,10 @@ struct Cut {
   int results = 1;   ///< buffers for C's blocks
   /// Operands with device memory of their own need no buffers.  B needs none, either, where all of its blocks are A's.
   bool whole_a = false, whole_b = false, whole_c = false;
-  Part part = Part::whole;  ///< of C: what is computed.  A triangle: mb = nb, or both all of it
+  Part part = Part::whole;         ///< of C: what is computed.  A triangle: mb = nb, or both all of it
+  Update update = Update::rank_k;  ///< of a triangle
+
+  bool own_b() const { return has_own_b(part, update); }
 
   std::size_t a_bytes(std::size_t element) const { return whole_a ? 0 : leased_bytes(mb, kb, element); }
   std::size_t b_bytes(std::size_t element) const { return whole_b ? 0 : leased_bytes(kb, nb, element); }
@@ -142,14 +147,21 @@ struct GemmSchedule {
   index slice_of(index at) const { return std::min(at / slice, slices() - 1); }
   index findings() const {
     if (!surveyed) return 0;
-    return cut.part == Part::whole ? (m + n) * slices() + 2 * k : m * slices() + k;
+    return cut.own_b() ? (m + n) * slices() + 2 * k : m * slices() + k;
   }
 
   /// What is computed of a multiply step's block of C: a triangle of those on the diagonal.
   Part part_of(const Block& c) const { return on_diagonal(c) ? cut.part : Part::whole; }
   /// Whether op(B)'s block of a multiply step is taken from A's memory.
-  bool from_a(const Block& c) const {
-    return cut.part != Part::whole && (cut.whole_b || c.row / cut.mb == c.col / cut.nb);
+  bool from_a(const Block& c) const { return !cut.own_b() && (cut.whole_b || c.row / cut.mb == c.col / cut.nb); }
+  /// Whether a multiply step's block is to get a second product, with A and B exchanged.
+  bool twice(const Block& c) const { return cut.update == Update::rank_2k && part_of(c) == Part::whole; }
+  /// The blocks of op(A) and op(B) that a multiply step takes, op(B)'s also where it is A's.
+  Block of_a(const Step& x) const {
+    return x.exchanged ? Block{x.block.col, x.k0, x.block.cols, x.kb} : Block{x.block.row, x.k0, x.block.rows, x.kb};
+  }
+  Block of_b(const Step& x) const {
+    return x.exchanged ? Block{x.k0, x.block.row, x.kb, x.block.rows} : Block{x.k0, x.block.col, x.kb, x.block.cols};
   }
 
   /// A region of an operand's memory as a block of op(X), and the other way round; others as they are.
@@ -171,7 +183,7 @@ struct GemmSchedule {
 /// C is one block, A moves once.
 /// @param part  of C
 bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memory, const Residents& residents,
-                Cut& cut, Part part = Part::whole);
+                Cut& cut, Part part = Part::whole, Update update = Update::rank_k);
 
 inline constexpr index usual_panel = 1024;
 

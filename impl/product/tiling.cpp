@@ -257,9 +257,9 @@ void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, 
     const index left = products - p;
     const index at = p * t;
     Levels::Product product{.a = s.transposed_a ? square(area_a, at, i) : square(area_a, i, at),
-                            .b = s.cut.part != Part::whole ? as_b(j, at)
-                                 : s.transposed_b          ? square(area_b, j, at)
-                                                           : square(area_b, at, j),
+                            .b = !s.cut.own_b()   ? as_b(j, at)
+                                 : s.transposed_b ? square(area_b, j, at)
+                                                  : square(area_b, at, j),
                             .private_inputs = tiling.overwrite};
     const bool apart = adds && in_c && left % 2 != 0;  // and added to C afterwards
     const bool to_c = !apart && (adds ? !in_c : left % 2 != 0);
@@ -330,9 +330,9 @@ bool may_overwrite(index m, index n, index tile, const Residents& residents) {
 
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
                          std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes,
-                         Part part) {
-  const bool triangle = part != Part::whole;
-  if (triangle) residents.b = {.whole = true};
+                         Part part, Update update) {
+  const bool triangle = part != Part::whole, own_b = has_own_b(part, update);
+  if (!own_b) residents.b = {.whole = true};
   GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c};
   s.cut = {.mb = m,
            .nb = n,
@@ -340,7 +340,8 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
            .whole_a = residents.a.whole,
            .whole_b = residents.b.whole,
            .whole_c = residents.c.whole,
-           .part = part};
+           .part = part,
+           .update = update};
   s.residents = std::move(residents);
   s.transposed_a = transposed_a;
   s.transposed_b = transposed_b;
@@ -393,7 +394,7 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   Missing unseen[2];
   if (s.surveyed)
     for (const Area area : {area_a, area_b})
-      if (area == area_a || !triangle) unseen[area].blocks = {whole[area]};
+      if (area == area_a || own_b) unseen[area].blocks = {whole[area]};
   const auto piece = static_cast<index>(piece_bytes / element);
   if (s.surveyed) s.steps.push_back({.kind = StepKind::begin, .block = {0, 0, s.findings(), 1}});
   auto survey = [&](Area area, const Block& block) {

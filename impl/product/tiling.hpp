@@ -37,10 +37,11 @@ bool may_overwrite(index m, index n, index tile, const Residents& residents);
 /// Nothing is brought back before the findings are known; where C is in place and read, nothing is computed before.
 /// @param part         of C: of a triangle the tiles beside the diagonal are computed by levels, those on it
 /// classically
+/// @param update       of a triangle: not rank_2k
 /// @param reads_c      beta is not 0
 /// @param piece_bytes  as in plan_gemm
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
                          std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes,
-                         Part part = Part::whole);
+                         Part part = Part::whole, Update update = Update::rank_k);
 
 }  // namespace blaslift

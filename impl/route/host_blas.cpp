@@ -8,7 +8,7 @@
 namespace blaslift {
 namespace {
 
-/// A kind's routines, by precision; of reals a herk is a syrk.
+/// A kind's routines, by precision; of reals a herk is a syrk, and a her2k a syr2k.
 struct Routines {
   Routine of[precision_count];
 };
@@ -20,7 +20,8 @@ constexpr Routine named(char element, std::string_view kind) {
 constexpr Routines all_of(std::string_view of_reals, std::string_view of_complex) {
   return {{named('s', of_reals), named('d', of_reals), named('c', of_complex), named('z', of_complex)}};
 }
-constexpr Routines routines[] = {all_of("gemm", "gemm"), all_of("syrk", "syrk"), all_of("syrk", "herk")};
+constexpr Routines routines[] = {all_of("gemm", "gemm"), all_of("syrk", "syrk"), all_of("syrk", "herk"),
+                                 all_of("syr2k", "syr2k"), all_of("syr2k", "her2k")};
 
 int precision_of_name(const char* routine) {
   switch (routine[0]) {
@@ -31,13 +32,13 @@ int precision_of_name(const char* routine) {
   }
 }
 
-void call(HostBlas& blas, const Gemm& product) {
+HostBlas::Kind kind_of(const Gemm& product) {
   using Kind = HostBlas::Kind;
-  call_product(blas.routine(product.part == Part::whole ? Kind::gemm
-                            : product.hermitian()       ? Kind::herk
-                                                        : Kind::syrk),
-               product);
+  if (product.part == Part::whole || product.update == Update::product) return Kind::gemm;
+  if (product.update == Update::rank_k) return product.hermitian() ? Kind::herk : Kind::syrk;
+  return product.hermitian() ? Kind::her2k : Kind::syr2k;
 }
+void call(HostBlas& blas, const Gemm& product) { call_product(blas.routine(kind_of(product)), product); }
 /// BLAS has nothing of the kind: no backend asks for it.
 template <class Other>
 void call(HostBlas&, const Other&) {}

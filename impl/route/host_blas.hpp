@@ -18,18 +18,19 @@ class HostBlas {
   HostBlas& operator=(const HostBlas&) = delete;
 
   /// What operations are in BLAS.
-  enum class Kind : std::uint8_t { gemm, syrk, herk };
+  enum class Kind : std::uint8_t { gemm, syrk, herk, syr2k, her2k };
 
   /// Finds the routine of this kind and the call's element type; the call's own site only where that is the routine.
   /// Operations do, as they come: no exception may leave this, since a module calls it.
   const Site& routine(Kind kind);
 
-  /// Valid as long as this.  A product of which only a triangle is computed is a syrk or herk, whatever the call is.
+  /// Valid as long as this.  A product of which only a triangle is computed is a syrk or herk, a syr2k or
+  /// her2k, or some gemms, whatever the call is.
   UnderlyingBlas operations();
 
  private:
   const Site& site_;
-  std::array<const Site*, 3> found_{};  ///< by kind
+  std::array<const Site*, 5> found_{};  ///< by kind
 };
 
 }  // namespace blaslift

@@ -153,7 +153,8 @@ bool Check::find_library() {
     if (!oracle.empty()) return runtime_.verifier.oracle(routine, oracle);
     return site_beside(site_, routine, runtime_.options.fallback.c_str());
   };
-  reference_ = oracle.empty() ? &site_ : find(call_->same_as.value_or(info(site_.symbol).routine));
+  const Routine own = call_->same_as.value_or(info(site_.symbol).routine);
+  reference_ = oracle.empty() ? &site_ : find(call_->of_oracle.value_or(own));
   for (const Routine routine : call_->beside) beside_.push_back(find(routine));
   return reference_ && std::find(beside_.begin(), beside_.end(), nullptr) == beside_.end();
 }

@@ -43,6 +43,7 @@ class Checkable {
   bool overlaps = false;                 ///< an output shares bytes with another operand
   bool alone = false;                    ///< what is right shows in the result itself: there is no reference
   std::optional<Routine> same_as{};      ///< another routine that has these operands and this result
+  std::optional<Routine> of_oracle{};    ///< by which an oracle computes the same, where not all have the call's own
   std::vector<Routine> beside{};         ///< routines that the judgement takes besides
 
   /// The program's call on the library underneath.

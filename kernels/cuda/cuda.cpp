@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "kernels/by_triangles.hpp"
 #include "kernels/cuda/cholesky/potrf.hpp"
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
@@ -27,6 +28,7 @@
 #include "kernels/cuda/product/matmul.hpp"
 #include "kernels/cuda/product/scale.hpp"
 #include "kernels/cuda/product/survey.hpp"
+#include "kernels/cuda/product/triangle.hpp"
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/cuda/svd/gebrd.hpp"
@@ -126,6 +128,7 @@ class CudaLane final : public EngineLane {
   void destroy() {
     for (Products& products : products_) products.destroy();
     for (void* memory : panels_) cudaFree(memory);
+    for (void* memory : tiles_) cudaFree(memory);
     for (Solver& solver : solvers_) solver.destroy();
     end_.destroy();
     for (cudaStream_t stream : streams_)
@@ -175,7 +178,8 @@ class CudaLane final : public EngineLane {
 
   Status compute(Queue queue, const Gemm& p) {
     if (p.m == 0 || p.n == 0) return Status::done;
-    if (p.part != Part::whole) return multiply_triangle(queue, p);
+    if (p.part != Part::whole)
+      return p.update == Update::product ? multiply_squares(queue, p) : multiply_triangle(queue, p);
     const bool multiplies = p.k != 0 && !equals(p.precision, p.alpha, 0);
     const bool adds_e = p.E && !equals(p.precision, p.beta, 0);
     if (!multiplies)
@@ -283,11 +287,58 @@ class CudaLane final : public EngineLane {
     return Status::lost;
   }
 
+  /// A triangle of a product of two matrices, for which cuBLAS has nothing: squares on the diagonal come to a tile of
+  /// our own first.
+  Status multiply_squares(Queue queue, const Gemm& p) {
+    if (p.k == 0 || equals(p.precision, p.alpha, 0))
+      return status_of(add_triangle(p.precision, p.part, p.n, nullptr, 0, p.beta, p.C, p.ldc, stream(queue)));
+    constexpr index edge = 256;
+    void*& tile = tiles_[queue == Queue::second];
+    if (!tile)
+      if (const Status made = status_of(cudaMalloc(&tile, sizeof(std::complex<double>) * edge * edge));
+          made != Status::done)
+        return made;
+    const std::complex<double> zero{};  // in every precision
+    const auto square = [&](const Gemm& x) {
+      Gemm apart = x;
+      apart.part = Part::whole;
+      apart.beta = &zero;
+      apart.C = tile;
+      apart.ldc = x.n;
+      const Status status = compute(queue, apart);
+      return status != Status::done
+                 ? status
+                 : status_of(add_triangle(x.precision, p.part, x.n, tile, x.n, x.beta, x.C, x.ldc, stream(queue)));
+    };
+    return by_triangles(p, edge, square, [&](const Gemm& x) { return compute(queue, x); });
+  }
+
   Status multiply_triangle(Queue queue, const Gemm& p) {
     Products& own = products(queue);
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
     const cublasFillMode_t triangle = p.part == Part::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
     const index k = equals(p.precision, p.alpha, 0) ? 0 : p.k;  // cuBLAS reads A where alpha = 0
+    if (p.update == Update::rank_2k) {
+      const auto call = [&]<class Beta, class T>(auto function, Beta, T) {
+        T alpha;
+        Beta beta;  // of a Hermitian one the real part, which comes first
+        std::memcpy(&alpha, p.alpha, sizeof alpha);
+        std::memcpy(&beta, p.beta, sizeof beta);
+        return status_of(function(own.handle, triangle, cublas_op(p.transa), p.n, k, &alpha, static_cast<const T*>(p.A),
+                                  p.lda, static_cast<const T*>(p.B), p.ldb, &beta, static_cast<T*>(p.C), p.ldc));
+      };
+      switch (p.precision) {
+        case Precision::s: return call(cublasSsyr2k_64, float{}, float{});
+        case Precision::d: return call(cublasDsyr2k_64, double{}, double{});
+        case Precision::c:
+          return p.hermitian() ? call(cublasCher2k_64, float{}, cuComplex{})
+                               : call(cublasCsyr2k_64, cuComplex{}, cuComplex{});
+        case Precision::z:
+          return p.hermitian() ? call(cublasZher2k_64, double{}, cuDoubleComplex{})
+                               : call(cublasZsyr2k_64, cuDoubleComplex{}, cuDoubleComplex{});
+      }
+      return Status::lost;
+    }
     const auto call = [&]<class Scalar, class T>(auto function, Scalar, T) {
       Scalar alpha, beta;  // of a Hermitian one the real parts, which come first
       std::memcpy(&alpha, p.alpha, sizeof alpha);
@@ -370,6 +421,7 @@ class CudaLane final : public EngineLane {
   cudaStream_t streams_[queues] = {};
   Products products_[2];
   void* panels_[2] = {};  ///< workspace of QR's, by stream
+  void* tiles_[2] = {};   ///< of products of which a triangle is computed, by stream
   Solver solvers_[2];
   EndMark end_;  ///< of Queue::compute
   std::mutex marks_mutex_;

@@ -38,19 +38,36 @@ inline std::string backend_name = "host", modules;
 /// A triangle, column by column.
 template <class T>
 void naive_triangle(const Gemm& g) {
+  const T one(1);
+  T exchanged = *static_cast<const T*>(g.alpha);
+  if constexpr (complex_type<T>)
+    if (g.hermitian()) exchanged = std::conj(exchanged);
+  const bool own_b = has_own_b(g.part, g.update);
+  const void* const B = own_b ? g.B : g.A;
+  const index ldb = own_b ? g.ldb : g.lda;
   for (index j = 0; j < g.n; ++j) {
     const Rows rows = rows_in(g.part, -j, g.n);
-    Gemm column = g;
-    column.part = Part::whole;
-    column.m = rows.count;
-    column.n = 1;
-    column.A = static_cast<const T*>(g.A) + rows.first * (g.transa == Op::none ? 1 : g.lda);
-    column.B = static_cast<const T*>(g.A) + j * (g.transb == Op::none ? g.lda : 1);
-    column.ldb = g.lda;
     T* C = static_cast<T*>(g.C) + j * g.ldc;
-    column.C = C + rows.first;
+    const auto product = [&](const void* left, index ldl, const void* right, index ldr) {
+      Gemm column = g;
+      column.part = Part::whole;
+      column.m = rows.count;
+      column.n = 1;
+      column.A = static_cast<const T*>(left) + rows.first * (g.transa == Op::none ? 1 : ldl);
+      column.lda = ldl;
+      column.B = static_cast<const T*>(right) + j * (g.transb == Op::none ? ldr : 1);
+      column.ldb = ldr;
+      column.C = C + rows.first;
+      return column;
+    };
     if (g.hermitian()) C[j] = std::real(C[j]);
-    naive(column);
+    naive(product(g.A, g.lda, B, ldb));
+    if (g.update == Update::rank_2k) {
+      Gemm second = product(B, ldb, g.A, g.lda);
+      second.alpha = &exchanged;
+      second.beta = &one;
+      naive(second);
+    }
     if (g.hermitian()) C[j] = std::real(C[j]);
   }
 }

@@ -6,7 +6,7 @@
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dgebrd_(), dgecon_(), dpocon_();
-extern void dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
+extern void dsyr2k_(), zher2k_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -14,6 +14,8 @@ extern void cblas_zgemm(int, int, int, int, int, int, const void*, const void*, 
                         void*, int);
 extern void cblas_dsyrk(int, int, int, int, int, double, const double*, int, double, double*, int);
 extern void cblas_zherk(int, int, int, int, int, double, const void*, int, double, void*, int);
+extern void cblas_dsyr2k(int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+extern void cblas_zher2k(int, int, int, int, int, const void*, const void*, int, const void*, int, double, void*, int);
 extern void cblas_dtrsm(int, int, int, int, int, int, int, double, const double*, int, double*, int);
 extern void cblas_ztrsm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
@@ -37,6 +39,8 @@ static int info, ipiv[n];
 #define GEMM(X, alpha, beta, Y) \
   ("N", "N", &size, &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
 #define SYRK(X, alpha, beta, Y) ("U", "N", &size, &size, &alpha, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
+#define SYR2K(X, alpha, beta, Y) \
+  ("U", "N", &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
 #define TRSM(X, alpha, Y) \
   ("L", "U", "N", "U", &size, &size, &alpha, X, &size, Y, &size, (size_t)1, (size_t)1, (size_t)1, (size_t)1)
 #define SYMV(X, alpha, beta, Y) ("U", &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
@@ -56,6 +60,8 @@ int main(int argc, char** argv) {
   REPEAT("zgemm_", zgemm_ GEMM(zA, zone, zzero, zC))
   REPEAT("dsyrk_", dsyrk_ SYRK(A, one, zero, C))
   REPEAT("zherk_", zherk_ SYRK(zA, one, zero, zC))
+  REPEAT("dsyr2k_", dsyr2k_ SYR2K(A, one, zero, C))
+  REPEAT("zher2k_", zher2k_ SYR2K(zA, zone, zero, zC))
   REPEAT("dtrsm_", dtrsm_ TRSM(A, one, C))
   REPEAT("ztrsm_", ztrsm_ TRSM(zA, zone, zC))
   REPEAT("ssymv_", ssymv_ SYMV(sA, sone, szero, sC))
@@ -89,6 +95,8 @@ int main(int argc, char** argv) {
   REPEAT("cblas_dtrsm", cblas_dtrsm(102, 141, 121, 111, 132, n, n, 1, A, n, C, n))
   REPEAT("cblas_ztrsm", cblas_ztrsm(102, 141, 121, 111, 132, n, n, &zone, zA, n, zC, n))
   REPEAT("cblas_zherk", cblas_zherk(102, 121, 111, n, n, 1, zA, n, 0, zC, n))
+  REPEAT("cblas_dsyr2k", cblas_dsyr2k(101, 121, 111, n, n, 1, A, n, A, n, 0, C, n))
+  REPEAT("cblas_zher2k", cblas_zher2k(102, 121, 111, n, n, &zone, zA, n, zA, n, 0, zC, n))
   REPEAT("cblas_dsymv", cblas_dsymv(102, 121, n, 1, A, n, A, 1, 0, C, 1))
   REPEAT("cblas_zhemv", cblas_zhemv(101, 121, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
   fprintf(stderr, "no routine %s here\n", routine);

@@ -69,6 +69,8 @@ def records() -> list[bytes]:
         found += [
             record(p + "gemm", "transa=N transb=T m=2 n=3 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 3, 2), ("C", 2, 3)]),
             record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
+            record(p + "gemmt", "uplo=U transa=N transb=T n=2 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 2, 2), ("C", 2, 2)]),
+            record(p + "syr2k", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 ldb=3 beta=1 ldc=3", element, [("A", 3, 2), ("B", 3, 2), ("C", 2, 2)]),
             record(p + ("symv" if p in "sd" else "hemv"), f"uplo=U n=2 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",
                    element, [("A", 2, 2), ("x", 1, 2), ("y", 2, 1)]),
             record(p + "potrf", "uplo=L n=2 lda=2", element, [("A", 2, 2), ("result", 2, 2)]),
@@ -86,6 +88,8 @@ def records() -> list[bytes]:
             record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),
             record(p + other + "gqr", "m=3 n=2 k=2 lda=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1)]),
         ]  # fmt: skip
+    found += [record("zgemm3m", "transa=N transb=C m=2 n=1 k=1 alpha=1 lda=2 ldb=1 beta=0 ldc=2", 16, [("A", 2, 1), ("B", 1, 1)]),
+              record("cher2k", "uplo=L trans=C n=1 k=2 alpha=1,2 lda=2 ldb=2 beta=1 ldc=1", 8, [("A", 2, 1), ("B", 2, 1), ("C", 1, 1)])]  # fmt: skip
     return [*found, record("zherk", "uplo=U trans=C n=2 k=1 alpha=0 lda=1 beta=0 ldc=2", 16, [], "oracle /x/y.so")]
 
 

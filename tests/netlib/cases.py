@@ -35,7 +35,7 @@ class Case:
     qr: tuple[str, ...] = ()
     """The routines of QR that this tester is about, among others."""
     beside: tuple[str, ...] = ()
-    """The others, syrk, herk and trsm, that this tester of level 3 BLAS calls."""
+    """The others, syrk, herk, syr2k, her2k and trsm, that this tester of level 3 BLAS calls."""
     solves: tuple[str, ...] = ()
     """The factorisations and systems that this tester of LAPACK calls, among others."""
     symv: str | None = None
@@ -154,7 +154,8 @@ def blas_cases(precisions: str) -> list[Case]:
         cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
         for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
             large = folder == LARGE
-            beside = (f"{p}syrk", f"{p}trsm") if p in "sd" else (f"{p}syrk", f"{p}herk", f"{p}trsm")
+            updates = ("syrk", "syr2k") if p in "sd" else ("syrk", "herk", "syr2k", "her2k")
+            beside = tuple(p + base for base in (*updates, "trsm"))
             for level, calls in ((2, {"symv": symv}), (3, {"gemm": gemm, "beside": beside})):
                 inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
                 cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]

@@ -5,7 +5,7 @@ Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm, syrk, herk, trsm, symv and hemv with something to multiply goes to the backend, and so do factorisations
+forced   Every gemm, syrk, herk, syr2k, her2k, trsm, symv and hemv with something to multiply goes to the backend, and so do factorisations
          and systems by LU and Cholesky whose matrix has such factors, and syevd and heevd. The verdict lines must be
          identical: what passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some
          testers fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.

@@ -1,16 +1,16 @@
-// C := alpha op(A) op(B) + beta C
+// C := alpha op(A) op(B) + beta C: gemm, and gemm3m, which may make a complex product of three real ones.
 #include "tests/promises/suite/suite.hpp"
 
 namespace suite {
 namespace {
 
-template <class T>
-struct Gemm : Routine<Gemm<T>> {
+template <class T, bool by_three = false>
+struct Gemm : Routine<Gemm<T, by_three>> {
   static constexpr int ways_to_nothing = 4;
   static constexpr index largest = 40;
   static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=4096;levels BLASLIFT_STRASSEN=2";
   static constexpr std::string_view fault_memory = "3000";
-  static std::string name() { return named<T>("gemm"); }
+  static std::string name() { return named<T>(by_three ? "gemm3m" : "gemm"); }
 
   char transa, transb;
   index m, n, k;
@@ -65,6 +65,7 @@ struct Gemm : Routine<Gemm<T>> {
         sum = {widen(alpha) * product.value, promises::size_of(widen(alpha)) * product.size};
         if (alpha == T(0)) sum = {};
         if (beta != T(0)) sum.add(widen(beta), widen(was.C(i, j)));
+        // Three products, of sums, err by up to 3 k + 8 roundings (Higham, Accuracy and Stability, 23.2.4).
         judge.near(C, i, j, C(i, j), sum.value, unit<T>(k) * judge.terms(sum.size, k));
       }
   }
@@ -86,6 +87,7 @@ struct Gemm : Routine<Gemm<T>> {
 };
 
 JOIN(gemm, Gemm<float>, Gemm<double>, Gemm<std::complex<float>>, Gemm<std::complex<double>>);
+JOIN(gemm3m, Gemm<std::complex<float>, true>, Gemm<std::complex<double>, true>);
 
 }  // namespace
 }  // namespace suite

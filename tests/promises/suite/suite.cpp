@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <barrier>
 #include <cstdlib>
+#include <filesystem>
 #include <sstream>
 #include <thread>
 
@@ -160,6 +161,10 @@ void open_libraries() {
   std::istringstream names(wide_integers() ? "libblas64.so.3 liblapack64.so.3" : "libblas.so.3 liblapack.so.3");
   for (std::string name; names >> name;)
     if (!dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL)) fail("%s", dlerror());
+  // What these lack and newer ones have; beside the program.
+  const auto newer =
+      std::filesystem::read_symlink("/proc/self/exe").replace_filename(wide_integers() ? "newer64.so" : "newer.so");
+  if (!dlopen(newer.c_str(), RTLD_NOW | RTLD_GLOBAL)) fail("%s", dlerror());
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

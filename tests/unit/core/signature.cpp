@@ -25,6 +25,8 @@ template <class T>
 struct Example {
   T a[1], b[1], c[1];
   GemmArgs<T> gemm{Op::transpose, Op::none, 3, 4, 5, T(2), a, 6, b, 7, T(-3), c, 8};
+  GemmtArgs<T> gemmt{Uplo::lower, Op::none, Op::conjugate, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
+  Syr2kArgs<T> syr2k{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
   SyrkArgs<T> syrk{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, T(-3), c, 8};
   SymvArgs<T> symv{Uplo::lower, 4, T(2), a, 5, b, -2, T(-3), c, 3};
   GeqrfArgs<T> geqrf{7, 4, a, 9, b, c, 64};
@@ -81,6 +83,50 @@ TEST(Signature, AHerkHasRealScalars) {
   EXPECT_EQ(cblas_zherk_seen, (decltype(cblas_zherk_seen){102, 121, 111, 3, 5, 2, x.a, 6, -3, x.c, 8}));
   with_signature(x.syrk, [&](auto s) { call<decltype(s)>(address(zherk), Interface::fortran, x.syrk); });
   EXPECT_EQ(zherk_seen, (decltype(zherk_seen){'U', 'N', 3, 5, 2, x.a, 6, -3, x.c, 8, 1}));
+}
+
+std::tuple<int, int, int, int, int, Z, const Z*, int, const Z*, int, double, Z*, int> cblas_zher2k_seen;
+void cblas_zher2k(int layout, int uplo, int trans, int n, int k, const void* alpha, const void* A, int lda,
+                  const void* B, int ldb, double beta, void* C, int ldc) {
+  cblas_zher2k_seen = {layout,
+                       uplo,
+                       trans,
+                       n,
+                       k,
+                       *static_cast<const Z*>(alpha),
+                       static_cast<const Z*>(A),
+                       lda,
+                       static_cast<const Z*>(B),
+                       ldb,
+                       beta,
+                       static_cast<Z*>(C),
+                       ldc};
+}
+
+TEST(Signature, AHer2kHasARealBetaAndInRowMajorTheConjugateOfAlpha) {
+  Example<Z> x;
+  x.syr2k.hermitian = true;
+  x.syr2k.alpha = {2, 5};
+  with_signature(x.syr2k, [&](auto s) { call<decltype(s)>(address(cblas_zher2k), Interface::cblas, x.syr2k); });
+  EXPECT_EQ(cblas_zher2k_seen, (decltype(cblas_zher2k_seen){102, 121, 111, 3, 5, Z(2, 5), x.a, 6, x.b, 7, -3, x.c, 8}));
+  call_in_row_major<Her2kSignature<Z>>(address(cblas_zher2k), x.syr2k);
+  EXPECT_EQ(cblas_zher2k_seen,
+            (decltype(cblas_zher2k_seen){101, 122, 113, 3, 5, Z(2, -5), x.a, 6, x.b, 7, -3, x.c, 8}));
+}
+
+std::tuple<int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int>
+    cblas_sgemmt_seen;
+void cblas_sgemmt(int layout, int uplo, int transa, int transb, int n, int k, float alpha, const float* A, int lda,
+                  const float* B, int ldb, float beta, float* C, int ldc) {
+  cblas_sgemmt_seen = {layout, uplo, transa, transb, n, k, alpha, A, lda, B, ldb, beta, C, ldc};
+}
+
+TEST(Signature, ARowMajorGemmtIsTheOtherTriangleOfTheProductOfTheOthers) {
+  Example<float> x;
+  call<GemmtSignature<float>>(address(cblas_sgemmt), Interface::cblas, x.gemmt);
+  EXPECT_EQ(cblas_sgemmt_seen, (decltype(cblas_sgemmt_seen){102, 122, 111, 113, 3, 5, 2, x.a, 6, x.b, 7, -3, x.c, 8}));
+  call_in_row_major<GemmtSignature<float>>(address(cblas_sgemmt), x.gemmt);
+  EXPECT_EQ(cblas_sgemmt_seen, (decltype(cblas_sgemmt_seen){101, 121, 113, 111, 3, 5, 2, x.b, 7, x.a, 6, -3, x.c, 8}));
 }
 
 std::tuple<int, int, int, Complex, const Complex*, int, const Complex*, int, Complex, Complex*, int> cblas_chemv_seen;
@@ -183,7 +229,9 @@ template <class T>
 void expect_all_the_same_again() {
   Example<T> x;
   expect_the_same_again<GemmSignature<T>>(x.gemm);
+  expect_the_same_again<GemmtSignature<T>>(x.gemmt);
   expect_the_same_again<SyrkSignature<T>>(x.syrk);
+  expect_the_same_again<Syr2kSignature<T>>(x.syr2k);
   expect_the_same_again<SymvSignature<T>>(x.symv);
   expect_the_same_again<GeqrfSignature<T>>(x.geqrf);
   expect_the_same_again<OrmqrSignature<T>>(x.ormqr);

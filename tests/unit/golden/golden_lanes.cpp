@@ -170,6 +170,60 @@ void syrk_call(const char* how, index n, index k, double beta, const Places& pla
          });
 }
 
+/// @param how  the triangle and both ops
+template <class T>
+void gemmt_call(const char* how, index n, index k, double beta, const Places& places = {}) {
+  const Uplo uplo = static_cast<Uplo>(how[0]);
+  const Op opa = static_cast<Op>(how[1]), opb = static_cast<Op>(how[2]);
+  const std::string routine = std::string(1, letter(precision_of<T>)) + "gemmt";
+  char scalars[64];
+  std::snprintf(scalars, sizeof scalars, " beta %g", beta);
+  record(routine + ' ' + how + " n=" + number(n) + " k=" + number(k) + scalars +
+             places_of({{"A", places.a}, {"B", places.b}, {"C", places.c}}),
+         large_piece, [&] {
+           const bool na = opa == Op::none, nb = opb == Op::none;
+           const index lda = (na ? n : k) + 3, ldb = (nb ? k : n) + 2, ldc = n + 5;
+           const Memory<T> A("A", lda * (na ? k : n), places.a), B("B", ldb * (nb ? n : k), places.b),
+               C("C", ldc * n, places.c);
+           const GemmtArgs<T> args{
+               uplo,   opa, opb, n, k, scalar<T>(-0.5, 0.25), A.at(), lda, B.at(), ldb, scalar<T>(beta, 0.25),
+               C.at(), ldc};
+           make([&] { gemmt(site_of(routine_called(routine)), &args, replay); }, A, B);
+         });
+}
+
+template <class T>
+void syr2k_call(const char* how, index n, index k, double beta, const Places& places = {}) {
+  const bool hermitian = how[0] == 'h';
+  const Uplo uplo = static_cast<Uplo>(how[1]);
+  const Op trans = static_cast<Op>(how[2]);
+  const std::string routine = std::string(1, letter(precision_of<T>)) + (hermitian ? "her2k" : "syr2k");
+  char scalars[64];
+  std::snprintf(scalars, sizeof scalars, " beta %g", beta);
+  record(routine + ' ' + (how + 1) + " n=" + number(n) + " k=" + number(k) + scalars +
+             places_of({{"A", places.a}, {"B", places.b}, {"C", places.c}}),
+         large_piece, [&] {
+           const bool plain = trans == Op::none;
+           const index lda = (plain ? n : k) + 3, ldb = (plain ? n : k) + 2, ldc = n + 5;
+           const Memory<T> A("A", lda * (plain ? k : n), places.a), B("B", ldb * (plain ? k : n), places.b),
+               C("C", ldc * n, places.c);
+           const Syr2kArgs<T> args{hermitian,
+                                   uplo,
+                                   trans,
+                                   n,
+                                   k,
+                                   scalar<T>(-0.5, 0.25),
+                                   A.at(),
+                                   lda,
+                                   B.at(),
+                                   ldb,
+                                   scalar<T>(beta, hermitian ? 0 : 0.25),
+                                   C.at(),
+                                   ldc};
+           make([&] { syr2k(site_of(routine_called(routine)), &args, replay); }, A, B);
+         });
+}
+
 template <class T>
 void symv_call(Uplo uplo, index n, index incx, index incy, double alpha, double beta, const Places& places = {},
                bool conjugated = false, std::size_t piece = large_piece) {
@@ -267,6 +321,21 @@ void syrk_classical() {
   syrk_call<d>("sLN", 1100, 300, 0, {on_device, pageable, on_device});
   syrk_call<d>("sLN", 1100, 300, 1, {reachable, pageable, reachable});
 }
+void gemmt_classical() {
+  gemmt_call<s>("UNN", 300, 200, 0);
+  gemmt_call<z>("LCT", 301, 203, 0.5);
+  gemmt_call<d>("LTN", 2500, 1300, 1);
+  gemmt_call<d>("UNT", 1100, 300, 1, {on_device, pageable, pageable});
+  gemmt_call<d>("LNN", 1100, 300, 1, {on_device, on_device, on_device});
+}
+void syr2k_classical() {
+  syr2k_call<s>("sUN", 300, 200, 0);
+  syr2k_call<z>("hLC", 301, 203, 0.5);
+  syr2k_call<d>("sLN", 2500, 1300, 1);
+  syr2k_call<c>("hUN", 1500, 100, 0);
+  syr2k_call<d>("sLT", 1100, 300, 1, {pageable, on_device, pageable});
+  syr2k_call<d>("sUN", 1100, 300, 1, {on_device, on_device, on_device});
+}
 void by_levels() {
   gemm_call<d>("NN", 1024, 1024, 1024, 0);
   gemm_call<s>("TN", 1100, 1060, 1210, 0.5);
@@ -275,6 +344,7 @@ void by_levels() {
   gemm_call<d>("NN", 1024, 1024, 2048, 0, {pageable, pageable, on_device});
   syrk_call<d>("sLN", 2200, 1100, 0.5);
   syrk_call<z>("hUC", 2048, 1024, 0);
+  gemmt_call<d>("LNN", 2200, 1100, 0.5);
 }
 void few_by_levels() {
   gemm_call<d>("NT", 1100, 1060, 1210, 0);
@@ -288,6 +358,8 @@ void in_little_memory() {
   gemm_call<d>("NN", 1500, 700, 600, 1, {on_device, pageable, pageable});
   syrk_call<d>("sLN", 1500, 900, 0.5, {}, std::size_t{1} << 18);
   syrk_call<z>("hUC", 800, 1700, 0);
+  gemmt_call<d>("LNT", 1500, 900, 0.5);
+  syr2k_call<d>("sUN", 1500, 900, 0.5);
 }
 
 template <class T>
@@ -391,6 +463,8 @@ struct Set {
 };
 constexpr Set sets[] = {{"gemm", gemm_classical},
                         {"syrk", syrk_classical},
+                        {"gemmt", gemmt_classical},
+                        {"syr2k", syr2k_classical},
                         {"levels", by_levels},
                         {"few levels", few_by_levels},
                         {"gemm in little memory", in_little_memory},

@@ -115,8 +115,10 @@ class Counting final : public Lane {
 template <class T>
 struct Problem {
   index m, n, k;
-  Op transa, transb;
+  Op transa;
   Part part = Part::whole;
+  Update update = Update::rank_k;
+  Op transb;
   bool reads_c = false, little = false;
   Residents residents{};
   Tiling tiling{};
@@ -130,12 +132,13 @@ struct Problem {
         n(triangle ? m : random.up_to(14) + 4),
         k(random.up_to(20) + 4),
         transa(random.coin() ? Op::none : Op::transpose),
-        transb(triangle        ? transa == Op::none ? Op::transpose : Op::none
-               : random.coin() ? Op::none
-                               : Op::conjugate),
         part(!triangle       ? Part::whole
              : random.coin() ? Part::lower
                              : Part::upper),
+        update(triangle && random.coin() ? Update::product : Update::rank_k),
+        transb(!own_b()        ? transa == Op::none ? Op::transpose : Op::none
+               : random.coin() ? Op::none
+                               : Op::conjugate),
         reads_c(random.coin()),
         little(random.coin()),
         A(transa == Op::none ? m : k, transa == Op::none ? k : m, 3),
@@ -145,7 +148,7 @@ struct Problem {
     B.random(2);
     if (reads_c) beta = scalar<T>(0.7, -0.3);
     reads_c ? C.random(3) : C.fill(scalar<T>(std::numeric_limits<double>::quiet_NaN(), 0));
-    if (triangle) B = A;
+    if (!own_b()) B = A;
     const int levels = random.coin() ? 1 : 2;
     const index most = triangle ? std::min(n / 2, k) : std::min({m, n, k});
     tiling.levels.assign(static_cast<std::size_t>(levels), &strassen::fused());
@@ -158,7 +161,7 @@ struct Problem {
     };
     if (random.coin()) {
       residents.a = some(m, k);
-      if (!triangle) residents.b = some(k, n);
+      if (own_b()) residents.b = some(k, n);
       if (!triangle) residents.c = some(m, n);
       residents.c.in_place = residents.c.whole && random.coin();
       if (residents.c.in_place) residents.c.missing.clear();
@@ -168,14 +171,16 @@ struct Problem {
     chunk = random.coin() ? (k + 1) / 2 : k;
   }
 
+  bool own_b() const { return has_own_b(part, update); }
   GemmArgs<T> args(Matrix<T>& c) {
     GemmArgs<T> a{transa, transb, m, n, k, alpha, A.data(), A.ld(), B.data(), B.ld(), beta, c.data(), c.ld()};
     a.part = part;
+    a.update = update;
     return a;
   }
   /// Makes levels lose something.
   void spoil(Random& random, int kind) {
-    Matrix<T>& x = part == Part::whole && random.coin() ? B : A;
+    Matrix<T>& x = own_b() && random.coin() ? B : A;
     const index i = random.up_to(static_cast<std::size_t>(x.rows())) - 1,
                 j = random.up_to(static_cast<std::size_t>(x.cols())) - 1;
     const bool by_columns = (&x == &A) == (transa != Op::none);
@@ -186,20 +191,21 @@ struct Problem {
         T& one = (&x == &A ? by_columns : transb == Op::none) ? x(p, j) : x(i, p);
         one *= static_cast<Real<T>>(1e-12);  // whose square is a normal number
       }
-    if (part != Part::whole) B = A;
+    if (!own_b()) B = A;
   }
   GemmSchedule by_levels() const {
     GemmSchedule s = plan_levels(m, n, k, transa != Op::none, transb != Op::none, reads_c, sizeof(T), tiling, residents,
-                                 piece_bytes, part);
+                                 piece_bytes, part, update);
     spread(s, sizeof(T), complex_type<T>, {1e9, 1e8, 1e8, 1e-6, 1e-7});
     return s;
   }
   Plan classical() const {
     Cut cut{.mb = m, .nb = n, .kb = chunk, .operands = chunk < k ? 2 : 1};
     cut.whole_a = residents.a.whole;
-    cut.whole_b = part == Part::whole ? residents.b.whole : true;
+    cut.whole_b = own_b() ? residents.b.whole : true;
     cut.whole_c = residents.c.whole;
     cut.part = part;
+    cut.update = update;
     return std::make_shared<const GemmSchedule>(
         plan_gemm(m, n, k, reads_c, sizeof(T), cut, residents, piece_bytes, panel, head));
   }

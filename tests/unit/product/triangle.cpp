@@ -1,5 +1,5 @@
-// Schedules of one triangle (syrk, herk): that plans, with and without levels, compute it in every order that depend()
-// allows, move A once and of C the triangle alone, and that check() lets nothing else pass.
+// Schedules of one triangle (syrk, herk; gemmt; syr2k, her2k): that plans, with and without levels, compute it in every
+// order that depend() allows, move A and B once and of C the triangle alone, and that check() lets nothing else pass.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,9 +20,12 @@ constexpr std::size_t plenty = std::size_t{1} << 40;
 
 Part random_part(Random& random) { return random.coin() ? Part::upper : Part::lower; }
 
+constexpr Update updates[] = {Update::rank_k, Update::product, Update::rank_2k};
+
 Residents random_residents(index n, index k, Random& random) {
   Residents r;
   if (random.coin()) r.a = {true, random_blocks(n, k, random)};
+  if (random.coin()) r.b = {true, random_blocks(k, n, random)};
   if (random.coin()) r.c = {true, random_blocks(n, n, random)};
   r.c.in_place = r.c.whole && random.coin();
   if (r.c.in_place) r.c.missing.clear();
@@ -35,14 +38,15 @@ std::string text(const GemmSchedule& s) { return to_string(s); }
 double moved(const GemmSchedule& s, StepKind kind) {
   double sum = 0;
   for (const Step& step : s.steps)
-    if (step.kind == kind) sum += elements_in(kind == StepKind::upload_a ? Part::whole : s.cut.part, step.block);
+    if (step.kind == kind) sum += elements_in(kind <= StepKind::upload_b ? Part::whole : s.cut.part, step.block);
   return sum;
 }
 
 TEST(Triangle, RandomOnesInRandomMemoriesAreComputedInEveryOrderThatDependAllows) {
   Random random(21);
   std::map<std::string, int> times;
-  for (int time = 0; time < 1200; ++time) {
+  for (int time = 0; time < 6000; ++time) {
+    const Update update = updates[time % 3];
     const index n = primes[random.below(std::size(primes))], k = primes[random.below(std::size(primes))];
     constexpr std::size_t element = 8;
     const std::size_t memory = 767 + element * static_cast<std::size_t>(random.up_to(2500)),
@@ -50,12 +54,13 @@ TEST(Triangle, RandomOnesInRandomMemoriesAreComputedInEveryOrderThatDependAllows
     const index panel = random.coin() ? 3 : 16;
     const bool reads_c = random.coin();
     const Part part = random_part(random);
-    const Residents residents = time % 2 == 0 ? Residents{} : random_residents(n, k, random);
+    const Residents residents = time / 3 % 2 == 0 ? Residents{} : random_residents(n, k, random);
     Cut cut{};
-    ASSERT_TRUE(cut_to_fit(n, n, k, element, memory, residents, cut, part));
+    ASSERT_TRUE(cut_to_fit(n, n, k, element, memory, residents, cut, part, update));
     ASSERT_LE(cut.bytes(element), memory);
     ASSERT_EQ(cut.part, part);
-    if (time % 3 == 0) cut.operands = 2, cut.results = 2;
+    ASSERT_EQ(cut.update, update);
+    if (time / 6 % 3 == 0) cut.operands = 2, cut.results = 2;
     const GemmSchedule s = plan_gemm(n, n, k, reads_c, element, cut, residents, piece, panel, k / 2);
     ASSERT_EQ(check(s), "") << text(s);
     ASSERT_EQ(verdict(s), "") << text(s);
@@ -69,21 +74,24 @@ TEST(Triangle, RandomOnesInRandomMemoriesAreComputedInEveryOrderThatDependAllows
     }
     if (one_block && !residents.a.whole) {
       ASSERT_EQ(moved(s, StepKind::upload_a), static_cast<double>(n * k));
-      ASSERT_EQ(moved(s, StepKind::upload_b), 0);
+    }
+    if (one_block && (!cut.own_b() || !residents.b.whole)) {
+      ASSERT_EQ(moved(s, StepKind::upload_b), cut.own_b() ? static_cast<double>(n * k) : 0) << text(s);
     }
     for (const Step& step : s.steps) {
       if (step.kind == StepKind::download) {
         ASSERT_LE(static_cast<std::size_t>(step.block.rows * step.block.cols) * element, piece);
       }
     }
-    times["one block"] += one_block && cut.kb == k;
-    times["several blocks"] += !one_block;
-    times["several blocks, A there"] += !one_block && residents.a.whole;
-    times["in place"] += residents.c.in_place;
-    times["B streams"] += moved(s, StepKind::upload_b) > 0;
-    times["panels"] += one_block && n > panel && !residents.a.whole;
+    const std::string of = " of " + std::to_string(static_cast<int>(update));
+    times["one block" + of] += one_block && cut.kb == k;
+    times["several blocks" + of] += !one_block;
+    times["several blocks, A there" + of] += !one_block && residents.a.whole;
+    times["in place" + of] += residents.c.in_place;
+    times["B streams" + of] += moved(s, StepKind::upload_b) > 0;
+    times["panels" + of] += one_block && n > panel && !residents.a.whole;
   }
-  EXPECT_EQ(times.size(), 6u);
+  EXPECT_EQ(times.size(), 18u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 10) << what;
 }
 
@@ -118,46 +126,68 @@ TEST(Triangle, SaysWhatItIs) {
   EXPECT_EQ(said.find("upload B"), said.npos) << said;
 }
 
+TEST(Triangle, OfTwoMatricesIsCutIntoChunksOfKFirst) {
+  for (const Update update : {Update::product, Update::rank_2k}) {
+    Cut cut{};
+    // Room for C and a quarter of A and B.
+    ASSERT_TRUE(cut_to_fit(2000, 2000, 4000, 8, (2000 * 2000 + 2 * 2000 * 1100) * 8, {}, cut, Part::lower, update));
+    EXPECT_EQ(cut.mb, 2000);
+    EXPECT_LE(cut.kb, 1000);
+    EXPECT_FALSE(cut.whole_b);
+    const GemmSchedule s = plan_gemm(2000, 2000, 4000, true, 8, cut, {}, 1 << 20);
+    EXPECT_EQ(check(s), "");
+    EXPECT_EQ(moved(s, StepKind::upload_a), 2000.0 * 4000);
+    EXPECT_EQ(moved(s, StepKind::upload_b), 2000.0 * 4000);
+    const std::string said = text(s);
+    EXPECT_TRUE(said.starts_with(update == Update::product ? "lower triangle of A B n=2000 k=4000"
+                                                           : "lower triangle of A B + B A n=2000 k=4000"))
+        << said;
+    EXPECT_EQ(said.find("exchanged") != said.npos, update == Update::rank_2k);
+  }
+}
+
 TEST(Triangle, CheckPassesNothingThatIsWrong) {
   Random random(5);
   std::map<std::string, int> caught;
-  for (const Part part : {Part::upper, Part::lower})
-    for (const bool reads_c : {false, true})
-      for (const index block : {7, 3})
-        for (const bool resident : {false, true}) {
-          Cut cut{
-              .mb = block, .nb = block, .kb = 2, .whole_a = resident, .whole_b = resident || block == 7, .part = part};
-          Residents residents;
-          if (resident) residents.a = {true, {{0, 0, 3, 4}}};
-          const GemmSchedule s = plan_gemm(7, 7, 5, reads_c, 8, cut, residents, 8 * 5, 3);
-          ASSERT_EQ(check(s), "") << text(s);
-          for (std::size_t at = 0; at < s.steps.size(); ++at) {
-            const auto judge = [&](const std::string& kind, auto change) {
-              GemmSchedule mutant = s;
-              change(mutant.steps, mutant.steps[at]);
-              if (!check(mutant).empty())
-                ++caught[kind];
-              else
-                ASSERT_EQ(verdict(mutant), "") << kind << ", step " << at << '\n' << text(s);
-            };
-            using Steps = std::vector<Step>;
-            judge("drop", [at](Steps& all, Step&) { all.erase(all.begin() + static_cast<std::ptrdiff_t>(at)); });
-            judge("swap", [at](Steps& all, Step& x) {
-              if (at + 1 < all.size()) std::swap(x, all[at + 1]);
-            });
-            judge("other triangle", [](Steps&, Step& x) { std::swap(x.block.row, x.block.col); });
-            for (const index by : {-1, 1}) {
-              judge("row", [by](Steps&, Step& x) { x.block.row += by; });
-              judge("column", [by](Steps&, Step& x) { x.block.col += by; });
-              judge("rows", [by](Steps&, Step& x) { x.block.rows += by; });
-              judge("columns", [by](Steps&, Step& x) { x.block.cols += by; });
-              judge("k0", [by](Steps&, Step& x) { x.k0 += x.kind == StepKind::multiply ? by : 0; });
-              judge("kb", [by](Steps&, Step& x) { x.kb += x.kind == StepKind::multiply ? by : 0; });
+  for (const Update update : updates)
+    for (const Part part : {Part::upper, Part::lower})
+      for (const bool reads_c : {false, true})
+        for (const index block : {7, 3})
+          for (const bool resident : {false, true}) {
+            Cut cut{.mb = block, .nb = block, .kb = 2, .whole_a = resident, .part = part, .update = update};
+            cut.whole_b = !cut.own_b() && (resident || block == 7);
+            Residents residents;
+            if (resident) residents.a = {true, {{0, 0, 3, 4}}};
+            const GemmSchedule s = plan_gemm(7, 7, 5, reads_c, 8, cut, residents, 8 * 5, 3);
+            ASSERT_EQ(check(s), "") << text(s);
+            for (std::size_t at = 0; at < s.steps.size(); ++at) {
+              const auto judge = [&](const std::string& kind, auto change) {
+                GemmSchedule mutant = s;
+                change(mutant.steps, mutant.steps[at]);
+                if (!check(mutant).empty())
+                  ++caught[kind];
+                else
+                  ASSERT_EQ(verdict(mutant), "") << kind << ", step " << at << '\n' << text(s);
+              };
+              using Steps = std::vector<Step>;
+              judge("drop", [at](Steps& all, Step&) { all.erase(all.begin() + static_cast<std::ptrdiff_t>(at)); });
+              judge("swap", [at](Steps& all, Step& x) {
+                if (at + 1 < all.size()) std::swap(x, all[at + 1]);
+              });
+              judge("other triangle", [](Steps&, Step& x) { std::swap(x.block.row, x.block.col); });
+              for (const index by : {-1, 1}) {
+                judge("row", [by](Steps&, Step& x) { x.block.row += by; });
+                judge("column", [by](Steps&, Step& x) { x.block.col += by; });
+                judge("rows", [by](Steps&, Step& x) { x.block.rows += by; });
+                judge("columns", [by](Steps&, Step& x) { x.block.cols += by; });
+                judge("k0", [by](Steps&, Step& x) { x.k0 += x.kind == StepKind::multiply ? by : 0; });
+                judge("kb", [by](Steps&, Step& x) { x.kb += x.kind == StepKind::multiply ? by : 0; });
+              }
+              judge("exchanged", [](Steps&, Step& x) { x.exchanged = x.exchanged != (x.kind == StepKind::multiply); });
+              judge("first", [](Steps&, Step& x) { x.first = x.first != (x.kind == StepKind::multiply); });
             }
-            judge("first", [](Steps&, Step& x) { x.first = x.first != (x.kind == StepKind::multiply); });
           }
-        }
-  EXPECT_EQ(caught.size(), 10u);
+  EXPECT_EQ(caught.size(), 11u);
   for (const auto& [kind, times] : caught) EXPECT_GT(times, 30) << kind;
 }
 
@@ -165,17 +195,20 @@ TEST(Triangle, ByLevelsIsComputedInEveryOrderThatDependAllows) {
   Random random(9);
   std::map<std::string, int> times;
   for (const strassen::Level* level : {&strassen::fused(), &strassen::rum(), &strassen::parallel()})
-    for (int time = 0; time < 60; ++time) {
+    for (int time = 0; time < 120; ++time) {
+      const Update update = time % 2 ? Update::product : Update::rank_k;
       const std::vector<const strassen::Level*> levels(1 + random.below(2), level);
       Tiling tiling{levels, random.up_to(2) << levels.size()};
       const index t = tiling.tile, n = 2 * t + random.below(2 * static_cast<std::size_t>(t) + 1),
                   k = t * random.up_to(3) + random.below(static_cast<std::size_t>(t));
       const Part part = random_part(random);
-      const bool reads_c = random.coin(), transposed = random.coin();
+      const bool reads_c = random.coin(), transposed = random.coin(),
+                 transposed_b = update == Update::product ? random.coin() : !transposed;
       tiling.surveyed = random.coin();
       tiling.two_streams = random.coin();
       const Residents residents = random.coin() ? Residents{} : random_residents(n, k, random);
-      const GemmSchedule s = plan_levels(n, n, k, transposed, !transposed, reads_c, 8, tiling, residents, 8 * 5, part);
+      const GemmSchedule s =
+          plan_levels(n, n, k, transposed, transposed_b, reads_c, 8, tiling, residents, 8 * 5, part, update);
       ASSERT_EQ(verdict(s), "") << text(s);
       const auto after = depend(s);
       for (int draw = 0; draw < 2; ++draw) ASSERT_EQ(verdict(s, random_order(s, after, random)), "") << text(s);
@@ -183,7 +216,9 @@ TEST(Triangle, ByLevelsIsComputedInEveryOrderThatDependAllows) {
       if (!residents.a.whole) {
         ASSERT_EQ(moved(s, StepKind::upload_a), static_cast<double>(n * k));
       }
-      ASSERT_EQ(moved(s, StepKind::upload_b), 0);
+      if (update == Update::rank_k || !residents.b.whole) {
+        ASSERT_EQ(moved(s, StepKind::upload_b), update == Update::rank_k ? 0 : static_cast<double>(n * k));
+      }
       times["strips"] += n % t != 0;
       times["chains"] += k >= 2 * t;
       times["rest of k"] += k % t != 0;
@@ -194,8 +229,9 @@ TEST(Triangle, ByLevelsIsComputedInEveryOrderThatDependAllows) {
   for (const auto& [what, count] : times) EXPECT_GT(count, 15) << what;
 }
 
-Problem triangle(index n, index k) {
-  return counted({.routine = Routine::dsyrk, .element = Element::d, .m = n, .n = n, .k = k, .part = Part::lower});
+Problem triangle(index n, index k, Routine routine = Routine::dsyrk, Update update = Update::rank_k) {
+  return counted(
+      {.routine = routine, .element = Element::d, .m = n, .n = n, .k = k, .part = Part::lower, .update = update});
 }
 
 TEST(Triangle, IsHalfOfAProductToTheDecision) {
@@ -204,6 +240,14 @@ TEST(Triangle, IsHalfOfAProductToTheDecision) {
   EXPECT_EQ(p.bytes_out, 8 * 5050.0);
   EXPECT_EQ(p.bytes_in, 8 * (5050.0 + 3000.0));
   EXPECT_EQ(to_string(p), "dsyrk n=100 k=30");
+  const Problem two = triangle(100, 30, Routine::dgemmt, Update::product);
+  EXPECT_EQ(two.flops, p.flops);
+  EXPECT_EQ(two.bytes_in, 8 * (5050.0 + 2 * 3000.0));
+  EXPECT_EQ(two.volume, p.volume);
+  const Problem twice = triangle(100, 30, Routine::dsyr2k, Update::rank_2k);
+  EXPECT_EQ(twice.flops, 2 * p.flops);
+  EXPECT_EQ(twice.bytes_in, two.bytes_in);
+  EXPECT_EQ(twice.volume, 2 * p.volume);
   // The gate's bound, to either side.
   const Profile profile = built_in_profile("sm_90");
   const Facts facts{.device = DeviceState::ready,
@@ -235,6 +279,8 @@ TEST(Triangle, ByLevelsAsAskedForInTilesBesideTheDiagonal) {
   EXPECT_EQ(d.tile, 500);
   EXPECT_EQ(d.head, 0);
   EXPECT_EQ(decide(triangle(1, 700), facts, policy).levels, 0);
+  EXPECT_EQ(decide(triangle(1000, 700, Routine::dgemmt, Update::product), facts, policy).levels, 2);
+  EXPECT_EQ(decide(triangle(1000, 700, Routine::dsyr2k, Update::rank_2k), facts, policy).levels, 0);
 }
 
 }  // namespace

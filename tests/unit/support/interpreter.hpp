@@ -36,7 +36,7 @@ class Interpreter {
       for (auto& x : numbers) x = bits_();
     };
     for (Numbers* numbers : {&A_, &B_, &C_}) fill(*numbers);
-    for (index j = 0; triangle() && j < s.n; ++j)  // B is A
+    for (index j = 0; !s.cut.own_b() && j < s.n; ++j)  // B is A
       for (index p = 0; p < s.k; ++p)
         B_[static_cast<std::size_t>(p + j * s.k)] = A_[static_cast<std::size_t>(j + p * s.m)];
     for (OnDevice* operand : {&a_, &b_, &c_})  // what the device's memory held before
@@ -53,8 +53,14 @@ class Interpreter {
         if (!counts(i, j)) continue;
         std::uint64_t& x = expected_[static_cast<std::size_t>(i + j * s.m)];
         x *= beta_;
-        for (index p = 0; p < s.k; ++p)
-          x += A_[static_cast<std::size_t>(i + p * s.m)] * B_[static_cast<std::size_t>(p + j * s.k)];
+        const auto product = [&](index row, index col) {
+          std::uint64_t sum = 0;
+          for (index p = 0; p < s.k; ++p)
+            sum += A_[static_cast<std::size_t>(row + p * s.m)] * B_[static_cast<std::size_t>(p + col * s.k)];
+          return sum;
+        };
+        x += product(i, j);
+        if (twice()) x += product(j, i);
       }
   }
 
@@ -84,6 +90,7 @@ class Interpreter {
 
  private:
   bool triangle() const { return s_.cut.part != Part::whole; }
+  bool twice() const { return triangle() && s_.cut.update == Update::rank_2k; }
   /// Whether the element of C is to be computed.
   bool counts(index i, index j) const {
     return s_.cut.part == Part::upper ? i <= j : s_.cut.part == Part::lower ? i >= j : true;
@@ -167,12 +174,18 @@ class Interpreter {
         if (x.row < 0 || x.col < 0 || step.k0 < 0 || x.rows < 0 || x.cols < 0 || step.kb < 0)
           throw std::string("negative size");
         each([&](index i, index j) {
-          if (triangle() && x.row == x.col && x.rows == x.cols && !counts(x.row + i, x.col + j)) return;
+          const bool square = triangle() && x.row == x.col && x.rows == x.cols;
+          if (square && !counts(x.row + i, x.col + j)) return;
           std::uint64_t& sum = step.apart ? element({first_scratch, x}, i, j) : c_(step.c, x.row, x.col, i, j);
           sum *= step.apart ? 0 : step.first ? beta_ : 1;
-          for (index p = 0; p < step.kb; ++p)
-            sum += a_(step.a, x.row, step.k0, i, p) *
-                   (s_.from_a(x) ? a_(step.a, x.col, step.k0, j, p) : b_(step.b, step.k0, x.col, p, j));
+          for (index p = 0; p < step.kb; ++p) {
+            if (!step.exchanged)
+              sum += a_(step.a, x.row, step.k0, i, p) *
+                     (s_.from_a(x) ? a_(step.a, x.col, step.k0, j, p) : b_(step.b, step.k0, x.col, p, j));
+            // A square takes both products at once.
+            if (step.exchanged || (square && twice()))
+              sum += b_(step.b, step.k0, x.row, p, i) * a_(step.a, x.col, step.k0, j, p);
+          }
         });
         break;
       case StepKind::leaf: leaf(at(s_.leaves, step.number)); break;
@@ -180,7 +193,7 @@ class Interpreter {
       case StepKind::begin: began_ += x.rows; break;
       case StepKind::survey: survey(step.number == area_a, x); break;
       case StepKind::findings:
-        if (began_ != s_.findings() || surveyed_a_ != s_.m * s_.k || surveyed_b_ != (triangle() ? 0 : s_.k * s_.n))
+        if (began_ != s_.findings() || surveyed_a_ != s_.m * s_.k || surveyed_b_ != (s_.cut.own_b() ? s_.k * s_.n : 0))
           throw std::string("reports before everything is surveyed");
         reported_ += x.rows;
         break;

@@ -4,6 +4,7 @@
 #include <complex.h>
 #include <dlfcn.h>
 #include <math.h>
+#include <string.h>
 #include "blas.h"
 typedef double complex Z;
 static void* from;
@@ -66,6 +67,53 @@ int main(int argc, char** argv) {
         ((void (*)(int, int, int, int, int, double, void*, int, double, void*, int))f)(
             101, low ? 122 : 121, transposed ? 113 : 111, n, k, 0.7, a, ld, 1.1, c, ld);
         show(name, c, e * M * N);
+      }
+      for (int transposed = 0; transposed < 2; ++transposed) {
+        GET("%csyr2k_");
+        CALL(uplo, transposed ? "T" : "N", &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+        show(name, c, e * M * N);
+        if (!z) continue;
+        GET("%cher2k_");
+        CALL(uplo, transposed ? "C" : "N", &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+        show(name, c, e * M * N);
+        GET("cblas_%cher2k");
+        ((void (*)(int, int, int, int, int, void*, void*, int, void*, int, double, void*, int))f)(
+            101, low ? 122 : 121, transposed ? 113 : 111, n, k, alpha, a, ld, b, ld, 1.1, c, ld);
+        show(name, c, e * M * N);
+      }
+      // What few libraries have; by gemm where this one lacks it.
+      for (const char* ops = "NTC"; *ops; ++ops)
+        for (const char* opb = "NTC"; *opb; ++opb)
+          for (int r = 0; r < 3; ++r) {
+            static double whole[2 * M * M];
+            const char* const names[] = {"%cgemmt_", "%cgemmtr_", "cblas_%cgemmt"};
+            const int ta = *ops == 'N' ? 111 : *ops == 'T' ? 112 : 113, tb = *opb == 'N' ? 111 : *opb == 'T' ? 112 : 113;
+            snprintf(name, sizeof name, names[r], p);
+            f = dlsym(from, name);
+            refill();
+            memcpy(whole, c, sizeof c);
+            if (f && r < 2) {
+              CALL(uplo, ops, opb, &n, &k, alpha, a, &ld, b, &ld, beta, c, &ld, (size_t)1, (size_t)1, (size_t)1);
+            } else if (f && z) {
+              CALL(102, low ? 122 : 121, ta, tb, n, k, alpha, a, ld, b, ld, beta, c, ld);
+            } else if (f) {
+              ((void (*)(int, int, int, int, int, int, double, double*, int, double*, int, double, double*, int))f)(
+                  102, low ? 122 : 121, ta, tb, n, k, alpha[0], a, ld, b, ld, beta[0], c, ld);
+            } else {
+              f = get(z ? "zgemm_" : "dgemm_");
+              CALL(ops, opb, &n, &n, &k, alpha, a, &ld, b, &ld, beta, whole, &ld, (size_t)1, (size_t)1);
+              for (int j = 0; j < n; ++j)
+                for (int i = low ? j : 0; i < (low ? n : j + 1); ++i)
+                  memcpy(c + e * (i + j * M), whole + e * (i + j * M), e * sizeof *c);
+            }
+            show(name, c, e * M * N);
+          }
+      if (z) {
+        f = dlsym(from, "zgemm3m_");
+        if (!f) f = get("zgemm_");
+        refill();
+        CALL("C", "N", &n, &m, &k, alpha, a, &ld, b, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+        show("zgemm3m", c, e * M * N);
       }
       z ? GET("%chemv_") : GET("%csymv_");
       CALL(uplo, &n, alpha, a, &ld, x, &one, beta, y, &minus, (size_t)1);

@@ -27,11 +27,15 @@ Problem problem_of(const Span& s) {
   case Routine::name:             \
     p.element = element_of<type>; \
     break;
-#define SYRK(name, type)                                \
-  case Routine::name:                                   \
-    p.element = element_of<type>, p.part = Part::lower; \
+#define OF_TRIANGLE(name, type, of)                                    \
+  case Routine::name:                                                  \
+    p.element = element_of<type>, p.part = Part::lower, p.update = of; \
     break;
-#define HERK(name, type) SYRK(name, type)
+#define SYRK(name, type) OF_TRIANGLE(name, type, Update::rank_k)
+#define HERK(name, type) OF_TRIANGLE(name, type, Update::rank_k)
+#define GEMMT(name, type) OF_TRIANGLE(name, type, Update::product)
+#define SYR2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
+#define HER2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
 #define ORGQR(name, type)                                        \
   case Routine::name:                                            \
     p.element = element_of<type>, p.left = p.of_identity = true; \

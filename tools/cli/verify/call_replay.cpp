@@ -71,8 +71,12 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define MAKE(name, ...) \
   if (routine == #name) return make<__VA_ARGS__>(recorded, fallback);
 #define GEMM(name, type) MAKE(name, GemmSignature<type>)
+#define GEMM3M(name, type) MAKE(name, GemmSignature<type>)
+#define GEMMT(name, type) MAKE(name, GemmtSignature<type>)
 #define SYRK(name, type) MAKE(name, SyrkSignature<type>)
 #define HERK(name, type) MAKE(name, HerkSignature<type>)
+#define SYR2K(name, type) MAKE(name, Syr2kSignature<type>)
+#define HER2K(name, type) MAKE(name, Her2kSignature<type>)
 #define TRSM(name, type) MAKE(name, TrsmSignature<type>)
 #define POTRF(name, type) MAKE(name, PotrfSignature<type>)
 #define POTRS(name, type) MAKE(name, PotrsSignature<type>)
