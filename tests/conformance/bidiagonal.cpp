@@ -29,7 +29,7 @@ struct Reduced {
     Call call(room(A, offset) + 4096 + 4 * Call::part_size<T>(k + 1) + Call::part_size<T>(2));
     const Placed<T> a = call.put(A, offset);
     const std::vector<R> reals(static_cast<std::size_t>(k + 1), R(81));
-    const std::vector<T> elements(static_cast<std::size_t>(k + 1), scalar<T>(77, 78));
+    const std::vector<T> elements(static_cast<std::size_t>(k + 1), scalar<T>(77, 78)), unsaid(2, T(5));
     std::vector<Ticket> ready{a.ready};
     const auto filled = [&]<class X>(const std::vector<X>& with) {
       const auto count = static_cast<index>(with.size());
@@ -38,7 +38,7 @@ struct Reduced {
       return at;
     };
     R *const d = filled(reals), *const e = filled(reals);
-    T *const tauq = filled(elements), *const taup = filled(elements), *const failed = filled(std::vector<T>(2, T(5)));
+    T *const tauq = filled(elements), *const taup = filled(elements), *const failed = filled(unsaid);
     const Ticket found = call.ask(Gebrd{.precision = precision_of<T>,
                                         .m = m,
                                         .n = n,

@@ -166,7 +166,7 @@ int main(int argc, char** argv) {
       snprintf(name, sizeof name, "%cgecon_", p);
       f = get(name);
       CALL(which, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
-      printf("%s %.3g, info %d\n", name, condition, info);
+      printf("%s %.0f\ninfo %d\n", name, log10(condition), info);  // estimates
     }
     for (int low = 0; low < 2; ++low) {
       const char* uplo = low ? "l" : "U";
@@ -184,7 +184,7 @@ int main(int argc, char** argv) {
       snprintf(name, sizeof name, "%cpocon_", p);
       f = get(name);
       CALL(uplo, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
-      printf("%s %.3g, info %d\n", name, condition, info);
+      printf("%s %.0f\ninfo %d\n", name, log10(condition), info);  // estimates
       GET("%cpotrf_");
       a[0] = -1;
       CALL(uplo, &n, a, &ld, &info, (size_t)1);
