@@ -1,13 +1,14 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symv|trsm|potrf|getrf|syevd|geqrf SECONDS N|MxN
+//   call_time host|device gemm|symv|trsm|potrf|getrf|syevd|gebrd|gecon|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has eigenvectors; what a routine
-// overwrites is made anew before each call, outside its time.  Pivots and eigenvalues are always in the host's memory.
+// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has eigenvectors, gecon factors by
+// LU; what a routine overwrites is made anew before each call, outside its time.  Pivots, eigenvalues, bidiagonal
+// matrices with their reflectors' factors, and condition numbers are always in the host's memory.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -32,6 +33,10 @@ void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
 void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
              int*, std::size_t, std::size_t);
+void dgebrd_(const int*, const int*, double*, const int*, double*, double*, double*, double*, double*, const int*,
+             int*);
+void dgecon_(const char*, const int*, const double*, const int*, const double*, double*, double*, int*, int*,
+             std::size_t);
 void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, std::size_t);
 void dposv_(const char*, const int*, const int*, double*, const int*, double*, const int*, int*, std::size_t);
 void dgetrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
@@ -237,6 +242,30 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         [&] { dsyevd_("V", "L", &n, a.at(), &n, w.data(), work.data(), &lwork, iwork.data(), &liwork, &info, 1, 1); },
         a);
     if (info != 0) throw std::runtime_error("dsyevd: info = " + std::to_string(info));
+  } else if (routine == "gebrd") {
+    Place made(driver, all);
+    made.set_random(1);
+    const auto k = static_cast<std::size_t>(std::min(m, n));
+    const int lwork = 64 * (m + n);
+    std::vector<double> d(k), e(k), tauq(k), taup(k), work(static_cast<std::size_t>(lwork));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] { dgebrd_(&m, &n, a.at(), &m, d.data(), e.data(), tauq.data(), taup.data(), work.data(), &lwork, &info); },
+        a);
+    if (info != 0) throw std::runtime_error("dgebrd: info = " + std::to_string(info));
+  } else if (routine == "gecon") {
+    Place factors(nullptr, all), condition(nullptr, 1);
+    set_dominant(factors, n);
+    a.set(factors);
+    std::vector<double> work(static_cast<std::size_t>(n) * 4);
+    std::vector<int> iwork(static_cast<std::size_t>(n));
+    const double norm = 1;
+    int info = 0;
+    measure(
+        limit, [] {}, [&] { dgecon_("1", &n, a.at(), &n, &norm, condition.at(), work.data(), iwork.data(), &info, 1); },
+        condition);
+    if (info != 0) throw std::runtime_error("dgecon: info = " + std::to_string(info));
   } else if (routine == "trsm") {
     Place triangle(nullptr, all), made(driver, all), b(driver, all);
     set_dominant(triangle, n);
@@ -263,16 +292,16 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 }
 
 constexpr const char* usage =
-    "usage: call_time host|device gemm|symv|trsm|potrf|getrf|syevd|geqrf SECONDS N|MxN\n"
+    "usage: call_time host|device gemm|symv|trsm|potrf|getrf|syevd|gebrd|gecon|geqrf SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
 
 struct Timed {
   std::string_view name;
   bool square;  ///< and nothing else
 };
-constexpr Timed routines[] = {{"gemm", true},   {"symv", true},   {"trsm", true},   {"potrf", true},
-                              {"getrf", false}, {"syevd", true},  {"geqrf", false}, {"potrs", false},
-                              {"posv", false},  {"getrs", false}, {"gesv", false}};
+constexpr Timed routines[] = {{"gemm", true},  {"symv", true},   {"trsm", true},  {"potrf", true},  {"getrf", false},
+                              {"syevd", true}, {"gebrd", false}, {"gecon", true}, {"geqrf", false}, {"potrs", false},
+                              {"posv", false}, {"getrs", false}, {"gesv", false}};
 
 }  // namespace
 

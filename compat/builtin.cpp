@@ -236,6 +236,25 @@ void potrs(char uplo, index n, index nrhs, const T* A, index lda, T* B, index ld
     trsm<T>(true, uplo, lower == (uplo == 'L') ? 'N' : adjoint, false, n, nrhs, T(1), A, lda, B, ldb);
 }
 
+/// 1 / (|A| |A^-1|) with the factors of A, of the inverse column by column.
+/// @param solve   void(T* x): x becomes A^-1 x, or its adjoint's
+/// @param column  n elements, for whatever
+template <class T, class Solve>
+Real<T> condition(index n, Real<T> norm, T* column, const Solve& solve) {
+  if (n == 0) return 1;
+  if (norm == 0) return 0;
+  Real<T> largest = 0;
+  for (index j = 0; j < n; ++j) {
+    for (index i = 0; i < n; ++i) column[i] = T(i == j);
+    solve(column);
+    Real<T> sum = 0;
+    for (index i = 0; i < n; ++i) sum += std::abs(column[i]);
+    if (!(sum <= largest)) largest = sum;
+  }
+  const Real<T> found = 1 / largest / norm;
+  return found > 0 ? found : 0;  // of a singular matrix
+}
+
 /// Jacobi's rotations, until nothing is left beside the diagonal; with vectors these take A's place.  False: no
 /// convergence, or no memory.
 template <class T>
@@ -370,6 +389,35 @@ void geqr2(index m, index n, T* A, index lda, T* tau) {
     T* column = A + j + j * lda;
     tau[j] = reflector(m - j, *column, column + 1);
     reflect(true, m - j, n - j - 1, column, conjugate(tau[j]), column + lda, lda);
+  }
+}
+
+/// @param row  max(1, n) elements, for whatever
+template <class T>
+void gebd2(index m, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* row) {
+  const auto at = [&](index i, index j) { return A + i + j * lda; };
+  // What is below (i, j) in its column, or right of it in its row, becomes a reflector; what follows it is reflected.
+  const auto by_column = [&](index i, index j, T& tau) {
+    tau = reflector(m - i, *at(i, j), at(i, j) + 1);
+    reflect(true, m - i, n - j - 1, at(i, j), conjugate(tau), at(i, j) + lda, lda);
+    return std::real(*at(i, j));
+  };
+  const auto by_row = [&](index i, index j, T& tau) {
+    for (index k = j; k < n; ++k) row[k - j] = conjugate(*at(i, k));
+    tau = reflector(n - j, *row, row + 1);
+    reflect(false, m - i - 1, n - j, row, tau, at(i, j) + 1, lda);
+    for (index k = j; k < n; ++k) *at(i, k) = conjugate(row[k - j]);
+    return std::real(*row);
+  };
+  const index count = std::min(m, n);
+  for (index i = 0; i < count; ++i) {
+    const bool last = i + 1 == count;
+    T& beside = m >= n ? taup[i] : tauq[i];
+    d[i] = m >= n ? by_column(i, i, tauq[i]) : by_row(i, i, taup[i]);
+    if (last)
+      beside = T(0);
+    else
+      e[i] = m >= n ? by_row(i, i + 1, beside) : by_column(i + 1, i, beside);
   }
 }
 
@@ -602,6 +650,31 @@ struct Fortran {
     if (!*status) blaslift::getrs<T>('N', *n, *nrhs, A, *lda, ipiv, B, *ldb);
   }
 
+  static void gecon(const char* t, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
+                    T* work, void*, Int* status) {
+    const char norm = letter(t);
+    const int wrong = first_wrong({{norm == '1' || norm == 'O' || norm == 'I', 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *n), 4},
+                                   {*anorm >= 0, 5}});
+    if (refused(wrong, status)) return;
+    *rcond = blaslift::condition<T>(*n, *anorm, work, [&](T* x) {
+      const bool by_rows = norm == 'I';
+      for (const bool lower : {!by_rows, by_rows})
+        blaslift::trsm<T>(true, lower ? 'L' : 'U', by_rows ? 'C' : 'N', lower, *n, 1, T(1), A, *lda, x,
+                          std::max<index>(1, *n));
+    });
+  }
+  static void pocon(const char* u, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
+                    T* work, void*, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong(
+        {{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}, {*anorm >= 0, 5}});
+    if (!refused(wrong, status))
+      *rcond = blaslift::condition<T>(
+          *n, *anorm, work, [&](T* x) { blaslift::potrs<T>(uplo, *n, 1, A, *lda, x, std::max<index>(1, *n)); });
+  }
+
   static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,
                           const T* x, const Int* incx, const T* beta, T* y, const Int* incy) {
     const char uplo = letter(u);
@@ -673,6 +746,16 @@ struct Fortran {
     else
       return &of_real;
   }();
+
+  static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
+                    const Int* lwork, Int* status) {
+    const index least = std::max<index>({1, *m, *n});
+    const int wrong = first_wrong(
+        {{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}, {*lwork == -1 || *lwork >= least, 10}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    blaslift::gebd2<T>(*m, *n, A, *lda, d, e, tauq, taup, work);
+    *work = T(static_cast<Real<T>>(least));
+  }
 
   static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);

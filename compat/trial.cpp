@@ -157,6 +157,19 @@ void try_syevd(void* f, Room& room) {
                            &room.status, 1, 1);
   }
 }
+/// |A| lies in the room, which is zero.
+void try_gecon(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Length);
+  reinterpret_cast<F>(f)("1", &zero, room.of, &one, room.of, room.of, room.of, room.of, &room.status, 1);
+}
+void try_pocon(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Length);
+  reinterpret_cast<F>(f)("U", &zero, room.of, &one, room.of, room.of, room.of, room.of, &room.status, 1);
+}
+void try_gebrd(void* f, Room& room) {
+  using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, room.of, room.of, room.of, &one, &room.status);
+}
 void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);

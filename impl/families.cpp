@@ -6,8 +6,10 @@
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/profile_section.hpp"
+#include "impl/solve/condition.hpp"
 #include "impl/solve/system.hpp"
 #include "impl/solve/trsm.hpp"
+#include "impl/svd/gebrd.hpp"
 #include "impl/symv/symv_family.hpp"
 #include "impl/symv/symv_section.hpp"
 
@@ -19,7 +21,8 @@ const Family& family_of(Routine routine) {
                                 *syr2k = &product_family, *her2k = &product_family, *syrk = &product_family,
                                 *herk = &product_family, *trsm = &trsm_family, *potrf = &potrf_family,
                                 *potrs = &potrs_family, *posv = &posv_family, *getrf = &getrf_family,
-                                *getrs = &getrs_family, *gesv = &gesv_family, *syevd = &syevd_family,
+                                *getrs = &getrs_family, *gesv = &gesv_family, *gecon = &condition_family,
+                                *pocon = &condition_family, *syevd = &syevd_family, *gebrd = &gebrd_family,
                                 *symv = &symv_family, *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family,
                                 *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
                                 *gemqr = &apply_q_family;

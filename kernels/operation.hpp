@@ -1,5 +1,6 @@
 // What a lane computes, or the host BLAS in its stead: one type for all of it.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
@@ -13,8 +14,8 @@ namespace blaslift {
 /// do not say that they can (Capabilities) are never asked for it.
 class Operation {
  public:
-  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf, getrf, row_swaps, syevd };
-  static constexpr int kinds = 10;
+  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf, getrf, row_swaps, syevd, gebrd };
+  static constexpr int kinds = 11;
 
   /// Some of them.
   class Kinds {
@@ -25,8 +26,8 @@ class Operation {
     /// Whether all are so.
     template <class Test>
     constexpr bool all(const Test& test) const {
-      for (int i = 0; i < kinds; ++i)
-        if (has(static_cast<Kind>(i)) && !test(static_cast<Kind>(i))) return false;
+      for (unsigned rest = bits_; rest != 0; rest &= rest - 1)
+        if (!test(static_cast<Kind>(std::countr_zero(rest)))) return false;
       return true;
     }
 
@@ -45,6 +46,7 @@ class Operation {
   Operation(const Getrf& x) : Operation(Kind::getrf, x, x.precision) {}
   Operation(const RowSwaps& x) : Operation(Kind::row_swaps, x, x.precision) {}
   Operation(const Syevd& x) : Operation(Kind::syevd, x, x.precision) {}
+  Operation(const Gebrd& x) : Operation(Kind::gebrd, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -59,9 +61,10 @@ class Operation {
       case Kind::potrf: return see(*static_cast<const Potrf*>(of_));
       case Kind::getrf: return see(*static_cast<const Getrf*>(of_));
       case Kind::row_swaps: return see(*static_cast<const RowSwaps*>(of_));
-      case Kind::syevd: break;
+      case Kind::syevd: return see(*static_cast<const Syevd*>(of_));
+      case Kind::gebrd: break;
     }
-    return see(*static_cast<const Syevd*>(of_));
+    return see(*static_cast<const Gebrd*>(of_));
   }
 
   /// Null if it is another struct.

@@ -324,6 +324,28 @@ struct Syevd {
   bool awaited = true;
 };
 
+/// A = Q B P^H (m x n) with a real bidiagonal B, upper where m >= n and lower otherwise, in LAPACK's format (xGEBRD): B
+/// in its place, the reflectors of Q below it and of P^H right of it, min(m, n) of each, the last ones of P or Q being
+/// none.
+///
+/// If A or the result is not finite, or A's largest number has squares that overflow or vanish, all of these may hold
+/// anything.
+struct Gebrd {
+  Precision precision;
+  index m, n;
+  void* A;
+  index lda;
+  void* d;       ///< min(m, n) reals on the device: B's diagonal
+  void* e;       ///< min(m, n) - 1 reals on the device: beside it
+  void* tauq;    ///< min(m, n) elements on the device
+  void* taup;    ///< likewise
+  void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  constexpr index factored() const { return m < n ? m : n; }
+};
+
 /// Exchanges rows of A (m x n): row i with row pivots[i] - 1, for all i below `count` in turn, or in the opposite
 /// order, which undoes it.
 struct RowSwaps {

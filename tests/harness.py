@@ -36,6 +36,8 @@ GETRSS = ("sgetrs", "dgetrs", "cgetrs", "zgetrs")
 GESVS = ("sgesv", "dgesv", "cgesv", "zgesv")
 SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 """LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
+CONDITIONS = tuple(p + name for name in ("gecon", "pocon") for p in "sdcz")
+GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
@@ -43,7 +45,7 @@ CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *GEBRDS, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -283,7 +285,7 @@ def bookkeeping_errors(
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in SYEVDS else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*SYEVDS, *GEBRDS) else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

@@ -58,7 +58,8 @@ Operands operands_of(Runtime& r, const PotrfArgs<T>& x, bool ephemeral) {
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)},
                     .writes = true,
                     .reads = true,
-                    .destroyed = true}},
+                    .destroyed = true,
+                    .factors = true}},
                   ephemeral);
 }
 

@@ -250,7 +250,9 @@ struct SystemShape {
   Op trans;       ///< of LU
   Uplo uplo;      ///< of Cholesky
   index n, nrhs;
+  bool in_order = false;  ///< of factors by LU: no rows are exchanged
 
+  bool exchanges() const { return lu && !in_order; }
   Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
 };
 
@@ -267,6 +269,29 @@ struct SystemArgs {
   bool valid() const {
     return shape.n >= 0 && shape.nrhs >= 0 && ld_suffices(lda, shape.n) && ld_suffices(ldb, shape.n);
   }
+};
+
+/// 1 / (|A| |A^-1|), estimated, with the factors of A (n x n, column-major): of LU, P A = L U without P, whose norm is
+/// the same, or of Cholesky.
+template <class T>
+struct ConditionArgs {
+  bool lu;       ///< or else Cholesky
+  bool by_rows;  ///< of LU: the infinity norm, or else the 1-norm
+  Uplo uplo;     ///< of Cholesky
+  index n;
+  const T* A;
+  index lda;
+  T anorm;  ///< |A|, a real number
+  Real<T>* rcond;
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  Real<T>* rwork = nullptr;
+  Integers iwork{};
+
+  Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
+  /// What the reference routines' own checks accept; anything else is for their xerbla.
+  bool valid() const { return n >= 0 && ld_suffices(lda, n) && std::real(anorm) >= 0; }
+  index work_size() const { return (is_complex(precision_of<T>) ? 2 : lu ? 4 : 3) * n; }
+  index rwork_size() const { return (lu ? 2 : 1) * n; }
 };
 
 /// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending, and
@@ -297,6 +322,29 @@ struct SyevdArgs {
   }
   index least_rwork() const { return n <= 1 ? 1 : vectors ? 1 + 5 * n + 2 * n * n : n; }
   index least_iwork() const { return n <= 1 || !vectors ? 1 : 3 + 5 * n; }
+};
+
+/// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where
+/// m >= n and lower otherwise, and beside it min(m, n) reflectors of each of Q and P.
+template <class T>
+struct GebrdArgs {
+  index m, n;
+  T* A;
+  index lda;
+  Real<T>* d;  ///< min(m, n)
+  Real<T>* e;  ///< one less
+  T* tauq;
+  T* taup;
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index factored() const { return m < n ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m); }
+  index least_workspace() const {
+    const index longer = m > n ? m : n;
+    return longer > 1 ? longer : 1;
+  }
 };
 
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below

@@ -302,6 +302,46 @@ using PotrsSignature = SystemSignature<T, false, true>;
 template <class T>
 using PosvSignature = SystemSignature<T, false, false>;
 
+/// xGECON and xPOCON.
+template <class T, bool lu>
+struct ConditionSignature : LapackSignature<ConditionArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    if constexpr (lu)
+      see.letter("norm", norms, x.by_rows, 'I');
+    else
+      see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, false, x.part()}; });
+    see.integer("lda", x.lda);
+    see.real_scalar("anorm", x.anorm);
+    see.operand("rcond", x.rcond, [&] { return Use{1, 1, 1, false, true}; });
+    see.scratch("work", x.work, [&] { return x.work_size(); });
+    if constexpr (is_complex(precision_of<T>))
+      see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
+    else
+      see.scratch("iwork", x.iwork, [&] { return x.n; });
+    see.info();
+  }
+  static bool complete(ConditionArgs<T>& x) {
+    x.lu = lu;
+    if constexpr (lu)
+      x.uplo = Uplo::lower;
+    else
+      x.by_rows = false;
+    return true;
+  }
+  /// Five solutions with each of two triangles.
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0);
+    return 5 * n * n;
+  }
+};
+template <class T>
+using GeconSignature = ConditionSignature<T, true>;
+template <class T>
+using PoconSignature = ConditionSignature<T, false>;
+
 /// xSYEVD of reals, xHEEVD of complex elements.
 template <class T>
 struct SyevdSignature : LapackSignature<SyevdArgs<T>> {
@@ -322,6 +362,28 @@ struct SyevdSignature : LapackSignature<SyevdArgs<T>> {
   static constexpr double volume(const auto& at) {
     const double n = at.integer(0);
     return n * n * n;
+  }
+};
+
+template <class T>
+struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    const auto written = [](index count) { return Use{count, 1, std::max<index>(1, count), false, true}; };
+    see.operand("d", x.d, [&] { return written(x.factored()); });
+    see.operand("e", x.e, [&] { return written(std::max<index>(0, x.factored() - 1)); });
+    see.operand("tauq", x.tauq, [&] { return written(x.factored()); });
+    see.operand("taup", x.taup, [&] { return written(x.factored()); });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1), k = std::min(m, n);
+    return 2 * k * k * (std::max(m, n) - k / 3);
   }
 };
 
@@ -426,8 +488,16 @@ decltype(auto) with_signature(const SystemArgs<T>& x, With with) {
   return x.shape.factored ? with(PotrsSignature<T>()) : with(PosvSignature<T>());
 }
 template <class T, class With>
+decltype(auto) with_signature(const ConditionArgs<T>& x, With with) {
+  return x.lu ? with(GeconSignature<T>()) : with(PoconSignature<T>());
+}
+template <class T, class With>
 decltype(auto) with_signature(const SyevdArgs<T>&, With with) {
   return with(SyevdSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GebrdArgs<T>&, With with) {
+  return with(GebrdSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -7,11 +7,6 @@ namespace blaslift {
 /// Whether a device with so many bytes has room for it, and for what its library works in.
 bool syevd_fits(index n, Precision precision, bool vectors, std::size_t memory);
 
-/// Elements that so many reals take.
-constexpr index elements_of_reals(index count, Precision precision) {
-  return is_complex(precision) ? (count + 1) / 2 : count;
-}
-
 /// Operands A; a column that begins with the n eigenvalues, which are reals, and nothing else of it changes; and one
 /// element with what Syevd::failed says.  With eigenvectors A is a result, and they take its place; otherwise it is
 /// only read.

@@ -50,10 +50,11 @@ enum { operand_a, operand_pivots };
 
 template <class T>
 Operands operands_of(Runtime& r, const GetrfArgs<T>& x, bool ephemeral) {
-  return Operands(r,
-                  {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
-                   {.stored = stored(x.ipiv, x.factored()), .writes = true, .vector = true}},
-                  ephemeral);
+  return Operands(
+      r,
+      {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true, .factors = true},
+       {.stored = stored(x.ipiv, x.factored()), .writes = true, .vector = true}},
+      ephemeral);
 }
 
 /// On the device.  If that does not come to an end, or with a pivot that will not do, A and the pivots in the host's

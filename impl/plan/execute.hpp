@@ -152,6 +152,12 @@ class Execution : public PlanRun<T> {
     operation.failed = place(s.accesses[2].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, Gebrd operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    void** const rest[] = {&operation.d, &operation.e, &operation.tauq, &operation.taup, &operation.failed};
+    for (std::size_t i = 0; i < std::size(rest); ++i) *rest[i] = place(s.accesses[i + 1].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, RowSwaps operation) {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     operation.pivots = place(s.accesses[1].region).at;

@@ -21,7 +21,12 @@ enum class AccessMode : std::uint8_t { read, write, update };  ///< update: read
 
 /// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
 /// its scalars.
-using PlannedOperation = std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd>;
+using PlannedOperation = std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd, Gebrd>;
+
+/// Elements that so many reals take.
+constexpr index elements_of_reals(index count, Precision precision) {
+  return is_complex(precision) ? (count + 1) / 2 : count;
+}
 
 struct Plan {
   struct Operand {

@@ -19,11 +19,14 @@ enum { operand_a, operand_tau };
 template <class T>
 Operands operands_of(Runtime& r, const GeqrfArgs<T>& args, bool ephemeral) {
   const index k = args.factored();
-  return Operands(
-      r,
-      {{.stored = {args.A, args.m, args.n, args.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
-       {.stored = {args.tau, k, 1, k, sizeof(T)}, .writes = true, .vector = true}},
-      ephemeral);
+  return Operands(r,
+                  {{.stored = {args.A, args.m, args.n, args.lda, sizeof(T)},
+                    .writes = true,
+                    .reads = true,
+                    .destroyed = true,
+                    .factors = true},
+                   {.stored = {args.tau, k, 1, k, sizeof(T)}, .writes = true, .vector = true}},
+                  ephemeral);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.

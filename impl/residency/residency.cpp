@@ -16,6 +16,8 @@ constexpr double protect_seconds_per_page = 1.4e-6;
 constexpr double worthwhile_dirt = 1.0 / 16;
 /// What the program may lose to protection that has not paid off: so much at once, and this part of its time.
 constexpr double advance_seconds = 0.4, part_of_time = 0.02;
+/// Factors that nobody used, after which a program does not seem to solve with any.
+constexpr int most_unused_factors = 2;
 
 constexpr double least_bytes = 1 << 20;
 constexpr std::size_t most_memories = 512, most_runs = 64;
@@ -180,8 +182,12 @@ bool Residency::deserves(const Memory& m, double bytes, Glance& glance) const {
   if (m.refused > 0) return false;
   if (m.unchanged >= (m.rewritten ? 1 << std::min(2 * m.rewritten, 12) : 1)) return true;
   if (glance.advanced || m.uses > 1) return false;
+  return glance.advanced = affordable(bytes);
+}
+
+bool Residency::affordable(double bytes) const {
   const double credit = advance_seconds + part_of_time * 1e-9 * static_cast<double>(now_ns() - opened_ns_) - spent_;
-  return glance.advanced = bytes / page_bytes * protect_seconds_per_page <= credit;
+  return bytes / page_bytes * protect_seconds_per_page <= credit;
 }
 
 void Residency::Memory::note_read(bool same) {
@@ -291,6 +297,7 @@ Residency::Prospect Residency::take_hold(Copies::iterator copy, const Block& whe
   }
   spent_ -= copy->price;
   copy->price = 0;
+  if (std::exchange(copy->factors, false) && !writes) unused_factors_ = 0;
   copy->used = ++uses_;
   ++copy->users;
   copy->alone = hold.alone = writes || !hold.missing.empty();
@@ -367,7 +374,7 @@ bool Residency::make_room(std::size_t bytes) {
   return true;
 }
 
-Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance& glance) noexcept {
+Residency::Hold Residency::keep(const Stored& x, Use use, Glance& glance) noexcept {
   note_arrival(glance);
   Hold hold;
   const index ld = copy_ld(x);
@@ -377,11 +384,13 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
   guarded([&] {
     if (!on()) return;
     const Memory& m = recall(x);
-    if (writes && m.chained == 0 && mode_ != ResidencyMode::always) return;
-    if (!deserves(m, x.bytes(), glance)) return;
+    // Factors are made to be used; any other result shows by being used that it is.
+    const bool promising = use.factors && m.refused == 0 && unused_factors_ < most_unused_factors;
+    if (use.writes && m.chained == 0 && !promising && mode_ != ResidencyMode::always) return;
+    if (!(promising && affordable(x.bytes())) && !deserves(m, x.bytes(), glance)) return;
     if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return;  // in use
     if (!ordinary(x.range()) || blind(glance) || !make_room(bytes)) return;
-    if (reads) hold.missing.push_back({0, 0, x.rows, x.cols});
+    if (use.reads) hold.missing.push_back({0, 0, x.rows, x.cols});
     Copy& copy = fresh.emplace_back(Copy{x, pages, nullptr, bytes, std::vector<Stamp>(pages.size() / page_bytes)});
     copy.users = 1;
     copy.alone = true;
@@ -412,12 +421,14 @@ Residency::Hold Residency::keep(const Stored& x, bool writes, bool reads, Glance
     copy.used = ++uses_;
     if (m.unchanged == 0) copy.price = x.bytes() / page_bytes * protect_seconds_per_page;
     spent_ += copy.price;
+    copy.factors = use.factors;
+    unused_factors_ += use.factors;
     m.missed = 0;
     copies_.splice(copies_.begin(), fresh);
     hold.copy = copies_.begin();
     hold.fresh = true;
     hold.alone = true;
-    hold.writes = writes;
+    hold.writes = use.writes;
     hold.where = {0, 0, x.rows, x.cols};
     hold.pages = pages;
     hold.device = device;

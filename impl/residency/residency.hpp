@@ -51,6 +51,7 @@ class Residency {
     Stamp oldest = 0;          ///< not larger than any of these
     int users = 0;
     bool alone = false;                   ///< being filled, sent again or written
+    bool factors = false;                 ///< of another matrix, and nobody has used them yet
     double price = 0;                     ///< what the program may lose by it, until it has paid off
     std::uint64_t used = 0, written = 0;  ///< when last, by a call of ours
 
@@ -89,6 +90,13 @@ class Residency {
     bool advanced = false;  ///< an operand has got a copy without any evidence for it
   };
 
+  /// What a call does to an operand, and what is expected of later ones.
+  struct Use {
+    bool writes;           ///< it is C
+    bool reads;            ///< it must be uploaded first
+    bool factors = false;  ///< it becomes factors of what it was, which solvers use as they are
+  };
+
   /// What is known of an operand before its call is decided.
   struct Prospect {
     Hold hold;               ///< a copy, if there is one
@@ -124,9 +132,7 @@ class Residency {
   bool confirm(const Hold& hold, const Stored& operand, Glance& glance) noexcept;
 
   /// A copy to be filled by this call, if the operand deserves one and there is room.
-  /// @param writes  it is C
-  /// @param reads   it must be uploaded first
-  Hold keep(const Stored& operand, bool writes, bool reads, Glance& glance) noexcept;
+  Hold keep(const Stored& operand, Use use, Glance& glance) noexcept;
 
   /// The call is about to write its results to C in the host's memory.
   void before_writing(const Stored& C) noexcept;
@@ -170,6 +176,7 @@ class Residency {
   bool ordinary(Range memory) const;
   Memory& recall(const Stored& operand);
   bool deserves(const Memory& memory, double bytes, Glance& glance) const;
+  bool affordable(double bytes) const;
   bool make_room(std::size_t bytes);
   Copies::iterator find(const Stored& operand, bool writes, Block& where);
   static Hold hold_on(Copies::iterator copy, const Block& where, const Stored& operand);
@@ -193,6 +200,7 @@ class Residency {
   std::uint64_t uses_ = 0, opened_ns_ = 0;
   std::uint64_t blind_asked_ns_ = 0;  ///< when it was last asked, and
   bool blind_ = false;                ///< the answer
+  int unused_factors_ = 0;            ///< copies in a row that no solver has used so far
   double spent_ = 0;                  ///< seconds that the program may have lost to protection that has not paid off
 };
 

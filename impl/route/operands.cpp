@@ -125,12 +125,12 @@ void Operands::keep_inputs() {
   std::stable_sort(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Operand* x, const Operand* y) { return x->stored.bytes() > y->stored.bytes(); });
   for (Operand* x : std::span(inputs.data(), count))
-    x->known.hold = runtime_.residency.keep(x->stored, false, x->reads, glance_);
+    x->known.hold = runtime_.residency.keep(x->stored, {.writes = false, .reads = x->reads}, glance_);
 }
 
 void Operands::keep_result() {
   if (Operand& x = result(); x.cared_for && !x.known.hold)
-    x.known.hold = runtime_.residency.keep(x.stored, true, x.reads, glance_);
+    x.known.hold = runtime_.residency.keep(x.stored, {.writes = true, .reads = x.reads, .factors = x.factors}, glance_);
 }
 
 void Operands::close(bool good) {

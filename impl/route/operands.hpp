@@ -17,6 +17,7 @@ struct OperandRole {
   bool transposed = false, writes = false, reads = false;
   bool vector = false;     ///< moves in every call: next to the matrices it is nothing
   bool destroyed = false;  ///< what is read of it is gone afterwards: of no use to later calls
+  bool factors = false;    ///< what is written are its factors, which solvers use as they are
 };
 
 /// An operand of a call: where the program has it, and what of it is on the device.
@@ -57,7 +58,7 @@ std::vector<Block> in_triangle(Part triangle, index n, const std::vector<Block>&
 /// A call's operands, in the order of its arguments; lets go of their copies at the end.
 class Operands {
  public:
-  static constexpr std::size_t most = 4;
+  static constexpr std::size_t most = 5;
 
   /// @param all        of them the first that is written is the result; where two are the same matrix, it is here once
   /// @param ephemeral  verification's own memory

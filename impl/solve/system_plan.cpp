@@ -20,7 +20,7 @@ class Planner {
   Planner(const SystemShape& shape, Precision precision, const SystemCut& cut, const SystemHeld& held)
       : s_(shape), precision_(precision), cut_(cut), held_(held) {
     plan.operands = {{"A", s_.n, s_.n, !s_.factored, false, s_.part()}, {"B", s_.n, s_.nrhs, true}};
-    if (s_.lu) plan.operands.push_back({"pivots", s_.n, 1, !s_.factored, true});
+    if (s_.exchanges()) plan.operands.push_back({"pivots", s_.n, 1, !s_.factored, true});
     if (!s_.factored) plan.operands.push_back({"failed", (s_.n + cut.panel - 1) / cut.panel, 1, true, true});
   }
 
@@ -38,10 +38,10 @@ class Planner {
       const Block block{0, first, s_.n, cols};
       plan.upload(at, block);
       const bool forward = s_.trans == Op::none;
-      for (index group = 0; s_.lu && forward && group < rows_.groups(); ++group)
+      for (index group = 0; s_.exchanges() && forward && group < rows_.groups(); ++group)
         rows_.exchange(plan, group, at, first, cols);
       for (const bool of_lower : {forward, !forward}) solve(of_lower, at, block, panel > 0);
-      for (index group = rows_.groups(); s_.lu && !forward && group-- > 0;)
+      for (index group = rows_.groups(); s_.exchanges() && !forward && group-- > 0;)
         rows_.exchange(plan, group, at, first, cols, true);
       plan.download(at, block);
     }
@@ -59,7 +59,7 @@ class Planner {
     if (s_.factored) {
       a_ = {own >= 0 ? own : plan.add_area("A", s_.n, s_.n), operand_a, 0, 0};
       plan.upload(a_, {0, 0, s_.n, s_.n});
-      if (!s_.lu) return;
+      if (!s_.exchanges()) return;
       rows_ = RowGroups(plan, precision_, s_.n, s_.n, cut_.panel);
       plan.upload({rows_.area(), operand_third}, {0, 0, s_.n, 1});
     } else if (s_.lu) {

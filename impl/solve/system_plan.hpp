@@ -25,8 +25,8 @@ struct SystemHeld {
 /// @param memory  bytes on the device, for what has none of its own, B in panels, and for workspaces
 SystemCut system_cut(const SystemShape& shape, Precision precision, std::size_t memory, const SystemHeld& held = {});
 
-/// Operands A and B; of LU a column with A's order of pivots, each from its panel's first row on; and, if the factors
-/// are made here, one with what Getrf::failed or Potrf::failed says of each panel.
+/// Operands A and B; where rows are exchanged a column with A's order of pivots, each from its panel's first row on;
+/// and, if the factors are made here, one with what Getrf::failed or Potrf::failed says of each panel.
 Plan plan_system(const SystemShape& shape, Precision precision, const SystemCut& cut, const SystemHeld& held = {});
 
 }  // namespace blaslift

@@ -31,6 +31,7 @@
 #include "kernels/cuda/product/triangle.hpp"
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
+#include "kernels/cuda/svd/gebrd.hpp"
 #include "kernels/cuda/symv/symv.hpp"
 #include "kernels/cuda/trsm/solve_by_blocks.hpp"
 #include "kernels/cuda/trsm/trsm.hpp"
@@ -107,7 +108,7 @@ class Visit {
 };
 
 constexpr Operation::Kinds solver_computes =
-    Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf | Operation::Kind::syevd;
+    Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf | Operation::Kind::syevd | Operation::Kind::gebrd;
 
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
@@ -250,6 +251,9 @@ class CudaLane final : public EngineLane {
   }
   Status compute(Queue queue, const Syevd& p) {
     return status_of(syevd(p, solvers_[queue == Queue::second], stream(queue)));
+  }
+  Status compute(Queue queue, const Gebrd& p) {
+    return status_of(gebrd(p, solvers_[queue == Queue::second], stream(queue)));
   }
   Status compute(Queue queue, const RowSwaps& p) { return status_of(exchange_rows(p, stream(queue))); }
 
@@ -454,7 +458,9 @@ class CudaBackend final : public Backend {
   bool equip(Operation::Kind kind) override {
     if (!solver_computes.has(kind)) return true;
     const SolverLibrary* library = SolverLibrary::get();
-    return library && (kind != Operation::Kind::syevd || library->syevd);
+    if (!library) return false;
+    if (kind == Operation::Kind::syevd) return library->syevd;
+    return kind != Operation::Kind::gebrd || library->gebrd[0];
   }
 
   Lane* acquire(const UnderlyingBlas&, std::size_t bytes, Status& status) override {
@@ -570,7 +576,7 @@ class CudaBackend final : public Backend {
       return "the device cannot be asked for its properties";
     using enum Operation::Kind;
     facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
-    facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz");
+    facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

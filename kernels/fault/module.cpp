@@ -197,6 +197,23 @@ void spoil(const Syevd& x, std::string_view mistake) {
   }
 }
 
+/// Of the first element of B's diagonal, with which the first reflector begins.
+template <class T>
+void spoil(const Gebrd& x, std::string_view mistake) {
+  if (x.factored() == 0) return;
+  auto* const d = static_cast<Real<T>*>(x.d);
+  if (mistake.starts_with("element:")) {
+    double sizes = 0;
+    for (index j = 0; j < x.factored(); ++j) sizes = std::max(sizes, size_of(d[j]));
+    spoil_element(d[0], static_cast<double>(std::max(x.m, x.n)) * sizes,
+                  std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.factored() + 3) / 4; ++j) d[j] = 0;
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(d[0]);
+  }
+}
+
 template <class Computed>
 void spoil(Precision precision, const Computed& x, std::string_view mistake) {
   switch (precision) {
@@ -224,6 +241,7 @@ class DelayedLane final : public Lane {
     if (const auto* matrix = operation.get<Potrf>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Getrf>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Syevd>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Gebrd>()) return spoiled(*matrix, after);
     return lane.ask(operation, after);
   }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {

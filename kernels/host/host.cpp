@@ -14,6 +14,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/engine/lane.hpp"
+#include "kernels/host/gebrd.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
@@ -68,6 +69,7 @@ class HostLane final : public EngineLane {
   void compute(const Getrf& matrix) { factor_general(matrix, underlying_); }
   void compute(const RowSwaps& x) { exchange_rows(x); }
   void compute(const Syevd& matrix) { find_eigenvalues(matrix); }
+  void compute(const Gebrd& matrix) { reduce_to_bidiagonal(matrix); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -132,7 +134,8 @@ class HostBackend final : public Backend {
         .add(potrf, "sdcz")
         .add(getrf, "sdcz")
         .add(row_swaps, "sdcz")
-        .add(syevd, "sdcz");
+        .add(syevd, "sdcz")
+        .add(gebrd, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the plans on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

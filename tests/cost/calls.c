@@ -5,7 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dgebrd_(), dgecon_(), dpocon_();
 extern void dsyr2k_(), zher2k_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
@@ -77,6 +77,9 @@ int main(int argc, char** argv) {
   REPEAT("dgesv_", dgesv_(&none, &none, A, &size, ipiv, C, &size, &info))
   REPEAT("dsyevd_",
          dsyevd_("N", "L", &none, A, &size, tau, work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1))
+  REPEAT("dgecon_", dgecon_("1", &none, A, &size, tau, tau + 1, work, ipiv, &info, (size_t)1))
+  REPEAT("dpocon_", dpocon_("L", &none, A, &size, tau, tau + 1, work, ipiv, &info, (size_t)1))
+  REPEAT("dgebrd_", dgebrd_(&none, &none, A, &size, tau, tau, tau, tau, work, &lwork, &info))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
   REPEAT("dormqr_",

@@ -51,7 +51,7 @@ SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
 
 
-FORCED = harness.BLAS + harness.POTRFS + harness.SYSTEMS + harness.SYEVDS
+FORCED = harness.BLAS + harness.POTRFS + harness.SYSTEMS + harness.SYEVDS + harness.GEBRDS + harness.CONDITIONS
 """What is in `forced`."""
 
 QR_MEMORY = 16 << 20

@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import compact
 import definite
 import eigen
+import factors
 import faults
 import forks
 import harness
@@ -29,7 +30,7 @@ import vectors
 import verification
 from setting import Setting
 
-MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, eigen, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, eigen, factors, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 SUITE = "suite."
 """A promise of one routine: suite.MEMBER.ASPECT."""

@@ -2,6 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
+#include <limits>
+#include <string>
+
 namespace blaslift {
 namespace {
 
@@ -27,6 +31,14 @@ const SolverLibrary* opened() {
   if (!find(library, "cusolverDnXsyevd_bufferSize", found.syevd_size) ||
       !find(library, "cusolverDnXsyevd", found.syevd))
     found.syevd = nullptr;
+  for (int i = 0; i < 4; ++i) {
+    const std::string name = std::string("cusolverDn") + "SDCZ"[i] + "gebrd";
+    if (find(library, (name + "_bufferSize").c_str(), found.gebrd_size[i]) &&
+        find(library, name.c_str(), found.gebrd[i]))
+      continue;
+    std::fill_n(found.gebrd, 4, nullptr);
+    break;
+  }
   return all ? &found : nullptr;
 }
 
@@ -111,6 +123,24 @@ cudaError_t Solver::syevd(const Syevd& p, cudaStream_t stream, const std::functi
     if (const cudaError_t error = begin(); error != cudaSuccess) return error;
     return error_of(library.syevd(handle_, params_, p.vectors, uplo, p.n, type, p.A, p.lda, type_of_w, p.w, type, own,
                                   on_device, on_host_.data(), on_host_.size(), static_cast<int*>(memory_)));
+  });
+}
+
+cudaError_t Solver::gebrd(const Gebrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin) {
+  if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  const auto which = static_cast<std::size_t>(p.precision);
+  if (!library.gebrd[which]) return cudaErrorNotSupported;
+  const auto fits = [](index x) { return x <= std::numeric_limits<int>::max(); };
+  if (!fits(p.m) || !fits(p.lda)) return error_of_preparing(!SolverLibrary::success);
+  const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), lda = static_cast<int>(p.lda);
+  int elements = 0;
+  if (const int status = library.gebrd_size[which](handle_, m, n, &elements)) return error_of_preparing(status);
+  const std::size_t bytes = static_cast<std::size_t>(std::max(0, elements)) * element_size(p.precision);
+  return with_memory(bytes, stream, [&](void* own) {
+    if (const cudaError_t error = begin(); error != cudaSuccess) return error;
+    return error_of(library.gebrd[which](handle_, m, n, p.A, lda, p.d, p.e, p.tauq, p.taup, own, elements,
+                                         static_cast<int*>(memory_)));
   });
 }
 

@@ -38,8 +38,13 @@ struct SolverLibrary {
                index lda, cudaDataType type_of_w, void* w, cudaDataType arithmetic, void* on_device,
                std::size_t bytes_on_device, void* on_host, std::size_t bytes_on_host, int* info) = nullptr;
 
-  /// Null where there is none that has all this but for the last two, of the major version that goes with the CUDA that
-  /// we are built with.
+  /// By precision, s to z; null where one of them is missing.
+  int (*gebrd_size[4])(void* handle, int m, int n, int* elements) = {};
+  int (*gebrd[4])(void* handle, int m, int n, void* A, int lda, void* d, void* e, void* tauq, void* taup, void* work,
+                  int elements, int* info) = {};
+
+  /// Null where there is none that has all this but for syevd and gebrd, of the major version that goes with the CUDA
+  /// that we are built with.
   static const SolverLibrary* get();
 };
 
@@ -51,6 +56,8 @@ class Solver {
   /// What cuSOLVER says of it goes to info().  What it works in, which is large, is given back behind it.
   /// @param begin  asks for what comes before, once nothing can be missing any more
   cudaError_t syevd(const Syevd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
+  /// Likewise; with m >= n.
+  cudaError_t gebrd(const Gebrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Before scratch() is used.
   cudaError_t prepare(cudaStream_t stream);
   static constexpr std::size_t words = 64;

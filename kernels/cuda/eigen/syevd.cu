@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/cuda/core/largest.cuh"
 #include "kernels/cuda/eigen/syevd.hpp"
 
 namespace blaslift {
@@ -10,31 +11,19 @@ constexpr index most_blocks = 1024;
 
 /// What is known of a matrix while it is worked on, on the device.
 struct State {
-  unsigned long long
-      largest;     ///< bits of the largest |part| of the triangle, which order as these do; NaN is above all
-  int not_finite;  ///< of the eigenvectors
+  unsigned long long largest;  ///< as largest_bits() has it, of the triangle
+  int not_finite;              ///< of the eigenvectors
 };
 static_assert(sizeof(State) <= Solver::words);
 
-__device__ unsigned long long bits(float x) { return __float_as_uint(fabsf(x)); }
-__device__ unsigned long long bits(double x) { return static_cast<unsigned long long>(__double_as_longlong(fabs(x))); }
-__device__ void number(unsigned long long of, float& x) { x = __uint_as_float(static_cast<unsigned>(of)); }
-__device__ void number(unsigned long long of, double& x) { x = __longlong_as_double(static_cast<long long>(of)); }
-
-/// Of the power of two that the matrix is divided by: outside of what squares of its elements bear, as LAPACK has it.
+/// Of the power of two that the matrix is divided by.
 template <class R>
 __device__ int exponent_of(const State& state) {
-  constexpr int bearable = sizeof(R) == 4 ? 50 : 484;
-  R largest;
-  number(state.largest, largest);
-  const int exponent = largest > 0 && isfinite(largest) ? ilogb(largest) : 0;
-  return exponent > bearable || exponent < -bearable ? exponent : 0;
+  return unbearable_exponent(number_of<R>(state.largest));
 }
 template <class R>
 __device__ bool is_finite(const State& state) {
-  R largest;
-  number(state.largest, largest);
-  return isfinite(largest);
+  return isfinite(number_of<R>(state.largest));
 }
 
 /// Calls `each` with every number of the triangle; threads share a column, blocks the columns.
@@ -50,17 +39,12 @@ __device__ void for_each(const Syevd& p, R* A, const Each& each) {
 /// Makes a Hermitian matrix's diagonal real, and finds its largest number.
 template <class R, int parts>
 __global__ void survey(Syevd p, State* state) {
-  __shared__ unsigned long long largest;
-  if (threadIdx.x == 0) largest = 0;
-  __syncthreads();
   unsigned long long own = 0;
   for_each<parts>(p, static_cast<R*>(p.A), [&](R& x, index from_diagonal) {
     if (parts == 2 && from_diagonal == 1) x = 0;
-    own = max(own, bits(x));
+    own = max(own, bits_of(x));
   });
-  atomicMax(&largest, own);
-  __syncthreads();
-  if (threadIdx.x == 0) atomicMax(&state->largest, largest);
+  raise_to_largest(own, &state->largest);
 }
 
 /// A matrix that is not finite becomes zero: nothing is to be computed with it.

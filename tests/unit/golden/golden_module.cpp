@@ -157,6 +157,12 @@ class Recorder final : public Lane {
                    where(p.A, p.lda) + ", " + size(p.n, p.n) + ", w " + where(p.w) + ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Gebrd& p, After after) {
+    return add(print("%cgebrd   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", d " +
+                   where(p.d) + ", e " + where(p.e) + ", tauq " + where(p.tauq) + ", taup " + where(p.taup) +
+                   ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
   Status ask_for(const RowSwaps& p, After after) {
     return add(print("%cswaps   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", pivots " +
                    where(p.pivots) + ", moves " + where(p.moves) + (p.prepared ? ", prepared" : "") +

@@ -81,13 +81,13 @@ class World {
 
   struct Operand {
     Stored stored;
-    bool writes, reads;
+    bool writes, reads, factors = false;
     Residency::Prospect known{};
   };
 
   void look(Operand& x, Residency::Glance& glance) { x.known = residency->look(x.stored, x.writes, x.reads, glance); }
   void keep(Operand& x, Residency::Glance& glance) {
-    if (!x.known.hold) x.known.hold = residency->keep(x.stored, x.writes, x.reads, glance);
+    if (!x.known.hold) x.known.hold = residency->keep(x.stored, {x.writes, x.reads, x.factors}, glance);
   }
   Used fared(const Operand& x) {
     return {static_cast<bool>(x.known.hold), x.known.spared, x.known.hold.missing, x.known.unchanged};
@@ -463,6 +463,26 @@ TEST_P(Resides, AResultThatIsUsedStaysOnTheDevice) {
   EXPECT_EQ(w.operand(c).spared, c.bytes());
 }
 
+TEST_P(Resides, FactorsStayAtOnceUntilNobodyUsesThem) {
+  const Mapped memory(64);
+  const Stored c = columns_of_pages(memory);
+  for (const bool solves : {false, true}) {
+    World& w = world();
+    for (int time = 0; time < 6; ++time) {
+      w.fill(c);
+      EXPECT_EQ(w.call({{c, true, true, true}}).front().held, solves || time < 2) << solves << ' ' << time;
+      if (solves) EXPECT_EQ(w.operand(c).spared, c.bytes()) << time;
+    }
+  }
+  // Factors of factors are no use of them.
+  World& w = world();
+  const Mapped others(64);
+  for (int time = 0; time < 2; ++time) w.call({{columns_of_pages(time ? others : memory), true, true, true}});
+  w.call({{c, true, true, true}});
+  const Mapped third(64);
+  EXPECT_FALSE(w.call({{columns_of_pages(third), true, true, true}}).front().held);
+}
+
 TEST_P(Resides, ASumIntoTheSameMatrixIsKeptOnceThatIsSeen) {
   World& w = world();
   const Mapped memory(64);
@@ -790,16 +810,16 @@ TEST_P(Resides, SwitchedOffOrWithoutATrackerKeepsNothing) {
     EXPECT_EQ(residency.state(), "");
     Residency::Glance glance;
     EXPECT_FALSE(residency.look(x, false, true, glance).hold) << "before it is opened";
-    EXPECT_FALSE(residency.keep(x, false, true, glance));
+    EXPECT_FALSE(residency.keep(x, {.writes = false, .reads = true}, glance));
     arena.open(heap, {[](void*) { return false; }, nullptr});
     Scripted script;
     residency.open(arena, heap, off ? &script : nullptr, off ? "" : "no such kernel");
     EXPECT_EQ(residency.state(), off ? "off: switched off" : "off: no such kernel");
     for (int time = 0; time < 6; ++time) {
       EXPECT_FALSE(residency.look(x, false, true, glance).hold);
-      EXPECT_FALSE(residency.keep(x, false, true, glance));
+      EXPECT_FALSE(residency.keep(x, {.writes = false, .reads = true}, glance));
       EXPECT_FALSE(residency.look(x, true, false, glance).hold);
-      EXPECT_FALSE(residency.keep(x, true, false, glance));
+      EXPECT_FALSE(residency.keep(x, {.writes = true, .reads = false}, glance));
       residency.before_writing(x);
       residency.note_result(x);
       residency.note_missed(x, 1);

@@ -35,6 +35,7 @@ struct System {
         B(B0) {
     const index n = shape.n;
     if (!shape.factored || !shape.lu) shape.trans = Op::none;
+    shape.in_order = shape.lu && shape.factored && r.coin();
     cut = {r.up_to(n), r.up_to(shape.nrhs)};
     original.random(seed);
     if (!shape.lu) {
@@ -65,7 +66,8 @@ struct System {
   }
   bool stored(index i, index j) const { return shape.lu || (shape.uplo == Uplo::upper ? i <= j : i >= j); }
 
-  /// What the call gets: A, or factors that are made the slow way.
+  /// What the call gets: A, or factors that are made the slow way; without exchanges those of A with its rows in that
+  /// order.
   void set_a() {
     const index n = shape.n;
     Matrix<T> f = original;
@@ -75,7 +77,10 @@ struct System {
         index row = k;
         for (index i = k; i < n; ++i)
           if (std::abs(f(i, k)) > std::abs(f(row, k))) row = i;
-        for (index j = 0; j < n; ++j) std::swap(f(k, j), f(row, j));
+        for (index j = 0; j < n; ++j) {
+          std::swap(f(k, j), f(row, j));
+          if (shape.in_order) std::swap(original(k, j), original(row, j));
+        }
         pivots[static_cast<std::size_t>(k)] = T(static_cast<Real<T>>(row - k / cut.panel * cut.panel + 1));
         for (index i = k + 1; i < n; ++i) f(i, k) /= f(k, k);
         for (index j = k + 1; j < n; ++j)
@@ -106,12 +111,15 @@ struct System {
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& b = {},
                   const Sound& is_sound = sound) {
     std::vector<CallOperand<T>> operands{{A.data(), A.ld(), a}, {B.data(), B.ld(), b}};
-    if (shape.lu) operands.push_back({pivots.data(), shape.n});
+    if (shape.exchanges()) operands.push_back({pivots.data(), shape.n});
     if (!shape.factored) operands.push_back({failed.data(), static_cast<index>(failed.size())});
     return run_leased<T>(plan, operands, {}, lane, is_sound);
   }
   std::string text() const {
-    return std::string(shape.lu ? "LU " : "Cholesky ") + (shape.factored ? "given " : "made ") +
+    return std::string(shape.lu ? "LU " : "Cholesky ") +
+           (shape.in_order   ? "in order "
+            : shape.factored ? "given "
+                             : "made ") +
            static_cast<char>(shape.trans) + static_cast<char>(shape.uplo) + " n " + std::to_string(shape.n) +
            ", nrhs " + std::to_string(shape.nrhs) + ", panels of " + std::to_string(cut.panel) + ", of B " +
            std::to_string(cut.width);

@@ -9,6 +9,7 @@
 
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/host/gebrd.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
@@ -67,6 +68,9 @@ class Shuffled final : public Lane {
   }
   Status ask_for(const Syevd& x, After after) {
     return add(after, [x] { find_eigenvalues(x); });
+  }
+  Status ask_for(const Gebrd& x, After after) {
+    return add(after, [x] { reduce_to_bidiagonal(x); });
   }
   Status ask_for(const RowSwaps& x, After after) {
     // What later ones are told to find there is written by the first one.

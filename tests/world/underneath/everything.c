@@ -24,7 +24,7 @@ static void fill(double* x, int n) { for (int i = 0; i < n; ++i) x[i] = number()
 
 #define N 20
 #define M 30
-static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[4 * M], tau[2 * M], work[20000], t[20000];
+static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[4 * M], tau[4 * M], work[20000], t[20000];
 static int m = M, n = N, k = 13, ld = M, one = 1, minus = -2, lwork = 10000, tsize = 10000, info;
 static int iwork[1000], liwork = 1000, lrwork = 2000;
 static double rwork[2000];
@@ -161,6 +161,13 @@ int main(int argc, char** argv) {
       printf("info %d\n", info);
       show(name, c, e * M * rhs);
     }
+    double norm = 3, condition;
+    for (const char* which = "oI"; *which; ++which) {
+      snprintf(name, sizeof name, "%cgecon_", p);
+      f = get(name);
+      CALL(which, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
+      printf("%s %.3g, info %d\n", name, condition, info);
+    }
     for (int low = 0; low < 2; ++low) {
       const char* uplo = low ? "l" : "U";
       GET("%cposv_");
@@ -174,6 +181,10 @@ int main(int argc, char** argv) {
       CALL(uplo, &n, &rhs, a, &ld, c, &ld, &info, (size_t)1);
       printf("info %d\n", info);
       show(name, c, e * M * rhs);
+      snprintf(name, sizeof name, "%cpocon_", p);
+      f = get(name);
+      CALL(uplo, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
+      printf("%s %.3g, info %d\n", name, condition, info);
       GET("%cpotrf_");
       a[0] = -1;
       CALL(uplo, &n, a, &ld, &info, (size_t)1);
@@ -199,6 +210,17 @@ int main(int argc, char** argv) {
             }
         show(name, c, e * M * N);
       }
+    // The bidiagonal form, and its reflectors, as every LAPACK has them.
+    for (int wide = 0; wide < 2; ++wide) {
+      GET("%cgebrd_");
+      CALL(wide ? &n : &m, wide ? &m : &n, a, &ld, rwork, rwork + N, tau, tau + 2 * N, work, &lwork, &info);
+      printf("info %d\n", info);
+      show(name, rwork, n);
+      show(name, rwork + N, n - 1);
+      show(name, a, e * M * n);
+      show(name, tau, e * N);
+      show(name, tau + 2 * N, e * N);
+    }
     // R, and Q by what follows: T is the implementation's own.
     GET("%cgeqr_");
     CALL(&m, &n, a, &ld, t, &tsize, work, &lwork, &info);

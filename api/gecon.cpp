@@ -1,0 +1,11 @@
+// sgecon, dgecon, cgecon and zgecon by all their names.
+#include "impl/solve/condition.hpp"
+
+#include "api/entries.hpp"
+
+using namespace blaslift;
+
+#define ENTRY(symbol, name, T, interface, width, prefix) \
+  BLASLIFT_ENTRY(symbol, LapackCall<GeconSignature<T>, condition<T>>)
+#define GECON(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type)
+#include "api/routines.def"

@@ -1,0 +1,293 @@
+#include "impl/solve/condition.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/core/undestroyed.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/plan/execute.hpp"
+#include "impl/route/attempts.hpp"
+#include "impl/route/in_place.hpp"
+#include "impl/solve/system_plan.hpp"
+
+namespace blaslift {
+namespace {
+
+constexpr double solutions = 5;  // that an estimate takes as a rule, with two triangles each
+
+// ---- what the family says of a call
+
+void count(Problem& p) {
+  const double n = static_cast<double>(p.n), element = static_cast<double>(element_size(p.element));
+  p.empty = p.n == 0;
+  p.trivial = p.alpha_zero;  // |A|
+  p.too_large = p.n >= index{1} << 31;
+  p.flops = (is_complex(p.element) ? 4 : 1) * solutions * 2 * n * n;
+  p.volume = solutions * n * n;
+  p.bytes_in = (p.part == Part::whole ? n * n : n * (n + 1) / 2) * element;
+}
+
+std::string text(const Problem& p) { return std::string(name_of(p.routine)) + " n=" + std::to_string(p.n); }
+
+/// Triangles are read from memory, an element for every two flops.
+double cpu_rate(const Problem& p, const Profile&) {
+  constexpr double reading_rate = 2e10;  // bytes/s
+  return (is_complex(p.element) ? 8 : 2) / static_cast<double>(element_size(p.element)) * reading_rate;
+}
+
+/// A block of the diagonal after the other, in each triangle of each solution.
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  constexpr double seconds_a_block = 12e-6, block = 64;
+  const Profile& profile = *facts.profile;
+  const double n = static_cast<double>(p.n), read = n * n / 2 * static_cast<double>(element_size(p.element));
+  return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) +
+                     2 * solutions * (std::ceil(n / block) * seconds_a_block + read / profile.pass_rate)};
+}
+
+// ---- the estimate
+
+template <class T>
+double size_of_element(const T& x) {
+  return std::hypot(static_cast<double>(std::real(x)), static_cast<double>(std::imag(x)));
+}
+
+template <class T>
+double one_norm(const std::vector<T>& x) {
+  double sum = 0;
+  for (const T& element : x) sum += size_of_element(element);
+  return sum;
+}
+
+/// A lower bound of a matrix's 1-norm, rarely below a third of it.
+/// @param multiply  bool(std::vector<T>& x, bool adjoint): x becomes the product with the matrix, or with its adjoint;
+///                  false, and there is no estimate
+/// @return negative: there is none
+template <class T, class Multiply>
+double estimated_norm(index n, const Multiply& multiply) {
+  constexpr int most_steps = 5;
+  const auto size = static_cast<std::size_t>(n);
+  std::vector<T> x(size, T(static_cast<Real<T>>(1.0 / static_cast<double>(n))));
+  if (!multiply(x, false)) return -1;
+  double norm = one_norm(x);
+  if (n == 1) return norm;
+  std::vector<T> signs(size);
+  // Of numbers of length 1; whether they are those of the last time, which only real ones can be.
+  const auto to_signs = [&] {
+    bool same = !is_complex(precision_of<T>);
+    for (std::size_t i = 0; i < size; ++i) {
+      const double length = size_of_element(x[i]);
+      T sign(1);
+      if constexpr (is_complex(precision_of<T>)) {
+        if (length > static_cast<double>(std::numeric_limits<Real<T>>::min()))
+          sign = x[i] / static_cast<Real<T>>(length);
+      } else if (!(x[i] > 0)) {
+        sign = -1;
+      }
+      same = same && signs[i] == sign;
+      signs[i] = sign;
+    }
+    return same;
+  };
+  const auto largest = [&] {
+    const auto shorter = [](const T& a, const T& b) { return size_of_element(a) < size_of_element(b); };
+    return static_cast<std::size_t>(std::max_element(x.begin(), x.end(), shorter) - x.begin());
+  };
+  to_signs();
+  x = signs;
+  if (!multiply(x, true)) return -1;
+  std::size_t column = largest();
+  for (int step = 2; step <= most_steps; ++step) {
+    std::fill(x.begin(), x.end(), T(0));
+    x[column] = T(1);
+    if (!multiply(x, false)) return -1;
+    const double before = std::exchange(norm, one_norm(x));
+    if (to_signs() || norm <= before) {
+      norm = std::max(norm, before);
+      break;
+    }
+    x = signs;
+    if (!multiply(x, true)) return -1;
+    const std::size_t last = std::exchange(column, largest());
+    if (size_of_element(x[last]) == size_of_element(x[column])) break;
+  }
+  // Where the columns that were looked at cancel, this one does not.
+  for (std::size_t i = 0; i < size; ++i) {
+    const double element = 1 + static_cast<double>(i) / static_cast<double>(n - 1);
+    x[i] = T(static_cast<Real<T>>(i % 2 ? -element : element));
+  }
+  if (!multiply(x, false)) return -1;
+  return std::max(norm, 2 * one_norm(x) / (3 * static_cast<double>(n)));
+}
+
+// ---- on the device
+
+constinit Undestroyed<Learned> known[2];  // of such calls, in this process: of LU or not
+
+enum { operand_a, operand_rcond };
+
+template <class T>
+Operands operands_of(Runtime& r, const ConditionArgs<T>& x, bool ephemeral) {
+  return Operands(r,
+                  {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.part()}, .reads = true},
+                   {.stored = {x.rcond, 1, 1, 1, sizeof(Real<T>)}, .writes = true, .vector = true}},
+                  ephemeral);
+}
+
+/// All solutions of an estimate, with A in one place.
+template <class T>
+class Estimate {
+ public:
+  Estimate(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, const Operands& operands)
+      : r_(r), site_(site), backend_(backend), args_(args), operands_(operands) {
+    for (const bool adjoint : {false, true}) {
+      const SystemShape shape{.lu = args.lu,
+                              .factored = true,
+                              .trans = !adjoint || !args.lu          ? Op::none
+                                       : is_complex(precision_of<T>) ? Op::conjugate
+                                                                     : Op::transpose,
+                              .uplo = args.uplo,
+                              .n = args.n,
+                              .nrhs = 1,
+                              .in_order = true};
+      plans_[adjoint] = plan_system(shape, precision_of<T>, {.panel = args.n, .width = 1}, {.a = true});
+      plans_[adjoint].operands[1].ours = true;  // the columns that are solved for
+    }
+  }
+
+  bool fits(std::size_t memory) const { return bytes() <= memory; }
+
+  /// In a lease, but for what A has of its own.  Nothing is under way afterwards.
+  Outcome attempt(bool wait) {
+    const Operand& a = operands_[operand_a];
+    at_ = placed(a);
+    const std::size_t size = bytes();
+    Outcome all{Status::no_memory};
+    if (size > r_.arena.limit() - std::min(r_.arena.limit(), operands_.held_bytes())) return all;
+    void* lease = nullptr;
+    all.status = r_.arena.take(size, wait, lease);
+    if (all.status != Status::done) return all;
+    const Leased leased(r_.arena, lease, size);
+    if (!at_.device) {
+      at_.device = lease;
+      at_.ld = args_.n;
+      at_.missing = a.missing();
+      lease = static_cast<char*>(lease) + leased_bytes(args_.n, args_.n, sizeof(T));
+    }
+    const double norm = estimated_norm<T>(
+        args_.n, [&](std::vector<T>& x, bool adjoint) { return solve(x, adjoint != args_.by_rows, lease, all); });
+    all.taken_back = all.status == Status::done && norm < 0;
+    rcond = norm > 0 ? static_cast<Real<T>>(1 / norm / static_cast<double>(std::real(args_.anorm))) : Real<T>(0);
+    if (!is_finite(rcond) || norm == 0) all.taken_back = all.status == Status::done;
+    return all;
+  }
+
+  Real<T> rcond{};
+
+ private:
+  std::size_t bytes() const {
+    return std::max(plans_[0].bytes(sizeof(T)), plans_[1].bytes(sizeof(T))) +
+           (placed(operands_[operand_a]).device ? 0 : leased_bytes(args_.n, args_.n, sizeof(T)));
+  }
+
+  bool solve(std::vector<T>& x, bool adjoint, void* lease, Outcome& all) {
+    const Plan& plan = plans_[adjoint];
+    const double vector = static_cast<double>(x.size()) * sizeof(T), missing = at_.missing.empty() ? 0 : 1;
+    Outcome outcome{Status::lost};
+    HostBlas blas(site_);
+    if (Lane* lane = backend_.acquire(
+            blas.operations(), static_cast<std::size_t>(2 * vector + missing * operands_[operand_a].stored.bytes()),
+            outcome.status)) {
+      const Acquired acquired(backend_, lane);
+      const std::vector<CallOperand<T>> operands{{args_.A, args_.lda, at_}, {x.data(), args_.n}};
+      outcome = execute<T>(plan, operands, {}, lease, piece_bytes(backend_, vector), *lane, not_exiting);
+    }
+    outcome.add(all);
+    all = outcome;
+    at_.missing.clear();  // it is there from now on
+    return all.status == Status::done && std::all_of(x.begin(), x.end(), [](const T& e) { return is_finite(e); });
+  }
+
+  Runtime& r_;
+  const Site& site_;
+  Backend& backend_;
+  const ConditionArgs<T>& args_;
+  const Operands& operands_;
+  Plan plans_[2];
+  Placed at_{};
+};
+
+/// On the device.  If that does not come to an end, or to no result, rcond is what it was.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, Operands& operands,
+               const Decision& decision) {
+  if (!r.device.can(condition_family.needs, precision_of<T>)) return {Reason::no_route};
+  operands.locate(backend);
+  if (operands[operand_rcond].out_of_reach()) return {Reason::no_route};
+  Estimate<T> estimate(r, site, backend, args, operands);
+  if (!estimate.fits(r.arena.limit())) return {Reason::no_room};
+  operands.look();
+  operands.keep_inputs();
+  const Outcome outcome = in_attempts(
+      operands, [&](bool wait) { return estimate.attempt(wait); }, [] { return true; });
+  if (outcome.status == Status::done && !outcome.taken_back) {
+    r.residency.before_writing(operands[operand_rcond].stored);
+    *args.rcond = estimate.rcond;
+  }
+  Ending ending = ended(r, backend, decision, operands, outcome);
+  if (outcome.taken_back) ending.reason = args.lu ? Reason::singular : Reason::not_definite;
+  return ending;
+}
+
+}  // namespace
+
+// ---- what a correct result is
+
+template <class T>
+Judgement judge(const JudgingLibrary&, const ConditionArgs<T>& before, const ConditionArgs<T>& result,
+                const ConditionArgs<T>& reference, const Ending&) {
+  Judgement judgement{0, 3};
+  if (before.n == 0) return judgement;
+  const double a = static_cast<double>(*result.rcond), b = static_cast<double>(*reference.rcond);
+  if (!is_finite(b)) return judgement;
+  if (a == b) return judgement;
+  judgement.ratio = a > 0 && b > 0 ? std::max(a, b) / std::min(a, b) : HUGE_VAL;
+  return judgement;
+}
+
+constinit const Family condition_family{
+    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::trsm};
+
+template <class T>
+Computed condition(const Site& site, const ConditionArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  Runtime& r = runtime();
+  const bool overlaps = overlap(args->A, args->n, args->n, args->lda, args->rcond, 1, 1, 1, sizeof(T));
+  const Problem problem = counted({.routine = info(site.symbol).routine,
+                                   .element = precision_of<T>,
+                                   .m = args->n,
+                                   .n = args->n,
+                                   .alpha_zero = args->anorm == T(0),
+                                   .overlaps = overlaps,
+                                   .part = args->part(),
+                                   .alpha_finite = is_finite(std::real(args->anorm))});
+  return take_route(
+      r, site, known[args->lu].value, problem, *args, replay,
+      [&](const ConditionArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
+      [&](Backend& backend, const ConditionArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, x, operands, decision);
+      },
+      [](Decision&) {}, timed_vector_flops);
+}
+
+#define GECON(name, type)                                                                                 \
+  template Judgement judge(const JudgingLibrary&, const ConditionArgs<type>&, const ConditionArgs<type>&, \
+                           const ConditionArgs<type>&, const Ending&);                                    \
+  template Computed condition(const Site&, const ConditionArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,258 @@
+#include "impl/svd/gebrd.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "impl/core/library_call.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/route/planned.hpp"
+#include "impl/svd/gebrd_plan.hpp"
+
+namespace blaslift {
+namespace {
+
+// ---- what the family says of a call
+
+void count(Problem& p) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = std::min(m, n),
+               element = static_cast<double>(element_size(p.element));
+  p.empty = k == 0;
+  p.too_large = std::max(p.m, p.n) >= index{1} << 31;
+  p.flops = (is_complex(p.element) ? 4.0 : 1.0) * 4 * k * k * (std::max(m, n) - k / 3);
+  p.volume = 2 * k * k * (std::max(m, n) - k / 3);
+  p.bytes_in = p.bytes_out = m * n * element;
+}
+
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n);
+}
+
+/// Half of it is products of the matrix with vectors, which wait for memory.
+double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 4; }
+
+/// cuSOLVER 12.0 on an H100, FP64, on the device: 51, 113, 336 and 1,515 ms of order 1,024, 2,048, 4,096 and 8,192.  It
+/// reads what is left of the matrix twice for every column.
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  constexpr double column_seconds = 47e-6;
+  const Profile& profile = *facts.profile;
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = std::min(m, n),
+               read = static_cast<double>(element_size(p.element)) * k * k * (std::max(m, n) - k / 3);
+  return {.seconds = profile.latency_seconds + column_seconds * k + read / profile.pass_rate +
+                     seconds_in(p, facts, spared) + seconds_out(p, facts)};
+}
+
+// ---- on the device
+
+constinit Undestroyed<Learned> known;  // of such calls, in this process
+
+enum { operand_a, operand_d, operand_e, operand_tauq, operand_taup };
+
+/// The vectors that a call writes, in the order of its arguments.
+template <class T>
+std::array<Stored, 4> vectors_of(const GebrdArgs<T>& x) {
+  const index k = x.factored(), beside = std::max<index>(0, k - 1), ld = std::max<index>(1, k);
+  return {Stored{x.d, k, 1, ld, sizeof(Real<T>)}, Stored{x.e, beside, 1, ld, sizeof(Real<T>)},
+          Stored{x.tauq, k, 1, ld, sizeof(T)}, Stored{x.taup, k, 1, ld, sizeof(T)}};
+}
+
+/// By bytes, of columns that no memory holds if they are further apart.
+template <class T>
+bool overlaps(const GebrdArgs<T>& x) {
+  static constexpr index farthest = index{1} << 56;
+  const std::array<Stored, 4> vectors = vectors_of(x);
+  const auto bytes_of = [](const Stored& v) { return std::min(v.rows, farthest) * static_cast<index>(v.element); };
+  const index height = std::min(x.m, farthest) * static_cast<index>(sizeof(T)),
+              ld = std::min(x.lda, farthest) * static_cast<index>(sizeof(T));
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const Stored& v = vectors[i];
+    const index bytes = bytes_of(v);
+    if (bytes == 0) continue;
+    if (overlap(x.A, height, x.n, ld, v.at, bytes, 1, bytes, 1)) return true;
+    for (std::size_t j = 0; j < i; ++j) {
+      const index others = bytes_of(vectors[j]);
+      if (others > 0 && overlap(v.at, bytes, 1, bytes, vectors[j].at, others, 1, others, 1)) return true;
+    }
+  }
+  return false;
+}
+
+template <class T>
+Operands operands_of(Runtime& r, const GebrdArgs<T>& x, bool ephemeral) {
+  const auto [d, e, tauq, taup] = vectors_of(x);
+  return Operands(r,
+                  {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
+                   {.stored = d, .writes = true, .vector = true},
+                   {.stored = e, .writes = true, .vector = true},
+                   {.stored = tauq, .writes = true, .vector = true},
+                   {.stored = taup, .writes = true, .vector = true}},
+                  ephemeral);
+}
+
+/// On the device.  If that does not come to an end, or to no result, what the host's memory holds is what it was.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GebrdArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  for (const int x : {operand_d, operand_e, operand_tauq, operand_taup})
+    if (operands[static_cast<std::size_t>(x)].out_of_reach()) return {Reason::no_route};
+  const bool a_there = operands[operand_a].place == Place::on_a_device;
+  if (!a_there && !gebrd_fits(args.m, args.n, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  const index k = args.factored(), reals = elements_of_reals(k, precision_of<T>);
+  const auto elements = [](index count) { return std::vector<T>(static_cast<std::size_t>(count)); };
+  std::vector<T> d = elements(reals), e = elements(reals), tauq = elements(k), taup = elements(k), failed = elements(1);
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.in_plan = 1;
+  planned.own = {{d.data(), reals}, {e.data(), reals}, {tauq.data(), k}, {taup.data(), k}, {failed.data(), 1}};
+  bool none = false;
+  planned.sound = [&] {
+    none = failed[0] != T(0);
+    return !none || a_there;
+  };
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    return plan_gebrd(args.m, args.n, precision_of<T>, at[operand_a].device != nullptr);
+  };
+  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  if (ending.computed) {
+    std::copy_n(reinterpret_cast<const Real<T>*>(d.data()), k, args.d);
+    std::copy_n(reinterpret_cast<const Real<T>*>(e.data()), k - 1, args.e);
+    std::copy_n(tauq.data(), k, args.tauq);
+    std::copy_n(taup.data(), k, args.taup);
+  }
+  if (none && !ending.computed) ending.reason = Reason::not_converged;
+  ending.info = none;
+  return ending;
+}
+
+// ---- what a correct result is
+
+using namespace judging;
+
+constexpr double threshold = 50;
+
+/// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place.
+template <class T>
+double off_unitary(const JudgingLibrary& by, Packed<T>& reflectors, index order, index k, T* tau) {
+  if (k == 0) return 0;
+  call_with_own_workspaces(
+      *by.beside[by_orgqr],
+      OrmqrArgs<T>{{true, false, order, k, k, true}, reflectors.at.get(), order, tau, reflectors.at.get(), order});
+  Packed<T> gram(k, k);
+  for_each_of(k, k, [&](index i, index j) { gram(i, j) = T(i == j ? -1 : 0); });
+  const T one(1);
+  call_product(*by.beside[by_gemm],
+               {precision_of<T>, complex_type<T> ? Op::conjugate : Op::transpose, Op::none, k, k, order, &one,
+                reflectors.at.get(), order, reflectors.at.get(), order, &one, gram.at.get(), k});
+  return static_cast<double>(one_norm(gram, k) / (static_cast<long double>(order) *
+                                                  static_cast<long double>(std::numeric_limits<Real<T>>::epsilon())));
+}
+
+template <class T>
+T conjugate(const T& x) {
+  if constexpr (complex_type<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+
+}  // namespace
+
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const GebrdArgs<T>& result, const GebrdArgs<T>&,
+                const Ending& ending) {
+  const index m = before.m, n = before.n, k = before.factored();
+  Judgement judgement{0, threshold};
+  if (k == 0 || ending.info != 0) return judgement;
+  // Of a wide matrix the adjoint, which is a tall one: Q and P change places.
+  const bool wide = m < n;
+  const index rows = wide ? n : m, shift = 1;
+  const auto element = [&](const GebrdArgs<T>& x, index i, index j) {
+    return wide ? conjugate(x.A[j + i * x.lda]) : x.A[i + j * x.lda];
+  };
+  const T *const tau_left = wide ? result.taup : result.tauq, *const tau_right = wide ? result.tauq : result.taup;
+  bool finite = true;
+  Packed<T> left(rows, k), right(std::max<index>(1, k - shift), std::max<index>(1, k - shift)), product(rows, k);
+  for_each_of(rows, k, [&](index i, index j) {
+    left(i, j) = element(result, i, j);
+    finite = finite && is_finite(left(i, j));
+    product(i, j) = element(before, i, j);
+  });
+  const long double size = one_norm(product, k),
+                    largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(rows + 1));
+  if (!(size < largest)) return judgement;  // what is computed on the way may overflow
+  for (index i = 0; i < k; ++i)
+    finite = finite && is_finite(result.d[i]) && (i == k - 1 || is_finite(result.e[i])) && is_finite(result.tauq[i]) &&
+             is_finite(result.taup[i]);
+  if (!finite) return judgement.ratio = HUGE_VAL, judgement;
+
+  // P B^H, of which the rows below the first are touched, and then its adjoint, from the left by Q.
+  const index others = k - shift;
+  for_each_of(others, others, [&](index i, index j) { right(i, j) = conjugate(element(result, j, i + shift)); });
+  Packed<T> adjoint(k, k);
+  for_each_of(k, k, [&](index i, index j) {
+    adjoint(i, j) = i == j ? T(result.d[i]) : i == j + 1 ? T(result.e[j]) : T(0);
+  });
+  std::vector<T> taus_left(tau_left, tau_left + k), taus_right(tau_right, tau_right + k);
+  if (others > 0)
+    call_with_own_workspaces(
+        *by.beside[by_ormqr],
+        OrmqrArgs<T>{
+            {true, false, others, k, others}, right.at.get(), others, taus_right.data(), adjoint.at.get() + shift, k});
+  Packed<T> back(rows, k);
+  for_each_of(rows, k, [&](index i, index j) { back(i, j) = i < k ? conjugate(adjoint(j, i)) : T(0); });
+  Packed<T> reflectors(rows, k);  // some versions of the library write to them while they use them
+  for_each_of(rows, k, [&](index i, index j) { reflectors(i, j) = left(i, j); });
+  call_with_own_workspaces(
+      *by.beside[by_ormqr],
+      OrmqrArgs<T>{{true, false, rows, k, k}, reflectors.at.get(), rows, taus_left.data(), back.at.get(), rows});
+  for_each_of(rows, k, [&](index i, index j) { back(i, j) -= product(i, j); });
+
+  const long double off = one_norm(back, k),
+                    unit = static_cast<long double>(rows) * std::numeric_limits<Real<T>>::epsilon();
+  // Where the matrix is about to vanish, roundings are not what eps says.
+  if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(rows * (k + 2)))
+    judgement.ratio = static_cast<double>(off / (unit * size));
+  judgement.ratio = std::max(judgement.ratio, off_unitary(by, left, rows, k, taus_left.data()));
+  judgement.ratio = std::max(judgement.ratio, off_unitary(by, right, others, others, taus_right.data()));
+  return judgement;
+}
+
+template <class T>
+std::vector<Routine> judged_with(const GebrdArgs<T>&) {
+  return judged_with(GeqrfArgs<T>{});
+}
+
+constinit const Family gebrd_family{
+    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::gebrd};
+
+template <class T>
+Computed gebrd(const Site& site, const GebrdArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  Runtime& r = runtime();
+  const Problem problem = counted({.routine = info(site.symbol).routine,
+                                   .element = precision_of<T>,
+                                   .m = args->m,
+                                   .n = args->n,
+                                   .overlaps = overlaps(*args)});
+  return take_route(
+      r, site, known.value, problem, *args, replay,
+      [&](const GebrdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
+      [&](Backend& backend, const GebrdArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, problem, x, operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define GEBRD(name, type)                                                                         \
+  template Judgement judge(const JudgingLibrary&, const GebrdArgs<type>&, const GebrdArgs<type>&, \
+                           const GebrdArgs<type>&, const Ending&);                                \
+  template Computed gebrd(const Site&, const GebrdArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,40 @@
+"""The promise for factors that stay: what is solved with them moves right-hand sides alone."""
+
+from __future__ import annotations
+
+import harness
+from harness import Skip
+from setting import FORCED, Setting, labelled, told, verdict_errors
+
+ORDER, COLUMNS, ROUNDS = 400, 2, 5
+MATRIX = 8 * ORDER * ORDER
+AT_MOST = {"dgetrs": 8 * ORDER * COLUMNS, "dpotrs": 8 * ORDER * COLUMNS, "dgecon": 0, "dpocon": 0}
+"""Bytes of operands that a call may move in: right-hand sides."""
+
+
+def factors_stay(s: Setting) -> list[str]:
+    """Solutions and condition numbers after getrf and potrf find the factors where these have left them, each time; a program
+    that never solves gets copies of its first factors only. Without copies all of it is as right."""
+    errors = []
+    for provider in s.providers:
+        run = s.run("factors", str(ROUNDS), "solve", provider=provider, settings=FORCED)
+        errors += labelled(provider, verdict_errors(run))
+        accounts = harness.accounts(run.reports)
+        if [report for report in run.reports if report.get("residency", "on") != "on"]:
+            raise Skip("copies cannot be kept here")
+        for name, calls in told(run).items():
+            account = accounts[name]
+            if (account.calls, account.routed) != (calls, calls):
+                errors.append(f"{provider} {name}: {account}")
+            if account.bytes_in > calls * AT_MOST.get(name, MATRIX):
+                errors.append(f"{provider} {name} moved {account.bytes_in} bytes in {calls} calls")
+        off = s.run("factors", str(ROUNDS), "solve", provider=provider, settings=FORCED | {"BLASLIFT_RESIDENCY": "off"})
+        errors += labelled(f"{provider} without copies", verdict_errors(off))
+        for name, account in harness.accounts(off.reports).items():
+            if account.bytes_in < account.calls * MATRIX / 2:
+                errors.append(f"{provider} {name} moved only {account.bytes_in} bytes without copies")
+        errors += labelled(f"{provider} without solutions", verdict_errors(s.run("factors", "3", "leave", provider=provider, settings=FORCED)))
+    return errors
+
+
+PROMISES = (factors_stay,)
