@@ -14,7 +14,7 @@ struct Condition : Routine<Self> {
   static constexpr bool moves_outputs = false;  // rcond is one number
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
-  static constexpr bool overlap = false;                                 // one number beside a matrix rarely does
+  static constexpr bool overlap = false;  // one number beside a matrix rarely does
   static constexpr std::string_view mistake_of_device = "element:1e20";  // of a solution, of which sums are taken
   /// At which no matrix is as small as rcond is, which lies in the host's memory, when all matrices lie in a device's.
   static constexpr index least_on_device = 12, bytes_on_device = 400;
