@@ -14,7 +14,8 @@ namespace {
 strassen::Shape part_of(const Problem& p, index m, index n) { return {m, n, p.k, p.beta_zero, p.transposes}; }
 
 /// The product as the estimator knows it: of a triangle, a rectangle of half the size.  Two products of a triangle are
-/// one of the whole.
+/// one of the whole.  Derived from syrk's, which was measured: what gemmt computes beside its triangle, in squares of
+/// 256 on the diagonal, is left out.
 strassen::Shape rectangle_of(const Problem& p) {
   const bool half = p.part != Part::whole && p.update != Update::rank_2k;
   return part_of(p, half ? std::max<index>(1, p.m / 2) : p.m, p.n);

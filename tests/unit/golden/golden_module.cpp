@@ -91,6 +91,8 @@ class Recorder final : public Lane {
                        where(g.A, g.lda) + print(") %c(", static_cast<char>(g.transb)) + where(g.B, g.ldb) + ") + " +
                        scalar(g.beta, g.precision) + (g.E ? " " + where(g.E, g.lde) : " itself");
     text += ", " + size(g.m, g.n) + print(" x %lld", static_cast<long long>(g.k)) + part_name(g.part);
+    if (g.part != Part::whole && g.update != Update::rank_k)
+      text += g.update == Update::product ? " of A B" : " of A B + B A";
     return add(text, after, g.stream, g.awaited);
   }
   Status ask_for(const Combination& c, After after) {
