@@ -53,6 +53,7 @@ SINGULAR = "matrix is singular, or not finite"
 NOT_CONVERGED = "no convergence, or not finite"
 NO_ROUTE = "not supported on this backend"
 OF_LIBRARY = "format of the library underneath"
+OF_INTERVAL = "eigenvalues of an interval"
 
 STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}
 """The only reasons for which a routed routine may stay on the CPU when BLASLIFT_FORCE=all asks for every call."""

@@ -312,8 +312,7 @@ void overlap(const Member& member) {
           const std::vector<Operand*> operands = call->operands();
           if (other == operands.size()) break;
           Operand &x = *operands[output], &y = *operands[other];
-          // Of integers that change meanwhile a library makes addresses.
-          const bool of_numbers = x.name != "ipiv" && y.name != "ipiv";
+          const bool of_numbers = x.of_numbers && y.of_numbers;
           if (output == other || x.role != Role::output || y.role == Role::workspace || !of_numbers) continue;
           for (Operand* operand : operands) operand->fill_all(again);
           const auto room = std::make_shared<Pages>(std::size_t{1} << 18, x.part);
@@ -337,8 +336,8 @@ void faults(const Member& member, char precision, std::uint32_t seed, index leas
       Draw draw(330 + 2 * seed + i, least, most);
       const auto& call = calls.emplace_back(type.draw(draw));
       std::size_t bytes = 0;
-      for (const Operand* x : call->operands())  // pivots move as elements of ours, which are not the call's
-        bytes += x->role == Role::output && x->name != "ipiv" ? x->bytes_written() : 0;
+      for (const Operand* x : call->operands())  // integers are not what moves
+        bytes += x->role == Role::output && x->of_numbers ? x->bytes_written() : 0;
       std::printf("brings %zu: %s by %s\n", bytes, call->describe().c_str(), name_of(call->via));
     }
     promises::at_every_fault([&] {
