@@ -34,13 +34,18 @@ GESVS = ("sgesv", "dgesv", "cgesv", "zgesv")
 SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 """LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
+SYEVS = ("ssyev", "dsyev", "cheev", "zheev")
+SYEVRS = ("ssyevr", "dsyevr", "cheevr", "zheevr")
+SYEVXS = ("ssyevx", "dsyevx", "cheevx", "zheevx")
+EIGENS = SYEVDS + SYEVS + SYEVRS + SYEVXS
+"""Symmetric eigenproblems by all of LAPACK's drivers."""
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + SYRKS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *EIGENS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -281,7 +286,8 @@ def bookkeeping_errors(
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in SYEVDS else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in EIGENS else set()
+            allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

@@ -260,8 +260,9 @@ struct SyevdArgs {
   index vector_rows() const { return vectors ? n : 0; }  ///< of Z
   index count_of_vectors() const {                       ///< in `of_vectors`
     const EigenShape x = shape();
-    if (driver == EigenDriver::evx) return vectors ? x.count : 0;
-    return vectors && x.all() && range != EigenRange::interval ? 2 * n : 0;
+    if (!x.apart) return 0;
+    if (driver == EigenDriver::evx) return x.count;
+    return x.all() && range != EigenRange::interval ? 2 * n : 0;
   }
   /// Of A: what the library underneath may write.
   Part written() const { return vectors && !chooses() ? Part::whole : part_of(uplo); }

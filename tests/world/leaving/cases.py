@@ -244,7 +244,7 @@ OUTSIDE = (
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|syrk|trsm|potrf|potrs|posv|getrf|getrs|gesv|geqrf|geqr|symv|hemv|herk|syevd|heevd)_?$",
+    r"^(cblas_)?[sdcz](gemm|syrk|trsm|potrf|potrs|posv|getrf|getrs|gesv|geqrf|geqr|symv|hemv|herk|(sy|he)ev[drx]?)_?$",
 )
 
 
