@@ -73,10 +73,12 @@ int main(int argc, char** argv) {
   REPEAT("dsyevd_",
          dsyevd_("N", "L", &none, A, &size, tau, work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1))
   REPEAT("dsyev_", dsyev_("N", "L", &none, A, &size, tau, work, &lwork, &info, (size_t)1, (size_t)1))
-  REPEAT("dsyevr_", dsyevr_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, ipiv,
-                            work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1, (size_t)1))
-  REPEAT("dsyevx_", dsyevx_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, work,
-                            &lwork, ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dsyevr_",
+         dsyevr_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, ipiv, work,
+                 &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dsyevx_",
+         dsyevx_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, work, &lwork,
+                 ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
   REPEAT("dormqr_",

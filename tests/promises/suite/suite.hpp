@@ -129,6 +129,7 @@ class Operand {
 
   index rows() const { return rows_; }
   index cols() const { return cols_; }
+  bool empty() const { return rows_ == 0 || cols_ == 0; }
   index ld() const { return ld_; }
   /// What the call is told: ld, but for mistakes.
   index leading() const { return told_.value_or(ld_); }

@@ -514,7 +514,7 @@ def trace_refused(world) -> list[str]:
     errors = []
 
     def bound():  # between sizeof(Counters) and Recording::events_at(): both grow with the routines
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (480000, 480000))
 
     run = done([world.command, "run", *HOST, "--trace", "trace", "--", program], preexec_fn=bound)
     if run.stdout != SUM or run.returncode or not re.search("no trace of a process: .*ulimit -f", run.stderr):
