@@ -184,6 +184,13 @@ T element_of_matrix(const SyevdArgs<T>& x, index i, index j) {
     return a;
 }
 
+template <class T>
+bool has_numbers(const SyevdArgs<T>& x) {
+  bool finite = true;
+  for_each_of(x.n, x.n, [&](index i, index j) { finite = finite && is_finite(element_of_matrix(x, i, j)); });
+  return finite;
+}
+
 /// The largest eigenvalue's size is at least the largest column's, |A e_j|.
 template <class T>
 double least_size(const SyevdArgs<T>& x) {
@@ -225,6 +232,7 @@ Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const Syev
   const EigenShape shape = before.shape();
   const index n = shape.n, count = shape.count;
   if (ending.info != 0) return {0, threshold};
+  if (!has_numbers(before)) return {0, threshold};  // whatever a library makes of it
   if (before.chooses() && result.m.get(0) != count) return {HUGE_VAL, threshold};
   Judgement judgement{0, threshold};
   // Of some of the vectors it is not clear otherwise that they are those asked for.

@@ -41,7 +41,9 @@ def eigen_not_finite(s: Setting) -> list[str]:
     its info: with and without copies, and checked."""
     oracle = str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")
     checked = {"checked": {"BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_ORACLE": oracle}}
-    return [error for driver in DRIVERS for error in as_underneath(s, (driver,), harness.NOT_CONVERGED, checked)]
+    # What LAPACK's evx leaves is not always the same: it has read its workspaces.
+    modes = {driver: checked if driver != "evx" else {} for driver in DRIVERS}
+    return [error for driver in DRIVERS for error in as_underneath(s, (driver,), harness.NOT_CONVERGED, modes[driver])]
 
 
 def eigen_interval(s: Setting) -> list[str]:
