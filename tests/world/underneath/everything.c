@@ -177,7 +177,7 @@ int main(int argc, char** argv) {
               CALL(job, range, uplo, &n, a, &ld, &above, &most, &first, &last, &none, &found, tau, c, &ld, work, &lwork, iwork, support, &info, (size_t)1, (size_t)1, (size_t)1);
             else
               CALL(job, range, uplo, &n, a, &ld, &above, &most, &first, &last, &none, &found, tau, c, &ld, support, work, &lwork, iwork, &liwork, &info, (size_t)1, (size_t)1, (size_t)1);
-            printf("info %d, %d found\n", info, found);
+            printf("info %d\n", info), printf("found %d\n", found);
             show(name, tau, found);
             for (int q = 0; *job == 'V' && q < found; ++q) {  // of each vector what its sign does not change
               double length = 0, weighted = 0;
