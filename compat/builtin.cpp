@@ -255,10 +255,16 @@ Real<T> condition(index n, Real<T> norm, T* column, const Solve& solve) {
   return found > 0 ? found : 0;  // of a singular matrix
 }
 
-/// Jacobi's rotations, until nothing is left beside the diagonal; with vectors these take A's place.  False: no
-/// convergence, or no memory.
-template <class T>
-bool syevd(bool vectors, bool lower, index n, T* A, index lda, Real<T>* w) {
+/// Which of n eigenvalues in ascending order are asked for, from 0 on.
+struct Asked {
+  index first, count;
+};
+
+/// Jacobi's rotations, until nothing is left beside the diagonal; what is asked for of them begins w, and its vectors
+/// Z, which may be A, if there is one.  False: no convergence, or no memory.
+/// @param asked  Asked(const Real<T>* w): of all eigenvalues
+template <class T, class Ask>
+bool syevd(bool lower, index n, const T* A, index lda, Real<T>* w, T* Z, index ldz, const Ask& asked) {
   constexpr int most_sweeps = 60;
   const std::size_t size = static_cast<std::size_t>(n) * static_cast<std::size_t>(n);
   const std::unique_ptr<T[]> memory(new (std::nothrow) T[2 * size]());
@@ -302,9 +308,20 @@ bool syevd(bool vectors, bool lower, index n, T* A, index lda, Real<T>* w) {
     w[i] = std::real(at(least, least));
     std::swap(at(i, i), at(least, least));
     if (least != i) std::swap_ranges(V + i * n, V + (i + 1) * n, V + least * n);
-    if (vectors) std::copy_n(V + i * n, n, A + i * lda);
   }
+  const auto [first, count] = asked(w);
+  if (first > 0) std::copy_n(w + first, count, w);
+  for (index i = 0; Z && i < count; ++i) std::copy_n(V + (first + i) * n, n, Z + i * ldz);
   return !rotated;
+}
+
+/// The first of two things for real elements, the other one for complex ones.
+template <class T, class OfReal, class OfComplex>
+constexpr auto by_type(OfReal of_real, OfComplex of_complex) {
+  if constexpr (complex<T>)
+    return of_complex;
+  else
+    return of_real;
 }
 
 /// The length of a vector, without over- or underflow on the way.
@@ -704,8 +721,15 @@ struct Fortran {
                         {n >= 0, 3},
                         {lda >= std::max<index>(1, n), 5}});
   }
-  static void of_real(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
-                      const Int* lwork, Int* iwork, const Int* liwork, Int* status) {
+  /// The vectors in A's place.
+  static void find_all(char jobz, char uplo, index n, T* A, index lda, Real<T>* w, Int* status) {
+    *status = static_cast<Int>(
+        !blaslift::syevd<T>(uplo == 'L', n, A, lda, w, jobz == 'V' ? A : nullptr, lda, [n](const Real<T>*) {
+          return Asked{0, n};
+        }));
+  }
+  static void syevd_of_real(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
+                            const Int* lwork, Int* iwork, const Int* liwork, Int* status) {
     const char jobz = letter(j), uplo = letter(u);
     const bool vectors = jobz == 'V', asks = *lwork == -1 || *liwork == -1;
     const index order = *n,
@@ -716,12 +740,11 @@ struct Fortran {
     int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
     if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 8}, {asks || *liwork >= integers, 10}});
     if (!wrong) *iwork = static_cast<Int>(integers);
-    if (!settled(wrong, asks, least, work, status))
-      *status = static_cast<Int>(!blaslift::syevd<T>(vectors, uplo == 'L', order, A, *lda, w));
+    if (!settled(wrong, asks, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
   }
-  static void of_complex(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
-                         const Int* lwork, Real<T>* rwork, const Int* lrwork, Int* iwork, const Int* liwork,
-                         Int* status) {
+  static void syevd_of_complex(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
+                               const Int* lwork, Real<T>* rwork, const Int* lrwork, Int* iwork, const Int* liwork,
+                               Int* status) {
     const char jobz = letter(j), uplo = letter(u);
     const bool vectors = jobz == 'V', asks = *lwork == -1 || *lrwork == -1 || *liwork == -1;
     const index order = *n,
@@ -737,15 +760,123 @@ struct Fortran {
       wrong = first_wrong(
           {{asks || *lwork >= least, 8}, {asks || *lrwork >= reals, 10}, {asks || *liwork >= integers, 12}});
     if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
-    if (!settled(wrong, asks, least, work, status))
-      *status = static_cast<Int>(!blaslift::syevd<T>(vectors, uplo == 'L', order, A, *lda, w));
+    if (!settled(wrong, asks, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
   }
-  static constexpr auto syevd = [] {
-    if constexpr (complex<T>)
-      return &of_complex;
-    else
-      return &of_real;
-  }();
+  static constexpr auto syevd = by_type<T>(&syevd_of_real, &syevd_of_complex);
+
+  static void syev_of_real(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
+                           const Int* lwork, Int* status) {
+    const char jobz = letter(j), uplo = letter(u);
+    const index order = *n, least = std::max<index>(1, (complex<T> ? 2 : 3) * order - 1);
+    int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 8}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
+  }
+  static void syev_of_complex(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
+                              const Int* lwork, Real<T>*, Int* status) {
+    syev_of_real(j, u, n, A, lda, w, work, lwork, status);
+  }
+  static constexpr auto syev = by_type<T>(&syev_of_real, &syev_of_complex);
+
+  /// What the drivers that compute some of the eigenvalues have in common.
+  struct Some {
+    const char jobz, range, uplo;
+    const index n;
+    const T* A;
+    const index lda;
+    const Real<T>*vl, *vu;
+    const Int *il, *iu;
+    Int* m;
+    Real<T>* w;
+    T* Z;
+    const index ldz;
+
+    int wrong() const {
+      const bool interval = range == 'V' && n > 0, numbers = range == 'I';
+      return first_wrong({{jobz == 'N' || jobz == 'V', 1},
+                          {range == 'A' || range == 'V' || range == 'I', 2},
+                          {uplo == 'U' || uplo == 'L', 3},
+                          {n >= 0, 4},
+                          {lda >= std::max<index>(1, n), 6},
+                          {!interval || !(*vu <= *vl), 8},
+                          {!numbers || (*il >= 1 && *il <= std::max<index>(1, n)), 9},
+                          {!numbers || (*iu >= std::min<index>(n, *il) && *iu <= n), 10},
+                          {ldz >= 1 && (jobz != 'V' || ldz >= n), 15}});
+    }
+    void find(Int* status) const {
+      const auto asked = [this](const Real<T>* all) {
+        if (range == 'A') return Asked{0, n};
+        if (range == 'I') return Asked{*il - index{1}, *iu - index{*il} + 1};
+        const index first = std::upper_bound(all, all + n, *vl) - all;
+        return Asked{first, std::max<index>(0, std::upper_bound(all, all + n, *vu) - all - first)};
+      };
+      *m = 0;
+      *status = static_cast<Int>(
+          !blaslift::syevd<T>(uplo == 'L', n, A, lda, w, jobz == 'V' ? Z : nullptr, ldz, [&](const Real<T>* all) {
+            const Asked x = asked(all);
+            *m = static_cast<Int>(x.count);
+            return x;
+          }));
+    }
+  };
+  static void find_some(const Some& x, int wrong, bool asks, index least, T* work, Int* isuppz, Int* ifail,
+                        Int* status) {
+    if (settled(wrong, asks, least, work, status)) return;
+    x.find(status);
+    for (index i = 0; x.jobz == 'V' && i < *x.m; ++i)
+      if (ifail)
+        ifail[i] = 0;
+      else
+        isuppz[2 * i] = 1, isuppz[2 * i + 1] = static_cast<Int>(x.n);
+  }
+  static void syevr_of_real(const char* jobz, const char* range, const char* uplo, const Int* n, T* A, const Int* lda,
+                            const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu, const Real<T>*, Int* m,
+                            Real<T>* w, T* Z, const Int* ldz, Int* isuppz, T* work, const Int* lwork, Int* iwork,
+                            const Int* liwork, Int* status) {
+    const Some x{letter(jobz), letter(range), letter(uplo), *n, A, *lda, vl, vu, il, iu, m, w, Z, *ldz};
+    const bool asks = *lwork == -1 || *liwork == -1;
+    const index least = std::max<index>(1, 26 * x.n), integers = std::max<index>(1, 10 * x.n);
+    int wrong = x.wrong();
+    if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 18}, {asks || *liwork >= integers, 20}});
+    if (!wrong) *iwork = static_cast<Int>(integers);
+    find_some(x, wrong, asks, least, work, isuppz, nullptr, status);
+  }
+  static void syevr_of_complex(const char* jobz, const char* range, const char* uplo, const Int* n, T* A,
+                               const Int* lda, const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu,
+                               const Real<T>*, Int* m, Real<T>* w, T* Z, const Int* ldz, Int* isuppz, T* work,
+                               const Int* lwork, Real<T>* rwork, const Int* lrwork, Int* iwork, const Int* liwork,
+                               Int* status) {
+    const Some x{letter(jobz), letter(range), letter(uplo), *n, A, *lda, vl, vu, il, iu, m, w, Z, *ldz};
+    const bool asks = *lwork == -1 || *lrwork == -1 || *liwork == -1;
+    const index least = std::max<index>(1, 2 * x.n), reals = std::max<index>(1, 24 * x.n),
+                integers = std::max<index>(1, 10 * x.n);
+    int wrong = x.wrong();
+    if (!wrong)
+      wrong = first_wrong(
+          {{asks || *lwork >= least, 18}, {asks || *lrwork >= reals, 20}, {asks || *liwork >= integers, 22}});
+    if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
+    find_some(x, wrong, asks, least, work, isuppz, nullptr, status);
+  }
+  static constexpr auto syevr = by_type<T>(&syevr_of_real, &syevr_of_complex);
+
+  static void syevx_of_real(const char* jobz, const char* range, const char* uplo, const Int* n, T* A, const Int* lda,
+                            const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu, const Real<T>*, Int* m,
+                            Real<T>* w, T* Z, const Int* ldz, T* work, const Int* lwork, Int*, Int* ifail,
+                            Int* status) {
+    const Some x{letter(jobz), letter(range), letter(uplo), *n, A, *lda, vl, vu, il, iu, m, w, Z, *ldz};
+    const index least = x.n <= 1 ? 1 : (complex<T> ? 2 : 8) * x.n;
+    int wrong = x.wrong();
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 17}});
+    find_some(x, wrong, *lwork == -1, least, work, nullptr, ifail, status);
+  }
+  static void syevx_of_complex(const char* jobz, const char* range, const char* uplo, const Int* n, T* A,
+                               const Int* lda, const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu,
+                               const Real<T>* abstol, Int* m, Real<T>* w, T* Z, const Int* ldz, T* work,
+                               const Int* lwork, Real<T>*, Int* iwork, Int* ifail, Int* status) {
+    syevx_of_real(jobz, range, uplo, n, A, lda, vl, vu, il, iu, abstol, m, w, Z, ldz, work, lwork, iwork, ifail,
+                  status);
+  }
+  static constexpr auto syevx = by_type<T>(&syevx_of_real, &syevx_of_complex);
 
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
                     const Int* lwork, Int* status) {

@@ -170,6 +170,43 @@ void try_gebrd(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, room.of, room.of, room.of, &one, &room.status);
 }
+template <class T>
+void try_syev(void* f, Room& room) {
+  using Real = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Length, Length);
+  using Complex =
+      void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Pointer, Length, Length);
+  if constexpr (std::is_floating_point_v<T>)
+    reinterpret_cast<Real>(f)("N", "U", &zero, room.of, &one, room.of, room.of, &one, &room.status, 1, 1);
+  else
+    reinterpret_cast<Complex>(f)("N", "U", &zero, room.of, &one, room.of, room.of, &one, room.of, &room.status, 1, 1);
+}
+/// A call of a driver that computes some of the eigenvalues: its arguments up to Z's leading dimension, and these.
+template <class... Rest>
+void try_range(void* f, Room& room, Rest... rest) {
+  using F = void (*)(Letter, Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Size, Pointer, Pointer,
+                     Pointer, Pointer, Size, Rest..., Pointer, Length, Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("N", "A", "U", &zero, x, &one, x, x, &one, &one, x, x, x, x, &one, rest..., &room.status, 1, 1,
+                         1);
+}
+template <class T>
+void try_syevr(void* f, Room& room) {
+  Pointer x = room.of;
+  const Size size = &one;
+  if constexpr (std::is_floating_point_v<T>)
+    try_range(f, room, x, x, size, x, size);
+  else
+    try_range(f, room, x, x, size, x, size, x, size);
+}
+template <class T>
+void try_syevx(void* f, Room& room) {
+  Pointer x = room.of;
+  const Size size = &one;
+  if constexpr (std::is_floating_point_v<T>)
+    try_range(f, room, x, size, x, x);
+  else
+    try_range(f, room, x, size, x, x, x);
+}
 void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
@@ -291,6 +328,12 @@ void call(Symbol symbol, void* f, Room& room) {
   if (routine == Routine::name) return try_##kind(f, room);
 #define SYEVD(name, type) \
   if (routine == Routine::name) return try_syevd<type>(f, room);
+#define SYEV(name, type) \
+  if (routine == Routine::name) return try_syev<type>(f, room);
+#define SYEVR(name, type) \
+  if (routine == Routine::name) return try_syevr<type>(f, room);
+#define SYEVX(name, type) \
+  if (routine == Routine::name) return try_syevx<type>(f, room);
 #define OWN(kind, name, type)  // nobody else has it
 #include "api/routines.def"
 }

@@ -22,7 +22,8 @@ const Family& family_of(Routine routine) {
                                 *herk = &product_family, *trsm = &trsm_family, *potrf = &potrf_family,
                                 *potrs = &potrs_family, *posv = &posv_family, *getrf = &getrf_family,
                                 *getrs = &getrs_family, *gesv = &gesv_family, *gecon = &condition_family,
-                                *pocon = &condition_family, *syevd = &syevd_family, *gebrd = &gebrd_family,
+                                *pocon = &condition_family, *syevd = &syevd_family, *syev = &syev_family,
+                                *syevr = &syevr_family, *syevx = &syevr_family, *gebrd = &gebrd_family,
                                 *symv = &symv_family, *hemv = &symv_family, *wsymv = &symv_family, *geqrf = &qr_family,
                                 *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
                                 *gemqr = &apply_q_family;

@@ -304,21 +304,24 @@ struct Getrf {
   constexpr index factored() const { return m < n ? m : n; }
 };
 
-/// A = V diag(w) V^H of a symmetric or Hermitian matrix (n x n): its eigenvalues in ascending order, and with `vectors`
-/// orthonormal eigenvectors, which take A's place; without them A is only read.  One triangle of A is read, without its
-/// diagonal's imaginary parts.
+/// A = V diag(w) V^H of a symmetric or Hermitian matrix (n x n): of its eigenvalues in ascending order `count` from
+/// number `first` (from 0) on, and with `vectors` orthonormal eigenvectors of these.  All of them take A's place if V
+/// is A; or V (n x count) lies apart, and A is only read, as it is without vectors.  One triangle of A is read, without
+/// its diagonal's imaginary parts.
 ///
 /// As LAPACK's xSYEVD and xHEEVD, |A - V diag(w) V^H| <= c n eps |A| and |V^H V - I| <= c n eps, whatever A's scale. If
-/// the triangle or the result is not finite, or the iteration does not converge, w and, with vectors, A may hold
+/// the triangle or the result is not finite, or the iteration does not converge, w and, with vectors, V may hold
 /// anything.
 struct Syevd {
   Precision precision;
   bool vectors;
   Uplo uplo;
-  index n;
+  index n, first, count;
   void* A;
   index lda;
-  void* w;       ///< exactly n reals on the device
+  void* V;  ///< without vectors nothing
+  index ldv;
+  void* w;       ///< exactly `count` reals on the device
   void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
   std::int8_t stream = 0;
   bool awaited = true;

@@ -39,13 +39,18 @@ SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 CONDITIONS = tuple(p + name for name in ("gecon", "pocon") for p in "sdcz")
 GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
+SYEVS = ("ssyev", "dsyev", "cheev", "zheev")
+SYEVRS = ("ssyevr", "dsyevr", "cheevr", "zheevr")
+SYEVXS = ("ssyevx", "dsyevx", "cheevx", "zheevx")
+EIGENS = SYEVDS + SYEVS + SYEVRS + SYEVXS
+"""Symmetric eigenproblems by all of LAPACK's drivers."""
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + TRSMS + SYMVS
-ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *SYEVDS, *GEBRDS, *CONDITIONS, *QRS, "wsymv")
+ROUTED = (*BLAS, *POTRFS, *SYSTEMS, *EIGENS, *GEBRDS, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -58,6 +63,7 @@ SINGULAR = "matrix is singular, or not finite"
 NOT_CONVERGED = "no convergence, or not finite"
 NO_ROUTE = "not supported on this backend"
 OF_LIBRARY = "format of the library underneath"
+OF_INTERVAL = "eigenvalues of an interval"
 
 STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}
 """The only reasons for which a routed routine may stay on the CPU when BLASLIFT_FORCE=all asks for every call."""
@@ -285,7 +291,8 @@ def bookkeeping_errors(
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*SYEVDS, *GEBRDS) else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *GEBRDS) else set()
+            allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

@@ -1,5 +1,6 @@
 // Args: what a call asks for, free of ABI.  Column-major, 64-bit sizes, the element type as a template parameter.
 #pragma once
+#include <algorithm>
 #include <cmath>
 #include <complex>
 #include <cstdint>
@@ -294,8 +295,26 @@ struct ConditionArgs {
   index rwork_size() const { return (lu ? 2 : 1) * n; }
 };
 
-/// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending, and
-/// V in A's place.  Without vectors the triangle may hold anything afterwards, and the other one is not touched.
+/// LAPACK's drivers of symmetric eigenproblems, by the ends of their names: xSYEVD and xHEEVD (division into halves),
+/// xSYEV (QR iteration), xSYEVR (relatively robust representations), xSYEVX (bisection and inverse iteration).
+enum class EigenDriver : std::uint8_t { evd, ev, evr, evx };
+enum class EigenRange : char { all = 'A', interval = 'V', indices = 'I' };
+
+/// A symmetric eigenproblem without its matrices: n eigenvalues in ascending order, of which `count` are asked for,
+/// from number `first` (from 0) on.
+struct EigenShape {
+  bool vectors;
+  bool apart;  ///< vectors go to a matrix of their own, and not to A's place
+  Uplo uplo;
+  index n, first, count;
+
+  bool all() const { return count == n; }
+};
+
+/// A = V diag(w) V^H of a symmetric or Hermitian A (n x n, column-major) of which a triangle is read: w ascending.  V
+/// takes A's place, or with evr and evx that of Z; these compute the eigenvalues in (vl, vu], or numbers il to iu (from
+/// 1 on), if `range` says so, and as many vectors.  Where V does not take A's place, A's triangle may hold anything
+/// afterwards, and the other one is not touched.
 template <class T>
 struct SyevdArgs {
   bool vectors;
@@ -310,18 +329,69 @@ struct SyevdArgs {
   index lrwork = 0;
   Integers iwork{};
   index liwork = 0;
+  EigenDriver driver = EigenDriver::evd;
+  // Of evr and evx.
+  EigenRange range = EigenRange::all;
+  Real<T> vl{}, vu{};
+  index il = 0, iu = 0;
+  Real<T> abstol{};  ///< allows less accuracy
+  Integers m{};      ///< becomes the number of eigenvalues
+  T* Z = nullptr;
+  index ldz = 1;
+  Integers of_vectors{};  ///< evr's isuppz, of all vectors: of each its first and its last row that are not zero; evx's
+                          ///< ifail, of each a zero
 
+  bool chooses() const { return driver == EigenDriver::evr || driver == EigenDriver::evx; }
+  /// In an interval there are as many as there are: n at most.
+  EigenShape shape() const {
+    const bool some = range == EigenRange::indices;
+    return {vectors, vectors && chooses(), uplo, n, some ? il - 1 : 0, some ? iu - il + 1 : n};
+  }
+  index vector_rows() const { return vectors ? n : 0; }  ///< of Z
+  index count_of_vectors() const {                       ///< in `of_vectors`
+    const EigenShape x = shape();
+    if (!x.apart) return 0;
+    if (driver == EigenDriver::evx) return x.count;
+    return x.all() && range != EigenRange::interval ? 2 * n : 0;
+  }
   /// Of A: what the library underneath may write.
-  Part written() const { return vectors ? Part::whole : part_of(uplo); }
+  Part written() const { return vectors && !chooses() ? Part::whole : part_of(uplo); }
   /// What the reference routine's own checks accept, but for workspaces; anything else is for its xerbla.
-  bool valid() const { return n >= 0 && ld_suffices(lda, n); }
+  bool valid() const {
+    if (n < 0 || !ld_suffices(lda, n) || (chooses() && !ld_suffices(ldz, vector_rows()))) return false;
+    if (range == EigenRange::interval) return n == 0 || !(vu <= vl);
+    return range == EigenRange::all || (il >= 1 && il <= std::max<index>(1, n) && iu >= std::min(n, il) && iu <= n);
+  }
   index least_work() const {
+    const bool is_real = !is_complex(precision_of<T>);
+    switch (driver) {
+      case EigenDriver::ev: return std::max<index>(1, is_real ? 3 * n - 1 : 2 * n - 1);
+      case EigenDriver::evr: return std::max<index>(1, is_real ? 26 * n : 2 * n);
+      case EigenDriver::evx: return n <= 1 ? 1 : is_real ? 8 * n : 2 * n;
+      case EigenDriver::evd: break;
+    }
     if (n <= 1) return 1;
-    if (is_complex(precision_of<T>)) return vectors ? 2 * n + n * n : n + 1;
+    if (!is_real) return vectors ? 2 * n + n * n : n + 1;
     return vectors ? 1 + 6 * n + 2 * n * n : 2 * n + 1;
   }
-  index least_rwork() const { return n <= 1 ? 1 : vectors ? 1 + 5 * n + 2 * n * n : n; }
-  index least_iwork() const { return n <= 1 || !vectors ? 1 : 3 + 5 * n; }
+  index least_rwork() const {
+    switch (driver) {
+      case EigenDriver::ev: return std::max<index>(1, 3 * n - 2);
+      case EigenDriver::evr: return std::max<index>(1, 24 * n);
+      case EigenDriver::evx: return 7 * n;
+      case EigenDriver::evd: break;
+    }
+    return n <= 1 ? 1 : vectors ? 1 + 5 * n + 2 * n * n : n;
+  }
+  index least_iwork() const {
+    switch (driver) {
+      case EigenDriver::ev: return 0;
+      case EigenDriver::evr: return std::max<index>(1, 10 * n);
+      case EigenDriver::evx: return 5 * n;
+      case EigenDriver::evd: break;
+    }
+    return n <= 1 || !vectors ? 1 : 3 + 5 * n;
+  }
 };
 
 /// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where

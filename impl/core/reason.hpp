@@ -29,6 +29,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(forked, "in a forked child")                     \
   X(exiting, "process is exiting")                   \
   X(of_library, "format of the library underneath")  \
+  X(of_interval, "eigenvalues of an interval")       \
   X(not_definite, "matrix is not positive definite") \
   X(singular, "matrix is singular, or not finite")   \
   X(not_converged, "no convergence, or not finite")  \

@@ -7,9 +7,9 @@
 //   describe(x, see)   names the arguments of an Args x, in the order of the Fortran interface, to a visitor `see`:
 //       letter(name, choices, x.which)           an enum whose values are the letters
 //       letter(name, choices, x.flag, letter)    a bool that this letter makes true
-//       integer(name, x.n)
+//       integer(name, x.n), or with a third argument: whether the routine reads it, which is 0 for us otherwise
 //       scalar(name, x.alpha)                    of the matrices' type
-//       real_scalar(name, x.alpha)               of their real type, in Args of the matrices'
+//       real_scalar(name, x.alpha)               of their real type, in Args of the matrices' or of that; likewise
 //       operand(name, x.A, use)                  a pointer of any type, or Integers; use() is called of valid Args
 //       workspace(name, x.work, x.lwork, least)  likewise, of LAPACK: two arguments; least() suffices, of valid Args
 //       scratch(name, x.rwork, size)             a workspace without an argument that says its size(), of valid Args
@@ -77,12 +77,12 @@ class Places {
       : cblas_(interface == Interface::cblas), next_(interface == Interface::cblas ? 1 : 0) {}
 
   constexpr void letter(const char*, Choices, const auto&, char = 0) { letters[letter_count++] = next_++; }
-  constexpr void integer(const char*, const index&) { integers[integer_count++] = next_++; }
+  constexpr void integer(const char*, const index&, bool = true) { integers[integer_count++] = next_++; }
   template <class T>
   constexpr void scalar(const char*, const T&) {
     if (!cblas_ || !std::is_floating_point_v<T>) ++next_;
   }
-  constexpr void real_scalar(const char*, const auto&) {
+  constexpr void real_scalar(const char*, const auto&, bool = true) {
     if (!cblas_) ++next_;
   }
   template <class P>
@@ -159,14 +159,22 @@ class Parse : Cursor<interface> {
   void letter(const char*, Choices among, bool& x, char yes) {
     if (const Choice* choice = choose(among)) x = choice->letter == yes;
   }
-  void integer(const char*, index& x) { x = next_integer(); }
+  void integer(const char*, index& x, bool used = true) {
+    if (used)
+      x = next_integer();
+    else
+      ++next_, x = 0;
+  }
   template <class T>
   void scalar(const char*, T& x) {
     x = take<T>();
   }
   template <class T>
-  void real_scalar(const char*, T& x) {
-    x = T(take<Real<T>>());
+  void real_scalar(const char*, T& x, bool used = true) {
+    if (used)
+      x = T(take<Real<T>>());
+    else
+      ++(Cursor<interface>::template by_value<Real<T>> ? next_real_ : next_), x = T(0);
   }
   template <class P>
   void operand(const char*, P& at, const auto&) {
@@ -220,13 +228,13 @@ class Readdress : Cursor<interface> {
  public:
   explicit Readdress(CallWords& words) : words_(words) {}
   void letter(const char*, Choices, const auto&, char = 0) { ++next_; }
-  void integer(const char*, const index&) { ++next_; }
+  void integer(const char*, const index&, bool = true) { ++next_; }
   template <class T>
   void scalar(const char*, const T&) {
     next_ += !Cursor<interface>::template by_value<T>;
   }
   template <class T>
-  void real_scalar(const char*, const T&) {
+  void real_scalar(const char*, const T&, bool = true) {
     next_ += !Cursor<interface>::template by_value<Real<T>>;
   }
   void operand(const char*, const auto& at, const auto&) { words_.set(next_++, address_of(at)); }
@@ -254,7 +262,7 @@ class Build : Cursor<interface> {
     for (const Choice& choice : among)
       if ((choice.letter == yes) == x) return choose(among, choice.letter);
   }
-  void integer(const char*, index x) {
+  void integer(const char*, index x, bool = true) {
     if constexpr (cblas)
       words_.word[next_++] = static_cast<std::uint64_t>(x);
     else
@@ -266,7 +274,7 @@ class Build : Cursor<interface> {
   }
   /// What a complex number begins with.
   template <class T>
-  void real_scalar(const char*, const T& x) {
+  void real_scalar(const char*, const T& x, bool = true) {
     give(reinterpret_cast<const Real<T>&>(x));
   }
   void operand(const char*, const auto& at, const auto&) { words_.set(next_++, address_of(at)); }
@@ -304,9 +312,9 @@ class Build : Cursor<interface> {
 /// What only some arguments matter to; the others do nothing.
 struct Nothing {
   void letter(const char*, Choices, const auto&, char = 0) {}
-  void integer(const char*, const auto&) {}
+  void integer(const char*, const auto&, bool = true) {}
   void scalar(const char*, const auto&) {}
-  void real_scalar(const char*, const auto&) {}
+  void real_scalar(const char*, const auto&, bool = true) {}
   void operand(const char*, const auto&, const auto&) {}
   void workspace(const char*, const auto&, const index&, const auto&) {}
   void scratch(const char*, const auto&, const auto&) {}
@@ -350,14 +358,18 @@ struct Write : Nothing {
     for (const Choice& choice : among)
       if ((choice.letter == yes) == x) return word(name, std::string(1, choice.letter));
   }
-  void integer(const char* name, index x) { word(name, std::to_string(x)); }
+  void integer(const char* name, index x, bool used = true) {
+    if (used) word(name, std::to_string(x));
+  }
   template <class T>
   void scalar(const char* name, const T& x) {
     std::string value = number(static_cast<double>(std::real(x)));
     if constexpr (!std::is_floating_point_v<T>) value += ',' + number(static_cast<double>(std::imag(x)));
     word(name, value);
   }
-  void real_scalar(const char* name, const auto& x) { scalar(name, x); }
+  void real_scalar(const char* name, const auto& x, bool used = true) {
+    if (used) scalar(name, x);
+  }
   void workspace(const char* name, const auto&, index size, const auto&) {
     word(length_of(name), std::to_string(size));
   }
@@ -370,7 +382,7 @@ struct Write : Nothing {
 
 struct Narrow : Nothing {
   using Nothing::operand;
-  void integer(const char*, index x) { fits = fits && x >= -INT32_MAX && x <= INT32_MAX; }
+  void integer(const char*, index x, bool = true) { fits = fits && x >= -INT32_MAX && x <= INT32_MAX; }
   void operand(const char* name, const Integers& x, const auto& use) {
     const Use used = use();
     for (index i = 0; x.wide && used.reads && i < used.rows; ++i) integer(name, x.get(i));

@@ -342,28 +342,65 @@ using GeconSignature = ConditionSignature<T, true>;
 template <class T>
 using PoconSignature = ConditionSignature<T, false>;
 
-/// xSYEVD of reals, xHEEVD of complex elements.
-template <class T>
-struct SyevdSignature : LapackSignature<SyevdArgs<T>> {
+/// xSYEVD, xSYEV, xSYEVR and xSYEVX of reals, xHEEVD and so on of complex elements.
+template <class T, EigenDriver driver>
+struct EigenSignature : LapackSignature<SyevdArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
+    constexpr bool complex = is_complex(precision_of<T>), is_evx = driver == EigenDriver::evx,
+                   chooses = driver == EigenDriver::evr || is_evx,
+                   says_sizes = driver == EigenDriver::evd || driver == EigenDriver::evr;
+    const auto column = [](index rows) { return Use{rows, 1, std::max<index>(1, rows), false, true}; };
     see.letter("jobz", vector_jobs, x.vectors, 'V');
+    if constexpr (chooses) see.letter("range", eigenvalue_ranges, x.range);
     see.letter("uplo", triangles, x.uplo);
     see.integer("n", x.n);
     see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, x.written()}; });
     see.integer("lda", x.lda);
-    see.operand("w", x.w, [&] { return Use{x.n, 1, std::max<index>(1, x.n), false, true}; });
+    if constexpr (chooses) {
+      see.real_scalar("vl", x.vl, x.range == EigenRange::interval);
+      see.real_scalar("vu", x.vu, x.range == EigenRange::interval);
+      see.integer("il", x.il, x.range == EigenRange::indices);
+      see.integer("iu", x.iu, x.range == EigenRange::indices);
+      see.real_scalar("abstol", x.abstol, x.n > 1);
+      see.operand("m", x.m, [&] { return column(1); });
+    }
+    see.operand("w", x.w, [&] { return column(x.n); });
+    if constexpr (chooses) {
+      see.operand("Z", x.Z, [&] { return Use{x.vector_rows(), x.shape().count, x.ldz, false, x.vectors}; });
+      see.integer("ldz", x.ldz);
+      if constexpr (!is_evx) see.operand("isuppz", x.of_vectors, [&] { return column(x.count_of_vectors()); });
+    }
     see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
-    if constexpr (is_complex(precision_of<T>))
-      see.workspace("rwork", x.rwork, x.lrwork, [&] { return x.least_rwork(); });
-    see.workspace("iwork", x.iwork, x.liwork, [&] { return x.least_iwork(); });
+    const auto real_work = [&] { return x.least_rwork(); };
+    const auto integer_work = [&] { return x.least_iwork(); };
+    if constexpr (says_sizes) {
+      if constexpr (complex) see.workspace("rwork", x.rwork, x.lrwork, real_work);
+      see.workspace("iwork", x.iwork, x.liwork, integer_work);
+    } else {
+      if constexpr (complex) see.scratch("rwork", x.rwork, real_work);
+      if constexpr (is_evx) see.scratch("iwork", x.iwork, integer_work);
+      if constexpr (is_evx) see.operand("ifail", x.of_vectors, [&] { return column(x.count_of_vectors()); });
+    }
     see.info();
+  }
+  static bool complete(SyevdArgs<T>& x) {
+    x.driver = driver;
+    return true;
   }
   static constexpr double volume(const auto& at) {
     const double n = at.integer(0);
     return n * n * n;
   }
 };
+template <class T>
+using SyevdSignature = EigenSignature<T, EigenDriver::evd>;
+template <class T>
+using SyevSignature = EigenSignature<T, EigenDriver::ev>;
+template <class T>
+using SyevrSignature = EigenSignature<T, EigenDriver::evr>;
+template <class T>
+using SyevxSignature = EigenSignature<T, EigenDriver::evx>;
 
 template <class T>
 struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
@@ -492,7 +529,13 @@ decltype(auto) with_signature(const ConditionArgs<T>& x, With with) {
   return x.lu ? with(GeconSignature<T>()) : with(PoconSignature<T>());
 }
 template <class T, class With>
-decltype(auto) with_signature(const SyevdArgs<T>&, With with) {
+decltype(auto) with_signature(const SyevdArgs<T>& x, With with) {
+  switch (x.driver) {
+    case EigenDriver::ev: return with(SyevSignature<T>());
+    case EigenDriver::evr: return with(SyevrSignature<T>());
+    case EigenDriver::evx: return with(SyevxSignature<T>());
+    case EigenDriver::evd: break;
+  }
   return with(SyevdSignature<T>());
 }
 template <class T, class With>

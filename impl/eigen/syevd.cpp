@@ -18,85 +18,150 @@ namespace {
 
 // ---- what the family says of a call; k is the number of eigenvectors
 
+double cube(index n) { return static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(n); }
+
+/// What divisions into halves take, as a device makes them of every call: the tridiagonal form; of that all vectors,
+/// and they from there to the matrix's own.
+double flops_by_halves(const Problem& p) {
+  return (is_complex(p.element) ? 4.0 : 1.0) * (p.k > 0 ? 14.0 : 4.0) / 3 * cube(p.n);
+}
+
+/// What the driver does on the CPU: all have the tridiagonal form.
+template <EigenDriver driver>
+double flops_of(const Problem& p) {
+  const double form = 4.0 / 3 * cube(p.n);
+  double flops = form;
+  if constexpr (driver == EigenDriver::evd) return flops_by_halves(p);
+  // Q, and three rotations of its columns for each of them (Golub and Van Loan, Matrix Computations, 8.3).
+  if (driver == EigenDriver::ev && p.k > 0) flops += form + 6 * cube(p.n);
+  // The tridiagonal matrix's vectors are next to nothing; only those asked for become the matrix's own.  So it is with
+  // evx, too, as far as nothing has to be made orthogonal.
+  if (driver == EigenDriver::evr)
+    flops += 2 * static_cast<double>(p.n) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  return (is_complex(p.element) ? 4.0 : 1.0) * flops;
+}
+
+template <EigenDriver driver>
 void count(Problem& p) {
   const double n = static_cast<double>(p.n), element = static_cast<double>(element_size(p.element));
+  const bool replaced = p.k > 0 && driver != EigenDriver::evr;  // A, by its vectors
   p.empty = p.n == 0;
   p.too_large = p.n >= index{1} << 31;
-  // The tridiagonal form; of that the vectors, and they from there to the matrix's own.
-  p.flops = (is_complex(p.element) ? 4.0 : 1.0) * (p.k > 0 ? 14.0 : 4.0) / 3 * n * n * n;
+  p.flops = flops_of<driver>(p);
   p.volume = n * n * n;
-  p.bytes_in = (p.k > 0 ? n * n : n * (n + 1) / 2) * element;
-  p.bytes_out = p.k > 0 ? n * n * element : 0;
+  p.bytes_in = (replaced ? n * n : n * (n + 1) / 2) * element;
+  p.bytes_out = n * static_cast<double>(p.k) * element;
 }
 
 std::string text(const Problem& p) {
   return std::string(name_of(p.routine)) + (p.k > 0 ? " V" : " N") + (p.part == Part::upper ? "U" : "L") +
-         " n=" + std::to_string(p.n);
+         " n=" + std::to_string(p.n) + (p.k > 0 && p.k < p.n ? " m=" + std::to_string(p.k) : std::string());
 }
 
 /// Half of the tridiagonal form is products of the matrix with vectors, which wait for memory.
 double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 4; }
 
 /// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
-/// order 1,024, 2,048 and so on to 16,384; without them a third to a half.
+/// order 1,024, 2,048 and so on to 16,384; without them a third to a half.  It computes all of them whatever the
+/// driver: if some are asked for, less comes home.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.4, beside_products = 7;
   const Profile& profile = *facts.profile;
   const double x = static_cast<double>(p.n) / thousand, part = p.k > 0 ? 1 : without_vectors;
   const double computing = part * (step * x + square * x * x) +
-                           beside_products * p.flops / profile.gemm_rate[static_cast<int>(p.element.name)];
+                           beside_products * flops_by_halves(p) / profile.gemm_rate[static_cast<int>(p.element.name)];
   return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 
 // ---- on the device
 
-constinit Undestroyed<Learned> known;  // of such calls, in this process
+/// Of such calls, in this process, by driver: their CPU times differ by more than sizes.
+constinit Undestroyed<Learned> known[4];
 
-enum { operand_a, operand_w };
+enum { operand_a, operand_z, operand_w, operand_of_vectors };
 
-/// By bytes, of columns that no memory holds if they are further apart.
+/// What a call writes, by bytes, in what it reads or writes besides; of columns that no memory holds if they are
+/// further apart.
 template <class T>
 bool overlaps(const SyevdArgs<T>& x) {
-  constexpr index element = sizeof(T), real = sizeof(Real<T>), farthest = index{1} << 56;
-  const index order = std::min(x.n, farthest), ld = std::min(x.lda, farthest) * element;
-  return overlap(x.A, order * element, x.n, ld, x.w, order * real, 1, ld, 1);
+  static constexpr index element = sizeof(T), real = sizeof(Real<T>), farthest = index{1} << 56;
+  struct Bytes {
+    const void* at;
+    index rows, cols, ld;
+  };
+  const auto matrix = [](const T* at, index rows, index cols, index ld) {
+    return Bytes{at, std::min(rows, farthest) * element, cols, std::min(ld, farthest) * element};
+  };
+  const auto column = [](const void* at, index bytes) { return Bytes{at, bytes, 1, std::max<index>(1, bytes)}; };
+  const index integer = static_cast<index>(element_size(x.m));
+  const bool apart = x.shape().apart;
+  const Bytes all[] = {matrix(x.A, x.n, x.n, x.lda), column(x.w, std::min(x.n, farthest) * real),
+                       matrix(x.Z, apart ? x.n : 0, x.shape().count, x.ldz), column(x.m.at, x.chooses() ? integer : 0),
+                       column(x.of_vectors.at, std::min(x.count_of_vectors(), farthest) * integer)};
+  for (const Bytes& a : all)
+    for (const Bytes& b : all)
+      if (&a < &b && overlap(a.at, a.rows, a.cols, a.ld, b.at, b.rows, b.cols, b.ld, 1)) return true;
+  return false;
 }
 
+/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
 Operands operands_of(Runtime& r, const SyevdArgs<T>& x, bool ephemeral) {
+  const EigenShape shape = x.shape();
+  const index besides = x.count_of_vectors();
   return Operands(r,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.written()},
-                    .writes = x.vectors,
+                    .writes = shape.vectors && !shape.apart,
                     .reads = true,
                     .destroyed = true},
-                   {.stored = {x.w, x.n, 1, std::max<index>(1, x.n), sizeof(Real<T>)}, .writes = true, .vector = true}},
+                   {.stored = {x.Z, shape.apart ? x.n : 0, shape.count, std::max<index>(1, x.ldz), sizeof(T)},
+                    .writes = shape.apart},
+                   {.stored = {x.w, shape.count, 1, std::max<index>(1, shape.count), sizeof(Real<T>)},
+                    .writes = true,
+                    .vector = true},
+                   {.stored = {x.of_vectors.at, besides, 1, std::max<index>(1, besides), element_size(x.of_vectors)},
+                    .writes = true,
+                    .vector = true}},
                   ephemeral);
 }
 
-/// On the device.  If that does not come to an end, or to no result, A and w in the host's memory are what they were.
+/// What the drivers that compute some of the eigenvalues say besides; `found`: there is a result.
+template <class T>
+void say_besides(const SyevdArgs<T>& x, bool found) {
+  if (!x.chooses()) return;
+  x.m.set(0, found ? x.shape().count : 0);
+  const bool ranges = x.driver == EigenDriver::evr;
+  for (index i = 0; i < x.count_of_vectors(); ++i) x.of_vectors.set(i, !ranges ? 0 : i % 2 == 0 ? 1 : x.n);
+}
+
+/// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SyevdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  const bool a_there = operands[operand_a].place == Place::on_a_device,
-             w_there = operands[operand_w].place == Place::on_a_device;
-  if (!a_there && !syevd_fits(args.n, precision_of<T>, args.vectors, r.arena.limit())) return {Reason::no_room};
-  const index count = elements_of_reals(args.n, precision_of<T>);
+  const EigenShape shape = args.shape();
+  const bool a_there = operands[operand_a].out_of_reach(), z_there = operands[operand_z].out_of_reach(),
+             w_there = operands[operand_w].out_of_reach();
+  if (operands[operand_of_vectors].out_of_reach()) return {Reason::no_route};
+  if (!a_there && !z_there && !syevd_fits(shape, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  const index count = elements_of_reals(shape.count, precision_of<T>);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), failed(1);
   PlannedCall<T> planned(r, site, backend, problem, operands, {});
-  planned.in_plan = 1;
+  planned.in_plan = shape.apart ? 2 : 1;
   planned.own = {{values.data(), count}, {failed.data(), 1}};
   if (w_there) planned.own[0].placed = {.device = args.w, .ld = count, .in_place = true};
   bool none = false;
   planned.sound = [&] {
     none = failed[0] != T(0);
-    return !none || a_there || w_there;
+    return !none || a_there || z_there || w_there;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_syevd(args.vectors, args.uplo, args.n, precision_of<T>, at[operand_a].device != nullptr, w_there);
+    return plan_syevd(shape, precision_of<T>, at[operand_a].device != nullptr,
+                      shape.apart && at[operand_z].device != nullptr, w_there);
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
-  if (ending.computed && !w_there) std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), args.n, args.w);
+  if (ending.computed && !w_there) std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, args.w);
+  if (ending.computed) say_besides(args, !none);
   if (none && !ending.computed) ending.reason = Reason::not_converged;
   ending.info = none;
   return ending;
@@ -107,23 +172,6 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 using namespace judging;
 
 constexpr double threshold = 50;
-
-template <class T>
-Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const Real<T>* reference) {
-  Judgement judgement{0, threshold};
-  double size = 0, off = 0;
-  for (index i = 0; i < before.n; ++i) {
-    if (!is_finite(reference[i])) return judgement;
-    if (!is_finite(result[i])) return judgement.ratio = HUGE_VAL, judgement;
-    size = std::max(size, std::fabs(static_cast<double>(reference[i])));
-    off = std::max(off, std::fabs(static_cast<double>(result[i]) - static_cast<double>(reference[i])));
-  }
-  if (off > 0)
-    judgement.ratio = off / std::max(static_cast<double>(std::numeric_limits<Real<T>>::min()),
-                                     static_cast<double>(before.n) *
-                                         static_cast<double>(std::numeric_limits<Real<T>>::epsilon()) * size);
-  return judgement;
-}
 
 /// Of A, all of it.
 template <class T>
@@ -136,39 +184,85 @@ T element_of_matrix(const SyevdArgs<T>& x, index i, index j) {
     return a;
 }
 
+template <class T>
+bool has_numbers(const SyevdArgs<T>& x) {
+  bool finite = true;
+  for_each_of(x.n, x.n, [&](index i, index j) { finite = finite && is_finite(element_of_matrix(x, i, j)); });
+  return finite;
+}
+
+/// The largest eigenvalue's size is at least the largest column's, |A e_j|.
+template <class T>
+double least_size(const SyevdArgs<T>& x) {
+  double largest = 0;
+  for (index j = 0; j < x.n; ++j) {
+    double length = 0;
+    for (index i = 0; i < x.n; ++i) {
+      const T a = element_of_matrix(x, i, j);
+      length = std::hypot(length, static_cast<double>(std::real(a)), static_cast<double>(std::imag(a)));
+    }
+    largest = std::max(largest, length);
+  }
+  return largest;
+}
+
+template <class T>
+Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const Real<T>* reference) {
+  Judgement judgement{0, threshold};
+  const EigenShape shape = before.shape();
+  double size = shape.all() ? 0 : least_size(before), off = 0;
+  for (index i = 0; i < shape.count; ++i) {
+    if (!is_finite(reference[i])) return judgement;
+    if (!is_finite(result[i])) return judgement.ratio = HUGE_VAL, judgement;
+    size = std::max(size, std::fabs(static_cast<double>(reference[i])));
+    off = std::max(off, std::fabs(static_cast<double>(result[i]) - static_cast<double>(reference[i])));
+  }
+  if (off > 0)
+    judgement.ratio = off / std::max(static_cast<double>(std::numeric_limits<Real<T>>::min()),
+                                     static_cast<double>(before.n) *
+                                         static_cast<double>(std::numeric_limits<Real<T>>::epsilon()) * size);
+  return judgement;
+}
+
 }  // namespace
 
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
                 const SyevdArgs<T>& reference, const Ending& ending) {
-  const index n = before.n;
+  const EigenShape shape = before.shape();
+  const index n = shape.n, count = shape.count;
   if (ending.info != 0) return {0, threshold};
-  if (!before.vectors) return judge_values(before, result.w, reference.w);
+  if (!has_numbers(before)) return {0, threshold};  // whatever a library makes of it
+  if (before.chooses() && result.m.get(0) != count) return {HUGE_VAL, threshold};
   Judgement judgement{0, threshold};
-  if (n == 0) return judgement;
-  Packed<T> A(n, n), V(n, n), rest(n, n), gram(n, n);
+  // Of some of the vectors it is not clear otherwise that they are those asked for.
+  if (!shape.vectors || !shape.all()) judgement = judge_values(before, result.w, reference.w);
+  if (!shape.vectors || count == 0 || judgement.ratio == HUGE_VAL) return judgement;
+  const T* const vectors = shape.apart ? result.Z : result.A;
+  const index ld = shape.apart ? result.ldz : result.lda;
+  Packed<T> A(n, n), V(n, count), rest(n, count), gram(count, count);
   bool finite = true;
-  for_each_of(n, n, [&](index i, index j) {
-    A(i, j) = element_of_matrix(before, i, j);
-    V(i, j) = result.A[i + j * result.lda];
+  for_each_of(n, n, [&](index i, index j) { A(i, j) = element_of_matrix(before, i, j); });
+  for_each_of(n, count, [&](index i, index j) {
+    V(i, j) = vectors[i + j * ld];
     rest(i, j) = -V(i, j) * T(result.w[j]);
-    gram(i, j) = T(i == j ? -1 : 0);
     finite = finite && is_finite(V(i, j)) && is_finite(rest(i, j));
   });
+  for_each_of(count, count, [&](index i, index j) { gram(i, j) = T(i == j ? -1 : 0); });
   const long double size = one_norm(A, n),
                     largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(n + 1));
   if (!(size < largest)) return judgement;  // what is computed on the way may overflow
-  for (index j = 1; j < n; ++j) finite = finite && result.w[j - 1] <= result.w[j];
+  for (index j = 1; j < count; ++j) finite = finite && result.w[j - 1] <= result.w[j];
   if (!finite) return judgement.ratio = HUGE_VAL, judgement;
   const T one(1);
   const Op adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
-  call_product(*by.beside[0], {precision_of<T>, Op::none, Op::none, n, n, n, &one, A.at.get(), n, V.at.get(), n, &one,
-                               rest.at.get(), n});
-  call_product(*by.beside[0], {precision_of<T>, adjoint, Op::none, n, n, n, &one, V.at.get(), n, V.at.get(), n, &one,
-                               gram.at.get(), n});
+  call_product(*by.beside[0], {precision_of<T>, Op::none, Op::none, n, count, n, &one, A.at.get(), n, V.at.get(), n,
+                               &one, rest.at.get(), n});
+  call_product(*by.beside[0], {precision_of<T>, adjoint, Op::none, count, count, n, &one, V.at.get(), n, V.at.get(), n,
+                               &one, gram.at.get(), count});
   const long double unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon(),
-                    off = one_norm(rest, n);
-  judgement.ratio = static_cast<double>(one_norm(gram, n) / unit);
+                    off = one_norm(rest, count);
+  judgement.ratio = std::max(judgement.ratio, static_cast<double>(one_norm(gram, count) / unit));
   // Where the matrix is about to vanish, roundings are not what eps says.
   if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))
     judgement.ratio = std::max(judgement.ratio, static_cast<double>(off / (unit * size)));
@@ -180,23 +274,37 @@ std::vector<Routine> judged_with(const SyevdArgs<T>&) {
   return judged_with_products<T>();
 }
 
-constinit const Family syevd_family{
-    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::syevd};
+constinit const Family syevd_family{.count = count<EigenDriver::evd>,
+                                    .text = text,
+                                    .cpu_rate = cpu_rate,
+                                    .cost = cost,
+                                    .needs = Operation::Kind::syevd};
+constinit const Family syev_family{
+    .count = count<EigenDriver::ev>, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::syevd};
+constinit const Family syevr_family{.count = count<EigenDriver::evr>,
+                                    .text = text,
+                                    .cpu_rate = cpu_rate,
+                                    .cost = cost,
+                                    .needs = Operation::Kind::syevd};
 
 template <class T>
 Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
+  const EigenShape shape = args->shape();
   const Problem problem = counted({.routine = info(site.symbol).routine,
                                    .element = precision_of<T>,
                                    .m = args->n,
                                    .n = args->n,
-                                   .k = args->vectors ? args->n : 0,
+                                   .k = shape.vectors ? shape.count : 0,
                                    .overlaps = overlaps(*args),
                                    .part = part_of(args->uplo)});
+  // How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
+  if (args->range == EigenRange::interval)
+    return stay_here(site, Reason::of_interval, problem.flops, replay), Computed::no;
+  Runtime& r = runtime();
   return take_route(
-      r, site, known.value, problem, *args, replay,
+      r, site, known[static_cast<int>(args->driver)].value, problem, *args, replay,
       [&](const SyevdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
       [&](Backend& backend, const SyevdArgs<T>& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, problem, x, operands, decision);

@@ -31,7 +31,7 @@ bool is_alone(const Args&) {
 }
 template <class T>
 bool is_alone(const SyevdArgs<T>& args) {
-  return args.vectors;
+  return args.vectors && args.shape().all();
 }
 
 /// The call by a library that has the routine's symbol, if its result is needed; false if its integers are too narrow

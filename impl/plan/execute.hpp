@@ -147,9 +147,11 @@ class Execution : public PlanRun<T> {
     return this->then(this->lane_.ask(operation, this->after()));
   }
   Status compute(const Plan::Step& s, Syevd operation) {
+    const std::size_t apart = s.accesses.size() > 3 ? 1 : 0;  // V, or else it is A
     std::tie(operation.A, operation.lda) = matrix(s, 0);
-    operation.w = place(s.accesses[1].region).at;
-    operation.failed = place(s.accesses[2].region).at;
+    std::tie(operation.V, operation.ldv) = matrix(s, apart);
+    operation.w = place(s.accesses[1 + apart].region).at;
+    operation.failed = place(s.accesses[2 + apart].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
   Status compute(const Plan::Step& s, Gebrd operation) {

@@ -181,16 +181,16 @@ void spoil(const Getrf& x, std::string_view mistake) {
 /// Of the last eigenvalue, and with vectors the last one's last element.
 template <class T>
 void spoil(const Syevd& x, std::string_view mistake) {
-  if (x.n == 0) return;
-  Real<T>& largest = static_cast<Real<T>*>(x.w)[x.n - 1];
-  T* const A = static_cast<T*>(x.A);
+  if (x.count == 0) return;
+  Real<T>& largest = static_cast<Real<T>*>(x.w)[x.count - 1];
+  T* const V = static_cast<T*>(x.V);
   if (mistake.starts_with("element:")) {
     const double units = std::atof(mistake.data() + mistake.find(':') + 1);
     const double size = std::max(size_of(static_cast<const Real<T>*>(x.w)[0]), size_of(largest));
     spoil_element(largest, static_cast<double>(x.n) * size, units);
   } else if (mistake == "block") {
-    for (index j = 0; x.vectors && j < (x.n + 3) / 4; ++j)
-      for (index i = 0; i < (x.n + 1) / 2; ++i) A[i + j * x.lda] = T(0);
+    for (index j = 0; x.vectors && j < (x.count + 3) / 4; ++j)
+      for (index i = 0; i < (x.n + 1) / 2; ++i) V[i + j * x.ldv] = T(0);
     if (!x.vectors) largest = 0;
   } else if (mistake == "bits" && results++ % 2 == 1) {
     change_last_bit(largest);

@@ -38,12 +38,12 @@ class Eigensystem {
     sort();
     R* const w = static_cast<R*>(p_.w);
     bool finite = true;
-    for (index i = 0; i < p_.n; ++i) {
-      w[i] = std::scalbn(d_[elements(i)], exponent_);
+    for (index i = 0; i < p_.count; ++i) {
+      w[i] = std::scalbn(d_[elements(p_.first + i)], exponent_);
       finite = finite && std::isfinite(w[i]);
     }
-    if (p_.vectors)
-      for (index j = 0; j < p_.n; ++j) std::copy_n(&Z_[elements(j * p_.n)], p_.n, static_cast<T*>(p_.A) + j * p_.lda);
+    for (index j = 0; p_.vectors && j < p_.count; ++j)
+      std::copy_n(column(p_.first + j), p_.n, static_cast<T*>(p_.V) + j * p_.ldv);
     if (finite) failed = T(0);
   }
 

@@ -15,6 +15,8 @@ struct Hermitian {
   index n;
   Matrix<T> A;
   index offset = 0;  ///< of A on the device
+  index first = 0, count = n;
+  bool apart = false;  ///< with vectors; without them, and always where not all are asked for, A is only read
 
   Hermitian(bool with, Uplo triangle, index order, index gap = 3, unsigned seed = 1)
       : vectors(with), uplo(triangle), n(order), A(n, n, gap) {
@@ -36,40 +38,54 @@ struct Hermitian {
   }
 
   struct Result {
-    Matrix<T> V;
+    Matrix<T> V;  ///< as A lies: where it is after vectors took its place
     std::vector<R> w;
     T failed;
+    bool apart = false;
+    Matrix<T> Z;
+    const Matrix<T>& vectors() const { return apart ? Z : V; }
   };
   Result run() const {
-    Call call(room(A, offset) + 256 + 2 * Call::part_size<T>(2) + Call::part_size<R>(n + 1));
-    const Placed<T> a = call.put(A, offset);
+    Matrix<T> Z(n, count, 2);
+    Z.random(5);
+    Call call(room(A, offset) + room(Z, 1) + 512 + 2 * Call::part_size<T>(2) + Call::part_size<R>(count + 1));
+    const Placed<T> a = call.put(A, offset), z = call.put(Z, 1);
     const T full[] = {scalar<T>(77, 78), scalar<T>(79, 80)};
-    const std::vector<R> before(static_cast<std::size_t>(n + 1), R(81));
+    const std::vector<R> before(static_cast<std::size_t>(count + 1), R(81));
     T* const failed = call.part<T>(2);
-    R* const w = call.part<R>(n + 1);
+    R* const w = call.part<R>(count + 1);
     const Ticket filled = call.upload(failed, 2, full, 2, 2, 1),
-                 values = call.upload(w, n + 1, before.data(), n + 1, n + 1, 1);
+                 values = call.upload(w, count + 1, before.data(), count + 1, count + 1, 1);
     const Ticket found = call.ask(Syevd{.precision = precision_of<T>,
                                         .vectors = vectors,
                                         .uplo = uplo,
                                         .n = n,
+                                        .first = first,
+                                        .count = count,
                                         .A = a.at,
                                         .lda = A.ld(),
+                                        .V = apart ? z.at : a.at,
+                                        .ldv = apart ? Z.ld() : A.ld(),
                                         .w = w,
                                         .failed = failed},
-                                  {a.ready, filled, values});
-    Result result{A, std::vector<R>(static_cast<std::size_t>(n + 1)), T(0)};
+                                  {a.ready, z.ready, filled, values});
+    Result result{A, std::vector<R>(static_cast<std::size_t>(count + 1)), T(0), apart, Z};
     T both[2];
     call.download(both, 2, failed, 2, 2, 1, {found});
-    call.download(result.w.data(), n + 1, w, n + 1, n + 1, 1, {found});
+    call.download(result.w.data(), count + 1, w, count + 1, count + 1, 1, {found});
     call.get(result.V, a.at, {found});
+    call.get(result.Z, z.at, {found});
     result.failed = both[0];
     EXPECT_EQ(both[1], full[1]) << describe();
-    EXPECT_EQ(result.w[static_cast<std::size_t>(n)], R(81)) << "more than n eigenvalues: " << describe();
-    EXPECT_TRUE(result.V.canaries_intact()) << "rows between n and lda written: " << describe();
-    if (!vectors) {
+    EXPECT_EQ(result.w[static_cast<std::size_t>(count)], R(81)) << "more eigenvalues than asked for: " << describe();
+    EXPECT_TRUE(result.V.canaries_intact() && result.Z.canaries_intact())
+        << "rows between n and lda written: " << describe();
+    if (!vectors || apart) {
       EXPECT_EQ(std::memcmp(result.V.data(), A.data(), static_cast<std::size_t>(A.ld() * n) * sizeof(T)), 0)
           << "A written: " << describe();
+    }
+    if (!vectors || !apart) {
+      EXPECT_TRUE(result.Z == Z) << "written where nothing is asked for: " << describe();
     }
     return result;
   }
@@ -86,36 +102,43 @@ struct Hermitian {
   void expect_vectors(const Result& result) const {
     const Wide whole = size();
     const auto v = [&](index i, index j) {
-      return std::complex<Wide>(std::real(result.V(i, j)), std::imag(result.V(i, j)));
+      const Matrix<T>& V = result.vectors();
+      return std::complex<Wide>(std::real(V(i, j)), std::imag(V(i, j)));
     };
-    for (index j = 0; j < n; j += std::max<index>(1, n / 12)) {
+    for (index j = 0; j < count; j += std::max<index>(1, count / 12)) {
       Wide off = 0;
       for (index i = 0; i < n; ++i) {
-        std::complex<Wide> rest = -v(i, j) * static_cast<Wide>(result.w[static_cast<std::size_t>(j)]),
-                           product = i == j ? -1 : 0;
-        for (index k = 0; k < n; ++k) {
-          rest += element(i, k) * v(k, j);
-          product += std::conj(v(k, i)) * v(k, j);
-        }
+        std::complex<Wide> rest = -v(i, j) * static_cast<Wide>(result.w[static_cast<std::size_t>(j)]);
+        for (index k = 0; k < n; ++k) rest += element(i, k) * v(k, j);
         off += std::norm(rest);
+      }
+      for (index i = 0; i < count; ++i) {
+        std::complex<Wide> product = i == j ? -1 : 0;
+        for (index k = 0; k < n; ++k) product += std::conj(v(k, i)) * v(k, j);
         ASSERT_LE(std::abs(product), few()) << i << ", " << j << " of " << describe();
       }
       ASSERT_LE(std::sqrt(off), few() * whole) << "column " << j << " of " << describe();
     }
   }
   void expect_ascending(const Result& result) const {
-    for (std::size_t i = 1; i < static_cast<std::size_t>(n); ++i) ASSERT_LE(result.w[i - 1], result.w[i]) << describe();
+    for (std::size_t i = 1; i < static_cast<std::size_t>(count); ++i)
+      ASSERT_LE(result.w[i - 1], result.w[i]) << describe();
   }
   void expect_values(const Result& result, const std::vector<Wide>& due) const {
     Wide largest = 0;
     for (const Wide x : due) largest = std::max(largest, std::fabs(x));
-    for (std::size_t i = 0; i < due.size(); ++i)
-      ASSERT_LE(std::fabs(static_cast<Wide>(result.w[i]) - due[i]), few() * largest) << i << " of " << describe();
+    for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i)
+      ASSERT_LE(std::fabs(static_cast<Wide>(result.w[i]) - due[i + static_cast<std::size_t>(first)]), few() * largest)
+          << i << " of " << describe();
   }
 
-  /// With vectors; without them the values have to be the same but for roundings.  The bits are those of another run.
+  /// With vectors in A's place; without them, or with some of them apart, the values have to be the same but for
+  /// roundings.  The bits are those of another run.
   void expect_right() {
     vectors = true;
+    apart = false;
+    first = 0;
+    count = n;
     const Result with = run();
     ASSERT_EQ(with.failed, T(0)) << describe();
     expect_ascending(with);
@@ -128,17 +151,33 @@ struct Hermitian {
     expect_ascending(without);
     expect_values(without, {with.w.begin(), with.w.end() - 1});
     expect_same_bits(without);
+    for (const auto& [from, some] : {std::pair<index, index>{0, n}, {n / 3, (n + 2) / 3}}) {
+      first = from;
+      count = some;
+      for (const bool with_vectors : {true, false}) {
+        vectors = apart = with_vectors;
+        const Result part = run();
+        ASSERT_EQ(part.failed, T(0)) << describe();
+        expect_ascending(part);
+        expect_values(part, {with.w.begin(), with.w.end() - 1});
+        if (vectors) expect_vectors(part);
+        if (testing::Test::HasFatalFailure()) return;
+        expect_same_bits(part);
+      }
+    }
   }
   void expect_same_bits(const Result& result) const {
     const Result again = run();
     ASSERT_EQ(again.w, result.w) << "other bits: " << describe();
-    for (index j = 0; vectors && j < n; ++j)
-      for (index i = 0; i < n; ++i) ASSERT_EQ(again.V(i, j), result.V(i, j)) << "other bits: " << describe();
+    for (index j = 0; vectors && j < count; ++j)
+      for (index i = 0; i < n; ++i)
+        ASSERT_EQ(again.vectors()(i, j), result.vectors()(i, j)) << "other bits: " << describe();
   }
 
   std::string describe() const {
     return std::string(1, letter(precision_of<T>)) + "syevd " + (vectors ? "V" : "N") + static_cast<char>(uplo) +
-           " n " + std::to_string(n) + " lda " + std::to_string(A.ld());
+           (apart ? " apart" : "") + " n " + std::to_string(n) + " lda " + std::to_string(A.ld()) + ", " +
+           std::to_string(count) + " from " + std::to_string(first);
   }
 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dgebrd_(), dgecon_(), dpocon_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dgebrd_(), dgecon_(), dpocon_();
 extern void dsyr2k_(), zher2k_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
@@ -29,7 +29,7 @@ static double A[n * n], C[n * n], tau[n], work[64 * n];
 static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
 static const int none = 0, tsize = 5 + 64 * n;  // otherwise the reference multiplies, through us
 static double table[5 + 64 * n] = {5 + 64 * n, n, 1};
-static int info, ipiv[n];
+static int info, found, ipiv[n];
 
 #define REPEAT(name, call)                 \
   if (strcmp(routine, name) == 0) {        \
@@ -80,6 +80,13 @@ int main(int argc, char** argv) {
   REPEAT("dgecon_", dgecon_("1", &none, A, &size, tau, tau + 1, work, ipiv, &info, (size_t)1))
   REPEAT("dpocon_", dpocon_("L", &none, A, &size, tau, tau + 1, work, ipiv, &info, (size_t)1))
   REPEAT("dgebrd_", dgebrd_(&none, &none, A, &size, tau, tau, tau, tau, work, &lwork, &info))
+  REPEAT("dsyev_", dsyev_("N", "L", &none, A, &size, tau, work, &lwork, &info, (size_t)1, (size_t)1))
+  REPEAT("dsyevr_",
+         dsyevr_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, ipiv, work,
+                 &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dsyevx_",
+         dsyevx_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, work, &lwork,
+                 ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
   REPEAT("dormqr_",

@@ -6,7 +6,8 @@ Five modes, each compared with the same run without blaslift:
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
 forced   Every gemm, syrk, herk, syr2k, her2k, trsm, symv and hemv with something to multiply goes to the backend, and so do factorisations
-         and systems by LU and Cholesky whose matrix has such factors, and syevd and heevd. The verdict lines must be
+         and systems by LU and Cholesky whose matrix has such factors, and eigenproblems by all
+         drivers. The verdict lines must be
          identical: what passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some
          testers fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
          The counters must prove that the forced route ran.
@@ -51,7 +52,7 @@ SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
 
 
-FORCED = harness.BLAS + harness.POTRFS + harness.SYSTEMS + harness.SYEVDS + harness.GEBRDS + harness.CONDITIONS
+FORCED = harness.BLAS + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.GEBRDS + harness.CONDITIONS
 """What is in `forced`."""
 
 QR_MEMORY = 16 << 20

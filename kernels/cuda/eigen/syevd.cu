@@ -80,7 +80,7 @@ __global__ void finish(Syevd p, const State* state, const int* info) {
   if (threadIdx.x < parts) static_cast<R*>(p.failed)[threadIdx.x] = threadIdx.x == 0 && failed ? 1 : 0;
 }
 
-/// With A in memory that may be written.
+/// All of it, with A in memory that may be written, where the vectors are afterwards.
 template <class R, int parts>
 cudaError_t find_in_place(const Syevd& p, Solver& solver, cudaStream_t stream) {
   const auto started = [] { return cudaGetLastError(); };
@@ -101,19 +101,38 @@ cudaError_t find_in_place(const Syevd& p, Solver& solver, cudaStream_t stream) {
   return started();
 }
 
-/// What cuSOLVER leaves of a matrix without vectors is of no use to anybody, and the caller's stays.
+/// What is asked for of what is found in memory of our own: w, and the vectors.
+template <class R, int parts>
+cudaError_t take(const Syevd& p, const Syevd& own, cudaStream_t stream) {
+  const std::size_t element = parts * sizeof(R), column = static_cast<std::size_t>(p.n) * element,
+                    first = static_cast<std::size_t>(p.first), count = static_cast<std::size_t>(p.count);
+  const cudaError_t error =
+      cudaMemcpyAsync(p.w, static_cast<const R*>(own.w) + first, count * sizeof(R), cudaMemcpyDeviceToDevice, stream);
+  if (error != cudaSuccess || !p.vectors) return error;
+  return cudaMemcpy2DAsync(p.V, static_cast<std::size_t>(p.ldv) * element,
+                           static_cast<const char*>(own.A) + first * column, column, column, count,
+                           cudaMemcpyDeviceToDevice, stream);
+}
+
+/// cuSOLVER finds all of it, in the matrix's place or, without vectors, with nothing of use there.  Unless that is what
+/// is asked for, it has a matrix and values of our own, and the caller's stays.
 template <class R, int parts>
 cudaError_t find(const Syevd& p, Solver& solver, cudaStream_t stream) {
-  if (p.vectors) return find_in_place<R, parts>(p, solver, stream);
-  const std::size_t element = parts * sizeof(R), column = static_cast<std::size_t>(p.n) * element;
+  if (p.vectors && p.V == p.A) return find_in_place<R, parts>(p, solver, stream);
+  constexpr std::size_t aligned = 256;
+  const std::size_t element = parts * sizeof(R), n = static_cast<std::size_t>(p.n), column = n * element,
+                    matrix = (n * column + aligned - 1) / aligned * aligned;
   Syevd own = p;
-  own.lda = p.n;
-  if (const cudaError_t error = cudaMallocAsync(&own.A, static_cast<std::size_t>(p.n) * column, stream);
-      error != cudaSuccess)
+  own.lda = own.ldv = own.count = p.n;
+  own.first = 0;
+  if (const cudaError_t error = cudaMallocAsync(&own.A, matrix + n * sizeof(R), stream); error != cudaSuccess)
     return error;
-  cudaError_t error = cudaMemcpy2DAsync(own.A, column, p.A, static_cast<std::size_t>(p.lda) * element, column,
-                                        static_cast<std::size_t>(p.n), cudaMemcpyDeviceToDevice, stream);
+  own.V = own.A;
+  own.w = static_cast<char*>(own.A) + matrix;
+  cudaError_t error = cudaMemcpy2DAsync(own.A, column, p.A, static_cast<std::size_t>(p.lda) * element, column, n,
+                                        cudaMemcpyDeviceToDevice, stream);
   if (error == cudaSuccess) error = find_in_place<R, parts>(own, solver, stream);
+  if (error == cudaSuccess) error = take<R, parts>(p, own, stream);
   const cudaError_t freed = cudaFreeAsync(own.A, stream);
   return error == cudaSuccess ? freed : error;
 }

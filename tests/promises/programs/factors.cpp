@@ -73,8 +73,9 @@ int main(int, char** arguments) {
       wrong += info != 0 || !(condition > 0) || !solves(A, x);
     }
   const int used = solve ? rounds : 0;
-  std::printf("calls {\"dgetrf\": %d, \"dpotrf\": %d, \"dgecon\": %d, \"dpocon\": %d, \"dgetrs\": %d, \"dpotrs\": %d}\n",
-              rounds, rounds, used, used, used, used);
+  std::printf(
+      "calls {\"dgetrf\": %d, \"dpotrf\": %d, \"dgecon\": %d, \"dpocon\": %d, \"dgetrs\": %d, \"dpotrs\": %d}\n",
+      rounds, rounds, used, used, used, used);
   std::puts(wrong ? "wrong" : "ok");
   return wrong != 0;
 }

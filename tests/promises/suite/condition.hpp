@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "tests/promises/suite/integers.hpp"
+#include "tests/promises/suite/suite.hpp"
 
 namespace suite {
 
@@ -14,7 +14,7 @@ struct Condition : Routine<Self> {
   static constexpr bool moves_outputs = false;  // rcond is one number
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
-  static constexpr bool overlap = false;  // one number beside a matrix rarely does
+  static constexpr bool overlap = false;                                 // one number beside a matrix rarely does
   static constexpr std::string_view mistake_of_device = "element:1e20";  // of a solution, of which sums are taken
   /// At which no matrix is as small as rcond is, which lies in the host's memory, when all matrices lie in a device's.
   static constexpr index least_on_device = 12, bytes_on_device = 400;
@@ -27,7 +27,7 @@ struct Condition : Routine<Self> {
   Matrix<Real<T>> rcond;
   Matrix<T> work;
   Matrix<Real<T>> rwork;
-  IntegerWorkspace iwork;
+  Integers iwork;
   Info info;
 
   explicit Condition(Draw& draw)
@@ -43,7 +43,7 @@ struct Condition : Routine<Self> {
                                     n),
              1),
         rwork(draw, "rwork", Role::workspace, std::max<index>(1, (lu ? 2 : 1) * n), 1),
-        iwork(draw, "iwork", std::max<index>(1, n)) {
+        iwork(draw, "iwork", Role::workspace, std::max<index>(1, n)) {
     A.use([this](index i, index j) { return lu || (choice == 'U' ? i <= j : i >= j) ? read : unused; });
     rcond.use([](index, index) { return written; });
   }

@@ -9,22 +9,8 @@
 namespace suite {
 
 /// LAPACK's ipiv: rows that change places one after the other, from 1 on, in the interface's integers.
-struct Pivots : Operand {
-  Pivots(Draw& draw, Role as, index n) : Operand(draw, "ipiv", as, width(), width(), n, 1, std::max<index>(1, n)) {
-    if (as == Role::output) use([](index, index) { return written; });
-  }
-  static std::size_t width() { return wide_integers() ? sizeof(std::int64_t) : sizeof(std::int32_t); }
-  void* data() const { return at(0, 0); }
-  index operator[](index i) const {
-    std::int32_t narrow;
-    std::int64_t wide;
-    std::memcpy(wide_integers() ? static_cast<void*>(&wide) : &narrow, at(i, 0), element);
-    return wide_integers() ? wide : narrow;
-  }
-  void set(index i, index row) {
-    const auto narrow = static_cast<std::int32_t>(row);
-    std::memcpy(at(i, 0), wide_integers() ? static_cast<const void*>(&row) : &narrow, element);
-  }
+struct Pivots : Integers {
+  Pivots(Draw& draw, Role as, index n) : Integers(draw, "ipiv", as, n) {}
   /// Each from its own row on, and of `rows` rows.
   bool valid(index rows_of_matrix) const {
     for (index i = 0; i < rows(); ++i)

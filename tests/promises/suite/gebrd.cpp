@@ -16,7 +16,8 @@ struct Gebrd : Routine<Gebrd<T>> {
   static constexpr bool moves_outputs = false;  // of the vectors nothing is counted
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
-  /// At which no matrix is as small as vectors are: these lie in the host's memory, when all matrices lie in a device's.
+  /// At which no matrix is as small as vectors are: these lie in the host's memory, when all matrices lie in a
+  /// device's.
   static constexpr index least_on_device = 16, bytes_on_device = 800;
   static std::string name() { return named<T>("gebrd"); }
 

@@ -84,8 +84,7 @@ Operand::Operand(Draw& draw, std::string_view operand, Role as, std::size_t elem
       uses_(static_cast<std::size_t>(rows * cols), as == Role::input    ? read
                                                    : as == Role::output ? updated
                                                                         : written) {
-  const std::size_t bytes =
-      rows > 0 && cols > 0 ? static_cast<std::size_t>(ld * (cols - 1) + rows) * element : std::size_t{0};
+  const std::size_t bytes = !empty() ? static_cast<std::size_t>(ld * (cols - 1) + rows) * element : std::size_t{0};
   pages_ = std::make_shared<Pages>(bytes + 2 * margin * element, part);
   // At the end of memory, or somewhere in it.
   offset_ = draw.below(2) ? pages_->size() - bytes : margin * element;
@@ -317,9 +316,9 @@ void overlap(const Member& member) {
           const std::vector<Operand*> operands = call->operands();
           if (other == operands.size()) break;
           Operand &x = *operands[output], &y = *operands[other];
-          // Of integers that change meanwhile a library makes addresses.
-          const bool of_numbers = x.name != "ipiv" && y.name != "ipiv";
+          const bool of_numbers = x.of_numbers && y.of_numbers;
           if (output == other || x.role != Role::output || y.role == Role::workspace || !of_numbers) continue;
+          if (x.empty() || y.empty()) continue;
           for (Operand* operand : operands) operand->fill_all(again);
           const auto room = std::make_shared<Pages>(std::size_t{1} << 18, x.part);
           x.place(room, 2048, x.ld());
@@ -342,8 +341,8 @@ void faults(const Member& member, char precision, std::uint32_t seed, index leas
       Draw draw(330 + 2 * seed + i, least, most);
       const auto& call = calls.emplace_back(type.draw(draw));
       std::size_t bytes = 0;
-      for (const Operand* x : call->operands())  // pivots move as elements of ours, which are not the call's
-        bytes += x->role == Role::output && x->name != "ipiv" ? x->bytes_written() : 0;
+      for (const Operand* x : call->operands())  // integers are not what moves
+        bytes += x->role == Role::output && x->of_numbers ? x->bytes_written() : 0;
       std::printf("brings %zu: %s by %s\n", bytes, call->describe().c_str(), name_of(call->via));
     }
     promises::at_every_fault([&] {
@@ -402,7 +401,7 @@ void place_in(const std::shared_ptr<Pages>& array, index edge, std::vector<Area>
     bool good = true;
     for (Operand* x : call.operands()) {
       // Where a routine knows no leading dimension, an address between columns of a matrix is one in it.
-      if (x->role == Role::workspace || x->cols() == 1) continue;
+      if (x->role == Role::workspace || x->cols() == 1 || x->empty()) continue;
       const bool column = x->rows() == 1 && x->ld() == 1;  // BLAS's increment of 1
       Area area{0, 0, column ? x->cols() : x->rows(), column ? 1 : x->cols()};
       area.row = draw.below(static_cast<int>(edge - area.rows + 1));

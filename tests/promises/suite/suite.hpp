@@ -14,6 +14,7 @@
 // Everything else is the suite's (suite.cpp): memory around operands and whatever a call may not read hold signalling
 // NaN, behind the last element there may be no memory at all, and whatever a call may not write has to keep its bits.
 #pragma once
+#include <algorithm>
 #include <array>
 #include <functional>
 #include <memory>
@@ -124,9 +125,11 @@ class Operand {
   const std::string_view name;
   const Role role;
   const std::size_t element, part;  ///< bytes: of an element, of its real part
+  bool of_numbers = true;           ///< and not of integers, of which a library makes addresses
 
   index rows() const { return rows_; }
   index cols() const { return cols_; }
+  bool empty() const { return rows_ == 0 || cols_ == 0; }
   index ld() const { return ld_; }
   /// What the call is told: ld, but for mistakes.
   index leading() const { return told_.value_or(ld_); }
@@ -185,6 +188,29 @@ struct Vector : Matrix<T> {
   bool backward;
   index inc() const { return backward ? -this->leading() : this->leading(); }
   T& operator[](index i) const { return (*this)(0, backward ? this->cols() - 1 - i : i); }
+};
+
+bool wide_integers();  ///< of the library's interface: SUITE_INTEGERS=64
+
+/// Of the interface's integers.
+struct Integers : Operand {
+  Integers(Draw& draw, std::string_view operand, Role as, index count)
+      : Operand(draw, operand, as, width(), width(), count, 1, std::max<index>(1, count)) {
+    of_numbers = false;
+    if (as == Role::output) use([](index, index) { return written; });
+  }
+  static std::size_t width() { return wide_integers() ? sizeof(std::int64_t) : sizeof(std::int32_t); }
+  void* data() const { return at(0, 0); }
+  index operator[](index i) const {
+    std::int32_t narrow;
+    std::int64_t wide;
+    std::memcpy(wide_integers() ? static_cast<void*>(&wide) : &narrow, at(i, 0), element);
+    return wide_integers() ? wide : narrow;
+  }
+  void set(index i, index value) {
+    const auto narrow = static_cast<std::int32_t>(value);
+    std::memcpy(at(i, 0), wide_integers() ? static_cast<const void*>(&value) : &narrow, element);
+  }
 };
 
 /// Finds what is wrong with a result; keeps the first.
@@ -347,7 +373,6 @@ struct Join {
 // Calls by name: of libblas.so.3 and liblapack.so.3, or of those that SUITE_LIBRARIES names; in front of these,
 // blaslift
 
-bool wide_integers();                      ///< of the library's interface: SUITE_INTEGERS=64
 void* symbol(const std::string& routine);  ///< counted as a call of `routine`, which is a name without _ and cblas_
 
 /// In registers and in memory: what is above a 32-bit integer is nobody's business.

@@ -154,7 +154,9 @@ class Recorder final : public Lane {
   }
   Status ask_for(const Syevd& p, After after) {
     return add(print("%csyevd   %c%c ", letter(p.precision), p.vectors ? 'V' : 'N', static_cast<char>(p.uplo)) +
-                   where(p.A, p.lda) + ", " + size(p.n, p.n) + ", w " + where(p.w) + ", failed " + where(p.failed),
+                   where(p.A, p.lda) + ", " + size(p.n, p.n) + ", " + std::to_string(p.count) + " from " +
+                   std::to_string(p.first) + (p.vectors ? " to " + where(p.V, p.ldv) : std::string()) + ", w " +
+                   where(p.w) + ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
   Status ask_for(const Gebrd& p, After after) {

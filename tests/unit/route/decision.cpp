@@ -125,11 +125,11 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
 }
 
 TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
-  // Found before (no_route, invalid, query, of_library, in_handler) or after (no_room, failed, not_definite,
-  // singular, not_converged) a decision: with them the table above is complete.
-  std::set<Reason> all{Reason::no_route, Reason::invalid,      Reason::query,      Reason::of_library,
-                       Reason::no_room,  Reason::failed,       Reason::in_handler, Reason::not_definite,
-                       Reason::singular, Reason::not_converged};
+  // Found before (no_route, invalid, query, of_library, of_interval, in_handler) or after (no_room, failed,
+  // not_definite, singular, not_converged) a decision: with them the table above is complete.
+  std::set<Reason> all{Reason::no_route, Reason::invalid,       Reason::query,      Reason::of_library,
+                       Reason::no_room,  Reason::failed,        Reason::in_handler, Reason::not_definite,
+                       Reason::singular, Reason::not_converged, Reason::of_interval};
   for (const Circumstance& x : circumstances) all.insert(x.reason);
   EXPECT_EQ(all.size(), static_cast<std::size_t>(reason_count));
 }

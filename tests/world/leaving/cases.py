@@ -244,7 +244,7 @@ OUTSIDE = (
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|gemm3m|gemmtr?|syrk|syr2k|her2k|trsm|potrf|potrs|posv|getrf|getrs|gesv|geqrf|geqr|symv|hemv|herk|syevd|heevd|gebrd|gecon|pocon)_?$",
+    r"^(cblas_)?[sdcz](gemm|gemm3m|gemmtr?|syrk|syr2k|her2k|trsm|potrf|potrs|posv|getrf|getrs|gesv|geqrf|geqr|symv|hemv|herk|(sy|he)ev[drx]?|gebrd|gecon|pocon)_?$",
 )
 
 

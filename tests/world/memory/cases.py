@@ -71,8 +71,8 @@ def refused_systems(world: World) -> list[str]:
 
 def refused_eigenvalues(world: World) -> list[str]:
     # What the library underneath calls meanwhile is not tested here.
-    settings = {"BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": "dsyevd"}
-    return every_request(world, "e", FORCED | settings, ("dsyevd",))
+    settings = {"BLASLIFT_RESIDENCY": "off", "BLASLIFT_FORCE": "dsyevd,dsyevr"}
+    return every_request(world, "e", FORCED | settings, ("dsyevd", "dsyevr"))
 
 
 def refused_residency(world: World) -> list[str]:

@@ -40,6 +40,9 @@ void dgetrs_(const char*, const int*, const int*, const double*, const int*, con
              size_t);
 void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
              int*, size_t, size_t);
+void dsyevr_(const char*, const char*, const char*, const int*, double*, const int*, const double*, const double*,
+             const int*, const int*, const double*, int*, double*, double*, const int*, int*, double*, const int*, int*,
+             const int*, int*, size_t, size_t, size_t);
 void dgesv_(const int*, const int*, double*, const int*, int*, double*, const int*, int*);
 void dpotrf_(const char*, const int*, double*, const int*, int*, size_t);
 void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, size_t);
@@ -155,6 +158,25 @@ static int eigenvalues(const char* job) {
   return bad + (info != 0) + (*job == 'V' && !(fabs(length - 1) < 1e-12));
 }
 
+/// The same, the second half of them, vectors apart.
+static int some_eigenvalues(void) {
+  enum { n = 30, first = 16, count = n - first + 1 };
+  static int iwork[10 * n], support[2 * n];
+  static double w[n];
+  const int order = n, low = first, lwork = 26 * n, liwork = 10 * n;
+  const double none = 0;
+  int bad = 0, info = 1, m = 0;
+  for (int i = 0; i < n * n; ++i) A[i] = i % (n + 1) == 0 ? 2 : i % (n + 1) == 1 ? -1 : 0;
+  refusing_enter();
+  dsyevr_("V", "I", "L", &order, A, &order, 0, 0, &low, &order, &none, &m, w, C, &order, support, work, &lwork, iwork,
+          &liwork, &info, 1, 1, 1);
+  refusing_leave();
+  for (int k = 0; k < count; ++k) bad += !(fabs(w[k] - 2 + 2 * cos((k + first) * acos(-1.0) / (n + 1))) < 1e-12);
+  double length = 0;
+  for (int i = 0; i < n; ++i) length += C[i] * C[i];
+  return bad + (info != 0) + (m != count) + !(fabs(length - 1) < 1e-12);
+}
+
 static int systems(int n, int nrhs) {
   int bad = 0, info = 1, ipiv[64];
   make_system(n, nrhs);
@@ -202,7 +224,7 @@ static int calls(const char* which) {
       case 't': bad += triangle(48, 20); break;
       case 'v': bad += vector(150); break;
       case 'q': bad += factors(300, 12); break;
-      case 'e': bad += eigenvalues("V") + eigenvalues("N"); break;
+      case 'e': bad += eigenvalues("V") + eigenvalues("N") + some_eigenvalues(); break;
       case 'g': bad += systems(40, 6); break;
     }
   return bad;

@@ -221,6 +221,45 @@ int main(int argc, char** argv) {
       show(name, tau, e * N);
       show(name, tau + 2 * N, e * N);
     }
+    // By other drivers: all, and some in another matrix.
+    for (int low = 0; low < 2; ++low)
+      for (const char* job = "nV"; *job; ++job) {
+        const char* uplo = low ? "l" : "U";
+        const double none = 0, above = 0.5, most = 400;
+        int found = 0, first = 2, last = N / 2, support[2 * N];
+        GET(z ? "%cheev_" : "%csyev_");
+        if (z)
+          CALL(job, uplo, &n, a, &ld, tau, work, &lwork, rwork, &info, (size_t)1, (size_t)1);
+        else
+          CALL(job, uplo, &n, a, &ld, tau, work, &lwork, &info, (size_t)1, (size_t)1);
+        printf("info %d\n", info);
+        show(name, tau, n);
+        for (const char* range = "aIv"; *range; ++range)
+          for (int by_bisection = 0; by_bisection < 2; ++by_bisection) {
+            snprintf(name, sizeof name, "%s%s_", z ? "zheev" : "dsyev", by_bisection ? "x" : "r");
+            f = get(name);
+            fill(a, 2 * M * M);
+            if (z && by_bisection)
+              CALL(job, range, uplo, &n, a, &ld, &above, &most, &first, &last, &none, &found, tau, c, &ld, work, &lwork, rwork, iwork, support, &info, (size_t)1, (size_t)1, (size_t)1);
+            else if (z)
+              CALL(job, range, uplo, &n, a, &ld, &above, &most, &first, &last, &none, &found, tau, c, &ld, support, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, (size_t)1, (size_t)1, (size_t)1);
+            else if (by_bisection)
+              CALL(job, range, uplo, &n, a, &ld, &above, &most, &first, &last, &none, &found, tau, c, &ld, work, &lwork, iwork, support, &info, (size_t)1, (size_t)1, (size_t)1);
+            else
+              CALL(job, range, uplo, &n, a, &ld, &above, &most, &first, &last, &none, &found, tau, c, &ld, support, work, &lwork, iwork, &liwork, &info, (size_t)1, (size_t)1, (size_t)1);
+            printf("info %d\n", info), printf("found %d\n", found);
+            show(name, tau, found);
+            for (int q = 0; *job == 'V' && q < found; ++q) {  // of each vector what its sign does not change
+              double length = 0, weighted = 0;
+              for (int i = 0; i < n; ++i) {
+                const double* x = c + e * (i + q * M);
+                length += x[0] * x[0] + (z ? x[1] * x[1] : 0);
+                weighted += (i % 5 + 1) * (x[0] * x[0] + (z ? x[1] * x[1] : 0));
+              }
+              printf("vector %.7f %.7f\n", length, weighted);
+            }
+          }
+      }
     // R, and Q by what follows: T is the implementation's own.
     GET("%cgeqr_");
     CALL(&m, &n, a, &ld, t, &tsize, work, &lwork, &info);

@@ -87,6 +87,7 @@ bool might_go(Reason reason) {
     case Reason::nothing:
     case Reason::overlap:
     case Reason::of_library:
+    case Reason::of_interval:
     case Reason::rounding:
     case Reason::alpha:
     case Reason::in_handler:

@@ -73,7 +73,8 @@ class ReadArguments : public signatures::Nothing {
     x = static_cast<E>(letter_in(name, among));
   }
   void letter(const char* name, Choices among, bool& x, char yes) { x = letter_in(name, among) == yes; }
-  void integer(const char* name, index& x) {
+  void integer(const char* name, index& x, bool used = true) {
+    if (!used) return;
     x = number_in<index>(record_, name);
     // No operand is that large, and no vector's step.
     constexpr index most = index{1} << 44;
@@ -83,7 +84,9 @@ class ReadArguments : public signatures::Nothing {
   void scalar(const char* name, T& x) {
     x = scalar_in<T>(record_, name);
   }
-  void real_scalar(const char* name, auto& x) { scalar(name, x); }
+  void real_scalar(const char* name, auto& x, bool used = true) {
+    if (used) scalar(name, x);
+  }
   using Nothing::operand;
   /// As wide as the record's; what is only written has no block, and any width.
   void operand(const char* name, Integers& x, const auto&) {
