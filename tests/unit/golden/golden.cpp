@@ -559,6 +559,8 @@ TEST(Golden, WhatProductsAskOfALane) {
   constexpr std::size_t most = 5000;
   record(file, {"gemm", {"BLASLIFT_STRASSEN=off"}}, most);
   record(file, {"syrk", {"BLASLIFT_STRASSEN=off"}}, most);
+  record(file, {"gemmt", {"BLASLIFT_STRASSEN=off"}}, most);
+  record(file, {"syr2k", {"BLASLIFT_STRASSEN=off"}}, most);
   record(file, {"gemm in little memory", {"BLASLIFT_STRASSEN=off", "BLASLIFT_MEMORY=16M"}}, most);
   record(file, {"levels", {"BLASLIFT_STRASSEN=1"}}, most);
   record(file, {"levels", {"BLASLIFT_STRASSEN=2"}}, most);

@@ -514,7 +514,7 @@ def trace_refused(world) -> list[str]:
     errors = []
 
     def bound():  # between sizeof(Counters) and Recording::events_at(): both grow with the routines
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500000, 500000))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (560000, 560000))
 
     run = done([world.command, "run", *HOST, "--trace", "trace", "--", program], preexec_fn=bound)
     if run.stdout != SUM or run.returncode or not re.search("no trace of a process: .*ulimit -f", run.stderr):
