@@ -10,7 +10,7 @@ struct Posv : Routine<Posv<T>> {
   static constexpr bool poison = false;
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
-  static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=96K", fault_memory = "8K";
+  static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=96K", fault_memory = "5K";
   static std::string name() { return named<T>("posv"); }
 
   char uplo;
