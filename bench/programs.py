@@ -1,0 +1,115 @@
+#!/usr/bin/env python3
+"""Whole programs (bench/program_cases.py), unchanged, plain and preloaded in turns: how much faster they become, and what stays on the CPU.
+
+    bench/programs.py --build DIR --results DIR [--commit ID] [--budget SECONDS] [--cases CASE,...] [--rounds COUNT] [--scale FACTOR]
+
+Times are of the part that computes, medians of the turns; the start-up of the GPU is in them unless a program used it for its data. Results are compared
+where a program's is not left to chance. Run again, it goes on where it stopped; programs.jsonl has the records, programs.md the table.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+from common import Failed, Measurement, driver_options, list_measurements, measure_all, publish, read_options, run, run_with_report, table_head, table_row
+
+PROGRAMS = Path(__file__).resolve().with_name("program_cases.py")
+FIRST = ("solve inv chol eigh geneigh zeigh svd eig expm lstsq kalman power attention gp krr kpca pca_full pca_cov ols ridge gp_opt smols lda "
+         "logreg nmf").split()
+"""The programs that a release is judged by."""
+ROUNDS = 3
+SECONDS = 12.0
+"""About how long a run takes, its data included."""
+LEAST = 0.97
+"""Plain over lifted time, at least."""
+CLOSE = 1e-6
+"""Relative difference of two right results; those of optimisers and random starts are further apart."""
+LOOSE = {"gp_opt": 1e-2, "nmf": 1e-2, "logreg": 1e-2, "lda": 5e-2}
+
+
+def measured(command: list[str], library: str, seconds: float) -> dict:
+    if not library:
+        return run(command, {}, seconds)[0]
+    printed, report = run_with_report(command, {"LD_PRELOAD": library}, seconds)
+    kept = ("calls", "routed", "stayed", "cpu_seconds", "device_seconds")
+    return printed | {"routines": {name: {x: counters[x] for x in kept if x in counters} for name, counters in report["routines"].items()}}
+
+
+def measurements(arguments) -> list[Measurement]:
+    library = str(arguments.build / "lib/libblaslift.so")
+    wanted = []
+    for turn in range(arguments.rounds):
+        for case in arguments.cases:
+            command = [sys.executable, str(arguments.programs), case, f"{arguments.scale:g}"]
+            for name, preload in (("plain", ""), ("blaslift", library)):
+                wanted.append(Measurement(f"{case}/{name}/{turn}", SECONDS, lambda s, c=command, p=preload: measured(c, p, s)))
+    return wanted
+
+
+def left_on_the_cpu(records: list[dict]) -> str:
+    """The routines that took longest there, with the seconds that they took and why most of their calls stayed."""
+    routines = records[0]["routines"]
+    longest = sorted(routines, key=lambda name: -routines[name].get("cpu_seconds", 0))
+    said = []
+    for name in longest[:3]:
+        x = routines[name]
+        if x.get("cpu_seconds", 0) >= 0.05:
+            said.append(f"{name} {x['cpu_seconds']:.2f} s ({max(x['stayed'], key=x['stayed'].get, default='?')})")
+    return ", ".join(said)
+
+
+def summary(arguments, store) -> tuple[list[str], bool]:
+    lines = [store.head(), ""]
+    lines += table_head(["program", "plain, s", "blaslift, s", "times as fast", "on the device, s", "left on the CPU", ""])
+    gains: dict[str, float] = {}
+    good = True
+    for case in arguments.cases:
+        plain, ours = ([r for turn in range(arguments.rounds) if (r := store.get(f"{case}/{name}/{turn}"))] for name in ("plain", "blaslift"))
+        if not plain or not ours:
+            continue
+        before, after = (statistics.median(r["seconds"] for r in records) for records in (plain, ours))
+        gains[case] = before / after
+        results = [r["result"] for r in (*plain, *ours)]
+        apart = (max(results) - min(results)) / max(1e-30, max(abs(x) for x in results))
+        wrong = not apart <= LOOSE.get(case, CLOSE)
+        said = "results differ" if wrong else "slower" if gains[case] < LEAST else ""
+        good = good and not said
+        device = statistics.median(sum(x.get("device_seconds", 0) for x in r["routines"].values()) for r in ours)
+        lines.append(table_row([case, f"{before:.2f}", f"{after:.2f}", f"{gains[case]:.2f}", f"{device:.2f}", left_on_the_cpu(ours), said]))
+    for what, cases in (("the programs that a release is judged by", FIRST), ("all", list(gains))):
+        if found := [gains[case] for case in cases if case in gains]:
+            mean = math.exp(statistics.fmean(map(math.log, found)))
+            lines += ["", f"Geometric mean of {what}, {len(found)}: {mean:.2f} times as fast."]
+    return [*lines, "", store.failures()], good
+
+
+def main() -> int:
+    parser = driver_options(__doc__, "programs", ("programs",), 1500)
+    parser.add_argument("--programs", type=Path, default=PROGRAMS, help="what has the cases; default: %(default)s")
+    parser.add_argument("--cases", type=lambda text: text.split(","), help="default: all")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="COUNT", help="plain and preloaded in turns; default: %(default)d")
+    parser.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="of the sizes")
+    arguments, store = read_options(parser)
+    if not arguments.cases:
+        listed = subprocess.run([sys.executable, str(arguments.programs), "--list"], capture_output=True, text=True, check=True)
+        arguments.cases = listed.stdout.split()
+    wanted = measurements(arguments)
+    if arguments.dry_run:
+        list_measurements(wanted, store)
+        return 0
+    try:
+        measure_all(wanted, store, arguments.budget)
+    except Failed as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    lines, good = summary(arguments, store)
+    publish(arguments, lines)
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

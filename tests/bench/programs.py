@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""bench/programs.py's records and table.
+
+A stand-in for the programs answers, with made-up times and blaslift's report: `fast` gains four times, `slow` loses, `wrong` has another result, `absent`
+cannot run. The real ones are only asked for their names, which have to have those that the first mean is of.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BENCH = Path(__file__).resolve().parent.parent.parent / "bench"
+STAND_IN = '''
+import json, os, sys
+case, scale = sys.argv[1:]
+report = os.environ.get("BLASLIFT_REPORT")
+if case == "absent":
+    sys.exit("no interpreter")
+assert bool(report) == ("libblaslift.so" in os.environ.get("LD_PRELOAD", ""))
+if report:
+    routine = {"calls": 2, "routed": 1, "stayed": {"too small": 1}, "cpu_seconds": 0.25, "device_seconds": 0.5}
+    open(report, "w").write(json.dumps({"routines": {"dgesv": routine}}) + chr(10))
+times = {"fast": 4, "slow": 0.5, "wrong": 1}[case]
+print(json.dumps({"case": case, "seconds": 2 / times if report else 2.0, "result": 3.5 if case == "wrong" and report else 3}))
+'''
+
+
+def run(*command: object) -> subprocess.CompletedProcess:
+    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, check=False)
+    print(done.stdout[-1500:] + done.stderr)
+    return done
+
+
+def main() -> int:
+    errors = []
+    with tempfile.TemporaryDirectory() as folder:
+        stand_in = Path(folder, "stand_in.py")
+        stand_in.write_text(STAND_IN)
+        results = Path(folder, "results")
+
+        def driver(*options: str) -> subprocess.CompletedProcess:
+            return run(BENCH / "programs.py", "--build", folder, "--results", results, "--programs", stand_in, *options)
+
+        done = driver("--cases", "fast", "--rounds", "2")
+        table = (results / "programs.md").read_text()
+        if done.returncode != 0 or "| fast | 2.00 | 0.50 | 4.00 | 0.50 | dgesv 0.25 s (too small) |  |" not in table:
+            errors.append(f"one that gains: status {done.returncode}")
+        if "Geometric mean of all, 1: 4.00 times as fast." not in table:
+            errors.append("no mean")
+        records = (results / "programs.jsonl").read_text().splitlines()
+        if len(records) != 4:
+            errors.append(f"{len(records)} records of two programs in two turns")
+        done = driver("--cases", "fast,slow,wrong,absent", "--rounds", "2")
+        table = (results / "programs.md").read_text()
+        for line in ("| slow | 2.00 | 4.00 | 0.50 |", "| slower |", "| results differ |", "Geometric mean of all, 3: 1.26", "absent/plain/0"):
+            if line not in table:
+                errors.append(f"no {line!r}")
+        if done.returncode != 1:
+            errors.append(f"status {done.returncode}, though some are wrong")
+        if driver("--cases", "slow", "--dry-run").returncode != 0:
+            errors.append("a list of what would be measured fails")
+    sys.path.insert(0, str(BENCH))
+    import programs
+
+    listed = run(BENCH / "program_cases.py", "--list").stdout.split()
+    if set(programs.FIRST) - set(listed) or len(listed) < 35:
+        errors.append(f"programs: {listed}")
+    print("\n".join(errors) or "ok")
+    return 1 if errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
