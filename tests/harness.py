@@ -36,7 +36,9 @@ GETRSS = ("sgetrs", "dgetrs", "cgetrs", "zgetrs")
 GESVS = ("sgesv", "dgesv", "cgesv", "zgesv")
 SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 """LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
-CONDITIONS = tuple(p + name for name in ("gecon", "pocon") for p in "sdcz")
+GECONS = ("sgecon", "dgecon", "cgecon", "zgecon")
+POCONS = ("spocon", "dpocon", "cpocon", "zpocon")
+CONDITIONS = GECONS + POCONS
 GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 SYEVDS = ("ssyevd", "dsyevd", "cheevd", "zheevd")
 SYEVS = ("ssyev", "dsyev", "cheev", "zheev")
@@ -288,9 +290,9 @@ def bookkeeping_errors(
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
         if forced and name in routines:
-            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS else set())
-            allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS else set()
-            allowed |= {SINGULAR} if name in GETRFS + GESVS else set()
+            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + QRS + SYSTEMS + CONDITIONS else set())
+            allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS else set()
+            allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS else set()
             allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *GEBRDS) else set()
             allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()

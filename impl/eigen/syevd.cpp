@@ -206,6 +206,13 @@ double least_size(const SyevdArgs<T>& x) {
   return largest;
 }
 
+/// What the caller allows a library's eigenvalues to be off by, which are the reference.
+template <class T>
+Real<T> allowed_off(const SyevdArgs<T>& x) {
+  const bool asks = x.driver == EigenDriver::evr || x.driver == EigenDriver::evx;
+  return asks && x.abstol > 0 ? x.abstol : Real<T>(0);
+}
+
 template <class T>
 Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const Real<T>* reference) {
   Judgement judgement{0, threshold};
@@ -217,6 +224,7 @@ Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const 
     size = std::max(size, std::fabs(static_cast<double>(reference[i])));
     off = std::max(off, std::fabs(static_cast<double>(result[i]) - static_cast<double>(reference[i])));
   }
+  off -= static_cast<double>(allowed_off(before));
   if (off > 0)
     judgement.ratio = off / std::max(static_cast<double>(std::numeric_limits<Real<T>>::min()),
                                      static_cast<double>(before.n) *
@@ -261,7 +269,8 @@ Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const Syev
   call_product(*by.beside[0], {precision_of<T>, adjoint, Op::none, count, count, n, &one, V.at.get(), n, V.at.get(), n,
                                &one, gram.at.get(), count});
   const long double unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon(),
-                    off = one_norm(rest, count);
+                    allowed = std::sqrt(static_cast<long double>(n)) * static_cast<long double>(allowed_off(before)),
+                    off = one_norm(rest, count) - allowed;
   judgement.ratio = std::max(judgement.ratio, static_cast<double>(one_norm(gram, count) / unit));
   // Where the matrix is about to vanish, roundings are not what eps says.
   if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))

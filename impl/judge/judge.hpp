@@ -23,6 +23,8 @@ template <class T>
 inline constexpr bool stands_alone<GetrfArgs<T>> = true;
 template <class T>
 inline constexpr bool stands_alone<SystemArgs<T>> = true;
+template <class T>
+inline constexpr bool stands_alone<GebrdArgs<T>> = true;
 
 /// The same of one call.
 template <class Args>

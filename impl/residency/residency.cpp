@@ -385,7 +385,9 @@ Residency::Hold Residency::keep(const Stored& x, Use use, Glance& glance) noexce
     if (!on()) return;
     const Memory& m = recall(x);
     // Factors are made to be used; any other result shows by being used that it is.
-    const bool promising = use.factors && m.refused == 0 && unused_factors_ < most_unused_factors;
+    const bool promising = use.factors && m.refused == 0 &&
+                           (unused_factors_ < most_unused_factors || unused_factors_ % uses_until_retry == 0);
+    if (use.factors && !promising) ++unused_factors_;
     if (use.writes && m.chained == 0 && !promising && mode_ != ResidencyMode::always) return;
     if (!(promising && affordable(x.bytes())) && !deserves(m, x.bytes(), glance)) return;
     if (std::any_of(copies_.begin(), copies_.end(), [&](const Copy& c) { return c.of == x; })) return;  // in use
@@ -467,6 +469,7 @@ void Residency::close(Hold& hold, bool good) noexcept {
       good = on() && pages_->blind().empty() && pages_->protect_again(hold.pages, now) && ordinary(hold.pages);
     if (!good) {
       // What was to be sent again only still is; anything else on the device may be half written.
+      if (hold.fresh && copy.factors) --unused_factors_;  // there are none
       if (hold.fresh || hold.writes) drop(hold.copy);
     } else if (hold.writes) {
       copy.written = ++uses_;

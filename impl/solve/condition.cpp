@@ -231,8 +231,13 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionAr
   if (!estimate.fits(r.arena.limit())) return {Reason::no_room};
   operands.look();
   operands.keep_inputs();
-  const Outcome outcome = in_attempts(
+  Outcome outcome = in_attempts(
       operands, [&](bool wait) { return estimate.attempt(wait); }, [] { return true; });
+  // Of a singular matrix where nobody else can look at it: as LAPACK, 0.
+  if (outcome.taken_back && operands[operand_a].out_of_reach()) {
+    estimate.rcond = 0;
+    outcome.taken_back = false;
+  }
   if (outcome.status == Status::done && !outcome.taken_back) {
     r.residency.before_writing(operands[operand_rcond].stored);
     *args.rcond = estimate.rcond;
@@ -253,7 +258,10 @@ Judgement judge(const JudgingLibrary&, const ConditionArgs<T>& before, const Con
   if (before.n == 0) return judgement;
   const double a = static_cast<double>(*result.rcond), b = static_cast<double>(*reference.rcond);
   if (!is_finite(b)) return judgement;
-  if (a == b) return judgement;
+  // LAPACK takes what is as small for nothing, once it has scaled a solution.
+  if (std::max(a, b) <
+      static_cast<double>(std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon()))
+    return judgement;
   judgement.ratio = a > 0 && b > 0 ? std::max(a, b) / std::min(a, b) : HUGE_VAL;
   return judgement;
 }

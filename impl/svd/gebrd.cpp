@@ -23,7 +23,8 @@ void count(Problem& p) {
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = std::min(m, n),
                element = static_cast<double>(element_size(p.element));
   p.empty = k == 0;
-  p.too_large = std::max(p.m, p.n) >= index{1} << 31;
+  p.too_large =
+      k > 0 && p.m > std::numeric_limits<std::int32_t>::max() / p.n;  // the vendor's numbers elements by 32 bits
   p.flops = (is_complex(p.element) ? 4.0 : 1.0) * 4 * k * k * (std::max(m, n) - k / 3);
   p.volume = 2 * k * k * (std::max(m, n) - k / 3);
   p.bytes_in = p.bytes_out = m * n * element;

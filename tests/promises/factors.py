@@ -13,8 +13,8 @@ AT_MOST = {"dgetrs": 8 * ORDER * COLUMNS, "dpotrs": 8 * ORDER * COLUMNS, "dgecon
 
 
 def factors_stay(s: Setting) -> list[str]:
-    """Solutions and condition numbers after getrf and potrf find the factors where these have left them, each time; a program
-    that never solves gets copies of its first factors only. Without copies all of it is as right."""
+    """Solutions and condition numbers after getrf and potrf find the factors where these have left them, each time; without
+    copies, and in a program that never solves, all is as right."""
     errors = []
     for provider in s.providers:
         run = s.run("factors", str(ROUNDS), "solve", provider=provider, settings=FORCED)

@@ -131,12 +131,13 @@ cudaError_t Solver::gebrd(const Gebrd& p, cudaStream_t stream, const std::functi
   const SolverLibrary& library = *SolverLibrary::get();
   const auto which = static_cast<std::size_t>(p.precision);
   if (!library.gebrd[which]) return cudaErrorNotSupported;
-  const auto fits = [](index x) { return x <= std::numeric_limits<int>::max(); };
-  if (!fits(p.m) || !fits(p.lda)) return error_of_preparing(!SolverLibrary::success);
+  // Its elements may be numbered by 32 bits.
+  if (p.lda > std::numeric_limits<int>::max() / p.n) return cudaErrorMemoryAllocation;
   const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), lda = static_cast<int>(p.lda);
   int elements = 0;
   if (const int status = library.gebrd_size[which](handle_, m, n, &elements)) return error_of_preparing(status);
-  const std::size_t bytes = static_cast<std::size_t>(std::max(0, elements)) * element_size(p.precision);
+  if (elements < 0) return cudaErrorMemoryAllocation;
+  const std::size_t bytes = static_cast<std::size_t>(elements) * element_size(p.precision);
   return with_memory(bytes, stream, [&](void* own) {
     if (const cudaError_t error = begin(); error != cudaSuccess) return error;
     return error_of(library.gebrd[which](handle_, m, n, p.A, lda, p.d, p.e, p.tauq, p.taup, own, elements,

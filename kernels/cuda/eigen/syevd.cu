@@ -11,7 +11,7 @@ constexpr index most_blocks = 1024;
 
 /// What is known of a matrix while it is worked on, on the device.
 struct State {
-  unsigned long long largest;  ///< as largest_bits() has it, of the triangle
+  unsigned long long largest;  ///< as bits_of() has it, of the triangle
   int not_finite;              ///< of the eigenvectors
 };
 static_assert(sizeof(State) <= Solver::words);

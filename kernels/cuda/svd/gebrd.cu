@@ -71,11 +71,14 @@ __global__ void finish(Gebrd p, const State* state, const int* info) {
   __shared__ int failed;
   if (threadIdx.x == 0) failed = *info != 0 || !bearable<R>(*state);
   __syncthreads();
+  const index k = p.m < p.n ? p.m : p.n;
+  // The last one of these is none.
+  if (threadIdx.x < parts) static_cast<R*>(p.taup)[(k - 1) * parts + threadIdx.x] = 0;
+  __syncthreads();
   const auto look_at = [](const void* x, index count) {
     for (index i = threadIdx.x; i < count; i += threads)
       if (!isfinite(static_cast<const R*>(x)[i])) failed = 1;
   };
-  const index k = p.m < p.n ? p.m : p.n;
   look_at(p.d, k);
   look_at(p.e, k - 1);
   look_at(p.tauq, k * parts);
@@ -94,6 +97,9 @@ cudaError_t reduce_tall(const Gebrd& p, Solver& solver, cudaStream_t stream) {
   auto* const A = static_cast<R*>(p.A);
   const auto blocks = static_cast<unsigned>(std::min(p.n, most_blocks));
   if (const cudaError_t error = cudaMemsetAsync(state, 0, sizeof *state, stream); error != cudaSuccess) return error;
+  if (const cudaError_t error = cudaMemsetAsync(const_cast<int*>(solver.info()), 0, sizeof(int), stream);
+      error != cudaSuccess)
+    return error;
   const auto begin = [&] {
     survey<<<blocks, threads, 0, stream>>>(p.m * parts, p.n, static_cast<const R*>(A), p.lda * parts, state);
     if (const cudaError_t error = started(); error != cudaSuccess) return error;
