@@ -238,7 +238,7 @@ void potrs(char uplo, index n, index nrhs, const T* A, index lda, T* B, index ld
 
 /// 1 / (|A| |A^-1|) with the factors of A, of the inverse column by column.
 /// @param solve   void(T* x): x becomes A^-1 x, or its adjoint's
-/// @param column  n elements, for whatever
+/// @param column  n elements, for whatever, and n more, for the largest of these columns
 template <class T, class Solve>
 Real<T> condition(index n, Real<T> norm, T* column, const Solve& solve) {
   if (n == 0) return 1;
@@ -249,7 +249,9 @@ Real<T> condition(index n, Real<T> norm, T* column, const Solve& solve) {
     solve(column);
     Real<T> sum = 0;
     for (index i = 0; i < n; ++i) sum += std::abs(column[i]);
-    if (!(sum <= largest)) largest = sum;
+    if (sum <= largest) continue;
+    largest = sum;
+    std::copy_n(column, n, column + n);
   }
   const Real<T> found = 1 / largest / norm;
   return found > 0 ? found : 0;  // of a singular matrix

@@ -65,15 +65,16 @@ double one_norm(const std::vector<T>& x) {
 /// A lower bound of a matrix's 1-norm, rarely below a third of it.
 /// @param multiply  bool(std::vector<T>& x, bool adjoint): x becomes the product with the matrix, or with its adjoint;
 ///                  false, and there is no estimate
+/// @param extreme   a vector that shows it: what the matrix makes of one whose length is at most 1, or 1.5 n
 /// @return negative: there is none
 template <class T, class Multiply>
-double estimated_norm(index n, const Multiply& multiply) {
+double estimated_norm(index n, std::vector<T>& extreme, const Multiply& multiply) {
   constexpr int most_steps = 5;
   const auto size = static_cast<std::size_t>(n);
   std::vector<T> x(size, T(static_cast<Real<T>>(1.0 / static_cast<double>(n))));
   if (!multiply(x, false)) return -1;
   double norm = one_norm(x);
-  if (n == 1) return norm;
+  if (n == 1) return extreme = x, norm;
   std::vector<T> signs(size);
   // Of numbers of length 1; whether they are those of the last time, which only real ones can be.
   const auto to_signs = [&] {
@@ -105,10 +106,8 @@ double estimated_norm(index n, const Multiply& multiply) {
     x[column] = T(1);
     if (!multiply(x, false)) return -1;
     const double before = std::exchange(norm, one_norm(x));
-    if (to_signs() || norm <= before) {
-      norm = std::max(norm, before);
-      break;
-    }
+    extreme = x;
+    if (to_signs() || norm <= before) break;
     x = signs;
     if (!multiply(x, true)) return -1;
     const std::size_t last = std::exchange(column, largest());
@@ -120,7 +119,10 @@ double estimated_norm(index n, const Multiply& multiply) {
     x[i] = T(static_cast<Real<T>>(i % 2 ? -element : element));
   }
   if (!multiply(x, false)) return -1;
-  return std::max(norm, 2 * one_norm(x) / (3 * static_cast<double>(n)));
+  const double other = 2 * one_norm(x) / (3 * static_cast<double>(n));
+  if (other <= norm) return norm;
+  extreme = x;
+  return other;
 }
 
 // ---- on the device
@@ -177,8 +179,9 @@ class Estimate {
       at_.missing = a.missing();
       lease = static_cast<char*>(lease) + leased_bytes(args_.n, args_.n, sizeof(T));
     }
-    const double norm = estimated_norm<T>(
-        args_.n, [&](std::vector<T>& x, bool adjoint) { return solve(x, adjoint != args_.by_rows, lease, all); });
+    const double norm = estimated_norm<T>(args_.n, extreme, [&](std::vector<T>& x, bool adjoint) {
+      return solve(x, adjoint != args_.by_rows, lease, all);
+    });
     all.taken_back = all.status == Status::done && norm < 0;
     rcond = norm > 0 ? static_cast<Real<T>>(1 / norm / static_cast<double>(std::real(args_.anorm))) : Real<T>(0);
     if (!is_finite(rcond) || norm == 0) all.taken_back = all.status == Status::done;
@@ -186,6 +189,7 @@ class Estimate {
   }
 
   Real<T> rcond{};
+  std::vector<T> extreme{};  ///< estimated_norm()'s
 
  private:
   std::size_t bytes() const {
@@ -241,6 +245,10 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionAr
   if (outcome.status == Status::done && !outcome.taken_back) {
     r.residency.before_writing(operands[operand_rcond].stored);
     *args.rcond = estimate.rcond;
+    // Nobody says so, but LAPACK's own xLATDF looks for it there.
+    T* const left = args.work + args.n;
+    if (backend.place(left, estimate.extreme.size() * sizeof(T), false) != Place::on_a_device)
+      std::copy(estimate.extreme.begin(), estimate.extreme.end(), left);
   }
   Ending ending = ended(r, backend, decision, operands, outcome);
   if (outcome.taken_back) ending.reason = args.lu ? Reason::singular : Reason::not_definite;

@@ -113,6 +113,11 @@ struct Condition : Routine<Self> {
     }
     if (lu && choice == 'I') norm = *std::max_element(rows.begin(), rows.end());
     const auto due = static_cast<double>(1 / (norm * static_cast<long double>(anorm)));
+    // Undocumented, but LAPACK's xLATDF takes it from there: a vector that shows the estimate.
+    long double length = 0;
+    for (index i = 0; !judge.in_device_memory && i < n; ++i) length += std::abs(widen(work(n + i, 0)));
+    judge.check("the workspace has no such vector",
+                judge.in_device_memory || static_cast<double>(length) >= 0.9 / (got * static_cast<double>(anorm)));
     judge.check("rcond is too small", got >= due * (1 - 100 * static_cast<double>(unit<T>(n))));
     judge.check("rcond is too large", got <= 10 * due);
   }
