@@ -160,7 +160,11 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
                       shape.apart && at[operand_z].device != nullptr, w_there);
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
-  if (ending.computed && !w_there) std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, args.w);
+  if (ending.computed && !w_there) {
+    std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, args.w);
+    // LAPACK leaves anything there; the same call is to have the same bits.
+    std::fill(args.w + shape.count, args.w + shape.n, Real<T>(0));
+  }
   if (ending.computed) say_besides(args, !none);
   if (none && !ending.computed) ending.reason = Reason::not_converged;
   ending.info = none;
