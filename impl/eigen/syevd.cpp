@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "impl/core/any_overlap.hpp"
 #include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/eigen/syevd_plan.hpp"
@@ -80,28 +81,17 @@ constinit Undestroyed<Learned> known[4];
 
 enum { operand_a, operand_z, operand_w, operand_of_vectors };
 
-/// What a call writes, by bytes, in what it reads or writes besides; of columns that no memory holds if they are
-/// further apart.
 template <class T>
 bool overlaps(const SyevdArgs<T>& x) {
-  static constexpr index element = sizeof(T), real = sizeof(Real<T>), farthest = index{1} << 56;
-  struct Bytes {
-    const void* at;
-    index rows, cols, ld;
+  const EigenShape shape = x.shape();
+  const auto column = [](const void* at, index rows, std::size_t element) {
+    return Stored{at, rows, 1, std::max<index>(1, rows), element};
   };
-  const auto matrix = [](const T* at, index rows, index cols, index ld) {
-    return Bytes{at, std::min(rows, farthest) * element, cols, std::min(ld, farthest) * element};
-  };
-  const auto column = [](const void* at, index bytes) { return Bytes{at, bytes, 1, std::max<index>(1, bytes)}; };
-  const index integer = static_cast<index>(element_size(x.m));
-  const bool apart = x.shape().apart;
-  const Bytes all[] = {matrix(x.A, x.n, x.n, x.lda), column(x.w, std::min(x.n, farthest) * real),
-                       matrix(x.Z, apart ? x.n : 0, x.shape().count, x.ldz), column(x.m.at, x.chooses() ? integer : 0),
-                       column(x.of_vectors.at, std::min(x.count_of_vectors(), farthest) * integer)};
-  for (const Bytes& a : all)
-    for (const Bytes& b : all)
-      if (&a < &b && overlap(a.at, a.rows, a.cols, a.ld, b.at, b.rows, b.cols, b.ld, 1)) return true;
-  return false;
+  return any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)},
+                      column(x.w, x.n, sizeof(Real<T>)),
+                      {x.Z, shape.apart ? x.n : 0, shape.count, x.ldz, sizeof(T)},
+                      column(x.m.at, x.chooses() ? 1 : 0, element_size(x.m)),
+                      column(x.of_vectors.at, x.count_of_vectors(), element_size(x.of_vectors))});
 }
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.

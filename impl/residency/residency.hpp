@@ -200,7 +200,7 @@ class Residency {
   std::uint64_t uses_ = 0, opened_ns_ = 0;
   std::uint64_t blind_asked_ns_ = 0;  ///< when it was last asked, and
   bool blind_ = false;                ///< the answer
-  int unused_factors_ = 0;            ///< copies in a row that no solver has used so far
+  int unused_factors_ = 0;            ///< copies of factors in a row that no solver has used, and factors without one
   double spent_ = 0;                  ///< seconds that the program may have lost to protection that has not paid off
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "impl/core/any_overlap.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/plan/execute.hpp"
@@ -282,7 +283,8 @@ Computed condition(const Site& site, const ConditionArgs<T>* args, Replay replay
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
-  const bool overlaps = overlap(args->A, args->n, args->n, args->lda, args->rcond, 1, 1, 1, sizeof(T));
+  const bool overlaps =
+      any_overlap({{args->A, args->n, args->n, args->lda, sizeof(T)}, {args->rcond, 1, 1, 1, sizeof(Real<T>)}});
   const Problem problem = counted({.routine = info(site.symbol).routine,
                                    .element = precision_of<T>,
                                    .m = args->n,

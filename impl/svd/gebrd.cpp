@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <vector>
 
+#include "impl/core/any_overlap.hpp"
 #include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
@@ -62,25 +64,10 @@ std::array<Stored, 4> vectors_of(const GebrdArgs<T>& x) {
           Stored{x.tauq, k, 1, ld, sizeof(T)}, Stored{x.taup, k, 1, ld, sizeof(T)}};
 }
 
-/// By bytes, of columns that no memory holds if they are further apart.
 template <class T>
 bool overlaps(const GebrdArgs<T>& x) {
-  static constexpr index farthest = index{1} << 56;
-  const std::array<Stored, 4> vectors = vectors_of(x);
-  const auto bytes_of = [](const Stored& v) { return std::min(v.rows, farthest) * static_cast<index>(v.element); };
-  const index height = std::min(x.m, farthest) * static_cast<index>(sizeof(T)),
-              ld = std::min(x.lda, farthest) * static_cast<index>(sizeof(T));
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
-    const Stored& v = vectors[i];
-    const index bytes = bytes_of(v);
-    if (bytes == 0) continue;
-    if (overlap(x.A, height, x.n, ld, v.at, bytes, 1, bytes, 1)) return true;
-    for (std::size_t j = 0; j < i; ++j) {
-      const index others = bytes_of(vectors[j]);
-      if (others > 0 && overlap(v.at, bytes, 1, bytes, vectors[j].at, others, 1, others, 1)) return true;
-    }
-  }
-  return false;
+  const auto [d, e, tauq, taup] = vectors_of(x);
+  return any_overlap({{x.A, x.m, x.n, x.lda, sizeof(T)}, d, e, tauq, taup});
 }
 
 template <class T>
