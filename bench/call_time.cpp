@@ -1,14 +1,17 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symv|trsm|potrf|getrf|syevd|gebrd|gecon|geqrf SECONDS N|MxN
+//   call_time host|device gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|
+//             geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv y := A x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has eigenvectors, gecon factors by
-// LU; what a routine overwrites is made anew before each call, outside its time.  Pivots, eigenvalues, bidiagonal
-// matrices with their reflectors' factors, and condition numbers are always in the host's memory.
+// symv and gemv are y := A x, gemvt y := A' x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has
+// eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri and trtri have factors with a
+// large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU; what a routine overwrites is made
+// anew before each call, outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their
+// reflectors' factors, and condition numbers are always in the host's memory.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -27,12 +30,23 @@
 extern "C" {
 void dsymv_(const char*, const int*, const double*, const double*, const int*, const double*, const int*, const double*,
             double*, const int*, std::size_t);
+void dgemv_(const char*, const int*, const int*, const double*, const double*, const int*, const double*, const int*,
+            const double*, double*, const int*, std::size_t);
 void dtrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*, const double*,
             const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
 void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
+void dgetri_(const int*, double*, const int*, const int*, double*, const int*, int*);
+void dpotri_(const char*, const int*, double*, const int*, int*, std::size_t);
+void dtrtri_(const char*, const char*, const int*, double*, const int*, int*, std::size_t, std::size_t);
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
 void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
              int*, std::size_t, std::size_t);
+void dsygvd_(const int*, const char*, const char*, const int*, double*, const int*, double*, const int*, double*,
+             double*, const int*, int*, const int*, int*, std::size_t, std::size_t);
+void dgeev_(const char*, const char*, const int*, double*, const int*, double*, double*, double*, const int*, double*,
+            const int*, double*, const int*, int*, std::size_t, std::size_t);
+void dgesdd_(const char*, const int*, const int*, double*, const int*, double*, double*, const int*, double*,
+             const int*, double*, const int*, int*, int*, std::size_t);
 void dgebrd_(const int*, const int*, double*, const int*, double*, double*, double*, double*, double*, const int*,
              int*);
 void dgecon_(const char*, const int*, const double*, const int*, const double*, double*, double*, int*, int*,
@@ -219,6 +233,27 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dpotrf_("L", &n, a.at(), &n, &info, 1); }, a);
     if (info != 0) throw std::runtime_error("dpotrf: info = " + std::to_string(info));
+  } else if (routine == "getri" || routine == "potri" || routine == "trtri") {
+    Place factors(nullptr, all), made(driver, all);
+    set_dominant(factors, n);
+    made.set(factors);
+    std::vector<int> pivots(static_cast<std::size_t>(n));
+    for (int i = 0; i < n; ++i) pivots[static_cast<std::size_t>(i)] = i + 1;
+    const int lwork = 64 * n;
+    std::vector<double> work(static_cast<std::size_t>(lwork));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] {
+          if (routine == "getri")
+            dgetri_(&n, a.at(), &n, pivots.data(), work.data(), &lwork, &info);
+          else if (routine == "potri")
+            dpotri_("L", &n, a.at(), &n, &info, 1);
+          else
+            dtrtri_("L", "N", &n, a.at(), &n, &info, 1, 1);
+        },
+        a);
+    if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
   } else if (routine == "getrf") {
     Place made(driver, all);
     made.set_random(1);
@@ -227,21 +262,50 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dgetrf_(&m, &n, a.at(), &m, pivots.data(), &info); }, a);
     if (info != 0) throw std::runtime_error("dgetrf: info = " + std::to_string(info));
-  } else if (routine == "syevd") {
+  } else if (routine == "syevd" || routine == "sygvd") {
     Place made(driver, all);
     made.set_random(1);
+    const bool generalized = routine == "sygvd";
+    Place triangle(nullptr, generalized ? all : 1), definite(driver, generalized ? all : 1),
+        b(driver, generalized ? all : 1);
+    if (generalized) set_dominant(triangle, n), definite.set(triangle);
     const std::int64_t order = n, size = 1 + 6 * order + 2 * order * order;
     // LAPACK's lengths are integers of the interface.
-    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("dsyevd: no such workspace");
-    const int lwork = static_cast<int>(size), liwork = 3 + 5 * n;
+    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("d" + routine + ": no such workspace");
+    const int lwork = static_cast<int>(size), liwork = 3 + 5 * n, one = 1;
     std::vector<double> work(static_cast<std::size_t>(lwork)), w(static_cast<std::size_t>(n));
     std::vector<int> iwork(static_cast<std::size_t>(liwork));
     int info = 0;
     measure(
-        limit, [&] { a.set(made); },
-        [&] { dsyevd_("V", "L", &n, a.at(), &n, w.data(), work.data(), &lwork, iwork.data(), &liwork, &info, 1, 1); },
+        limit,
+        [&] {
+          a.set(made);
+          if (generalized) b.set(definite);
+        },
+        [&] {
+          if (generalized)
+            dsygvd_(&one, "V", "L", &n, a.at(), &n, b.at(), &n, w.data(), work.data(), &lwork, iwork.data(), &liwork,
+                    &info, 1, 1);
+          else
+            dsyevd_("V", "L", &n, a.at(), &n, w.data(), work.data(), &lwork, iwork.data(), &liwork, &info, 1, 1);
+        },
         a);
-    if (info != 0) throw std::runtime_error("dsyevd: info = " + std::to_string(info));
+    if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
+  } else if (routine == "geev") {
+    Place made(driver, all), vectors(driver, all);
+    made.set_random(1);
+    const int lwork = 68 * n, one = 1;
+    const auto order = static_cast<std::size_t>(n);
+    std::vector<double> wr(order), wi(order), work(static_cast<std::size_t>(lwork));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] {
+          dgeev_("N", "V", &n, a.at(), &n, wr.data(), wi.data(), nullptr, &one, vectors.at(), &n, work.data(), &lwork,
+                 &info, 1, 1);
+        },
+        vectors);
+    if (info != 0) throw std::runtime_error("dgeev: info = " + std::to_string(info));
   } else if (routine == "gebrd") {
     Place made(driver, all);
     made.set_random(1);
@@ -254,6 +318,25 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         [&] { dgebrd_(&m, &n, a.at(), &m, d.data(), e.data(), tauq.data(), taup.data(), work.data(), &lwork, &info); },
         a);
     if (info != 0) throw std::runtime_error("dgebrd: info = " + std::to_string(info));
+  } else if (routine == "gesdd") {
+    Place made(driver, all);
+    made.set_random(1);
+    const int k = std::min(m, n);
+    const std::int64_t small = k, size = 4 * small * small + 7 * small + 64 * std::int64_t{std::max(m, n)};
+    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("dgesdd: no such workspace");
+    const int lwork = static_cast<int>(size);
+    Place u(driver, elements(m, k)), vt(driver, elements(k, n));
+    std::vector<double> s(static_cast<std::size_t>(k)), work(static_cast<std::size_t>(lwork));
+    std::vector<int> iwork(8 * static_cast<std::size_t>(k));
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] {
+          dgesdd_("S", &m, &n, a.at(), &m, s.data(), u.at(), &m, vt.at(), &k, work.data(), &lwork, iwork.data(), &info,
+                  1);
+        },
+        u);
+    if (info != 0) throw std::runtime_error("dgesdd: info = " + std::to_string(info));
   } else if (routine == "gecon") {
     Place factors(nullptr, all), condition(nullptr, 1);
     set_dominant(factors, n);
@@ -283,6 +366,16 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     const int inc = 1;
     measure(
         limit, [] {}, [&] { dsymv_("L", &n, &one, a.at(), &n, x.at(), &inc, &zero, y.at(), &inc, 1); }, y);
+  } else if (routine == "gemv" || routine == "gemvt") {
+    const bool transposed = routine == "gemvt";
+    Place x(driver, static_cast<std::size_t>(transposed ? m : n)),
+        y(driver, static_cast<std::size_t>(transposed ? n : m));
+    x.set_random(2);
+    const double one = 1, zero = 0;
+    const int inc = 1;
+    measure(
+        limit, [] {},
+        [&] { dgemv_(transposed ? "T" : "N", &m, &n, &one, a.at(), &m, x.at(), &inc, &zero, y.at(), &inc, 1); }, y);
   } else {
     Place b(driver, all), c(driver, all);
     b.set_random(2);
@@ -292,16 +385,20 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 }
 
 constexpr const char* usage =
-    "usage: call_time host|device gemm|symv|trsm|potrf|getrf|syevd|gebrd|gecon|geqrf SECONDS N|MxN\n"
+    "usage: call_time host|device "
+    "gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|geqrf "
+    "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
 
 struct Timed {
   std::string_view name;
   bool square;  ///< and nothing else
 };
-constexpr Timed routines[] = {{"gemm", true},  {"symv", true},   {"trsm", true},  {"potrf", true},  {"getrf", false},
-                              {"syevd", true}, {"gebrd", false}, {"gecon", true}, {"geqrf", false}, {"potrs", false},
-                              {"posv", false}, {"getrs", false}, {"gesv", false}};
+constexpr Timed routines[] = {{"gemm", true},  {"symv", true},   {"gemv", false},  {"gemvt", false}, {"trsm", true},
+                              {"potrf", true}, {"getri", true},  {"potri", true},  {"trtri", true},  {"getrf", false},
+                              {"syevd", true}, {"sygvd", true},  {"geev", true},   {"gebrd", false}, {"gesdd", false},
+                              {"gecon", true}, {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false},
+                              {"gesv", false}};
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Errors of products by 0 to 4 levels on the host backend: the tables of docs/levels.md.
+"""Errors of products by 0 to 4 levels on the host backend: the tables of docs/developer/levels.md.
 
 usage: levels_accuracy.py --lib build/default/lib/libblaslift.so [--size 1024] [--list alternative]
                           [--precisions ds] [--inputs signed,normal,positive] [--bound]

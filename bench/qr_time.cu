@@ -286,7 +286,7 @@ struct Event {
   Event& operator=(const Event&) = delete;
 };
 
-/// Blocks by how long products have to be to be fast, and never wider than the matrix; see docs/qr.md.
+/// Blocks by how long products have to be to be fast, and never wider than the matrix; see docs/developer/qr.md.
 Index usual_block(Index m, Index n) {
   const Index least = std::min(m, n);
   return least <= 128 ? least : least <= 1024 ? std::min<Index>(least, 128) : least <= 4096 ? 256 : 512;

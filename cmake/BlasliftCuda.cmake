@@ -37,21 +37,23 @@ endif()
 # By themselves: bench/symv_time and bench/qr_time have these kernels without the module around them.
 set(qr kernels/cuda/qr/qr_panel)
 set(symv kernels/cuda/symv/symv)
+set(gemv kernels/cuda/gemv/gemv)
 add_library(blaslift_cuda_qr_panel OBJECT ${qr}.cu ${qr}_s.cu ${qr}_d.cu ${qr}_c.cu ${qr}_z.cu)
 set(trsm kernels/cuda/trsm/trsm)
 add_library(blaslift_cuda_trsm OBJECT ${trsm}.cpp ${trsm}_s.cu ${trsm}_d.cu ${trsm}_c.cu ${trsm}_z.cu)
 add_library(blaslift_cuda_symv OBJECT ${symv}.cpp ${symv}_s.cu ${symv}_d.cu ${symv}_c.cu ${symv}_z.cu ${symv}_w.cu)
-foreach(part symv trsm qr_panel)
+add_library(blaslift_cuda_gemv OBJECT ${gemv}.cpp ${gemv}_s.cu ${gemv}_d.cu ${gemv}_c.cu ${gemv}_z.cu)
+foreach(part symv gemv trsm qr_panel)
   target_link_libraries(blaslift_cuda_${part} PUBLIC blaslift_flags)
   set_target_properties(blaslift_cuda_${part} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
 endforeach()
 target_link_libraries(blaslift_cuda_trsm PRIVATE CUDA::cublas)
 
-blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/cholesky/potrf.cu kernels/cuda/lu/getrf.cu kernels/cuda/eigen/syevd.cu kernels/cuda/svd/gebrd.cu kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp
-  kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu kernels/cuda/product/triangle.cu
+blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/cholesky/potrf.cu kernels/cuda/lu/getrf.cu kernels/cuda/eigen/syevd.cu kernels/cuda/eigen/geev.cu kernels/cuda/svd/gebrd.cu kernels/cuda/svd/svd.cu kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp
+  kernels/cuda/product/assign.cu kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu kernels/cuda/product/triangle.cu
   kernels/engine/engine.cpp kernels/engine/lane.cpp kernels/engine/pieces.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"
   BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv blaslift_cuda_trsm CUDA::cublas CUDA::cublasLt)
+target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv blaslift_cuda_gemv blaslift_cuda_trsm CUDA::cublas CUDA::cublasLt)

@@ -14,6 +14,8 @@
 #include <type_traits>
 
 #include "compat/scalar.hpp"
+#include "kernels/jacobi.hpp"
+#include "kernels/schur.hpp"
 #include "kernels/types.hpp"
 
 namespace blaslift {
@@ -154,6 +156,28 @@ void symv(char uplo, bool hermitian, bool conjugated, index n, T alpha, const T*
   }
 }
 
+/// @param conjugated  A, which is not transposed then, is the conjugate of what is stored
+template <class T>
+void gemv(char trans, bool conjugated, index m, index n, T alpha, const T* A, index lda, const T* x, index incx, T beta,
+          T* y, index incy) {
+  if (m == 0 || n == 0 || (alpha == T(0) && beta == T(1))) return;
+  const Matrix<T> a{A, lda, trans};
+  const index results = trans == 'N' ? m : n, terms = trans == 'N' ? n : m;
+  if (incx < 0) x += (1 - terms) * incx;
+  if (incy < 0) y += (1 - results) * incy;
+  for (index i = 0; i < results; ++i) y[i * incy] = scaled(beta, y[i * incy]);
+  if (alpha == T(0)) return;
+  for (index j = 0; j < n; ++j)
+    if (trans == 'N') {
+      const T from_x = alpha * x[j * incx];
+      for (index i = 0; i < m; ++i) y[i * incy] += from_x * conjugate_if(conjugated, a(i, j));
+    } else {
+      T sum(0);
+      for (index i = 0; i < m; ++i) sum += a(j, i) * x[i * incx];
+      y[j * incy] += alpha * sum;
+    }
+}
+
 /// op(A) X = alpha B, or X op(A) = alpha B, by substitution.
 template <class T>
 void trsm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha, const T* A, index lda, T* B,
@@ -236,6 +260,58 @@ void potrs(char uplo, index n, index nrhs, const T* A, index lda, T* B, index ld
     trsm<T>(true, uplo, lower == (uplo == 'L') ? 'N' : adjoint, false, n, nrhs, T(1), A, lda, B, ldb);
 }
 
+/// The number of the first zero on the diagonal, or 0.
+template <class T>
+index first_zero(index n, const T* A, index lda) {
+  for (index i = 0; i < n; ++i)
+    if (A[i * (lda + 1)] == T(0)) return i + 1;
+  return 0;
+}
+
+/// A triangular matrix' inverse in its place, column after column: of L the last ones first.
+template <class T>
+void trtri(bool lower, bool unit, index n, T* A, index lda) {
+  const auto at = [&](index i, index j) -> T& { return A[i + j * lda]; };
+  for (index known = 0; known < n; ++known) {
+    const index j = lower ? n - 1 - known : known, first = lower ? j + 1 : 0, end = lower ? n : j;
+    const T pivot = unit ? T(1) : T(1) / at(j, j);
+    if (!unit) at(j, j) = pivot;
+    // The inverse of what comes before, times the column; in an order in which the column's elements are still there.
+    for (index step = 0; step < end - first; ++step) {
+      const index i = lower ? end - 1 - step : first + step;
+      T sum = (unit ? T(1) : at(i, i)) * at(i, j);
+      for (index k = lower ? first : i + 1; k < (lower ? i : end); ++k) sum += at(i, k) * at(k, j);
+      at(i, j) = -sum * pivot;
+    }
+  }
+}
+
+/// L^H L, or U U^H, in the factor's place.
+template <class T>
+void lauum(bool lower, index n, T* A, index lda) {
+  const auto at = [&](index i, index j) -> T& { return A[i + j * lda]; };
+  for (index i = 0; i < n; ++i)
+    for (index j = 0; j <= i; ++j) {
+      T sum(0);
+      for (index k = i; k < n; ++k) sum += lower ? conjugate(at(k, i)) * at(k, j) : at(j, k) * conjugate(at(i, k));
+      (lower ? at(i, j) : at(j, i)) = i == j ? T(std::real(sum)) : sum;
+    }
+}
+
+/// A's inverse in its factors' place: inv(A) L = inv(U), from the last column on, and then columns exchanged.
+template <class T, class Int>
+void getri(index n, T* A, index lda, const Int* ipiv, T* column) {
+  const auto at = [&](index i, index j) -> T& { return A[i + j * lda]; };
+  trtri(false, false, n, A, lda);
+  for (index j = n; j-- > 0;) {
+    for (index i = j + 1; i < n; ++i) column[i] = at(i, j), at(i, j) = T(0);
+    for (index k = j + 1; k < n; ++k)
+      for (index i = 0; i < n; ++i) at(i, j) -= at(i, k) * column[k];
+  }
+  for (index j = n; j-- > 0;)
+    for (index i = 0; ipiv[j] - 1 != j && i < n; ++i) std::swap(at(i, j), at(i, ipiv[j] - 1));
+}
+
 /// 1 / (|A| |A^-1|) with the factors of A, of the inverse column by column.
 /// @param solve   void(T* x): x becomes A^-1 x, or its adjoint's
 /// @param column  n elements, for whatever, and n more, for the largest of these columns
@@ -315,6 +391,68 @@ bool syevd(bool lower, index n, const T* A, index lda, Real<T>* w, T* Z, index l
   if (first > 0) std::copy_n(w + first, count, w);
   for (index i = 0; Z && i < count; ++i) std::copy_n(V + (first + i) * n, n, Z + i * ldz);
   return !rotated;
+}
+
+/// Cholesky's L, also where U = L^H is stored.
+template <class T>
+struct CholeskyFactor {
+  const T* B;
+  const index ldb;
+  const bool lower;
+  T operator()(index i, index j) const { return lower ? B[i + j * ldb] : conjugate(B[j + i * ldb]); }
+};
+
+/// B's factor in its place and, in A's triangle, the matrix of the standard problem that has the same eigenvalues.  Or
+/// above n, where potrf has ended; 1: no memory.
+template <class T>
+index to_standard(index itype, bool lower, index n, T* A, index lda, T* B, index ldb) {
+  if (const index pivot = potrf<T>(lower, n, B, ldb)) return n + pivot;
+  const std::unique_ptr<T[]> C(new (std::nothrow) T[static_cast<std::size_t>(n) * static_cast<std::size_t>(n)]());
+  if (!C) return 1;
+  const auto at = [&](index i, index j) -> T& { return C[static_cast<std::size_t>(i + j * n)]; };
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < n; ++i)
+      at(i, j) = i == j ? T(std::real(A[i + j * lda])) : (i > j) == lower ? A[i + j * lda] : conjugate(A[j + i * lda]);
+  const char uplo = lower ? 'L' : 'U', adjoint = complex<T> ? 'C' : 'T';
+  if (itype == 1) {  // L^-1 A L^-H
+    trsm<T>(true, uplo, lower ? 'N' : adjoint, false, n, n, T(1), B, ldb, C.get(), n);
+    trsm<T>(false, uplo, lower ? adjoint : 'N', false, n, n, T(1), B, ldb, C.get(), n);
+  } else {  // L^H A L: row by row, and column by column
+    const CholeskyFactor<T> L{B, ldb, lower};
+    for (index i = 0; i < n; ++i)
+      for (index j = 0; j < n; ++j) {
+        T sum(0);
+        for (index k = j; k < n; ++k) sum += at(i, k) * L(k, j);
+        at(i, j) = sum;
+      }
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < n; ++i) {
+        T sum(0);
+        for (index k = i; k < n; ++k) sum += conjugate(L(k, i)) * at(k, j);
+        at(i, j) = sum;
+      }
+  }
+  for (index j = 0; j < n; ++j)
+    for (index i = lower ? j : 0; i < (lower ? n : j + 1); ++i) A[i + j * lda] = at(i, j);
+  return 0;
+}
+
+/// Of that one's vectors, those of the problem: L^-H y or, of the third type, L y.
+template <class T>
+void to_generalized(index itype, bool lower, index n, index count, const T* B, index ldb, T* Z, index ldz) {
+  if (itype < 3)
+    return trsm<T>(true, lower ? 'L' : 'U',
+                   !lower       ? 'N'
+                   : complex<T> ? 'C'
+                                : 'T',
+                   false, n, count, T(1), B, ldb, Z, ldz);
+  const CholeskyFactor<T> L{B, ldb, lower};
+  for (index j = 0; j < count; ++j)
+    for (index i = n; i-- > 0;) {
+      T sum(0);
+      for (index k = 0; k <= i; ++k) sum += L(i, k) * Z[k + j * ldz];
+      Z[i + j * ldz] = sum;
+    }
 }
 
 /// The first of two things for real elements, the other one for complex ones.
@@ -551,6 +689,15 @@ int wrong_in_symv(char uplo, index n, index lda, index incx, index incy) {
                       {incy != 0, 10}});
 }
 
+int wrong_in_gemv(char trans, index m, index n, index lda, index incx, index incy) {
+  return first_wrong({{is_op(trans), 1},
+                      {m >= 0, 2},
+                      {n >= 0, 3},
+                      {lda >= std::max<index>(1, m), 6},
+                      {incx != 0, 8},
+                      {incy != 0, 11}});
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Fortran's interface
 
@@ -647,6 +794,48 @@ struct Fortran {
     *status = static_cast<Int>(blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
     if (!*status) blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
   }
+  static void trtrs(const char* u, const char* t, const char* d, const Int* n, const Int* nrhs, const T* A,
+                    const Int* lda, T* B, const Int* ldb, Int* status) {
+    const char uplo = letter(u), trans = letter(t), diag = letter(d);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                                   {is_op(trans), 2},
+                                   {diag == 'N' || diag == 'U', 3},
+                                   {*n >= 0, 4},
+                                   {*nrhs >= 0, 5},
+                                   {*lda >= std::max<index>(1, *n), 7},
+                                   {*ldb >= std::max<index>(1, *n), 9}});
+    if (refused(wrong, status)) return;
+    if (diag == 'N') *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
+    if (!*status) blaslift::trsm<T>(true, uplo, trans, diag == 'U', *n, *nrhs, T(1), A, *lda, B, *ldb);
+  }
+  static void trtri(const char* u, const char* d, const Int* n, T* A, const Int* lda, Int* status) {
+    const char uplo = letter(u), diag = letter(d);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                                   {diag == 'N' || diag == 'U', 2},
+                                   {*n >= 0, 3},
+                                   {*lda >= std::max<index>(1, *n), 5}});
+    if (refused(wrong, status)) return;
+    if (diag == 'N') *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
+    if (!*status) blaslift::trtri<T>(uplo == 'L', diag == 'U', *n, A, *lda);
+  }
+  static void potri(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
+    if (refused(wrong, status)) return;
+    *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
+    if (*status) return;
+    blaslift::trtri<T>(uplo == 'L', false, *n, A, *lda);
+    lauum<T>(uplo == 'L', *n, A, *lda);
+  }
+  static void getri(const Int* n, T* A, const Int* lda, const Int* ipiv, T* work, const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *n);
+    const bool asks = *lwork == -1;
+    const int wrong = first_wrong({{*n >= 0, 1}, {*lda >= least, 3}, {asks || *lwork >= least, 6}});
+    if (settled(wrong, asks, least, work, status)) return;
+    *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
+    if (!*status) blaslift::getri<T>(*n, A, *lda, ipiv, work);
+    *work = T(static_cast<Real<T>>(least));
+  }
   static void getrf(const Int* m, const Int* n, T* A, const Int* lda, Int* ipiv, Int* status) {
     const int wrong = first_wrong({{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}});
     if (!refused(wrong, status)) *status = static_cast<Int>(blaslift::getrf<T>(*m, *n, A, *lda, ipiv));
@@ -707,6 +896,13 @@ struct Fortran {
   static void hemv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
                    const Int* incx, const T* beta, T* y, const Int* incy) {
     with_vector(true, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
+
+  static void gemv(const char* t, const Int* m, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
+                   const Int* incx, const T* beta, T* y, const Int* incy) {
+    const char trans = letter(t);
+    if (const int wrong = wrong_in_gemv(trans, *m, *n, *lda, *incx, *incy)) return refuse(name, wrong);
+    blaslift::gemv<T>(trans, false, *m, *n, *alpha, A, *lda, x, *incx, *beta, y, *incy);
   }
 
   /// Whether there is nothing more to do: it was refused, or asked for its workspace alone.
@@ -880,6 +1076,113 @@ struct Fortran {
   }
   static constexpr auto syevx = by_type<T>(&syevx_of_real, &syevx_of_complex);
 
+  static int wrong_in_sygv(index itype, char jobz, char uplo, index n, index lda, index ldb) {
+    return first_wrong({{itype >= 1 && itype <= 3, 1},
+                        {jobz == 'N' || jobz == 'V', 2},
+                        {uplo == 'U' || uplo == 'L', 3},
+                        {n >= 0, 4},
+                        {lda >= std::max<index>(1, n), 6},
+                        {ldb >= std::max<index>(1, n), 8}});
+  }
+  static void find_all_generalized(index itype, char jobz, char uplo, index n, T* A, index lda, T* B, index ldb,
+                                   Real<T>* w, Int* status) {
+    *status = static_cast<Int>(blaslift::to_standard<T>(itype, uplo == 'L', n, A, lda, B, ldb));
+    if (*status) return;
+    find_all(jobz, uplo, n, A, lda, w, status);
+    if (!*status && jobz == 'V') blaslift::to_generalized<T>(itype, uplo == 'L', n, n, B, ldb, A, lda);
+  }
+  static void sygvd_of_real(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
+                            const Int* ldb, Real<T>* w, T* work, const Int* lwork, Int* iwork, const Int* liwork,
+                            Int* status) {
+    const char jobz = letter(j), uplo = letter(u);
+    const bool vectors = jobz == 'V', asks = *lwork == -1 || *liwork == -1;
+    const index order = *n,
+                least = order <= 1 ? 1
+                        : vectors  ? 1 + 6 * order + 2 * order * order
+                                   : 2 * order + 1,
+                integers = order <= 1 || !vectors ? 1 : 3 + 5 * order;
+    int wrong = wrong_in_sygv(*itype, jobz, uplo, order, *lda, *ldb);
+    if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 11}, {asks || *liwork >= integers, 13}});
+    if (!wrong) *iwork = static_cast<Int>(integers);
+    if (!settled(wrong, asks, least, work, status))
+      find_all_generalized(*itype, jobz, uplo, order, A, *lda, B, *ldb, w, status);
+  }
+  static void sygvd_of_complex(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
+                               const Int* ldb, Real<T>* w, T* work, const Int* lwork, Real<T>* rwork, const Int* lrwork,
+                               Int* iwork, const Int* liwork, Int* status) {
+    const char jobz = letter(j), uplo = letter(u);
+    const bool vectors = jobz == 'V', asks = *lwork == -1 || *lrwork == -1 || *liwork == -1;
+    const index order = *n,
+                least = order <= 1 ? 1
+                        : vectors  ? 2 * order + order * order
+                                   : order + 1,
+                reals = order <= 1 ? 1
+                        : vectors  ? 1 + 5 * order + 2 * order * order
+                                   : order,
+                integers = order <= 1 || !vectors ? 1 : 3 + 5 * order;
+    int wrong = wrong_in_sygv(*itype, jobz, uplo, order, *lda, *ldb);
+    if (!wrong)
+      wrong = first_wrong(
+          {{asks || *lwork >= least, 11}, {asks || *lrwork >= reals, 13}, {asks || *liwork >= integers, 15}});
+    if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
+    if (!settled(wrong, asks, least, work, status))
+      find_all_generalized(*itype, jobz, uplo, order, A, *lda, B, *ldb, w, status);
+  }
+  static constexpr auto sygvd = by_type<T>(&sygvd_of_real, &sygvd_of_complex);
+
+  static void sygv_of_real(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
+                           const Int* ldb, Real<T>* w, T* work, const Int* lwork, Int* status) {
+    const char jobz = letter(j), uplo = letter(u);
+    const index order = *n, least = std::max<index>(1, (complex<T> ? 2 : 3) * order - 1);
+    int wrong = wrong_in_sygv(*itype, jobz, uplo, order, *lda, *ldb);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 11}});
+    if (!settled(wrong, *lwork == -1, least, work, status))
+      find_all_generalized(*itype, jobz, uplo, order, A, *lda, B, *ldb, w, status);
+  }
+  static void sygv_of_complex(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
+                              const Int* ldb, Real<T>* w, T* work, const Int* lwork, Real<T>*, Int* status) {
+    sygv_of_real(itype, j, u, n, A, lda, B, ldb, w, work, lwork, status);
+  }
+  static constexpr auto sygv = by_type<T>(&sygv_of_real, &sygv_of_complex);
+
+  static void sygvx_of_real(const Int* itype, const char* jobz, const char* range, const char* uplo, const Int* n, T* A,
+                            const Int* lda, T* B, const Int* ldb, const Real<T>* vl, const Real<T>* vu, const Int* il,
+                            const Int* iu, const Real<T>*, Int* m, Real<T>* w, T* Z, const Int* ldz, T* work,
+                            const Int* lwork, Int*, Int* ifail, Int* status) {
+    const Some x{letter(jobz), letter(range), letter(uplo), *n, A, *lda, vl, vu, il, iu, m, w, Z, *ldz};
+    const index least = std::max<index>(1, (complex<T> ? 2 : 8) * x.n);
+    const bool interval = x.range == 'V' && x.n > 0, numbers = x.range == 'I', asks = *lwork == -1;
+    const int wrong = first_wrong({{*itype >= 1 && *itype <= 3, 1},
+                                   {x.jobz == 'N' || x.jobz == 'V', 2},
+                                   {x.range == 'A' || x.range == 'V' || x.range == 'I', 3},
+                                   {x.uplo == 'U' || x.uplo == 'L', 4},
+                                   {x.n >= 0, 5},
+                                   {*lda >= std::max<index>(1, x.n), 7},
+                                   {*ldb >= std::max<index>(1, x.n), 9},
+                                   {!interval || !(*vu <= *vl), 11},
+                                   {!numbers || (*il >= 1 && *il <= std::max<index>(1, x.n)), 12},
+                                   {!numbers || (*iu >= std::min<index>(x.n, *il) && *iu <= x.n), 13},
+                                   {*ldz >= 1 && (x.jobz != 'V' || *ldz >= x.n), 18},
+                                   {asks || *lwork >= least, 20}});
+    if (settled(wrong, asks, least, work, status)) return;
+    *m = 0;
+    *status = static_cast<Int>(blaslift::to_standard<T>(*itype, x.uplo == 'L', x.n, A, *lda, B, *ldb));
+    if (*status) return;
+    x.find(status);
+    if (x.jobz != 'V') return;
+    blaslift::to_generalized<T>(*itype, x.uplo == 'L', x.n, *m, B, *ldb, Z, *ldz);
+    std::fill_n(ifail, *m, Int(0));
+  }
+  static void sygvx_of_complex(const Int* itype, const char* jobz, const char* range, const char* uplo, const Int* n,
+                               T* A, const Int* lda, T* B, const Int* ldb, const Real<T>* vl, const Real<T>* vu,
+                               const Int* il, const Int* iu, const Real<T>* abstol, Int* m, Real<T>* w, T* Z,
+                               const Int* ldz, T* work, const Int* lwork, Real<T>*, Int* iwork, Int* ifail,
+                               Int* status) {
+    sygvx_of_real(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, abstol, m, w, Z, ldz, work, lwork, iwork,
+                  ifail, status);
+  }
+  static constexpr auto sygvx = by_type<T>(&sygvx_of_real, &sygvx_of_complex);
+
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>({1, *m, *n});
@@ -889,6 +1192,147 @@ struct Fortran {
     blaslift::gebd2<T>(*m, *n, A, *lda, d, e, tauq, taup, work);
     *work = T(static_cast<Real<T>>(least));
   }
+
+  /// What both drivers of singular value decompositions have in common, and what of either side is asked for: LAPACK's
+  /// letters.
+  struct Decomposition {
+    const char jobu, jobvt;
+    const index m, n;
+    T* A;
+    const index lda;
+    Real<T>* s;
+    T* U;
+    const index ldu;
+    T* VT;
+    const index ldvt;
+
+    index count() const { return std::min(m, n); }
+    static index vectors(char job, index all, index k) { return job == 'A' ? all : job == 'N' ? 0 : k; }
+    /// Of what the reference refuses the first, where these are the numbers of its arguments.
+    int wrong(int of_m, int of_u, int of_vt) const {
+      const bool u = jobu == 'A' || jobu == 'S';
+      const index wide = jobvt == 'A' ? n : jobvt == 'S' ? count() : 1;
+      return first_wrong({{m >= 0, of_m},
+                          {n >= 0, of_m + 1},
+                          {lda >= std::max<index>(1, m), of_m + 3},
+                          {ldu >= 1 && (!u || ldu >= m), of_u},
+                          {ldvt >= std::max<index>(1, wide), of_vt}});
+    }
+    void compute(Int* status) const {
+      const index k = count(), cols = vectors(jobu, m, k), rows = vectors(jobvt, n, k);
+      if (k == 0) return;
+      const bool whole = m < n ? rows > k : cols > k;
+      const std::unique_ptr<T[]> memory(new (std::nothrow) T[JacobiSvd<T>::elements(m, n, whole)]);
+      if (!memory) return void(*status = 1);
+      JacobiSvd<T> found(m, n, whole, memory.get());
+      if (!found.run(A, lda)) return void(*status = 1);
+      for (index i = 0; i < k; ++i) s[i] = found.s(i);
+      T *const u = jobu == 'O' ? A : U, *const vt = jobvt == 'O' ? A : VT;
+      const index ld_of_u = jobu == 'O' ? lda : ldu, ld_of_vt = jobvt == 'O' ? lda : ldvt;
+      for (index j = 0; j < cols; ++j)
+        for (index i = 0; i < m; ++i) u[i + j * ld_of_u] = found.u(i, j);
+      for (index i = 0; i < rows; ++i)
+        for (index j = 0; j < n; ++j) vt[i + j * ld_of_vt] = found.vt(i, j);
+    }
+  };
+  static void gesdd_of_real(const char* j, const Int* m, const Int* n, T* A, const Int* lda, Real<T>* s, T* U,
+                            const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork, Int*, Int* status) {
+    const char job = letter(j);
+    const bool tall = *m >= *n;
+    const Decomposition x{
+        job == 'O' && !tall ? 'A' : job, job == 'O' && tall ? 'A' : job, *m, *n, A, *lda, s, U, *ldu, VT, *ldvt};
+    const index k = x.count(), longer = std::max<index>(*m, *n);
+    index least = 1;
+    if (job == 'N')
+      least = complex<T> ? 2 * k + longer : 3 * k + std::max(longer, 7 * k);
+    else if (job == 'O')
+      least = complex<T> ? 2 * k * k + 2 * k + longer : 3 * k + std::max(longer, 5 * k * k + 4 * k);
+    else if (job == 'S')
+      least = complex<T> ? k * k + 3 * k : 4 * k * k + 7 * k;
+    else
+      least = complex<T> ? k * k + 2 * k + longer : 4 * k * k + 6 * k + longer;
+    least = std::max<index>(1, least);
+    int wrong = first_wrong({{job == 'A' || job == 'S' || job == 'O' || job == 'N', 1}});
+    if (!wrong) wrong = x.wrong(2, 8, 10);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 12}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) x.compute(status);
+  }
+  static void gesdd_of_complex(const char* job, const Int* m, const Int* n, T* A, const Int* lda, Real<T>* s, T* U,
+                               const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork, Real<T>*, Int* iwork,
+                               Int* status) {
+    gesdd_of_real(job, m, n, A, lda, s, U, ldu, VT, ldvt, work, lwork, iwork, status);
+  }
+  static constexpr auto gesdd = by_type<T>(&gesdd_of_real, &gesdd_of_complex);
+
+  static void gesvd_of_real(const char* ju, const char* jvt, const Int* m, const Int* n, T* A, const Int* lda,
+                            Real<T>* s, T* U, const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork,
+                            Int* status) {
+    const Decomposition x{letter(ju), letter(jvt), *m, *n, A, *lda, s, U, *ldu, VT, *ldvt};
+    const index k = x.count(), longer = std::max<index>(*m, *n);
+    const index least = std::max<index>(1, complex<T> ? 2 * k + longer : std::max(3 * k + longer, 5 * k));
+    const auto known = [](char job) { return job == 'A' || job == 'S' || job == 'O' || job == 'N'; };
+    int wrong = first_wrong({{known(x.jobu), 1}, {known(x.jobvt) && (x.jobu != 'O' || x.jobvt != 'O'), 2}});
+    if (!wrong) wrong = x.wrong(3, 9, 11);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 13}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) x.compute(status);
+  }
+  static void gesvd_of_complex(const char* jobu, const char* jobvt, const Int* m, const Int* n, T* A, const Int* lda,
+                               Real<T>* s, T* U, const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork,
+                               Real<T>*, Int* status) {
+    gesvd_of_real(jobu, jobvt, m, n, A, lda, s, U, ldu, VT, ldvt, work, lwork, status);
+  }
+  static constexpr auto gesvd = by_type<T>(&gesvd_of_real, &gesvd_of_complex);
+
+  static void find_general(char jl, char jr, index n, T* A, index lda, T* w, T* wi, T* VL, index ldvl, T* VR,
+                           index ldvr, Int* status) {
+    using System = SchurEigensystem<T>;
+    using Number = typename System::Number;
+    if (n == 0) return;
+    const bool vectors = jl == 'V' || jr == 'V';
+    const std::unique_ptr<T[]> memory(new (std::nothrow) T[System::elements(n, vectors)]);
+    const std::unique_ptr<Number[]> numbers(new (std::nothrow) Number[System::numbers(n)]);
+    if (!memory || !numbers) return void(*status = static_cast<Int>(n));
+    System found(n, vectors, memory.get(), numbers.get());
+    if (!found.run(A, lda)) return void(*status = static_cast<Int>(n));
+    for (index i = 0; i < n; ++i) {
+      const Number value = found.value(i);
+      if constexpr (complex<T>)
+        w[i] = value;
+      else
+        w[i] = value.real(), wi[i] = value.imag();
+    }
+    if (jl == 'V') found.write_vectors(VL, ldvl, true);
+    if (jr == 'V') found.write_vectors(VR, ldvr);
+  }
+  static int wrong_in_geev(char jl, char jr, index n, index lda, index ldvl, index ldvr, int of_vl) {
+    const auto known = [](char job) { return job == 'N' || job == 'V'; };
+    return first_wrong({{known(jl), 1},
+                        {known(jr), 2},
+                        {n >= 0, 3},
+                        {lda >= std::max<index>(1, n), 5},
+                        {ldvl >= 1 && (jl != 'V' || ldvl >= n), of_vl},
+                        {ldvr >= 1 && (jr != 'V' || ldvr >= n), of_vl + 2}});
+  }
+  static void geev_of_real(const char* l, const char* r, const Int* n, T* A, const Int* lda, T* wr, T* wi, T* VL,
+                           const Int* ldvl, T* VR, const Int* ldvr, T* work, const Int* lwork, Int* status) {
+    const char jl = letter(l), jr = letter(r);
+    const index least = std::max<index>(1, (jl == 'V' || jr == 'V' ? 4 : 3) * index{*n});
+    int wrong = wrong_in_geev(jl, jr, *n, *lda, *ldvl, *ldvr, 9);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 13}});
+    if (!settled(wrong, *lwork == -1, least, work, status))
+      find_general(jl, jr, *n, A, *lda, wr, wi, VL, *ldvl, VR, *ldvr, status);
+  }
+  static void geev_of_complex(const char* l, const char* r, const Int* n, T* A, const Int* lda, T* w, T* VL,
+                              const Int* ldvl, T* VR, const Int* ldvr, T* work, const Int* lwork, Real<T>*,
+                              Int* status) {
+    const char jl = letter(l), jr = letter(r);
+    const index least = std::max<index>(1, 2 * index{*n});
+    int wrong = wrong_in_geev(jl, jr, *n, *lda, *ldvl, *ldvr, 8);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 12}});
+    if (!settled(wrong, *lwork == -1, least, work, status))
+      find_general(jl, jr, *n, A, *lda, w, nullptr, VL, *ldvl, VR, *ldvr, status);
+  }
+  static constexpr auto geev = by_type<T>(&geev_of_real, &geev_of_complex);
 
   static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);
@@ -1081,6 +1525,19 @@ struct Cblas {
   static void hemv(int layout, int uplo, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx, Scalar beta,
                    T* y, Int incy) {
     with_vector(true, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
+
+  static void gemv(int layout, int t, Int m, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx,
+                   Scalar beta, T* y, Int incy) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    char trans = op_of(t);
+    if (!is_op(trans)) return refuse_it(1);
+    // What is stored by rows is the transposed matrix by columns.
+    const bool conjugated = rows && trans == 'C';
+    if (rows) std::swap(m, n), trans = trans == 'N' ? 'T' : 'N';
+    if (const int wrong = wrong_in_gemv(trans, m, n, lda, incx, incy)) return refuse_it(wrong);
+    blaslift::gemv<T>(trans, conjugated, m, n, ByValue<T>::get(alpha), A, lda, x, incx, ByValue<T>::get(beta), y, incy);
   }
 };
 

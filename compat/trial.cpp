@@ -123,6 +123,11 @@ void try_symv(void* f, Room& room) {
   reinterpret_cast<F>(f)("U", &zero, x, x, &one, x, &one, x, x, &one, 1);
 }
 void try_hemv(void* f, Room& room) { try_symv(f, room); }
+void try_gemv(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("N", &zero, &zero, x, x, &one, x, &one, x, x, &one, 1);
+}
 void try_potrf(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Size, Pointer, Length);
   reinterpret_cast<F>(f)("U", &zero, room.of, &one, &room.status, 1);
@@ -132,6 +137,20 @@ void try_potrs(void* f, Room& room) {
   reinterpret_cast<F>(f)("U", &zero, &zero, room.of, &one, room.of, &one, &room.status, 1);
 }
 void try_posv(void* f, Room& room) { try_potrs(f, room); }
+void try_trtrs(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Letter, Size, Size, Pointer, Size, Pointer, Size, Pointer, Length, Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("U", "N", "N", &zero, &zero, x, &one, x, &one, &room.status, 1, 1, 1);
+}
+void try_trtri(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Length, Length);
+  reinterpret_cast<F>(f)("U", "N", &zero, room.of, &one, &room.status, 1, 1);
+}
+void try_potri(void* f, Room& room) { try_potrf(f, room); }
+void try_getri(void* f, Room& room) {
+  using F = void (*)(Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
 void try_getrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, &room.status);
@@ -170,6 +189,49 @@ void try_gebrd(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, room.of, room.of, room.of, &one, &room.status);
 }
+/// Both drivers: their arguments up to the workspace's length, and these.
+template <class... Rest>
+void try_svd(void* f, Room& room, Letter more, Rest... rest) {
+  Pointer x = room.of;
+  const Size size = &one;
+  if (more) {
+    using F = void (*)(Letter, Letter, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Size,
+                       Rest..., Pointer, Length, Length);
+    reinterpret_cast<F>(f)("N", more, &zero, &zero, x, size, x, x, size, x, size, x, size, rest..., &room.status, 1, 1);
+  } else {
+    using F = void (*)(Letter, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Size, Rest...,
+                       Pointer, Length);
+    reinterpret_cast<F>(f)("N", &zero, &zero, x, size, x, x, size, x, size, x, size, rest..., &room.status, 1);
+  }
+}
+template <class T>
+void try_gesdd(void* f, Room& room) {
+  Pointer x = room.of;
+  if constexpr (std::is_floating_point_v<T>)
+    try_svd(f, room, nullptr, x);
+  else
+    try_svd(f, room, nullptr, x, x);
+}
+template <class T>
+void try_gesvd(void* f, Room& room) {
+  Pointer x = room.of;
+  if constexpr (std::is_floating_point_v<T>)
+    try_svd(f, room, "N");
+  else
+    try_svd(f, room, "N", x);
+}
+template <class T>
+void try_geev(void* f, Room& room) {
+  Pointer x = room.of;
+  using Real = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Size, Pointer, Size, Pointer,
+                        Size, Pointer, Length, Length);
+  using Complex = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Size,
+                           Pointer, Pointer, Length, Length);
+  if constexpr (std::is_floating_point_v<T>)
+    reinterpret_cast<Real>(f)("N", "N", &zero, x, &one, x, x, x, &one, x, &one, x, &one, &room.status, 1, 1);
+  else
+    reinterpret_cast<Complex>(f)("N", "N", &zero, x, &one, x, x, &one, x, &one, x, &one, x, &room.status, 1, 1);
+}
 template <class T>
 void try_syev(void* f, Room& room) {
   using Real = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Length, Length);
@@ -206,6 +268,48 @@ void try_syevx(void* f, Room& room) {
     try_range(f, room, x, size, x, x);
   else
     try_range(f, room, x, size, x, x, x);
+}
+/// A generalized eigenproblem: its arguments up to w, and these.
+template <class... Rest>
+void try_generalized(void* f, Room& room, Rest... rest) {
+  using F =
+      void (*)(Size, Letter, Letter, Size, Pointer, Size, Pointer, Size, Pointer, Rest..., Pointer, Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(&one, "N", "U", &zero, x, &one, x, &one, x, rest..., &room.status, 1, 1);
+}
+template <class T>
+void try_sygvd(void* f, Room& room) {
+  Pointer x = room.of;
+  const Size size = &one;
+  if constexpr (std::is_floating_point_v<T>)
+    try_generalized(f, room, x, size, x, size);
+  else
+    try_generalized(f, room, x, size, x, size, x, size);
+}
+template <class T>
+void try_sygv(void* f, Room& room) {
+  Pointer x = room.of;
+  const Size size = &one;
+  if constexpr (std::is_floating_point_v<T>)
+    try_generalized(f, room, x, size);
+  else
+    try_generalized(f, room, x, size, x);
+}
+template <class T>
+void try_sygvx(void* f, Room& room) {
+  using Real =
+      void (*)(Size, Letter, Letter, Letter, Size, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Size, Pointer,
+               Pointer, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Pointer, Length, Length, Length);
+  using Complex = void (*)(Size, Letter, Letter, Letter, Size, Pointer, Size, Pointer, Size, Pointer, Pointer, Size,
+                           Size, Pointer, Pointer, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Pointer,
+                           Pointer, Length, Length, Length);
+  Pointer x = room.of;
+  if constexpr (std::is_floating_point_v<T>)
+    reinterpret_cast<Real>(f)(&one, "N", "A", "U", &zero, x, &one, x, &one, x, x, &one, &zero, x, x, x, x, &one, x,
+                              &one, x, x, &room.status, 1, 1, 1);
+  else
+    reinterpret_cast<Complex>(f)(&one, "N", "A", "U", &zero, x, &one, x, &one, x, x, &one, &zero, x, x, x, x, &one, x,
+                                 &one, x, x, x, &room.status, 1, 1, 1);
 }
 void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
@@ -318,6 +422,15 @@ template <class T>
 void try_cblas_hemv(void* f, Room& room) {
   try_cblas_symv<T>(f, room);
 }
+template <class T>
+void try_cblas_gemv(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using Scalar = decltype(scalar);
+  using F = void (*)(int, int, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, none, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
 
 void call(Symbol symbol, void* f, Room& room) {
   const bool cblas = info(symbol).interface == Interface::cblas;
@@ -328,12 +441,24 @@ void call(Symbol symbol, void* f, Room& room) {
   if (routine == Routine::name) return try_##kind(f, room);
 #define SYEVD(name, type) \
   if (routine == Routine::name) return try_syevd<type>(f, room);
+#define GESDD(name, type) \
+  if (routine == Routine::name) return try_gesdd<type>(f, room);
+#define GESVD(name, type) \
+  if (routine == Routine::name) return try_gesvd<type>(f, room);
+#define GEEV(name, type) \
+  if (routine == Routine::name) return try_geev<type>(f, room);
 #define SYEV(name, type) \
   if (routine == Routine::name) return try_syev<type>(f, room);
 #define SYEVR(name, type) \
   if (routine == Routine::name) return try_syevr<type>(f, room);
 #define SYEVX(name, type) \
   if (routine == Routine::name) return try_syevx<type>(f, room);
+#define SYGVD(name, type) \
+  if (routine == Routine::name) return try_sygvd<type>(f, room);
+#define SYGV(name, type) \
+  if (routine == Routine::name) return try_sygv<type>(f, room);
+#define SYGVX(name, type) \
+  if (routine == Routine::name) return try_sygvx<type>(f, room);
 #define OWN(kind, name, type)  // nobody else has it
 #include "api/routines.def"
 }

@@ -90,5 +90,14 @@ BLASLIFT_BOTH bool equals(Complex<R> x, int value) {
   return equals(x.re, value) && equals(x.im, 0);
 }
 
+/// What becomes of y.  `sum` is not looked at where alpha is zero, nor is y where beta is.
+template <class T>
+BLASLIFT_BOTH T updated(T alpha, T sum, T beta, const T* y) {
+  if (equals(alpha, 0)) return equals(beta, 0) ? T{} : times(beta, *y);
+  const T product = times(alpha, sum);
+  // Not 1 * y: with complex numbers that would spread infinities.
+  return equals(beta, 0) ? product : equals(beta, 1) ? plus(*y, product) : add_product(beta, *y, product);
+}
+
 }  // namespace arithmetic
 }  // namespace blaslift

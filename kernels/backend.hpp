@@ -130,7 +130,7 @@ class Lane {
   virtual Status upload(const Transfer& transfer, After after) = 0;
 
   /// Computes it; never asked for what DeviceFacts::computes does not name, or the backend is not equipped for.  The
-  /// same bits, run after run; of a SYMV on every backend, for the same blocking.
+  /// same bits, run after run; of a SYMV, for the same blocking, and of a GEMV on every backend.
   virtual Status ask(const Operation& operation, After after) = 0;
 
   /// Copies device to host, at most DeviceFacts::piece_bytes in one operation.  Unless direct, the host's memory is
@@ -217,7 +217,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 26;
+inline constexpr int backend_version = 31;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -14,8 +14,25 @@ namespace blaslift {
 /// do not say that they can (Capabilities) are never asked for it.
 class Operation {
  public:
-  enum class Kind : std::uint8_t { gemm, combine, survey, symv, qr_panel, trsm, potrf, getrf, row_swaps, syevd, gebrd };
-  static constexpr int kinds = 11;
+  enum class Kind : std::uint8_t {
+    gemm,
+    combine,
+    survey,
+    symv,
+    gemv,
+    qr_panel,
+    trsm,
+    potrf,
+    getrf,
+    row_swaps,
+    syevd,
+    gebrd,
+    svd,
+    assign,
+    geev,
+    mirror
+  };
+  static constexpr int kinds = 16;
 
   /// Some of them.
   class Kinds {
@@ -40,6 +57,7 @@ class Operation {
   Operation(const Combination& x) : Operation(Kind::combine, x, x.precision) {}
   Operation(const Survey& x) : Operation(Kind::survey, x, x.precision) {}
   Operation(const Symv& x) : Operation(Kind::symv, x, x.precision) {}
+  Operation(const Gemv& x) : Operation(Kind::gemv, x, x.precision) {}
   Operation(const QrPanel& x) : Operation(Kind::qr_panel, x, x.precision) {}
   Operation(const Trsm& x) : Operation(Kind::trsm, x, x.precision) {}
   Operation(const Potrf& x) : Operation(Kind::potrf, x, x.precision) {}
@@ -47,6 +65,10 @@ class Operation {
   Operation(const RowSwaps& x) : Operation(Kind::row_swaps, x, x.precision) {}
   Operation(const Syevd& x) : Operation(Kind::syevd, x, x.precision) {}
   Operation(const Gebrd& x) : Operation(Kind::gebrd, x, x.precision) {}
+  Operation(const Svd& x) : Operation(Kind::svd, x, x.precision) {}
+  Operation(const Assign& x) : Operation(Kind::assign, x, x.precision) {}
+  Operation(const Geev& x) : Operation(Kind::geev, x, x.precision) {}
+  Operation(const Mirror& x) : Operation(Kind::mirror, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -56,15 +78,20 @@ class Operation {
       case Kind::combine: return see(*static_cast<const Combination*>(of_));
       case Kind::survey: return see(*static_cast<const Survey*>(of_));
       case Kind::symv: return see(*static_cast<const Symv*>(of_));
+      case Kind::gemv: return see(*static_cast<const Gemv*>(of_));
       case Kind::qr_panel: return see(*static_cast<const QrPanel*>(of_));
       case Kind::trsm: return see(*static_cast<const Trsm*>(of_));
       case Kind::potrf: return see(*static_cast<const Potrf*>(of_));
       case Kind::getrf: return see(*static_cast<const Getrf*>(of_));
       case Kind::row_swaps: return see(*static_cast<const RowSwaps*>(of_));
       case Kind::syevd: return see(*static_cast<const Syevd*>(of_));
-      case Kind::gebrd: break;
+      case Kind::gebrd: return see(*static_cast<const Gebrd*>(of_));
+      case Kind::svd: return see(*static_cast<const Svd*>(of_));
+      case Kind::assign: return see(*static_cast<const Assign*>(of_));
+      case Kind::geev: return see(*static_cast<const Geev*>(of_));
+      case Kind::mirror: break;
     }
-    return see(*static_cast<const Gebrd*>(of_));
+    return see(*static_cast<const Mirror*>(of_));
   }
 
   /// Null if it is another struct.

@@ -133,15 +133,6 @@ BLASLIFT_BOTH Complex<R> add_diagonal(Complex<R> a, Complex<R> x, Complex<R> sum
   return hermitian ? Complex<R>{fused(a.re, x.re, sum.re), fused(a.re, x.im, sum.im)} : add_product(a, x, sum);
 }
 
-/// What becomes of y.  `sum` is not looked at where alpha is zero, nor is y where beta is.
-template <class T>
-BLASLIFT_BOTH T updated(T alpha, T sum, T beta, const T* y) {
-  if (equals(alpha, 0)) return equals(beta, 0) ? T{} : times(beta, *y);
-  const T product = times(alpha, sum);
-  // Not 1 * y: with complex numbers that would spread infinities.
-  return equals(beta, 0) ? product : equals(beta, 1) ? plus(*y, product) : add_product(beta, *y, product);
-}
-
 // ---- the order
 
 inline constexpr int chains = 8;

@@ -204,6 +204,31 @@ struct Symv {
   bool awaited = true;
 };
 
+/// y := alpha * op(A) * x + beta * y with an m x n matrix A, op(A) being A or its transpose, conjugated or not; BLAS
+/// semantics to the letter (alpha = 0 reads neither A nor x, beta = 0 never reads y, with m = 0 or n = 0 y stays as it
+/// is, a negative increment starts at the far end).  The scalars are in host memory.  A, x and y are aligned to their
+/// element's size and share nothing.
+struct Gemv {
+  Precision precision;
+  bool transposed;
+  bool conjugated;  ///< of complex elements
+  index m, n;       ///< below 2^31
+  const void* alpha;
+  const void* A;
+  index lda;
+  const void* x;  ///< n elements, m if transposed; y has as many as the other
+  index incx;     ///< not 0, nor incy
+  const void* beta;
+  void* y;
+  index incy;
+  void* workspace = nullptr;  ///< gemv_workspace() bytes on the device, aligned to 256, whatever they hold; clobbered
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  constexpr index results() const { return transposed ? n : m; }
+  constexpr index terms() const { return transposed ? m : n; }  ///< of each result
+};
+
 /// Widest panel of a QR.
 inline constexpr index most_panel_columns = 128;
 
@@ -349,6 +374,56 @@ struct Gebrd {
   constexpr index factored() const { return m < n ? m : n; }
 };
 
+/// A = U diag(s) V^H (m x n): its singular values in descending order, and with them singular vectors of either side:
+/// U's first columns and V^H's first rows, min(m, n) of them or all.  Those of one side may take A's place, where the
+/// rest of A then stays as it was; otherwise A is only read.
+///
+/// As LAPACK's xGESDD, |A - U diag(s) V^H| <= c max(m, n) eps |A|, and U and V are as near to unitary.  If A or the
+/// result is not finite, A's largest number has squares that overflow or vanish, the iteration does not converge, or
+/// the result is that of another matrix than A, as it may be where A has no full rank, s, U and V^H may hold anything.
+struct Svd {
+  Precision precision;
+  index m, n;
+  index u_cols, vt_rows;  ///< 0: none
+  bool u_in_a, vt_in_a;   ///< U is A, or V^H is; not both
+  void* A;
+  index lda;
+  void* U;  ///< m x u_cols
+  index ldu;
+  void* VT;  ///< vt_rows x n: V^H
+  index ldvt;
+  void* s;       ///< exactly min(m, n) reals on the device
+  void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  constexpr index count() const { return m < n ? m : n; }
+};
+
+/// All eigenvalues of a general matrix A (n x n) and, if asked for, its right eigenvectors: A V = V diag(w).  A is only
+/// read.
+///
+/// Backward stable, without balancing: |A V - V diag(w)| <= c n eps |A|, and without V the eigenvalues are those of a
+/// matrix so near to A.  Of a real matrix they come as LAPACK has them: complex ones as pairs x + iy, x - iy with y >
+/// 0, whose vectors' real and imaginary parts are two columns; real ones with an imaginary part of exactly 0.  Each
+/// vector has Euclidean norm 1 and a largest element without an imaginary part.  If A or the result is not finite, A's
+/// largest number is one with which LAPACK would scale A, or the iteration does not converge, w and V may hold
+/// anything.
+struct Geev {
+  Precision precision;
+  bool vectors;
+  index n;
+  const void* A;
+  index lda;
+  void* VR;  ///< n x n
+  index ldvr;
+  void* w;       ///< exactly n elements on the device: eigenvalues, or real parts of a real matrix's
+  void* wi;      ///< of a real matrix likewise the imaginary parts
+  void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
 /// Exchanges rows of A (m x n): row i with row pivots[i] - 1, for all i below `count` in turn, or in the opposite
 /// order, which undoes it.
 struct RowSwaps {
@@ -364,6 +439,42 @@ struct RowSwaps {
   /// others; the rest may be different.
   bool prepared = false;
   bool backward = false;
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
+/// C := A, or A transposed (not conjugated); or, where A is null, what an identity has there.  C (m x n) is a block of
+/// a matrix on or beside whose diagonal it lies: of a triangle of that nothing else is written, nor the diagonal itself
+/// if `strict`.  A and C share nothing.
+struct Assign {
+  Precision precision;
+  Part part;
+  bool strict;
+  bool transposed;
+  index m, n;
+  index below;    ///< rows from the diagonal down to C's first element; negative: that lies above it
+  const void* A;  ///< m x n, or n x m if transposed; of a triangle only what is written is read
+  index lda;
+  void* C;
+  index ldc;
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  /// Whether an element is written.
+  constexpr bool covers(index i, index j) const {
+    const index under = i + below - j;
+    return (part == Part::whole || (part == Part::lower ? under >= 0 : under <= 0)) && !(strict && under == 0);
+  }
+};
+
+/// Makes a whole matrix of a symmetric or Hermitian one (n x n) of which a triangle is stored: the other triangle
+/// becomes the adjoint of that, whatever it holds, and the diagonal's imaginary parts become zero.
+struct Mirror {
+  Precision precision;
+  Uplo uplo;  ///< the stored triangle
+  index n;
+  void* A;
+  index lda;
   std::int8_t stream = 0;
   bool awaited = true;
 };

@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 # Each room may include itself and rooms below it, which come before it here; rooms in one line do not know each other.
-# docs/architecture.md says what lives in each.
+# docs/developer/architecture.md says what lives in each.
 FLOORS = [
     "api/routines.def",  # the list of routines
     "api/names.hpp",
@@ -24,13 +24,14 @@ FLOORS = [
     "impl/residency",
     "impl/route",
     "impl/judge",
-    "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/qr",
+    "impl/vector",
+    "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/gemv impl/qr",
     "impl/solve",
     "impl/families.cpp",  # what general code gets from families
     "api",
     "kernels/engine",
     "kernels/host kernels/cuda/core",
-    "kernels/cuda/product kernels/cuda/qr kernels/cuda/symv kernels/cuda/trsm kernels/cuda/cholesky kernels/cuda/lu kernels/cuda/eigen kernels/cuda/svd",
+    "kernels/cuda/product kernels/cuda/qr kernels/cuda/symv kernels/cuda/gemv kernels/cuda/trsm kernels/cuda/cholesky kernels/cuda/lu kernels/cuda/eigen kernels/cuda/svd",
     "kernels/cuda",
     "kernels/fault",
     "tools/preload",

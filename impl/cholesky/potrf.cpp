@@ -147,7 +147,7 @@ std::vector<Routine> judged_with(const PotrfArgs<T>&) {
 
 constinit const Family potrf_family{.count = count,
                                     .text = text,
-                                    .cpu_rate = cpu_rate_of_products,
+                                    .cpu_rate = cpu_rate_of_factors,
                                     .cost = cost,
                                     .needs = Operation::Kind::potrf,
                                     .sent_again = sent_again};

@@ -27,6 +27,8 @@ constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
 /// Matrices below n = 512 stay on the CPU unseen, whose caches hold them: here this is below small_product, with which
 /// the gate compares.
 constexpr double symmetric_volume(double n) { return 64 * n * n; }
+/// The same of m x n elements that are read once.
+constexpr double vector_volume(double m, double n) { return 64 * m * n; }
 /// For the QR of an m x n matrix, and for products with Q of k reflectors: about half of the flops.
 constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
 
@@ -181,6 +183,31 @@ struct SymvArgs {
 
   /// What the reference routine's own checks accept; anything else is for its xerbla.
   bool valid() const { return n >= 0 && ld_suffices(lda, n) && incx != 0 && incy != 0; }
+  index terms() const { return n; }    ///< in x
+  index results() const { return n; }  ///< in y
+};
+
+/// y := alpha * op(A) * x + beta * y with an m x n matrix A, column-major; BLAS increments.
+template <class T>
+struct GemvArgs {
+  Op trans;
+  index m, n;
+  T alpha;
+  const T* A;
+  index lda;
+  const T* x;
+  index incx;
+  T beta;
+  T* y;
+  index incy;
+  /// y := alpha * conj(A) * x + beta * y instead; only of complex elements, and where A is not transposed.  So is a
+  /// conjugate transpose in row-major.
+  bool conjugated = false;
+
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m) && incx != 0 && incy != 0; }
+  index terms() const { return trans == Op::none ? n : m; }    ///< in x
+  index results() const { return trans == Op::none ? m : n; }  ///< in y
 };
 
 /// op(A) X = alpha B or, with A on the right, X op(A) = alpha B: X replaces B (m x n).  A is triangular: its other
@@ -197,6 +224,7 @@ struct TrsmArgs {
   index lda;
   T* B;
   index ldb;
+  bool checked = false;  ///< xTRTRS: A on the left, alpha is 1; nothing is solved with a zero on the diagonal
 
   index order() const { return left ? m : n; }
   /// What the reference routine's own checks accept; anything else is for its xerbla.
@@ -270,6 +298,34 @@ struct SystemArgs {
   bool valid() const {
     return shape.n >= 0 && shape.nrhs >= 0 && ld_suffices(lda, shape.n) && ld_suffices(ldb, shape.n);
   }
+};
+
+/// What is inverted: a general or a definite matrix by its factors, of LU or Cholesky, or a triangular one.
+enum class InverseOf : std::uint8_t { lu, cholesky, triangle };
+
+/// An inverse without its matrix.
+struct InverseShape {
+  InverseOf of;
+  Uplo uplo;  ///< not of LU
+  bool unit;  ///< of a triangular matrix: its diagonal is of ones
+  index n;
+
+  Part part() const { return of == InverseOf::lu ? Part::whole : part_of(uplo); }  ///< that is read and written
+};
+
+/// The inverse of a matrix (n x n, column-major) takes the place of its factors, or of a triangle.  With a zero on
+/// their diagonal, on that of LU's U, nothing is written.
+template <class T>
+struct InverseArgs {
+  InverseShape shape;
+  T* A;
+  index lda;
+  Integers ipiv{};    ///< of LU, as GetrfArgs have it
+  T* work = nullptr;  ///< of LU: lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  bool valid() const { return shape.n >= 0 && ld_suffices(lda, shape.n); }
+  index least_workspace() const { return shape.n > 1 ? shape.n : 1; }
 };
 
 /// 1 / (|A| |A^-1|), estimated, with the factors of A (n x n, column-major): of LU, P A = L U without P, whose norm is
@@ -394,6 +450,24 @@ struct SyevdArgs {
   }
 };
 
+/// A V = B V diag(w) with a symmetric or Hermitian A and such a B that is positive definite (n x n, column-major, of
+/// both the same triangle is read), V^H B V = I; or, by `itype`, A B V = V diag(w) (2) or B A V = V diag(w) (3).  B's
+/// triangle becomes its Cholesky factor; everything else is as SyevdArgs have it, evr apart.
+template <class T>
+struct SygvArgs {
+  index itype;
+  SyevdArgs<T> eigen;
+  T* B;
+  index ldb;
+
+  /// What the reference routines' own checks accept, but for workspaces; anything else is for their xerbla.
+  bool valid() const { return itype >= 1 && itype <= 3 && eigen.valid() && ld_suffices(ldb, eigen.n); }
+  index least_work() const {
+    if (eigen.driver != EigenDriver::evx) return eigen.least_work();
+    return std::max<index>(1, (is_complex(precision_of<T>) ? 2 : 8) * eigen.n);
+  }
+};
+
 /// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where
 /// m >= n and lower otherwise, and beside it min(m, n) reflectors of each of Q and P.
 template <class T>
@@ -415,6 +489,134 @@ struct GebrdArgs {
     const index longer = m > n ? m : n;
     return longer > 1 ? longer : 1;
   }
+};
+
+/// LAPACK's drivers of singular value decompositions, by their names: xGESDD (division into halves) and xGESVD (QR
+/// iteration).
+enum class SvdDriver : std::uint8_t { gesdd, gesvd };
+/// Which singular vectors of a side are asked for: all, the first min(m, n), these in A's place, or none.
+enum class SvdJob : char { all = 'A', some = 'S', in_a = 'O', none = 'N' };
+
+/// A singular value decomposition without its matrices.
+struct SvdShape {
+  index m, n;
+  index u_cols, vt_rows;  ///< 0: none
+  bool u_in_a, vt_in_a;   ///< these take A's place
+
+  constexpr index count() const { return m < n ? m : n; }
+  bool replaced() const { return u_in_a || vt_in_a; }
+  bool vectors() const { return u_cols > 0 || vt_rows > 0; }
+  bool both_sides() const { return u_cols > 0 && vt_rows > 0; }
+  // In matrices of their own.
+  index cols_of_u() const { return u_in_a ? 0 : u_cols; }
+  index rows_of_vt() const { return vt_in_a ? 0 : vt_rows; }
+};
+
+/// A = U diag(s) V^H (m x n, column-major), s descending; V^H goes to VT.  A may hold anything afterwards, unless U or
+/// V^H takes its place.
+template <class T>
+struct SvdArgs {
+  SvdJob jobu, jobvt;  ///< of gesdd both are its jobz
+  index m, n;
+  T* A;
+  index lda;
+  Real<T>* s;  ///< min(m, n)
+  T* U;
+  index ldu;
+  T* VT;
+  index ldvt;
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  index lwork = 0;
+  Real<T>* rwork = nullptr;  ///< of complex matrices
+  Integers iwork{};          ///< of gesdd
+  SvdDriver driver = SvdDriver::gesdd;
+
+  index count() const { return m < n ? m : n; }
+  index longer() const { return m < n ? n : m; }
+  // With jobz O gesdd puts the vectors of A's longer side into its place, and computes all of the other side.
+  SvdJob job_of_u() const { return driver == SvdDriver::gesdd && jobu == SvdJob::in_a && m < n ? SvdJob::all : jobu; }
+  SvdJob job_of_vt() const {
+    return driver == SvdDriver::gesdd && jobvt == SvdJob::in_a && m >= n ? SvdJob::all : jobvt;
+  }
+  SvdShape shape() const {
+    const auto vectors = [this](SvdJob job, index all) {
+      return job == SvdJob::all ? all : job == SvdJob::none ? 0 : count();
+    };
+    const SvdJob u = job_of_u(), vt = job_of_vt();
+    return {m, n, vectors(u, m), vectors(vt, n), u == SvdJob::in_a, vt == SvdJob::in_a};
+  }
+  /// What the reference routine's own checks accept, but for workspaces; anything else is for its xerbla.
+  bool valid() const {
+    if (m < 0 || n < 0 || !ld_suffices(lda, m)) return false;
+    const SvdJob u = job_of_u(), vt = job_of_vt();
+    if (u == SvdJob::in_a && vt == SvdJob::in_a) return false;
+    return ld_suffices(ldu, u == SvdJob::all || u == SvdJob::some ? m : 1) &&
+           ld_suffices(ldvt, vt == SvdJob::all    ? n
+                             : vt == SvdJob::some ? count()
+                                                  : 1);
+  }
+  /// What LAPACK's documentation says is enough; its code may take less.
+  /// As the drivers themselves have it, which is less than their documentation says: a query's answer is the larger one
+  /// of this and theirs.
+  index least_work() const {
+    const index k = count(), l = longer();
+    const bool is_real = !is_complex(precision_of<T>);
+    index least = 1;
+    if (driver == SvdDriver::gesvd) {
+      least = is_real ? std::max(3 * k + l, 5 * k) : 2 * k + l;
+    } else {
+      const bool in_a = jobu == SvdJob::in_a, some = jobu == SvdJob::some, none = jobu == SvdJob::none;
+      // Of the bidiagonal matrix's vectors; complex drivers have these in rwork.
+      const index halves = !is_real ? 0 : none ? 7 * k : 3 * k * k + 4 * k, square = k * k;
+      if (const bool much_longer = is_real ? 6 * l >= 11 * k : 9 * l >= 17 * k; !much_longer)
+        least = is_real ? 3 * k + std::max(l, halves + (in_a ? square : 0)) : 2 * k + l + (in_a ? square : 0);
+      else if (none)
+        least = is_real ? k + halves : 3 * k;
+      else if (in_a || some)
+        least = (in_a ? 2 : 1) * square + 3 * k + halves;
+      else
+        least = square + std::max(3 * k + halves, k + l);
+    }
+    return std::max<index>(1, least);
+  }
+  /// What any of its versions takes.
+  index rwork_size() const {
+    const index k = count(), l = longer();
+    if (driver == SvdDriver::gesvd) return std::max<index>(1, 5 * k);
+    if (jobu == SvdJob::none) return std::max<index>(1, 7 * k);
+    return std::max({index{1}, 5 * k * k + 7 * k, 2 * l * k + 2 * k * k + k});
+  }
+  index iwork_size() const { return std::max<index>(1, 8 * count()); }
+};
+
+/// A V = V diag(w) (n x n, column-major) of a general matrix, all of it; left eigenvectors go to VL and right ones to
+/// VR. A may hold anything afterwards.
+template <class T>
+struct GeevArgs {
+  bool left, right;  ///< whether there are vectors of that side
+  index n;
+  T* A;
+  index lda;
+  T* w;   ///< n eigenvalues, or real parts of a real matrix's
+  T* wi;  ///< of a real matrix the imaginary parts
+  T* VL;
+  index ldvl;
+  T* VR;
+  index ldvr;
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  index lwork = 0;
+  Real<T>* rwork = nullptr;  ///< of complex matrices
+
+  static constexpr bool parts = !is_complex(precision_of<T>);  ///< eigenvalues come as two arrays
+  /// What the reference routine's own checks accept, but for workspaces; anything else is for its xerbla.
+  bool valid() const {
+    return n >= 0 && ld_suffices(lda, n) && ld_suffices(ldvl, left ? n : 1) && ld_suffices(ldvr, right ? n : 1);
+  }
+  index least_work() const {
+    if (n == 0) return 1;
+    return (!parts ? 2 : left || right ? 4 : 3) * n;
+  }
+  index rwork_size() const { return std::max<index>(1, 2 * n); }
 };
 
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below

@@ -20,9 +20,10 @@ inline constexpr Choice transposes[] = {{'N', 111}, {'T', 112}, {'C', 113}};  //
 inline constexpr Choice triangles[] = {{'U', 121}, {'L', 122}};               // Uplo
 inline constexpr Choice diagonals[] = {{'N', 131}, {'U', 132}};
 inline constexpr Choice sides[] = {{'L', 141}, {'R', 142}};
-inline constexpr Choice norms[] = {{'1', 0}, {'O', 0}, {'I', 0}};              // the first two are the same
-inline constexpr Choice vector_jobs[] = {{'N', 0}, {'V', 0}};                  // whether eigenvectors are computed
-inline constexpr Choice eigenvalue_ranges[] = {{'A', 0}, {'V', 0}, {'I', 0}};  // EigenRange
+inline constexpr Choice norms[] = {{'1', 0}, {'O', 0}, {'I', 0}};               // the first two are the same
+inline constexpr Choice vector_jobs[] = {{'N', 0}, {'V', 0}};                   // whether eigenvectors are computed
+inline constexpr Choice eigenvalue_ranges[] = {{'A', 0}, {'V', 0}, {'I', 0}};   // EigenRange
+inline constexpr Choice svd_jobs[] = {{'A', 0}, {'S', 0}, {'O', 0}, {'N', 0}};  // SvdJob
 /// What LAPACK's products with Q take for its adjoint, and besides it N.
 template <class T>
 inline constexpr char adjoint_letter = is_complex(precision_of<T>) ? 'C' : 'T';

@@ -130,6 +130,10 @@ constexpr OptionInfo table[] = {
          if (v == names[i]) return o.backend = static_cast<BackendChoice>(i), true;
        return false;
      }},
+    {"BLASLIFT_START", "needed, early", "needed",
+     "needed: the GPU is opened for calls that gain by it; early: as soon as the program has loaded a BLAS, beside "
+     "whatever it does then",
+     [](Options&, const char* v) { return starts_early(v).has_value(); }},
     {"BLASLIFT_FORCE", "all, or routines: dgemm,sgemm or gemm", "none", "route these whatever their size (for tests)",
      parse_force},
     {"BLASLIFT_DECISION", "learned, fixed", "learned",
@@ -194,6 +198,16 @@ constexpr OptionInfo table[] = {
 };
 
 }  // namespace
+
+std::optional<bool> starts_early(const char* value) {
+  constexpr std::string_view early = "early";
+  const std::string_view text = value;
+  if (text == "needed") return false;
+  if (text == early) return true;
+  pid_t process = 0;
+  if (!text.starts_with("early:") || !read_number(text.substr(early.size() + 1), process) || process <= 0) return {};
+  return process == getpid();
+}
 
 namespace {
 

@@ -60,7 +60,7 @@ struct OptionInfo {
   bool of_ways = false;                                ///< a call's way on the device depends on it
 };
 
-/// Every variable that the library reads: those of docs/commands.md's table in its order, then the internal ones.
+/// Every variable that the library reads: those of docs/user/commands.md's table in its order, then the internal ones.
 std::span<const OptionInfo> option_table();
 
 /// For the command's and the tests' use: no option of the command, and in no list that a user is shown.
@@ -69,5 +69,10 @@ bool is_internal(const OptionInfo& option);
 /// Reads `environment` (environ's form).  `warnings` gets a line for each value not understood and each unknown
 /// variable that begins with BLASLIFT_.
 Options read_options(char** environment, std::string& warnings);
+
+/// BLASLIFT_START, which is looked at before there are Options: whether this process is to open the device as soon as
+/// it has loaded a BLAS.  "needed", "early", or "early:PID" for that process alone, as `blaslift run` has it; null for
+/// any other value.
+std::optional<bool> starts_early(const char* value);
 
 }  // namespace blaslift

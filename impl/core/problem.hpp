@@ -20,6 +20,7 @@ struct Problem {
   bool alpha_finite = true;
   bool left = false;         ///< the side of a factor that has one
   bool adjoint = false;      ///< it is transposed, or conjugate-transposed
+  index right_vectors = 0;   ///< of singular value decompositions V^H's rows; k are U's columns
   bool of_identity = false;  ///< of products with Q: C begins as an identity's first columns
 
   // What follows.

@@ -30,6 +30,8 @@ enum class Route : std::uint8_t { cpu, device };
   X(exiting, "process is exiting")                   \
   X(of_library, "format of the library underneath")  \
   X(of_interval, "eigenvalues of an interval")       \
+  X(of_left, "left eigenvectors")                    \
+  X(of_type, "itype is 2 or 3")                      \
   X(not_definite, "matrix is not positive definite") \
   X(singular, "matrix is singular, or not finite")   \
   X(not_converged, "no convergence, or not finite")  \

@@ -385,7 +385,8 @@ struct Narrow : Nothing {
   void integer(const char*, index x, bool = true) { fits = fits && x >= -INT32_MAX && x <= INT32_MAX; }
   void operand(const char* name, const Integers& x, const auto& use) {
     const Use used = use();
-    for (index i = 0; x.wide && used.reads && i < used.rows; ++i) integer(name, x.get(i));
+    const bool means = used.reads && !used.writes;  // and is not there just to be kept
+    for (index i = 0; x.wide && means && i < used.rows; ++i) integer(name, x.get(i));
   }
   void workspace(const char* name, const auto&, index size, const auto&) { integer(name, size); }
   bool fits = true;

@@ -221,6 +221,46 @@ struct SymvSignature {
   static constexpr double volume(const auto& at) { return symmetric_volume(at.integer(0)); }
 };
 
+template <class T>
+struct GemvSignature {
+  using Args = GemvArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    // Where there are no results y is neither read nor written, whatever beta is.
+    const auto works = [&x] { return x.m > 0 && x.n > 0; };
+    const auto vector = [](const T* at, index n, index inc, bool reads, bool writes) {
+      const StoredVector v = stored_vector(at, n, inc, std::max<index>(1, n));
+      return Use{v.rows, v.cols, v.ld, reads, writes};
+    };
+    see.letter("trans", transposes, x.trans);
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, x.alpha != T(0), false}; });
+    see.integer("lda", x.lda);
+    see.operand("x", x.x, [&] { return vector(x.x, x.terms(), x.incx, works() && x.alpha != T(0), false); });
+    see.integer("incx", x.incx);
+    see.scalar("beta", x.beta);
+    see.operand("y", x.y, [&] { return vector(x.y, x.results(), x.incy, works() && x.beta != T(0), works()); });
+    see.integer("incy", x.incy);
+    see.recorded("conjugated", x.conjugated);
+  }
+  /// Of real matrices a conjugate transpose is a transpose.
+  static bool complete(Args& x) {
+    if (!is_complex(precision_of<T>) && x.trans == Op::conjugate) x.trans = Op::transpose;
+    return true;
+  }
+  /// Row-major storage is the transposed matrix's in column-major, which is conjugated, and not transposed, where that
+  /// is conjugate-transposed.
+  static void fold(Args& x) {
+    std::swap(x.m, x.n);
+    const bool conjugated = x.trans == Op::conjugate;
+    x.trans = x.trans != Op::none ? Op::none : x.conjugated ? Op::conjugate : Op::transpose;
+    x.conjugated = conjugated;
+  }
+  static constexpr double volume(const auto& at) { return vector_volume(at.integer(0), at.integer(1)); }
+};
+
 /// What LAPACK's routines here have in common: only column-major.
 template <class Arguments>
 struct LapackSignature {
@@ -242,6 +282,32 @@ struct PotrfSignature : LapackSignature<PotrfArgs<T>> {
   static constexpr double volume(const auto& at) {
     const double n = at.integer(0);
     return n * n * n / 6;
+  }
+};
+
+template <class T>
+struct TrtrsSignature : LapackSignature<TrsmArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("uplo", triangles, x.uplo);
+    see.letter("trans", transposes, x.trans);
+    see.letter("diag", diagonals, x.unit, 'U');
+    see.integer("n", x.m);
+    see.integer("nrhs", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.m, x.lda, true, false, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.m, x.n, x.ldb, true, true}; });
+    see.integer("ldb", x.ldb);
+    see.info();
+  }
+  static bool complete(TrsmArgs<T>& x) {
+    x.left = x.checked = true;
+    x.alpha = T(1);
+    return true;
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0), others = at.integer(1);
+    return n * n * others / 2;
   }
 };
 
@@ -302,6 +368,41 @@ using PotrsSignature = SystemSignature<T, false, true>;
 template <class T>
 using PosvSignature = SystemSignature<T, false, false>;
 
+/// xGETRI, xPOTRI and xTRTRI.
+template <class T, InverseOf of>
+struct InverseSignature : LapackSignature<InverseArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    auto& s = x.shape;
+    if constexpr (of != InverseOf::lu) see.letter("uplo", triangles, s.uplo);
+    if constexpr (of == InverseOf::triangle) see.letter("diag", diagonals, s.unit, 'U');
+    see.integer("n", s.n);
+    see.operand("A", x.A, [&] { return Use{s.n, s.n, x.lda, true, true, s.part()}; });
+    see.integer("lda", x.lda);
+    if constexpr (of == InverseOf::lu) {
+      see.operand("ipiv", x.ipiv, [&] { return Use{s.n, 1, std::max<index>(1, s.n), true, false}; });
+      see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    }
+    see.info();
+  }
+  static bool complete(InverseArgs<T>& x) {
+    x.shape.of = of;
+    if constexpr (of == InverseOf::lu) x.shape.uplo = Uplo::lower;
+    if constexpr (of != InverseOf::triangle) x.shape.unit = false;
+    return true;
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0), factor = of == InverseOf::lu ? 4 : of == InverseOf::cholesky ? 2 : 1;
+    return factor * n * n * n / 6;
+  }
+};
+template <class T>
+using GetriSignature = InverseSignature<T, InverseOf::lu>;
+template <class T>
+using PotriSignature = InverseSignature<T, InverseOf::cholesky>;
+template <class T>
+using TrtriSignature = InverseSignature<T, InverseOf::triangle>;
+
 /// xGECON and xPOCON.
 template <class T, bool lu>
 struct ConditionSignature : LapackSignature<ConditionArgs<T>> {
@@ -342,21 +443,17 @@ using GeconSignature = ConditionSignature<T, true>;
 template <class T>
 using PoconSignature = ConditionSignature<T, false>;
 
-/// xSYEVD, xSYEV, xSYEVR and xSYEVX of reals, xHEEVD and so on of complex elements.
-template <class T, EigenDriver driver>
-struct EigenSignature : LapackSignature<SyevdArgs<T>> {
+/// Of symmetric eigenproblems, what stands behind the matrices.
+/// @tparam kept  LAPACK may leave the results as they were: they count as read
+template <class T, EigenDriver driver, bool kept>
+struct EigenResults {
+  static constexpr bool is_complex_type = is_complex(precision_of<T>), is_evx = driver == EigenDriver::evx,
+                        chooses = driver == EigenDriver::evr || is_evx,
+                        says_sizes = driver == EigenDriver::evd || driver == EigenDriver::evr;
+
   template <class X, class See>
-  static constexpr void describe(X& x, See& see) {
-    constexpr bool complex = is_complex(precision_of<T>), is_evx = driver == EigenDriver::evx,
-                   chooses = driver == EigenDriver::evr || is_evx,
-                   says_sizes = driver == EigenDriver::evd || driver == EigenDriver::evr;
-    const auto column = [](index rows) { return Use{rows, 1, std::max<index>(1, rows), false, true}; };
-    see.letter("jobz", vector_jobs, x.vectors, 'V');
-    if constexpr (chooses) see.letter("range", eigenvalue_ranges, x.range);
-    see.letter("uplo", triangles, x.uplo);
-    see.integer("n", x.n);
-    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, x.written()}; });
-    see.integer("lda", x.lda);
+  static constexpr void describe(X& x, See& see, const auto& least_work) {
+    const auto column = [](index rows) { return Use{rows, 1, std::max<index>(1, rows), kept, true}; };
     if constexpr (chooses) {
       see.real_scalar("vl", x.vl, x.range == EigenRange::interval);
       see.real_scalar("vu", x.vu, x.range == EigenRange::interval);
@@ -367,22 +464,38 @@ struct EigenSignature : LapackSignature<SyevdArgs<T>> {
     }
     see.operand("w", x.w, [&] { return column(x.n); });
     if constexpr (chooses) {
-      see.operand("Z", x.Z, [&] { return Use{x.vector_rows(), x.shape().count, x.ldz, false, x.vectors}; });
+      see.operand("Z", x.Z, [&] { return Use{x.vector_rows(), x.shape().count, x.ldz, kept && x.vectors, x.vectors}; });
       see.integer("ldz", x.ldz);
       if constexpr (!is_evx) see.operand("isuppz", x.of_vectors, [&] { return column(x.count_of_vectors()); });
     }
-    see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
+    see.workspace("work", x.work, x.lwork, least_work);
     const auto real_work = [&] { return x.least_rwork(); };
     const auto integer_work = [&] { return x.least_iwork(); };
     if constexpr (says_sizes) {
-      if constexpr (complex) see.workspace("rwork", x.rwork, x.lrwork, real_work);
+      if constexpr (is_complex_type) see.workspace("rwork", x.rwork, x.lrwork, real_work);
       see.workspace("iwork", x.iwork, x.liwork, integer_work);
     } else {
-      if constexpr (complex) see.scratch("rwork", x.rwork, real_work);
+      if constexpr (is_complex_type) see.scratch("rwork", x.rwork, real_work);
       if constexpr (is_evx) see.scratch("iwork", x.iwork, integer_work);
       if constexpr (is_evx) see.operand("ifail", x.of_vectors, [&] { return column(x.count_of_vectors()); });
     }
     see.info();
+  }
+};
+
+/// xSYEVD, xSYEV, xSYEVR and xSYEVX of reals, xHEEVD and so on of complex elements.
+template <class T, EigenDriver driver>
+struct EigenSignature : LapackSignature<SyevdArgs<T>> {
+  using Results = EigenResults<T, driver, false>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("jobz", vector_jobs, x.vectors, 'V');
+    if constexpr (Results::chooses) see.letter("range", eigenvalue_ranges, x.range);
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, x.written()}; });
+    see.integer("lda", x.lda);
+    Results::describe(x, see, [&] { return x.least_work(); });
   }
   static bool complete(SyevdArgs<T>& x) {
     x.driver = driver;
@@ -401,6 +514,40 @@ template <class T>
 using SyevrSignature = EigenSignature<T, EigenDriver::evr>;
 template <class T>
 using SyevxSignature = EigenSignature<T, EigenDriver::evx>;
+
+/// xSYGVD, xSYGV and xSYGVX of reals, xHEGVD and so on of complex elements.
+template <class T, EigenDriver driver>
+struct GeneralizedEigenSignature : LapackSignature<SygvArgs<T>> {
+  using Results = EigenResults<T, driver, true>;  // with a B that is not definite
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    auto& e = x.eigen;
+    see.integer("itype", x.itype);
+    see.letter("jobz", vector_jobs, e.vectors, 'V');
+    if constexpr (Results::chooses) see.letter("range", eigenvalue_ranges, e.range);
+    see.letter("uplo", triangles, e.uplo);
+    see.integer("n", e.n);
+    see.operand("A", e.A, [&] { return Use{e.n, e.n, e.lda, true, true, e.written()}; });
+    see.integer("lda", e.lda);
+    see.operand("B", x.B, [&] { return Use{e.n, e.n, x.ldb, true, true, part_of(e.uplo)}; });
+    see.integer("ldb", x.ldb);
+    Results::describe(e, see, [&] { return x.least_work(); });
+  }
+  static bool complete(SygvArgs<T>& x) {
+    x.eigen.driver = driver;
+    return true;
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(1);
+    return n * n * n;
+  }
+};
+template <class T>
+using SygvdSignature = GeneralizedEigenSignature<T, EigenDriver::evd>;
+template <class T>
+using SygvSignature = GeneralizedEigenSignature<T, EigenDriver::ev>;
+template <class T>
+using SygvxSignature = GeneralizedEigenSignature<T, EigenDriver::evx>;
 
 template <class T>
 struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
@@ -421,6 +568,76 @@ struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
   static constexpr double volume(const auto& at) {
     const double m = at.integer(0), n = at.integer(1), k = std::min(m, n);
     return 2 * k * k * (std::max(m, n) - k / 3);
+  }
+};
+
+/// xGESDD and xGESVD.
+template <class T, SvdDriver driver>
+struct SvdSignature : LapackSignature<SvdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    constexpr bool halves = driver == SvdDriver::gesdd;
+    // s, U and VT count as read: LAPACK leaves them as they were where A has a NaN.
+    const auto vectors = [](index rows, index cols, index ld) {
+      const bool any = rows > 0 && cols > 0;  // otherwise there need be no memory
+      return Use{any ? rows : 0, any ? cols : 0, ld, any, any};
+    };
+    see.letter(halves ? "jobz" : "jobu", svd_jobs, x.jobu);
+    if constexpr (!halves) see.letter("jobvt", svd_jobs, x.jobvt);
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("s", x.s, [&] { return Use{x.count(), 1, std::max<index>(1, x.count()), true, true}; });
+    see.operand("U", x.U, [&] { return vectors(x.m, x.shape().cols_of_u(), x.ldu); });
+    see.integer("ldu", x.ldu);
+    see.operand("VT", x.VT, [&] { return vectors(x.shape().rows_of_vt(), x.n, x.ldvt); });
+    see.integer("ldvt", x.ldvt);
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
+    if constexpr (is_complex(precision_of<T>)) see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
+    if constexpr (halves) see.scratch("iwork", x.iwork, [&] { return x.iwork_size(); });
+    see.info();
+  }
+  static bool complete(SvdArgs<T>& x) {
+    x.driver = driver;
+    if constexpr (driver == SvdDriver::gesdd) x.jobvt = x.jobu;
+    return true;
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1), k = std::min(m, n);
+    return 2 * k * k * (std::max(m, n) - k / 3);
+  }
+};
+template <class T>
+using GesddSignature = SvdSignature<T, SvdDriver::gesdd>;
+template <class T>
+using GesvdSignature = SvdSignature<T, SvdDriver::gesvd>;
+
+template <class T>
+struct GeevSignature : LapackSignature<GeevArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    constexpr bool complex = is_complex(precision_of<T>);
+    const auto column = [&] { return Use{x.n, 1, std::max<index>(1, x.n), false, true}; };
+    const auto vectors = [&](bool any, index ld) { return Use{any ? x.n : 0, any ? x.n : 0, ld, false, any}; };
+    see.letter("jobvl", vector_jobs, x.left, 'V');
+    see.letter("jobvr", vector_jobs, x.right, 'V');
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand(complex ? "w" : "wr", x.w, column);
+    if constexpr (!complex) see.operand("wi", x.wi, column);
+    see.operand("VL", x.VL, [&] { return vectors(x.left, x.ldvl); });
+    see.integer("ldvl", x.ldvl);
+    see.operand("VR", x.VR, [&] { return vectors(x.right, x.ldvr); });
+    see.integer("ldvr", x.ldvr);
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
+    if constexpr (complex) see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0);
+    return n * n * n;
   }
 };
 
@@ -508,8 +725,8 @@ decltype(auto) with_signature(const Syr2kArgs<T>& x, With with) {
   return with(Syr2kSignature<T>());
 }
 template <class T, class With>
-decltype(auto) with_signature(const TrsmArgs<T>&, With with) {
-  return with(TrsmSignature<T>());
+decltype(auto) with_signature(const TrsmArgs<T>& x, With with) {
+  return x.checked ? with(TrtrsSignature<T>()) : with(TrsmSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const PotrfArgs<T>&, With with) {
@@ -523,6 +740,15 @@ template <class T, class With>
 decltype(auto) with_signature(const SystemArgs<T>& x, With with) {
   if (x.shape.lu) return x.shape.factored ? with(GetrsSignature<T>()) : with(GesvSignature<T>());
   return x.shape.factored ? with(PotrsSignature<T>()) : with(PosvSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const InverseArgs<T>& x, With with) {
+  switch (x.shape.of) {
+    case InverseOf::lu: return with(GetriSignature<T>());
+    case InverseOf::cholesky: return with(PotriSignature<T>());
+    case InverseOf::triangle: break;
+  }
+  return with(TrtriSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const ConditionArgs<T>& x, With with) {
@@ -539,12 +765,34 @@ decltype(auto) with_signature(const SyevdArgs<T>& x, With with) {
   return with(SyevdSignature<T>());
 }
 template <class T, class With>
+decltype(auto) with_signature(const SygvArgs<T>& x, With with) {
+  switch (x.eigen.driver) {
+    case EigenDriver::ev: return with(SygvSignature<T>());
+    case EigenDriver::evx: return with(SygvxSignature<T>());
+    case EigenDriver::evr:
+    case EigenDriver::evd: break;
+  }
+  return with(SygvdSignature<T>());
+}
+template <class T, class With>
 decltype(auto) with_signature(const GebrdArgs<T>&, With with) {
   return with(GebrdSignature<T>());
 }
 template <class T, class With>
+decltype(auto) with_signature(const SvdArgs<T>& x, With with) {
+  return x.driver == SvdDriver::gesdd ? with(GesddSignature<T>()) : with(GesvdSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GeevArgs<T>&, With with) {
+  return with(GeevSignature<T>());
+}
+template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {
   return with(SymvSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GemvArgs<T>&, With with) {
+  return with(GemvSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const GeqrfArgs<T>&, With with) {

@@ -27,28 +27,13 @@ double flops_by_halves(const Problem& p) {
   return (is_complex(p.element) ? 4.0 : 1.0) * (p.k > 0 ? 14.0 : 4.0) / 3 * cube(p.n);
 }
 
-/// What the driver does on the CPU: all have the tridiagonal form.
-template <EigenDriver driver>
-double flops_of(const Problem& p) {
-  const double form = 4.0 / 3 * cube(p.n);
-  double flops = form;
-  if constexpr (driver == EigenDriver::evd) return flops_by_halves(p);
-  // Q, and three rotations of its columns for each of them (Golub and Van Loan, Matrix Computations, 8.3).
-  if (driver == EigenDriver::ev && p.k > 0) flops += form + 6 * cube(p.n);
-  // The tridiagonal matrix's vectors are next to nothing; only those asked for become the matrix's own.  So it is with
-  // evx, too, as far as nothing has to be made orthogonal.
-  if (driver == EigenDriver::evr)
-    flops += 2 * static_cast<double>(p.n) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  return (is_complex(p.element) ? 4.0 : 1.0) * flops;
-}
-
 template <EigenDriver driver>
 void count(Problem& p) {
   const double n = static_cast<double>(p.n), element = static_cast<double>(element_size(p.element));
   const bool replaced = p.k > 0 && driver != EigenDriver::evr;  // A, by its vectors
   p.empty = p.n == 0;
   p.too_large = p.n >= index{1} << 31;
-  p.flops = flops_of<driver>(p);
+  p.flops = eigen_flops(driver, p);
   p.volume = n * n * n;
   p.bytes_in = (replaced ? n * n : n * (n + 1) / 2) * element;
   p.bytes_out = n * static_cast<double>(p.k) * element;
@@ -59,19 +44,10 @@ std::string text(const Problem& p) {
          " n=" + std::to_string(p.n) + (p.k > 0 && p.k < p.n ? " m=" + std::to_string(p.k) : std::string());
 }
 
-/// Half of the tridiagonal form is products of the matrix with vectors, which wait for memory.
-double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 4; }
-
-/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
-/// order 1,024, 2,048 and so on to 16,384; without them a third to a half.  It computes all of them whatever the
-/// driver: if some are asked for, less comes home.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.4, beside_products = 7;
   const Profile& profile = *facts.profile;
-  const double x = static_cast<double>(p.n) / thousand, part = p.k > 0 ? 1 : without_vectors;
-  const double computing = part * (step * x + square * x * x) +
-                           beside_products * flops_by_halves(p) / profile.gemm_rate[static_cast<int>(p.element.name)];
-  return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
+  return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + syevd_seconds(p, profile) +
+                     seconds_out(p, facts)};
 }
 
 // ---- on the device
@@ -113,15 +89,6 @@ Operands operands_of(Runtime& r, const SyevdArgs<T>& x, bool ephemeral) {
                     .writes = true,
                     .vector = true}},
                   ephemeral);
-}
-
-/// What the drivers that compute some of the eigenvalues say besides; `found`: there is a result.
-template <class T>
-void say_besides(const SyevdArgs<T>& x, bool found) {
-  if (!x.chooses()) return;
-  x.m.set(0, found ? x.shape().count : 0);
-  const bool ranges = x.driver == EigenDriver::evr;
-  for (index i = 0; i < x.count_of_vectors(); ++i) x.of_vectors.set(i, !ranges ? 0 : i % 2 == 0 ? 1 : x.n);
 }
 
 /// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
@@ -170,12 +137,7 @@ constexpr double threshold = 50;
 /// Of A, all of it.
 template <class T>
 T element_of_matrix(const SyevdArgs<T>& x, index i, index j) {
-  const bool stored = x.uplo == Uplo::lower ? i >= j : i <= j;
-  const T a = x.A[stored ? i + j * x.lda : j + i * x.lda];
-  if constexpr (complex_type<T>)
-    return i == j ? T(std::real(a)) : stored ? a : std::conj(a);
-  else
-    return a;
+  return hermitian_element(x.uplo, x.A, x.lda, i, j);
 }
 
 template <class T>
@@ -200,13 +162,6 @@ double least_size(const SyevdArgs<T>& x) {
   return largest;
 }
 
-/// What the caller allows a library's eigenvalues to be off by, which are the reference.
-template <class T>
-Real<T> allowed_off(const SyevdArgs<T>& x) {
-  const bool asks = x.driver == EigenDriver::evr || x.driver == EigenDriver::evx;
-  return asks && x.abstol > 0 ? x.abstol : Real<T>(0);
-}
-
 template <class T>
 Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const Real<T>* reference) {
   Judgement judgement{0, threshold};
@@ -227,6 +182,34 @@ Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const 
 }
 
 }  // namespace
+
+double eigen_flops(EigenDriver driver, const Problem& p) {
+  const double form = 4.0 / 3 * cube(p.n);
+  double flops = form;
+  if (driver == EigenDriver::evd) return flops_by_halves(p);
+  // Q, and three rotations of its columns for each of them (Golub and Van Loan, Matrix Computations, 8.3).
+  if (driver == EigenDriver::ev && p.k > 0) flops += form + 6 * cube(p.n);
+  // The tridiagonal matrix's vectors are next to nothing; only those asked for become the matrix's own.  So it is with
+  // evx, too, as far as nothing has to be made orthogonal.
+  if (driver == EigenDriver::evr || driver == EigenDriver::evx)
+    flops += 2 * static_cast<double>(p.n) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  return (is_complex(p.element) ? 4.0 : 1.0) * flops;
+}
+
+/// Half of the tridiagonal form is products of the matrix with vectors, which wait for memory.
+double cpu_rate_of_eigenproblems(const Problem& p, const Profile& profile) {
+  return cpu_rate_of_products(p, profile) / 4;
+}
+
+/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
+/// order 1,024, 2,048 and so on to 16,384; without them a third to a half.  It computes all of them whatever the
+/// driver: if some are asked for, less comes home.
+double syevd_seconds(const Problem& p, const Profile& profile) {
+  constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.4, beside_products = 7;
+  const double x = static_cast<double>(p.n) / thousand, part = p.k > 0 ? 1 : without_vectors;
+  return part * (step * x + square * x * x) +
+         beside_products * flops_by_halves(p) / profile.gemm_rate[static_cast<int>(p.element.name)];
+}
 
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
@@ -279,14 +262,17 @@ std::vector<Routine> judged_with(const SyevdArgs<T>&) {
 
 constinit const Family syevd_family{.count = count<EigenDriver::evd>,
                                     .text = text,
-                                    .cpu_rate = cpu_rate,
+                                    .cpu_rate = cpu_rate_of_eigenproblems,
                                     .cost = cost,
                                     .needs = Operation::Kind::syevd};
-constinit const Family syev_family{
-    .count = count<EigenDriver::ev>, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::syevd};
+constinit const Family syev_family{.count = count<EigenDriver::ev>,
+                                   .text = text,
+                                   .cpu_rate = cpu_rate_of_eigenproblems,
+                                   .cost = cost,
+                                   .needs = Operation::Kind::syevd};
 constinit const Family syevr_family{.count = count<EigenDriver::evr>,
                                     .text = text,
-                                    .cpu_rate = cpu_rate,
+                                    .cpu_rate = cpu_rate_of_eigenproblems,
                                     .cost = cost,
                                     .needs = Operation::Kind::syevd};
 

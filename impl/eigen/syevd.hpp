@@ -20,6 +20,27 @@ template <class T>
 Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
                 const SyevdArgs<T>& reference, const Ending& ending);
 
+/// What a driver does on the CPU, of order n and with k vectors.
+double eigen_flops(EigenDriver driver, const Problem& p);
+double cpu_rate_of_eigenproblems(const Problem& p, const Profile& profile);
+/// Seconds that a device takes, where the matrix is there.
+double syevd_seconds(const Problem& p, const Profile& profile);
+
+/// What the drivers that compute some of the eigenvalues say besides; `found`: there is a result.
+template <class T>
+void say_besides(const SyevdArgs<T>& x, bool found) {
+  if (!x.chooses()) return;
+  x.m.set(0, found ? x.shape().count : 0);
+  const bool ranges = x.driver == EigenDriver::evr;
+  for (index i = 0; i < x.count_of_vectors(); ++i) x.of_vectors.set(i, !ranges ? 0 : i % 2 == 0 ? 1 : x.n);
+}
+
+/// What the caller allows a library's eigenvalues to be off by, which are the reference.
+template <class T>
+Real<T> allowed_off(const SyevdArgs<T>& x) {
+  return x.chooses() && x.abstol > 0 ? x.abstol : Real<T>(0);
+}
+
 extern const Family syevd_family, syev_family, syevr_family;  ///< the last one's: syevx, too
 
 }  // namespace blaslift

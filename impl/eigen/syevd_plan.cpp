@@ -12,11 +12,13 @@ constexpr double beside_in_place = 4.2, beside = 5.2;
 
 }  // namespace
 
+double syevd_beside(const EigenShape& shape) { return shape.vectors && !shape.apart ? beside_in_place : beside; }
+
 bool syevd_fits(const EigenShape& shape, Precision precision, std::size_t memory) {
   const double order = static_cast<double>(shape.n),
                bytes = order * order * static_cast<double>(element_size(precision)),
                of_z = shape.apart ? static_cast<double>(shape.count) / order : 0;
-  return bytes * (1 + of_z + (shape.vectors && !shape.apart ? beside_in_place : beside)) <= static_cast<double>(memory);
+  return bytes * (1 + of_z + syevd_beside(shape)) <= static_cast<double>(memory);
 }
 
 Plan plan_syevd(const EigenShape& shape, Precision precision, bool a_in_place, bool z_in_place, bool w_in_place) {

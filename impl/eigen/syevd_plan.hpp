@@ -5,6 +5,8 @@
 
 namespace blaslift {
 
+/// Matrices of A's size that a device's library works in, beside A and the vectors apart from it.
+double syevd_beside(const EigenShape& shape);
 /// Whether a device with so many bytes has room for it, and for what its library works in.
 bool syevd_fits(const EigenShape& shape, Precision precision, std::size_t memory);
 

@@ -47,6 +47,17 @@ void for_each_of(index rows, index cols, const Each& each) {
     for (index i = 0; i < rows; ++i) each(i, j);
 }
 
+/// Of a symmetric or Hermitian matrix of which a triangle is stored.
+template <class T>
+T hermitian_element(Uplo uplo, const T* A, index lda, index i, index j) {
+  const bool stored = uplo == Uplo::lower ? i >= j : i <= j;
+  const T a = A[stored ? i + j * lda : j + i * lda];
+  if constexpr (complex_type<T>)
+    return i == j ? T(std::real(a)) : stored ? a : std::conj(a);
+  else
+    return a;
+}
+
 /// |re| + |im|, as an element.
 template <class T>
 T magnitude(const T& x) {

@@ -104,10 +104,10 @@ struct Magnitudes {
 };
 
 /// What a product by levels may be off by besides, in any element, in the units that its own terms are in: the less of
-/// two (docs/verify.md).  What is proven, of every tile's edge of k 18^l (n0^2 + 6 n0) u max|A| max|B| for l levels
-/// over leaves of edge n0; complex products are of |re| + |im|, made of four real ones and twice the sums, which eight
-/// times that covers.  And, since that soon is more than the result itself, the longest row of op(A) times the longest
-/// column of op(B) as if they were this element's: no terms are larger.
+/// two (docs/user/verify.md).  What is proven, of every tile's edge of k 18^l (n0^2 + 6 n0) u max|A| max|B| for l
+/// levels over leaves of edge n0; complex products are of |re| + |im|, made of four real ones and twice the sums, which
+/// eight times that covers.  And, since that soon is more than the result itself, the longest row of op(A) times the
+/// longest column of op(B) as if they were this element's: no terms are larger.
 /// @param a, b  op(A)'s and op(B)'s largest elements
 /// @param row, col  2-norms
 template <class T>
@@ -208,20 +208,21 @@ bool call_by_products(const Site& gemm, const GemmtArgs<T>& args) {
   return true;
 }
 
-template <class T>
-bool call_conjugated(const Site& library, SymvArgs<T> args) {
+template <class Args>
+bool call_conjugated(const Site& library, Args args) {
+  using T = decltype(args.alpha);
   std::vector<T> conjugated;
   if (args.alpha != T(0)) {
-    conjugated.resize(static_cast<std::size_t>(args.n));
-    const T* from = first_of(args.x, args.n, args.incx);
-    for (index i = 0; i < args.n; ++i)
+    conjugated.resize(static_cast<std::size_t>(args.terms()));
+    const T* from = first_of(args.x, args.terms(), args.incx);
+    for (index i = 0; i < args.terms(); ++i)
       conjugated[static_cast<std::size_t>(i)] = conjugate_if(true, from[i * args.incx]);
     args.x = conjugated.data();
     args.incx = 1;
   }
   const auto turn = [&args] {
-    T* y = first_of(args.y, args.n, args.incy);
-    for (index i = 0; i < args.n; ++i) y[i * args.incy] = conjugate_if(true, y[i * args.incy]);
+    T* y = first_of(args.y, args.results(), args.incy);
+    for (index i = 0; i < args.results(); ++i) y[i * args.incy] = conjugate_if(true, y[i * args.incy]);
   };
   args.alpha = conjugate_if(true, args.alpha);
   args.beta = conjugate_if(true, args.beta);
@@ -257,54 +258,99 @@ Judgement judge(const Site& magnitudes, const SyrkArgs<T>& x, const T* result, c
   return judge_product(magnitudes, x.product(), result, reference, ending);
 }
 
-template <class T>
-Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* reference, const Ending&) {
-  const index n = args.n;
+namespace {
+
+/// What the results of a product with a vector are made of.
+struct VectorTerms {
+  explicit VectorTerms(index results) : sums(static_cast<std::size_t>(results), 0.0) {}
+
+  std::vector<double> sums;  ///< |op(A)| |x|
+  double largest = 0, largest_x = 0;
+  bool finite = true;
+};
+
+/// |x|, where alpha is not zero.
+template <class Args>
+std::vector<double> sizes_of_x(const Args& args, VectorTerms& terms) {
+  std::vector<double> sizes(static_cast<std::size_t>(args.terms()));
+  const auto* x = first_of(args.x, args.terms(), args.incx);
+  for (index i = 0; i < args.terms(); ++i) {
+    sizes[static_cast<std::size_t>(i)] = size_of(x[i * args.incx]);
+    terms.largest_x = std::max(terms.largest_x, sizes[static_cast<std::size_t>(i)]);
+    terms.finite = terms.finite && is_finite(x[i * args.incx]);
+  }
+  return sizes;
+}
+
+template <class Args, class T>
+Judgement judge_vector(const Args& args, const VectorTerms& terms, const T* result, const T* reference) {
+  const index n = args.results();
   const bool multiplies = args.alpha != T(0), reads_y = args.beta != T(0);
   const double alpha = size_of(args.alpha), beta = size_of(args.beta);
-  std::vector<double> sums(static_cast<std::size_t>(n), 0.0);
-  double largest = 0, largest_x = 0;
-  bool finite = is_finite(args.alpha) && is_finite(args.beta);
-  if (multiplies) {
-    const T* x = first_of(args.x, n, args.incx);
-    std::vector<double> sizes(static_cast<std::size_t>(n));
-    for (index i = 0; i < n; ++i) {
-      sizes[static_cast<std::size_t>(i)] = size_of(x[i * args.incx]);
-      largest_x = std::max(largest_x, sizes[static_cast<std::size_t>(i)]);
-      finite = finite && is_finite(x[i * args.incx]);
-    }
-    for (index j = 0; j < n; ++j) {
-      const T* column = args.A + j * args.lda;
-      double sum = 0;
-      const auto at = [](index i) { return static_cast<std::size_t>(i); };
-      for (index i = args.uplo == Uplo::upper ? 0 : j + 1, end = args.uplo == Uplo::upper ? j : n; i < end; ++i) {
-        const double size = size_of(column[i]);
-        finite = finite && is_finite(column[i]);
-        largest = std::max(largest, size);
-        sums[at(i)] += size * sizes[at(j)];
-        sum += size * sizes[at(i)];
-      }
-      const double diagonal = std::fabs(static_cast<double>(std::real(column[j])));  // of a Hermitian matrix: all of it
-      finite = finite && std::isfinite(diagonal);
-      largest = std::max(largest, diagonal);
-      sums[at(j)] += sum + diagonal * sizes[at(j)];
-    }
-  }
+  const bool finite = terms.finite && is_finite(args.alpha) && is_finite(args.beta);
   const bool scaled = args.alpha != T(1) && args.alpha != T(-1);
-  Comparison<T> comparison(multiplies ? n : 0, alpha + beta + (scaled ? largest : 0));
+  Comparison<T> comparison(multiplies ? args.terms() : 0, alpha + beta + (scaled ? terms.largest : 0));
   const T* y = reads_y ? first_of(args.y, n, args.incy) : nullptr;
   const T *r = first_of(result, n, args.incy), *s = first_of(reference, n, args.incy);
   for (index i = 0; i < n; ++i) {
     const index at = i * args.incy;
-    double sum = alpha * sums[static_cast<std::size_t>(i)];
+    const double of_product = terms.sums[static_cast<std::size_t>(i)];
+    double sum = alpha * of_product;
     if (reads_y) sum += beta * size_of(y[at]);
     const bool of_finite = finite && (!reads_y || is_finite(y[at]));
-    if (of_finite && may_overflow<T>(alpha * largest_x, sums[static_cast<std::size_t>(i)]) &&
-        !(is_finite(r[at]) && is_finite(s[at])))
+    if (of_finite && may_overflow<T>(alpha * terms.largest_x, of_product) && !(is_finite(r[at]) && is_finite(s[at])))
       continue;
     comparison.add(r[at], s[at], sum, of_finite);
   }
   return comparison.judgement();
+}
+
+}  // namespace
+
+template <class T>
+Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* reference, const Ending&) {
+  const index n = args.n;
+  VectorTerms terms(n);
+  if (args.alpha != T(0)) {
+    const std::vector<double> sizes = sizes_of_x(args, terms);
+    const auto at = [](index i) { return static_cast<std::size_t>(i); };
+    for (index j = 0; j < n; ++j) {
+      const T* column = args.A + j * args.lda;
+      double sum = 0;
+      for (index i = args.uplo == Uplo::upper ? 0 : j + 1, end = args.uplo == Uplo::upper ? j : n; i < end; ++i) {
+        const double size = size_of(column[i]);
+        terms.finite = terms.finite && is_finite(column[i]);
+        terms.largest = std::max(terms.largest, size);
+        terms.sums[at(i)] += size * sizes[at(j)];
+        sum += size * sizes[at(i)];
+      }
+      const double diagonal = std::fabs(static_cast<double>(std::real(column[j])));  // of a Hermitian matrix: all of it
+      terms.finite = terms.finite && std::isfinite(diagonal);
+      terms.largest = std::max(terms.largest, diagonal);
+      terms.sums[at(j)] += sum + diagonal * sizes[at(j)];
+    }
+  }
+  return judge_vector(args, terms, result, reference);
+}
+
+template <class T>
+Judgement judge(const Site&, const GemvArgs<T>& args, const T* result, const T* reference, const Ending&) {
+  if (args.m == 0 || args.n == 0) return {};  // y stays as it is
+  VectorTerms terms(args.results());
+  if (args.alpha != T(0)) {
+    const std::vector<double> sizes = sizes_of_x(args, terms);
+    const auto at = [](index i) { return static_cast<std::size_t>(i); };
+    const bool transposed = args.trans != Op::none;
+    for (index j = 0; j < args.n; ++j)
+      for (index i = 0; i < args.m; ++i) {
+        const T& a = args.A[i + j * args.lda];
+        const double size = size_of(a);
+        terms.finite = terms.finite && is_finite(a);
+        terms.largest = std::max(terms.largest, size);
+        terms.sums[at(transposed ? j : i)] += size * sizes[at(transposed ? i : j)];
+      }
+  }
+  return judge_vector(args, terms, result, reference);
 }
 
 #define FUNCTIONS(Args, type) \
@@ -319,6 +365,9 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
 #define HEMV(name, type)    \
   FUNCTIONS(SymvArgs, type) \
   template bool call_conjugated(const Site&, SymvArgs<type>);
+#define GEMV(name, type)    \
+  FUNCTIONS(GemvArgs, type) \
+  template bool call_conjugated(const Site&, GemvArgs<type>);
 #include "api/routines.def"
 
 }  // namespace blaslift

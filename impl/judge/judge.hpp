@@ -25,6 +25,8 @@ template <class T>
 inline constexpr bool stands_alone<SystemArgs<T>> = true;
 template <class T>
 inline constexpr bool stands_alone<GebrdArgs<T>> = true;
+template <class T>
+inline constexpr bool stands_alone<GeevArgs<T>> = true;
 
 /// The same of one call.
 template <class Args>
@@ -34,6 +36,15 @@ bool is_alone(const Args&) {
 template <class T>
 bool is_alone(const SyevdArgs<T>& args) {
   return args.vectors && args.shape().all();
+}
+
+template <class T>
+bool is_alone(const SygvArgs<T>& args) {
+  return is_alone(args.eigen);
+}
+template <class T>
+bool is_alone(const SvdArgs<T>& args) {
+  return args.shape().both_sides();
 }
 
 /// The call by a library that has the routine's symbol, if its result is needed; false if its integers are too narrow
@@ -51,19 +62,28 @@ bool call_for_reference(const Site& gemm, const GemmtArgs<T>& args) {
   return call_by_products(gemm, args);
 }
 /// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
-template <class T>
-bool call_conjugated(const Site& library, SymvArgs<T> args);
-template <class T>
-bool call_for_reference(const Site& library, const SymvArgs<T>& args) {
+template <class Args>
+bool call_conjugated(const Site& library, Args args);
+template <class T, template <class> class Args>
+bool call_vector_product(const Site& library, const Args<T>& args) {
   if constexpr (is_complex(precision_of<T>))
     if (args.conjugated && info(library.symbol).interface == Interface::fortran) return call_conjugated(library, args);
   return call_by(library, args);
+}
+template <class T>
+bool call_for_reference(const Site& library, const SymvArgs<T>& args) {
+  return call_vector_product(library, args);
+}
+template <class T>
+bool call_for_reference(const Site& library, const GemvArgs<T>& args) {
+  return call_vector_product(library, args);
 }
 
 /// BLAS's own test ratio: the largest of |result - reference| / (eps (|alpha| |op(A)| |op(B)| + |beta| |C|)), element
 /// by element (dblat3's DMMCH).  However they order their sums, two classical products differ by at most k + 2 of these
 /// units, complex ones (of |re| + |im|) by 2 k + 5 (Higham, Accuracy and Stability, 3.5).  For a product by levels the
-/// unit contains what these may be off by (docs/levels.md).  Inf and NaN have to be where the reference has them.
+/// unit contains what these may be off by (docs/developer/levels.md).  Inf and NaN have to be where the reference has
+/// them.
 /// @param before     C as it was
 /// @param magnitudes multiplies |op(A)| and |op(B)|
 template <class T>
@@ -76,6 +96,11 @@ Judgement judge(const Site& magnitudes, const SyrkArgs<T>& before, const T* resu
 /// The same for a product of n x n with a vector; `result` and `reference` have incy as before.y has.
 template <class T>
 Judgement judge(const Site& magnitudes, const SymvArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+
+/// The same with as many terms as x has elements.
+template <class T>
+Judgement judge(const Site& magnitudes, const GemvArgs<T>& before, const T* result, const T* reference,
                 const Ending& ending);
 
 /// The same of two products.
@@ -124,6 +149,11 @@ Judgement judge(const JudgingLibrary& by, const GemmtArgs<T>& before, const Gemm
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SymvArgs<T>& before, const SymvArgs<T>& result,
                 const SymvArgs<T>& reference, const Ending& ending) {
+  return judge(by.site, before, result.y, reference.y, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GemvArgs<T>& before, const GemvArgs<T>& result,
+                const GemvArgs<T>& reference, const Ending& ending) {
   return judge(by.site, before, result.y, reference.y, ending);
 }
 template <class T>

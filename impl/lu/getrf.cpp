@@ -143,7 +143,7 @@ std::vector<Routine> judged_with(const GetrfArgs<T>&) {
 constinit const Family getrf_family{
     .count = count,
     .text = text,
-    .cpu_rate = cpu_rate_of_products,
+    .cpu_rate = cpu_rate_of_factors,
     .cost = cost,
     .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps | Operation::Kind::trsm};
 

@@ -36,6 +36,18 @@ void set_pivots(const Integers& ipiv, const std::vector<T>& pivots, index panel,
   }
 }
 
+/// Those of LAPACK as they count from their panel's first row on; false: they are none that a getrf leaves.
+template <class T>
+bool get_pivots(const Integers& ipiv, index panel, std::vector<T>& pivots) {
+  const index n = static_cast<index>(pivots.size());
+  for (index i = 0; i < n; ++i) {
+    const index row = ipiv.get(i);
+    if (row <= i || row > n) return false;
+    pivots[static_cast<std::size_t>(i)] = T(static_cast<Real<T>>(row - i / panel * panel));
+  }
+  return true;
+}
+
 /// Where an array of integers lies, for Operands.
 inline Stored stored(const Integers& x, index count) {
   return {x.at, count, 1, std::max<index>(1, count), x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t)};

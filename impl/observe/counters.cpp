@@ -26,6 +26,7 @@ namespace {
 
 constinit std::atomic<Counters*> current{nullptr};
 constinit std::atomic<const char*> directory{nullptr};
+constinit std::atomic<bool> has_forked{false};
 constinit std::atomic<Reason> forwarded_reason{Reason::small};
 
 std::uint64_t clock_ns(clockid_t clock) {
@@ -151,6 +152,7 @@ Counters& make_counters() {
   MadeFile file;
   Counters* mine = create(recording, file);
   if (current.compare_exchange_strong(c, mine, std::memory_order_acq_rel)) {
+    if (has_forked.load(std::memory_order_seq_cst)) note_fork();
     if (recording) open_recording(recording, file, directory.load(std::memory_order_acquire));
     return *mine;
   }
@@ -198,7 +200,13 @@ ThreadCounters* claim_slot() {
   return &c.slots[slot < thread_slots ? slot : thread_slots];
 }
 
+void note_fork() {
+  has_forked.store(true, std::memory_order_seq_cst);
+  if (Counters* c = current.load(std::memory_order_seq_cst)) c->has_forked.store(1, std::memory_order_relaxed);
+}
+
 void forget_counters() {
+  has_forked.store(false, std::memory_order_relaxed);
   current.store(nullptr, std::memory_order_release);
   forget_trace();
   thread_state = {};

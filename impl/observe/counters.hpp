@@ -20,6 +20,7 @@ struct RoutineCounters {
   std::atomic<std::uint64_t> routed;                ///< calls computed on the device, wholly or in part
   std::atomic<std::uint64_t> stayed[reason_count];  ///< calls computed by the library underneath, by reason
   std::atomic<std::uint64_t> cpu_ns, device_ns;     ///< time in timed calls that stayed, in routed calls
+  std::atomic<std::int64_t> saved_ns;               ///< by routed calls, beside what was predicted of the CPU
   std::atomic<std::uint64_t> bytes_in, bytes_out;   ///< moved to and from the device
   std::atomic<std::uint64_t> bytes_spared;          ///< not moved: a copy on the device was still good
   std::atomic<std::uint64_t> levels[most_levels];   ///< routed calls computed by one level of Strassen's, two, ...
@@ -133,7 +134,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696607;  // "blaslif", layout 7
+  static constexpr std::uint64_t this_layout = 0x626c61736c69660a;  // "blaslif", layout 10
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -150,6 +151,8 @@ struct Counters {
   Note<192> library;     ///< the first library underneath; with it:
   Note<48> library_found_by;
   std::atomic<std::uint32_t> library_wide;
+  std::atomic<std::uint32_t> has_cuda;    ///< loaded before a device was opened, so by the program
+  std::atomic<std::uint32_t> has_forked;  ///< the process, and handlers of pthread_atfork ran
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
   /// Filled by `blaslift measure` only: of a call and those inside it, whichever is the better, once.
@@ -207,6 +210,9 @@ class Noting {
 
 /// Gives the calling thread a slot.
 ThreadCounters* claim_slot();
+
+/// In a process that has forked.  Only stores.
+void note_fork();
 
 /// In a forked child: forgets the parent's counters, so that the next call makes the child's own.
 void forget_counters();

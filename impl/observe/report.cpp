@@ -104,6 +104,7 @@ JsonObject object_of(const Summary::PerRoutine& x) {
       .add("routed", x.routed)
       .add("cpu_seconds", JsonNumber{x.cpu_seconds, digits})
       .add("device_seconds", JsonNumber{x.device_seconds, digits})
+      .add("saved_seconds", JsonNumber{x.saved_seconds, digits})
       .add("bytes_in", JsonNumber{x.bytes_in})
       .add("bytes_out", JsonNumber{x.bytes_out})
       .add("bytes_spared", JsonNumber{x.bytes_spared})
@@ -185,6 +186,7 @@ void Summary::add(const Counters& c) {
     to.stayed[static_cast<std::size_t>(c.forwarded_reason)] += forwarded_calls(c, static_cast<Routine>(r));
     to.cpu_seconds += 1e-9 * static_cast<double>(get(from.cpu_ns));
     to.device_seconds += 1e-9 * static_cast<double>(get(from.device_ns));
+    to.saved_seconds += 1e-9 * static_cast<double>(from.saved_ns.load(std::memory_order_relaxed));
     to.bytes_in += static_cast<double>(get(from.bytes_in));
     to.bytes_out += static_cast<double>(get(from.bytes_out));
     to.bytes_spared += static_cast<double>(get(from.bytes_spared));

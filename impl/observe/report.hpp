@@ -13,6 +13,7 @@ struct Summary {
   struct PerRoutine {
     std::uint64_t routed = 0;
     std::array<std::uint64_t, reason_count> stayed{};
+    double saved_seconds = 0;  ///< by routed calls, beside what was predicted of the CPU
     double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
     std::array<std::uint64_t, most_levels> levels{};
     std::uint64_t distrusted = 0;
@@ -57,10 +58,11 @@ struct Summary {
 std::string to_text(const Summary& summary);
 
 /// One object on one line: {"pid", "command", "backend", "device", "driver", "detail", "residency", "warning",
-/// "library", "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "bytes_in",
-/// "bytes_out", "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong", "found":
-/// {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio",
-/// "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was on.
+/// "library", "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "saved_seconds",
+/// "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong",
+/// "found": {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls",
+/// "ratio", "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was
+/// on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What

@@ -160,10 +160,42 @@ class Execution : public PlanRun<T> {
     for (std::size_t i = 0; i < std::size(rest); ++i) *rest[i] = place(s.accesses[i + 1].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, Svd operation) {
+    std::size_t next = 0;
+    std::tie(operation.A, operation.lda) = matrix(s, next++);
+    const std::pair<void*, index> a{operation.A, operation.lda};
+    const auto vectors = [&](index count, bool in_a, void*& at, index& ld) {
+      if (count > 0) std::tie(at, ld) = in_a ? a : std::pair<void*, index>(matrix(s, next++));
+    };
+    vectors(operation.u_cols, operation.u_in_a, operation.U, operation.ldu);
+    vectors(operation.vt_rows, operation.vt_in_a, operation.VT, operation.ldvt);
+    operation.s = place(s.accesses[next++].region).at;
+    operation.failed = place(s.accesses[next].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, Geev operation) {
+    std::size_t next = 0;
+    std::tie(operation.A, operation.lda) = matrix(s, next++);
+    if (operation.vectors) std::tie(operation.VR, operation.ldvr) = matrix(s, next++);
+    operation.w = place(s.accesses[next++].region).at;
+    if (!is_complex(operation.precision)) operation.wi = place(s.accesses[next++].region).at;
+    operation.failed = place(s.accesses[next].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, RowSwaps operation) {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     operation.pivots = place(s.accesses[1].region).at;
     operation.moves = place(s.accesses[2].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, Assign operation) {
+    std::size_t next = 0;
+    if (s.accesses.size() > 1) std::tie(operation.A, operation.lda) = matrix(s, next++);
+    std::tie(operation.C, operation.ldc) = matrix(s, next);
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
+  Status compute(const Plan::Step& s, Mirror operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
     return this->then(this->lane_.ask(operation, this->after()));
   }
   Status compute(const Plan::Step& s, Trsm operation) {

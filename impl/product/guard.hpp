@@ -35,7 +35,7 @@ struct Findings {
 /// How many times smaller than max|A| max|B| the scale of an element of the product may be.  Elements lose as much of
 /// their accuracy: at four levels, of a single-precision number's seven digits three stay.  The scale is that of
 /// blocks: the largest product of a row of A's and a column of B's largest magnitude in one slice, of the smallest row
-/// and column of their groups.  What is smaller inside of a block goes unseen (docs/levels.md).
+/// and column of their groups.  What is smaller inside of a block goes unseen (docs/developer/levels.md).
 inline constexpr double scale_range = 256;
 
 /// @param levels  on top of each other

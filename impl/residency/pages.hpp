@@ -1,5 +1,5 @@
-// Pages: which pages of the program's memory have been written since when, proven by the kernel.  docs/residency.md has
-// the argument.
+// Pages: which pages of the program's memory have been written since when, proven by the kernel.
+// docs/developer/residency.md has the argument.
 #pragma once
 #include <array>
 #include <cstdint>

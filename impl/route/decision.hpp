@@ -12,7 +12,7 @@ namespace blaslift {
 
 enum class DeviceState : std::uint8_t {
   unopened,  ///< there may be one; opening it costs the start-up
-  opening,   ///< another thread is opening it
+  opening,   ///< another thread, or one of ours, is opening it
   ready,
   absent  ///< none, or given up
 };
@@ -39,6 +39,7 @@ struct Facts {
   int calls = 1;                                   ///< on the device, this one among them, if it goes there
   bool rounds_otherwise = false;                   ///< the caller's arithmetic, than to nearest
   bool traps = false;                              ///< the caller's arithmetic raises signals
+  double until_open = 0;                           ///< seconds that a device being opened is expected to take yet
 };
 
 struct Policy {
@@ -59,6 +60,7 @@ struct Decision {
   index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
   bool cpu_suffices = false;                   ///< which would do, unless the operands are in device memory
   bool infeasible = false;                     ///< the device cannot, and the CPU cannot read the operands
+  bool opens_meanwhile = false;                ///< stays for want of the device, which is opened beside it
   bool repeats = false;                        ///< verification's: to be done as it has been before
   double slowdown = 1;                         ///< in device_seconds: over the profile's prediction
   int calls = 1;                               ///< as in Facts

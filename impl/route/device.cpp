@@ -35,6 +35,17 @@ int number_in(const char* name, int otherwise) {
   return good ? number : otherwise;
 }
 
+/// Whether the process has loaded CUDA's driver or runtime.
+bool has_loaded_cuda() {
+  return for_each_object(
+             [](dl_phdr_info* object, std::size_t, void*) -> int {
+               const char* slash = std::strrchr(object->dlpi_name, '/');
+               const std::string_view name = slash ? slash + 1 : object->dlpi_name;
+               return name.starts_with("libcuda.so") || name.starts_with("libcudart");
+             },
+             nullptr) != 0;
+}
+
 Profile profile_for(const char* device_class, const char* device_name, const char* library, const Options& options,
                     std::string& warnings) {
   Profile profile = built_in_profile(device_class);
@@ -198,12 +209,15 @@ Backend* Device::open() {
       state.compare_exchange_strong(mine, DeviceState::unopened);
     }
   };
+  opening_since_.store(now_ns(), std::memory_order_relaxed);
   state_.store(DeviceState::opening, std::memory_order_release);
   const Opening opening{state_};
   const LocalRank local = local_rank();
   const OpenRequest request{options_.memory, local.rank,    local.size,
                             idle_,           idle_context_, [] { thread_state.inside = &thread_state; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
+  Counters& c = counters();
+  if (!backend_ && has_loaded_cuda()) c.has_cuda.store(1, std::memory_order_relaxed);
   std::string why;
   if (!backend_) {  // a call before this one may have had no memory left afterwards
     SignalsBlocked blocked;
@@ -220,13 +234,18 @@ Backend* Device::open() {
   const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
   backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));
   if (options_.profile.empty()) say(warnings);  // a file that was named has been warned about
-  Counters& c = counters();
   c.backend.set(name);
   c.device.set(facts.name);
   c.driver.set(facts.driver);
   if (options_.backend != BackendChoice::host) c.warning.set(foreign_switches().c_str());
   state_.store(DeviceState::ready, std::memory_order_release);
   return backend_;
+}
+
+double Device::until_open() const {
+  if (state() != DeviceState::opening) return 0;
+  const std::uint64_t since = opening_since_.load(std::memory_order_relaxed), now = now_ns();
+  return std::max(0.0, profile_[0].startup_seconds - 1e-9 * static_cast<double>(now > since ? now - since : 0));
 }
 
 bool Device::can(Operation::Kinds kinds, Element element) {

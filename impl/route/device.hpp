@@ -29,6 +29,9 @@ class Device {
   /// are blocked meanwhile, so that threads which the driver starts never run the program's handlers.
   Backend* open();
 
+  /// Seconds until that is done which another thread has begun, as far as is known; 0 if none is at it.
+  double until_open() const;
+
   /// The backend that is open; only while state() is or was ready.
   Backend& backend() const { return *backend_; }
 
@@ -62,6 +65,7 @@ class Device {
   std::string warnings_;
   std::atomic<DeviceState> state_{DeviceState::unopened};
   std::atomic<bool> touched_{false};
+  std::atomic<std::uint64_t> opening_since_{0};  ///< now_ns(); while state_ is `opening`
   std::mutex opening_;
   enum Equipped : std::uint8_t { unknown, yes, no };
   std::atomic<Equipped> equipped_[Operation::kinds] = {};

@@ -38,13 +38,17 @@ bool tries_again(const Decision& d, const Facts& facts, const Policy& policy) {
 }
 
 /// Whether a call that would gain so much is to stay because the device is not open yet.
-bool starts_later(const Decision& d, double gain, const Facts& facts, const Policy& policy) {
+bool starts_later(double gain, const Facts& facts, const Policy& policy) {
   if (policy.fixed) return false;
-  // Another thread opens it.  Who computes meanwhile holds that up: worth it only where the CPU gets something done.
-  constexpr double much_faster = 4;
-  if (facts.device == DeviceState::opening)
-    return d.cpu_seconds < facts.profile->startup_seconds && d.cpu_seconds - gain > d.cpu_seconds / much_faster;
+  if (facts.device == DeviceState::opening) return gain < facts.until_open;
   return facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds;
+}
+
+/// Whether the device is to be opened beside a call that stays for want of it.  That costs a processor for a moment,
+/// and a program that ends meanwhile has to wait for it: a quarter of what waiting for it costs every program.
+bool opens_beside(double gain, const Facts& facts) {
+  constexpr double part = 0.25;
+  return facts.device == DeviceState::unopened && facts.missed_seconds + gain >= part * facts.profile->startup_seconds;
 }
 
 /// Where a call goes that is settled by predictions or by what else is known.
@@ -76,9 +80,12 @@ void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& pol
     gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
     if (gain <= 0 || (open && facts.missed_reuse + gain < -d.saving())) return;
   }
-  // Ski rental: buy the start-up once the savings missed for want of it have reached its price.  Never more than twice
-  // the best that knowing the future could do.
-  if (starts_later(d, gain, facts, policy)) return void(d.reason = Reason::startup);
+  // Ski rental: wait for the start-up once the savings missed for want of it have reached its price.  Never more than
+  // twice the best that knowing the future could do.  Before that it is begun where nobody waits for it but exit.
+  if (starts_later(gain, facts, policy)) {
+    d.opens_meanwhile = opens_beside(gain, facts);
+    return void(d.reason = Reason::startup);
+  }
   d.route = Route::device;
   d.reason = d.reuse_seconds > 0 ? Reason::reuse : Reason::faster;
 }

@@ -99,6 +99,7 @@ void Operands::peek() {
   look_at(first);
   if (first.cared_for) first.known.hold = runtime_.residency.peek(first.stored);
   unconfirmed_ = static_cast<bool>(first.known.hold);
+  if (unconfirmed_) first.known.spared = first.stored.bytes();  // as far as is known until it is confirmed
 }
 
 bool Operands::confirm() {

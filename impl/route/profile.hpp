@@ -38,7 +38,7 @@ struct Profile {
   double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
   double pass_rate;                   ///< bytes/s that sums of blocks read and write on the device
   double step_seconds;                ///< what any operation on the device takes besides
-  double symv_latency_seconds;        ///< per SYMV of which nothing moves but vectors
+  double symv_latency_seconds;        ///< per SYMV or GEMV of which nothing moves but vectors
   double panel_rate;                  ///< bytes/s of a QR's panels, each counted once
   double panel_seconds;               ///< what a panel takes besides
   /// flop/s of a square product on the device by its size, ascending; ends with size 0.  Without any of products that

@@ -159,7 +159,8 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
           .trial = learned.trials.allowed(),
           .calls = on_device,
           .rounds_otherwise = rounds_otherwise(),
-          .traps = RouteScope::traps()};
+          .traps = RouteScope::traps(),
+          .until_open = r.device.until_open()};
 }
 
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operands& operands) {
@@ -188,6 +189,7 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
       const Decision with_copy = decide(p, facts, policy);
       if (with_copy.reuse_seconds > 0 && r.recurring.again(matrix.stored)) guess = with_copy;
     }
+    if (guess.opens_meanwhile) open_device_meanwhile(r);
     if (!opens(guess, policy) || !open_device(r)) return guess;
     facts = now();  // by the device's own profile
   }
@@ -247,6 +249,9 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   if (!ending.computed) return;
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
+  if (constexpr double centuries = 9e9; decision.cpu_seconds > 0 && decision.cpu_seconds < centuries)
+    c.saved_ns.fetch_add(static_cast<std::int64_t>(1e9 * decision.cpu_seconds) - static_cast<std::int64_t>(elapsed),
+                         std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
   if (ending.as_predicted) learn_device(call.learned, decision, 1e-9 * static_cast<double>(elapsed));
   const bool failed = ending.reason == Reason::failed;

@@ -1,14 +1,17 @@
 #include "impl/route/runtime.hpp"
 
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <exception>
 #include <mutex>
+#include <thread>
 #include <utility>
 
 #include "compat/environment.hpp"
@@ -25,12 +28,20 @@
 #include "impl/observe/report.hpp"
 #include "impl/observe/trace.hpp"
 #include "impl/residency/tracker.hpp"
+#include "kernels/own_thread.hpp"
+
+/// glibc's: a function for the end of the calling thread.
+extern "C" int __cxa_thread_atexit_impl(void (*function)(void*), void* argument, void* object);
+extern "C" __attribute__((visibility("hidden"))) void* __dso_handle;
 
 namespace blaslift {
 
 namespace {
 
 constinit std::atomic<Runtime*> the_runtime{nullptr};
+
+/// A thread of ours opens the device, for which the main thread waits before it ends.
+constinit std::atomic<bool> opening_beside{false}, main_thread_ends{false};
 
 constinit std::atomic<double> gate{0};  ///< this_process's, which a child has to set anew
 
@@ -42,6 +53,7 @@ void set_gate(double products) {
 /// A child inherits neither an open device nor the threads that copy: if its parent had any, it computes on the CPU.
 /// Its counters are its own.  Only stores here: the child of a threaded process may do little else.
 void in_forked_child() {
+  opening_beside.store(false, std::memory_order_relaxed);
   if (Runtime* r = the_runtime.load(std::memory_order_acquire)) {
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
     r->on_cpu.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
@@ -56,9 +68,10 @@ void in_forked_child() {
 }
 
 /// Children find out by themselves at their first call; where the kernel helps less, fork tells them.
-[[gnu::constructor]] void remember_this_process() {
+/// Before the constructors without a number, one of which may start a thread (api/loaded.cpp).
+[[gnu::constructor(1000)]] void remember_this_process() {
   remember_process();
-  pthread_atfork(nullptr, nullptr, [] { take_over(in_forked_child); });
+  pthread_atfork(nullptr, note_fork, [] { take_over(in_forked_child); });
 }
 
 /// Before the device's libraries tear themselves down: no new route starts, those under way stop at their next step and
@@ -228,6 +241,83 @@ Backend* open_device(Runtime& r) {
   constexpr unsigned long room = 8 << 20;  // drivers expect what threads usually have
   with_room(room, [&] { backend = open_now(r); });
   return backend;
+}
+
+namespace {
+
+/// A driver that is being initialised has registered handlers of exit already, and ends badly if these run meanwhile.
+/// The destructors of the thread that calls exit come before all handlers.  Never a hang: ten seconds at most.
+void await_opening(void*) {
+  if (!is_remembered()) return;  // a forked child: whoever opens is not there
+  main_thread_ends.store(true, std::memory_order_seq_cst);
+  for (int i = 0; i < 10000 && opening_beside.load(std::memory_order_seq_cst); ++i) {
+    const timespec millisecond{0, 1000000};
+    nanosleep(&millisecond, nullptr);
+  }
+}
+
+/// By the main thread, whose end is the process's as a rule.
+bool awaits_opening() { return __cxa_thread_atexit_impl(await_opening, nullptr, &__dso_handle) == 0; }
+
+/// By a thread of ours that the main thread awaits.
+void open_beside(Runtime& r) {
+  opening_beside.store(true, std::memory_order_seq_cst);
+  if (!main_thread_ends.load(std::memory_order_seq_cst)) (void)open_device(r);
+  opening_beside.store(false, std::memory_order_seq_cst);
+}
+
+}  // namespace
+
+void open_device_meanwhile(Runtime& r) {
+  if (r.opened_meanwhile.load(std::memory_order_relaxed) || syscall(SYS_gettid) != getpid()) return;
+  if (r.opened_meanwhile.exchange(true, std::memory_order_relaxed) || !awaits_opening()) return;
+  const OwnThreads threads;
+  (void)threads.start("blaslift-open", [&r] {
+    thread_state.inside = &thread_state;
+    open_beside(r);
+  });
+}
+
+namespace {
+
+/// Whether an object is a BLAS or LAPACK, by its file's name.
+bool is_blas(const char* path) {
+  const char* slash = std::strrchr(path, '/');
+  const char* name = slash ? slash + 1 : path;
+  if (named_as_ours(path)) return false;
+  for (const char* part : {"blas", "lapack", "mkl", "libblis", "nvpl", "libsci", "armpl", "essl", "atlas"})
+    if (std::strstr(name, part)) return true;
+  return false;
+}
+
+bool has_loaded_blas() {
+  return for_each_object([](dl_phdr_info* object, std::size_t, void*) -> int { return is_blas(object->dlpi_name); },
+                         nullptr) != 0;
+}
+
+/// Waits for the process to load a BLAS, which an interpreter does after a while, and opens the device.
+void open_device_early() {
+  using namespace std::chrono_literals;
+  constexpr std::chrono::milliseconds often = 10ms, seldom = 100ms, soon = 10s, patience = 100s;
+  thread_state.inside = &thread_state;
+  const auto begun = std::chrono::steady_clock::now();
+  for (auto passed = begun - begun; passed < patience; passed = std::chrono::steady_clock::now() - begun) {
+    std::this_thread::sleep_for(passed < soon ? often : seldom);  // first, since now others are being initialised
+    if (main_thread_ends.load(std::memory_order_relaxed) || exit_has_begun()) return;
+    if (!has_loaded_blas()) continue;
+    Runtime& r = runtime();
+    if (r.options.on && !r.options.measure && !r.forked.load(std::memory_order_relaxed)) open_beside(r);
+    return;
+  }
+}
+
+}  // namespace
+
+void open_device_early_if_wanted() {
+  const char* value = variable("BLASLIFT_START");
+  if (!value || !starts_early(value).value_or(false) || !awaits_opening()) return;
+  const OwnThreads threads;
+  (void)threads.start("blaslift-start", open_device_early);
 }
 
 }  // namespace blaslift

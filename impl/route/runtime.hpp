@@ -22,10 +22,11 @@ struct Runtime {
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
   Verifier verifier;
-  Recurring recurring;                    ///< matrices of products with vectors, until the device is open
-  std::atomic<double> missed_seconds{0};  ///< savings missed because the device was not open
-  std::atomic<int> in_flight{0};          ///< routes that decide on a call, or have it on the device, now
-  std::atomic<int> on_cpu{0};             ///< calls that the CPU computes now, of those that the gate lets through
+  Recurring recurring;                        ///< matrices of products with vectors, until the device is open
+  std::atomic<double> missed_seconds{0};      ///< savings missed because the device was not open
+  std::atomic<int> in_flight{0};              ///< routes that decide on a call, or have it on the device, now
+  std::atomic<int> on_cpu{0};                 ///< calls that the CPU computes now, of those that the gate lets through
+  std::atomic<bool> opened_meanwhile{false};  ///< or not, but it has been tried
   std::atomic<bool> forked{false}, exiting{false};
 };
 
@@ -42,5 +43,13 @@ bool may_have_runtime();
 /// The device's backend, opened if need be, with its arena and residency; null if there is none or the process's exit
 /// has begun.  Sees to it that exit finds no route on the device.
 Backend* open_device(Runtime& runtime);
+
+/// Opens it by a thread of ours, while the caller and others go on without it.  Once in a process, and for its main
+/// thread alone, which then does not end before the device is open: exit would run a driver's handlers.
+void open_device_meanwhile(Runtime& runtime);
+
+/// If BLASLIFT_START says so, has a thread of ours open the device as soon as the process has loaded a BLAS; the main
+/// thread waits likewise.  To be called once the library has been initialised.
+void open_device_early_if_wanted();
 
 }  // namespace blaslift

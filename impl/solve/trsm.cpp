@@ -12,6 +12,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
+#include "impl/solve/diagonal.hpp"
 #include "impl/solve/trsm_plan.hpp"
 
 namespace blaslift {
@@ -36,10 +37,25 @@ void count(Problem& p) {
   p.bytes_in = p.alpha_zero ? 0 : p.bytes_out + order * (order + 1) / 2 * element;
 }
 
+/// Without right-hand sides the diagonal is looked through even so.
+void count_checked(Problem& p) {
+  count(p);
+  p.empty = p.m == 0;
+  p.trivial = p.n == 0;
+}
+
 std::string text(const Problem& p) {
   return std::string(name_of(p.routine)) + (p.left ? " L" : " R") + (p.part == Part::upper ? "U" : "L") +
          (p.adjoint ? "T" : "N") + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
          (p.alpha_zero ? " alpha=0" : "");
+}
+
+/// One thread reads the triangle, however little there is to solve.
+double cpu_rate(const Problem& p, const Profile& profile) {
+  constexpr double reading_rate = 1.3e10;
+  const double order = static_cast<double>(p.left ? p.m : p.n),
+               triangle = order * (order + 1) / 2 * static_cast<double>(element_size(p.element));
+  return cpu_rate_beside_reading(p, profile, 1, triangle / reading_rate);
 }
 
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
@@ -54,7 +70,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
 }
 
 std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
-  if (p.empty) return std::nullopt;
+  if (p.m == 0 || p.n == 0) return std::nullopt;
   const TrsmShape shape = shape_of(p);
   const TrsmCut cut = trsm_cut(shape, p.precision(), memory);
   return cut.streamed ? std::optional(sent_again(shape, cut, element_size(p.element))) : std::nullopt;
@@ -109,6 +125,12 @@ template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
+  if (args.checked && !args.unit) {
+    const FirstZero zero = first_zero<T>(site, backend, operands[operand_a]);
+    if (zero.outcome.status != Status::done) return {give_up(r, backend, zero.outcome.status)};
+    if (zero.number > 0) return ended_by_zero(zero.number, operands, decision);
+  }
+  if (args.checked && args.n == 0) return {.reason = decision.reason, .computed = true};
   const TrsmShape shape{args.left, args.uplo, args.trans, args.unit, args.m, args.n};
   const TrsmCut cut = cut_for<T>(r, problem, operands);
   if (cut.tile == 0) return {Reason::no_room};
@@ -121,7 +143,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     TrsmArgs<T> rest = args;
     rest.B += args.left ? first * args.ldb : first;
     (args.left ? rest.n : rest.m) = count;
-    call<TrsmSignature<T>>(site.function, info(site.symbol).interface, rest);
+    with_signature(rest,
+                   [&](auto s) { call<decltype(s)>(site.function, info(site.symbol).interface, rest, site.wide); });
   };
   Ending ending = planned.compute(decision, cut.streamed, make_plan, finish);
   ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
@@ -139,7 +162,7 @@ using namespace judging;
 /// units of |re| + |im|.  Where A or the reference is not finite anything may be.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmArgs<T>& result,
-                const TrsmArgs<T>& reference, const Ending&) {
+                const TrsmArgs<T>& reference, const Ending& ending) {
   const index m = before.m, n = before.n, order = before.order();
   constexpr double eps = std::numeric_limits<Real<T>>::epsilon(),
                    tiny = static_cast<double>(std::numeric_limits<Real<T>>::min());
@@ -147,6 +170,7 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
   const auto raise = [&](double ratio) {
     if (!(ratio <= judgement.ratio)) judgement.ratio = std::isnan(ratio) ? HUGE_VAL : ratio;
   };
+  if (ending.info > 0) return judgement;  // nothing has been solved
   if (before.alpha == T(0)) {
     for_each_of(m, n, [&](index i, index j) {
       if (result.B[i + j * result.ldb] != T(0)) raise(HUGE_VAL);
@@ -195,18 +219,24 @@ std::vector<Routine> judged_with(const TrsmArgs<T>&) {
 
 constinit const Family trsm_family{.count = count,
                                    .text = text,
-                                   .cpu_rate = cpu_rate_of_products,
+                                   .cpu_rate = cpu_rate,
                                    .cost = cost,
                                    .needs = Operation::Kind::trsm,
-                                   .sent_again = sent_again};
+                                   .sent_again = sent_again},
+    trtrs_family{.count = count_checked,
+                 .text = text,
+                 .cpu_rate = cpu_rate,
+                 .cost = cost,
+                 .needs = Operation::Kind::trsm,
+                 .sent_again = sent_again};
 
 template <class T>
-void trsm(const Site& site, const TrsmArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
+Computed trtrs(const Site& site, const TrsmArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
   Runtime& r = runtime();
   const Problem problem = problem_of(info(site.symbol).routine, *args);
-  (void)take_route(
+  return take_route(
       r, site, known.value, problem, *args, replay,
       [&](const TrsmArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
       [&](Backend& backend, const TrsmArgs<T>& x, Operands& operands, const Decision& decision) {
@@ -215,7 +245,14 @@ void trsm(const Site& site, const TrsmArgs<T>* args, Replay replay) {
       [](Decision&) {});
 }
 
-#define TRSM(name, type) template void trsm(const Site&, const TrsmArgs<type>*, Replay);
+template <class T>
+void trsm(const Site& site, const TrsmArgs<T>* args, Replay replay) {
+  (void)trtrs(site, args, replay);
+}
+
+#define TRSM(name, type)                                          \
+  template void trsm(const Site&, const TrsmArgs<type>*, Replay); \
+  template Computed trtrs(const Site&, const TrsmArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -104,7 +104,7 @@ struct Tuning {
   const Level* level = &fused();
   /// Leaves have a multiple of this many rows and columns.  Finer, and the strips get thinner; coarser, and the leaves
   /// fill the blocks that cuBLAS's kernels compute, 64 to 256 wide.  At least 1.  Of 4, 8, 16 and 64 nothing is better
-  /// than 16 by more than 3 % where it was measured, and 64 up to 8 % worse (docs/lab-notes.md).
+  /// than 16 by more than 3 % where it was measured, and 64 up to 8 % worse (docs/measurements/lab-notes.md).
   index alignment = 16;
   int max_level = 4;      ///< 0 to deepest
   bool surveyed = true;   ///< ours: A and B are, once, before or beside the levels (impl/product/guard.hpp)

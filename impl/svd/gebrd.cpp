@@ -36,17 +36,21 @@ std::string text(const Problem& p) {
   return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n);
 }
 
-/// Half of it is products of the matrix with vectors, which wait for memory.
-double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 4; }
+/// Bytes that products with vectors read: what is left of the matrix, twice for every column.
+double bytes_read(const Problem& p) { return static_cast<double>(element_size(p.element)) * p.volume / 2; }
 
-/// cuSOLVER 12.0 on an H100, FP64, on the device: 51, 113, 336 and 1,515 ms of order 1,024, 2,048, 4,096 and 8,192.  It
-/// reads what is left of the matrix twice for every column.
+/// Half of it is products of the matrix with vectors, which wait for memory: with 16 cores 0.8 s of order 2,000.
+double cpu_rate(const Problem& p, const Profile& profile) {
+  constexpr double reading_rate = 6e10;  // bytes/s
+  return cpu_rate_beside_reading(p, profile, 1, bytes_read(p) / reading_rate);
+}
+
+/// cuSOLVER 12.0 on an H100, FP64, on the device: 51, 113, 336 and 1,515 ms of order 1,024, 2,048, 4,096 and 8,192.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double column_seconds = 47e-6;
   const Profile& profile = *facts.profile;
-  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = std::min(m, n),
-               read = static_cast<double>(element_size(p.element)) * k * k * (std::max(m, n) - k / 3);
-  return {.seconds = profile.latency_seconds + column_seconds * k + read / profile.pass_rate +
+  const double k = static_cast<double>(std::min(p.m, p.n));
+  return {.seconds = profile.latency_seconds + column_seconds * k + bytes_read(p) / profile.pass_rate +
                      seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 

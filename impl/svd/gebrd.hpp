@@ -1,5 +1,5 @@
 // Reduction to bidiagonal form on the device: the first and longest part of a singular value decomposition, which
-// LAPACK's xGESDD, xGESVD, xGELSD and xGELSS ask for by its name.
+// LAPACK's xGELSD and xGELSS, and xGESDD and xGESVD where these stay, ask for by its name.
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"

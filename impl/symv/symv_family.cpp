@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "impl/vector/vector_family.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -35,10 +37,7 @@ double cpu_rate(const Problem& p, const Profile&) {
 }
 
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts), triangle = bytes_of_triangle(p);
-  // Vectors are moved by the calling thread, a matrix by the engine's, as gemm's are.
-  const double latency = spared < triangle ? facts.profile->latency_seconds : facts.profile->symv_latency_seconds;
-  return {.seconds = latency + in + triangle / facts.profile->pass_rate + out};
+  return cost_of_vector_product(p, facts, spared, bytes_of_triangle(p));
 }
 
 }  // namespace

@@ -8,9 +8,6 @@ namespace blaslift {
 /// The matrix moves for a product that reads it once, so the device gains only with a copy, or in device memory.
 extern const Family symv_family;
 
-/// Bytes/s that products with vectors read on the CPU, until measured.
-inline constexpr double cpu_reading_rate = 5e10;
-
 /// Pairs of doubles a second that our own loops multiply (kernels/host/symv.cpp), until measured.
 inline constexpr double cpu_pair_rate = 1e8;
 

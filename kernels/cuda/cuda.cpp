@@ -22,8 +22,11 @@
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
+#include "kernels/cuda/eigen/geev.hpp"
 #include "kernels/cuda/eigen/syevd.hpp"
+#include "kernels/cuda/gemv/gemv.hpp"
 #include "kernels/cuda/lu/getrf.hpp"
+#include "kernels/cuda/product/assign.hpp"
 #include "kernels/cuda/product/combine.hpp"
 #include "kernels/cuda/product/matmul.hpp"
 #include "kernels/cuda/product/scale.hpp"
@@ -32,6 +35,7 @@
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/cuda/svd/gebrd.hpp"
+#include "kernels/cuda/svd/svd.hpp"
 #include "kernels/cuda/symv/symv.hpp"
 #include "kernels/cuda/trsm/solve_by_blocks.hpp"
 #include "kernels/cuda/trsm/trsm.hpp"
@@ -107,8 +111,9 @@ class Visit {
   cudaStreamCaptureMode capture_ = cudaStreamCaptureModeRelaxed;
 };
 
-constexpr Operation::Kinds solver_computes =
-    Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf | Operation::Kind::syevd | Operation::Kind::gebrd;
+constexpr Operation::Kinds solver_computes = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf |
+                                             Operation::Kind::syevd | Operation::Kind::gebrd | Operation::Kind::svd |
+                                             Operation::Kind::geev;
 
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
@@ -205,6 +210,7 @@ class CudaLane final : public EngineLane {
   Status compute(Queue queue, const Combination& combination) { return status_of(combine(combination, stream(queue))); }
   Status compute(Queue queue, const Survey& x) { return status_of(survey(x, stream(queue))); }
   Status compute(Queue queue, const Symv& product) { return status_of(symv(product, stream(queue))); }
+  Status compute(Queue queue, const Gemv& product) { return status_of(gemv(product, stream(queue))); }
   Status compute(Queue queue, const QrPanel& panel) {
     // For all panels of this stream, one after the other; made with the first.
     constexpr std::size_t alignment = 256;
@@ -254,6 +260,14 @@ class CudaLane final : public EngineLane {
   }
   Status compute(Queue queue, const Gebrd& p) {
     return status_of(gebrd(p, solvers_[queue == Queue::second], stream(queue)));
+  }
+  Status compute(Queue queue, const Svd& p) {
+    return status_of(svd(p, solvers_[queue == Queue::second], stream(queue)));
+  }
+  Status compute(Queue queue, const Assign& p) { return status_of(assign(p, stream(queue))); }
+  Status compute(Queue queue, const Mirror& p) { return status_of(mirror(p, stream(queue))); }
+  Status compute(Queue queue, const Geev& p) {
+    return status_of(geev(p, solvers_[queue == Queue::second], stream(queue)));
   }
   Status compute(Queue queue, const RowSwaps& p) { return status_of(exchange_rows(p, stream(queue))); }
 
@@ -313,12 +327,21 @@ class CudaLane final : public EngineLane {
     return by_triangles(p, edge, square, [&](const Gemm& x) { return compute(queue, x); });
   }
 
+  /// cuBLAS's her2k reads the imaginary parts of C's diagonal, which BLAS takes to be zero whatever is there.
+  Status make_diagonal_real(Queue queue, const Gemm& p) {
+    const std::size_t element = element_size(p.precision), part = element / 2;
+    return status_of(cudaMemset2DAsync(static_cast<char*>(p.C) + part, static_cast<std::size_t>(p.ldc + 1) * element, 0,
+                                       part, static_cast<std::size_t>(p.n), stream(queue)));
+  }
+
   Status multiply_triangle(Queue queue, const Gemm& p) {
     Products& own = products(queue);
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
     const cublasFillMode_t triangle = p.part == Part::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
     const index k = equals(p.precision, p.alpha, 0) ? 0 : p.k;  // cuBLAS reads A where alpha = 0
     if (p.update == Update::rank_2k) {
+      if (p.hermitian())
+        if (const Status made = make_diagonal_real(queue, p); made != Status::done) return made;
       const auto call = [&]<class Beta, class T>(auto function, Beta, T) {
         T alpha;
         Beta beta;  // of a Hermitian one the real part, which comes first
@@ -460,6 +483,8 @@ class CudaBackend final : public Backend {
     const SolverLibrary* library = SolverLibrary::get();
     if (!library) return false;
     if (kind == Operation::Kind::syevd) return library->syevd;
+    if (kind == Operation::Kind::svd) return library->gesvdp;
+    if (kind == Operation::Kind::geev) return library->geev;
     return kind != Operation::Kind::gebrd || library->gebrd[0];
   }
 
@@ -575,8 +600,10 @@ class CudaBackend final : public Backend {
         cudaRuntimeGetVersion(&runtime) != cudaSuccess)
       return "the device cannot be asked for its properties";
     using enum Operation::Kind;
-    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw");
+    facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(gemv, "sdcz");
     facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
+    facts_.computes.add(Operation::Kind::svd, "sdcz").add(Operation::Kind::assign, "sdcz").add(geev, "sdcz");
+    facts_.computes.add(Operation::Kind::mirror, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

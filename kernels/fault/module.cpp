@@ -1,7 +1,7 @@
 // A stand-in for libblaslift_host.so in the tests: the host backend, failing as INJECTED_FAULT says:
 // "K", "K:no_memory", "K:lost", with ":torn" behind it for garbage in a slot, or "never" for a device that does not
-// open, "bare" for one that has nothing of what operations may need besides. Writes the number of operations seen to
-// the file INJECTED_FAULT_COUNT at exit.
+// open, "bare" for one that has nothing of what operations may need besides. Opening takes INJECTED_OPENING seconds.
+// Writes the number of operations seen to the file INJECTED_FAULT_COUNT at exit.
 //
 // With INJECTED_ALGORITHMS=LIBRARY:OWN,FIRST,SECOND... it has algorithms to choose from, which delay a product by so
 // many microseconds: the library's own choice, and the candidates.  Writes the number of products that followed a
@@ -119,6 +119,22 @@ void spoil(const Symv& x, std::string_view mistake) {
   }
 }
 
+template <class T>
+void spoil(const Gemv& x, std::string_view mistake) {
+  if (x.m == 0 || x.n == 0) return;
+  T& last = static_cast<T*>(x.y)[x.incy > 0 ? (x.results() - 1) * x.incy : 0];
+  if (mistake.starts_with("element:")) {
+    const T *A = static_cast<const T*>(x.A), *X = static_cast<const T*>(x.x);
+    double terms = 0;
+    for (index k = 0; k < x.terms(); ++k)
+      terms += size_of(x.transposed ? A[k + (x.n - 1) * x.lda] : A[x.m - 1 + k * x.lda]) *
+               size_of(X[x.incx > 0 ? k * x.incx : (k + 1 - x.terms()) * x.incx]);
+    spoil_element(last, terms, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(last);
+  }
+}
+
 /// Of the element that is solved for last, on which no other one depends.
 template <class T>
 void spoil(const Trsm& x, std::string_view mistake) {
@@ -214,6 +230,84 @@ void spoil(const Gebrd& x, std::string_view mistake) {
   }
 }
 
+/// Of the largest singular value, or of the first singular vectors of a side.
+template <class T>
+void spoil(const Svd& x, std::string_view mistake) {
+  if (x.count() == 0) return;
+  Real<T>& largest = static_cast<Real<T>*>(x.s)[0];
+  if (mistake.starts_with("element:")) {
+    spoil_element(largest, static_cast<double>(std::max(x.m, x.n)) * size_of(largest),
+                  std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    const bool left = x.u_cols > 0;
+    T* const vectors = static_cast<T*>(left ? x.U : x.VT);
+    const index rows = left ? (x.m + 1) / 2 : x.vt_rows, cols = left ? (x.u_cols + 3) / 4 : (x.n + 1) / 2;
+    for (index j = 0; rows > 0 && j < cols; ++j)
+      for (index i = 0; i < rows; ++i) vectors[i + j * (left ? x.ldu : x.ldvt)] = T(0);
+    if (rows == 0) largest = 0;
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(largest);
+  }
+}
+
+/// Of the last element that it writes.
+template <class T>
+void spoil(const Assign& x, std::string_view mistake) {
+  T* const C = static_cast<T*>(x.C);
+  T* last = nullptr;
+  for (index j = 0; j < x.n; ++j)
+    for (index i = 0; i < x.m; ++i)
+      if (x.covers(i, j)) {
+        last = C + i + j * x.ldc;
+        if (mistake == "block" && i < (x.m + 1) / 2 && j < (x.n + 3) / 4) *last = T(0);
+      }
+  if (!last) return;
+  if (mistake.starts_with("element:"))
+    spoil_element(*last, static_cast<double>(std::max(x.m, x.n)), std::atof(mistake.data() + mistake.find(':') + 1));
+  else if (mistake == "bits" && results++ % 2 == 1)
+    change_last_bit(*last);
+}
+
+/// Of the last element beside the diagonal that it writes.
+template <class T>
+void spoil(const Mirror& x, std::string_view mistake) {
+  if (x.n < 2) return;
+  T* const A = static_cast<T*>(x.A);
+  const auto other = [&](index i, index j) -> T& {
+    return x.uplo == Uplo::lower ? A[j + i * x.lda] : A[i + j * x.lda];
+  };
+  T& last = other(x.n - 1, x.n - 2);
+  if (mistake.starts_with("element:")) {
+    spoil_element(last, static_cast<double>(x.n), std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.n + 3) / 4; ++j)
+      for (index i = j + 1; i < (x.n + 1) / 2; ++i) other(i, j) = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(last);
+  }
+}
+
+/// Of the first eigenvalue, or of the last vectors.
+template <class T>
+void spoil(const Geev& x, std::string_view mistake) {
+  if (x.n == 0) return;
+  T* const w = static_cast<T*>(x.w);
+  if (mistake.starts_with("element:")) {
+    double sizes = 0;
+    for (index i = 0; i < x.n; ++i)
+      sizes = std::max(sizes, size_of(w[i]) + (x.wi ? size_of(static_cast<T*>(x.wi)[i]) : 0));
+    spoil_element(w[0], static_cast<double>(x.n) * sizes, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    T* const V = static_cast<T*>(x.VR);
+    for (index j = x.n - (x.n + 3) / 4; x.vectors && j < x.n; ++j)
+      for (index i = 0; i < (x.n + 1) / 2; ++i) V[i + j * x.ldvr] = T(0);
+    if (!x.vectors)
+      for (index i = 0; i < x.n; ++i) w[i] = w[i] + w[i] + T(1);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(w[0]);
+  }
+}
+
 template <class Computed>
 void spoil(Precision precision, const Computed& x, std::string_view mistake) {
   switch (precision) {
@@ -237,11 +331,16 @@ class DelayedLane final : public Lane {
   Status ask(const Operation& operation, After after) override {
     if (const auto* product = operation.get<Gemm>()) return multiply(*product, after);
     if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
+    if (const auto* product = operation.get<Gemv>()) return spoiled(*product, after);
     if (const auto* system = operation.get<Trsm>()) return spoiled(*system, after);
     if (const auto* matrix = operation.get<Potrf>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Getrf>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Syevd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Gebrd>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Svd>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Assign>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Geev>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Mirror>()) return spoiled(*matrix, after);
     return lane.ask(operation, after);
   }
   Status download(const Transfer& x, After after, std::atomic<bool>& landed) override {
@@ -412,6 +511,15 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
   if (text == "never") {
     std::snprintf(why, why_size, "the test's device does not open");
     return nullptr;
+  }
+  if (const char* seconds = std::getenv("INJECTED_OPENING")) {
+    // As a driver has handlers of exit that must not run before it is initialised.
+    static std::atomic<bool> initialised{false};
+    std::atexit([] {
+      if (!initialised) std::abort();
+    });
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(seconds)));
+    initialised = true;
   }
   plan.at = std::atol(text.data());
   plan.status = text.find(":no_memory") != text.npos ? Status::no_memory : Status::lost;

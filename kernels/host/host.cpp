@@ -14,11 +14,15 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/engine/lane.hpp"
+#include "kernels/host/assign.hpp"
 #include "kernels/host/gebrd.hpp"
+#include "kernels/host/geev.hpp"
+#include "kernels/host/gemv.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
+#include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
 #include "kernels/host/symv.hpp"
 #include "kernels/host/trsm.hpp"
@@ -45,6 +49,11 @@ class HostLane final : public EngineLane {
       : EngineLane(engine, bytes, lanes), underlying_(underlying), slot_bytes_(engine.sizes().out), faults_(faults) {}
   ~HostLane() { (void)drain(); }
 
+  void serve(const UnderlyingBlas& underlying, std::size_t bytes, int lanes) {
+    underlying_ = underlying;
+    serve_next(bytes, lanes);
+  }
+
  private:
   Status wait(Queue, Ticket) override { return outcome(); }
   Status mark(Queue, Ticket) override { return outcome(); }
@@ -63,6 +72,7 @@ class HostLane final : public EngineLane {
   void compute(const Combination& combination) { combine(combination); }
   void compute(const Survey& x) { survey(x); }
   void compute(const Symv& product) { symv(product); }
+  void compute(const Gemv& product) { gemv(product); }
   void compute(const QrPanel& panel) { factor_panel(panel, some_threads()); }
   void compute(const Trsm& system) { solve_triangular(system, underlying_); }
   void compute(const Potrf& matrix) { factor_definite(matrix, underlying_); }
@@ -70,6 +80,10 @@ class HostLane final : public EngineLane {
   void compute(const RowSwaps& x) { exchange_rows(x); }
   void compute(const Syevd& matrix) { find_eigenvalues(matrix); }
   void compute(const Gebrd& matrix) { reduce_to_bidiagonal(matrix); }
+  void compute(const Svd& matrix) { decompose(matrix); }
+  void compute(const Assign& x) { assign(x); }
+  void compute(const Geev& matrix) { find_eigenvalues(matrix); }
+  void compute(const Mirror& x) { mirror(x); }
   Status send(Queue, Slot& slot, const Transfer& p) override {
     if (fails()) return faults_->status;
     copy_block(p.device, p.ldd, slot.memory, p.rows, p.rows, p.cols, p.element);
@@ -129,13 +143,18 @@ class HostBackend final : public Backend {
         .add(combine, "sdcz")
         .add(survey, "sdcz")
         .add(symv, "sdczw")
+        .add(gemv, "sdcz")
         .add(qr_panel, "sdcz")
         .add(trsm, "sdcz")
         .add(potrf, "sdcz")
         .add(getrf, "sdcz")
         .add(row_swaps, "sdcz")
         .add(syevd, "sdcz")
-        .add(gebrd, "sdcz");
+        .add(gebrd, "sdcz")
+        .add(svd, "sdcz")
+        .add(assign, "sdcz")
+        .add(geev, "sdcz")
+        .add(Operation::Kind::mirror, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the plans on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }
@@ -145,6 +164,10 @@ class HostBackend final : public Backend {
   Lane* acquire(const UnderlyingBlas& underlying, std::size_t bytes, Status& status) override {
     if (fails()) return status = faults_->status, nullptr;
     const int lanes = lanes_.fetch_add(1, std::memory_order_relaxed) + 1;
+    if (HostLane* lane = idle_.exchange(nullptr)) {
+      lane->serve(underlying, bytes, lanes);
+      return status = Status::done, lane;
+    }
     try {
       Lane* lane = new HostLane(engine_, bytes, lanes, underlying, faults_);
       return status = Status::done, lane;
@@ -154,8 +177,10 @@ class HostBackend final : public Backend {
     }
   }
 
-  void release(Lane* lane) override {
-    delete static_cast<HostLane*>(lane);
+  void release(Lane* released) override {
+    auto* lane = static_cast<HostLane*>(released);
+    (void)lane->drain();
+    delete idle_.exchange(lane);
     lanes_.fetch_sub(1, std::memory_order_relaxed);
   }
 
@@ -182,6 +207,7 @@ class HostBackend final : public Backend {
   const OpenRequest request_;
   FaultPlan* faults_;
   std::atomic<int> lanes_{0};
+  std::atomic<HostLane*> idle_{nullptr};  ///< used again, as a GPU's are; no mutex, for a fork would keep it locked
 };
 
 }  // namespace

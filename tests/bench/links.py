@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DOCUMENTS = ("*.md", "docs/*.md", "docs/*.html", "tests/data/*.md")
+DOCUMENTS = ("*.md", "docs/**/*.md", "docs/**/*.html", "tests/data/*.md")
 LINK = re.compile(r"\]\(\s*<?([^\s()<>]+)>?(?:\s+\"[^\"]*\")?\s*\)|\b(?:href|src)=[\"']([^\"']+)[\"']")
 
 

@@ -32,7 +32,7 @@ SHOWN = {
 
 
 def documents() -> str:
-    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]
+    paths = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
     return "\n".join(path.read_text() for path in sorted(paths))
 
 

@@ -338,10 +338,10 @@ def names(t):
 def inside_lapack(t):
     """A program that calls LAPACK alone, whose own products are intercepted if it calls them."""
     t.library("someblas", blas=BLAS)
-    macros = ("-Dproduct=dgeev_",)
+    macros = ("-Dproduct=dgges_",)
     t.library("lapack_some", *t.with_libraries("someblas"), call=(CALL, macros))
     program = t.link("program", *t.with_libraries("lapack_some"), main=(MAIN, macros))
-    t.expect(UNCLEAR, {"others-only": ["dgeev_"], "linked-inside-blas": ["dgemm_"]}, program)
+    t.expect(UNCLEAR, {"others-only": ["dgges_"], "linked-inside-blas": ["dgemm_"]}, program)
     t.expect(INTERCEPTED, {"called": ["1 call of dgemm"], "bound": ["dgemm_"]}, "--run", program)
 
 
@@ -569,7 +569,7 @@ def python(t):
     told, done = t.ask("--ask-python", script)
     if not any("numpy" in f["object"] for f in told["findings"]):
         skip("Debian's Python has no NumPy")
-    products = [p + product for p in "cdsz" for product in ("gemm", "syrk")]
+    products = [p + product for p in "cdsz" for product in ("gemm", "gemv", "syrk")]
     t.expect(INTERCEPTED, {"python": [], "linked": [f"cblas_{product}" for product in products]}, "--ask-python", script)
     assert "libblas.so.3" in done.stdout, done.stdout
     wheels = os.path.join(t.venv, "bin/python")

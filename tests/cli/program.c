@@ -1,8 +1,9 @@
 /* A program for the command's tests: multiplies, then ends in the way it is told.
  *
- *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | exec PROGRAM | wait FILE | others
+ *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | last | forks | exec PROGRAM | wait FILE | others
  *
  * tree: itself, a child that leaves by _exit, and one that kills itself, one product each.
+ * last: a child's product, then its own.  forks: a child that does nothing, then a product.
  * exec: a product, then the program PROGRAM "exit 0" in its place.
  * others: three dtrmm_, two of them with an error that its xerbla_ leaves by a jump.
  * wait: writes FILE, then waits for SIGTERM or SIGUSR1 and exits with 40 or 41. */
@@ -63,7 +64,15 @@ static void caught(int signal) { _exit(signal == SIGTERM ? 40 : 41); }
 int main(int argc, char** argv) {
   const char* how = argc > 1 ? argv[1] : "";
   const int number = argc > 2 ? atoi(argv[2]) : 0;
+  const int last = !strcmp(how, "last"), forks = !strcmp(how, "forks");
+  if ((last || forks) && fork() == 0) {
+    if (last) product();
+    _exit(0);
+  }
+  while (wait(NULL) > 0) {
+  }
   product();
+  if (last || forks) return 0;
   if (!strcmp(how, "exit")) exit(number);
   if (!strcmp(how, "_exit")) _exit(number);
   if (!strcmp(how, "kill")) raise(number);

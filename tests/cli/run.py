@@ -9,6 +9,7 @@ import pty
 import re
 import shutil
 import signal
+import stat
 import struct
 import subprocess
 import sys
@@ -45,8 +46,11 @@ def run_summary(t):
     equal((done.returncode, done.stdout), (0, ""))
     assert re.search(r"^blaslift: host backend.*\(host\)$", done.stderr, re.M), done.stderr
     assert re.search(r"^blaslift: dgemm +1 call; 1 on the host backend: [\d.]+ s, 9.22 kB in, 4.61 kB out$", done.stderr, re.M), done.stderr
+    verdict = r"^blaslift: about (?:as fast as|[\d.]+ times as fast as) on the CPU alone, by estimate: \S+ s instead of \S+ s$"
+    assert re.match(verdict, done.stderr, re.M), done.stderr
     equal(t.leftovers(), [])
     stays = t.run("run", t.program, "exit", "0")  # without "--": the program ends the options
+    assert "by estimate" not in stays.stderr + t.run("run", *HOST, t.program, "tree").stderr, stays.stderr
     assert "1 on the CPU: too small 1" in stays.stderr, stays.stderr
 
 
@@ -151,6 +155,79 @@ def run_options(t):
         f.write("--backend")  # a program's own argument of that name stays its own
     done = t.run("run", "-q", "sh", "-c", 'echo "$@"', "sh", "--backend", "-q")
     equal(done.stdout, "--backend -q\n")
+
+
+def run_start(t):
+    """An early start is the program's own, not that of the processes it starts; malloc's other tunables stay."""
+    show = 'echo "$$ $BLASLIFT_START $GLIBC_TUNABLES"; sh -c "echo \\$BLASLIFT_START"'
+    tunables = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=3"}
+    done = t.run("run", "-q", *HOST, "--start", "early", "--huge-pages", "sh", "-c", show, env=os.environ | tunables)
+    process, *rest = done.stdout.split()
+    equal(rest, [f"early:{process}", "glibc.malloc.arena_max=3:glibc.malloc.hugetlb=1", f"early:{process}"])
+    equal(t.run("run", "-q", *HOST, "sh", "-c", 'echo "<$BLASLIFT_START>"').stdout, "<>\n")
+    equal(t.run("run", "-q", *HOST, "--start", "early", t.program, "exit", "0").returncode, 0)
+
+
+def run_history(t):
+    """A command whose last run used the GPU finds it started: not one that did not, that says when, or that forks."""
+    t.blaslift = shutil.copy(t.blaslift, os.makedirs(t.path("bin")) or t.path("bin/blaslift"))
+    built = os.path.join(os.path.dirname(t.fault), "lib")
+    os.makedirs(t.path("lib"))
+    shutil.copy(os.path.join(built, "libblaslift.so"), t.path("lib/libblaslift.so"))
+    shutil.copy(os.path.join(built, "libblaslift_host.so"), t.path("lib/libblaslift_cuda.so"))  # stands in for a GPU
+    runs = t.path("state/blaslift/runs")
+    surroundings = os.environ | {"XDG_STATE_HOME": t.path("state")}
+    said = "the GPU was started with the program, as the last run of this command used it"
+    gpu, show = ["--backend", "cuda", "--force", "all"], [t.program, "exit", "0"]
+
+    def early(*arguments, **more):
+        done = t.run("run", *arguments, env=surroundings, **more)
+        equal(done.returncode, 0)
+        return said in done.stderr
+
+    def kept():
+        return sorted(os.listdir(runs)) if os.path.isdir(runs) else []
+
+    assert not early(*gpu, *show) and len(kept()) == 1
+    equal(os.path.getsize(os.path.join(runs, kept()[0])), 0)
+    equal(stat.S_IMODE(os.stat(runs).st_mode), 0o700)
+    assert early(*gpu, *show) and early(*gpu, *show) and len(kept()) == 1
+    # Another command, another directory, or an own word: no.
+    assert not early(*gpu, *show, "more") and not early(*gpu, *show, cwd=t.scratch) and not early("--start", "needed", *gpu, *show)
+    equal(len(kept()), 3)
+    # What is not ours is not believed.
+    os.chmod(runs, 0o777)
+    assert not early(*gpu, *show)
+    os.chmod(runs, 0o700)
+    assert early(*gpu, *show)
+    # Nobody is told of what was not so.
+    os.rename(t.path("lib/libblaslift_cuda.so"), t.path("lib/gone"))
+    assert not early(*gpu, *show) and len(kept()) == 2
+    os.rename(t.path("lib/gone"), t.path("lib/libblaslift_cuda.so"))
+    assert not early(*gpu, *show) and early(*gpu, *show)
+    # Nothing on the GPU, or children, which might use it, too: the next run starts as if there had been none.
+    assert not early(*show) and len(kept()) == 2
+    assert not early(*gpu, *show)
+    for _ in range(2):
+        done = t.run("run", *gpu, t.program, "last", env=surroundings)
+        assert said not in done.stderr and re.search(r"dgemm +2 calls; 2 on ", done.stderr), done
+        assert not early(*gpu, t.program, "forks")
+    equal(len(kept()), 3)
+    # Who brings a CUDA of its own chooses its GPU by itself.
+    surroundings["LD_PRELOAD"] = shutil.copy("/usr/lib/x86_64-linux-gnu/libm.so.6", t.path("libcudart.so.13"))
+    assert not early(*gpu, *show, "cuda") and not early(*gpu, *show, "cuda")
+    del surroundings["LD_PRELOAD"]
+    assert not early(*gpu, *show, "cuda") and early(*gpu, *show, "cuda")
+    # There is an end to what is kept: the oldest go.
+    for i in range(1100):
+        with open(os.path.join(runs, f"{i:016x}"), "w") as f:
+            f.write("{}")
+        os.utime(f.name, (i, i))
+    assert not early(*gpu, *show, "new") and early(*gpu, *show, "new")
+    equal(len(kept()), 1000)
+    # Nowhere to keep anything.
+    surroundings["XDG_STATE_HOME"] = "/proc/nowhere"
+    assert not early(*gpu, *show) and not early(*gpu, *show)
 
 
 def run_not_executable(t):

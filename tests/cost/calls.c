@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dgebrd_(), dgecon_(), dpocon_();
+extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dgeqrf_(), zgeqrf_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgecon_(), dpocon_();
+extern void dtrtrs_(), dtrtri_(), dpotri_(), dgetri_();
 extern void dsyr2k_(), zher2k_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
@@ -20,6 +21,8 @@ extern void cblas_dtrsm(int, int, int, int, int, int, int, double, const double*
 extern void cblas_ztrsm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
 extern void cblas_zhemv(int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
+extern void cblas_dgemv(int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+extern void cblas_zgemv(int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
 
 enum { n = 4 };
 
@@ -44,6 +47,8 @@ static int info, found, ipiv[n];
 #define TRSM(X, alpha, Y) \
   ("L", "U", "N", "U", &size, &size, &alpha, X, &size, Y, &size, (size_t)1, (size_t)1, (size_t)1, (size_t)1)
 #define SYMV(X, alpha, beta, Y) ("U", &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
+#define GEMV(X, alpha, beta, Y) \
+  ("T", &size, &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
@@ -68,25 +73,38 @@ int main(int argc, char** argv) {
   REPEAT("dsymv_", dsymv_ SYMV(A, one, zero, C))
   REPEAT("chemv_", chemv_ SYMV(zA, cone, czero, zC))
   REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
+  REPEAT("dgemv_", dgemv_ GEMV(A, one, zero, C))
+  REPEAT("zgemv_", zgemv_ GEMV(zA, zone, zzero, zC))
   REPEAT("dpotrf_", dpotrf_("L", &size, A, &size, &info, (size_t)1))  // ends at the first pivot, which is zero
   REPEAT("dpotrs_", dpotrs_("L", &none, &none, A, &size, C, &size, &info, (size_t)1))
   REPEAT("dposv_", dposv_("L", &none, &none, A, &size, C, &size, &info, (size_t)1))
   REPEAT("dgetrf_", dgetrf_(&none, &none, A, &size, ipiv, &info))
   REPEAT("zgetrf_", zgetrf_(&none, &none, zA, &size, ipiv, &info))
+  REPEAT("dtrtrs_", dtrtrs_("L", "N", "N", &none, &none, A, &size, C, &size, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dtrtri_", dtrtri_("L", "N", &none, A, &size, &info, (size_t)1, (size_t)1))
+  REPEAT("dpotri_", dpotri_("L", &none, A, &size, &info, (size_t)1))
+  REPEAT("dgetri_", dgetri_(&none, A, &size, ipiv, work, &lwork, &info))
   REPEAT("dgetrs_", dgetrs_("N", &none, &none, A, &size, ipiv, C, &size, &info, (size_t)1))
   REPEAT("dgesv_", dgesv_(&none, &none, A, &size, ipiv, C, &size, &info))
-  REPEAT("dsyevd_",
-         dsyevd_("N", "L", &none, A, &size, tau, work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1))
+  REPEAT("dsyevd_", dsyevd_("N", "L", &none, A, &size, tau, work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1))
   REPEAT("dgecon_", dgecon_("1", &none, A, &size, tau, tau + 1, work, ipiv, &info, (size_t)1))
   REPEAT("dpocon_", dpocon_("L", &none, A, &size, tau, tau + 1, work, ipiv, &info, (size_t)1))
   REPEAT("dgebrd_", dgebrd_(&none, &none, A, &size, tau, tau, tau, tau, work, &lwork, &info))
+  REPEAT("dgesdd_", dgesdd_("N", &none, &none, A, &size, tau, C, &size, C, &size, work, &lwork, ipiv, &info, (size_t)1))
+  REPEAT("dgesvd_",
+         dgesvd_("N", "N", &none, &none, A, &size, tau, C, &size, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
+  REPEAT("dgeev_", dgeev_("N", "N", &none, A, &size, tau, tau, C, &size, C, &size, work, &lwork, &info, (size_t)1,
+                          (size_t)1))
   REPEAT("dsyev_", dsyev_("N", "L", &none, A, &size, tau, work, &lwork, &info, (size_t)1, (size_t)1))
-  REPEAT("dsyevr_",
-         dsyevr_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, ipiv, work,
-                 &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1, (size_t)1))
-  REPEAT("dsyevx_",
-         dsyevx_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size, work, &lwork,
-                 ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dsyevr_", dsyevr_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size,
+                            ipiv, work, &lwork, ipiv, &one_step, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dsyevx_", dsyevx_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size,
+                            work, &lwork, ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
+  REPEAT("dsygvd_", dsygvd_(&one_step, "N", "L", &none, A, &size, C, &size, tau, work, &lwork, ipiv, &one_step, &info,
+                            (size_t)1, (size_t)1))
+  REPEAT("dsygv_", dsygv_(&one_step, "N", "L", &none, A, &size, C, &size, tau, work, &lwork, &info, (size_t)1, (size_t)1))
+  REPEAT("dsygvx_", dsygvx_(&one_step, "N", "A", "L", &none, A, &size, C, &size, &one, &one, &none, &none, &zero, &found,
+                            tau, C, &size, work, &lwork, ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
   REPEAT("dormqr_",
@@ -106,6 +124,8 @@ int main(int argc, char** argv) {
   REPEAT("cblas_zher2k", cblas_zher2k(102, 121, 111, n, n, &zone, zA, n, zA, n, 0, zC, n))
   REPEAT("cblas_dsymv", cblas_dsymv(102, 121, n, 1, A, n, A, 1, 0, C, 1))
   REPEAT("cblas_zhemv", cblas_zhemv(101, 121, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
+  REPEAT("cblas_dgemv", cblas_dgemv(101, 111, n, n, 1, A, n, A, 1, 0, C, 1))
+  REPEAT("cblas_zgemv", cblas_zgemv(102, 113, n, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
   fprintf(stderr, "no routine %s here\n", routine);
   return 2;
 }

@@ -28,12 +28,12 @@ MOST_IN_PLACE = 4600
 
 CALLS = 500
 
-ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["dsyrk_", "zherk_", "dsyr2k_", "zher2k_", "dtrsm_", "ztrsm_", "ssymv_", "dsymv_", "chemv_", "zhemv_"]
-ROUTINES += ["dgetrf_", "zgetrf_", "dgetrs_", "dgesv_", "dpotrs_", "dposv_"]
-ROUTINES += ["dpotrf_", "dgecon_", "dpocon_", "dsyevd_", "dsyev_", "dsyevr_", "dsyevx_", "dgebrd_", "dgeqrf_", "zgeqrf_", "dormqr_", "dorgqr_", "dgeqr_", "dgemqr_"]
-ROUTINES += [f"cblas_{p}gemm" for p in "sdz"] + ["cblas_dsyrk", "cblas_zherk", "cblas_dsyr2k", "cblas_zher2k", "cblas_dtrsm", "cblas_ztrsm", "cblas_dsymv", "cblas_zhemv"]
+ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["dsyrk_", "zherk_", "dsyr2k_", "zher2k_", "dtrsm_", "ztrsm_", "ssymv_", "dsymv_", "chemv_", "zhemv_", "dgemv_", "zgemv_"]
+ROUTINES += ["dgetrf_", "zgetrf_", "dgetrs_", "dgesv_", "dpotrs_", "dposv_", "dtrtrs_", "dtrtri_", "dpotri_", "dgetri_"]
+ROUTINES += ["dpotrf_", "dgecon_", "dpocon_", "dsyevd_", "dsyev_", "dsyevr_", "dsyevx_", "dsygvd_", "dsygv_", "dsygvx_", "dgebrd_", "dgesdd_", "dgesvd_", "dgeev_", "dgeqrf_", "zgeqrf_", "dormqr_", "dorgqr_", "dgeqr_", "dgemqr_"]
+ROUTINES += [f"cblas_{p}gemm" for p in "sdz"] + ["cblas_dsyrk", "cblas_zherk", "cblas_dsyr2k", "cblas_zher2k", "cblas_dtrsm", "cblas_ztrsm", "cblas_dsymv", "cblas_zhemv", "cblas_dgemv", "cblas_zgemv"]
 
-TWINS = {f"cblas_{name}": {f"{name}_"} for name in ("sgemm", "dgemm", "zgemm", "dsyrk", "zherk", "dsyr2k", "zher2k", "dtrsm", "ztrsm", "dsymv", "zhemv")}
+TWINS = {f"cblas_{name}": {f"{name}_"} for name in ("sgemm", "dgemm", "zgemm", "dsyrk", "zherk", "dsyr2k", "zher2k", "dtrsm", "ztrsm", "dsymv", "zhemv", "dgemv", "zgemv")}
 TWINS |= {"dgesv_": {"dgetrf_", "dgetrs_"}, "dposv_": {"dpotrf_", "dpotrs_"}}
 """The reference's functions call these through us."""
 

@@ -34,6 +34,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const blaslift::index n : {1L, 300L, 4096L}) {
     (void)decide(counted({Routine::dgemm, Precision::d, n, n, n}), facts, policy);
     (void)decide(counted({.routine = Routine::dsymv, .element = Element::d, .n = n}), facts, policy);
+    (void)decide(counted({.routine = Routine::dgemv, .element = Element::d, .m = n, .n = n}), facts, policy);
     (void)decide(counted({Routine::dgeqrf, Precision::d, n, n}), facts, policy);
     for (const Uplo uplo : {Uplo::lower, Uplo::upper}) (void)symv_rule(profile, Element::d, uplo, n);
   }

@@ -37,9 +37,11 @@ class Case:
     beside: tuple[str, ...] = ()
     """The others, syrk, herk, syr2k, her2k and trsm, that this tester of level 3 BLAS calls."""
     solves: tuple[str, ...] = ()
-    """The factorisations and systems that this tester of LAPACK calls, among others."""
-    symv: str | None = None
-    """The symv or hemv that this tester calls, among others."""
+    """The factorisations, systems and generalized eigenproblems that this tester of LAPACK calls, among others."""
+    share: float = 0.3
+    """Of these calls, that is routed at least."""
+    vectors: tuple[str, ...] = ()
+    """The gemv, and symv or hemv, that this tester of level 2 BLAS calls, among others."""
     qr_alone: bool = False
     """It calls nothing else of ours that matters: for the mode `qr`."""
     large: bool = False
@@ -148,7 +150,7 @@ def blas_cases(precisions: str) -> list[Case]:
         raise Skip(f"the BLAS testers (Debian: libblas-test) are not in {BLAS}")
     cases = []
     for p in precisions:
-        gemm, symv = f"{p}gemm", f"{p}symv" if p in "sd" else f"{p}hemv"
+        gemm, vectors = f"{p}gemm", (f"{p}gemv", f"{p}symv" if p in "sd" else f"{p}hemv")
         fortran = {level: BLAS / f"xblat{level}{p}" for level in (1, 2, 3)}
         cblas = {level: BLAS / f"x{p}cblat{level}" for level in (1, 2, 3)}
         cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
@@ -156,7 +158,7 @@ def blas_cases(precisions: str) -> list[Case]:
             large = folder == LARGE
             updates = ("syrk", "syr2k") if p in "sd" else ("syrk", "herk", "syr2k", "her2k")
             beside = tuple(p + base for base in (*updates, "trsm"))
-            for level, calls in ((2, {"symv": symv}), (3, {"gemm": gemm, "beside": beside})):
+            for level, calls in ((2, {"vectors": vectors}), (3, {"gemm": gemm, "beside": beside})):
                 inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
                 cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]
     return cases
@@ -241,10 +243,13 @@ def lapack_cases(precisions: str) -> list[Case]:
         gemm = f"{p}gemm"
         qr = (f"{p}geqrf", *((f"{p}ormqr", f"{p}orgqr") if p in "sd" else (f"{p}unmqr", f"{p}ungqr")))
         compact = (f"{p}geqr", f"{p}gemqr")
-        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "potrf", "potrs", "posv"))
+        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "getri", "potrf", "potrs", "posv", "potri", "trtrs", "trtri"))
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
-            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does))
+            generalized: tuple[str, ...] = ()
+            if name == "{p}sg":  # of each type as often, and one of these is routed
+                generalized = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx"))
+            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does, solves=generalized, share=0.15))
         cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, (*qr, *compact), solves=solves))
         cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
         if lower := {"d": "s", "z": "c"}.get(p):

@@ -5,8 +5,9 @@ Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm, syrk, herk, syr2k, her2k, trsm, symv and hemv with something to multiply goes to the backend, and so do factorisations
-         and systems by LU and Cholesky whose matrix has such factors, and eigenproblems by all
+forced   Every gemm, syrk, herk, syr2k, her2k, trsm, gemv, symv and hemv with something to multiply goes to the
+         backend (of LAPACK's testers, which make millions of small calls of gemv, that stays), and so do factorisations
+         and systems by LU and Cholesky whose matrix has such factors, and eigenproblems, generalized ones too, by all
          drivers. The verdict lines must be
          identical: what passed, what failed, how many tests ran and how many exceeded the threshold. (Over OpenBLAS some
          testers fail by themselves; then they must fail alike.) Testers without such a call must print the same throughout.
@@ -52,8 +53,11 @@ SCARCE_MEMORY = 16384
 """Device memory for `blocks`: at m = n = k = 65 not even three single-precision matrices fit."""
 
 
-FORCED = harness.BLAS + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.GEBRDS + harness.CONDITIONS
-"""What is in `forced`."""
+NOT_OF_LAPACK = harness.GEMVS
+"""What LAPACK's testers call so often that forcing it takes too long."""
+
+FORCED = harness.BLAS + harness.TRTRSS + harness.INVERSES + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.SYGVS + harness.GEBRDS + harness.SVDS + harness.CONDITIONS
+"""What is in `forced`. geev has general_eigen.py: its tester wants the bits of calls that stay."""
 
 QR_MEMORY = 16 << 20
 """Device memory for `qr`: enough for every matrix."""
@@ -115,7 +119,7 @@ def identity(lines: list[str]) -> list[str]:
 def expected_calls_errors(case: Case, lines: list[str], total: dict[str, Account]) -> list[str]:
     """The tester called what it is about, and a BLAS tester at least as often as it says itself."""
     errors = []
-    routines = [routine for routine in (case.gemm, case.symv, *case.beside, *case.qr, *case.solves) if routine]
+    routines = [routine for routine in (case.gemm, *case.vectors, *case.beside, *case.qr, *case.solves) if routine]
     if not routines and case.suite == "blas" and total:
         errors.append(f"calls no routine of ours, and yet there are counters: {total}")
     for routine in routines:
@@ -134,8 +138,8 @@ def natural_errors(total: dict[str, Account]) -> list[str]:
 
 def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False, levels: int = 0) -> list[str]:
     """The forced route ran: for exactly the calls with work where these are known, else at all."""
-    if case.symv is not None:
-        return all_routed_errors(case.symv, total)
+    if case.vectors:
+        return [error for name in case.vectors for error in all_routed_errors(name, total)]
     if case.gemm is None:
         return []
     if not levels and (errors := [error for name in case.beside for error in all_routed_errors(name, total)]):
@@ -146,7 +150,7 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
         # Error exits, empty matrices, and those without such factors are no more than the others.
         for name in () if blocks or levels else case.solves:
             account = total.get(name, Account())
-            if account.routed < 0.3 * account.calls or not account.routed:
+            if account.routed < case.share * account.calls or not account.routed:
                 errors.append(f"{name}: only {account.routed} of {account.calls} calls routed: {dict(account.stayed)}")
         return errors
     work = case.gemm_input
@@ -212,12 +216,15 @@ def counts(total: dict[str, Account]) -> tuple[int, int, int]:
 
 def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str], arguments) -> Finding:
     """Run `case` behind blaslift in `mode` and compare."""
-    preload = {
-        "natural": Preload.natural(arguments.lib),
-        "forced": Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, FORCED),
-        "qr": Preload.forced(arguments.lib, arguments.backend, QR_MEMORY, harness.QRS),
-        "blocks": Preload.forced(arguments.lib, arguments.backend, SCARCE_MEMORY, harness.BLAS),
-    }[mode]
+    routines = {"qr": harness.QRS, "blocks": harness.BLAS}.get(mode, FORCED)
+    if case.suite != "blas":
+        routines = tuple(name for name in routines if name not in NOT_OF_LAPACK)
+    memory = {"qr": QR_MEMORY, "blocks": SCARCE_MEMORY}.get(mode, harness.FORCED_MEMORY)
+    preload = (
+        Preload.natural(arguments.lib)
+        if mode == "natural"
+        else Preload.forced(arguments.lib, arguments.backend, memory, routines)
+    )
     forced = mode != "natural"
     if forced and arguments.verify:
         preload = Preload(preload.library, preload.settings | {"BLASLIFT_VERIFY": "all"})
@@ -228,7 +235,6 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     errors = baseline.difference(ours, verdicts if routed else identity)
     if starts(baseline[0]):
         errors += expected_calls_errors(case, ours, total)
-        routines = {"qr": harness.QRS, "blocks": harness.BLAS}.get(mode, FORCED)
         errors += harness.bookkeeping_errors(total, forced=forced, routines=routines)
         if mode == "qr":
             errors += qr_errors(case, total)

@@ -111,7 +111,7 @@ def pivots_in_device_memory(s: Setting) -> list[str]:
     errors = []
     # With the matrices, or alone: they are the smallest there (least_beside_pivots).
     for most in (1 << 40, 399):
-        for routine in ("getrf", "getrs", "gesv"):
+        for routine in ("getrf", "getrs", "gesv", "getri"):
             run = s.run("suite", routine, "semantics", "12", settings=HOST | {"BLASLIFT_FORCE": routine},
                         library=s.fault_library, INJECTED_DEVICE_MEMORY=f"0:{most}")
             calls = told(run)

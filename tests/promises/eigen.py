@@ -12,14 +12,16 @@ DRIVERS = ("evd", "ev", "evx")
 """LAPACK's own evr does not come to an end of a matrix that is not finite."""
 
 
-def as_underneath(s: Setting, arguments: tuple[str, ...], reason: str, modes: dict[str, dict[str, str]]) -> list[str]:
+def as_underneath(
+    s: Setting, arguments: tuple[str, ...], reason: str, modes: dict[str, dict[str, str]], program: str = "eigen", forced: dict[str, str] = FORCED
+) -> list[str]:
     """Calls that stay for that reason end as without blaslift, bit for bit, with and without copies."""
     errors = []
     for provider in s.providers:
-        plain = s.run("eigen", *arguments, provider=provider, preload=False)
+        plain = s.run(program, *arguments, provider=provider, preload=False)
         errors += labelled(f"{provider} {arguments} without blaslift", verdict_errors(plain))
         for mode, settings in ({"natural": {}, "copies": {"BLASLIFT_RESIDENCY": "always"}} | modes).items():
-            run = s.run("eigen", *arguments, provider=provider, settings=FORCED | settings)
+            run = s.run(program, *arguments, provider=provider, settings=forced | settings)
             found = verdict_errors(run)
             if run.stdout != plain.stdout:
                 theirs, ours = plain.stdout.splitlines(), run.stdout.splitlines()

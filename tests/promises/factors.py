@@ -1,4 +1,4 @@
-"""The promise for factors that stay: what is solved with them moves right-hand sides alone."""
+"""The promise for factors that stay: what is solved with them moves right-hand sides alone, and their inverse nothing on the way in."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from setting import FORCED, Setting, labelled, told, verdict_errors
 
 ORDER, COLUMNS, ROUNDS = 400, 2, 5
 MATRIX = 8 * ORDER * ORDER
-AT_MOST = {"dgetrs": 8 * ORDER * COLUMNS, "dpotrs": 8 * ORDER * COLUMNS, "dgecon": 0, "dpocon": 0}
+AT_MOST = {"dgetrs": 8 * ORDER * COLUMNS, "dpotrs": 8 * ORDER * COLUMNS, "dgecon": 0, "dpocon": 0, "dgetri": 0, "dpotri": 0}
 """Bytes of operands that a call may move in: right-hand sides."""
 
 
 def factors_stay(s: Setting) -> list[str]:
-    """Solutions and condition numbers after getrf and potrf find the factors where these have left them, each time; without
+    """Solutions, condition numbers and inverses after getrf and potrf find the factors where these have left them, each time; without
     copies, and in a program that never solves, all is as right."""
     errors = []
     for provider in s.providers:

@@ -14,11 +14,14 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import compact
+import decompositions
 import definite
 import eigen
 import factors
 import faults
 import forks
+import general_eigen
+import generalized
 import harness
 import reflectors
 import semantics
@@ -28,9 +31,10 @@ import threads
 import triangles
 import vectors
 import verification
+import zeros
 from setting import Setting
 
-MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, eigen, factors, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, zeros, eigen, decompositions, general_eigen, generalized, factors, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 SUITE = "suite."
 """A promise of one routine: suite.MEMBER.ASPECT."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
+import time
 from pathlib import Path
 
 import forks
@@ -135,6 +136,72 @@ def killed(s: Setting) -> list[str]:
             counted_run = harness.Run(0, run.stdout, run.stderr, {}, counted)
             found += verdict_errors(counted_run) + report_errors(counted_run, routed=mode == "forced")
             errors += labelled(f"{mode}, {how}", found)
+    return errors
+
+
+# A start-up of half a second, of which a product on the CPU misses a third by prediction, and a device that takes no time.
+DEAR_START = ("latency_seconds 1e-9\nstartup_seconds 0.5\npass_rate 1e15\nin_rate 1e15\nout_rate 1e15\n"
+              "dgemm_rate 1e15\ncpu_dgemm_rate 4e8\n")
+STARTUP = "device start-up not yet earned"
+
+
+def opened_meanwhile(s: Setting) -> list[str]:
+    """The device is opened beside calls that go on without it, and used once it is open; exit waits for what opens it,
+    and a device that does not open changes nothing."""
+    errors = []
+    with tempfile.TemporaryDirectory(prefix="blaslift-profiles-") as folder:
+        profile = Path(folder, "dear.profile")
+        profile.write_text(DEAR_START)
+        settings = HOST | {"BLASLIFT_PROFILE": str(profile)}
+
+        def run(*arguments: str, **injected: str) -> tuple[list[str], dict, float]:
+            begun = time.monotonic()
+            ran = s.run("meanwhile", *arguments, settings=settings, library=s.fault_library, **injected)
+            seconds = time.monotonic() - begun
+            found = verdict_errors(ran) + report_errors(ran, routed=None)
+            return found, ran.reports[0] if ran.reports else {"routines": {"dgemm": {"routed": -1, "stayed": {}}}}, seconds
+
+        found, report, _ = run("4", "1", INJECTED_OPENING="0.2")
+        dgemm = report["routines"]["dgemm"]
+        print(f"used: {dgemm}, {report.get('backend')}")
+        if dgemm["stayed"].get(STARTUP) != 1 or dgemm["routed"] != 3:
+            found.append(f"not one call on the CPU and the others on the device: {dgemm}")
+        errors += labelled("used", found)
+
+        found, report, seconds = run("1", INJECTED_OPENING="0.7")
+        dgemm = report["routines"]["dgemm"]
+        print(f"ends: {dgemm}, {report.get('backend')}, {seconds:.2f} s")
+        if dgemm["stayed"].get(STARTUP) != 1 or seconds < 0.7:
+            found.append(f"not awaited: {dgemm} in {seconds:.2f} s")
+        errors += labelled("ends", found)
+
+        for start, whose in {"early": "everybody's", "early:1": "another's"}.items():
+            found, report, _ = run("1", "0", "1", INJECTED_OPENING="0.1", BLASLIFT_START=start)
+            dgemm = report["routines"]["dgemm"]
+            print(f"{start}: {dgemm}")
+            if dgemm["routed"] != (start == "early"):
+                found.append(f"{dgemm}")
+            errors += labelled(f"{whose} early start", found)
+
+        # With exit at any moment of it.
+        for pause in ("0", "0.02", "0.2"):
+            found, _, _ = run("1", pause, INJECTED_OPENING="0.4", BLASLIFT_START="early")
+            errors += labelled(f"early start, ends after {pause} s", found)
+
+        # Another thread would not be awaited: it begins nothing, and one call misses too little to wait for.
+        found, report, _ = run("1", "1", "0", "thread", INJECTED_OPENING="0.1")
+        dgemm = report["routines"]["dgemm"]
+        print(f"thread: {dgemm}, {report.get('backend')}")
+        if dgemm["stayed"].get(STARTUP) != 1 or report.get("backend") not in (None, "", "none"):
+            found.append(f"opened: {report.get('backend')}, {dgemm}")
+        errors += labelled("by a thread", found)
+
+        found, report, _ = run("2", "1", INJECTED_FAULT="never")
+        dgemm = report["routines"]["dgemm"]
+        print(f"never: {dgemm}")
+        if dgemm["routed"] or dgemm["stayed"].get(STARTUP) != 1:
+            found.append(f"{dgemm}")
+        errors += labelled("never", found)
     return errors
 
 
@@ -321,6 +388,7 @@ PROMISES = (
     untouched_process,
     no_device,
     killed,
+    opened_meanwhile,
     called_when_finalised,
     bad_environment,
     stdout_silent,

@@ -62,7 +62,7 @@ GROUPS = {
 
 CALLED = {
     "numpy": (*harness.GEMMS, "dgesv", "zgesv", "dgeqrf", "zgeqrf", "dorgqr", "zungqr"),
-    "scipy": (*harness.GEMMS, *harness.SYMVS, *harness.CLASSIC_QRS),  # it has no functions for the others
+    "scipy": (*harness.GEMMS, *harness.SYMVS, *harness.GEMVS, *harness.CLASSIC_QRS),  # it has no functions for the others
 }
 """What the tests of each package call for certain."""
 

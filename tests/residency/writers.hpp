@@ -110,7 +110,7 @@ inline std::atomic<long> failed_moves{0};
 
 /// Whether the kernel has one mapping for this range.  Where a part has been mapped anew it merges with its neighbours
 /// only if these are registered nowhere; a range that did not merge may not move as a whole, and since Linux 6.17 a
-/// part of it may (docs/residency.md names this limit).
+/// part of it may (docs/developer/residency.md names this limit).
 inline bool one_mapping(const void* begin, std::size_t size) {
   std::ifstream maps("/proc/self/maps");
   const auto from = reinterpret_cast<std::uintptr_t>(begin);

@@ -7,8 +7,8 @@
 namespace blaslift {
 
 /// A number in the host's memory that a stream writes once it has done everything before, while the caller watches:
-/// that is nearly a microsecond sooner than cudaStreamSynchronize returns (H100; docs/lab-notes.md), which counts after
-/// a product of fifty.  For one thread at a time.
+/// that is nearly a microsecond sooner than cudaStreamSynchronize returns (H100; docs/measurements/lab-notes.md), which
+/// counts after a product of fifty.  For one thread at a time.
 class EndMark {
  public:
   /// Without memory for it, or on a device that cannot do it, await() is cudaStreamSynchronize.

@@ -26,10 +26,11 @@ __device__ inline void raise_to_largest(unsigned long long own, unsigned long lo
   if (threadIdx.x == 0) atomicMax(largest, of_block);
 }
 
-/// The exponent of a largest number outside of what squares of elements bear, as LAPACK has it; otherwise 0.
+/// The exponent of a largest number outside of what squares of elements bear, as LAPACK has it for eigenvalues;
+/// otherwise 0.
+/// @param bearable  such an exponent, or its negative
 template <class R>
-__device__ int unbearable_exponent(R largest) {
-  constexpr int bearable = sizeof(R) == 4 ? 50 : 484;
+__device__ int unbearable_exponent(R largest, int bearable = sizeof(R) == 4 ? 50 : 484) {
   const int exponent = largest > 0 && isfinite(largest) ? ilogb(largest) : 0;
   return exponent > bearable || exponent < -bearable ? exponent : 0;
 }

@@ -31,6 +31,11 @@ const SolverLibrary* opened() {
   if (!find(library, "cusolverDnXsyevd_bufferSize", found.syevd_size) ||
       !find(library, "cusolverDnXsyevd", found.syevd))
     found.syevd = nullptr;
+  if (!find(library, "cusolverDnXgesvdp_bufferSize", found.gesvdp_size) ||
+      !find(library, "cusolverDnXgesvdp", found.gesvdp))
+    found.gesvdp = nullptr;
+  if (!find(library, "cusolverDnXgeev_bufferSize", found.geev_size) || !find(library, "cusolverDnXgeev", found.geev))
+    found.geev = nullptr;
   for (int i = 0; i < 4; ++i) {
     const std::string name = std::string("cusolverDn") + "SDCZ"[i] + "gebrd";
     if (find(library, (name + "_bufferSize").c_str(), found.gebrd_size[i]) &&
@@ -142,6 +147,54 @@ cudaError_t Solver::gebrd(const Gebrd& p, cudaStream_t stream, const std::functi
     if (const cudaError_t error = begin(); error != cudaSuccess) return error;
     return error_of(library.gebrd[which](handle_, m, n, p.A, lda, p.d, p.e, p.tauq, p.taup, own, elements,
                                          static_cast<int*>(memory_)));
+  });
+}
+
+cudaError_t Solver::gesvdp(const TallSvd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin,
+                           bool& of_another) {
+  if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  if (!library.gesvdp) return cudaErrorNotSupported;
+  const cudaDataType type = type_of(p.precision), type_of_s = is_double(p.precision) ? CUDA_R_64F : CUDA_R_32F;
+  const int economic = p.u_cols == p.cols;
+  std::size_t on_device = 0, on_host = 0;
+  if (const int status =
+          library.gesvdp_size(handle_, params_, p.vectors, economic, p.rows, p.cols, type, p.A, p.lda, type_of_s, p.s,
+                              type, p.U, p.ldu, type, p.V, p.ldv, type, &on_device, &on_host))
+    return error_of_preparing(status);
+  if (const cudaError_t error = make_room(0, on_host); error != cudaSuccess) return error;
+  return with_memory(on_device, stream, [&](void* own) {
+    if (const cudaError_t error = begin(); error != cudaSuccess) return error;
+    double off_by = 1;  // unless it says that it is nothing
+    if (const int status = library.gesvdp(handle_, params_, p.vectors, economic, p.rows, p.cols, type, p.A, p.lda,
+                                          type_of_s, p.s, type, p.U, p.ldu, type, p.V, p.ldv, type, own, on_device,
+                                          on_host_.data(), on_host_.size(), static_cast<int*>(memory_), &off_by))
+      return error_of(status);
+    const cudaError_t error = cudaStreamSynchronize(stream);  // it is not said when it is there
+    of_another = !(off_by == 0);
+    return error;
+  });
+}
+
+cudaError_t Solver::geev(const GeneralEigenproblem& p, cudaStream_t stream, const std::function<cudaError_t()>& begin) {
+  constexpr index largest_order = 46340;  // its elements are numbered by 32 bits
+  if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  if (!library.geev) return cudaErrorNotSupported;
+  if (p.n > largest_order) return cudaErrorMemoryAllocation;
+  const cudaDataType type = type_of(p.precision);
+  std::size_t on_device = 0, on_host = 0;
+  if (const int status = library.geev_size(handle_, params_, false, p.vectors, p.n, type, p.A, p.lda, type, p.w, type,
+                                           nullptr, p.n, type, p.V, p.ldv, type, &on_device, &on_host))
+    return error_of_preparing(status);
+  if (const cudaError_t error = make_room(0, on_host); error != cudaSuccess) return error;
+  return with_memory(on_device, stream, [&](void* own) {
+    if (const cudaError_t error = begin(); error != cudaSuccess) return error;
+    if (const int status = library.geev(handle_, params_, false, p.vectors, p.n, type, p.A, p.lda, type, p.w, type,
+                                        nullptr, p.n, type, p.V, p.ldv, type, own, on_device, on_host_.data(),
+                                        on_host_.size(), static_cast<int*>(memory_)))
+      return error_of(status);
+    return cudaStreamSynchronize(stream);
   });
 }
 

@@ -43,9 +43,57 @@ struct SolverLibrary {
   int (*gebrd[4])(void* handle, int m, int n, void* A, int lda, void* d, void* e, void* tauq, void* taup, void* work,
                   int elements, int* info) = {};
 
-  /// Null where there is none that has all this but for syevd and gebrd, of the major version that goes with the CUDA
-  /// that we are built with.
+  /// A = U diag(S) V^H by polar decompositions; null where there are none of these two.
+  int (*gesvdp_size)(void* handle, void* params, int vectors, int economic, index m, index n, cudaDataType type_of_A,
+                     const void* A, index lda, cudaDataType type_of_S, const void* S, cudaDataType type_of_U,
+                     const void* U, index ldu, cudaDataType type_of_V, const void* V, index ldv,
+                     cudaDataType arithmetic, std::size_t* bytes_on_device, std::size_t* bytes_on_host) = nullptr;
+  int (*gesvdp)(void* handle, void* params, int vectors, int economic, index m, index n, cudaDataType type_of_A,
+                void* A, index lda, cudaDataType type_of_S, void* S, cudaDataType type_of_U, void* U, index ldu,
+                cudaDataType type_of_V, void* V, index ldv, cudaDataType arithmetic, void* on_device,
+                std::size_t bytes_on_device, void* on_host, std::size_t bytes_on_host, int* info,
+                double* off_by) = nullptr;
+
+  /// Eigenvalues and right eigenvectors of general matrices, of real ones all by real types: W has the real parts and
+  /// behind them the imaginary ones.  Null where there are none of these two.
+  int (*geev_size)(void* handle, void* params, int left, int right, index n, cudaDataType type_of_A, const void* A,
+                   index lda, cudaDataType type_of_W, const void* W, cudaDataType type_of_VL, const void* VL,
+                   index ldvl, cudaDataType type_of_VR, const void* VR, index ldvr, cudaDataType arithmetic,
+                   std::size_t* bytes_on_device, std::size_t* bytes_on_host) = nullptr;
+  int (*geev)(void* handle, void* params, int left, int right, index n, cudaDataType type_of_A, void* A, index lda,
+              cudaDataType type_of_W, void* W, cudaDataType type_of_VL, void* VL, index ldvl, cudaDataType type_of_VR,
+              void* VR, index ldvr, cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device,
+              void* on_host, std::size_t bytes_on_host, int* info) = nullptr;
+
+  /// Null where there is none that has all this but for syevd, gebrd, gesvdp and geev, of the major version that goes
+  /// with the CUDA that we are built with.
   static const SolverLibrary* get();
+};
+
+/// A = U diag(s) V^H of a tall matrix (rows x cols) in memory that may be written.
+struct TallSvd {
+  Precision precision;
+  bool vectors;
+  index rows, cols, u_cols;  ///< of U's columns there are so many, cols or rows
+  void* A;
+  index lda;
+  void* s;
+  void* U;  ///< without vectors nothing, nor V
+  index ldu;
+  void* V;  ///< cols x cols
+  index ldv;
+};
+
+/// Eigenvalues of A (n x n), in memory that may be written, and right eigenvectors.
+struct GeneralEigenproblem {
+  Precision precision;
+  bool vectors;
+  index n;
+  void* A;
+  index lda;
+  void* w;  ///< n complex numbers, or of a real matrix n real and n imaginary parts
+  void* V;  ///< without vectors nothing
+  index ldv;
 };
 
 /// For what one stream computes with it: a handle, and memory that is made and grows when needed.
@@ -58,6 +106,12 @@ class Solver {
   cudaError_t syevd(const Syevd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Likewise; with m >= n.
   cudaError_t gebrd(const Gebrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
+  /// Likewise.  Waits until it has ended.
+  /// @param of_another  becomes true if the result is that of another matrix, which has full rank
+  cudaError_t gesvdp(const TallSvd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin,
+                     bool& of_another);
+  /// Likewise.  Waits until it has ended, as it computes on the host, too.
+  cudaError_t geev(const GeneralEigenproblem& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Before scratch() is used.
   cudaError_t prepare(cudaStream_t stream);
   static constexpr std::size_t words = 64;

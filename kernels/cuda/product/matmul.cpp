@@ -170,8 +170,8 @@ cublasLtMatmulAlgo_t as_cublaslt(const Algorithm& algorithm) {
 }
 
 /// cuBLAS looks for an algorithm in every call, which takes it 2 us; cuBLASLt's first proposal, remembered, is as fast
-/// a kernel where that matters (H100; docs/lab-notes.md).  Not measured for narrow products, nor any use where shapes
-/// do not come again, as in a QR.
+/// a kernel where that matters (H100; docs/measurements/lab-notes.md).  Not measured for narrow products, nor any use
+/// where shapes do not come again, as in a QR.
 bool is_small(const Gemm& p) {
   constexpr double most = 2e10;
   constexpr index least_size = 256, most_slender = 16;

@@ -1,7 +1,7 @@
 // The kernels of a panel of QR.  Apart from their launches, so that tests can run them where there is no GPU: after
 // tests/unit/support/cuda_on_host.hpp.
 //
-// The fast way is Cholesky QR, twice, and Householder vectors found for its Q (docs/qr.md):
+// The fast way is Cholesky QR, twice, and Householder vectors found for its Q (docs/developer/qr.md):
 //
 //     gram       G = A^H A, in parts                       cholesky    G = R1^H R1
 //     solve      Q1 = A R1^-1, into V                      gram        of Q1, below the first n rows

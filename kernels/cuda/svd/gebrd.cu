@@ -1,14 +1,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "kernels/cuda/core/largest.cuh"
 #include "kernels/cuda/svd/gebrd.hpp"
+#include "kernels/cuda/svd/matrix.cuh"
 
 namespace blaslift {
 namespace {
 
-constexpr int threads = 256;
-constexpr index most_blocks = 1024;
+using namespace of_svd;
 
 /// What is known of a matrix while it is worked on, on the device.
 struct State {
@@ -23,46 +22,12 @@ __device__ bool bearable(const State& state) {
   return isfinite(largest) && unbearable_exponent(largest) == 0;
 }
 
-/// Threads share a column, blocks the columns; rows counted in reals.
-template <class R>
-__global__ void survey(index rows, index cols, const R* A, index ld, State* state) {
-  unsigned long long own = 0;
-  for (index j = blockIdx.x; j < cols; j += gridDim.x)
-    for (index i = threadIdx.x; i < rows; i += threads) own = max(own, bits_of(A[i + j * ld]));
-  raise_to_largest(own, &state->largest);
-}
-
 /// What cannot be computed with becomes zero.
 template <class R>
 __global__ void clear_unbearable(index rows, index cols, R* A, index ld, const State* state) {
   if (bearable<R>(*state)) return;
   for (index j = blockIdx.x; j < cols; j += gridDim.x)
     for (index i = threadIdx.x; i < rows; i += threads) A[i + j * ld] = 0;
-}
-
-constexpr int side = 32, rows_at_once = 8;
-
-__device__ float adjoint_of(float x) { return x; }
-__device__ double adjoint_of(double x) { return x; }
-__device__ float2 adjoint_of(float2 x) { return {x.x, -x.y}; }
-__device__ double2 adjoint_of(double2 x) { return {x.x, -x.y}; }
-
-/// to := from^H, with from of rows x cols; a block takes squares of `side` in turn.
-template <class E>
-__global__ void transpose(index rows, index cols, const E* from, index ld_from, E* to, index ld_to) {
-  __shared__ E square[side][side + 1];
-  const index down = (rows + side - 1) / side, all = down * ((cols + side - 1) / side);
-  for (index s = blockIdx.x; s < all; s += gridDim.x) {
-    const index row = s % down * side, col = s / down * side;
-    for (int j = threadIdx.y; j < side; j += rows_at_once)
-      if (row + threadIdx.x < rows && col + j < cols)
-        square[j][threadIdx.x] = from[row + threadIdx.x + (col + j) * ld_from];
-    __syncthreads();
-    for (int i = threadIdx.y; i < side; i += rows_at_once)
-      if (row + i < rows && col + threadIdx.x < cols)
-        to[col + threadIdx.x + (row + i) * ld_to] = adjoint_of(square[threadIdx.x][i]);
-    __syncthreads();
-  }
 }
 
 /// One block.
@@ -87,8 +52,6 @@ __global__ void finish(Gebrd p, const State* state, const int* info) {
   if (threadIdx.x < parts) static_cast<R*>(p.failed)[threadIdx.x] = threadIdx.x == 0 && failed ? 1 : 0;
 }
 
-cudaError_t started() { return cudaGetLastError(); }
-
 /// Of a tall matrix, in its place.
 template <class R, int parts>
 cudaError_t reduce_tall(const Gebrd& p, Solver& solver, cudaStream_t stream) {
@@ -101,7 +64,7 @@ cudaError_t reduce_tall(const Gebrd& p, Solver& solver, cudaStream_t stream) {
       error != cudaSuccess)
     return error;
   const auto begin = [&] {
-    survey<<<blocks, threads, 0, stream>>>(p.m * parts, p.n, static_cast<const R*>(A), p.lda * parts, state);
+    survey<<<blocks, threads, 0, stream>>>(p.m * parts, p.n, static_cast<const R*>(A), p.lda * parts, &state->largest);
     if (const cudaError_t error = started(); error != cudaSuccess) return error;
     clear_unbearable<<<blocks, threads, 0, stream>>>(p.m * parts, p.n, A, p.lda * parts, state);
     return started();
@@ -123,16 +86,10 @@ cudaError_t reduce(const Gebrd& p, Solver& solver, cudaStream_t stream) {
           &own.A, static_cast<std::size_t>(own.m) * static_cast<std::size_t>(own.n) * sizeof(E), stream);
       error != cudaSuccess)
     return error;
-  const auto blocks = static_cast<unsigned>(std::min((p.m + side - 1) / side * ((p.n + side - 1) / side), most_blocks));
-  const dim3 shape(side, rows_at_once);
   auto *const A = static_cast<E*>(p.A), *const adjoint = static_cast<E*>(own.A);
-  transpose<E><<<blocks, shape, 0, stream>>>(p.m, p.n, A, p.lda, adjoint, own.lda);
-  cudaError_t error = started();
+  cudaError_t error = start_transpose(p.m, p.n, A, p.lda, adjoint, own.lda, stream);
   if (error == cudaSuccess) error = reduce_tall<R, parts>(own, solver, stream);
-  if (error == cudaSuccess) {
-    transpose<E><<<blocks, shape, 0, stream>>>(own.m, own.n, adjoint, own.lda, A, p.lda);
-    error = started();
-  }
+  if (error == cudaSuccess) error = start_transpose(own.m, own.n, adjoint, own.lda, A, p.lda, stream);
   const cudaError_t freed = cudaFreeAsync(own.A, stream);
   return error == cudaSuccess ? freed : error;
 }

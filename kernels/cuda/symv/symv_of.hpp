@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/cuda/core/early.hpp"
 #include "kernels/cuda/symv/symv.hpp"
 #include "kernels/cuda/symv/symv_kernels.hpp"
 
@@ -68,15 +69,6 @@ cudaError_t start_tiles(const Symv& p, const Job<T>& job, cudaStream_t stream) {
   }
 }
 
-/// Clusters, and kernels that begin before the one before has ended, came with the same devices.
-cudaError_t is_hopper_or_later(bool& is) {
-  int device = 0, major = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
-  is = major >= 9;
-  return error;
-}
-
 template <class T>
 cudaError_t start_rows(const Job<T>& job, bool hopper, cudaStream_t stream) {
   const auto strips = static_cast<unsigned>((job.order.n - 1) / strip + 1);
@@ -101,16 +93,8 @@ cudaError_t start_rows(const Job<T>& job, bool hopper, cudaStream_t stream) {
 /// Behind the tiles, which it waits for itself: its blocks are there when they end.
 template <class T>
 cudaError_t start_parts(const Job<T>& job, bool hopper, cudaStream_t stream) {
-  cudaLaunchAttribute early{};
-  early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-  early.val.programmaticStreamSerializationAllowed = 1;
-  cudaLaunchConfig_t config{};
-  config.gridDim = static_cast<unsigned>((job.order.n - 1) / 32 + 1);
-  config.blockDim = dim3(32, chains);
-  config.stream = stream;
-  config.attrs = &early;
-  config.numAttrs = hopper ? 1 : 0;
-  return cudaLaunchKernelEx(&config, add_parts<T>, job);
+  const auto blocks = static_cast<unsigned>((job.order.n - 1) / 32 + 1);
+  return start_early(add_parts<T>, blocks, dim3(32, chains), job, hopper, stream);
 }
 
 template <class T>

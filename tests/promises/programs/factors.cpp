@@ -14,6 +14,8 @@ void dgetrs_(const char*, const int*, const int*, const double*, const int*, con
              std::size_t);
 void dgecon_(const char*, const int*, const double*, const int*, const double*, double*, double*, int*, int*,
              std::size_t);
+void dgetri_(const int*, double*, const int*, const int*, double*, const int*, int*);
+void dpotri_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, std::size_t);
 void dpocon_(const char*, const int*, const double*, const int*, const double*, double*, double*, int*, int*,
@@ -46,6 +48,7 @@ int main(int, char** arguments) {
   std::mt19937 random(1);
   std::vector<double> A(std::size_t{n} * n), F(A.size()), x(std::size_t{n} * rhs), work(std::size_t{4} * n);
   std::vector<int> pivots(n), integers(n);
+  const int lwork = 4 * n;
   int info = -99, wrong = 0;
   const double norm = 1;
   double condition = -1;
@@ -71,11 +74,25 @@ int main(int, char** arguments) {
         dpotrs_("L", &n, &rhs, F.data(), &n, x.data(), &n, &info, 1);
       }
       wrong += info != 0 || !(condition > 0) || !solves(A, x);
+      // The inverse, by what it makes of the same right-hand side.
+      if (lu)
+        dgetri_(&n, F.data(), &n, pivots.data(), work.data(), &lwork, &info);
+      else
+        dpotri_("L", &n, F.data(), &n, &info, 1);
+      x.assign(x.size(), 0);
+      for (int j = 0; j < n; ++j)
+        for (int i = 0; i < n; ++i) {
+          const bool stored = lu || i >= j;
+          const double element = F[static_cast<std::size_t>(stored ? i + j * n : j + i * n)];
+          for (int column = 0; column < rhs; ++column) x[static_cast<std::size_t>(i + column * n)] += element;
+        }
+      wrong += info != 0 || !solves(A, x);
     }
   const int used = solve ? rounds : 0;
-  std::printf(
-      "calls {\"dgetrf\": %d, \"dpotrf\": %d, \"dgecon\": %d, \"dpocon\": %d, \"dgetrs\": %d, \"dpotrs\": %d}\n",
-      rounds, rounds, used, used, used, used);
+  std::printf("calls {\"dgetrf\": %d, \"dpotrf\": %d", rounds, rounds);
+  for (const char* name : {"dgecon", "dpocon", "dgetrs", "dpotrs", "dgetri", "dpotri"})
+    std::printf(", \"%s\": %d", name, used);
+  std::puts("}");
   std::puts(wrong ? "wrong" : "ok");
   return wrong != 0;
 }

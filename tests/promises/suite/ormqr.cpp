@@ -6,6 +6,7 @@ namespace {
 
 template <class T>
 struct Ormqr : Routine<Ormqr<T>> {
+  static constexpr bool calls_others = true;
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison = false;
   static constexpr index largest = 32;
@@ -93,6 +94,7 @@ JOIN(ormqr, Ormqr<float>, Ormqr<double>, Ormqr<std::complex<float>>, Ormqr<std::
 
 template <class T>
 struct Orgqr : Routine<Orgqr<T>> {
+  static constexpr bool calls_others = true;
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;
   static constexpr index largest = 32;

@@ -319,11 +319,23 @@ void overlap(const Member& member) {
           const bool of_numbers = x.of_numbers && y.of_numbers;
           if (output == other || x.role != Role::output || y.role == Role::workspace || !of_numbers) continue;
           if (x.empty() || y.empty()) continue;
+          // Some libraries read beyond their operands (OpenBLAS's cgemv).
+          std::size_t bytes = std::size_t{1} << 16;
+          for (const Operand* operand : operands)
+            if (operand->of_numbers && operand->role != Role::workspace)
+              while (bytes < 2 * static_cast<std::size_t>(operand->ld() * operand->cols()) * operand->element)
+                bytes *= 2;
+          for (Operand* operand : operands)
+            if (!operand->empty() && operand->of_numbers && operand->role != Role::workspace)
+              operand->place(std::make_shared<Pages>(bytes, operand->part), 2048, operand->ld());
           for (Operand* operand : operands) operand->fill_all(again);
-          const auto room = std::make_shared<Pages>(std::size_t{1} << 18, x.part);
+          const auto room = std::make_shared<Pages>(bytes, x.part);
           x.place(room, 2048, x.ld());
           x.fill_all(again);
-          y.place(room, 2048 + (seed % 2 ? 3 * x.element : 0), y.ld());
+          // Of vectors that lie alike, so that elements of one are not between those of the other.
+          const std::size_t step =
+              x.rows() == 1 && y.rows() == 1 && x.ld() == y.ld() ? static_cast<std::size_t>(x.ld()) : 1;
+          y.place(room, 2048 + (seed % 2 ? 3 * step * x.element : 0), y.ld());
           call->restore(again);
           call->make();
           hash = hash_of(*call, hash);

@@ -231,7 +231,8 @@ class Judge {
   }
 
   /// What an element's error is measured by: its terms.  By levels of Strassen's algorithm other elements' terms come
-  /// in, and the largest possible sum counts; that these are within their own bound is verification's (docs/verify.md).
+  /// in, and the largest possible sum counts; that these are within their own bound is verification's
+  /// (docs/user/verify.md).
   long double terms(long double own, index k) const {
     constexpr long double of_scalar = 1.42L;  // of numbers in [-1, 1]
     return by_levels && std::isfinite(own) ? of_scalar * static_cast<long double>(2 * k + 1) : own;

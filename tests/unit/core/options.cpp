@@ -94,6 +94,9 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_INTERNAL_ESTIMATOR", "ours", [](Options&) {}},
     {"BLASLIFT_INTERNAL_ESTIMATOR", "thesis", [](Options& o) { o.estimator = strassen::Model::thesis; }},
     {"BLASLIFT_INTERNAL_ESTIMATOR", "otsuka", [](Options& o) { o.estimator = strassen::Model::otsuka; }},
+    {"BLASLIFT_START", "needed", [](Options&) {}},
+    {"BLASLIFT_START", "early", [](Options&) {}},
+    {"BLASLIFT_START", "early:1", [](Options&) {}},
     {"BLASLIFT_QR", "bulk", [](Options& o) { o.qr_stream = false; }},
     {"BLASLIFT_QR", "stream", [](Options&) {}},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
@@ -136,6 +139,7 @@ constexpr struct {
      {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
       ":rum", "auto:rum", "off:rum", "1::2"}},
     {"BLASLIFT_INTERNAL_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
+    {"BLASLIFT_START", {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1"}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
@@ -154,6 +158,14 @@ constexpr struct {
     {"BLASLIFT_INTERNAL_MEASURE", {"", "yes"}},
 };
 
+TEST(Options, AnEarlyStartIsEverybodysOrOneProcesss) {
+  EXPECT_EQ(starts_early("needed"), false);
+  EXPECT_EQ(starts_early("early"), true);
+  EXPECT_EQ(starts_early(("early:" + std::to_string(getpid())).c_str()), true);
+  EXPECT_EQ(starts_early(("early:" + std::to_string(getpid() + 1)).c_str()), false);
+  EXPECT_EQ(starts_early("earl"), std::nullopt);
+}
+
 TEST(Options, DefaultsAreWhatTheTableSays) {
   const Read none = read({});
   EXPECT_EQ(none.warnings.size(), 0u);
@@ -167,7 +179,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 10);
+  EXPECT_EQ(spelled, 11);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

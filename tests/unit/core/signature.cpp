@@ -29,6 +29,7 @@ struct Example {
   Syr2kArgs<T> syr2k{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
   SyrkArgs<T> syrk{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, T(-3), c, 8};
   SymvArgs<T> symv{Uplo::lower, 4, T(2), a, 5, b, -2, T(-3), c, 3};
+  GemvArgs<T> gemv{Op::transpose, 4, 6, T(2), a, 5, b, -2, T(-3), c, 3};
   GeqrfArgs<T> geqrf{7, 4, a, 9, b, c, 64};
   OrmqrArgs<T> ormqr{{false, true, 5, 7, 3}, a, 8, b, c, 9, c, 65};
 };
@@ -152,6 +153,34 @@ TEST(Signature, ARowMajorHemvIsOfTheOtherTriangleConjugated) {
   EXPECT_EQ(cblas_chemv_seen, (decltype(cblas_chemv_seen){101, 121, 4, 2, x.a, 5, x.b, -2, -3, x.c, 3}));
 }
 
+std::tuple<int, int, int, int, Complex, const Complex*, int, const Complex*, int, Complex, Complex*, int>
+    cblas_cgemv_seen;
+void cblas_cgemv(int layout, int trans, int m, int n, const void* alpha, const void* A, int lda, const void* x,
+                 int incx, const void* beta, void* y, int incy) {
+  cblas_cgemv_seen = {layout,
+                      trans,
+                      m,
+                      n,
+                      *static_cast<const Complex*>(alpha),
+                      static_cast<const Complex*>(A),
+                      lda,
+                      static_cast<const Complex*>(x),
+                      incx,
+                      *static_cast<const Complex*>(beta),
+                      static_cast<Complex*>(y),
+                      incy};
+}
+
+TEST(Signature, ARowMajorGemvIsOfTheTransposedMatrix) {
+  Example<Complex> x;
+  call_in_row_major<GemvSignature<Complex>>(address(cblas_cgemv), x.gemv);
+  EXPECT_EQ(cblas_cgemv_seen, (decltype(cblas_cgemv_seen){101, 111, 6, 4, 2, x.a, 5, x.b, -2, -3, x.c, 3}));
+  x.gemv.trans = Op::none;
+  x.gemv.conjugated = true;
+  call_in_row_major<GemvSignature<Complex>>(address(cblas_cgemv), x.gemv);
+  EXPECT_EQ(cblas_cgemv_seen, (decltype(cblas_cgemv_seen){101, 113, 6, 4, 2, x.a, 5, x.b, -2, -3, x.c, 3}));
+}
+
 std::tuple<char, char, std::int64_t, std::int64_t, std::int64_t, const Z*, std::int64_t, const Z*, Z*, std::int64_t, Z*,
            std::int64_t, std::int64_t, std::size_t>
     zunmqr_seen;
@@ -233,6 +262,7 @@ void expect_all_the_same_again() {
   expect_the_same_again<SyrkSignature<T>>(x.syrk);
   expect_the_same_again<Syr2kSignature<T>>(x.syr2k);
   expect_the_same_again<SymvSignature<T>>(x.symv);
+  expect_the_same_again<GemvSignature<T>>(x.gemv);
   expect_the_same_again<GeqrfSignature<T>>(x.geqrf);
   expect_the_same_again<OrmqrSignature<T>>(x.ormqr);
 }

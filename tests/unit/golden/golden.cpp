@@ -579,6 +579,13 @@ TEST(Golden, WhatSymvAsksOfALane) {
   file.expect();
 }
 
+TEST(Golden, WhatGemvAsksOfALane) {
+  File file("gemv_plans.txt", std::string("GEMV: ") + about_lanes);
+  record(file, {"gemv", {}});
+  record(file, {"gemv in little memory", {"BLASLIFT_MEMORY=4M"}});
+  file.expect();
+}
+
 TEST(Golden, WhatQrAsksOfALane) {
   File file("qr_lanes.txt", std::string("QR, and products with its Q: ") + about_lanes);
   constexpr std::size_t most = 5000;
@@ -626,6 +633,7 @@ std::string words_of(const Decision& d) {
   if (d.head != 0) text += ", head " + number(d.head);
   if (d.slowdown != 1) std::snprintf(line, sizeof line, ", slowed down by %.9g", d.slowdown), text += line;
   if (d.calls != 1) text += ", of " + std::to_string(d.calls) + " calls";
+  if (d.opens_meanwhile) text += ", opens it meanwhile";
   if (d.cpu_suffices) text += ", for the CPU";
   if (d.infeasible) text += ", nowhere";
   if (d.repeats) text += ", repeats";
@@ -665,7 +673,7 @@ constexpr Circumstance circumstances[] = {
     {"levels 3, forced", [](Facts&, Policy& p) { p.levels = 3, p.forced = true; }},
     {"unopened", [](Facts& f, Policy&) { f.device = DeviceState::unopened; }},
     {"unopened, missed 10 s", [](Facts& f, Policy&) { f.device = DeviceState::unopened, f.missed_seconds = 10; }},
-    {"opening", [](Facts& f, Policy&) { f.device = DeviceState::opening; }},
+    {"opening", [](Facts& f, Policy&) { f.device = DeviceState::opening, f.until_open = 0.3; }},
     {"absent", [](Facts& f, Policy&) { f.device = DeviceState::absent; }},
     {"in device memory", [](Facts& f, Policy&) { f.device_memory = f.result_stays = true, f.spared = 1e18; }},
     {"in device memory, levels auto",
@@ -791,6 +799,25 @@ TEST(Golden, Decisions) {
   symv[symv.size() - 1].alpha_finite = false;
   symv.push_back(with_vector(Routine::dsymv, Element::d, (index{1} << 32) + 5, true));
 
+  std::vector<Problem> gemv{
+      {.routine = Routine::dgemv, .element = Element::d, .m = 4096, .n = 3000, .beta_zero = true, .adjoint = true}};
+  constexpr Routine gemvs[] = {Routine::sgemv, Routine::dgemv, Routine::cgemv, Routine::zgemv};
+  for (int p = 0; p < precision_count; ++p)
+    for (const auto& [m, n] :
+         {std::pair<index, index>{0, 5}, {511, 512}, {512, 512}, {8000, 8000}, {100000, 300}, {300, 100000}})
+      for (const bool adjoint : {false, true})
+        gemv.push_back({.routine = gemvs[p],
+                        .element = static_cast<Precision>(p),
+                        .m = m,
+                        .n = n,
+                        .beta_zero = m == 8000,
+                        .adjoint = adjoint});
+  gemv.resize(gemv.size() + 3, gemv.front());
+  gemv[gemv.size() - 3].alpha_zero = true;
+  gemv[gemv.size() - 2].overlaps = true;
+  gemv[gemv.size() - 1].alpha_finite = false;
+  gemv.push_back({.routine = Routine::dgemv, .element = Element::d, .m = (index{1} << 32) + 5, .n = 2});
+
   std::vector<Problem> qr{{Routine::dgeqrf, Precision::d, 4096, 3000}};
   constexpr Routine geqrfs[] = {Routine::sgeqrf, Routine::dgeqrf, Routine::cgeqrf, Routine::zgeqrf};
   for (int p = 0; p < precision_count; ++p)
@@ -826,6 +853,7 @@ TEST(Golden, Decisions) {
   for (const Machine& m : machines) {
     add_decisions(file, "products", m, products);
     add_decisions(file, "products of symmetric matrices with vectors", m, symv);
+    add_decisions(file, "products of matrices with vectors", m, gemv);
     add_decisions(file, "QR", m, qr);
     add_decisions(file, "products with Q", m, q);
     add_decisions(file, "triangular systems", m, systems);

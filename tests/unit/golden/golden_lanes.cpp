@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "impl/gemv/gemv.hpp"
 #include "impl/product/gemm.hpp"
 #include "impl/qr/geqrf.hpp"
 #include "impl/qr/ormqr.hpp"
@@ -246,6 +247,28 @@ void symv_call(Uplo uplo, index n, index incx, index incy, double alpha, double 
          });
 }
 
+template <class T>
+void gemv_call(Op trans, index m, index n, index incx, index incy, double alpha, double beta, const Places& places = {},
+               bool conjugated = false, std::size_t piece = large_piece) {
+  const std::string routine = std::string(1, letter(element_of<T>)) + "gemv";
+  char scalars[96];
+  std::snprintf(scalars, sizeof scalars, " incx=%lld incy=%lld alpha %g beta %g%s", static_cast<long long>(incx),
+                static_cast<long long>(incy), alpha, beta, conjugated ? " conjugated" : "");
+  record(routine + ' ' + static_cast<char>(trans) + " m=" + number(m) + " n=" + number(n) + scalars +
+             (piece == large_piece ? "" : " in pieces of " + number(static_cast<index>(piece)) + " bytes") +
+             places_of({{"A", places.a}, {"x", places.b}, {"y", places.c}}),
+         piece, [&] {
+           const index lda = m + 3, nx = trans == Op::none ? n : m, ny = trans == Op::none ? m : n;
+           const auto length = [](index size, index inc) { return 1 + (size - 1) * (inc < 0 ? -inc : inc); };
+           const Memory<T> A("A", lda * n, places.a), x("x", length(nx, incx), places.b),
+               y("y", length(ny, incy), places.c);
+           const GemvArgs<T> args{trans, m,         n,    scalar<T>(alpha, 0.25), A.at(),
+                                  lda,   x.at(),    incx, scalar<T>(beta, -0.3),  y.at(),
+                                  incy,  conjugated};
+           make([&] { gemv(site_of(routine_called(routine)), &args, replay); }, A, x);
+         });
+}
+
 void say_computed(Computed computed) {
   constexpr const char* names[] = {"not computed", "computed", "computed in device memory"};
   std::puts(names[static_cast<int>(computed)]);
@@ -393,6 +416,38 @@ void symv_calls() {
   symv_call<s>(Uplo::lower, 700, 2, 3, 1, 0.5, {on_device, on_device, on_device});
   symv_call<DoubleDouble>(Uplo::lower, 300, 1, 1, 1, 0, {pageable, on_device, on_device});
 }
+template <class T>
+void gemv_of() {
+  for (const Op trans : {Op::none, Op::transpose, Op::conjugate}) {
+    gemv_call<T>(trans, 130, 90, 1, 1, -0.5, 0);
+    gemv_call<T>(trans, 900, 1500, 1, 1, 1, 0.7);
+  }
+}
+void gemv_calls() {
+  gemv_of<s>();
+  gemv_of<d>();
+  gemv_of<c>();
+  gemv_of<z>();
+  for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {1, 4000}, {4000, 1}, {4500, 64}, {64, 4500}})
+    for (const Op trans : {Op::none, Op::transpose}) gemv_call<d>(trans, m, n, 1, 1, 1, 0);
+  gemv_call<d>(Op::none, 200, 100, 2, 3, -0.5, 0.7);
+  gemv_call<d>(Op::transpose, 200, 100, -1, -2, -0.5, 0.7);
+  gemv_call<d>(Op::none, 200, 100, 1, 1, 0, 0.7);
+  gemv_call<d>(Op::transpose, 200, 100, 1, 1, 0, 0);
+  gemv_call<z>(Op::none, 200, 100, 1, -1, -0.5, 0.7, {}, true);
+  gemv_call<d>(Op::none, 1000, 100, 1, 1, 1, 0.5, {}, false, 1600);
+  gemv_call<d>(Op::none, 200, 100, 1, 1, 1, 0.5, {reachable, pageable, pageable});
+  gemv_call<d>(Op::transpose, 200, 100, 1, 1, 1, 0.5, {reachable, reachable, reachable});
+  gemv_call<d>(Op::none, 200, 100, 1, 1, 1, 0.5, {on_device, pageable, pageable});
+  gemv_call<d>(Op::none, 200, 100, 2, 1, 1, 0.5, {pageable, on_device, pageable});
+  gemv_call<d>(Op::transpose, 200, 100, 1, -2, 1, 0.5, {pageable, pageable, on_device});
+  gemv_call<s>(Op::none, 700, 300, 2, 3, 1, 0.5, {on_device, on_device, on_device});
+}
+void gemv_in_little_memory() {
+  gemv_call<d>(Op::none, 1500, 1000, 1, 1, 1, 0.5);
+  gemv_call<d>(Op::transpose, 300, 200, 1, 1, 1, 0.5);
+}
+
 void symv_in_little_memory() {
   symv_call<d>(Uplo::lower, 1500, 1, 1, 1, 0.5);
   symv_call<d>(Uplo::lower, 300, 1, 1, 1, 0.5);
@@ -452,6 +507,8 @@ void with_copies() {
   symv_call<d>(Uplo::lower, 700, 1, 1, 1, 0.5);
   symv_call<z>(Uplo::upper, 300, 2, -1, 1, 0);
   symv_call<DoubleDouble>(Uplo::upper, 300, 1, 1, 1, 0);
+  gemv_call<d>(Op::none, 700, 400, 1, 1, 1, 0.5);
+  gemv_call<z>(Op::conjugate, 300, 200, 2, -1, 1, 0);
   geqrf_call<d>(300, 200);
   q_call<d>("LT", 300, 200, 100);
   q_call<d>("RN", 200, 300, 100);
@@ -470,6 +527,8 @@ constexpr Set sets[] = {{"gemm", gemm_classical},
                         {"gemm in little memory", in_little_memory},
                         {"symv", symv_calls},
                         {"symv in little memory", symv_in_little_memory},
+                        {"gemv", gemv_calls},
+                        {"gemv in little memory", gemv_in_little_memory},
                         {"geqrf", geqrf_calls},
                         {"large geqrf", geqrf_large},
                         {"geqrf in little memory", geqrf_in_little_memory},

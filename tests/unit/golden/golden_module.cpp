@@ -126,6 +126,16 @@ class Recorder final : public Lane {
                    where(p.workspace),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Gemv& p, After after) {
+    const auto number = [](index x) { return static_cast<long long>(x); };
+    return add(
+        print("%cgemv    ", letter(p.precision)) + where(p.y) + print(" inc %lld := ", number(p.incy)) +
+            scalar(p.alpha, p.precision) + print(" %s(", p.transposed ? "T" : "N") + where(p.A, p.lda) + ") " +
+            where(p.x) + print(" inc %lld + ", number(p.incx)) + scalar(p.beta, p.precision) +
+            print(" itself, %lld x %lld%s, workspace ", number(p.m), number(p.n), p.conjugated ? " conjugated" : "") +
+            where(p.workspace),
+        after, p.stream, p.awaited);
+  }
   Status ask_for(const QrPanel& p, After after) {
     return add(print("%cpanel   ", letter(p.precision)) + where(p.A, p.lda) + " tau " + where(p.tau) + ", " +
                    size(p.m, p.n) +
@@ -163,6 +173,31 @@ class Recorder final : public Lane {
     return add(print("%cgebrd   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", d " +
                    where(p.d) + ", e " + where(p.e) + ", tauq " + where(p.tauq) + ", taup " + where(p.taup) +
                    ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
+  Status ask_for(const Svd& p, After after) {
+    return add(print("%csvd     ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) +
+                   (p.u_cols > 0 ? ", U " + where(p.U, p.ldu) + " " + size(p.m, p.u_cols) : std::string()) +
+                   (p.vt_rows > 0 ? ", VT " + where(p.VT, p.ldvt) + " " + size(p.vt_rows, p.n) : std::string()) +
+                   ", s " + where(p.s) + ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
+  Status ask_for(const Assign& p, After after) {
+    return add(print("%cassign  ", letter(p.precision)) + where(p.C, p.ldc) +
+                   " := " + (p.A ? where(p.A, p.lda) + (p.transposed ? " transposed" : "") : std::string("identity")) +
+                   ", " + size(p.m, p.n) + part_name(p.part) + (p.strict ? " strict" : "") +
+                   print(" below %lld", static_cast<long long>(p.below)),
+               after, p.stream, p.awaited);
+  }
+  Status ask_for(const Mirror& p, After after) {
+    return add(print("%cmirror  ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.n, p.n) +
+                   part_name(part_of(p.uplo)),
+               after, p.stream, p.awaited);
+  }
+  Status ask_for(const Geev& p, After after) {
+    return add(print("%cgeev    ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.n, p.n) +
+                   (p.vectors ? ", VR " + where(p.VR, p.ldvr) : std::string()) + ", w " + where(p.w) +
+                   (p.wi ? ", wi " + where(p.wi) : std::string()) + ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
   Status ask_for(const RowSwaps& p, After after) {

@@ -40,6 +40,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   dgemm.routed = 2;
   dgemm.cpu_ns = 1500000000;
   dgemm.device_ns = 250000000;
+  dgemm.saved_ns = -125000000;
   dgemm.bytes_in = 3000000000;
   dgemm.bytes_out = 999;
   dgemm.bytes_spared = 2500000;
@@ -101,6 +102,7 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_EQ(dgemm.stayed[static_cast<int>(Reason::transfers)], 10u);
   EXPECT_DOUBLE_EQ(dgemm.cpu_seconds, 3);
   EXPECT_DOUBLE_EQ(dgemm.device_seconds, 0.5);
+  EXPECT_DOUBLE_EQ(dgemm.saved_seconds, -0.25);
   EXPECT_EQ(dgemm.bytes_in, 6e9);
   EXPECT_EQ(dgemm.bytes_spared, 5e6);
   EXPECT_EQ(dgemm.levels[1], 2u);
@@ -230,10 +232,10 @@ TEST(Json, HoldsTheCountersNumbers) {
     "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3",
     "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "warning": "switch",
     "routines": {
-      "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "bytes_in": 3000000000,
+      "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "saved_seconds": -0.125, "bytes_in": 3000000000,
                 "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
                                              "device failed, finished on the CPU": 1}},
-      "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "bytes_in": 0, "bytes_out": 0,
+      "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "saved_seconds": 0, "bytes_in": 0, "bytes_out": 0,
                 "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"too small": 2, "workspace query": 1}}}})"));
 }
 

@@ -1,4 +1,4 @@
-// When levels are trusted with two operands.  (What levels lose where they are not: docs/lab-notes.md.)
+// When levels are trusted with two operands.  (What levels lose where they are not: docs/measurements/lab-notes.md.)
 #include "impl/product/guard.hpp"
 
 #include <gtest/gtest.h>

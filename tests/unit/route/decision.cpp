@@ -125,11 +125,12 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
 }
 
 TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
-  // Found before (no_route, invalid, query, of_library, of_interval, in_handler) or after (no_room, failed,
-  // not_definite, singular, not_converged) a decision: with them the table above is complete.
-  std::set<Reason> all{Reason::no_route, Reason::invalid,       Reason::query,      Reason::of_library,
-                       Reason::no_room,  Reason::failed,        Reason::in_handler, Reason::not_definite,
-                       Reason::singular, Reason::not_converged, Reason::of_interval};
+  // Found before (no_route, invalid, query, of_library, of_interval, of_left, of_type, in_handler) or after (no_room,
+  // failed, not_definite, singular, not_converged) a decision: with them the table above is complete.
+  std::set<Reason> all{Reason::no_route, Reason::invalid,       Reason::query,       Reason::of_library,
+                       Reason::no_room,  Reason::failed,        Reason::in_handler,  Reason::not_definite,
+                       Reason::singular, Reason::not_converged, Reason::of_interval, Reason::of_left,
+                       Reason::of_type};
   for (const Circumstance& x : circumstances) all.insert(x.reason);
   EXPECT_EQ(all.size(), static_cast<std::size_t>(reason_count));
 }
@@ -454,14 +455,16 @@ TEST(Decide, TriesADeviceAgainThatHasBecomeTooSlow) {
   EXPECT_EQ(call.decide().reason, Reason::transfers) << "it never was faster";
 }
 
-TEST(Decide, WhileAnotherThreadOpensTheDeviceOnlyTheCpusOwnStay) {
+TEST(Decide, WhileTheDeviceIsBeingOpenedWhoWouldWaitLongerThanTheCpuTakesStays) {
   Call call;
   call.facts.device = DeviceState::opening;
-  EXPECT_EQ(call.decide().route, Route::device) << "much faster there: worth waiting for";
-  // Three times as fast there.
-  const Decision d = call.decide();
-  call.facts.cpu_rate *= d.cpu_seconds / (3 * d.device_seconds);
+  const double gain = call.decide().saving();
+  ASSERT_GT(gain, 0);
+  call.facts.until_open = gain * 0.999;
+  EXPECT_EQ(call.decide().route, Route::device) << "worth waiting for";
+  call.facts.until_open = gain * 1.001;
   EXPECT_EQ(call.decide().reason, Reason::startup);
+  EXPECT_FALSE(call.decide().opens_meanwhile) << "it is being done";
   call.facts.missed_seconds = 1e9;
   EXPECT_EQ(call.decide().reason, Reason::startup) << "it has been bought";
   call.policy.forced = true;
@@ -508,6 +511,25 @@ TEST(Decide, StartsOnceMissedSavingsReachTheStartup) {
   EXPECT_EQ(call.decide().reason, Reason::startup);
   call.facts.missed_seconds = profile.startup_seconds - saving * 0.999;
   EXPECT_EQ(call.decide().reason, Reason::faster);
+}
+
+TEST(Decide, BeginsTheStartupBesideTheCallsThatMissAQuarterOfIt) {
+  Call call;
+  call.facts.device = DeviceState::unopened;
+  call.product = cube(400);
+  call.facts.cpu_rate = 1e10;
+  const double saving = call.decide().saving(), quarter = profile.startup_seconds / 4;
+  ASSERT_GT(saving, 0);
+  ASSERT_LT(saving, quarter);
+  EXPECT_FALSE(call.decide().opens_meanwhile);
+  call.facts.missed_seconds = quarter - saving * 1.001;
+  EXPECT_FALSE(call.decide().opens_meanwhile);
+  call.facts.missed_seconds = quarter - saving * 0.999;
+  EXPECT_TRUE(call.decide().opens_meanwhile);
+  EXPECT_EQ(call.decide().reason, Reason::startup);
+  call.facts.missed_seconds = profile.startup_seconds;
+  EXPECT_FALSE(call.decide().opens_meanwhile) << "this one waits for it";
+  EXPECT_EQ(call.decide().route, Route::device);
 }
 
 /// One process's calls in the model: predictions come true, as impl/product/gemm.cpp's learning would see them.

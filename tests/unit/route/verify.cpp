@@ -437,6 +437,41 @@ TYPED_TEST(Products, WithVectorsAreJudgedByEachElementsOwnTerms) {
     }
 }
 
+TYPED_TEST(Products, OfAGeneralMatrixWithVectorsAreJudgedByEachElementsOwnTerms) {
+  using T = TypeParam;
+  constexpr index m = 7, n = 5;
+  for (const Op trans : {Op::none, Op::transpose, Op::conjugate})
+    for (const index inc : {1, 3, -2}) {
+      Matrix<T> A(m, n, 2);
+      A.random(4);
+      const T alpha = scalar<T>(1.5, -0.5), beta = scalar<T>(2, 1);
+      GemvArgs<T> args{trans, m, n, alpha, A.data(), A.ld(), nullptr, 1, beta, nullptr, inc};
+      std::vector<T> x(static_cast<std::size_t>(args.terms())),
+          y(static_cast<std::size_t>(args.results() * std::abs(inc)), T(1));
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = scalar<T>(0.5 + static_cast<double>(i), 1);
+      args.x = x.data();
+      args.y = y.data();
+      const auto size = [](T v) { return std::fabs(std::real(v)) + std::fabs(std::imag(v)); };
+      const index result = 4;
+      double terms = size(beta) * size(T(1));
+      for (index k = 0; k < args.terms(); ++k)
+        terms += static_cast<double>(size(alpha) * size(trans == Op::none ? A(result, k) : A(k, result)) *
+                                     size(x[static_cast<std::size_t>(k)]));
+      std::vector<T> right(y.size(), T(5)), other = right;
+      const Site none{};
+      const Ending ending{Reason::forced};
+      EXPECT_EQ(judge(none, args, other.data(), right.data(), ending).ratio, 0);
+      const double limit = static_cast<double>(args.terms() + 3) * (complex_type<T> ? 2 : 1);
+      EXPECT_NEAR(judge(none, args, other.data(), right.data(), ending).limit, limit, 1e-3);
+      const index at = inc > 0 ? result * inc : (result - args.results() + 1) * inc;
+      constexpr double units = 1e4;
+      other[static_cast<std::size_t>(at)] +=
+          static_cast<Real<T>>(units * terms * static_cast<double>(std::numeric_limits<Real<T>>::epsilon()));
+      EXPECT_NEAR(judge(none, args, other.data(), right.data(), ending).ratio / units, 1, 0.01)
+          << static_cast<char>(trans) << " " << inc;
+    }
+}
+
 // ---- QR
 
 /// One of LAPACK's routines, as the library underneath has it.

@@ -503,7 +503,7 @@ double all_passes(const Chain& chain, bool kept) {
 }
 
 TEST(Strassen, AlternativeBasesSaveLittleAndOnlyFromTheThirdLevelOn) {
-  // docs/levels.md has this table.
+  // docs/developer/levels.md has this table.
   struct Row {
     int levels;
     double fused, alike, alike_kept, alternative, alternative_kept;

@@ -220,12 +220,20 @@ T __ldcs(const T* at) {
   return __ldg(at);
 }
 
-namespace blaslift::symv_order {
+namespace blaslift::streaming {
 
 template <class T>
 T load_once(const T* at) {
   return __ldg(at);
 }
+
+// Kernels run one after the other.
+inline void let_next_kernel_begin() {}
+inline void await_kernel_before() {}
+
+}  // namespace blaslift::streaming
+
+namespace blaslift::symv_order {
 
 // Blocks run one after the other: a turn that has not come never will.
 inline unsigned take(unsigned* counter) { return (*counter)++; }
@@ -244,9 +252,7 @@ inline void await_fetched() {
   __syncwarp();
 }
 
-// Kernels run one after the other, too, and of a cluster's blocks, which have one memory here, the first comes last.
-inline void let_next_kernel_begin() {}
-inline void await_kernel_before() {}
+// Of a cluster's blocks, which have one memory here, the first comes last.
 inline void begin_in_cluster() {}
 inline void arrive_in_cluster() {}
 inline void await_cluster() {}

@@ -188,7 +188,8 @@ double worst_excess(const std::vector<Expected<T>>& expected, const Matrix<T>& C
   return worst;
 }
 
-/// The library underneath, for backends that want one: a triple loop in the working precision, BLAS semantics.
+/// The library underneath, for backends that want one: a triple loop in the working precision, BLAS semantics; of a
+/// triangle that the product is a part of, nothing else is written.
 template <class T>
 void naive_gemm(const Gemm& g) {
   const T alpha = *static_cast<const T*>(g.alpha), beta = *static_cast<const T*>(g.beta);
@@ -206,13 +207,14 @@ void naive_gemm(const Gemm& g) {
   };
   for (index j = 0; j < g.n; ++j) {
     T* c = static_cast<T*>(g.C) + j * g.ldc;
+    const index from = g.part == Part::lower ? j : 0, to = g.part == Part::upper ? j + 1 : g.m;
     if (g.E) std::memcpy(c, static_cast<const T*>(g.E) + j * g.lde, static_cast<std::size_t>(g.m) * sizeof(T));
     if (beta != T(1))
-      for (index i = 0; i < g.m; ++i) c[i] = beta == T(0) ? T(0) : times(beta, c[i]);
+      for (index i = from; i < to; ++i) c[i] = beta == T(0) ? T(0) : times(beta, c[i]);
     if (alpha == T(0)) continue;
     for (index p = 0; p < g.k; ++p) {
       const T b = times(alpha, read(B, g.ldb, g.transb, p, j));
-      for (index i = 0; i < g.m; ++i) c[i] += times(b, read(A, g.lda, g.transa, i, p));
+      for (index i = from; i < to; ++i) c[i] += times(b, read(A, g.lda, g.transa, i, p));
     }
   }
 }

@@ -9,11 +9,14 @@
 
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
+#include "kernels/host/assign.hpp"
 #include "kernels/host/gebrd.hpp"
+#include "kernels/host/geev.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
+#include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
 #include "kernels/host/trsm.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -71,6 +74,18 @@ class Shuffled final : public Lane {
   }
   Status ask_for(const Gebrd& x, After after) {
     return add(after, [x] { reduce_to_bidiagonal(x); });
+  }
+  Status ask_for(const Svd& x, After after) {
+    return add(after, [x] { decompose(x); });
+  }
+  Status ask_for(const Assign& x, After after) {
+    return add(after, [x] { assign(x); });
+  }
+  Status ask_for(const Mirror& x, After after) {
+    return add(after, [x] { mirror(x); });
+  }
+  Status ask_for(const Geev& x, After after) {
+    return add(after, [x] { find_eigenvalues(x); });
   }
   Status ask_for(const RowSwaps& x, After after) {
     // What later ones are told to find there is written by the first one.

@@ -9,6 +9,7 @@
 #include "impl/route/operands.hpp"
 #include "impl/symv/symv.hpp"
 #include "impl/symv/symv_family.hpp"
+#include "impl/vector/vector_family.hpp"
 #include "tests/unit/support/random.hpp"
 
 namespace blaslift {

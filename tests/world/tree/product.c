@@ -8,8 +8,8 @@
 #include <unistd.h>
 extern void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
                    const double*, const int*, const double*, double*, const int*, size_t, size_t);
-extern void dgemv_(const char*, const int*, const int*, const double*, const double*, const int*, const double*,
-                   const int*, const double*, double*, const int*, size_t);
+extern void dtrmv_(const char*, const char*, const char*, const int*, const double*, const int*, double*, const int*,
+                   size_t, size_t, size_t);
 
 static void leave_address_space(long megabytes) {
   long pages = 0;
@@ -35,7 +35,8 @@ int main(int argc, char** argv) {
     leave_address_space(atol(argv[2]));
   }
   dgemm_("N", "N", &size, &size, &size, &one, a, &size, b, &size, &zero, c, &size, 1, 1);
-  dgemv_("N", &size, &size, &one, a, &size, b, &unit, &zero, y, &unit, 1);  // not intercepted
+  memcpy(y, b, sizeof y);
+  dtrmv_("L", "N", "N", &size, a, &size, y, &unit, 1, 1, 1);  // not intercepted
   for (int i = 0; i < n * n; ++i) sum += c[i];
   for (int i = 0; i < n; ++i) sum += y[i];
   printf("sum %.1f\n", sum);

@@ -27,7 +27,7 @@ static void fill(double* x, int n) { for (int i = 0; i < n; ++i) x[i] = number()
 static double a[2 * M * M], b[2 * M * M], c[2 * M * M], x[2 * M], y[4 * M], tau[4 * M], work[20000], t[20000];
 static int m = M, n = N, k = 13, ld = M, one = 1, minus = -2, lwork = 10000, tsize = 10000, info;
 static int iwork[1000], liwork = 1000, lrwork = 2000;
-static double rwork[2000];
+static double rwork[4000];
 static void refill(void) { fill(a, 2 * M * M), fill(b, 2 * M * M), fill(c, 2 * M * M), fill(x, 2 * M), fill(y, 4 * M); }
 typedef void Any();
 #define CALL ((Any*)f)
@@ -124,6 +124,17 @@ int main(int argc, char** argv) {
           101, low ? 122 : 121, n, 0.7, a, ld, x, 1, 1.1, y, 1);
       show(name, y, 2 * e * M);
     }
+    for (const char* op = "NTC"; *op; ++op) {
+      const int code = *op == 'N' ? 111 : *op == 'T' ? 112 : 113;
+      GET("%cgemv_");
+      CALL(op, &m, &n, alpha, a, &ld, x, &one, beta, y, &minus, (size_t)1);
+      show(name, y, 2 * e * M);
+      GET("cblas_%cgemv");
+      if (z) CALL(101, code, n, m, alpha, a, ld, x, one, beta, y, one);
+      else ((void (*)(int, int, int, int, double, double*, int, double*, int, double, double*, int))f)(
+          101, code, n, m, 0.7, a, ld, x, 1, 1.1, y, 1);
+      show(name, y, 2 * e * M);
+    }
     GET("%cgeqrf_");
     CALL(&m, &n, a, &ld, tau, work, &lwork, &info);
     if (info) printf("info %d\n", info);
@@ -161,6 +172,43 @@ int main(int argc, char** argv) {
       printf("info %d\n", info);
       show(name, c, e * M * rhs);
     }
+    // Triangles, and inverses, of factors whose diagonal is large, or has a zero.
+    for (const char* uplo = "Ul"; *uplo; ++uplo)
+      for (int singular = 0; singular < 2; ++singular) {
+        memcpy(c, a, sizeof c);
+        for (int i = 0; i < n; ++i) c[e * i * (M + 1)] += N;
+        if (singular) memset(c + e * 4 * (M + 1), 0, e * sizeof *c);
+        for (const char* diag = "nU"; *diag; ++diag) {
+          memcpy(t, c, sizeof c);
+          snprintf(name, sizeof name, "%ctrtri_", p);
+          f = get(name);
+          CALL(uplo, diag, &n, t, &ld, &info, (size_t)1, (size_t)1);
+          printf("info %d\n", info);
+          show(name, t, e * M * N);
+          snprintf(name, sizeof name, "%ctrtrs_", p);
+          f = get(name);
+          for (const char* op = "NtC"; *op; ++op) {
+            memcpy(t, b, sizeof b);
+            CALL(uplo, op, diag, &n, &rhs, c, &ld, t, &ld, &info, (size_t)1, (size_t)1, (size_t)1);
+            printf("info %d\n", info);
+            show(name, t, e * M * rhs);
+          }
+        }
+        if (z)  // Cholesky's factors have a real diagonal
+          for (int i = 0; i < n; ++i) c[e * i * (M + 1) + 1] = 0;
+        memcpy(t, c, sizeof c);
+        snprintf(name, sizeof name, "%cpotri_", p);
+        f = get(name);
+        CALL(uplo, &n, t, &ld, &info, (size_t)1);
+        printf("info %d\n", info);
+        show(name, t, e * M * N);
+        memcpy(t, c, sizeof c);
+        snprintf(name, sizeof name, "%cgetri_", p);
+        f = get(name);
+        CALL(&n, t, &ld, pivots, work, &lwork, &info);
+        printf("info %d\n", info);
+        show(name, t, e * M * N);
+      }
     double norm = 3, condition;
     for (const char* which = "oI"; *which; ++which) {
       snprintf(name, sizeof name, "%cgecon_", p);
@@ -221,6 +269,63 @@ int main(int argc, char** argv) {
       show(name, tau, e * N);
       show(name, tau + 2 * N, e * N);
     }
+    // Singular values, and U diag(s) V^H, in which their signs and phases do not show; by letters of either side.
+    for (int wide = 0; wide < 2; ++wide)
+      for (int iterated = 0; iterated < 2; ++iterated)
+        for (const char* left = "aSOn"; *left; ++left)
+          for (const char* right = iterated ? "AsoN" : left; *right; ++right) {
+            const int rows = wide ? n : m, cols = wide ? m : n, both = iterated && *left == 'O' && *right == 'o';
+            GET(iterated ? "%cgesvd_" : "%cgesdd_");
+            fill(t, 2 * M * M);
+            if (both) continue;
+            if (z && iterated)
+              CALL(left, right, &rows, &cols, a, &ld, tau, c, &ld, t, &ld, work, &lwork, rwork, &info, (size_t)1, (size_t)1);
+            else if (iterated)
+              CALL(left, right, &rows, &cols, a, &ld, tau, c, &ld, t, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+            else if (z)
+              CALL(left, &rows, &cols, a, &ld, tau, c, &ld, t, &ld, work, &lwork, rwork, iwork, &info, (size_t)1);
+            else
+              CALL(left, &rows, &cols, a, &ld, tau, c, &ld, t, &ld, work, &lwork, iwork, &info, (size_t)1);
+            printf("info %d\n", info);
+            show(name, tau, n);
+            const double *u = *left == 'O' && (iterated || !wide) ? a : c;
+            const double *v = (iterated ? *right == 'o' : *left == 'O' && wide) ? a : t;
+            const int no_sides = *left == 'n' || *right == 'N';
+            memset(b, 0, sizeof b);
+            for (int j = 0; !no_sides && j < cols; ++j)
+              for (int i = 0; i < rows; ++i)
+                for (int q = 0; q < n; ++q) {
+                  const double *l = u + e * (i + q * M), *r = v + e * (q + j * M);
+                  b[e * (i + j * M)] += tau[q] * (l[0] * r[0] - (z ? l[1] * r[1] : 0));
+                  if (z) b[e * (i + j * M) + 1] += tau[q] * (l[1] * r[0] + l[0] * r[1]);
+                }
+            show(name, b, e * M * M);
+            if (!iterated) break;
+          }
+    // Of a general matrix, in whatever order its eigenvalues come: their sums, and of vectors what phases do not change.
+    for (const char* left = "nV"; *left; ++left)
+      for (const char* right = "vN"; *right; ++right) {
+        double sums[4] = {0}, rows[4 * N] = {0};
+        double* wi = tau + 2 * N;
+        GET("%cgeev_");
+        fill(a, 2 * M * M);
+        if (z)
+          CALL(left, right, &n, a, &ld, tau, b, &ld, c, &ld, work, &lwork, rwork, &info, (size_t)1, (size_t)1);
+        else
+          CALL(left, right, &n, a, &ld, tau, wi, b, &ld, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+        printf("info %d\n", info);
+        for (int q = 0; q < n; ++q) {
+          const double re = tau[e * q], im = z ? tau[2 * q + 1] : wi[q];
+          sums[0] += re, sums[1] += im, sums[2] += re * re - im * im, sums[3] += 2 * re * im;
+          for (int side = 0; side < 2; ++side)
+            for (int i = 0; i < e * n && (side ? *right == 'v' : *left == 'V'); ++i) {
+              const double x = (side ? c : b)[i + e * q * M];
+              rows[side * 2 * N + i / e] += x * x * (!z && im != 0 ? 2 : 1);
+            }
+        }
+        show(name, sums, 4);
+        show(name, rows, 4 * N);
+      }
     // By other drivers: all, and some in another matrix.
     for (int low = 0; low < 2; ++low)
       for (const char* job = "nV"; *job; ++job) {
@@ -260,6 +365,42 @@ int main(int argc, char** argv) {
             }
           }
       }
+    // Generalized ones of all types, by all drivers: B's factor, and of each vector what its sign does not change.
+    for (int type = 1; type <= 3; ++type)
+      for (int low = 0; low < 2; ++low)
+        for (const char* job = "nV"; *job; ++job)
+          for (const char* driver = "d x"; *driver; ++driver) {
+            const char* uplo = low ? "l" : "U";
+            const double none = 0;
+            int found = n, first = 2, last = N / 2, failed[N];
+            snprintf(name, sizeof name, "%sgv%.*s_", z ? "zhe" : "dsy", *driver != ' ', driver);
+            f = get(name), refill();
+            for (int i = 0; i < n; ++i) b[e * i * (M + 1)] += N;
+            if (z && *driver == 'd')
+              CALL(&type, job, uplo, &n, a, &ld, b, &ld, tau, work, &lwork, rwork, &lrwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
+            else if (*driver == 'd')
+              CALL(&type, job, uplo, &n, a, &ld, b, &ld, tau, work, &lwork, iwork, &liwork, &info, (size_t)1, (size_t)1);
+            else if (z && *driver == ' ')
+              CALL(&type, job, uplo, &n, a, &ld, b, &ld, tau, work, &lwork, rwork, &info, (size_t)1, (size_t)1);
+            else if (*driver == ' ')
+              CALL(&type, job, uplo, &n, a, &ld, b, &ld, tau, work, &lwork, &info, (size_t)1, (size_t)1);
+            else if (z)
+              CALL(&type, job, "I", uplo, &n, a, &ld, b, &ld, &none, &none, &first, &last, &none, &found, tau, c, &ld, work, &lwork, rwork, iwork, failed, &info, (size_t)1, (size_t)1, (size_t)1);
+            else
+              CALL(&type, job, "I", uplo, &n, a, &ld, b, &ld, &none, &none, &first, &last, &none, &found, tau, c, &ld, work, &lwork, iwork, failed, &info, (size_t)1, (size_t)1, (size_t)1);
+            printf("info %d\n", info), printf("found %d\n", found);
+            show(name, tau, found);
+            show(name, b, e * M * N);
+            for (int q = 0; *job == 'V' && q < found; ++q) {
+              double length = 0, weighted = 0;
+              for (int i = 0; i < n; ++i) {
+                const double* v = (*driver == 'x' ? c : a) + e * (i + q * M);
+                length += v[0] * v[0] + (z ? v[1] * v[1] : 0);
+                weighted += (i % 5 + 1) * (v[0] * v[0] + (z ? v[1] * v[1] : 0));
+              }
+              printf("vector %.7f %.7f\n", length, weighted);
+            }
+          }
     // R, and Q by what follows: T is the implementation's own.
     GET("%cgeqr_");
     CALL(&m, &n, a, &ld, t, &tsize, work, &lwork, &info);

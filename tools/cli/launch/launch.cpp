@@ -228,6 +228,9 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     setenv("LD_PRELOAD", preload.c_str(), 1);
     unsetenv("BLASLIFT_INTERNAL_COUNTERS");
     for (const auto& [name, value] : added) setenv(name.c_str(), value.c_str(), 1);
+    // The program's own process, not what it starts: each would have the GPU's memory and time for itself.
+    if (const char* when = std::getenv("BLASLIFT_START"); when && std::strcmp(when, "early") == 0)
+      setenv("BLASLIFT_START", ("early:" + std::to_string(getpid())).c_str(), 1);
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
@@ -247,6 +250,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   sigprocmask(SIG_SETMASK, &before, nullptr);
 
   Finished finished{};
+  finished.pid = pid;
   while (waitpid(pid, &finished.wait_status, 0) < 0 && errno == EINTR) {
   }
   child = 0;
@@ -256,6 +260,22 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   else
     finished.summary.uncounted.push_back("calls were not counted: " + no_directory);
   return finished;
+}
+
+std::string verdict(const Finished& run) {
+  std::uint64_t routed = 0;
+  double saved = 0;
+  for (const Summary::PerRoutine& x : run.summary.routines) routed += x.routed, saved += x.saved_seconds;
+  const double alone = run.wall_seconds + saved;
+  if (routed == 0 || run.processes.size() != 1 || run.processes.front()->threads.load(std::memory_order_relaxed) > 1 ||
+      !(run.wall_seconds > 0 && alone > 0))
+    return {};
+  const double times = alone / run.wall_seconds;
+  char how[48] = "about as fast as", text[160];
+  if (!(times > 0.95 && times < 1.05)) std::snprintf(how, sizeof how, "about %.*f times as fast as", times < 10, times);
+  std::snprintf(text, sizeof text, "%s on the CPU alone, by estimate: %.3g s instead of %.3g s", how, run.wall_seconds,
+                alone);
+  return text;
 }
 
 void end_like(int wait_status) {

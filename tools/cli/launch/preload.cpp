@@ -14,6 +14,7 @@
 
 #include "impl/core/hash.hpp"
 #include "impl/core/text.hpp"
+#include "tools/cli/launch/own_directory.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -48,14 +49,6 @@ bool has_links(const std::string& directory, const std::string& library) {
   return true;
 }
 
-/// A directory that nobody else can put anything into; made if need be.
-bool is_own_directory(const std::string& path) {
-  if (mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return false;
-  struct stat status {};
-  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode) && status.st_uid == geteuid() &&
-         (status.st_mode & (S_IWGRP | S_IWOTH)) == 0;
-}
-
 bool link_to(const std::string& target, const std::string& path) {
   if (symlink(target.c_str(), path.c_str()) == 0) return true;
   std::error_code error;
@@ -73,13 +66,7 @@ bool make_links(const std::string& directory, const std::string& target) {
 
 /// Directories that exist from run to run, one for each that is linked to.
 std::string cached_links(const std::string& target) {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  const char* home = std::getenv("HOME");
-  std::string base;
-  if (cache && *cache == '/')
-    base = cache;
-  else if (home && *home == '/')
-    base = std::string(home) + "/.cache";
+  const std::string base = base_directory("XDG_CACHE_HOME", ".cache");
   if (base.empty() || !can_be_preloaded(base)) return {};
   (void)mkdir(base.c_str(), 0700);
   const std::string preload = base + "/blaslift-preload";

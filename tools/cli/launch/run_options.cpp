@@ -1,22 +1,45 @@
 // `blaslift run` on the command line.
 #include <cstdio>
+#include <cstdlib>
 
 #include "tools/cli/launch/commands.hpp"
+#include "tools/cli/launch/history.hpp"
 #include "tools/cli/launch/launch.hpp"
 #include "tools/cli/parser/variables.hpp"
 
 namespace blaslift::cli {
 namespace {
 
+/// glibc's malloc asks for them where it takes whole pages from the system.
+constexpr const char *tunables = "GLIBC_TUNABLES", *huge_pages = "glibc.malloc.hugetlb=1", *start = "BLASLIFT_START";
+
 struct Run {
   Variables variables;
-  bool quiet = false;
+  bool quiet = false, huge = false;
   std::string json;
 };
 
 [[noreturn]] void run(const Run& how, const Words& program) {
-  const Finished finished = launch("libblaslift.so", program, how.variables);
-  if (!how.quiet) std::fputs(to_text(finished.summary).c_str(), stderr);
+  Variables variables = how.variables;
+  if (how.huge) {
+    const char* given = std::getenv(tunables);  // the last one of a name counts
+    variables[tunables] = (given && *given ? std::string(given) + ':' : std::string()) + huge_pages;
+  }
+  // Who says when the device is started is not second-guessed.
+  const bool looks_back = !std::getenv(start) && !variables.contains(start);
+  const History history = looks_back ? History(program) : History();
+  const bool early = history.gains_by_early_start();
+  if (early) variables[start] = "early";
+  const Finished finished = launch("libblaslift.so", program, variables);
+  history.note(finished);
+  if (!how.quiet) {
+    std::string text;
+    if (const std::string said = verdict(finished); !said.empty()) text = "blaslift: " + said + '\n';
+    text += to_text(finished.summary);
+    if (early && finished.summary.backend == "cuda")
+      text += "blaslift: the GPU was started with the program, as the last run of this command used it\n";
+    std::fputs(text.c_str(), stderr);
+  }
   if (!how.json.empty()) write_file(how.json, to_json(finished.summary) + '\n');  // the exit status is the program's
   end_like(finished.wait_status);
 }
@@ -27,6 +50,7 @@ void add_run(Command& blaslift) {
   Command command = blaslift.command("run", "run a program through blaslift and say what happened", Program::first);
   const auto how = std::make_shared<Run>();
   command.flag("-q,--quiet", how->quiet, "no summary")
+      .flag("--huge-pages", how->huge, "large arrays of the program in pages of 2 MiB, which are made and read faster")
       .option("--json", "FILE", how->json, "write the summary of the whole process tree to this file, too");
   add_variables(command, how->variables);
   command.runs([how](const Words& program) -> int { run(*how, program); });

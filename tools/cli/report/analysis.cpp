@@ -36,10 +36,15 @@ Problem problem_of(const Span& s) {
 #define GEMMT(name, type) OF_TRIANGLE(name, type, Update::product)
 #define SYR2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
 #define HER2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
-#define ORGQR(name, type)                                        \
-  case Routine::name:                                            \
-    p.element = element_of<type>, p.left = p.of_identity = true; \
+#define ORGQR(name, type) \
+  case Routine::name: p.element = element_of<type>, p.left = p.of_identity = true; break;
+// Of V's side as many as there are of U's, as a rule.
+#define OF_VECTORS(name, type)                                                 \
+  case Routine::name:                                                          \
+    p.element = element_of<type>, p.right_vectors = std::min({s.k, s.m, s.n}); \
     break;
+#define GESDD(name, type) OF_VECTORS(name, type)
+#define GESVD(name, type) OF_VECTORS(name, type)
 #include "api/routines.def"
     default: break;
   }
@@ -88,6 +93,8 @@ bool might_go(Reason reason) {
     case Reason::overlap:
     case Reason::of_library:
     case Reason::of_interval:
+    case Reason::of_left:
+    case Reason::of_type:
     case Reason::rounding:
     case Reason::alpha:
     case Reason::in_handler:

@@ -42,6 +42,10 @@ template <class T>
 bool only_row_major(const SymvArgs<T>& args) {
   return args.conjugated;
 }
+template <class T>
+bool only_row_major(const GemvArgs<T>& args) {
+  return args.conjugated;
+}
 
 template <class Signature>
 void make(const Recorded& r, const std::string& fallback) {
@@ -78,6 +82,10 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define SYR2K(name, type) MAKE(name, Syr2kSignature<type>)
 #define HER2K(name, type) MAKE(name, Her2kSignature<type>)
 #define TRSM(name, type) MAKE(name, TrsmSignature<type>)
+#define TRTRS(name, type) MAKE(name, TrtrsSignature<type>)
+#define TRTRI(name, type) MAKE(name, TrtriSignature<type>)
+#define POTRI(name, type) MAKE(name, PotriSignature<type>)
+#define GETRI(name, type) MAKE(name, GetriSignature<type>)
 #define POTRF(name, type) MAKE(name, PotrfSignature<type>)
 #define POTRS(name, type) MAKE(name, PotrsSignature<type>)
 #define POSV(name, type) MAKE(name, PosvSignature<type>)
@@ -88,11 +96,18 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define POCON(name, type) MAKE(name, PoconSignature<type>)
 #define SYEVD(name, type) MAKE(name, SyevdSignature<type>)
 #define GEBRD(name, type) MAKE(name, GebrdSignature<type>)
+#define GESDD(name, type) MAKE(name, GesddSignature<type>)
+#define GESVD(name, type) MAKE(name, GesvdSignature<type>)
+#define GEEV(name, type) MAKE(name, GeevSignature<type>)
 #define SYEV(name, type) MAKE(name, SyevSignature<type>)
 #define SYEVR(name, type) MAKE(name, SyevrSignature<type>)
 #define SYEVX(name, type) MAKE(name, SyevxSignature<type>)
+#define SYGVD(name, type) MAKE(name, SygvdSignature<type>)
+#define SYGV(name, type) MAKE(name, SygvSignature<type>)
+#define SYGVX(name, type) MAKE(name, SygvxSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
 #define HEMV(name, type) MAKE(name, SymvSignature<type>)
+#define GEMV(name, type) MAKE(name, GemvSignature<type>)
 #define GEQRF(name, type) MAKE(name, GeqrfSignature<type>)
 #define ORMQR(name, type) MAKE(name, OrmqrSignature<type>)
 #define ORGQR(name, type) MAKE(name, OrgqrSignature<type>)

@@ -120,7 +120,8 @@ struct InRange : signatures::Nothing {
   using Nothing::operand;
   void operand(const char*, const Integers& x, const auto& use) {
     const Use used = use();
-    for (index i = 0; used.reads && i < used.rows; ++i) {
+    const bool means = used.reads && !used.writes;  // and is not there just to be kept
+    for (index i = 0; means && i < used.rows; ++i) {
       const index row = x.get(i);
       good = good && row != 0 && row >= -used.rows && row <= used.rows;
     }

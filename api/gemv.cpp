@@ -1,0 +1,10 @@
+// [sdcz]gemv in every set of names.
+#include "impl/gemv/gemv.hpp"
+
+#include "api/entries.hpp"
+
+using namespace blaslift;
+
+#define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, BlasCall<GemvSignature<T>, gemv<T>>)
+#define GEMV(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type) BLASLIFT_CBLAS_SYMBOLS(ENTRY, name, type)
+#include "api/routines.def"

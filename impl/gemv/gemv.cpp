@@ -1,0 +1,57 @@
+#include "impl/gemv/gemv.hpp"
+
+#include "impl/core/undestroyed.hpp"
+#include "impl/gemv/gemv_family.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/route/route.hpp"
+#include "impl/vector/vector_product.hpp"
+#include "kernels/gemv.hpp"
+
+namespace blaslift {
+namespace {
+
+constinit Undestroyed<LearnedOfVectors> known;  // of such calls, in this process
+
+/// On the device.  If that does not come to an end, y in the host's memory is untouched.
+template <class T>
+Ending compute(Runtime& r, Backend& backend, const GemvArgs<T>& args, Operands& operands, const Decision& decision) {
+  const Gemv product{.precision = precision_of<T>,
+                     .transposed = args.trans != Op::none,
+                     .conjugated = args.trans == Op::conjugate || args.conjugated,
+                     .m = args.m,
+                     .n = args.n,
+                     .alpha = &args.alpha,
+                     .A = args.A,
+                     .lda = args.lda,
+                     .x = args.x,
+                     .incx = args.incx,
+                     .beta = &args.beta,
+                     .y = args.y,
+                     .incy = args.incy};
+  const std::size_t workspace = args.alpha == T(0) ? 0 : gemv_workspace(product);
+  // How it is cut up follows from its arguments.
+  return vector_product(r, backend, args, product, workspace, operands, decision, 0);
+}
+
+}  // namespace
+
+template <class T>
+void gemv(const Site& site, const GemvArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay();
+  if (!args) return refuse(site, replay);
+  Runtime& r = runtime();
+  (void)take_route(
+      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
+      [&](const GemvArgs<T>& x, bool ephemeral) {
+        return vector_operands(r, x, {x.A, x.m, x.n, x.lda, sizeof(T)}, ephemeral);
+      },
+      [&](Backend& backend, const GemvArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, backend, x, operands, decision);
+      },
+      [](Decision&) {}, timed_vector_flops);
+}
+
+#define GEMV(name, type) template void gemv(const Site&, const GemvArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

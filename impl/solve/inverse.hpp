@@ -1,0 +1,15 @@
+// Inverses on the device, of matrices by their factors and of triangular ones.
+#pragma once
+#include "impl/core/args.hpp"
+#include "impl/route/family.hpp"
+#include "impl/route/route.hpp"
+
+namespace blaslift {
+
+/// As trsm() (impl/solve/trsm.hpp).  With a zero on the diagonal, the library underneath makes the call.
+template <class T>
+Computed invert(const Site& site, const InverseArgs<T>* args, Replay replay);
+
+extern const Family getri_family, potri_family, trtri_family;
+
+}  // namespace blaslift

@@ -1,0 +1,331 @@
+#include "impl/solve/sygv.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "impl/cholesky/potrf.hpp"
+#include "impl/core/any_overlap.hpp"
+#include "impl/core/library_call.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/eigen/syevd.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/lu/getrf.hpp"
+#include "impl/route/planned.hpp"
+#include "impl/solve/sygv_plan.hpp"
+
+namespace blaslift {
+namespace {
+
+// ---- what the families say of a call; k is the number of eigenvectors
+
+double factor_flops(const Problem& p) {
+  const double n = static_cast<double>(p.n);
+  return (is_complex(p.element) ? 4.0 : 1.0) * n * n * n / 3;
+}
+/// With B's factor, for so many columns or rows.
+double solving_flops(const Problem& p, double others) {
+  const double n = static_cast<double>(p.n);
+  return (is_complex(p.element) ? 4.0 : 1.0) * n * n * others;
+}
+
+template <EigenDriver driver>
+void count(Problem& p) {
+  const double n = static_cast<double>(p.n), element = static_cast<double>(element_size(p.element)),
+               triangle = n * (n + 1) / 2;
+  const bool replaced = p.k > 0 && driver != EigenDriver::evx;  // A, by its vectors
+  p.empty = p.n == 0;
+  p.too_large = p.n >= index{1} << 31;
+  // LAPACK reduces A for what solving from one side takes.
+  p.flops = eigen_flops(driver, p) + factor_flops(p) + solving_flops(p, n + static_cast<double>(p.k));
+  p.volume = n * n * n;
+  p.bytes_in = ((replaced ? n * n : triangle) + triangle) * element;
+  p.bytes_out = (n * static_cast<double>(p.k) + triangle) * element;
+}
+
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + (p.k > 0 ? " V" : " N") + (p.part == Part::upper ? "U" : "L") +
+         " n=" + std::to_string(p.n) + (p.k > 0 && p.k < p.n ? " m=" + std::to_string(p.k) : std::string());
+}
+
+/// One after the other, as syevd, potrf and trsm take it.
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  constexpr double seconds_a_block = 12e-6, block = 64, half = 2048;
+  const Profile& profile = *facts.profile;
+  const double n = static_cast<double>(p.n), rate = profile.gemm_rate[static_cast<int>(p.element.name)],
+               solves = p.k > 0 ? 3 : 2,
+               solving = solves * std::ceil(n / block) * seconds_a_block +
+                         solving_flops(p, 2 * n + static_cast<double>(p.k)) / rate * (1 + half / n);
+  return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) +
+                     potrf_seconds(p.n, factor_flops(p), rate) + solving + syevd_seconds(p, profile) +
+                     seconds_out(p, facts)};
+}
+
+// ---- on the device
+
+/// Of such calls, in this process, by driver: their CPU times differ by more than sizes.
+constinit Undestroyed<Learned> known[4];
+
+enum { operand_a, operand_b, operand_z, operand_w, operand_of_vectors };
+
+template <class T>
+bool overlaps(const SygvArgs<T>& args) {
+  const SyevdArgs<T>& x = args.eigen;
+  const EigenShape shape = x.shape();
+  const auto column = [](const void* at, index rows, std::size_t element) {
+    return Stored{at, rows, 1, std::max<index>(1, rows), element};
+  };
+  return any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)},
+                      {args.B, x.n, x.n, args.ldb, sizeof(T)},
+                      column(x.w, x.n, sizeof(Real<T>)),
+                      {x.Z, shape.apart ? x.n : 0, shape.count, x.ldz, sizeof(T)},
+                      column(x.m.at, x.chooses() ? 1 : 0, element_size(x.m)),
+                      column(x.of_vectors.at, x.count_of_vectors(), element_size(x.of_vectors))});
+}
+
+/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
+template <class T>
+Operands operands_of(Runtime& r, const SygvArgs<T>& args, bool ephemeral) {
+  const SyevdArgs<T>& x = args.eigen;
+  const EigenShape shape = x.shape();
+  const index besides = x.count_of_vectors();
+  return Operands(r,
+                  {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.written()},
+                    .writes = shape.vectors && !shape.apart,
+                    .reads = true,
+                    .destroyed = true},
+                   {.stored = {args.B, x.n, x.n, args.ldb, sizeof(T), part_of(x.uplo)},
+                    .writes = true,
+                    .reads = true,
+                    .destroyed = true},
+                   {.stored = {x.Z, shape.apart ? x.n : 0, shape.count, std::max<index>(1, x.ldz), sizeof(T)},
+                    .writes = shape.apart},
+                   {.stored = {x.w, shape.count, 1, std::max<index>(1, shape.count), sizeof(Real<T>)},
+                    .writes = true,
+                    .vector = true},
+                   {.stored = {x.of_vectors.at, besides, 1, std::max<index>(1, besides), element_size(x.of_vectors)},
+                    .writes = true,
+                    .vector = true}},
+                  ephemeral);
+}
+
+/// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SygvArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  const SyevdArgs<T>& x = args.eigen;
+  const EigenShape shape = x.shape();
+  const auto there = [&](std::size_t operand) { return operands[operand].out_of_reach(); };
+  const bool w_there = there(operand_w),
+             any_there = there(operand_a) || there(operand_b) || there(operand_z) || w_there;
+  if (there(operand_of_vectors)) return {Reason::no_route};
+  if (!any_there && !sygv_fits(shape, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  const PotrfCut cut = sygv_cut(shape.n, precision_of<T>);
+  const index count = elements_of_reals(shape.count, precision_of<T>), panels = cut.panels(shape.n);
+  std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), pivots(static_cast<std::size_t>(panels)),
+      failed(1);
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.in_plan = shape.apart ? 3 : 2;
+  planned.own = {{values.data(), count}, {pivots.data(), panels}, {failed.data(), 1}};
+  if (w_there) planned.own[0].placed = {.device = x.w, .ld = count, .in_place = true};
+  index info = 0;
+  planned.sound = [&] {
+    const index pivot = first_failure(pivots, cut.panel);
+    info = pivot > 0 ? shape.n + pivot : failed[0] != T(0);
+    return info == 0 || any_there;
+  };
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    const auto held = [&](std::size_t operand) { return at[operand].device != nullptr; };
+    return plan_sygv(shape, precision_of<T>, cut,
+                     {held(operand_a), held(operand_b), shape.apart && held(operand_z), w_there});
+  };
+  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  if (ending.computed && !w_there) {
+    std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, x.w);
+    // LAPACK leaves anything there; the same call is to have the same bits.
+    std::fill(x.w + shape.count, x.w + shape.n, Real<T>(0));
+  }
+  if (ending.computed) say_besides(x, info == 0);
+  if (info > 0 && !ending.computed) ending.reason = info > shape.n ? Reason::not_definite : Reason::not_converged;
+  ending.info = info;
+  return ending;
+}
+
+// ---- what a correct result is
+
+using namespace judging;
+
+constexpr double threshold = 20;
+
+Judgement worse(const Judgement& x, const Judgement& y) { return x.ratio / x.limit > y.ratio / y.limit ? x : y; }
+
+/// |B^-1|, of a matrix whose Cholesky factor is there.
+template <class T>
+long double norm_of_inverse(const JudgingLibrary& by, const SygvArgs<T>& result) {
+  const index n = result.eigen.n;
+  const Uplo uplo = result.eigen.uplo;
+  const Op adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
+  Packed<T> X(n, n);
+  for_each_of(n, n, [&](index i, index j) { X(i, j) = T(i == j ? 1 : 0); });
+  const bool lower = uplo == Uplo::lower;
+  for (const Op op : {lower ? Op::none : adjoint, lower ? adjoint : Op::none})
+    (void)call_by(*by.beside[1], TrsmArgs<T>{true, uplo, op, false, n, n, T(1), result.B, result.ldb, X.at.get(), n});
+  return one_norm(X, n);
+}
+
+template <class T>
+long double row_norm(Packed<T>& x, index cols) {
+  long double largest = 0;
+  for (index i = 0; i < x.ld; ++i) {
+    long double sum = 0;
+    for (index j = 0; j < cols; ++j)
+      sum += std::hypot(static_cast<long double>(std::real(x(i, j))), static_cast<long double>(std::imag(x(i, j))));
+    largest = std::max(largest, sum);
+  }
+  return largest;
+}
+
+}  // namespace
+
+template <class T>
+Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvArgs<T>& result,
+                const SygvArgs<T>& reference, const Ending& ending) {
+  const SyevdArgs<T>&x = before.eigen, &found = result.eigen;
+  const EigenShape shape = x.shape();
+  const index n = shape.n, count = shape.count;
+  Judgement judgement{0, threshold};
+  if (n == 0 || ending.info != 0) return judgement;
+  Packed<T> A(n, n), B(n, n);
+  bool finite = true;
+  for_each_of(n, n, [&](index i, index j) {
+    A(i, j) = hermitian_element(x.uplo, x.A, x.lda, i, j);
+    B(i, j) = hermitian_element(x.uplo, before.B, before.ldb, i, j);
+    finite = finite && is_finite(A(i, j)) && is_finite(B(i, j));
+  });
+  if (!finite) return judgement;  // whatever a library makes of it
+  const auto as_potrf = [&](const SygvArgs<T>& of) { return PotrfArgs<T>{x.uplo, n, of.B, of.ldb}; };
+  const Judgement factor = judge(by, as_potrf(before), as_potrf(result), as_potrf(result), ending);
+  for (index i = 0; i < n; ++i)  // ended by a pivot: there are no eigenvalues
+    if (!(std::real(result.B[i * (result.ldb + 1)]) > 0)) return factor;
+  if (x.chooses() && found.m.get(0) != count) return {HUGE_VAL, threshold};
+  const long double size_a = one_norm(A, n), size_b = one_norm(B, n), inverse = norm_of_inverse(by, result),
+                    condition = size_b * inverse,
+                    unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon(),
+                    tiny = static_cast<long double>(std::numeric_limits<Real<T>>::min()) *
+                           static_cast<long double>(n * (n + 2)),
+                    largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(n + 1));
+  // What is computed on the way may overflow.
+  if (!(size_a < largest && size_b < largest && inverse < largest && size_a * inverse < largest)) return factor;
+  const auto take = [&](long double off, long double size) {
+    const long double ratio = off <= tiny ? 0 : off / (unit * size);
+    judgement.ratio = std::max(judgement.ratio, std::isfinite(ratio) ? static_cast<double>(ratio) : HUGE_VAL);
+  };
+  const auto allowed = static_cast<long double>(allowed_off(x));
+  for (index i = 0; i < count; ++i) {
+    if (!is_finite(found.w[i]) || (i > 0 && !(found.w[i - 1] <= found.w[i]))) return {HUGE_VAL, threshold};
+    if (shape.vectors && shape.all()) continue;
+    // Of some of the vectors it is not clear otherwise that they are those asked for.
+    if (!is_finite(reference.eigen.w[i])) return factor;
+    const auto value = static_cast<long double>(reference.eigen.w[i]);
+    take(std::fabs(static_cast<long double>(found.w[i]) - value) - allowed,
+         size_a * inverse + condition * std::fabs(value));
+  }
+  if (!shape.vectors || count == 0) return worse(judgement, factor);
+  const T* const vectors = shape.apart ? found.Z : found.A;
+  const index ld = shape.apart ? found.ldz : found.lda;
+  Packed<T> V(n, count), BV(n, count), rest(n, count), gram(count, count);
+  for_each_of(n, count, [&](index i, index j) {
+    V(i, j) = vectors[i + j * ld];
+    finite = finite && is_finite(V(i, j));
+  });
+  for_each_of(count, count, [&](index i, index j) { gram(i, j) = T(i == j ? -1 : 0); });
+  if (!finite) return {HUGE_VAL, threshold};
+  const long double size_v = one_norm(V, count),
+                    size_w = std::max(std::fabs(static_cast<long double>(found.w[0])),
+                                      std::fabs(static_cast<long double>(found.w[count - 1])));
+  if (!(size_a * size_v < largest && size_b * size_v * std::max(size_w, size_v) < largest))
+    return worse(judgement, factor);
+  const T one(1), zero(0);
+  const Op none = Op::none, adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
+  const Site& gemm = *by.beside[0];
+  call_product(gemm,
+               {precision_of<T>, none, none, n, count, n, &one, B.at.get(), n, V.at.get(), n, &zero, BV.at.get(), n});
+  for_each_of(n, count, [&](index i, index j) { rest(i, j) = -BV(i, j) * T(found.w[j]); });
+  call_product(gemm,
+               {precision_of<T>, none, none, n, count, n, &one, A.at.get(), n, V.at.get(), n, &one, rest.at.get(), n});
+  call_product(gemm, {precision_of<T>, adjoint, none, count, count, n, &one, V.at.get(), n, BV.at.get(), n, &one,
+                      gram.at.get(), count});
+  take(one_norm(rest, count) - allowed * size_b * size_v, condition * size_a * size_v);
+  take(one_norm(gram, count), size_b * size_v * row_norm(V, count));
+  return worse(judgement, factor);
+}
+
+/// The library's gemm and its trsm.
+template <class T>
+std::vector<Routine> judged_with(const SygvArgs<T>&) {
+  std::vector<Routine> routines = judged_with_products<T>();
+#define TRSM(name, type) \
+  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
+#include "api/routines.def"
+  return routines;
+}
+
+namespace {
+constexpr Operation::Kinds takes = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::trsm |
+                                   Operation::Kind::syevd | Operation::Kind::assign | Operation::Kind::mirror;
+}
+
+constinit const Family sygvd_family{.count = count<EigenDriver::evd>,
+                                    .text = text,
+                                    .cpu_rate = cpu_rate_of_eigenproblems,
+                                    .cost = cost,
+                                    .needs = takes},
+    sygv_family{.count = count<EigenDriver::ev>,
+                .text = text,
+                .cpu_rate = cpu_rate_of_eigenproblems,
+                .cost = cost,
+                .needs = takes},
+    sygvx_family{.count = count<EigenDriver::evx>,
+                 .text = text,
+                 .cpu_rate = cpu_rate_of_eigenproblems,
+                 .cost = cost,
+                 .needs = takes};
+
+template <class T>
+Computed sygv(const Site& site, const SygvArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  const SyevdArgs<T>& x = args->eigen;
+  const EigenShape shape = x.shape();
+  const Problem problem = counted({.routine = info(site.symbol).routine,
+                                   .element = precision_of<T>,
+                                   .m = x.n,
+                                   .n = x.n,
+                                   .k = shape.vectors ? shape.count : 0,
+                                   .overlaps = overlaps(*args),
+                                   .part = part_of(x.uplo)});
+  if (args->itype != 1) return stay_here(site, Reason::of_type, problem.flops, replay), Computed::no;
+  // How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
+  if (x.range == EigenRange::interval) return stay_here(site, Reason::of_interval, problem.flops, replay), Computed::no;
+  Runtime& r = runtime();
+  return take_route(
+      r, site, known[static_cast<int>(x.driver)].value, problem, *args, replay,
+      [&](const SygvArgs<T>& of, bool ephemeral) { return operands_of(r, of, ephemeral); },
+      [&](Backend& backend, const SygvArgs<T>& of, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, problem, of, operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define SYGVD(name, type)                                                                                              \
+  template Judgement judge(const JudgingLibrary&, const SygvArgs<type>&, const SygvArgs<type>&, const SygvArgs<type>&, \
+                           const Ending&);                                                                             \
+  template Computed sygv(const Site&, const SygvArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

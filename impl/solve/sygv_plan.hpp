@@ -1,0 +1,27 @@
+// Plans of generalized symmetric-definite eigenproblems, A x = w B x: Cholesky's factor L of B takes B's place,
+// L^-1 A L^-H has the same eigenvalues, and its vectors y become x = L^-H y; or with B = U^H U likewise.  All of it is
+// on the device, and nothing goes home between.
+#pragma once
+#include "impl/cholesky/potrf_plan.hpp"
+#include "impl/core/args.hpp"
+#include "impl/plan/plan.hpp"
+
+namespace blaslift {
+
+/// What has device memory of its own.
+struct SygvHeld {
+  bool a = false, b = false, z = false, w = false;
+};
+
+/// Depends on nothing else, so the same call is cut the same way every time.
+PotrfCut sygv_cut(index n, Precision precision);
+
+/// Whether a device with so many bytes has room for it, and for what its library works in.
+bool sygv_fits(const EigenShape& shape, Precision precision, std::size_t memory);
+
+/// Operands A; B; Z, if vectors go there; a column that begins with the eigenvalues asked for, as plan_syevd() has it;
+/// a column with what Potrf::failed says of each of B's panels; and one element with what Syevd::failed says.  With
+/// vectors in its place A is a result, otherwise it is only read.
+Plan plan_sygv(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held = {});
+
+}  // namespace blaslift

@@ -1,0 +1,10 @@
+// Eigenvalues and eigenvectors of general matrices on the host: for plans to be tried without a GPU, not fast.
+#pragma once
+#include "kernels/types.hpp"
+
+namespace blaslift {
+
+/// Everything in host memory.  Throws std::bad_alloc, before anything has happened.
+void find_eigenvalues(const Geev& matrix);
+
+}  // namespace blaslift

@@ -1,0 +1,91 @@
+"""The promises for generalized eigenproblems beyond those of every routine: matrices that will not do, other types, and
+eigenvalues of an interval."""
+
+from __future__ import annotations
+
+import re
+
+import harness
+from eigen import as_underneath
+from setting import HOST, Setting, labelled, told, verdict_errors
+
+DRIVERS = ("gvd", "gv", "gvx")
+FORCED = HOST | {"BLASLIFT_FORCE": ",".join(name + end for name in ("sy", "he") for end in DRIVERS)}
+"""What the library calls meanwhile stays."""
+
+
+def stay(s: Setting, what: str, reason: str, drivers: tuple[str, ...] = DRIVERS, checked: tuple[str, ...] = ()) -> list[str]:
+    """@param checked  the drivers whose calls are also verified, by another library"""
+    oracle = str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")
+    verified = {"checked": {"BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_ORACLE": oracle}}
+    errors = []
+    for driver in drivers:
+        errors += as_underneath(s, (what, driver), reason, verified if driver in checked else {}, "generalized", FORCED)
+    return errors
+
+
+def generalized_not_definite(s: Setting) -> list[str]:
+    """A matrix B that turns out on the device not to be positive definite: all that has been written is put back, and the
+    call ends as the library underneath leaves it, bit for bit, and with its info; with copies, and checked."""
+    return stay(s, "not_definite", harness.NOT_DEFINITE, checked=DRIVERS)
+
+
+def generalized_not_finite(s: Setting) -> list[str]:
+    """The same of a matrix A that is not finite."""
+    # What LAPACK's gvx leaves then is not always the same: it has read its workspaces.
+    return stay(s, "not_finite", harness.NOT_CONVERGED, checked=("gvd", "gv"))
+
+
+def generalized_types(s: Setting) -> list[str]:
+    """A B x = w x and B A x = w x are the library's underneath."""
+    return stay(s, "types", harness.OF_TYPE)
+
+
+def generalized_interval(s: Setting) -> list[str]:
+    """How many eigenvalues an interval has is not known: the library underneath computes them."""
+    return stay(s, "interval", harness.OF_INTERVAL, ("gvx",))
+
+
+def generalized_elsewhere(s: Setting) -> list[str]:
+    """Where the device lacks what it takes, such a call stays and says why; in device memory, where nothing is taken back, info
+    is LAPACK's of a matrix that is not definite, and 1 of one that is not finite."""
+    errors = []
+    for driver in DRIVERS:
+        for what in ("not_definite", "not_finite"):
+            plain = s.run("generalized", what, driver, preload=False)
+            bare = s.run("generalized", what, driver, settings=FORCED, library=s.fault_library, INJECTED_FAULT="bare")
+            errors += labelled(f"{what} {driver}, bare", verdict_errors(bare))
+            if bare.stdout != plain.stdout:
+                errors.append(f"{what} {driver}, bare: other results")
+            # Arrays of integers are not there, so that of gvx only large matrices are.
+            least = LEAST if driver == "gvx" else 0
+            there = s.run("generalized", what, driver, settings=FORCED, library=s.fault_library, INJECTED_DEVICE_MEMORY=f"{least}:{1 << 40}")
+            errors += labelled(f"{what} {driver}, in device memory", verdict_errors(there))
+            seen = 0
+            for line in there.stdout.splitlines():
+                found = re.search(r"(?:pivot (\d+): )?\S+ \S+ (\d+) of type 1: info (-?\d+),", line)
+                if not found or (driver == "gvx" and found[2] != "40"):
+                    continue
+                seen += 1
+                due = int(found[2]) + int(found[1]) if found[1] else 1
+                errors += [f"{what} {driver}, in device memory: {line}"] if int(found[3]) != due else []
+            for name, calls in told(plain).items():
+                stayed, account = harness.accounts(bare.reports)[name].stayed, harness.accounts(there.reports)[name]
+                reasons = account.stayed[harness.NOT_CONVERGED] + account.stayed[harness.NOT_DEFINITE]
+                if stayed[harness.NO_ROUTE] != calls or account.routed + reasons != calls or not account.routed:
+                    errors.append(f"{name}: {calls} calls, bare {stayed}, in device memory {account}")
+            print(f"{what} {driver}: {seen} calls in device memory")
+            errors += [] if seen else ["nothing was called"]
+    return errors[:60]
+
+
+LEAST = 200
+"""Bytes of what is in device memory, and integers of as many eigenvectors are not."""
+
+PROMISES = (
+    generalized_not_definite,
+    generalized_not_finite,
+    generalized_types,
+    generalized_interval,
+    generalized_elsewhere,
+)
