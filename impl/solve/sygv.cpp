@@ -145,7 +145,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
                      {held(operand_a), held(operand_b), shape.apart && held(operand_z), w_there});
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
-  if (ending.computed && !w_there) {
+  if (ending.computed && !w_there && info <= shape.n) {  // with no factor of B, LAPACK does not write w
     std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, x.w);
     // LAPACK leaves anything there; the same call is to have the same bits.
     std::fill(x.w + shape.count, x.w + shape.n, Real<T>(0));

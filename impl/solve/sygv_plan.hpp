@@ -1,6 +1,6 @@
 // Plans of generalized symmetric-definite eigenproblems, A x = w B x: Cholesky's factor L of B takes B's place,
 // L^-1 A L^-H has the same eigenvalues, and its vectors y become x = L^-H y; or with B = U^H U likewise.  All of it is
-// on the device, and nothing goes home between.
+// on the device: nothing comes back in between, and B's factor goes home while the rest is computed.
 #pragma once
 #include "impl/cholesky/potrf_plan.hpp"
 #include "impl/core/args.hpp"

@@ -65,7 +65,7 @@ def record(routine: str, arguments: str, element: int, blocks: list[tuple], *mor
 def records() -> list[bytes]:
     found = []
     for p, element in (("s", 4), ("d", 8), ("c", 8), ("z", 16)):
-        other = "or" if p in "sd" else "un"
+        other, real = "or" if p in "sd" else "un", element // (2 if p in "cz" else 1)
         found += [
             record(p + "gemm", "transa=N transb=T m=2 n=3 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 3, 2), ("C", 2, 3)]),
             record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
@@ -82,7 +82,7 @@ def records() -> list[bytes]:
             record(p + "posv", "uplo=U n=2 nrhs=1 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 1)]),
             record(p + ("syevd" if p in "sd" else "heevd"),
                    "jobz=V uplo=U n=2 lda=2 lwork=21 " + ("lrwork=19 " if p in "cz" else "") + "liwork=13", element,
-                   [("A", 2, 2), ("result", 2, 2), ("result-w", 2, 1, element // (2 if p in "cz" else 1))]),
+                   [("A", 2, 2), ("result", 2, 2), ("result-w", 2, 1, real)]),
             record(p + "trtrs", "uplo=L trans=N diag=N n=2 nrhs=1 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 1), ("result", 2, 1)]),
             record(p + "trtri", "uplo=U diag=U n=2 lda=2", element, [("A", 2, 2), ("result", 2, 2)]),
             record(p + "potri", "uplo=L n=2 lda=2", element, [("A", 2, 2), ("result", 2, 2)]),
@@ -98,15 +98,16 @@ def records() -> list[bytes]:
             record(p + ("syev" if p in "sd" else "heev"), "jobz=V uplo=U n=2 lda=2 lwork=5", element, [("A", 2, 2), ("result", 2, 2)]),
             record(p + ("syevr" if p in "sd" else "heevr"),
                    "jobz=V range=A uplo=U n=2 lda=2 abstol=0 ldz=2 lwork=52 " + ("lrwork=48 " if p in "cz" else "") + "liwork=20", element,
-                   [("A", 2, 2), ("result-isuppz", 4, 1, 4), ("result-w", 2, 1, element // (2 if p in "cz" else 1))]),
+                   [("A", 2, 2), ("result-isuppz", 4, 1, 4), ("result-w", 2, 1, real)]),
             record(p + ("syevx" if p in "sd" else "heevx"), "jobz=V range=I uplo=L n=2 lda=2 il=2 iu=2 abstol=0 ldz=2 lwork=16", element,
                    [("A", 2, 2), ("result-ifail", 1, 1, 8)]),
             record(p + ("sygvd" if p in "sd" else "hegvd"),
                    "itype=1 jobz=V uplo=U n=2 lda=2 ldb=2 lwork=21 " + ("lrwork=19 " if p in "cz" else "") + "liwork=13", element,
-                   [("A", 2, 2), ("B", 2, 2), ("result", 2, 2), ("result-w", 2, 1, element // (2 if p in "cz" else 1))]),
-            record(p + ("sygv" if p in "sd" else "hegv"), "itype=2 jobz=N uplo=L n=2 lda=2 ldb=2 lwork=5", element, [("A", 2, 2), ("B", 2, 2)]),
+                   [("A", 2, 2), ("B", 2, 2), ("w", 2, 1, real), ("result", 2, 2), ("result-w", 2, 1, real)]),
+            record(p + ("sygv" if p in "sd" else "hegv"), "itype=2 jobz=N uplo=L n=2 lda=2 ldb=2 lwork=5", element,
+                   [("A", 2, 2), ("B", 2, 2), ("w", 2, 1, real)]),
             record(p + ("sygvx" if p in "sd" else "hegvx"), "itype=1 jobz=V range=I uplo=L n=2 lda=2 ldb=2 il=2 iu=2 abstol=0 ldz=2 lwork=16",
-                   element, [("A", 2, 2), ("B", 2, 2), ("result-ifail", 1, 1, 8)]),
+                   element, [("A", 2, 2), ("B", 2, 2), ("m", 1, 1, 8), ("w", 2, 1, real), ("Z", 2, 1), ("ifail", 1, 1, 8), ("result-ifail", 1, 1, 8)]),
             record(p + "geqrf", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),
             record(p + other + "gqr", "m=3 n=2 k=2 lda=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1)]),

@@ -63,8 +63,10 @@ class Decomposition {
   /// it: it makes V, and V^H is asked for.
   cudaError_t run() {
     if (const cudaError_t error = solver_.prepare(stream_); error != cudaSuccess) return error;
-    // Without vectors, too: cuSOLVER 12.0 writes R of a tall matrix where V would be.
-    const bool own_left = !vectors_ || wide_ || p_.u_cols == 0, own_right = !vectors_ || !wide_ || p_.u_cols == 0;
+    // Without vectors, too: cuSOLVER 12.0 writes R of a tall matrix where V would be.  And what lies between columns
+    // is not its own, but it writes there.
+    const bool elsewhere = !vectors_ || p_.u_cols == 0 || p_.ldu != p_.m, own_left = wide_ || elsewhere,
+               own_right = !wide_ || elsewhere;
     const std::size_t matrix = bytes(rows_, cols_), left = own_left ? bytes(rows_, made_) : 0,
                       right = own_right ? bytes(cols_, cols_) : 0;
     char* own = nullptr;
@@ -128,11 +130,19 @@ class Decomposition {
     cudaError_t error = solver_.gesvdp(tall, stream_, begin, of_another);
     if (error == cudaSuccess && vectors_) error = look_at(tall.U, rows_, made_, tall.ldu, &state->largest_in_vectors);
     if (error == cudaSuccess && vectors_) error = look_at(tall.V, cols_, cols_, tall.ldv, &state->largest_in_vectors);
+    const void* const made = wide_ ? tall.V : tall.U;
+    if (error == cudaSuccess && p_.u_cols > 0 && made != p_.U) error = give_left(made, wide_ ? tall.ldv : tall.ldu);
     if (error == cudaSuccess && p_.vt_rows > 0) error = give(tall);
     if (error != cudaSuccess) return error;
     finish<R, parts><<<1, threads, 0, stream_>>>(static_cast<const R*>(p_.s), cols_, state, solver_.info(), of_another,
                                                  static_cast<R*>(p_.failed));
     return started();
+  }
+
+  cudaError_t give_left(const void* made, index ld) const {
+    return cudaMemcpy2DAsync(p_.U, static_cast<std::size_t>(p_.ldu) * sizeof(E), made,
+                             static_cast<std::size_t>(ld) * sizeof(E), static_cast<std::size_t>(p_.m) * sizeof(E),
+                             static_cast<std::size_t>(p_.u_cols), cudaMemcpyDeviceToDevice, stream_);
   }
 
   /// V^H, of a wide matrix the adjoint of what is U here.
