@@ -134,10 +134,12 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   planned.own = {{values.data(), count}, {pivots.data(), panels}, {failed.data(), 1}};
   if (w_there) planned.own[0].placed = {.device = x.w, .ld = count, .in_place = true};
   index info = 0;
+  // Without a factor of B nothing that comes home means anything.
+  const bool comes_home = shape.vectors && !there(shape.apart ? operand_z : operand_a);
   planned.sound = [&] {
     const index pivot = first_failure(pivots, cut.panel);
     info = pivot > 0 ? shape.n + pivot : failed[0] != T(0);
-    return info == 0 || any_there;
+    return info == 0 || (any_there && !(pivot > 0 && comes_home));
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const auto held = [&](std::size_t operand) { return at[operand].device != nullptr; };
@@ -145,6 +147,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
                      {held(operand_a), held(operand_b), shape.apart && held(operand_z), w_there});
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  // What is in the host's memory is what it was, and of what is in device memory the library underneath knows nothing.
+  if (info > shape.n && any_there) ending.computed = true;
   if (ending.computed && !w_there && info <= shape.n) {  // with no factor of B, LAPACK does not write w
     std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, x.w);
     // LAPACK leaves anything there; the same call is to have the same bits.

@@ -79,6 +79,28 @@ def generalized_elsewhere(s: Setting) -> list[str]:
     return errors[:60]
 
 
+def generalized_both_memories(s: Setting) -> list[str]:
+    """B alone in device memory, and not definite: what is in the host's memory is what it was."""
+    size = 8 * (41 * 39 + 40)  # a B of order 40 in d and c; A and Z have other rows
+    errors = []
+    for driver in DRIVERS:
+        plain = s.run("generalized", "not_definite", driver, preload=False)
+        run = s.run("generalized", "not_definite", driver, settings=FORCED, library=s.fault_library, INJECTED_DEVICE_MEMORY=f"{size}:{size}")
+        errors += labelled(driver, verdict_errors(run))
+        lines = [[line.split(", B ") for line in r.stdout.splitlines() if ", B " in line] for r in (plain, run)]
+        there = 0
+        for (its, _), (ours, changed), (_, as_it_was) in zip(*lines, lines[0]):
+            errors += [f"{driver}: {ours}, not {its}"] if ours != its else []
+            there += re.search(r": [dc]\S+ \S+ 40 of", its) is not None and changed != as_it_was
+        for name, calls in told(plain).items():
+            account = harness.accounts(run.reports)[name]
+            if account.routed + account.stayed[harness.NOT_DEFINITE] != calls or (name[0] in "dc") != bool(account.routed):
+                errors.append(f"{name}: {calls} calls, {account}")
+        print(f"{driver}: {there} calls with B in device memory")
+        errors += [] if there else [f"{driver}: no B was in device memory"]
+    return errors[:60]
+
+
 LEAST = 200
 """Bytes of what is in device memory, and integers of as many eigenvectors are not."""
 
@@ -88,4 +110,5 @@ PROMISES = (
     generalized_types,
     generalized_interval,
     generalized_elsewhere,
+    generalized_both_memories,
 )
