@@ -87,7 +87,7 @@ void apply(const Site& ormqr, OrmqrArgs<T> whole) {
   if (own) {
     whole.work = own.get();
     whole.lwork = best;
-    return call<OrmqrSignature<T>>(ormqr.function, Interface::fortran, whole);
+    return (void)call<OrmqrSignature<T>>(ormqr.function, Interface::fortran, whole);
   }
   // Without memory: as much of C at a time as the caller's is enough for.
   const index part = std::min(length, whole.lwork);

@@ -601,6 +601,95 @@ void orgqr(index m, index n, index k, T* A, index lda, const T* tau) {
   }
 }
 
+/// X of least norm in B's place by A's singular values, of which those up to `rcond` times the largest count as zeros;
+/// s and, where it is not null, V^H become A's.  Below X, where A has more rows, is what no x changes of B, in other
+/// coordinates.  The rank, or -1: no convergence, or no memory.
+template <class T>
+index least_squares(index m, index n, index nrhs, const T* A, index lda, T* B, index ldb, Real<T>* s, Real<T> rcond,
+                    T* VT, index ldvt) {
+  const index k = std::min(m, n), longer = std::max(m, n);
+  const bool whole = m > n;
+  const std::unique_ptr<T[]> memory(new (std::nothrow) T[JacobiSvd<T>::elements(m, n, whole)]),
+      column(new (std::nothrow) T[static_cast<std::size_t>(longer)]);
+  if (!memory || !column) return -1;
+  JacobiSvd<T> found(m, n, whole, memory.get());
+  if (!found.run(A, lda)) return -1;
+  for (index i = 0; i < k; ++i) s[i] = found.s(i);
+  const Real<T> least = std::max(rcond * s[0], std::numeric_limits<Real<T>>::min());
+  index rank = 0;
+  while (rank < k && s[rank] > least) ++rank;
+  for (index j = 0; j < nrhs; ++j) {
+    T* const b = B + j * ldb;
+    for (index q = 0; q < (whole ? m : k); ++q) {
+      column[q] = T(0);
+      for (index i = 0; i < m; ++i) column[q] += conjugate(found.u(i, q)) * b[i];
+    }
+    for (index i = 0; i < n; ++i) {
+      b[i] = T(0);
+      for (index q = 0; q < rank; ++q) b[i] += conjugate(found.vt(q, i)) * (column[q] / s[q]);
+    }
+    for (index q = n; q < m; ++q) b[q] = rank > 0 ? column[q] : T(0);  // of zeros LAPACK makes zeros
+  }
+  for (index i = 0; VT && i < k; ++i)
+    for (index j = 0; j < n; ++j) VT[i + j * ldvt] = found.vt(i, j);
+  return rank;
+}
+
+/// The same by a QR with pivoting of A: the rank is of its leading columns, whose condition is better than 1 / rcond.
+/// Columns that are not zero in jpvt come first.
+template <class T, class Int>
+index pivoted_least_squares(index m, index n, index nrhs, T* A, index lda, T* B, index ldb, Int* jpvt, Real<T> rcond) {
+  const index k = std::min(m, n), longer = std::max(m, n);
+  const auto elements = [](index x, index y) { return static_cast<std::size_t>(x) * static_cast<std::size_t>(y); };
+  const std::unique_ptr<T[]> copy(new (std::nothrow) T[elements(k, n)]), x(new (std::nothrow) T[elements(longer, nrhs)]);
+  const std::unique_ptr<Real<T>[]> s(new (std::nothrow) Real<T>[static_cast<std::size_t>(k)]);
+  if (!copy || !x || !s) return -1;
+  const auto exchange = [&](index i, index j) {
+    if (i == j) return;
+    std::swap_ranges(A + i * lda, A + i * lda + m, A + j * lda);
+    std::swap(jpvt[i], jpvt[j]);
+  };
+  index first = 0;
+  for (index j = 0; j < n; ++j) {
+    const bool comes_first = jpvt[j] != 0;
+    jpvt[j] = static_cast<Int>(j + 1);
+    if (comes_first) exchange(first++, j);
+  }
+  for (index j = 0; j < k; ++j) {
+    index longest = j;
+    Real<T> length = -1;
+    for (index q = j; j >= first && q < n; ++q)
+      if (const Real<T> its = norm(m - j, A + j + q * lda); its > length) longest = q, length = its;
+    exchange(j, longest);
+    T* const column = A + j + j * lda;
+    const T tau = reflector(m - j, *column, column + 1);
+    reflect(true, m - j, n - j - 1, column, conjugate(tau), column + lda, lda);
+    reflect(true, m - j, nrhs, column, conjugate(tau), B + j, ldb);
+  }
+  /// R's first rows, and as many of its columns.
+  const auto take = [&](index rows, index cols) {
+    for (index j = 0; j < cols; ++j)
+      for (index i = 0; i < rows; ++i) copy[elements(rows, j) + static_cast<std::size_t>(i)] = i <= j ? A[i + j * lda] : T(0);
+  };
+  index rank = 0, too_many = k + 1;
+  while (rank + 1 < too_many) {
+    const index tried = (rank + too_many) / 2;
+    take(tried, tried);
+    if (least_squares<T>(tried, tried, 0, copy.get(), tried, nullptr, 1, s.get(), 0, nullptr, 1) < 0) return -1;
+    (s[tried - 1] > 0 && s[tried - 1] >= rcond * s[0] ? rank : too_many) = tried;
+  }
+  for (index j = 0; j < nrhs; ++j) {
+    std::copy_n(B + j * ldb, rank, x.get() + j * longer);
+    if (rank == 0) std::fill_n(B + j * ldb, longer, T(0));
+  }
+  if (rank == 0) return 0;
+  take(rank, n);
+  if (least_squares<T>(rank, n, nrhs, copy.get(), rank, x.get(), longer, s.get(), 0, nullptr, 1) < 0) return -1;
+  for (index j = 0; j < nrhs; ++j)
+    for (index i = 0; i < n; ++i) B[jpvt[i] - 1 + j * ldb] = x[elements(longer, j) + static_cast<std::size_t>(i)];
+  return rank;
+}
+
 /// The program's xerbla, if it has one; what the reference's says, if not, but not its end of the program.
 void refuse(const char* routine, int position) {
   using Xerbla = void (*)(const char*, const std::int64_t*, std::size_t);
@@ -1333,6 +1422,72 @@ struct Fortran {
       find_general(jl, jr, *n, A, *lda, w, nullptr, VL, *ldvl, VR, *ldvr, status);
   }
   static constexpr auto geev = by_type<T>(&geev_of_real, &geev_of_complex);
+
+  static int wrong_in_least_squares(index m, index n, index nrhs, index lda, index ldb) {
+    return first_wrong({{m >= 0, 1},
+                        {n >= 0, 2},
+                        {nrhs >= 0, 3},
+                        {lda >= std::max<index>(1, m), 5},
+                        {ldb >= std::max<index>({1, m, n}), 7}});
+  }
+  static void gelsy_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                            Int* jpvt, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* status) {
+    const index k = std::min<index>(*m, *n), least = std::max<index>(1, k + std::max<index>({2 * k, *n + 1, k + *nrhs}));
+    int wrong = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= (k > 0 ? least : 1), 12}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    *rank = 0;
+    if (k == 0 || *nrhs == 0) return;
+    const index found = pivoted_least_squares<T>(*m, *n, *nrhs, A, *lda, B, *ldb, jpvt, *rcond);
+    found < 0 ? *status = 1 : *rank = static_cast<Int>(found);
+  }
+  static void gelsy_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                               Int* jpvt, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>*,
+                               Int* status) {
+    gelsy_of_real(m, n, nrhs, A, lda, B, ldb, jpvt, rcond, rank, work, lwork, status);
+  }
+  static constexpr auto gelsy = by_type<T>(&gelsy_of_real, &gelsy_of_complex);
+
+  static void by_singular_values(bool to_a, const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B,
+                                 const Int* ldb, Real<T>* s, Real<T> rcond, Int* rank, T* work, const Int* lwork,
+                                 Int* status) {
+    const index k = std::min<index>(*m, *n),
+                least = std::max<index>(1, 3 * k + std::max<index>({*m, *n, *nrhs, 2 * k}));
+    int wrong = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb);
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= 1, 12}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    *rank = 0;
+    if (k == 0) return;
+    const index found = least_squares<T>(*m, *n, *nrhs, A, *lda, B, *ldb, s, rcond, to_a ? A : nullptr, *lda);
+    found < 0 ? *status = 1 : *rank = static_cast<Int>(found);
+  }
+  static void gelsd_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                            Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* iwork,
+                            Int* status) {
+    constexpr Real<T> precision = std::numeric_limits<Real<T>>::epsilon();
+    by_singular_values(false, m, n, nrhs, A, lda, B, ldb, s, *rcond > 0 && *rcond < 1 ? *rcond : precision, rank, work,
+                       lwork, status);
+    if (*lwork == -1 && *status == 0) *iwork = static_cast<Int>(std::max<index>(1, 30 * std::min<index>(*m, *n)));
+  }
+  static void gelsd_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                               Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>* rwork,
+                               Int* iwork, Int* status) {
+    gelsd_of_real(m, n, nrhs, A, lda, B, ldb, s, rcond, rank, work, lwork, iwork, status);
+    if (*lwork == -1 && *status == 0) *rwork = 1;  // none is needed here
+  }
+  static constexpr auto gelsd = by_type<T>(&gelsd_of_real, &gelsd_of_complex);
+
+  static void gelss_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                            Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* status) {
+    constexpr Real<T> precision = std::numeric_limits<Real<T>>::epsilon();
+    by_singular_values(true, m, n, nrhs, A, lda, B, ldb, s, *rcond < 0 ? precision : *rcond, rank, work, lwork, status);
+  }
+  static void gelss_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
+                               Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>*,
+                               Int* status) {
+    gelss_of_real(m, n, nrhs, A, lda, B, ldb, s, rcond, rank, work, lwork, status);
+  }
+  static constexpr auto gelss = by_type<T>(&gelss_of_real, &gelss_of_complex);
 
   static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);

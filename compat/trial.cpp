@@ -232,6 +232,31 @@ void try_geev(void* f, Room& room) {
   else
     reinterpret_cast<Complex>(f)("N", "N", &zero, x, &one, x, x, &one, x, &one, x, &one, x, &room.status, 1, 1);
 }
+template <class... Rest>
+void try_least_squares(void* f, Room& room, Rest... rest) {
+  Pointer x = room.of;
+  using F = void (*)(Size, Size, Size, Pointer, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Size, Rest...,
+                     Pointer);
+  reinterpret_cast<F>(f)(&zero, &zero, &zero, x, &one, x, &one, x, x, x, x, &asks, rest..., &room.status);
+}
+template <class T>
+void try_gelsy(void* f, Room& room) {
+  if constexpr (std::is_floating_point_v<T>)
+    try_least_squares(f, room);
+  else
+    try_least_squares<Pointer>(f, room, room.of);
+}
+template <class T>
+void try_gelss(void* f, Room& room) {
+  try_gelsy<T>(f, room);
+}
+template <class T>
+void try_gelsd(void* f, Room& room) {
+  if constexpr (std::is_floating_point_v<T>)
+    try_least_squares<Pointer>(f, room, room.of);
+  else
+    try_least_squares<Pointer, Pointer>(f, room, room.of, room.of);
+}
 template <class T>
 void try_syev(void* f, Room& room) {
   using Real = void (*)(Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Length, Length);
@@ -447,6 +472,12 @@ void call(Symbol symbol, void* f, Room& room) {
   if (routine == Routine::name) return try_gesvd<type>(f, room);
 #define GEEV(name, type) \
   if (routine == Routine::name) return try_geev<type>(f, room);
+#define GELSY(name, type) \
+  if (routine == Routine::name) return try_gelsy<type>(f, room);
+#define GELSD(name, type) \
+  if (routine == Routine::name) return try_gelsd<type>(f, room);
+#define GELSS(name, type) \
+  if (routine == Routine::name) return try_gelss<type>(f, room);
 #define SYEV(name, type) \
   if (routine == Routine::name) return try_syev<type>(f, room);
 #define SYEVR(name, type) \

@@ -619,6 +619,77 @@ struct GeevArgs {
   index rwork_size() const { return std::max<index>(1, 2 * n); }
 };
 
+/// LAPACK's drivers for least squares: by an orthogonal factorisation with pivoting (gelsy), or by singular values, from
+/// division into halves (gelsd) or QR iterations (gelss).
+enum class LeastSquaresDriver : std::uint8_t { gelsy, gelsd, gelss };
+
+/// X (n x nrhs) of least norm among those for which |B - A X| is least, column by column, with A (m x n) and B (m x
+/// nrhs), column-major: X replaces B, which has max(m, n) rows.  Singular values below rcond times the largest one count
+/// as zeros, or what gelsy has in their place; the number of the others is the rank.  Where that is n, what is left in
+/// B below X has the residual's norms.  A is destroyed, but gelss leaves its right singular vectors in its first rows.
+template <class T>
+struct LeastSquaresArgs {
+  index m, n, nrhs;
+  T* A;
+  index lda;
+  T* B;
+  index ldb;
+  Integers jpvt{};      ///< gelsy: n; columns that are not zero there come first; becomes the columns' order, from 1 on
+  Real<T>* s = nullptr;  ///< gelsd and gelss: min(m, n) singular values in descending order
+  Real<T> rcond{};       ///< below zero: the precision's
+  Integers rank{};
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  index lwork = 0;
+  Real<T>* rwork = nullptr;  ///< of complex matrices
+  Integers iwork{};          ///< of gelsd
+  LeastSquaresDriver driver = LeastSquaresDriver::gelsy;
+
+  index count() const { return m < n ? m : n; }
+  index longer() const { return m < n ? n : m; }
+  /// What the reference routine's own checks accept, but for workspaces; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && nrhs >= 0 && ld_suffices(lda, m) && ld_suffices(ldb, longer()); }
+  /// As the drivers themselves have it.
+  index least_work() const {
+    const bool is_real = !is_complex(precision_of<T>);
+    const index k = count();
+    // From there on they begin with a QR, as LAPACK's ILAENV says.
+    const bool tall = m >= n && m >= static_cast<index>(static_cast<float>(k) * 1.6f);
+    switch (driver) {
+      case LeastSquaresDriver::gelsy:
+        return is_real && (k == 0 || nrhs == 0) ? 1 : k + std::max({2 * k, n + 1, k + nrhs});
+      case LeastSquaresDriver::gelsd: {
+        const index rows = tall ? n : m >= n || is_real ? m : n;
+        if (!is_real) return std::max<index>(1, 2 * k + std::max(rows, k * nrhs));
+        const index of_halves = 9 * k + 2 * k * smallest + 8 * k * levels() + k * nrhs + (smallest + 1) * (smallest + 1);
+        return 3 * std::max<index>(1, k) + std::max({rows, nrhs, of_halves});
+      }
+      case LeastSquaresDriver::gelss: break;
+    }
+    if (k == 0) return 1;
+    if (!is_real) return 2 * k + std::max(nrhs, longer());
+    return std::max({3 * k + (tall ? n : longer()), 3 * k + nrhs, 5 * k});
+  }
+  index rwork_size() const {
+    const index k = count();
+    switch (driver) {
+      case LeastSquaresDriver::gelsy: return 2 * n;
+      case LeastSquaresDriver::gelss: return 5 * k;
+      case LeastSquaresDriver::gelsd: break;
+    }
+    return 10 * k + 2 * k * smallest + 8 * k * levels() + 3 * smallest * nrhs +
+           std::max((smallest + 1) * (smallest + 1), k * (1 + nrhs) + 2 * nrhs);
+  }
+  index iwork_size() const { return std::max<index>(1, 3 * count() * levels() + 11 * count()); }
+
+ private:
+  static constexpr index smallest = 25;  ///< ILAENV: order of a problem that is not divided
+  /// How often one is divided.
+  index levels() const {
+    const double parts = static_cast<double>(std::max<index>(1, count())) / static_cast<double>(smallest + 1);
+    return std::max<index>(0, static_cast<index>(std::log2(parts)) + 1);
+  }
+};
+
 /// A (m x n, column-major) = Q R in LAPACK's format: R in A's upper triangle or trapezoid, min(m, n) reflectors below
 /// it and in tau.
 template <class T>

@@ -16,7 +16,7 @@ void call_typed(const Site& site, const Gemm& p) {
   const auto *A = static_cast<const T*>(p.A), *B = static_cast<const T*>(p.B);
   auto* C = static_cast<T*>(p.C);
   if (p.part == Part::whole)
-    return call<GemmSignature<T>>(
+    return (void)call<GemmSignature<T>>(
         site.function, interface,
         {p.transa, p.transb, p.m, p.n, p.k, scalar<T>(p.alpha), A, p.lda, B, p.ldb, scalar<T>(p.beta), C, p.ldc});
   if (p.update == Update::product) {

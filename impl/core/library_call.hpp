@@ -72,14 +72,14 @@ Args with_best_lengths(const Site& site, Args args) {
   return args;
 }
 
-/// With workspaces of its own, of the best sizes.  Throws std::bad_alloc.
+/// With workspaces of its own, of the best sizes; returns info.  Throws std::bad_alloc.
 template <class Args>
-void call_with_own_workspaces(const Site& site, Args args) {
+int call_with_own_workspaces(const Site& site, Args args) {
   args = with_best_lengths(site, args);
-  with_signature(args, [&](auto s) {
+  return with_signature(args, [&](auto s) {
     signatures::OwnWorkspaces own;
     s.describe(args, own);
-    call<decltype(s)>(site.function, Interface::fortran, args, site.wide);
+    return call<decltype(s)>(site.function, Interface::fortran, args, site.wide);
   });
 }
 

@@ -475,35 +475,40 @@ CallWords readdressed(CallWords words, typename S::Args args) {
   return words;
 }
 
+/// Returns LAPACK's info; of BLAS 0.
 template <class S, Interface interface>
-void call_by_interface(void* function, const typename S::Args& args, int layout) {
+int call_by_interface(void* function, const typename S::Args& args, int layout) {
   CallWords words(layout);
   std::int64_t cells[CallWords::most];
   signatures::Build<interface> build(words, cells);
   S::describe(args, build);
   call_words<S, interface>(function, words);
+  constexpr Places places = places_of<S>(interface);
+  if constexpr (places.status >= 0) return *words.template address<std::int32_t>(places.status);  // of 64 bits the lower
+  return 0;
 }
 
 /// The call by a function of any library, whatever the width of its integers, of which there are no arrays.
 template <class S>
-void call(void* function, Interface interface, const typename S::Args& args) {
+int call(void* function, Interface interface, const typename S::Args& args) {
   static_assert(!places_of<S>(Interface::fortran).has_integers);
-  interface == Interface::cblas ? call_by_interface<S, Interface::cblas>(function, args, column_major)
-                                : call_by_interface<S, Interface::fortran>(function, args, column_major);
+  return interface == Interface::cblas ? call_by_interface<S, Interface::cblas>(function, args, column_major)
+                                       : call_by_interface<S, Interface::fortran>(function, args, column_major);
 }
 
 /// The call by a function of a library with such integers.  Throws std::bad_alloc only where there are arrays of them,
 /// before anything has happened.
 template <class S>
-void call(void* function, Interface interface, const typename S::Args& args, bool wide) {
+int call(void* function, Interface interface, const typename S::Args& args, bool wide) {
   if constexpr (places_of<S>(Interface::fortran).has_integers) {
     typename S::Args own = args;
     signatures::Convert convert(wide);
     S::describe(own, convert);
-    call_by_interface<S, Interface::fortran>(function, own, column_major);
+    const int info = call_by_interface<S, Interface::fortran>(function, own, column_major);
     convert.bring_back();
+    return info;
   } else {
-    call<S>(function, interface, args);
+    return call<S>(function, interface, args);
   }
 }
 

@@ -641,6 +641,48 @@ struct GeevSignature : LapackSignature<GeevArgs<T>> {
   }
 };
 
+/// xGELSY, xGELSD and xGELSS.
+template <class T, LeastSquaresDriver driver>
+struct LeastSquaresSignature : LapackSignature<LeastSquaresArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    constexpr bool pivots = driver == LeastSquaresDriver::gelsy;
+    // These count as read: where iterations do not converge LAPACK leaves them as they were.
+    const auto column = [](index rows) { return Use{rows, 1, std::max<index>(1, rows), true, true}; };
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.integer("nrhs", x.nrhs);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.longer(), x.nrhs, x.ldb, true, true}; });
+    see.integer("ldb", x.ldb);
+    if constexpr (pivots)
+      see.operand("jpvt", x.jpvt, [&] { return column(x.n); });
+    else
+      see.operand("s", x.s, [&] { return column(x.count()); });
+    see.real_scalar("rcond", x.rcond);
+    see.operand("rank", x.rank, [&] { return column(1); });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
+    if constexpr (is_complex(precision_of<T>)) see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
+    if constexpr (driver == LeastSquaresDriver::gelsd) see.scratch("iwork", x.iwork, [&] { return x.iwork_size(); });
+    see.info();
+  }
+  static bool complete(LeastSquaresArgs<T>& x) {
+    x.driver = driver;
+    return true;
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1);
+    return reflectors_volume(m, n, std::min(m, n));
+  }
+};
+template <class T>
+using GelsySignature = LeastSquaresSignature<T, LeastSquaresDriver::gelsy>;
+template <class T>
+using GelsdSignature = LeastSquaresSignature<T, LeastSquaresDriver::gelsd>;
+template <class T>
+using GelssSignature = LeastSquaresSignature<T, LeastSquaresDriver::gelss>;
+
 template <class T>
 struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
   template <class X, class See>
@@ -785,6 +827,15 @@ decltype(auto) with_signature(const SvdArgs<T>& x, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const GeevArgs<T>&, With with) {
   return with(GeevSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const LeastSquaresArgs<T>& x, With with) {
+  switch (x.driver) {
+    case LeastSquaresDriver::gelsd: return with(GelsdSignature<T>());
+    case LeastSquaresDriver::gelss: return with(GelssSignature<T>());
+    case LeastSquaresDriver::gelsy: break;
+  }
+  return with(GelsySignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SymvArgs<T>&, With with) {

@@ -198,6 +198,13 @@ class Execution : public PlanRun<T> {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, QrPanel operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    operation.tau = place(s.accesses[1].region).at;
+    std::tie(operation.V, operation.ldv) = matrix(s, 2);
+    std::tie(operation.T, operation.ldt) = matrix(s, 3);
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, Trsm operation) {
     operation.alpha = scalar(s.alpha);
     std::tie(operation.A, operation.lda) = matrix(s, 0);

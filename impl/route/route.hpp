@@ -45,6 +45,25 @@ class RouteScope {
     return route && route != &thread_state && static_cast<const RouteScope*>(route)->untrapped_.traps();
   }
 
+  /// While it lives, what the library underneath calls for this thread's route is routed, and counted, like calls of the
+  /// program's.  In own time still; by a route that holds nothing that others wait for.
+  class Lifted {
+   public:
+    Lifted() : route_(thread_state.inside) {
+      thread_state.inside = nullptr;
+      thread_state.slot = static_cast<const RouteScope*>(route_)->slot_;
+    }
+    ~Lifted() {
+      thread_state.slot = nullptr;
+      thread_state.inside = route_;
+    }
+    Lifted(const Lifted&) = delete;
+    Lifted& operator=(const Lifted&) = delete;
+
+   private:
+    const void* const route_;
+  };
+
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;

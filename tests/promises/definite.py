@@ -114,14 +114,7 @@ def pivots_in_device_memory(s: Setting) -> list[str]:
         for routine in ("getrf", "getrs", "gesv", "getri"):
             run = s.run("suite", routine, "semantics", "12", settings=HOST | {"BLASLIFT_FORCE": routine},
                         library=s.fault_library, INJECTED_DEVICE_MEMORY=f"0:{most}")
-            calls = told(run)
-            said = [line for line in run.stderr.splitlines() if line.endswith(f"in device memory: {harness.NO_ROUTE}")]
-            if len(said) != sum(calls.values()) or not said or said != run.stderr.splitlines():
-                errors.append(f"{routine}, {most}: {calls}, and said {run.stderr.splitlines()[:5]}")
-            accounts = harness.accounts(run.reports)
-            for name, made in calls.items():
-                if (accounts[name].calls, dict(accounts[name].stayed)) != (made, {harness.NO_ROUTE: made}):
-                    errors.append(f"{name}, {most}: {accounts[name]}")
+            errors += [f"{routine}, {most}: {error}" for error in harness.left_undone_errors(run, told(run))]
     return errors
 
 

@@ -23,6 +23,7 @@ import forks
 import general_eigen
 import generalized
 import harness
+import least_squares
 import reflectors
 import semantics
 import suite
@@ -34,7 +35,7 @@ import verification
 import zeros
 from setting import Setting
 
-MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, zeros, eigen, decompositions, general_eigen, generalized, factors, threads, forks, surroundings, verification)
+MODULES = (faults, semantics, triangles, vectors, reflectors, compact, definite, zeros, eigen, decompositions, general_eigen, generalized, least_squares, factors, threads, forks, surroundings, verification)
 PROMISES = {test.__name__: test for module in MODULES for test in module.PROMISES}
 SUITE = "suite."
 """A promise of one routine: suite.MEMBER.ASPECT."""

@@ -326,6 +326,27 @@ int main(int argc, char** argv) {
         show(name, sums, 4);
         show(name, rows, 4 * N);
       }
+    // Least squares: solutions, singular values, and what is left of the right-hand sides.
+    for (int driver = 0; driver < 3; ++driver)
+      for (int wide = 0; wide < 2; ++wide) {
+        const int rows = wide ? n : m, cols = wide ? m : n, sides = 3;
+        int rank = -1, jpvt[M] = {0};
+        double rcond = -1, left[3] = {0};
+        GET((driver == 0 ? "%cgelsy_" : driver == 1 ? "%cgelsd_" : "%cgelss_"));
+        void* values = driver == 0 ? (void*)jpvt : (void*)tau;
+#define BEGIN &rows, &cols, &sides, a, &ld, b, &ld, values, &rcond, &rank, work, &lwork
+        if (driver == 1 && z) CALL(BEGIN, rwork, iwork, &info);
+        else if (driver == 1) CALL(BEGIN, iwork, &info);
+        else if (z) CALL(BEGIN, rwork, &info);
+        else CALL(BEGIN, &info);
+        printf("info %d rank %d\n", info, rank);
+        if (driver) show(name, tau, n);
+        for (int j = 0; j < sides; ++j) {
+          show(name, b + e * j * M, e * cols);
+          for (int i = e * cols; i < e * rows; ++i) left[j] += b[i + e * j * M] * b[i + e * j * M];
+        }
+        show(name, left, sides);
+      }
     // By other drivers: all, and some in another matrix.
     for (int low = 0; low < 2; ++low)
       for (const char* job = "nV"; *job; ++job) {

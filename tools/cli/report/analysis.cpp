@@ -95,6 +95,8 @@ bool might_go(Reason reason) {
     case Reason::of_interval:
     case Reason::of_left:
     case Reason::of_type:
+    case Reason::of_columns:
+    case Reason::scaled:
     case Reason::rounding:
     case Reason::alpha:
     case Reason::in_handler:

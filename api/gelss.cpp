@@ -1,0 +1,11 @@
+// sgelss, dgelss, cgelss and zgelss by all their names.
+#include "impl/solve/least_squares.hpp"
+
+#include "api/entries.hpp"
+
+using namespace blaslift;
+
+#define ENTRY(symbol, name, T, interface, width, prefix) \
+  BLASLIFT_ENTRY(symbol, LapackCall<GelssSignature<T>, least_squares<T>>)
+#define GELSS(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type)
+#include "api/routines.def"

@@ -1,0 +1,407 @@
+#include "impl/solve/least_squares.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "impl/core/any_overlap.hpp"
+#include "impl/core/library_call.hpp"
+#include "impl/core/undestroyed.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/lu/getrf.hpp"
+#include "impl/route/planned.hpp"
+#include "impl/solve/least_squares_plan.hpp"
+
+namespace blaslift {
+namespace {
+
+// ---- what the families say of a call; k is the number of right-hand norms
+
+/// What a driver does on the CPU (Golub and Van Loan, Matrix Computations, 5.5): products, and what waits for memory,
+/// half of it products with vectors.
+struct Work {
+  double products, slow;
+  double flops() const { return products + slow; }
+  /// As long as this many flops of products.
+  double weight() const {
+    // 16 cores take 3.3 s of a QR with pivoting of 20,000 x 2,000 doubles.
+    constexpr double slower = 8;
+    return products + slower * slow;
+  }
+};
+
+template <LeastSquaresDriver driver>
+Work work_of(index m, index n, index nrhs, bool complex) {
+  const double k = static_cast<double>(std::min(m, n)), longer = static_cast<double>(std::max(m, n)),
+               factor = complex ? 4 : 1, qr = 2 * k * k * (longer - k / 3),
+               others = 4 * static_cast<double>(nrhs) * k * longer, cube = k * k * k;
+  switch (driver) {
+    case LeastSquaresDriver::gelsy: return {factor * others, factor * qr};
+    case LeastSquaresDriver::gelsd: return {factor * (qr + others), factor * 8 / 3 * cube};
+    case LeastSquaresDriver::gelss: break;
+  }
+  return {factor * (qr + others + 4.0 / 3 * cube), factor * 8 * cube};
+}
+template <LeastSquaresDriver driver>
+Work work_of(const Problem& p) {
+  return work_of<driver>(p.m, p.n, p.k, is_complex(p.element));
+}
+
+template <LeastSquaresDriver driver>
+void count(Problem& p) {
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), nrhs = static_cast<double>(p.k),
+               element = static_cast<double>(element_size(p.element));
+  p.empty = p.m == 0 || p.n == 0 || p.k == 0;
+  p.too_large = std::max(p.m, p.n) >= index{1} << 31;
+  p.flops = work_of<driver>(p).flops();
+  p.volume = reflectors_volume(m, n, std::min(m, n));
+  p.bytes_in = m * (n + nrhs) * element;
+  p.bytes_out = (m * nrhs + n * (n + 1) / 2) * element;
+}
+
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
+         " nrhs=" + std::to_string(p.k);
+}
+
+template <LeastSquaresDriver driver>
+double cpu_rate(const Problem& p, const Profile& profile) {
+  const Work work = work_of<driver>(p);
+  const double rate = cpu_rate_of_products(p, profile);
+  return work.weight() > 0 ? rate * work.flops() / work.weight() : rate;
+}
+
+/// Panels and the products with their reflectors one after the other, and then the driver with R on the CPU, for as
+/// long as its share of what the whole takes there.
+template <LeastSquaresDriver driver>
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  const Profile& profile = *facts.profile;
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), nrhs = static_cast<double>(p.k),
+               width = static_cast<double>(least_squares_panel), panels = std::ceil(n / width),
+               flops = (is_complex(p.element) ? 4 : 1) * (2 * n * n * (m - n / 3) + 4 * m * n * nrhs),
+               rate = profile.gemm_rate[static_cast<int>(p.element.name)];
+  constexpr double steps = 8, of_rate = 0.5;  // beside each panel; with so few reflectors
+  const double computing = panels * (profile.panel_seconds + steps * profile.step_seconds) +
+                           m * n * static_cast<double>(element_size(p.element)) / profile.panel_rate +
+                           flops / (of_rate * rate),
+               part = work_of<driver>(p.n, p.n, p.k, is_complex(p.element)).weight() / work_of<driver>(p).weight();
+  return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + computing + seconds_out(p, facts) +
+                     part * p.flops / facts.cpu_rate};
+}
+
+// ---- on the device
+
+/// Of such calls, in this process, by driver.
+constinit Undestroyed<Learned> known[3];
+
+enum { operand_a, operand_b, operand_values, operand_rank };
+
+/// gelsy's pivots, or the others' singular values.
+template <class T>
+Stored stored_values(const LeastSquaresArgs<T>& x) {
+  if (x.driver == LeastSquaresDriver::gelsy) return stored(x.jpvt, x.n);
+  return {x.s, x.count(), 1, std::max<index>(1, x.count()), sizeof(Real<T>)};
+}
+
+template <class T>
+bool overlaps(const LeastSquaresArgs<T>& x) {
+  return any_overlap({{x.A, x.m, x.n, x.lda, sizeof(T)},
+                      {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)},
+                      stored_values(x),
+                      stored(x.rank, 1)});
+}
+
+/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.  The rest is the
+/// CPU's to write.
+template <class T>
+Operands operands_of(Runtime& r, const LeastSquaresArgs<T>& x, bool ephemeral) {
+  return Operands(r,
+                  {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .reads = true, .destroyed = true},
+                   {.stored = {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)}, .writes = true, .vector = true},
+                   {.stored = stored_values(x), .writes = true, .vector = true},
+                   {.stored = stored(x.rank, 1), .writes = true, .vector = true}},
+                  ephemeral);
+}
+
+/// The largest |x|, of a complex number as LAPACK's norms have it; NaN if one is.
+template <class T>
+Real<T> largest_of(const T* at, index rows, index cols, index ld, Part part = Part::whole) {
+  Real<T> largest = 0;
+  for (index j = 0; j < cols; ++j)
+    for (index i = 0; i < (part == Part::upper ? std::min(j + 1, rows) : rows); ++i)
+      if (const Real<T> x = std::abs(at[i + j * ld]); !(x <= largest)) largest = x;
+  return largest;
+}
+
+/// What comes home, and what the driver makes of it.
+template <class T>
+struct Home {
+  std::vector<T> R, B;  ///< B: Q^H b, and then X in its first rows
+
+  Home(const LeastSquaresArgs<T>& x)
+      : R(static_cast<std::size_t>(x.n) * static_cast<std::size_t>(x.n)),
+        B(static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.nrhs)),
+        x_(x) {
+    for (index j = 0; j < x.nrhs; ++j) std::copy_n(x.B + j * x.ldb, x.m, B.data() + j * x.m);
+  }
+
+  /// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of what is
+  /// here by less than the square root of their sizes.
+  std::optional<Reason> refused() const {
+    constexpr Real<T> least = std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon();
+    const Real<T> apart = std::sqrt(static_cast<Real<T>>(x_.m) + 1), a = largest_of(R.data(), x_.n, x_.n, x_.n, Part::upper),
+                  b = largest_of(B.data(), x_.m, x_.nrhs, x_.m);
+    if (!std::isfinite(a) || !std::isfinite(b)) return Reason::not_converged;
+    const auto unscaled = [&](Real<T> norm) { return norm >= apart * least && norm <= 1 / (apart * least); };
+    const bool nothing = b == 0 && largest_of(x_.B, x_.m, x_.nrhs, x_.ldb) == 0;
+    if (unscaled(a) && (nothing || unscaled(b))) return std::nullopt;
+    return Reason::scaled;
+  }
+
+  /// By the library underneath, in memory of ours; false: its iterations do not converge.  What it calls may go to the
+  /// device (gebrd), as it would from the program's own call; but for verification, which may let the program in.
+  bool solve(const Site& site, bool verified) {
+    const index n = x_.n;
+    for (index j = 0; j < n; ++j) std::fill(R.begin() + j * n + j + 1, R.begin() + (j + 1) * n, T(0));
+    LeastSquaresArgs<T> small = x_;
+    small.m = n;
+    small.A = R.data();
+    small.lda = n;
+    small.B = B.data();
+    small.ldb = x_.m;
+    jpvt_.resize(x_.driver == LeastSquaresDriver::gelsy ? static_cast<std::size_t>(n) : 0);
+    s_.resize(jpvt_.empty() ? static_cast<std::size_t>(n) : 0);
+    small.jpvt = {jpvt_.data(), true};
+    small.s = s_.data();
+    small.rank = {&rank_, true};
+    for (index i = 0; i < static_cast<index>(jpvt_.size()); ++i) small.jpvt.set(i, x_.jpvt.get(i));
+    std::optional<RouteScope::Lifted> lifted;
+    if (!verified) lifted.emplace();
+    return call_with_own_workspaces(site, small) == 0;
+  }
+
+  void hand_over() const {
+    const index n = x_.n;
+    for (index j = 0; j < x_.nrhs; ++j) std::copy_n(B.data() + j * x_.m, x_.m, x_.B + j * x_.ldb);
+    for (std::size_t i = 0; i < jpvt_.size(); ++i) x_.jpvt.set(static_cast<index>(i), jpvt_[i]);
+    std::copy(s_.begin(), s_.end(), x_.s);
+    x_.rank.set(0, rank_);
+    if (x_.driver != LeastSquaresDriver::gelss) return;
+    for (index j = 0; j < n; ++j) std::copy_n(R.data() + j * n, n, x_.A + j * x_.lda);
+  }
+
+ private:
+  const LeastSquaresArgs<T>& x_;
+  std::vector<std::int64_t> jpvt_{};
+  std::vector<Real<T>> s_{};
+  std::int64_t rank_ = 0;
+};
+
+/// If that does not come to an end, or the driver to no result, what is in the host's memory is what it was.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const LeastSquaresArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  for (const std::size_t x : {operand_b, operand_values, operand_rank})
+    if (operands[x].out_of_reach()) return {Reason::no_route};
+  const bool a_there = operands[operand_a].out_of_reach();
+  if (a_there && args.driver == LeastSquaresDriver::gelss) return {Reason::no_route};
+  if (!least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  Home<T> home(args);
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.in_plan = 1;
+  planned.own = {{home.B.data(), args.m}, {home.R.data(), args.n}};
+  Ending ending = planned.compute(
+      decision, false,
+      [&](const std::vector<Placed>& at) {
+        return plan_least_squares(args.m, args.n, args.nrhs, precision_of<T>, at[operand_a].device != nullptr);
+      },
+      [](index, index) {});
+  if (!ending.computed) return ending;
+  std::optional<Reason> refused = home.refused();
+  if (!refused && !home.solve(site, r.options.verify != 0)) refused = Reason::not_converged;
+  if (!refused) return home.hand_over(), ending;
+  ending.reason = *refused;
+  ending.computed = ending.as_predicted = false;
+  return ending;
+}
+
+// ---- what a correct result is
+
+using namespace judging;
+
+constexpr double threshold = 30;
+
+template <class T>
+long double two_norm(const T* at, index rows) {
+  long double squares = 0;
+  for (index i = 0; i < rows; ++i) squares += std::norm(std::complex<long double>(std::real(at[i]), std::imag(at[i])));
+  return std::sqrt(squares);
+}
+template <class T>
+long double frobenius_norm(Packed<T>& x, index cols) {
+  long double squares = 0;
+  for (index j = 0; j < cols; ++j) {
+    const long double column = two_norm(&x(0, j), x.ld);
+    squares += column * column;
+  }
+  return std::sqrt(squares);
+}
+
+/// What rcond is taken for.
+template <class T>
+long double cut_off(const LeastSquaresArgs<T>& x) {
+  const bool usual = x.rcond < 0 || (x.driver == LeastSquaresDriver::gelsd && !(x.rcond > 0 && x.rcond < 1));
+  return static_cast<long double>(usual ? std::numeric_limits<Real<T>>::epsilon() : x.rcond);
+}
+
+/// The pivots are columns, those that were to come first before the others.
+template <class T>
+bool in_order(const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result) {
+  std::vector<bool> seen(static_cast<std::size_t>(before.n));
+  bool first = true;
+  for (index j = 0; j < before.n; ++j) {
+    const std::int64_t column = result.jpvt.get(j) - 1;
+    if (column < 0 || column >= before.n || seen[static_cast<std::size_t>(column)]) return false;
+    seen[static_cast<std::size_t>(column)] = true;
+    const bool was_first = before.jpvt.get(column) != 0;
+    if (was_first && !first) return false;
+    first = was_first;
+  }
+  return true;
+}
+
+}  // namespace
+
+template <class T>
+Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result,
+                const LeastSquaresArgs<T>& reference, const Ending& ending) {
+  const index m = before.m, n = before.n, nrhs = before.nrhs;
+  Judgement judgement{0, threshold};
+  const Judgement wrong{HUGE_VAL, threshold};
+  if (m < n || n == 0 || nrhs == 0 || ending.info != 0) return judgement;
+  Packed<T> A(m, n), X(n, nrhs), rest(m, nrhs), gradient(n, nrhs);
+  bool finite = true, solved = true;
+  for_each_of(m, n, [&](index i, index j) {
+    A(i, j) = before.A[i + j * before.lda];
+    finite = finite && is_finite(A(i, j));
+  });
+  for_each_of(m, nrhs, [&](index i, index j) {
+    rest(i, j) = before.B[i + j * before.ldb];
+    finite = finite && is_finite(rest(i, j));
+  });
+  for_each_of(n, nrhs, [&](index i, index j) {
+    X(i, j) = result.B[i + j * result.ldb];
+    solved = solved && is_finite(X(i, j));
+  });
+  if (!finite) return judgement;  // whatever a library makes of it
+  if (!solved) return wrong;
+  const long double eps = std::numeric_limits<Real<T>>::epsilon(), unit = static_cast<long double>(m) * eps,
+                    size = frobenius_norm(A, n), tiny = std::numeric_limits<Real<T>>::min();
+  const std::int64_t rank = result.rank.get(0);
+  if (rank < 0 || rank > n) return wrong;
+  const auto take = [&](long double off, long double of) {
+    const long double ratio = off <= tiny * static_cast<long double>(m + 2) ? 0 : off / of;
+    judgement.ratio = std::max(judgement.ratio, std::isfinite(ratio) ? static_cast<double>(ratio) : HUGE_VAL);
+  };
+  if (before.driver == LeastSquaresDriver::gelsy) {
+    if (!in_order(before, result)) return wrong;
+  } else {
+    index above = 0, near = 0;
+    for (index i = 0; i < n; ++i) {
+      if (!is_finite(reference.s[i])) return judgement;
+      const long double s = result.s[i], least = std::max<long double>(cut_off(before) * result.s[0], tiny);
+      if (!std::isfinite(s) || (i > 0 && s > static_cast<long double>(result.s[i - 1]))) return wrong;
+      take(std::fabs(s - static_cast<long double>(reference.s[i])), unit * size);
+      above += s > least;
+      near += std::fabs(s - least) <= threshold * unit * size;
+    }
+    if (rank < above - near || rank > above + near) return wrong;
+  }
+  // What may overflow on the way is not judged.
+  const long double largest = std::sqrt(static_cast<long double>(std::numeric_limits<Real<T>>::max())) / 4;
+  std::vector<long double> norms;
+  for (index j = 0; j < nrhs; ++j) norms.push_back(two_norm(&rest(0, j), m));
+  if (size > largest || *std::max_element(norms.begin(), norms.end()) > largest) return judgement;
+  const T one(1), minus_one(-1), zero(0);
+  const Op none = Op::none, adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
+  const Site& gemm = *by.beside[0];
+  /// |A^H (b - A x)| for each column, and b - A x in `rest`.
+  const auto gradients = [&](const LeastSquaresArgs<T>& of) {
+    for_each_of(m, nrhs, [&](index i, index j) { rest(i, j) = before.B[i + j * before.ldb]; });
+    for_each_of(n, nrhs, [&](index i, index j) { X(i, j) = of.B[i + j * of.ldb]; });
+    call_product(gemm, {precision_of<T>, none, none, m, nrhs, n, &minus_one, A.at.get(), m, X.at.get(), n, &one,
+                        rest.at.get(), m});
+    call_product(gemm, {precision_of<T>, adjoint, none, n, nrhs, m, &one, A.at.get(), m, rest.at.get(), m, &zero,
+                        gradient.at.get(), n});
+    std::vector<long double> all;
+    for (index j = 0; j < nrhs; ++j) all.push_back(two_norm(&gradient(0, j), n));
+    return all;
+  };
+  // Of less than the full rank, what is left out stays in the residual, however much gelsy's first columns make of it.
+  std::vector<long double> left_out(static_cast<std::size_t>(nrhs));
+  if (rank < n) {
+    if (reference.rank.get(0) != rank) return judgement;  // another one's estimate of the same condition
+    left_out = gradients(reference);
+  }
+  const std::vector<long double> found = gradients(result);
+  for (index j = 0; j < nrhs; ++j) {
+    const auto at = static_cast<std::size_t>(j);
+    const long double of = size * two_norm(&X(0, j), n) + norms[at];
+    take(std::max(0.0L, found[at] - 2 * left_out[at]), unit * size * of);
+    if (rank == n && m > n && before.driver != LeastSquaresDriver::gelsy)
+      take(std::fabs(two_norm(result.B + n + j * result.ldb, m - n) - two_norm(&rest(0, j), m)), unit * of);
+  }
+  return judgement;
+}
+
+template <class T>
+std::vector<Routine> judged_with(const LeastSquaresArgs<T>&) {
+  return judged_with_products<T>();
+}
+
+namespace {
+constexpr Operation::Kinds takes = Operation::Kinds(Operation::Kind::qr_panel) | Operation::Kind::assign;
+
+template <LeastSquaresDriver driver>
+constexpr Family family() {
+  return {.count = count<driver>, .text = text, .cpu_rate = cpu_rate<driver>, .cost = cost<driver>, .needs = takes};
+}
+}  // namespace
+
+constinit const Family gelsy_family = family<LeastSquaresDriver::gelsy>(),
+                       gelsd_family = family<LeastSquaresDriver::gelsd>(),
+                       gelss_family = family<LeastSquaresDriver::gelss>();
+
+template <class T>
+Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  const Problem problem = counted({.routine = info(site.symbol).routine,
+                                   .element = precision_of<T>,
+                                   .m = args->m,
+                                   .n = args->n,
+                                   .k = args->nrhs,
+                                   .overlaps = overlaps(*args)});
+  if (args->m < args->n) return stay_here(site, Reason::of_columns, problem.flops, replay), Computed::no;
+  Runtime& r = runtime();
+  return take_route(
+      r, site, known[static_cast<int>(args->driver)].value, problem, *args, replay,
+      [&](const LeastSquaresArgs<T>& of, bool ephemeral) { return operands_of(r, of, ephemeral); },
+      [&](Backend& backend, const LeastSquaresArgs<T>& of, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, problem, of, operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define GELSY(name, type)                                                                                       \
+  template Judgement judge(const JudgingLibrary&, const LeastSquaresArgs<type>&, const LeastSquaresArgs<type>&, \
+                           const LeastSquaresArgs<type>&, const Ending&);                                       \
+  template Computed least_squares(const Site&, const LeastSquaresArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift

@@ -1,0 +1,50 @@
+"""The promises for least squares beyond those of every routine: what the library underneath computes alone."""
+
+from __future__ import annotations
+
+import harness
+from eigen import as_underneath
+from setting import HOST, Setting, labelled, told, verdict_errors
+
+DRIVERS = ("gelsy", "gelsd", "gelss")
+FORCED = HOST | {"BLASLIFT_FORCE": ",".join(DRIVERS)}
+"""What the library calls meanwhile stays."""
+
+
+def stay(s: Setting, what: str, reason: str) -> list[str]:
+    return [error for driver in DRIVERS for error in as_underneath(s, (what, driver), reason, {}, "least_squares", FORCED)]
+
+
+def least_squares_wide(s: Setting) -> list[str]:
+    """More columns than rows are for the library underneath."""
+    return stay(s, "wide", harness.OF_COLUMNS)
+
+
+def least_squares_scaled(s: Setting) -> list[str]:
+    """Norms of A or B that turn out to be such as LAPACK scales, or a matrix of zeros: the call ends as the library underneath
+    leaves it, bit for bit, and with its info, rank and pivots; with and without copies."""
+    return stay(s, "scaled", harness.SCALED)
+
+
+def least_squares_not_finite(s: Setting) -> list[str]:
+    """The same of A or B that are not finite."""
+    return stay(s, "not_finite", harness.NOT_CONVERGED)
+
+
+def least_squares_elsewhere(s: Setting) -> list[str]:
+    """Where the device has not what it takes, such a call stays and says why."""
+    errors = []
+    for driver in DRIVERS:
+        plain = s.run("least_squares", "scaled", driver, preload=False)
+        run = s.run("least_squares", "scaled", driver, settings=FORCED | {"BLASLIFT_MEMORY": "4K"})
+        errors += labelled(driver, verdict_errors(run))
+        if run.stdout != plain.stdout:
+            errors.append(f"{driver}: other results")
+        for name, calls in told(plain).items():
+            stayed = harness.accounts(run.reports)[name].stayed
+            if stayed[harness.NO_ROOM] < calls / 4 or stayed[harness.NO_ROOM] + stayed[harness.SCALED] != calls:
+                errors.append(f"{name}: {calls} calls, {stayed}")
+    return errors
+
+
+PROMISES = (least_squares_wide, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere)

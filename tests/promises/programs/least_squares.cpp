@@ -1,0 +1,130 @@
+// Least squares by LAPACK's drivers that are the library's underneath: of matrices with more columns than rows, with
+// norms that LAPACK scales, or with numbers that are none; a line for each with what it leaves.
+//
+//   least_squares wide|scaled|not_finite gelsy|gelsd|gelss
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+#include <utility>
+
+#include "check.hpp"
+
+using namespace promises;
+
+#define DRIVERS(X, name) X(name, gelsy) X(name, gelsd) X(name, gelss)
+#define DECLARE(name, driver) extern "C" void name##driver##_(...);
+DRIVERS(DECLARE, s)
+DRIVERS(DECLARE, d)
+DRIVERS(DECLARE, c)
+DRIVERS(DECLARE, z)
+#undef DECLARE
+
+namespace {
+
+std::map<std::string, int> calls;
+
+using Function = void (*)(...);
+template <class T>
+Function function_of(const std::string& driver) {
+  static const std::map<std::string, Function> all{
+#define NAME(name, end) {#name #end, name##end##_},
+      DRIVERS(NAME, s) DRIVERS(NAME, d) DRIVERS(NAME, c) DRIVERS(NAME, z)
+#undef NAME
+  };
+  const std::string name = letter<T>() + driver;
+  ++calls[name];
+  return all.at(name);
+}
+
+unsigned long long hash_of(const void* at, std::size_t count, unsigned long long hash) {
+  const auto* bytes = static_cast<const unsigned char*>(at);
+  for (std::size_t i = 0; i < count; ++i) hash = (hash ^ bytes[i]) * 1099511628211ULL;
+  return hash;
+}
+
+/// What a call is made with, and what it leaves.
+template <class T>
+struct Problem {
+  int m, n, nrhs = 3, lda, ldb;
+  std::vector<T> A{}, B{};
+
+  Problem(int rows, int cols, std::mt19937& random) : m(rows), n(cols), lda(rows + 2), ldb(std::max(rows, cols) + 1) {
+    const auto number = [&random] { return static_cast<double>(random() % 2001 + 1) / 1001 - 1; };
+    for (int i = 0; i < lda * n; ++i) A.push_back(make<T>(number(), number()));
+    for (int i = 0; i < ldb * nrhs; ++i) B.push_back(make<T>(number(), number()));
+  }
+
+  void solve(const std::string& driver) {
+    const auto count = static_cast<std::size_t>(std::min(m, n));
+    const int least = 100000;
+    const Real<T> rcond = std::numeric_limits<Real<T>>::epsilon();
+    std::vector<T> work(static_cast<std::size_t>(least));
+    std::vector<Real<T>> rwork(static_cast<std::size_t>(least)), s(count, Real<T>(5));
+    std::vector<int> iwork(static_cast<std::size_t>(least)), jpvt(static_cast<std::size_t>(n));
+    int rank = -7, info = -99;
+    const Function f = function_of<T>(driver);
+    const auto call = [&](void* values, auto... rest) {
+      f(&m, &n, &nrhs, A.data(), &lda, B.data(), &ldb, values, &rcond, &rank, work.data(), &least, rest..., &info);
+    };
+    const auto with = [&](auto... rest) {
+      if (driver == "gelsy") call(jpvt.data(), rest...);
+      if (driver == "gelsd") call(s.data(), rest..., iwork.data());
+      if (driver == "gelss") call(s.data(), rest...);
+    };
+    if constexpr (Scalars<T>::is_complex)
+      with(rwork.data());
+    else
+      with();
+    unsigned long long hash = 14695981039346656037ULL;
+    for (const auto* x : {&A, &B}) hash = hash_of(x->data(), x->size() * sizeof(T), hash);
+    hash = hash_of(s.data(), s.size() * sizeof(Real<T>), hash);
+    hash = hash_of(jpvt.data(), jpvt.size() * sizeof(int), hash);
+    std::printf("%c%s %d x %d: info %d, rank %d, %llx\n", letter<T>(), driver.c_str(), m, n, info, rank, hash);
+  }
+};
+
+template <class T>
+void run(const std::string& what, const std::string& driver) {
+  std::mt19937 random(3);
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  const auto shapes = what == "wide" ? std::vector<std::pair<int, int>>{{1, 2}, {7, 40}, {24, 25}}
+                                     : std::vector<std::pair<int, int>>{{1, 1}, {30, 5}, {24, 24}, {70, 31}};
+  for (const auto& [m, n] : shapes) {
+    if (what == "wide") Problem<T>(m, n, random).solve(driver);
+    for (const bool of_a : {true, false}) {
+      if (what == "scaled") {
+        constexpr Real<T> tiny = std::numeric_limits<Real<T>>::min();
+        for (const Real<T> factor : {Real<T>(0), tiny * 4, 1 / tiny / 64}) {
+          if (factor == 0 && !of_a) continue;  // a B of zeros is one like any other
+          Problem<T> p(m, n, random);
+          for (T& x : of_a ? p.A : p.B) x *= factor;
+          p.solve(driver);
+        }
+      }
+      if (what == "not_finite")
+        for (const double odd : {std::numeric_limits<double>::quiet_NaN(), infinity}) {
+          Problem<T> p(m, n, random);
+          (of_a ? p.A : p.B)[static_cast<std::size_t>(m / 2)] = make<T>(odd, 0);
+          p.solve(driver);
+        }
+    }
+  }
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  if (count != 3) return 2;
+  const std::string what = arguments[1], driver = arguments[2];
+  run<float>(what, driver);
+  run<double>(what, driver);
+  run<std::complex<float>>(what, driver);
+  run<std::complex<double>>(what, driver);
+  const char* between = "calls {";
+  for (const auto& [name, number] : calls)
+    std::printf("%s\"%s\": %d", std::exchange(between, ", "), name.c_str(), number);
+  std::printf("}\nok\n");
+}

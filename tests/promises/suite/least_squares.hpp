@@ -1,0 +1,246 @@
+// What least squares by all of LAPACK's drivers have in common: what may be off, and the call.  Matrices with more
+// columns than rows stay (least_squares.py).
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "tests/promises/suite/svd.hpp"
+
+namespace suite {
+
+enum class By { pivots, halves, iterations };  ///< gelsy, gelsd, gelss
+
+/// xGELSY, xGELSD or xGELSS.
+template <class T, By by>
+struct LeastSquares : Routine<LeastSquares<T, by>> {
+  static constexpr int ways_to_nothing = 3;
+  static constexpr bool poison = false;
+  static constexpr bool moves_outputs = false;  // R comes home, and A does not
+  static constexpr bool calls_others = true;
+  static constexpr bool in_device_memory = false;  // the library underneath solves with R
+  static constexpr bool pivots = by == By::pivots, halves = by == By::halves;
+  static constexpr index largest = 32;
+  static std::string name() { return named<T>(pivots ? "gelsy" : halves ? "gelsd" : "gelss"); }
+
+  index one, other, m, n, nrhs;
+  bool deficient;  ///< A's last column is its first one
+  Real<T> rcond;
+  Matrix<T> A, B;
+  Integers jpvt;
+  Matrix<Real<T>> s;
+  Integers rank;
+  Matrix<T> work;
+  Matrix<Real<T>> rwork;
+  Integers iwork;
+  Info info;
+
+  explicit LeastSquares(Draw& draw)
+      : one(draw.size()),
+        other(draw.size()),
+        m(draw.nothing(0) ? 0 : std::max(one, other)),
+        n(draw.nothing(0) || draw.nothing(1) ? 0 : std::min(one, other)),
+        nrhs(draw.nothing(2) ? 0 : 1 + draw.below(5)),
+        deficient(n > 2 && draw.pick(3) == 0),
+        rcond(deficient ? Real<T>(1e-4) : std::array<Real<T>, 3>{Real<T>(-1), 0, Real<T>(1e-5)}[std::size_t(draw.pick(3))]),
+        A(draw, "A", Role::output, m, n),
+        B(draw, "B", Role::output, m, nrhs),
+        jpvt(draw, "jpvt", Role::output, pivots ? n : 0),
+        s(draw, "s", Role::output, pivots ? 0 : n, 1),
+        rank(draw, "rank", Role::output, 1),
+        // The least that there may be, or more.
+        work(draw, "work", Role::workspace, least_work() + (draw.pick(2) ? 66 * (m + nrhs) : 0), 1),
+        rwork(draw, "rwork", Role::workspace, least_rwork(), 1),
+        iwork(draw, "iwork", Role::workspace, std::max<index>(1, n * (3 * levels() + 11))) {
+    const bool nothing = m == 0 || n == 0 || nrhs == 0;
+    A.use([nothing](index, index) { return nothing ? unused : updated; });
+    B.use([nothing](index, index) { return nothing ? unused : updated; });
+    jpvt.use([nothing](index, index) { return nothing ? unused : updated; });
+    s.use([](index, index) { return written; });
+  }
+  std::vector<Operand*> operands() override {
+    std::vector<Operand*> all{&A, &B, &rank, &work};
+    pivots ? all.push_back(&jpvt) : all.push_back(&s);
+    if constexpr (is_complex<T>) all.push_back(&rwork);
+    if constexpr (halves) all.push_back(&iwork);
+    return all;
+  }
+  std::string describe() const override {
+    return text(name(), "m=%ld n=%ld nrhs=%ld rcond=%g", long(m), long(n), long(nrhs), double(rcond));
+  }
+
+  void prepare(Draw& draw) override {
+    Call::prepare(draw);
+    restore(draw);
+  }
+  void restore(Draw& draw) override {
+    for (index i = 0; deficient && i < m; ++i) A(i, n - 1) = A(i, 0);
+    // Mostly free ones; with the same column twice in front, a rank would stop there.
+    for (index j = 0; pivots && j < n; ++j) jpvt.set(j, !deficient && draw.below(5) == 0 ? 3 : 0);
+  }
+
+  // As the drivers have it.
+  static constexpr index smallest = 25;
+  index levels() const {
+    index parts = 0;
+    for (double size = static_cast<double>(std::max<index>(1, n)) / (smallest + 1); size > 0.5; size /= 2) ++parts;
+    return parts;
+  }
+  index least_work() const {
+    if (pivots) return n == 0 || nrhs == 0 ? std::max<index>(1, is_complex<T> ? n + std::max(2 * n, n + 1) : 1) : n + std::max({2 * n, n + 1, n + nrhs});
+    const index rows = m >= static_cast<index>(static_cast<float>(n) * 1.6f) ? n : m;  // of R
+    if (halves) {
+      if (is_complex<T>) return std::max<index>(1, 2 * n + std::max(rows, n * nrhs));
+      const index of_halves = 9 * n + 2 * n * smallest + 8 * n * levels() + n * nrhs + (smallest + 1) * (smallest + 1);
+      return 3 * std::max<index>(1, n) + std::max({rows, nrhs, of_halves});
+    }
+    if (n == 0) return 1;
+    return is_complex<T> ? 2 * n + std::max(nrhs, m) : std::max({3 * n + rows, 3 * n + nrhs, 5 * n});
+  }
+  index least_rwork() const {
+    if (!halves) return std::max<index>(1, (pivots ? 2 : 5) * n);
+    return 10 * n + 2 * n * smallest + 8 * n * levels() + 3 * smallest * nrhs +
+           std::max((smallest + 1) * (smallest + 1), n * (1 + nrhs) + 2 * nrhs);
+  }
+
+  void make() override {
+    info = {};
+    const auto call = [&](void* values, auto... rest) {
+      fortran(name(), m, n, nrhs, A.data(), A.leading(), B.data(), B.leading(), values, &rcond, rank.data(), work.data(),
+              work.leading(), rest..., info.address());
+    };
+    void* const values = pivots ? jpvt.data() : static_cast<void*>(s.data());
+    if constexpr (halves && is_complex<T>)
+      call(values, rwork.data(), iwork.data());
+    else if constexpr (halves)
+      call(values, iwork.data());
+    else if constexpr (is_complex<T>)
+      call(values, rwork.data());
+    else
+      call(values);
+  }
+
+  /// As a backward stable method has it: A^H (b - A x) is within a few m eps of |A| (|A| |x| + |b|) (Higham, Accuracy and
+  /// Stability, theorem 20.3), and so are singular values, of |A|.
+  void judge(const LeastSquares& was, Judge& judge) const {
+    judge.check("info is not 0", info.value() == 0);
+    if (m == 0 || n == 0) judge.check("rank is not 0", rank[0] == 0);
+    if (m == 0 || n == 0 || nrhs == 0) return;
+    if (!judge.in_device_memory) judge.check("work(1) is too small", std::real(work(0, 0)) >= Real<T>(told_least()));
+    std::vector<Wide<T>> matrix(static_cast<std::size_t>(m * n));
+    const auto a = [&](index i, index j) -> Wide<T>& { return matrix[static_cast<std::size_t>(i + j * m)]; };
+    long double squares = 0;
+    for (index j = 0; j < n; ++j)
+      for (index i = 0; i < m; ++i) squares += std::norm(a(i, j) = widen(was.A(i, j)));
+    const long double few = 8 * unit<T>(m), size = std::sqrt(squares);
+    const std::vector<long double> due = singular_values<T>(matrix, m, n);
+    // gelsy's estimates of condition may be off by the order.
+    const long double off = pivots ? 10 * static_cast<long double>(n) : 1,
+                      cut = std::max<long double>(rcond, 0) * due[0];
+    const auto above = [&](long double value) {
+      return std::count_if(due.begin(), due.end(), [value](long double x) { return x > value; });
+    };
+    const index least = above(cut * off + few * size), most = cut > 0 ? above(cut / off - few * size) : n;
+    judge.check("rank is wrong", rank[0] >= least && rank[0] <= most);
+    if (deficient) judge.check("the rank of a matrix with a column twice is full", rank[0] < n);
+    for (index i = 0; !pivots && i < n; ++i)
+      judge.at_most("a singular value is off",
+                    static_cast<double>(std::fabs(static_cast<long double>(s(i, 0)) - due[static_cast<std::size_t>(i)])),
+                    static_cast<double>(few * size));
+    if (pivots) check_pivots(was, judge);
+    if (by == By::iterations) check_vectors(matrix, due, few, size, judge);
+    const long double left_out = rank[0] < n ? due[static_cast<std::size_t>(rank[0])] * off : 0;
+    for (index j = 0; j < nrhs; ++j) {
+      long double of_x = 0, of_b = 0, of_rest = 0, below = 0, of_gradient = 0;
+      for (index i = 0; i < n; ++i) of_x += std::norm(widen(B(i, j)));
+      std::vector<Wide<T>> rest;
+      for (index i = 0; i < m; ++i) {
+        Sum<T> sum;
+        sum.add(widen(was.B(i, j)), Wide<T>(1));
+        for (index q = 0; q < n; ++q) sum.add(-a(i, q), widen(B(q, j)));
+        rest.push_back(sum.value);
+        of_rest += std::norm(sum.value);
+        of_b += std::norm(widen(was.B(i, j)));
+        if (i >= n) below += std::norm(widen(B(i, j)));
+      }
+      for (index q = 0; q < n; ++q) {
+        Sum<T> sum;
+        for (index i = 0; i < m; ++i) sum.add(promises::conjugate<T>(a(i, q)), rest[static_cast<std::size_t>(i)]);
+        of_gradient += std::norm(sum.value);
+      }
+      const long double x = std::sqrt(of_x), all = size * x + std::sqrt(of_b);
+      judge.at_most("A^H (b - A x)", static_cast<double>(std::sqrt(of_gradient)),
+                    static_cast<double>(few * size * all + left_out * all));
+      if (rank[0] == n && !pivots)
+        judge.at_most("what is below x", static_cast<double>(std::fabs(std::sqrt(below) - std::sqrt(of_rest))),
+                      static_cast<double>(few * all));
+      // Of all solutions the shortest has the same there.
+      if (deficient && rank[0] == n - 1)
+        judge.at_most("x is not the shortest", static_cast<double>(std::abs(widen(B(0, j)) - widen(B(n - 1, j)))),
+                      static_cast<double>(few * due[0] / due[static_cast<std::size_t>(n - 2)] * x));
+    }
+  }
+
+  void check_pivots(const LeastSquares& was, Judge& judge) const {
+    std::vector<bool> seen(static_cast<std::size_t>(n));
+    bool first = true;
+    for (index j = 0; j < n; ++j) {
+      const index column = jpvt[j] - 1;
+      const bool right = column >= 0 && column < n && !seen[static_cast<std::size_t>(column)];
+      judge.check("jpvt has no columns", right);
+      if (!right) return;
+      seen[static_cast<std::size_t>(column)] = true;
+      const bool was_first = was.jpvt[column] != 0;
+      judge.check("a column that comes first is behind others", first || !was_first);
+      first = was_first;
+    }
+  }
+
+  /// Right singular vectors in A's first rows.
+  void check_vectors(const std::vector<Wide<T>>& matrix, const std::vector<long double>& due, long double few,
+                     long double size, Judge& judge) const {
+    for (index q = 0; q < n; ++q) {
+      for (index p = 0; p <= q; ++p) {
+        Sum<T> sum;
+        for (index i = 0; i < n; ++i) sum.add(widen(A(p, i)), promises::conjugate<T>(widen(A(q, i))));
+        judge.at_most("V^H V is not I", static_cast<double>(std::abs(sum.value - Wide<T>(p == q ? 1 : 0))),
+                      static_cast<double>(few));
+      }
+      long double length = 0;
+      for (index i = 0; i < m; ++i) {
+        Sum<T> sum;
+        for (index j = 0; j < n; ++j)
+          sum.add(matrix[static_cast<std::size_t>(i + j * m)], promises::conjugate<T>(widen(A(q, j))));
+        length += std::norm(sum.value);
+      }
+      judge.at_most("|A v| is not s", static_cast<double>(std::fabs(std::sqrt(length) - due[static_cast<std::size_t>(q)])),
+                    static_cast<double>(few * size));
+    }
+  }
+
+  /// What any version tells.
+  index told_least() const { return 2 * n; }
+  std::string query() override {
+    work.tell(-1);
+    make();
+    if (info.value() != 0) return "info is not 0";
+    return std::real(work(0, 0)) >= Real<T>(least_work()) ? "" : "the workspace is too small";
+  }
+  bool mistake(int which) override {
+    switch (which) {
+      case 0: return m = -1, true;
+      case 1: return n = -1, true;
+      case 2: return nrhs = -1, true;
+      case 3: return A.tell(m - 1), true;
+      case 4: return B.tell(m - 1), true;
+      case 5: return work.tell(0), true;
+      case 6: return work.tell(-2), true;
+      case 7: return m = -1, work.tell(-1), true;
+      case 8: return work.tell(least_work() - 1), true;
+      default: return false;
+    }
+  }
+};
+
+}  // namespace suite
