@@ -2,14 +2,14 @@
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
 //   call_time host|device gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|
-//             geqrf SECONDS N|MxN
+//             gelsy|gelsd|gelss|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
 // symv and gemv are y := A x, gemvt y := A' x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has
 // eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri and trtri have factors with a
-// large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU; what a routine overwrites is made
+// large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU, gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made
 // anew before each call, outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their
 // reflectors' factors, and condition numbers are always in the host's memory.
 #include <dlfcn.h>
@@ -51,6 +51,12 @@ void dgebrd_(const int*, const int*, double*, const int*, double*, double*, doub
              int*);
 void dgecon_(const char*, const int*, const double*, const int*, const double*, double*, double*, int*, int*,
              std::size_t);
+void dgelsy_(const int*, const int*, const int*, double*, const int*, double*, const int*, int*, const double*, int*,
+             double*, const int*, int*);
+void dgelsd_(const int*, const int*, const int*, double*, const int*, double*, const int*, double*, const double*, int*,
+             double*, const int*, int*, int*);
+void dgelss_(const int*, const int*, const int*, double*, const int*, double*, const int*, double*, const double*, int*,
+             double*, const int*, int*);
 void dpotrs_(const char*, const int*, const int*, const double*, const int*, double*, const int*, int*, std::size_t);
 void dposv_(const char*, const int*, const int*, double*, const int*, double*, const int*, int*, std::size_t);
 void dgetrs_(const char*, const int*, const int*, const double*, const int*, const int*, double*, const int*, int*,
@@ -337,6 +343,34 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         },
         u);
     if (info != 0) throw std::runtime_error("dgesdd: info = " + std::to_string(info));
+  } else if (routine.starts_with("gels")) {
+    Place made(driver, all), sides(driver, static_cast<std::size_t>(m)), b(driver, static_cast<std::size_t>(m));
+    made.set_random(1);
+    sides.set_random(2);
+    const auto k = static_cast<std::size_t>(std::min(m, n));
+    const int lwork = 200 * (m + n), one = 1;
+    const double rcond = 1e-12;
+    std::vector<double> s(k), work(static_cast<std::size_t>(lwork));
+    std::vector<int> jpvt(static_cast<std::size_t>(n)), iwork(64 * k);
+    int rank = 0, info = 0;
+    measure(
+        limit,
+        [&] {
+          a.set(made);
+          b.set(sides);
+          std::fill(jpvt.begin(), jpvt.end(), 0);
+        },
+        [&] {
+          if (routine == "gelsy")
+            dgelsy_(&m, &n, &one, a.at(), &m, b.at(), &m, jpvt.data(), &rcond, &rank, work.data(), &lwork, &info);
+          else if (routine == "gelsd")
+            dgelsd_(&m, &n, &one, a.at(), &m, b.at(), &m, s.data(), &rcond, &rank, work.data(), &lwork, iwork.data(),
+                    &info);
+          else
+            dgelss_(&m, &n, &one, a.at(), &m, b.at(), &m, s.data(), &rcond, &rank, work.data(), &lwork, &info);
+        },
+        b);
+    if (info != 0 || rank != n) throw std::runtime_error("least squares: info = " + std::to_string(info));
   } else if (routine == "gecon") {
     Place factors(nullptr, all), condition(nullptr, 1);
     set_dominant(factors, n);
@@ -386,7 +420,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 
 constexpr const char* usage =
     "usage: call_time host|device "
-    "gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|geqrf "
+    "gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|gelsy|gelsd|gelss|geqrf "
     "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
 
@@ -397,7 +431,7 @@ struct Timed {
 constexpr Timed routines[] = {{"gemm", true},  {"symv", true},   {"gemv", false},  {"gemvt", false}, {"trsm", true},
                               {"potrf", true}, {"getri", true},  {"potri", true},  {"trtri", true},  {"getrf", false},
                               {"syevd", true}, {"sygvd", true},  {"geev", true},   {"gebrd", false}, {"gesdd", false},
-                              {"gecon", true}, {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false},
+                              {"gecon", true}, {"gelsy", false}, {"gelsd", false}, {"gelss", false}, {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false},
                               {"gesv", false}};
 
 }  // namespace
