@@ -619,14 +619,15 @@ struct GeevArgs {
   index rwork_size() const { return std::max<index>(1, 2 * n); }
 };
 
-/// LAPACK's drivers for least squares: by an orthogonal factorisation with pivoting (gelsy), or by singular values, from
-/// division into halves (gelsd) or QR iterations (gelss).
+/// LAPACK's drivers for least squares: by an orthogonal factorisation with pivoting (gelsy), or by singular values,
+/// from division into halves (gelsd) or QR iterations (gelss).
 enum class LeastSquaresDriver : std::uint8_t { gelsy, gelsd, gelss };
 
 /// X (n x nrhs) of least norm among those for which |B - A X| is least, column by column, with A (m x n) and B (m x
-/// nrhs), column-major: X replaces B, which has max(m, n) rows.  Singular values below rcond times the largest one count
-/// as zeros, or what gelsy has in their place; the number of the others is the rank.  Where that is n, what is left in
-/// B below X has the residual's norms.  A is destroyed, but gelss leaves its right singular vectors in its first rows.
+/// nrhs), column-major: X replaces B, which has max(m, n) rows.  Singular values below rcond times the largest one
+/// count as zeros, or what gelsy has in their place; the number of the others is the rank.  Where that is n, what is
+/// left in B below X has the residual's norms.  A is destroyed, but gelss leaves its right singular vectors in its
+/// first rows.
 template <class T>
 struct LeastSquaresArgs {
   index m, n, nrhs;
@@ -634,7 +635,7 @@ struct LeastSquaresArgs {
   index lda;
   T* B;
   index ldb;
-  Integers jpvt{};      ///< gelsy: n; columns that are not zero there come first; becomes the columns' order, from 1 on
+  Integers jpvt{};  ///< gelsy: n; columns that are not zero there come first; becomes the columns' order, from 1 on
   Real<T>* s = nullptr;  ///< gelsd and gelss: min(m, n) singular values in descending order
   Real<T> rcond{};       ///< below zero: the precision's
   Integers rank{};
@@ -656,11 +657,14 @@ struct LeastSquaresArgs {
     const bool tall = m >= n && m >= static_cast<index>(static_cast<float>(k) * 1.6f);
     switch (driver) {
       case LeastSquaresDriver::gelsy:
-        return is_real && (k == 0 || nrhs == 0) ? 1 : k + std::max({2 * k, n + 1, k + nrhs});
+        // Of real elements the driver takes less, and then its own call of geqp3 fails: as documented.
+        if (is_real) return k == 0 || nrhs == 0 ? 1 : k + std::max(3 * n + 1, k + nrhs);
+        return k + std::max({2 * k, n + 1, k + nrhs});
       case LeastSquaresDriver::gelsd: {
         const index rows = tall ? n : m >= n || is_real ? m : n;
         if (!is_real) return std::max<index>(1, 2 * k + std::max(rows, k * nrhs));
-        const index of_halves = 9 * k + 2 * k * smallest + 8 * k * levels() + k * nrhs + (smallest + 1) * (smallest + 1);
+        const index of_halves =
+            9 * k + 2 * k * smallest + 8 * k * levels() + k * nrhs + (smallest + 1) * (smallest + 1);
         return 3 * std::max<index>(1, k) + std::max({rows, nrhs, of_halves});
       }
       case LeastSquaresDriver::gelss: break;

@@ -19,7 +19,7 @@
 namespace blaslift {
 namespace {
 
-// ---- what the families say of a call; k is the number of right-hand norms
+// ---- what the families say of a call; k is the number of right-hand sides
 
 /// What a driver does on the CPU (Golub and Van Loan, Matrix Computations, 5.5): products, and what waits for memory,
 /// half of it products with vectors.
@@ -149,11 +149,12 @@ struct Home {
     for (index j = 0; j < x.nrhs; ++j) std::copy_n(x.B + j * x.ldb, x.m, B.data() + j * x.m);
   }
 
-  /// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of what is
-  /// here by less than the square root of their sizes.
+  /// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of what
+  /// is here by less than the square root of their sizes.
   std::optional<Reason> refused() const {
     constexpr Real<T> least = std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon();
-    const Real<T> apart = std::sqrt(static_cast<Real<T>>(x_.m) + 1), a = largest_of(R.data(), x_.n, x_.n, x_.n, Part::upper),
+    const Real<T> apart = std::sqrt(static_cast<Real<T>>(x_.m) + 1),
+                  a = largest_of(R.data(), x_.n, x_.n, x_.n, Part::upper),
                   b = largest_of(B.data(), x_.m, x_.nrhs, x_.m);
     if (!std::isfinite(a) || !std::isfinite(b)) return Reason::not_converged;
     const auto unscaled = [&](Real<T> norm) { return norm >= apart * least && norm <= 1 / (apart * least); };
@@ -180,7 +181,8 @@ struct Home {
     small.rank = {&rank_, true};
     for (index i = 0; i < static_cast<index>(jpvt_.size()); ++i) small.jpvt.set(i, x_.jpvt.get(i));
     std::optional<RouteScope::Lifted> lifted;
-    if (!verified) lifted.emplace();
+    const double order = static_cast<double>(n);
+    if (!verified && reflectors_volume(order, order, order) >= small_product) lifted.emplace();
     return call_with_own_workspaces(site, small) == 0;
   }
 
@@ -324,9 +326,9 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   }
   // What may overflow on the way is not judged.
   const long double largest = std::sqrt(static_cast<long double>(std::numeric_limits<Real<T>>::max())) / 4;
-  std::vector<long double> norms;
-  for (index j = 0; j < nrhs; ++j) norms.push_back(two_norm(&rest(0, j), m));
-  if (size > largest || *std::max_element(norms.begin(), norms.end()) > largest) return judgement;
+  std::vector<long double> lengths;
+  for (index j = 0; j < nrhs; ++j) lengths.push_back(two_norm(&rest(0, j), m));
+  if (size > largest || *std::max_element(lengths.begin(), lengths.end()) > largest) return judgement;
   const T one(1), minus_one(-1), zero(0);
   const Op none = Op::none, adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
   const Site& gemm = *by.beside[0];
@@ -342,17 +344,17 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
     for (index j = 0; j < nrhs; ++j) all.push_back(two_norm(&gradient(0, j), n));
     return all;
   };
-  // Of less than the full rank, what is left out stays in the residual, however much gelsy's first columns make of it.
-  std::vector<long double> left_out(static_cast<std::size_t>(nrhs));
-  if (rank < n) {
-    if (reference.rank.get(0) != rank) return judgement;  // another one's estimate of the same condition
-    left_out = gradients(reference);
-  }
+  // Of less than the full rank, what is left out stays in the residual, however much gelsy's first columns make of it;
+  // and two estimates of a condition that is near 1 / rcond may differ.
+  const std::int64_t due = reference.rank.get(0);
+  const std::vector<long double> left_out = rank < n ? gradients(reference) : std::vector<long double>();
+  const long double apart = rank < due ? static_cast<long double>(n) * cut_off(before) * size : 0;
   const std::vector<long double> found = gradients(result);
   for (index j = 0; j < nrhs; ++j) {
     const auto at = static_cast<std::size_t>(j);
-    const long double of = size * two_norm(&X(0, j), n) + norms[at];
-    take(std::max(0.0L, found[at] - 2 * left_out[at]), unit * size * of);
+    const long double of = size * two_norm(&X(0, j), n) + lengths[at];
+    const long double allowed = (left_out.empty() ? 0 : 2 * left_out[at]) + apart * of;
+    take(std::max(0.0L, found[at] - allowed), unit * size * of);
     if (rank == n && m > n && before.driver != LeastSquaresDriver::gelsy)
       take(std::fabs(two_norm(result.B + n + j * result.ldb, m - n) - two_norm(&rest(0, j), m)), unit * of);
   }

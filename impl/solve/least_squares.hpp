@@ -6,16 +6,16 @@
 
 namespace blaslift {
 
-/// The device makes A = Q R and Q^H B, and the library's own driver solves with R, whose columns and singular values are
-/// A's: rank, pivots and rcond are that driver's.  A with more columns than rows, or with norms that LAPACK would scale,
-/// is for the library underneath.  A stays as it was, but for what gelss leaves in its first rows.
+/// The device makes A = Q R and Q^H B, and the library's own driver solves with R, whose columns and singular values
+/// are A's: rank, pivots and rcond are that driver's.  A with more columns than rows, or with norms that LAPACK would
+/// scale, is for the library underneath.  A stays as it was, but for what gelss leaves in its first rows.
 template <class T>
 Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay replay);
 
-/// Of the columns x of X the largest |A^H (B - A x)| / (l eps |A| (|A| |x| + |b|)), l being A's longer side, as a backward
-/// stable method has it (Higham, Accuracy and Stability, theorem 20.3; LAPACK's dqrt17), beside what of that a reference
-/// solution of less than full rank has.  Singular values are compared with reference ones, in units of l eps |A|, and with
-/// the rank; where that is full, what is below X with the residual.
+/// Of the columns x of X the largest |A^H (B - A x)| / (l eps |A| (|A| |x| + |b|)), l being A's longer side, as a
+/// backward stable method has it (Higham, Accuracy and Stability, theorem 20.3; LAPACK's dqrt17), beside what of that a
+/// reference solution of less than full rank has.  Singular values are compared with reference ones, in units of l eps
+/// |A|, and with the rank; where that is full, what is below X with the residual.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result,
                 const LeastSquaresArgs<T>& reference, const Ending& ending);

@@ -14,8 +14,7 @@ class Planner {
  public:
   Planner(index m, index n, index nrhs, Precision precision, bool a_in_place)
       : m_(m), n_(n), nrhs_(nrhs), panel_(std::min(n, least_squares_panel)), precision_(precision), held_(a_in_place) {
-    plan.operands = {
-        {"A", m, n, false}, {"B", m, nrhs, true, true}, {"R", n, n, true, true, Part::upper}};
+    plan.operands = {{"A", m, n, false}, {"B", m, nrhs, true}, {"R", n, n, true, false, Part::upper}};
     const index widest = std::max(std::min(n, panels_of_piece * panel_), nrhs);
     a_ = {plan.add_area(held_ ? "C" : "A", m, n), held_ ? nobodys : operand_a};
     b_ = {plan.add_area("B", m, nrhs), operand_b};
@@ -117,8 +116,8 @@ class Planner {
 
 bool least_squares_fits(index m, index n, index nrhs, Precision precision, std::size_t memory) {
   // Sizes that integers might not hold are not counted.
-  const double least = static_cast<double>(m) * static_cast<double>(n + nrhs) *
-                       static_cast<double>(element_size(precision));
+  const double least =
+      static_cast<double>(m) * static_cast<double>(n + nrhs) * static_cast<double>(element_size(precision));
   return least <= static_cast<double>(memory) &&
          plan_least_squares(m, n, nrhs, precision).bytes(element_size(precision)) <= memory;
 }

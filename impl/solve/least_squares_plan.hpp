@@ -8,13 +8,14 @@ namespace blaslift {
 /// Whether a device with so many bytes has room for all of it.
 bool least_squares_fits(index m, index n, index nrhs, Precision precision, std::size_t memory);
 
-/// A = Q R, m >= n >= 1, nrhs >= 1.  Operands A (m x n), which is only read; B (m x nrhs), which comes home as Q^H B, and
-/// R (n x n), of which the upper triangle does; these two are of ours.  A's panels are factored from left to right, and
-/// their reflectors applied to what is on the right of them, and to B.
+/// A = Q R, m >= n >= 1, nrhs >= 1.  Operands A (m x n), which is only read; B (m x nrhs), which comes home as Q^H B,
+/// and R (n x n), of which the upper triangle does.  A's panels are factored from left to right,
+/// and their reflectors applied to what is on the right of them, and to B.
 /// @param a_in_place  A has device memory of its own
 Plan plan_least_squares(index m, index n, index nrhs, Precision precision, bool a_in_place = false);
 
-/// Columns of a panel at most: half of what a product with so many reflectors takes is memory's (impl/qr/qr_family.cpp).
+/// Columns of a panel at most: half of what a product with so many reflectors takes is memory's
+/// (impl/qr/qr_family.cpp).
 inline constexpr index least_squares_panel = 64;
 
 }  // namespace blaslift

@@ -26,9 +26,9 @@ extern void cblas_zgemv(int, int, int, int, const void*, const void*, int, const
 
 enum { n = 4 };
 
-static const int size = n, one_step = 1, lwork = 64 * n;
+static const int size = n, one_step = 1, lwork = 64 * n, long_lwork = 1000;
 static float sA[n * n], sC[n * n];
-static double A[n * n], C[n * n], tau[n], work[64 * n];
+static double A[n * n], C[n * n], tau[n], work[64 * n], long_work[1000];
 static double complex zA[n * n], zC[n * n], ztau[n], zwork[64 * n];
 static const int none = 0, tsize = 5 + 64 * n;  // otherwise the reference multiplies, through us
 static double table[5 + 64 * n] = {5 + 64 * n, n, 1};
@@ -96,7 +96,7 @@ int main(int argc, char** argv) {
   REPEAT("dgeev_", dgeev_("N", "N", &none, A, &size, tau, tau, C, &size, C, &size, work, &lwork, &info, (size_t)1,
                           (size_t)1))
   REPEAT("dgelsy_", dgelsy_(&none, &none, &none, A, &size, C, &size, ipiv, &one, &found, work, &lwork, &info))
-  REPEAT("dgelsd_", dgelsd_(&none, &none, &none, A, &size, C, &size, tau, &one, &found, work, &lwork, ipiv, &info))
+  REPEAT("dgelsd_", dgelsd_(&none, &none, &none, A, &size, C, &size, tau, &one, &found, long_work, &long_lwork, ipiv, &info))
   REPEAT("dgelss_", dgelss_(&none, &none, &none, A, &size, C, &size, tau, &one, &found, work, &lwork, &info))
   REPEAT("dsyev_", dsyev_("N", "L", &none, A, &size, tau, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dsyevr_", dsyevr_("N", "A", "L", &none, A, &size, &one, &one, &none, &none, &zero, &found, tau, C, &size,
