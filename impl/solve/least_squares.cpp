@@ -133,7 +133,10 @@ Real<T> largest_of(const T* at, index rows, index cols, index ld, Part part = Pa
   Real<T> largest = 0;
   for (index j = 0; j < cols; ++j)
     for (index i = 0; i < (part == Part::upper ? std::min(j + 1, rows) : rows); ++i)
-      if (const Real<T> x = std::abs(at[i + j * ld]); !(x <= largest)) largest = x;
+      if (const Real<T> x = std::abs(at[i + j * ld]); !(x <= largest)) {
+        if (std::isnan(x)) return x;
+        largest = x;
+      }
   return largest;
 }
 
