@@ -641,7 +641,8 @@ template <class T, class Int>
 index pivoted_least_squares(index m, index n, index nrhs, T* A, index lda, T* B, index ldb, Int* jpvt, Real<T> rcond) {
   const index k = std::min(m, n), longer = std::max(m, n);
   const auto elements = [](index x, index y) { return static_cast<std::size_t>(x) * static_cast<std::size_t>(y); };
-  const std::unique_ptr<T[]> copy(new (std::nothrow) T[elements(k, n)]), x(new (std::nothrow) T[elements(longer, nrhs)]);
+  const std::unique_ptr<T[]> copy(new (std::nothrow) T[elements(k, n)]),
+      x(new (std::nothrow) T[elements(longer, nrhs)]);
   const std::unique_ptr<Real<T>[]> s(new (std::nothrow) Real<T>[static_cast<std::size_t>(k)]);
   if (!copy || !x || !s) return -1;
   const auto exchange = [&](index i, index j) {
@@ -669,7 +670,8 @@ index pivoted_least_squares(index m, index n, index nrhs, T* A, index lda, T* B,
   /// R's first rows, and as many of its columns.
   const auto take = [&](index rows, index cols) {
     for (index j = 0; j < cols; ++j)
-      for (index i = 0; i < rows; ++i) copy[elements(rows, j) + static_cast<std::size_t>(i)] = i <= j ? A[i + j * lda] : T(0);
+      for (index i = 0; i < rows; ++i)
+        copy[elements(rows, j) + static_cast<std::size_t>(i)] = i <= j ? A[i + j * lda] : T(0);
   };
   index rank = 0, too_many = k + 1;
   while (rank + 1 < too_many) {
@@ -688,6 +690,35 @@ index pivoted_least_squares(index m, index n, index nrhs, T* A, index lda, T* B,
   for (index j = 0; j < nrhs; ++j)
     for (index i = 0; i < n; ++i) B[jpvt[i] - 1 + j * ldb] = x[elements(longer, j) + static_cast<std::size_t>(i)];
   return rank;
+}
+
+/// The same of full rank; with A^H if `adjoint`.  The number of the first zero on R's diagonal, or on L's, from 1 on.
+/// @param tau  min(m, n) elements
+template <class T>
+index gels(bool adjoint, index m, index n, index nrhs, T* A, index lda, T* B, index ldb, T* tau) {
+  const index k = std::min(m, n), rows = std::max(m, n);
+  if (k == 0 || nrhs == 0) {
+    for (index j = 0; j < nrhs; ++j) std::fill_n(B + j * ldb, rows, T(0));
+    return 0;
+  }
+  const bool wide = m < n, solves_first = adjoint != wide;  // with R^H, before Q; of a wide A the adjoint is factored
+  const std::unique_ptr<T[]> memory(new (std::nothrow) T[static_cast<std::size_t>(wide ? rows * k : 0)]);
+  if (!memory) return 1;
+  T* const Q = wide ? memory.get() : A;
+  const index ldq = wide ? rows : lda;
+  for (index j = 0; wide && j < k; ++j)
+    for (index i = 0; i < rows; ++i) Q[i + j * ldq] = conjugate(A[j + i * lda]);
+  geqr2<T>(rows, k, Q, ldq, tau);
+  for (index j = 0; wide && j < k; ++j)
+    for (index i = 0; i < rows; ++i) A[j + i * lda] = conjugate(Q[i + j * ldq]);
+  if (!solves_first) ormqr<T>(true, true, rows, nrhs, k, Q, ldq, tau, B, ldb);
+  for (index i = 0; i < k; ++i)
+    if (Q[i * (ldq + 1)] == T(0)) return i + 1;
+  trsm<T>(true, 'U', solves_first ? 'C' : 'N', false, k, nrhs, T(1), Q, ldq, B, ldb);
+  if (!solves_first) return 0;
+  for (index j = 0; j < nrhs; ++j) std::fill_n(B + k + j * ldb, rows - k, T(0));
+  ormqr<T>(true, false, rows, nrhs, k, Q, ldq, tau, B, ldb);
+  return 0;
 }
 
 /// The program's xerbla, if it has one; what the reference's says, if not, but not its end of the program.
@@ -1430,16 +1461,28 @@ struct Fortran {
                         {lda >= std::max<index>(1, m), 5},
                         {ldb >= std::max<index>({1, m, n}), 7}});
   }
+  static void gels(const char* t, const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B,
+                   const Int* ldb, T* work, const Int* lwork, Int* status) {
+    const char trans = letter(t);
+    const index k = std::min<index>(*m, *n), least = std::max<index>(1, k + std::max<index>(k, *nrhs));
+    int wrong = first_wrong({{trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 1}});
+    if (const int other = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb); !wrong && other) wrong = 1 + other;
+    if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 10}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    *status = static_cast<Int>(blaslift::gels<T>(trans != 'N', *m, *n, *nrhs, A, *lda, B, *ldb, work));
+  }
+
   static void gelsy_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                             Int* jpvt, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* status) {
-    const index k = std::min<index>(*m, *n), least = std::max<index>(1, k + std::max<index>({2 * k, *n + 1, k + *nrhs}));
+    const index k = std::min<index>(*m, *n),
+                least = std::max<index>(1, k + std::max<index>({2 * k, *n + 1, k + *nrhs}));
     int wrong = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= (k > 0 ? least : 1), 12}});
     if (settled(wrong, *lwork == -1, least, work, status)) return;
     *rank = 0;
     if (k == 0 || *nrhs == 0) return;
     const index found = pivoted_least_squares<T>(*m, *n, *nrhs, A, *lda, B, *ldb, jpvt, *rcond);
-    found < 0 ? *status = 1 : *rank = static_cast<Int>(found);
+    found < 0 ? * status = 1 : * rank = static_cast<Int>(found);
   }
   static void gelsy_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                                Int* jpvt, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>*,
@@ -1459,7 +1502,7 @@ struct Fortran {
     *rank = 0;
     if (k == 0) return;
     const index found = least_squares<T>(*m, *n, *nrhs, A, *lda, B, *ldb, s, rcond, to_a ? A : nullptr, *lda);
-    found < 0 ? *status = 1 : *rank = static_cast<Int>(found);
+    found < 0 ? * status = 1 : * rank = static_cast<Int>(found);
   }
   static void gelsd_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                             Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* iwork,

@@ -232,6 +232,11 @@ void try_geev(void* f, Room& room) {
   else
     reinterpret_cast<Complex>(f)("N", "N", &zero, x, &one, x, x, &one, x, &one, x, &one, x, &room.status, 1, 1);
 }
+void try_gels(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Size, Size, Pointer, Size, Pointer, Size, Pointer, Size, Pointer, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("N", &zero, &zero, &zero, x, &one, x, &one, x, &asks, &room.status, 1);
+}
 template <class... Rest>
 void try_least_squares(void* f, Room& room, Rest... rest) {
   Pointer x = room.of;
@@ -472,6 +477,8 @@ void call(Symbol symbol, void* f, Room& room) {
   if (routine == Routine::name) return try_gesvd<type>(f, room);
 #define GEEV(name, type) \
   if (routine == Routine::name) return try_geev<type>(f, room);
+#define GELS(name, type) \
+  if (routine == Routine::name) return try_gels(f, room);
 #define GELSY(name, type) \
   if (routine == Routine::name) return try_gelsy<type>(f, room);
 #define GELSD(name, type) \

@@ -60,10 +60,11 @@ SYGVXS = ("ssygvx", "dsygvx", "chegvx", "zhegvx")
 SYGVS = ("ssygvd", "dsygvd", "chegvd", "zhegvd", "ssygv", "dsygv", "chegv", "zhegv", *SYGVXS)
 """Generalized symmetric-definite eigenproblems."""
 GEEVS = ("sgeev", "dgeev", "cgeev", "zgeev")
+GELSS = ("sgels", "dgels", "cgels", "zgels")
 GELSYS = ("sgelsy", "dgelsy", "cgelsy", "zgelsy")
 GELSDS = ("sgelsd", "dgelsd", "cgelsd", "zgelsd")
 GELSSS = ("sgelss", "dgelss", "cgelss", "zgelss")
-GELS = GELSYS + GELSDS + GELSSS
+LEAST_SQUARES = GELSS + GELSYS + GELSDS + GELSSS
 """Least squares by LAPACK's drivers."""
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 GEMVS = ("sgemv", "dgemv", "cgemv", "zgemv")
@@ -72,7 +73,7 @@ CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + TRSMS + SYMVS + GEMVS
-ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *GELS, *CONDITIONS, *QRS, "wsymv")
+ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -335,9 +336,9 @@ def bookkeeping_errors(
         if forced and name in routines:
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + SYSTEMS + INVERSES + CONDITIONS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS + SYGVS else set()
-            allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRTRSS + INVERSES else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *GELS) else set()
-            allowed |= {OF_COLUMNS, SCALED} if name in GELS else set()
+            allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRTRSS + INVERSES + GELSS else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
+            allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()
             allowed |= {OF_TYPE} if name in SYGVS else set()
             allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS + SYGVXS else set()

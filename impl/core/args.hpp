@@ -619,15 +619,15 @@ struct GeevArgs {
   index rwork_size() const { return std::max<index>(1, 2 * n); }
 };
 
-/// LAPACK's drivers for least squares: by an orthogonal factorisation with pivoting (gelsy), or by singular values,
-/// from division into halves (gelsd) or QR iterations (gelss).
-enum class LeastSquaresDriver : std::uint8_t { gelsy, gelsd, gelss };
+/// LAPACK's drivers for least squares: for matrices of full rank (gels), by an orthogonal factorisation with pivoting
+/// (gelsy), or by singular values, from division into halves (gelsd) or QR iterations (gelss).
+enum class LeastSquaresDriver : std::uint8_t { gelsy, gelsd, gelss, gels };
 
 /// X (n x nrhs) of least norm among those for which |B - A X| is least, column by column, with A (m x n) and B (m x
 /// nrhs), column-major: X replaces B, which has max(m, n) rows.  Singular values below rcond times the largest one
 /// count as zeros, or what gelsy has in their place; the number of the others is the rank.  Where that is n, what is
 /// left in B below X has the residual's norms.  A is destroyed, but gelss leaves its right singular vectors in its
-/// first rows.
+/// first rows, and gels its QR as geqrf does, or an LQ.
 template <class T>
 struct LeastSquaresArgs {
   index m, n, nrhs;
@@ -644,6 +644,7 @@ struct LeastSquaresArgs {
   Real<T>* rwork = nullptr;  ///< of complex matrices
   Integers iwork{};          ///< of gelsd
   LeastSquaresDriver driver = LeastSquaresDriver::gelsy;
+  bool adjoint = false;  ///< gels: with A^H in A's place
 
   index count() const { return m < n ? m : n; }
   index longer() const { return m < n ? n : m; }
@@ -667,6 +668,7 @@ struct LeastSquaresArgs {
             9 * k + 2 * k * smallest + 8 * k * levels() + k * nrhs + (smallest + 1) * (smallest + 1);
         return 3 * std::max<index>(1, k) + std::max({rows, nrhs, of_halves});
       }
+      case LeastSquaresDriver::gels: return std::max<index>(1, k + std::max(k, nrhs));
       case LeastSquaresDriver::gelss: break;
     }
     if (k == 0) return 1;
@@ -678,6 +680,7 @@ struct LeastSquaresArgs {
     switch (driver) {
       case LeastSquaresDriver::gelsy: return 2 * n;
       case LeastSquaresDriver::gelss: return 5 * k;
+      case LeastSquaresDriver::gels: return 0;
       case LeastSquaresDriver::gelsd: break;
     }
     return 10 * k + 2 * k * smallest + 8 * k * levels() + 3 * smallest * nrhs +

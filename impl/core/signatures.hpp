@@ -641,14 +641,15 @@ struct GeevSignature : LapackSignature<GeevArgs<T>> {
   }
 };
 
-/// xGELSY, xGELSD and xGELSS.
+/// xGELSY, xGELSD, xGELSS and xGELS.
 template <class T, LeastSquaresDriver driver>
 struct LeastSquaresSignature : LapackSignature<LeastSquaresArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
-    constexpr bool pivots = driver == LeastSquaresDriver::gelsy;
+    constexpr bool pivots = driver == LeastSquaresDriver::gelsy, of_full_rank = driver == LeastSquaresDriver::gels;
     // These count as read: where iterations do not converge LAPACK leaves them as they were.
     const auto column = [](index rows) { return Use{rows, 1, std::max<index>(1, rows), true, true}; };
+    if constexpr (of_full_rank) see.letter("trans", adjoints<T>(), x.adjoint, adjoint_letter<T>);
     see.integer("m", x.m);
     see.integer("n", x.n);
     see.integer("nrhs", x.nrhs);
@@ -658,12 +659,15 @@ struct LeastSquaresSignature : LapackSignature<LeastSquaresArgs<T>> {
     see.integer("ldb", x.ldb);
     if constexpr (pivots)
       see.operand("jpvt", x.jpvt, [&] { return column(x.n); });
-    else
+    else if constexpr (!of_full_rank)
       see.operand("s", x.s, [&] { return column(x.count()); });
-    see.real_scalar("rcond", x.rcond);
-    see.operand("rank", x.rank, [&] { return column(1); });
+    if constexpr (!of_full_rank) {
+      see.real_scalar("rcond", x.rcond);
+      see.operand("rank", x.rank, [&] { return column(1); });
+    }
     see.workspace("work", x.work, x.lwork, [&] { return x.least_work(); });
-    if constexpr (is_complex(precision_of<T>)) see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
+    if constexpr (is_complex(precision_of<T>) && !of_full_rank)
+      see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
     if constexpr (driver == LeastSquaresDriver::gelsd) see.scratch("iwork", x.iwork, [&] { return x.iwork_size(); });
     see.info();
   }
@@ -682,6 +686,8 @@ template <class T>
 using GelsdSignature = LeastSquaresSignature<T, LeastSquaresDriver::gelsd>;
 template <class T>
 using GelssSignature = LeastSquaresSignature<T, LeastSquaresDriver::gelss>;
+template <class T>
+using GelsSignature = LeastSquaresSignature<T, LeastSquaresDriver::gels>;
 
 template <class T>
 struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
@@ -833,6 +839,7 @@ decltype(auto) with_signature(const LeastSquaresArgs<T>& x, With with) {
   switch (x.driver) {
     case LeastSquaresDriver::gelsd: return with(GelsdSignature<T>());
     case LeastSquaresDriver::gelss: return with(GelssSignature<T>());
+    case LeastSquaresDriver::gels: return with(GelsSignature<T>());
     case LeastSquaresDriver::gelsy: break;
   }
   return with(GelsySignature<T>());

@@ -38,6 +38,7 @@ Work work_of(index m, index n, index nrhs, bool complex) {
                others = factor * 4 * static_cast<double>(nrhs) * k * longer, cube = factor * k * k * k;
   constexpr double bidiagonal = 8.0 / 3, rotations = 12;
   switch (driver) {
+    case LeastSquaresDriver::gels: return {qr + others, of_qr * qr + others};
     case LeastSquaresDriver::gelsy: return {qr + others, of_pivoting * qr + others};
     case LeastSquaresDriver::gelsd:
       return {qr + others + bidiagonal * cube, of_qr * qr + others + of_bidiagonal * bidiagonal * cube};
@@ -60,7 +61,7 @@ void count(Problem& p) {
   p.flops = work_of<driver>(p).flops;
   p.volume = reflectors_volume(m, n, std::min(m, n));
   p.bytes_in = m * (n + nrhs) * element;
-  p.bytes_out = (m * nrhs + n * (n + 1) / 2) * element;
+  p.bytes_out = (m * nrhs + (driver == LeastSquaresDriver::gels ? m * n : n * (n + 1) / 2)) * element;
 }
 
 std::string text(const Problem& p) {
@@ -88,7 +89,9 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const double computing = panels * (profile.panel_seconds + steps * profile.step_seconds) +
                            m * n * static_cast<double>(element_size(p.element)) / profile.panel_rate +
                            flops / (of_rate * rate),
-               part = work_of<driver>(p.n, p.n, p.k, is_complex(p.element)).weight / work_of<driver>(p).weight;
+               part = driver == LeastSquaresDriver::gels
+                          ? 0
+                          : work_of<driver>(p.n, p.n, p.k, is_complex(p.element)).weight / work_of<driver>(p).weight;
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + computing + seconds_out(p, facts) +
                      part * p.flops / facts.cpu_rate};
 }
@@ -96,13 +99,14 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
 // ---- on the device
 
 /// Of such calls, in this process, by driver.
-constinit Undestroyed<Learned> known[3];
+constinit Undestroyed<Learned> known[4];
 
 enum { operand_a, operand_b, operand_values, operand_rank };
 
-/// gelsy's pivots, or the others' singular values.
+/// gelsy's pivots, or the others' singular values; of gels neither these nor a rank.
 template <class T>
 Stored stored_values(const LeastSquaresArgs<T>& x) {
+  if (x.driver == LeastSquaresDriver::gels) return stored(x.rank, 0);
   if (x.driver == LeastSquaresDriver::gelsy) return stored(x.jpvt, x.n);
   return {x.s, x.count(), 1, std::max<index>(1, x.count()), sizeof(Real<T>)};
 }
@@ -112,18 +116,28 @@ bool overlaps(const LeastSquaresArgs<T>& x) {
   return any_overlap({{x.A, x.m, x.n, x.lda, sizeof(T)},
                       {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)},
                       stored_values(x),
-                      stored(x.rank, 1)});
+                      stored(x.rank, x.driver != LeastSquaresDriver::gels)});
 }
 
-/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.  The rest is the
-/// CPU's to write.
+/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was but for gels. The
+/// rest is the CPU's to write.
 template <class T>
 Operands operands_of(Runtime& r, const LeastSquaresArgs<T>& x, bool ephemeral) {
+  if (x.driver == LeastSquaresDriver::gels)
+    return Operands(
+        r,
+        {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)},
+          .writes = true,
+          .reads = true,
+          .destroyed = true,
+          .factors = true},
+         {.stored = {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)}, .writes = true, .reads = true, .vector = true}},
+        ephemeral);
   return Operands(r,
                   {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .reads = true, .destroyed = true},
                    {.stored = {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)}, .writes = true, .vector = true},
                    {.stored = stored_values(x), .writes = true, .vector = true},
-                   {.stored = stored(x.rank, 1), .writes = true, .vector = true}},
+                   {.stored = stored(x.rank, x.driver != LeastSquaresDriver::gels), .writes = true, .vector = true}},
                   ephemeral);
 }
 
@@ -140,6 +154,20 @@ Real<T> largest_of(const T* at, index rows, index cols, index ld, Part part = Pa
   return largest;
 }
 
+/// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of R and
+/// Q^H B by less than the square root of their sizes.
+/// @param b  the largest of Q^H B, or of B
+template <class T>
+std::optional<Reason> refused_for(const LeastSquaresArgs<T>& x, const T* R, index ldr, Real<T> b) {
+  constexpr Real<T> least = std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon();
+  const Real<T> apart = std::sqrt(static_cast<Real<T>>(x.m) + 1), a = largest_of(R, x.n, x.n, ldr, Part::upper);
+  if (!std::isfinite(a) || !std::isfinite(b)) return Reason::not_converged;
+  const auto unscaled = [&](Real<T> norm) { return norm >= apart * least && norm <= 1 / (apart * least); };
+  const bool nothing = b == 0 && largest_of(x.B, x.m, x.nrhs, x.ldb) == 0;
+  if (unscaled(a) && (nothing || unscaled(b))) return std::nullopt;
+  return Reason::scaled;
+}
+
 /// What comes home, and what the driver makes of it.
 template <class T>
 struct Home {
@@ -152,18 +180,9 @@ struct Home {
     for (index j = 0; j < x.nrhs; ++j) std::copy_n(x.B + j * x.ldb, x.m, B.data() + j * x.m);
   }
 
-  /// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of what
-  /// is here by less than the square root of their sizes.
+  /// Why the driver underneath has to compute.
   std::optional<Reason> refused() const {
-    constexpr Real<T> least = std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon();
-    const Real<T> apart = std::sqrt(static_cast<Real<T>>(x_.m) + 1),
-                  a = largest_of(R.data(), x_.n, x_.n, x_.n, Part::upper),
-                  b = largest_of(B.data(), x_.m, x_.nrhs, x_.m);
-    if (!std::isfinite(a) || !std::isfinite(b)) return Reason::not_converged;
-    const auto unscaled = [&](Real<T> norm) { return norm >= apart * least && norm <= 1 / (apart * least); };
-    const bool nothing = b == 0 && largest_of(x_.B, x_.m, x_.nrhs, x_.ldb) == 0;
-    if (unscaled(a) && (nothing || unscaled(b))) return std::nullopt;
-    return Reason::scaled;
+    return refused_for(x_, R.data(), x_.n, largest_of(B.data(), x_.m, x_.nrhs, x_.m));
   }
 
   /// By the library underneath, in memory of ours; false: its iterations do not converge.  What it calls may go to the
@@ -232,6 +251,33 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (!refused) return home.hand_over(), ending;
   ending.reason = *refused;
   ending.computed = ending.as_predicted = false;
+  return ending;
+}
+
+/// All of gels on the device.  A and B in the host's memory are what they were unless the result is there.
+template <class T>
+Ending compute_full_rank(Runtime& r, const Site& site, Backend& backend, const Problem& problem,
+                         const LeastSquaresArgs<T>& x, Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  if (operands[operand_a].out_of_reach() || operands[operand_b].out_of_reach()) return {Reason::no_route};
+  if (!least_squares_fits(x.m, x.n, x.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  const Real<T> b = largest_of(x.B, x.m, x.nrhs, x.ldb);
+  std::optional<Reason> refused;
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.in_plan = 2;
+  planned.sound = [&] {
+    refused = refused_for(x, x.A, x.lda, b);
+    for (index i = 0; !refused && i < x.n; ++i)
+      if (x.A[i * (x.lda + 1)] == T(0)) refused = Reason::singular;
+    return !refused;
+  };
+  Ending ending = planned.compute(
+      decision, false,
+      [&](const std::vector<Placed>& at) {
+        return plan_gels(x.m, x.n, x.nrhs, precision_of<T>, at[operand_a].device != nullptr);
+      },
+      [](index, index) {});
+  if (refused && !ending.computed) ending.reason = *refused;
   return ending;
 }
 
@@ -307,7 +353,9 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   if (!solved) return wrong;
   const long double eps = std::numeric_limits<Real<T>>::epsilon(), unit = static_cast<long double>(m) * eps,
                     size = frobenius_norm(A, n), tiny = std::numeric_limits<Real<T>>::min();
-  const std::int64_t rank = result.rank.get(0);
+  const bool of_full_rank = before.driver == LeastSquaresDriver::gels;
+  const auto rank_of = [&](const LeastSquaresArgs<T>& x) { return of_full_rank ? n : x.rank.get(0); };
+  const std::int64_t rank = rank_of(result);
   if (rank < 0 || rank > n) return wrong;
   const auto take = [&](long double off, long double of) {
     const long double ratio = off <= tiny * static_cast<long double>(m + 2) ? 0 : off / of;
@@ -315,7 +363,7 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   };
   if (before.driver == LeastSquaresDriver::gelsy) {
     if (!in_order(before, result)) return wrong;
-  } else {
+  } else if (before.driver != LeastSquaresDriver::gels) {
     index above = 0, near = 0;
     for (index i = 0; i < n; ++i) {
       if (!is_finite(reference.s[i])) return judgement;
@@ -347,9 +395,18 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
     for (index j = 0; j < nrhs; ++j) all.push_back(two_norm(&gradient(0, j), n));
     return all;
   };
+  if (of_full_rank) {  // R^H R = A^H A
+    Packed<T> R(n, n), gram(n, n);
+    for_each_of(n, n, [&](index i, index j) { R(i, j) = i <= j ? result.A[i + j * result.lda] : T(0); });
+    call_product(
+        gemm, {precision_of<T>, adjoint, none, n, n, m, &one, A.at.get(), m, A.at.get(), m, &zero, gram.at.get(), n});
+    call_product(gemm, {precision_of<T>, adjoint, none, n, n, n, &minus_one, R.at.get(), n, R.at.get(), n, &one,
+                        gram.at.get(), n});
+    take(frobenius_norm(gram, n), unit * size * size);
+  }
   // Of less than the full rank, what is left out stays in the residual, however much gelsy's first columns make of it;
   // and two estimates of a condition that is near 1 / rcond may differ.
-  const std::int64_t due = reference.rank.get(0);
+  const std::int64_t due = rank_of(reference);
   const std::vector<long double> left_out = rank < n ? gradients(reference) : std::vector<long double>();
   const long double apart = rank < due ? static_cast<long double>(n) * cut_off(before) * size : 0;
   const std::vector<long double> found = gradients(result);
@@ -370,7 +427,8 @@ std::vector<Routine> judged_with(const LeastSquaresArgs<T>&) {
 }
 
 namespace {
-constexpr Operation::Kinds takes = Operation::Kinds(Operation::Kind::qr_panel) | Operation::Kind::assign;
+constexpr Operation::Kinds takes =
+    Operation::Kinds(Operation::Kind::qr_panel) | Operation::Kind::assign | Operation::Kind::trsm;
 
 template <LeastSquaresDriver driver>
 constexpr Family family() {
@@ -380,7 +438,8 @@ constexpr Family family() {
 
 constinit const Family gelsy_family = family<LeastSquaresDriver::gelsy>(),
                        gelsd_family = family<LeastSquaresDriver::gelsd>(),
-                       gelss_family = family<LeastSquaresDriver::gelss>();
+                       gelss_family = family<LeastSquaresDriver::gelss>(),
+                       gels_family = family<LeastSquaresDriver::gels>();
 
 template <class T>
 Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay replay) {
@@ -392,12 +451,15 @@ Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay
                                    .n = args->n,
                                    .k = args->nrhs,
                                    .overlaps = overlaps(*args)});
-  if (args->m < args->n) return stay_here(site, Reason::of_columns, problem.flops, replay), Computed::no;
+  if (args->m < args->n || args->adjoint)
+    return stay_here(site, Reason::of_columns, problem.flops, replay), Computed::no;
   Runtime& r = runtime();
   return take_route(
       r, site, known[static_cast<int>(args->driver)].value, problem, *args, replay,
       [&](const LeastSquaresArgs<T>& of, bool ephemeral) { return operands_of(r, of, ephemeral); },
       [&](Backend& backend, const LeastSquaresArgs<T>& of, Operands& operands, const Decision& decision) {
+        if (of.driver == LeastSquaresDriver::gels)
+          return compute_full_rank(r, site, backend, problem, of, operands, decision);
         return compute(r, site, backend, problem, of, operands, decision);
       },
       [](Decision&) {});

@@ -12,13 +12,25 @@ constexpr index panels_of_piece = 8;
 
 class Planner {
  public:
-  Planner(index m, index n, index nrhs, Precision precision, bool a_in_place)
-      : m_(m), n_(n), nrhs_(nrhs), panel_(std::min(n, least_squares_panel)), precision_(precision), held_(a_in_place) {
-    plan.operands = {{"A", m, n, false}, {"B", m, nrhs, true}, {"R", n, n, true, false, Part::upper}};
+  /// @param solves  in A's place, and on the device
+  Planner(index m, index n, index nrhs, Precision precision, bool a_in_place, bool solves)
+      : m_(m),
+        n_(n),
+        nrhs_(nrhs),
+        panel_(std::min(n, least_squares_panel)),
+        precision_(precision),
+        held_(a_in_place),
+        solves_(solves) {
+    plan.operands = {{"A", m, n, solves}, {"B", m, nrhs, true}};
     const index widest = std::max(std::min(n, panels_of_piece * panel_), nrhs);
-    a_ = {plan.add_area(held_ ? "C" : "A", m, n), held_ ? nobodys : operand_a};
+    const bool apart = held_ && !solves;
+    a_ = {apart || !held_ ? plan.add_area(apart ? "C" : "A", m, n) : plan.add_own_area(operand_a),
+          apart ? nobodys : operand_a};
     b_ = {plan.add_area("B", m, nrhs), operand_b};
-    r_ = {plan.add_area("R", n, n), operand_r};
+    if (!solves) {
+      plan.operands.push_back({"R", n, n, true, false, Part::upper});
+      r_ = {plan.add_area("R", n, n), operand_r};
+    }
     tau_ = {plan.add_area("tau", n, 1), nobodys};
     v_ = {plan.add_area("V", m, panel_), nobodys};
     t_ = {plan.add_area("T", panel_, panel_), nobodys};
@@ -30,14 +42,15 @@ class Planner {
     for (index col = 0; col < n_; col += panel_) {
       const index cols = std::min(panel_, n_ - col), right = col + cols;
       factor(col, cols);
+      if (solves_) plan.download(a_, {0, col, m_, cols});
       for (index to = right; to < n_; to += panels_of_piece * panel_)
         reflect(col, cols, a_, to, std::min(panels_of_piece * panel_, n_ - to));
       reflect(col, cols, b_, 0, nrhs_);
     }
-    plan.download(b_, {0, 0, m_, nrhs_});
     const Block triangle{0, 0, n_, n_};
-    plan.compute(copying(Part::upper, n_), {Plan::read(a_, triangle, Part::upper), written(r_, triangle)}, Scalar::one);
-    plan.download(r_, triangle);
+    if (solves_) solve(triangle);
+    plan.download(b_, {0, 0, m_, nrhs_});
+    if (!solves_) bring_home(triangle);
     plan.after = order_of(plan);
   }
 
@@ -45,6 +58,27 @@ class Planner {
 
  private:
   enum { operand_a, operand_b, operand_r, nobodys = -1 };
+
+  void bring_home(const Block& triangle) {
+    plan.compute(copying(Part::upper, n_), {Plan::read(a_, triangle, Part::upper), written(r_, triangle)}, Scalar::one);
+    plan.download(r_, triangle);
+  }
+
+  void solve(const Block& triangle) {
+    plan.compute(Trsm{.precision = precision_,
+                      .side = Side::left,
+                      .uplo = Uplo::upper,
+                      .trans = Op::none,
+                      .unit = false,
+                      .m = n_,
+                      .n = nrhs_,
+                      .alpha = nullptr,
+                      .A = nullptr,
+                      .lda = 0,
+                      .B = nullptr,
+                      .ldb = 0},
+                 {Plan::read(a_, triangle, Part::upper), Plan::update(b_, {0, 0, n_, nrhs_})}, Scalar::one);
+  }
 
   static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
 
@@ -64,7 +98,7 @@ class Planner {
 
   void bring() {
     const index width = panels_of_piece * panel_;
-    if (held_) {
+    if (held_ && !solves_) {
       const Plan::Origin own{plan.add_own_area(operand_a), operand_a};
       const Block all{0, 0, m_, n_};
       plan.upload(own, all);
@@ -108,7 +142,7 @@ class Planner {
 
   const index m_, n_, nrhs_, panel_;
   const Precision precision_;
-  const bool held_;  ///< A has memory of its own, which stays as it is: it is factored beside it
+  const bool held_, solves_;  ///< A has memory of its own, which stays as it is unless the QR takes its place
   Plan::Origin a_{}, b_{}, r_{}, tau_{}, v_{}, t_{}, w_[2]{};
 };
 
@@ -123,7 +157,13 @@ bool least_squares_fits(index m, index n, index nrhs, Precision precision, std::
 }
 
 Plan plan_least_squares(index m, index n, index nrhs, Precision precision, bool a_in_place) {
-  Planner planner(m, n, nrhs, precision, a_in_place);
+  Planner planner(m, n, nrhs, precision, a_in_place, false);
+  planner.make_steps();
+  return std::move(planner.plan);
+}
+
+Plan plan_gels(index m, index n, index nrhs, Precision precision, bool a_in_place) {
+  Planner planner(m, n, nrhs, precision, a_in_place, true);
   planner.make_steps();
   return std::move(planner.plan);
 }

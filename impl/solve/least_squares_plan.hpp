@@ -14,6 +14,11 @@ bool least_squares_fits(index m, index n, index nrhs, Precision precision, std::
 /// @param a_in_place  A has device memory of its own
 Plan plan_least_squares(index m, index n, index nrhs, Precision precision, bool a_in_place = false);
 
+/// The same with the solution of R X = Q^H B, of full rank.  Operands A, which comes home as its QR, and B, which comes
+/// home with X in its first n rows and Q^H B's others.
+/// @param a_in_place  A has device memory of its own, in which it is factored
+Plan plan_gels(index m, index n, index nrhs, Precision precision, bool a_in_place = false);
+
 /// Columns of a panel at most: half of what a product with so many reflectors takes is memory's
 /// (impl/qr/qr_family.cpp).
 inline constexpr index least_squares_panel = 64;

@@ -5,7 +5,7 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
+extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
 extern void dtrtrs_(), dtrtri_(), dpotri_(), dgetri_();
 extern void dsyr2k_(), zher2k_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
@@ -95,6 +95,7 @@ int main(int argc, char** argv) {
          dgesvd_("N", "N", &none, &none, A, &size, tau, C, &size, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dgeev_", dgeev_("N", "N", &none, A, &size, tau, tau, C, &size, C, &size, work, &lwork, &info, (size_t)1,
                           (size_t)1))
+  REPEAT("dgels_", dgels_("N", &none, &none, &none, A, &size, C, &size, work, &lwork, &info, (size_t)1))
   REPEAT("dgelsy_", dgelsy_(&none, &none, &none, A, &size, C, &size, ipiv, &one, &found, work, &lwork, &info))
   REPEAT("dgelsd_", dgelsd_(&none, &none, &none, A, &size, C, &size, tau, &one, &found, long_work, &long_lwork, ipiv, &info))
   REPEAT("dgelss_", dgelss_(&none, &none, &none, A, &size, C, &size, tau, &one, &found, work, &lwork, &info))

@@ -95,6 +95,7 @@ def records() -> list[bytes]:
             record(p + "gesvd", "jobu=O jobvt=N m=3 n=2 lda=3 ldu=1 ldvt=1 lwork=40", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + "geev", "jobvl=N jobvr=V n=2 lda=2 ldvl=1 ldvr=2 lwork=8", element,
                    [("A", 2, 2), ("result-VR", 2, 2), *((("result-w" + part, 2, 1) for part in ("r", "i")) if p in "sd" else [("result-w", 2, 1)])]),
+            record(p + "gels", "trans=N m=3 n=2 nrhs=1 lda=3 ldb=3 lwork=8", element, [("A", 3, 2), ("B", 3, 1), ("result", 3, 2), ("result-B", 3, 1)]),
             record(p + "gelsy", "m=3 n=2 nrhs=1 lda=3 ldb=3 rcond=-1 lwork=8", element,
                    [("A", 3, 2), ("B", 3, 1), ("jpvt", 2, 1, 8), ("rank", 1, 1, 8), ("result", 3, 2), ("result-B", 3, 1), ("result-jpvt", 2, 1, 8)]),
             record(p + "gelsd", "m=3 n=2 nrhs=1 lda=3 ldb=3 rcond=0.5 lwork=900", element,

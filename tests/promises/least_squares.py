@@ -6,7 +6,7 @@ import harness
 from eigen import as_underneath
 from setting import HOST, Setting, labelled, told, verdict_errors
 
-DRIVERS = ("gelsy", "gelsd", "gelss")
+DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
 FORCED = HOST | {"BLASLIFT_FORCE": ",".join(DRIVERS)}
 """What the library calls meanwhile stays."""
 
@@ -20,6 +20,16 @@ def least_squares_wide(s: Setting) -> list[str]:
     return stay(s, "wide", harness.OF_COLUMNS)
 
 
+def least_squares_adjoint(s: Setting) -> list[str]:
+    """With A^H in A's place, which has more columns than rows then, gels is the library's underneath."""
+    return stay(s, "adjoint", harness.OF_COLUMNS, ("gels",))
+
+
+def least_squares_singular(s: Setting) -> list[str]:
+    """An R with a zero on its diagonal: gels ends as the library underneath leaves it, bit for bit, and with its info."""
+    return stay(s, "singular", harness.SINGULAR, ("gels",))
+
+
 def least_squares_scaled(s: Setting) -> list[str]:
     """Norms of A or B that turn out to be such as LAPACK scales, or a matrix of zeros: the call ends as the library underneath
     leaves it, bit for bit, and with its info, rank and pivots; with and without copies."""
@@ -28,7 +38,7 @@ def least_squares_scaled(s: Setting) -> list[str]:
 
 def least_squares_not_finite(s: Setting) -> list[str]:
     """The same of A or B that are not finite."""
-    return stay(s, "not_finite", harness.NOT_CONVERGED, ("gelsy",))  # of others LAPACK's own do not come to an end
+    return stay(s, "not_finite", harness.NOT_CONVERGED, ("gels", "gelsy"))  # of others LAPACK's own do not come to an end
 
 
 def least_squares_elsewhere(s: Setting) -> list[str]:
@@ -59,4 +69,4 @@ def least_squares_inside(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (least_squares_wide, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere, least_squares_inside)
+PROMISES = (least_squares_wide, least_squares_adjoint, least_squares_singular, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere, least_squares_inside)

@@ -2,7 +2,7 @@
 // norms that LAPACK scales, or with numbers that are none; a line for each with what it leaves.  Or one whose R is
 // large.
 //
-//   least_squares wide|scaled|not_finite|large gelsy|gelsd|gelss
+//   least_squares wide|adjoint|singular|scaled|not_finite|large gels|gelsy|gelsd|gelss
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -15,7 +15,7 @@
 
 using namespace promises;
 
-#define DRIVERS(X, name) X(name, gelsy) X(name, gelsd) X(name, gelss)
+#define DRIVERS(X, name) X(name, gels) X(name, gelsy) X(name, gelsd) X(name, gelss)
 #define DECLARE(name, driver) extern "C" void name##driver##_(...);
 DRIVERS(DECLARE, s)
 DRIVERS(DECLARE, d)
@@ -58,7 +58,7 @@ struct Problem {
     for (int i = 0; i < ldb * nrhs; ++i) B.push_back(make<T>(number(), number()));
   }
 
-  void solve(const std::string& driver) {
+  void solve(const std::string& driver, bool adjoint = false) {
     const auto count = static_cast<std::size_t>(std::min(m, n));
     const int least = 100000;
     const Real<T> rcond = std::numeric_limits<Real<T>>::epsilon();
@@ -70,7 +70,10 @@ struct Problem {
     const auto call = [&](void* values, auto... rest) {
       f(&m, &n, &nrhs, A.data(), &lda, B.data(), &ldb, values, &rcond, &rank, work.data(), &least, rest..., &info);
     };
+    const char trans = !adjoint ? 'N' : Scalars<T>::is_complex ? 'C' : 'T';
     const auto with = [&](auto... rest) {
+      if (driver == "gels")
+        f(&trans, &m, &n, &nrhs, A.data(), &lda, B.data(), &ldb, work.data(), &least, &info, std::size_t{1});
       if (driver == "gelsy") call(jpvt.data(), rest...);
       if (driver == "gelsd") call(s.data(), rest..., iwork.data());
       if (driver == "gelss") call(s.data(), rest...);
@@ -95,6 +98,12 @@ void run(const std::string& what, const std::string& driver) {
                       : what == "large" ? std::vector<std::pair<int, int>>{{400, 260}}
                                         : std::vector<std::pair<int, int>>{{1, 1}, {30, 5}, {24, 24}, {70, 31}};
   for (const auto& [m, n] : shapes) {
+    if (what == "adjoint") Problem<T>(m, n, random).solve(driver, true);
+    if (what == "singular") {
+      Problem<T> p(m, n, random);
+      for (int i = 0; i < m; ++i) p.A[static_cast<std::size_t>(i + n / 2 * p.lda)] = T(0);
+      p.solve(driver);
+    }
     if (what == "wide" || what == "large") Problem<T>(m, n, random).solve(driver);
     for (const bool of_a : {true, false}) {
       if (what == "scaled") {

@@ -10,9 +10,9 @@
 
 namespace suite {
 
-enum class By { pivots, halves, iterations };  ///< gelsy, gelsd, gelss
+enum class By { pivots, halves, iterations, full_rank };  ///< gelsy, gelsd, gelss, gels
 
-/// xGELSY, xGELSD or xGELSS.
+/// xGELSY, xGELSD, xGELSS or xGELS.
 template <class T, By by>
 struct LeastSquares : Routine<LeastSquares<T, by>> {
   static constexpr int ways_to_nothing = 2;
@@ -20,10 +20,11 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   static constexpr bool moves_outputs = false;  // R comes home, and A does not
   static constexpr bool calls_others = true;
   static constexpr bool in_device_memory = false;  // the library underneath solves with R
-  static constexpr bool pivots = by == By::pivots, halves = by == By::halves;
+  static constexpr bool pivots = by == By::pivots, halves = by == By::halves, full_rank = by == By::full_rank;
   static constexpr index largest = 32;
-  static std::string name() { return named<T>(pivots ? "gelsy" : halves ? "gelsd" : "gelss"); }
+  static std::string name() { return named<T>(pivots ? "gelsy" : halves ? "gelsd" : full_rank ? "gels" : "gelss"); }
 
+  char trans = 'N';  ///< of gels
   index one, other, m, n, nrhs;
   bool deficient;  ///< A's last column is its first one
   Real<T> rcond;
@@ -42,13 +43,13 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
         m(draw.nothing(0) ? 0 : std::max(one, other)),
         n(draw.nothing(0) || draw.nothing(1) ? 0 : std::min(one, other)),
         nrhs(1 + draw.below(5)),
-        deficient(n > 2 && draw.pick(3) == 0),
+        deficient(!full_rank && n > 2 && draw.pick(3) == 0),
         rcond(deficient ? Real<T>(1e-4)
                         : std::array<Real<T>, 3>{Real<T>(-1), 0, Real<T>(1e-5)}[std::size_t(draw.pick(3))]),
         A(draw, "A", Role::output, m, n),
         B(draw, "B", Role::output, m, nrhs),
         jpvt(draw, "jpvt", Role::output, pivots ? n : 0),
-        s(draw, "s", Role::output, pivots ? 0 : n, 1),
+        s(draw, "s", Role::output, pivots || full_rank ? 0 : n, 1),
         rank(draw, "rank", Role::output, 1),
         // The least that there may be, or more.
         work(draw, "work", Role::workspace, least_work() + (draw.pick(2) ? 66 * (m + nrhs) : 0), 1),
@@ -61,7 +62,9 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     s.use([](index, index) { return written; });
   }
   std::vector<Operand*> operands() override {
-    std::vector<Operand*> all{&A, &B, &rank, &work};
+    std::vector<Operand*> all{&A, &B, &work};
+    if constexpr (full_rank) return all;
+    all.push_back(&rank);
     pivots ? all.push_back(&jpvt) : all.push_back(&s);
     if constexpr (is_complex<T>) all.push_back(&rwork);
     if constexpr (halves) all.push_back(&iwork);
@@ -91,6 +94,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     return parts;
   }
   index least_work() const {
+    if (full_rank) return std::max<index>(1, n + std::max(n, nrhs));
     // Of reals gelsy itself accepts less, with which its geqp3 fails.
     if (pivots && !is_complex<T>) return n == 0 ? 1 : n + std::max(3 * n + 1, n + nrhs);
     if (pivots) return n + std::max({2 * n, n + 1, n + nrhs});
@@ -111,6 +115,9 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
 
   void make() override {
     info = {};
+    if constexpr (full_rank)
+      return fortran(name(), trans, m, n, nrhs, A.data(), A.leading(), B.data(), B.leading(), work.data(),
+                     work.leading(), info.address());
     const auto call = [&](void* values, auto... rest) {
       fortran(name(), m, n, nrhs, A.data(), A.leading(), B.data(), B.leading(), values, &rcond, rank.data(),
               work.data(), work.leading(), rest..., info.address());
@@ -130,7 +137,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   /// and Stability, theorem 20.3), and so are singular values, of |A|.
   void judge(const LeastSquares& was, Judge& judge) const {
     judge.check("info is not 0", info.value() == 0);
-    if (m == 0 || n == 0) judge.check("rank is not 0", rank[0] == 0);
+    if (!full_rank && (m == 0 || n == 0)) judge.check("rank is not 0", rank[0] == 0);
     if (m == 0 || n == 0) return;
     if (!judge.in_device_memory) judge.check("work(1) is too small", std::real(work(0, 0)) >= Real<T>(told_least()));
     std::vector<Wide<T>> matrix(static_cast<std::size_t>(m * n));
@@ -146,17 +153,19 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     const auto above = [&](long double value) {
       return std::count_if(due.begin(), due.end(), [value](long double x) { return x > value; });
     };
-    const index least = above(cut * off + few * size), most = cut > 0 ? above(cut / off - few * size) : n;
-    judge.check("rank is wrong", rank[0] >= least && rank[0] <= most);
-    if (deficient) judge.check("the rank of a matrix with a column twice is full", rank[0] < n);
-    for (index i = 0; !pivots && i < n; ++i)
+    const index found = full_rank ? n : rank[0], least = full_rank ? n : above(cut * off + few * size),
+                most = cut > 0 ? above(cut / off - few * size) : n;
+    judge.check("rank is wrong", found >= least && found <= most);
+    if (deficient) judge.check("the rank of a matrix with a column twice is full", found < n);
+    for (index i = 0; !pivots && !full_rank && i < n; ++i)
       judge.at_most(
           "a singular value is off",
           static_cast<double>(std::fabs(static_cast<long double>(s(i, 0)) - due[static_cast<std::size_t>(i)])),
           static_cast<double>(few * size));
     if (pivots) check_pivots(was, judge);
+    if (full_rank) check_r(a, squares, judge);
     if (by == By::iterations) check_vectors(matrix, due, few, size, judge);
-    const long double left_out = rank[0] < n ? due[static_cast<std::size_t>(rank[0])] * off : 0;
+    const long double left_out = found < n ? due[static_cast<std::size_t>(found)] * off : 0;
     for (index j = 0; j < nrhs; ++j) {
       long double of_x = 0, of_b = 0, of_rest = 0, below = 0, of_gradient = 0;
       for (index i = 0; i < n; ++i) of_x += std::norm(widen(B(i, j)));
@@ -178,11 +187,11 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       const long double x = std::sqrt(of_x), all = size * x + std::sqrt(of_b);
       judge.at_most("A^H (b - A x)", static_cast<double>(std::sqrt(of_gradient)),
                     static_cast<double>(few * size * all + left_out * all));
-      if (rank[0] == n && !pivots)
+      if (found == n && !pivots)
         judge.at_most("what is below x", static_cast<double>(std::fabs(std::sqrt(below) - std::sqrt(of_rest))),
                       static_cast<double>(few * all));
       // Of all solutions the shortest has the same there.
-      if (deficient && rank[0] == n - 1)
+      if (deficient && found == n - 1)
         judge.at_most("x is not the shortest", static_cast<double>(std::abs(widen(B(0, j)) - widen(B(n - 1, j)))),
                       static_cast<double>(few * due[0] / due[static_cast<std::size_t>(n - 2)] * x));
     }
@@ -201,6 +210,19 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       judge.check("a column that comes first is behind others", first || !was_first);
       first = was_first;
     }
+  }
+
+  /// R^H R = A^H A of the R in A's upper triangle.
+  template <class Element>
+  void check_r(const Element& a, long double squares, Judge& judge) const {
+    for (index j = 0; j < n; ++j)
+      for (index q = 0; q <= j; ++q) {
+        Sum<T> sum;
+        for (index i = 0; i < m; ++i) sum.add(promises::conjugate<T>(a(i, q)), a(i, j));
+        for (index i = 0; i <= q; ++i) sum.add(-promises::conjugate<T>(widen(A(i, q))), widen(A(i, j)));
+        judge.at_most("R^H R is not A^H A", static_cast<double>(std::abs(sum.value)),
+                      static_cast<double>(8 * unit<T>(m) * squares));
+      }
   }
 
   /// Right singular vectors in A's first rows.
@@ -244,6 +266,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       case 5: return work.tell(0), true;
       case 6: return work.tell(-2), true;
       case 7: return m = -1, work.tell(-1), true;
+      case 9: return full_rank ? trans = 'X', true : (m = -1, true);
       case 8: return pivots && !is_complex<T> ? work.tell(0) : work.tell(least_work() - 1), true;
       default: return false;
     }

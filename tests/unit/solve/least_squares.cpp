@@ -138,12 +138,47 @@ TYPED_TEST(LeastSquaresExecute, AFaultAtEveryOperationLeavesAllAsItWas) {
   for (unsigned round = 0; round < 8; ++round) {
     Tall<T> x(r, 90 + round);
     const Plan plan = x.plan();
-    struck += with_each_operation_failing(
-        [&] { x.reset(); }, [&](Lane& lane) { return x.run(plan, lane); }, [&] { x.expect_right(); },
-        [&] { ASSERT_TRUE(x.A == x.A0 && x.B == x.B0 && x.R == x.R0) << x.text(); });
+    struck += with_each_operation_failing([&] { x.reset(); }, [&](Lane& lane) { return x.run(plan, lane); },
+                                          [&] { x.expect_right(); },
+                                          [&] { ASSERT_TRUE(x.A == x.A0 && x.B == x.B0 && x.R == x.R0) << x.text(); });
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(struck, 50);
+}
+
+/// X in B's first rows, and A's QR in its place: R^H R = A^H A, and R X = Q^H B.
+TYPED_TEST(LeastSquaresExecute, OfFullRankIsSolvedWithTheQrInItsPlace) {
+  using T = TypeParam;
+  Random r(4);
+  for (unsigned round = 0; round < 40; ++round) {
+    Tall<T> x(r, round, round % 20 == 7 ? 2 * least_squares_panel : 12);
+    const bool in_place = round % 3 == 1;
+    const Plan plan = plan_gels(x.m, x.n, x.nrhs, precision_of<T>, in_place);
+    ASSERT_EQ(check(plan), "") << x.text() << "\n" << to_string(plan);
+    Shuffled lane(round);
+    CallOperand<T> a{x.A.data(), x.A.ld()};
+    if (in_place) a.placed = {.device = x.A.data(), .ld = x.A.ld(), .in_place = true};
+    const PlanOutcome outcome = run_leased<T>(plan, {a, {x.B.data(), x.B.ld()}}, {}, lane);
+    ASSERT_EQ(outcome.status, Status::done);
+    for (index j = 0; j < x.n; ++j)
+      for (index i = 0; i <= j; ++i) x.R(i, j) = x.A(i, j);
+    for (index q = 0; q < x.nrhs; ++q) {  // back to Q^H B
+      std::vector<Number> first;
+      for (index i = 0; i < x.n; ++i) {
+        Number sum = 0;
+        for (index j = i; j < x.n; ++j) sum += number(x.A(i, j)) * number(x.B(j, q));
+        first.push_back(sum);
+      }
+      for (index i = 0; i < x.n; ++i) {
+        const Number& value = first[static_cast<std::size_t>(i)];
+        x.B(i, q) = scalar<T>(static_cast<double>(value.real()), static_cast<double>(value.imag()));
+      }
+    }
+    ASSERT_TRUE(x.A.canaries_intact()) << x.text();
+    x.A = x.A0;
+    x.expect_right();
+    if (testing::Test::HasFatalFailure()) return;
+  }
 }
 
 TEST(LeastSquaresFits, WithAllOfItOrNotAtAll) {

@@ -244,7 +244,7 @@ OUTSIDE = (
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|gemm3m|gemmtr?|syrk|syr2k|her2k|trsm|trtrs|trtri|potrf|potrs|posv|potri|getrf|getrs|gesv|getri|geqrf|geqr|symv|hemv|gemv|herk|(sy|he)ev[drx]?|(sy|he)gv[dx]?|gebrd|gesdd|gesvd|geev|gels[yds]|gecon|pocon)_?$",
+    r"^(cblas_)?[sdcz](gemm|gemm3m|gemmtr?|syrk|syr2k|her2k|trsm|trtrs|trtri|potrf|potrs|posv|potri|getrf|getrs|gesv|getri|geqrf|geqr|symv|hemv|gemv|herk|(sy|he)ev[drx]?|(sy|he)gv[dx]?|gebrd|gesdd|gesvd|geev|gels[yds]?|gecon|pocon)_?$",
 )
 
 

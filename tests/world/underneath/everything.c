@@ -347,6 +347,19 @@ int main(int argc, char** argv) {
         }
         show(name, left, sides);
       }
+    for (int wide = 0; wide < 2; ++wide)
+      for (int adjoint = 0; adjoint < 2; ++adjoint) {
+        const int rows = wide ? n : m, cols = wide ? m : n, sides = 3, unknowns = adjoint ? rows : cols;
+        double left[3] = {0};
+        GET("%cgels_");
+        CALL(adjoint ? z ? "c" : "T" : "n", &rows, &cols, &sides, a, &ld, b, &ld, work, &lwork, &info, (size_t)1);
+        printf("info %d\n", info);
+        for (int j = 0; j < sides; ++j) {
+          show(name, b + e * j * M, e * unknowns);
+          for (int i = e * unknowns; i < e * (rows + cols - unknowns); ++i) left[j] += b[i + e * j * M] * b[i + e * j * M];
+        }
+        show(name, left, sides);
+      }
     // By other drivers: all, and some in another matrix.
     for (int low = 0; low < 2; ++low)
       for (const char* job = "nV"; *job; ++job) {

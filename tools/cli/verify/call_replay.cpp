@@ -99,6 +99,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define GESDD(name, type) MAKE(name, GesddSignature<type>)
 #define GESVD(name, type) MAKE(name, GesvdSignature<type>)
 #define GEEV(name, type) MAKE(name, GeevSignature<type>)
+#define GELS(name, type) MAKE(name, GelsSignature<type>)
 #define GELSY(name, type) MAKE(name, GelsySignature<type>)
 #define GELSD(name, type) MAKE(name, GelsdSignature<type>)
 #define GELSS(name, type) MAKE(name, GelssSignature<type>)
