@@ -89,7 +89,7 @@ OF_LIBRARY = "format of the library underneath"
 OF_INTERVAL = "eigenvalues of an interval"
 OF_LEFT = "left eigenvectors"
 OF_TYPE = "itype is 2 or 3"
-OF_COLUMNS = "more columns than rows"
+OF_COLUMNS = "more columns than rows, or A^H"
 SCALED = "norms that LAPACK would scale"
 
 STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}

@@ -637,7 +637,7 @@ struct LeastSquaresArgs {
   index ldb;
   Integers jpvt{};  ///< gelsy: n; columns that are not zero there come first; becomes the columns' order, from 1 on
   Real<T>* s = nullptr;  ///< gelsd and gelss: min(m, n) singular values in descending order
-  Real<T> rcond{};       ///< below zero: the precision's
+  Real<T> rcond{};       ///< below zero the precision's; of gelsy 0
   Integers rank{};
   T* work = nullptr;  ///< workspaces, that whoever computes the call may use
   index lwork = 0;

@@ -27,8 +27,8 @@ bool left_by_a_jump(const void* route, const void* frame) {
 }
 
 void give_up_what_was_left() {
+  if (!is_lifted(thread_state.inside)) runtime().in_flight.fetch_sub(1, std::memory_order_seq_cst);
   thread_state.inside = nullptr;
-  runtime().in_flight.fetch_sub(1, std::memory_order_seq_cst);
   abandon_own_time();
 }
 
@@ -70,7 +70,7 @@ bool enter(const Site& site) {
       if (known && !thread_state.inside && !thread_state.slot) with_room(room, [&] { begin_to_count(site); });
     });
   errno = errno_before;
-  return known && !thread_state.inside && !site.twin;
+  return known && (!thread_state.inside || is_lifted(thread_state.inside)) && !site.twin;
 }
 
 void refuse(const Site& site, Replay replay) {

@@ -20,6 +20,10 @@ struct Replay {
 /// @param ephemeral  memory for one that is of this call only
 const Site& new_site(Symbol symbol, const void* caller, Site& ephemeral);
 
+/// Whether the route that `inside` (ThreadState) tells of lets what is called underneath be routed: RouteScope::Lifted
+/// marks it so.
+inline bool is_lifted(const void* inside) { return reinterpret_cast<std::uintptr_t>(inside) & 1; }
+
 /// Lets the calling thread count.  Returns false for calls that must be replayed without being counted or routed: those
 /// from inside a route of ours, Fortran twins of CBLAS calls, and a process's first ones where a signal handler makes
 /// them.

@@ -24,7 +24,8 @@ namespace blaslift {
 /// here is outside.
 class RouteScope {
  public:
-  RouteScope(Runtime& runtime, double flops) : runtime_(runtime), slot_(thread_state.slot) {
+  RouteScope(Runtime& runtime, double flops)
+      : runtime_(runtime), slot_(thread_state.slot), outer_(thread_state.inside) {
     thread_state.slot = nullptr;
     thread_state.inside = this;
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
@@ -33,7 +34,7 @@ class RouteScope {
   }
   ~RouteScope() {
     runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
-    thread_state.inside = nullptr;
+    thread_state.inside = outer_;
     thread_state.slot = slot_;
   }
   RouteScope(const RouteScope&) = delete;
@@ -42,31 +43,35 @@ class RouteScope {
   /// Whether this thread is in a route of a caller whose arithmetic raises signals.
   static bool traps() {
     const void* route = thread_state.inside;
-    return route && route != &thread_state && static_cast<const RouteScope*>(route)->untrapped_.traps();
+    return route && route != &thread_state && !is_lifted(route) &&
+           static_cast<const RouteScope*>(route)->untrapped_.traps();
   }
 
-  /// While it lives, what the library underneath calls for this thread's route is routed, and counted, like calls of the
-  /// program's.  In own time still; by a route that holds nothing that others wait for.
+  /// While it lives, what the library underneath calls for this thread's route is routed, and counted, like calls of
+  /// the program's, and exit does not wait.  In own time still; by a route that holds nothing that others wait for.
   class Lifted {
    public:
-    Lifted() : route_(thread_state.inside) {
-      thread_state.inside = nullptr;
-      thread_state.slot = static_cast<const RouteScope*>(route_)->slot_;
+    Lifted() : route_(static_cast<const RouteScope*>(thread_state.inside)) {
+      route_->runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
+      thread_state.inside = reinterpret_cast<const char*>(route_) + 1;  // is_lifted
+      thread_state.slot = route_->slot_;
     }
     ~Lifted() {
       thread_state.slot = nullptr;
       thread_state.inside = route_;
+      route_->runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
     }
     Lifted(const Lifted&) = delete;
     Lifted& operator=(const Lifted&) = delete;
 
    private:
-    const void* const route_;
+    const RouteScope* const route_;
   };
 
  private:
   Runtime& runtime_;
   ThreadCounters* slot_;
+  const void* outer_;  ///< a lifted one, or none
   ErrnoKept errno_kept_;
   Untrapped untrapped_;
 };

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "impl/core/any_overlap.hpp"
+#include "impl/core/host_memory.hpp"
 #include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
@@ -79,12 +80,13 @@ double cpu_rate(const Problem& p, const Profile& profile) {
 /// Panels and the products with their reflectors one after the other, and then the driver with R on the CPU, for as
 /// long as its share of what the whole takes there.
 template <LeastSquaresDriver driver>
-Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spared) {
   const Profile& profile = *facts.profile;
   const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), nrhs = static_cast<double>(p.k),
                width = static_cast<double>(least_squares_panel), panels = std::ceil(n / width),
                flops = (is_complex(p.element) ? 4 : 1) * (2 * n * n * (m - n / 3) + 4 * m * n * nrhs),
-               rate = profile.gemm_rate[static_cast<int>(p.element.name)];
+               rate = profile.gemm_rate[static_cast<int>(p.element.name)],
+               cpu = policy.fixed ? cpu_rate<driver>(p, profile) : facts.cpu_rate;
   constexpr double steps = 8, of_rate = 0.5;  // beside each panel; with so few reflectors
   const double computing = panels * (profile.panel_seconds + steps * profile.step_seconds) +
                            m * n * static_cast<double>(element_size(p.element)) / profile.panel_rate +
@@ -93,7 +95,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                           ? 0
                           : work_of<driver>(p.n, p.n, p.k, is_complex(p.element)).weight / work_of<driver>(p).weight;
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + computing + seconds_out(p, facts) +
-                     part * p.flops / facts.cpu_rate};
+                     part * p.flops / cpu};
 }
 
 // ---- on the device
@@ -225,6 +227,17 @@ struct Home {
   std::int64_t rank_ = 0;
 };
 
+/// Whether the host has memory for Home, for what of that is kept while it is written, and for the driver's workspaces.
+template <class T>
+bool has_memory(const LeastSquaresArgs<T>& x) {
+  constexpr double little = 64 << 20, copies = 2, of_driver = 1;  // not worth a look
+  const double n = static_cast<double>(x.n), square = n * n,
+               bytes =
+                   (copies * (static_cast<double>(x.m) * static_cast<double>(x.nrhs) + square) + of_driver * square) *
+                   sizeof(T);
+  return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+}
+
 /// If that does not come to an end, or the driver to no result, what is in the host's memory is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const LeastSquaresArgs<T>& args,
@@ -235,6 +248,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   const bool a_there = operands[operand_a].out_of_reach();
   if (a_there && args.driver == LeastSquaresDriver::gelss) return {Reason::no_route};
   if (!least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!has_memory(args)) return {Reason::no_room};
   Home<T> home(args);
   PlannedCall<T> planned(r, site, backend, problem, operands, {});
   planned.in_plan = 1;
@@ -249,8 +263,11 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   std::optional<Reason> refused = home.refused();
   if (!refused && !home.solve(site, r.options.verify != 0)) refused = Reason::not_converged;
   if (!refused) return home.hand_over(), ending;
-  ending.reason = *refused;
-  ending.computed = ending.as_predicted = false;
+  // With A in device memory nobody else can compute it.
+  ending.computed = a_there;
+  ending.info = a_there;
+  ending.as_predicted = false;
+  if (!a_there) ending.reason = *refused;
   return ending;
 }
 
@@ -306,6 +323,7 @@ long double frobenius_norm(Packed<T>& x, index cols) {
 /// What rcond is taken for.
 template <class T>
 long double cut_off(const LeastSquaresArgs<T>& x) {
+  if (x.driver == LeastSquaresDriver::gelsy) return std::max<long double>(0, x.rcond);
   const bool usual = x.rcond < 0 || (x.driver == LeastSquaresDriver::gelsd && !(x.rcond > 0 && x.rcond < 1));
   return static_cast<long double>(usual ? std::numeric_limits<Real<T>>::epsilon() : x.rcond);
 }
@@ -347,10 +365,13 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   });
   for_each_of(n, nrhs, [&](index i, index j) {
     X(i, j) = result.B[i + j * result.ldb];
-    solved = solved && is_finite(X(i, j));
+    solved = solved && (is_finite(X(i, j)) || !is_finite(reference.B[i + j * reference.ldb]));
+    finite = finite && is_finite(X(i, j));
   });
-  if (!finite) return judgement;  // whatever a library makes of it
   if (!solved) return wrong;
+  if (!finite) return judgement;  // whatever a library makes of it
+  for (index i = 0; before.driver == LeastSquaresDriver::gels && i < n; ++i)
+    if (result.A[i * (result.lda + 1)] == T(0)) return judgement;  // ended by a zero: nothing has been solved
   const long double eps = std::numeric_limits<Real<T>>::epsilon(), unit = static_cast<long double>(m) * eps,
                     size = frobenius_norm(A, n), tiny = std::numeric_limits<Real<T>>::min();
   const bool of_full_rank = before.driver == LeastSquaresDriver::gels;

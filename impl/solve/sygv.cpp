@@ -135,7 +135,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (w_there) planned.own[0].placed = {.device = x.w, .ld = count, .in_place = true};
   index info = 0;
   // Without a factor of B nothing that comes home means anything.
-  const bool comes_home = shape.vectors && !there(shape.apart ? operand_z : operand_a);
+  const bool comes_home = !there(operand_b) || (shape.vectors && !there(shape.apart ? operand_z : operand_a));
   planned.sound = [&] {
     const index pivot = first_failure(pivots, cut.panel);
     info = pivot > 0 ? shape.n + pivot : failed[0] != T(0);

@@ -58,6 +58,33 @@ struct Problem {
     for (int i = 0; i < ldb * nrhs; ++i) B.push_back(make<T>(number(), number()));
   }
 
+  /// Whether A^H (b - A x) of what was is as small as that of a backward stable method.
+  bool is_solution(const Problem& was) {
+    using Number = std::complex<long double>;
+    const auto number = [](const T& x) { return Number(std::real(x), std::imag(x)); };
+    const auto a = [&](int i, int j) { return number(was.A[static_cast<std::size_t>(i + j * lda)]); };
+    for (int q = 0; q < nrhs; ++q) {
+      long double size = 0, of_x = 0, of_b = 0, off = 0;
+      std::vector<Number> rest;
+      for (int i = 0; i < m; ++i) {
+        Number sum = number(was.B[static_cast<std::size_t>(i + q * ldb)]);
+        of_b += std::norm(sum);
+        for (int j = 0; j < n; ++j) sum -= a(i, j) * number(B[static_cast<std::size_t>(j + q * ldb)]);
+        rest.push_back(sum);
+      }
+      for (int j = 0; j < n; ++j) {
+        Number sum = 0;
+        for (int i = 0; i < m; ++i)
+          sum += std::conj(a(i, j)) * rest[static_cast<std::size_t>(i)], size += std::norm(a(i, j));
+        off += std::norm(sum);
+        of_x += std::norm(number(B[static_cast<std::size_t>(j + q * ldb)]));
+      }
+      const long double unit = static_cast<long double>(8 * m) * std::numeric_limits<Real<T>>::epsilon();
+      if (!(std::sqrt(off) <= unit * std::sqrt(size) * (std::sqrt(size * of_x) + std::sqrt(of_b)))) return false;
+    }
+    return true;
+  }
+
   void solve(const std::string& driver, bool adjoint = false) {
     const auto count = static_cast<std::size_t>(std::min(m, n));
     const int least = 100000;
@@ -104,11 +131,19 @@ void run(const std::string& what, const std::string& driver) {
       for (int i = 0; i < m; ++i) p.A[static_cast<std::size_t>(i + n / 2 * p.lda)] = T(0);
       p.solve(driver);
     }
-    if (what == "wide" || what == "large") Problem<T>(m, n, random).solve(driver);
+    if (what == "wide") Problem<T>(m, n, random).solve(driver);
+    if (what == "large") {
+      Problem<T> p(m, n, random);
+      const Problem<T> was = p;
+      p.solve(driver);
+      if (!p.is_solution(was)) fail("%d x %d: x is none", m, n);
+    }
     for (const bool of_a : {true, false}) {
       if (what == "scaled") {
         constexpr Real<T> tiny = std::numeric_limits<Real<T>>::min();
-        for (const Real<T> factor : {Real<T>(0), tiny * 4, 1 / tiny / 64}) {
+        // Zeros; far beyond what is not scaled; and just beyond it.
+        constexpr Real<T> least = tiny / std::numeric_limits<Real<T>>::epsilon();
+        for (const Real<T> factor : {Real<T>(0), tiny * 4, 1 / tiny / 64, least / 2, 2 / least}) {
           if (factor == 0 && !of_a) continue;  // a B of zeros is one like any other
           Problem<T> p(m, n, random);
           for (T& x : of_a ? p.A : p.B) x *= factor;

@@ -205,5 +205,20 @@ TEST(LeastSquaresCost, GoesWhereRIsLittleBesideA) {
   EXPECT_EQ(route(Routine::dgelsy, 20000, 2000), Route::device);
 }
 
+/// Fixed decisions know nothing of how long calls have taken.
+TEST(LeastSquaresCost, IsTheSameWhateverWasMeasuredWhereDecisionsAreFixed) {
+  const Profile profile = built_in_profile("sm_90");
+  for (const index n : {200, 500, 1000, 1500}) {
+    const Problem p = counted({.routine = Routine::dgelsd, .element = Element::d, .m = 2000, .n = n, .k = 1});
+    const auto decided = [&](double rate) {
+      const Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = rate, .slowdown = 1};
+      return decide(p, facts, {.on = true, .measuring = false, .forced = false, .fixed = true});
+    };
+    const Decision slow = decided(1e9), fast = decided(1e12);
+    EXPECT_EQ(slow.route, fast.route) << n;
+    EXPECT_EQ(slow.device_seconds, fast.device_seconds) << n;
+  }
+}
+
 }  // namespace
 }  // namespace blaslift
