@@ -339,7 +339,7 @@ int main(int argc, char** argv) {
         else if (driver == 1) CALL(BEGIN, iwork, &info);
         else if (z) CALL(BEGIN, rwork, &info);
         else CALL(BEGIN, &info);
-        printf("info %d rank %d\n", info, rank);
+        printf("info %d %d\n", info, rank);
         if (driver) show(name, tau, n);
         for (int j = 0; j < sides; ++j) {
           show(name, b + e * j * M, e * cols);
