@@ -122,7 +122,7 @@ bool overlaps(const LeastSquaresArgs<T>& x) {
 }
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was but for gels. The
-/// rest is the CPU's to write.
+/// rest is the CPU's to write, what gelsy and gelss leave in A's first rows among it.
 template <class T>
 Operands operands_of(Runtime& r, const LeastSquaresArgs<T>& x, bool ephemeral) {
   if (x.driver == LeastSquaresDriver::gels)
@@ -216,7 +216,7 @@ struct Home {
     for (std::size_t i = 0; i < jpvt_.size(); ++i) x_.jpvt.set(static_cast<index>(i), jpvt_[i]);
     std::copy(s_.begin(), s_.end(), x_.s);
     x_.rank.set(0, rank_);
-    if (x_.driver != LeastSquaresDriver::gelss) return;
+    if (x_.driver == LeastSquaresDriver::gelsd) return;
     for (index j = 0; j < n; ++j) std::copy_n(R.data() + j * n, n, x_.A + j * x_.lda);
   }
 
@@ -246,7 +246,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   for (const std::size_t x : {operand_b, operand_values, operand_rank})
     if (operands[x].out_of_reach()) return {Reason::no_route};
   const bool a_there = operands[operand_a].out_of_reach();
-  if (a_there && args.driver == LeastSquaresDriver::gelss) return {Reason::no_route};
+  if (a_there && args.driver != LeastSquaresDriver::gelsd) return {Reason::no_route};
   if (!least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
   if (!has_memory(args)) return {Reason::no_room};
   Home<T> home(args);
