@@ -378,6 +378,13 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   const auto rank_of = [&](const LeastSquaresArgs<T>& x) { return of_full_rank ? n : x.rank.get(0); };
   const std::int64_t rank = rank_of(result);
   if (rank < 0 || rank > n) return wrong;
+  // What may overflow or vanish on the way is not judged.
+  const long double largest = std::sqrt(static_cast<long double>(std::numeric_limits<Real<T>>::max())) / 4,
+                    smallest = std::sqrt(tiny) / eps;
+  const auto bearable = [&](long double norm) { return norm <= largest && (norm == 0 || norm >= smallest); };
+  std::vector<long double> lengths;
+  for (index j = 0; j < nrhs; ++j) lengths.push_back(two_norm(&rest(0, j), m));
+  if (!bearable(size) || !std::all_of(lengths.begin(), lengths.end(), bearable)) return judgement;
   const auto take = [&](long double off, long double of) {
     const long double ratio = off <= tiny * static_cast<long double>(m + 2) ? 0 : off / of;
     judgement.ratio = std::max(judgement.ratio, std::isfinite(ratio) ? static_cast<double>(ratio) : HUGE_VAL);
@@ -396,11 +403,6 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
     }
     if (rank < above - near || rank > above + near) return wrong;
   }
-  // What may overflow on the way is not judged.
-  const long double largest = std::sqrt(static_cast<long double>(std::numeric_limits<Real<T>>::max())) / 4;
-  std::vector<long double> lengths;
-  for (index j = 0; j < nrhs; ++j) lengths.push_back(two_norm(&rest(0, j), m));
-  if (size > largest || *std::max_element(lengths.begin(), lengths.end()) > largest) return judgement;
   const T one(1), minus_one(-1), zero(0);
   const Op none = Op::none, adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
   const Site& gemm = *by.beside[0];
