@@ -384,6 +384,7 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   const auto bearable = [&](long double norm) { return norm <= largest && (norm == 0 || norm >= smallest); };
   std::vector<long double> lengths;
   for (index j = 0; j < nrhs; ++j) lengths.push_back(two_norm(&rest(0, j), m));
+  if (size == 0) return judgement;  // never the device's; gelsy leaves jpvt as it was
   if (!bearable(size) || !std::all_of(lengths.begin(), lengths.end(), bearable)) return judgement;
   const auto take = [&](long double off, long double of) {
     const long double ratio = off <= tiny * static_cast<long double>(m + 2) ? 0 : off / of;
