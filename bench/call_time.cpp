@@ -9,9 +9,10 @@
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
 // symv and gemv are y := A x, gemvt y := A' x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has
 // eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri and trtri have factors with a
-// large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU, gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made
-// anew before each call, outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their
-// reflectors' factors, and condition numbers are always in the host's memory.
+// large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU, gelsy, gelsd and gelss one
+// right-hand side; what a routine overwrites is made anew before each call, outside its time.  Pivots, eigenvalues,
+// singular values, bidiagonal matrices with their reflectors' factors, and condition numbers are always in the host's
+// memory.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -420,7 +421,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 
 constexpr const char* usage =
     "usage: call_time host|device "
-    "gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|gelsy|gelsd|gelss|geqrf "
+    "gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|gelsy|gelsd|gelss|"
+    "geqrf "
     "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
 
@@ -428,11 +430,11 @@ struct Timed {
   std::string_view name;
   bool square;  ///< and nothing else
 };
-constexpr Timed routines[] = {{"gemm", true},  {"symv", true},   {"gemv", false},  {"gemvt", false}, {"trsm", true},
-                              {"potrf", true}, {"getri", true},  {"potri", true},  {"trtri", true},  {"getrf", false},
-                              {"syevd", true}, {"sygvd", true},  {"geev", true},   {"gebrd", false}, {"gesdd", false},
-                              {"gecon", true}, {"gelsy", false}, {"gelsd", false}, {"gelss", false}, {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false},
-                              {"gesv", false}};
+constexpr Timed routines[] = {{"gemm", true},   {"symv", true},   {"gemv", false},  {"gemvt", false}, {"trsm", true},
+                              {"potrf", true},  {"getri", true},  {"potri", true},  {"trtri", true},  {"getrf", false},
+                              {"syevd", true},  {"sygvd", true},  {"geev", true},   {"gebrd", false}, {"gesdd", false},
+                              {"gecon", true},  {"gelsy", false}, {"gelsd", false}, {"gelss", false}, {"geqrf", false},
+                              {"potrs", false}, {"posv", false},  {"getrs", false}, {"gesv", false}};
 
 }  // namespace
 

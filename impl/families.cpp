@@ -33,9 +33,11 @@ const Family& family_of(Routine routine) {
                                 *syev = &syev_family, *syevr = &syevr_family, *syevx = &syevr_family,
                                 *sygvd = &sygvd_family, *sygv = &sygv_family, *sygvx = &sygvx_family,
                                 *gebrd = &gebrd_family, *gesdd = &gesdd_family, *gesvd = &gesvd_family,
-                                *geev = &geev_family, *gels = &gels_family, *gelsy = &gelsy_family, *gelsd = &gelsd_family, *gelss = &gelss_family, *symv = &symv_family, *hemv = &symv_family, *gemv = &gemv_family,
-                                *wsymv = &symv_family, *geqrf = &qr_family, *geqr = &qr_family,
-                                *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family;
+                                *geev = &geev_family, *gels = &gels_family, *gelsy = &gelsy_family,
+                                *gelsd = &gelsd_family, *gelss = &gelss_family, *symv = &symv_family,
+                                *hemv = &symv_family, *gemv = &gemv_family, *wsymv = &symv_family, *geqrf = &qr_family,
+                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
+                                *gemqr = &apply_q_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

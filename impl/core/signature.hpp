@@ -484,7 +484,8 @@ int call_by_interface(void* function, const typename S::Args& args, int layout) 
   S::describe(args, build);
   call_words<S, interface>(function, words);
   constexpr Places places = places_of<S>(interface);
-  if constexpr (places.status >= 0) return *words.template address<std::int32_t>(places.status);  // of 64 bits the lower
+  if constexpr (places.status >= 0)
+    return *words.template address<std::int32_t>(places.status);  // of 64 bits the lower
   return 0;
 }
 

@@ -297,13 +297,13 @@ class Call {
 /// What the suite asks of a member as a whole, and the defaults.
 template <class Self>
 struct Routine : Call {
-  static constexpr int ways_to_nothing = 0;    ///< in which a call may have nothing to compute: Draw::nothing
-  static constexpr bool poison = true;         ///< Inf and NaN reach what the reference says, and nothing else
-  static constexpr index largest = 48;         ///< of the sizes where many calls are made
-  static constexpr bool overlap = true;        ///< an output may lie in an input: the library underneath computes
-  static constexpr bool moves_outputs = true;  ///< a routed call brings back what it writes, and not a byte more
-  static constexpr bool shares = true;         ///< inputs with calls of other threads
-  static constexpr bool calls_others = false;  ///< small ones of the library underneath call others of our routines
+  static constexpr int ways_to_nothing = 0;       ///< in which a call may have nothing to compute: Draw::nothing
+  static constexpr bool poison = true;            ///< Inf and NaN reach what the reference says, and nothing else
+  static constexpr index largest = 48;            ///< of the sizes where many calls are made
+  static constexpr bool overlap = true;           ///< an output may lie in an input: the library underneath computes
+  static constexpr bool moves_outputs = true;     ///< a routed call brings back what it writes, and not a byte more
+  static constexpr bool shares = true;            ///< inputs with calls of other threads
+  static constexpr bool calls_others = false;     ///< small ones of the library underneath call others of our routines
   static constexpr bool in_device_memory = true;  ///< where all operands are there, a call is computed there
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
