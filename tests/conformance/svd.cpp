@@ -194,7 +194,10 @@ TYPED_TEST(SingularValues, OfAllShapesAndVectorsAskedFor) {
     const index k = matrix.k;
     const auto with_both = matrix.run();
     const std::pair<index, index> asked[] = {{k, k}, {m, n}, {m, 0}, {k, 0}, {0, n}, {0, k}, {m, k}, {k, n}};
-    for (const auto& [left, right] : asked) matrix.with(left, right).expect_right();
+    // Of large ones, what the next ones of their size are not asked for.
+    const std::size_t step = k > 40 ? 3 : 1;
+    for (std::size_t i = seed % step; i < std::size(asked); i += step)
+      matrix.with(asked[i].first, asked[i].second).expect_right();
     matrix.with(k, n, true, false).expect_right();
     matrix.with(k, 0, true, false).expect_right();
     matrix.with(m, k, false, true).expect_right();

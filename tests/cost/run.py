@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a call costs that stays on the CPU, or is computed in place: instructions, counted by callgrind; nanoseconds.
 
-instructions  At most 60 a call on the forwarding path (issue 2, item 6), counted in all of libblaslift.so: the
+instructions  At most 60 a call on the forwarding path, counted in all of libblaslift.so: the
               difference between runs of N and 2N calls, so that only what every call does is left. Nothing may be left
               in any function but the exported ones, and nothing in our modules.
 in_place      At most 4,600 a product whose matrices are in device memory already: with small ones they are what it takes
@@ -13,10 +13,12 @@ nanoseconds   Against a direct call of the same function, at n = 4; only printed
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import shutil
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -101,9 +103,10 @@ def instructions(arguments: argparse.Namespace) -> list[str]:
         raise Skip("no valgrind")
     errors = []
     rows = []
-    for mode, settings in MODES.items():
-        for routine in ROUTINES if mode == "natural" else ("dgemm_", "cblas_dgemm", "dsymv_", "dgeqrf_"):
-            costs = a_call(arguments, routine, Preload(arguments.lib, settings))
+    cases = [(mode, routine) for mode in MODES for routine in (ROUTINES if mode == "natural" else ("dgemm_", "cblas_dgemm", "dsymv_", "dgeqrf_"))]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        counted = pool.map(lambda case: a_call(arguments, case[1], Preload(arguments.lib, MODES[case[0]])), cases)
+        for (mode, routine), costs in zip(cases, counted):
             more = {key: cost for key, cost in costs.items() if object_name(key).startswith("libblaslift")}
             allowed = {routine} | TWINS.get(routine, set())
             for (library, function), cost in more.items():

@@ -72,10 +72,15 @@ def members(s: Setting) -> dict[str, Member]:
     return found
 
 
-def exported(s: Setting) -> set[str]:
+@functools.cache
+def exported_by(library: Path) -> frozenset[str]:
+    lines = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+    return frozenset(match[1] for match in re.finditer(r" T (?!scipy_|cblas_|blaslift_)([a-z]\w*?)_\n", lines) if "_64" not in match[1])
+
+
+def exported(s: Setting) -> frozenset[str]:
     """The routines that blaslift intercepts, by their Fortran symbols."""
-    lines = subprocess.run(["nm", "-D", "--defined-only", s.library], capture_output=True, text=True, check=True).stdout
-    return {match[1] for match in re.finditer(r" T (?!scipy_|cblas_|blaslift_)([a-z]\w*?)_\n", lines) if "_64" not in match[1]}
+    return exported_by(s.library)
 
 
 def suite_members(s: Setting) -> list[str]:

@@ -17,7 +17,7 @@ using namespace promises;
 
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef PROMISES_BRIEF
 constexpr std::size_t smallest_stack = std::size_t{1} << 20;  // instrumented frames are larger
 #else
 constexpr std::size_t smallest_stack = std::size_t{64} << 10;

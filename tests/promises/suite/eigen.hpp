@@ -4,45 +4,9 @@
 #include <cmath>
 #include <vector>
 
-#include "tests/promises/suite/suite.hpp"
+#include "tests/promises/suite/values.hpp"
 
 namespace suite {
-
-/// Eigenvalues in ascending order, by Jacobi's rotations in higher precision.
-/// @param enough  elements beside the diagonal may be as large; the values are off by n of these at most (Weyl)
-template <class T>
-std::vector<long double> eigenvalues(std::vector<Wide<T>> A, index n, long double enough) {
-  const auto at = [&](index i, index j) -> Wide<T>& { return A[static_cast<std::size_t>(i + j * n)]; };
-  const auto conjugate = [](Wide<T> x) { return promises::conjugate<T>(x); };
-  for (bool rotated = true; rotated;) {
-    rotated = false;
-    for (index q = 1; q < n; ++q)
-      for (index p = 0; p < q; ++p) {
-        const long double off = std::abs(at(p, q)), a = std::real(at(p, p)), b = std::real(at(q, q));
-        if (off <= enough) continue;
-        rotated = true;
-        const long double slope = (b - a) / (2 * off),
-                          tangent = 1 / (slope + std::copysign(std::hypot(slope, 1.0L), slope)),
-                          cosine = 1 / std::hypot(tangent, 1.0L);
-        const Wide<T> sine = at(p, q) / off * (tangent * cosine);
-        for (index k = 0; k < n; ++k) {
-          const Wide<T> x = at(k, p), y = at(k, q);
-          at(k, p) = x * cosine - y * conjugate(sine);
-          at(k, q) = x * sine + y * cosine;
-        }
-        for (index k = 0; k < n; ++k) {
-          const Wide<T> x = at(p, k), y = at(q, k);
-          at(p, k) = x * cosine - y * sine;
-          at(q, k) = x * conjugate(sine) + y * cosine;
-        }
-        at(p, q) = at(q, p) = Wide<T>{};
-      }
-  }
-  std::vector<long double> w;
-  for (index i = 0; i < n; ++i) w.push_back(std::real(at(i, i)));
-  std::sort(w.begin(), w.end());
-  return w;
-}
 
 /// What all of them say of themselves.
 template <class Self>
@@ -92,7 +56,7 @@ void judge_eigenvalues(Judge& judge, const Hermitian<T>& was, index first, index
   const long double few = 8 * unit<T>(n), size = std::sqrt(squares);
   // All vectors, with what is judged of them, leave no choice of values.
   std::vector<long double> due;
-  if (!V || count < n) due = eigenvalues<T>(matrix, n, unit<T>(n) * size / (100 * static_cast<long double>(n)));
+  if (!V || count < n) due = eigenvalues<T>(matrix, n);
   for (index i = 0; i < count; ++i) {
     if (!due.empty())
       judge.at_most(

@@ -55,7 +55,7 @@ void judge_generalized(Judge& judge, char uplo, const Hermitian<T>& was_a, const
     c = adjoint;
   }
   const long double few = 16 * unit<T>(n), norm = std::sqrt(squares);
-  const std::vector<long double> due = eigenvalues<T>(c, n, unit<T>(n) * norm / (100 * static_cast<long double>(n)));
+  const std::vector<long double> due = eigenvalues<T>(c, n);
   for (index i = 0; i < count; ++i) {
     judge.at_most(
         "an eigenvalue is off",

@@ -2,65 +2,11 @@
 #pragma once
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <vector>
 
-#include "tests/promises/suite/suite.hpp"
+#include "tests/promises/suite/values.hpp"
 
 namespace suite {
-
-/// Of a matrix (m x n) in descending order, min(m, n) of them, by one-sided rotations in higher precision: its columns,
-/// or those of its adjoint, become orthogonal.
-template <class T>
-std::vector<long double> singular_values(const std::vector<Wide<T>>& A, index m, index n) {
-  const bool wide = m < n;
-  const index rows = wide ? n : m, cols = wide ? m : n;
-  std::vector<Wide<T>> columns(static_cast<std::size_t>(m * n));
-  const auto at = [&](index i, index j) -> Wide<T>& { return columns[static_cast<std::size_t>(i + j * rows)]; };
-  for (index j = 0; j < cols; ++j)
-    for (index i = 0; i < rows; ++i)
-      at(i, j) = wide ? promises::conjugate<T>(A[static_cast<std::size_t>(j + i * m)])
-                      : A[static_cast<std::size_t>(i + j * m)];
-  const auto product = [&](index p, index q) {
-    Sum<T> sum;
-    for (index i = 0; i < rows; ++i) sum.add(promises::conjugate<T>(at(i, p)), at(i, q));
-    return sum.value;
-  };
-  std::vector<long double> squares;
-  const auto square = [&](index j) -> long double& { return squares[static_cast<std::size_t>(j)]; };
-  for (index j = 0; j < cols; ++j) squares.push_back(std::real(product(j, j)));
-  // Of columns that depend on others nothing but roundings is left.
-  const long double rounding =
-      4 * std::numeric_limits<long double>::epsilon() * std::accumulate(squares.begin(), squares.end(), 0.0L);
-  // A hundredth of what may be off, relative to each value.
-  const long double enough = static_cast<long double>(std::numeric_limits<Real<T>>::epsilon()) / 100;
-  for (bool rotated = true; rotated;) {
-    rotated = false;
-    for (index q = 1; q < cols; ++q)
-      for (index p = 0; p < q; ++p) {
-        const Wide<T> both = product(p, q);
-        const long double off = std::abs(both), a = square(p), b = square(q);
-        if (off <= enough * std::sqrt(a * b) || off <= rounding) continue;
-        rotated = true;
-        const long double slope = (b - a) / (2 * off),
-                          tangent = 1 / (slope + std::copysign(std::hypot(slope, 1.0L), slope)),
-                          cosine = 1 / std::hypot(tangent, 1.0L);
-        const Wide<T> sine = both / off * (tangent * cosine);
-        for (index i = 0; i < rows; ++i) {
-          const Wide<T> x = at(i, p), y = at(i, q);
-          at(i, p) = x * cosine - y * promises::conjugate<T>(sine);
-          at(i, q) = x * sine + y * cosine;
-        }
-        square(p) = std::real(product(p, p));
-        square(q) = std::real(product(q, q));
-      }
-  }
-  std::vector<long double> s;
-  for (index j = 0; j < cols; ++j) s.push_back(std::sqrt(square(j)));
-  std::sort(s.rbegin(), s.rend());
-  return s;
-}
 
 /// xGESDD or, otherwise, xGESVD.
 template <class T, bool halves>
