@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from itertools import zip_longest
+
 import harness
+from harness import Run
 from setting import HOST, Setting, labelled, told, verdict_errors
 
 FORCED = HOST | {"BLASLIFT_FORCE": ",".join(name + end for name in ("sy", "he") for end in ("evd", "ev", "evr", "evx"))}
@@ -12,8 +16,20 @@ DRIVERS = ("evd", "ev", "evx")
 """LAPACK's own evr does not come to an end of a matrix that is not finite."""
 
 
+def other_lines(run: Run, plain: Run) -> list[str]:
+    """Of what they print, where they differ."""
+    theirs, ours = plain.stdout.splitlines(), run.stdout.splitlines()
+    return [f"{our}, not {its}" for its, our in zip_longest(theirs, ours) if its != our]
+
+
 def as_underneath(
-    s: Setting, arguments: tuple[str, ...], reason: str, modes: dict[str, dict[str, str]], program: str = "eigen", forced: dict[str, str] = FORCED
+    s: Setting,
+    arguments: tuple[str, ...],
+    reason: str,
+    modes: dict[str, dict[str, str]],
+    program: str = "eigen",
+    forced: dict[str, str] = FORCED,
+    differences: Callable[[Run, Run], list[str]] = other_lines,
 ) -> list[str]:
     """Calls that stay for that reason end as without blaslift, bit for bit, with and without copies."""
     errors = []
@@ -23,9 +39,7 @@ def as_underneath(
         for mode, settings in ({"natural": {}, "copies": {"BLASLIFT_RESIDENCY": "always"}} | modes).items():
             run = s.run(program, *arguments, provider=provider, settings=forced | settings)
             found = verdict_errors(run)
-            if run.stdout != plain.stdout:
-                theirs, ours = plain.stdout.splitlines(), run.stdout.splitlines()
-                found += [f"{our}, not {its}" for its, our in zip(theirs, ours) if its != our][:5]
+            found += differences(run, plain)[:5]
             accounts = harness.accounts(run.reports)
             verified = [r["routines"][name].get("verified", {}) for r in run.reports for name in told(run)]
             if mode == "checked" and (any(v["wrong"] for v in verified) or not all(v["checked"] for v in verified)):
