@@ -1,6 +1,7 @@
 /* jumps HOW N ROUNDS: leaves calls from a handler of SIGALRM, at all times from the first instruction on, while another
    thread multiplies; prints how many calls were made and left.  HOW: jump (siglongjmp), exit (pthread_exit, of a thread
-   for each round), profile (jumps from SIGPROF).  Every later product must be right. */
+   for each round), profile (jumps from SIGPROF), solves (jumps from least squares, in which LAPACK calls other routines).
+   Every later product and solution must be right. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -21,6 +22,13 @@ static void handler(int signal) {
   ++left;
   if (by_exit) pthread_exit((void*)1);
   siglongjmp(back, 1);
+}
+
+static void call(const struct product* p, const struct system* s) {
+  if (s->a)
+    solve(s);
+  else
+    multiply(p);
 }
 
 static void* other(void* unused) {
@@ -54,6 +62,7 @@ int main(int argc, char** argv) {
   n = atoi(argv[2]);
   const int rounds = atoi(argv[3]);
   const struct product p = product_of(n);
+  const struct system none = {0, 0, NULL, NULL, NULL, NULL}, s = strcmp(argv[1], "solves") ? none : system_of(2 * n, n);
   struct sigaction action;
   memset(&action, 0, sizeof action);
   action.sa_handler = handler;
@@ -69,7 +78,7 @@ int main(int argc, char** argv) {
   unsigned seed = 7;
   int later = 0;
   for (int r = 0; r < rounds; ++r) {
-    const long after = 50 + (long)(rand_r(&seed) % 9000) * (r % 3 == 0 ? 1 : 3);
+    const long after = 50 + (long)(rand_r(&seed) % 9000) * (r % 3 == 0 ? 1 : 3) * (s.a ? 5 : 1);
     if (by_exit) {
       pthread_t leaver;
       armed = 1;
@@ -79,12 +88,13 @@ int main(int argc, char** argv) {
     } else if (sigsetjmp(back, 1) == 0) {
       armed = 1;
       set_timer(timer, after);
-      multiply(&p);
+      call(&p, &s);
       ++calls;
       armed = 0;
       set_timer(timer, 0);
     }
-    bad += wrong_product(&p), ++later;
+    bad += s.a ? wrong_solution(&s) : wrong_product(&p);
+    ++later;
   }
   stop = 1;
   pthread_join(thread, NULL);
