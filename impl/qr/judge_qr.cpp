@@ -112,15 +112,15 @@ template <class T>
 Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const GeqrfArgs<T>& result) {
   const index m = before.m;
   Worst<T> worst(m);
-  std::vector<long double> norms;
+  std::vector<long double> lengths;
   for (index j = 0; j < before.n; ++j) {
     Norm norm;
     for (index i = 0; i < m; ++i) norm.add(before.A[i + j * before.lda]);
     if (!std::isfinite(norm.value())) break;
     if (norm.value() >= largest_norm<T>(before.factored())) return worst.judgement();
-    norms.push_back(norm.value());
+    lengths.push_back(norm.value());
   }
-  const index n = static_cast<index>(norms.size()), k = std::min(m, n);
+  const index n = static_cast<index>(lengths.size()), k = std::min(m, n);
   if (n < before.n) {
     bool spreads = false;
     for (index i = 0; i < m; ++i) spreads = spreads || !is_finite(result.A[i + n * result.lda]);
@@ -146,7 +146,7 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
   for (index j = 0; j < n; ++j) {
     Norm off;
     for (index i = 0; i < m; ++i) off.add(C(i, j) - before.A[i + j * before.lda]);
-    worst.add(off.value(), norms[static_cast<std::size_t>(j)]);
+    worst.add(off.value(), lengths[static_cast<std::size_t>(j)]);
   }
 
   call_with_own_workspaces(*by.beside[by_orgqr],
