@@ -194,8 +194,11 @@ TYPED_TEST(SingularValues, OfAllShapesAndVectorsAskedFor) {
     const index k = matrix.k;
     const auto with_both = matrix.run();
     const std::pair<index, index> asked[] = {{k, k}, {m, n}, {m, 0}, {k, 0}, {0, n}, {0, k}, {m, k}, {k, n}};
-    // Of large ones, what the next ones of their size are not asked for.
-    const std::size_t step = k > 40 ? 3 : 1;
+#ifdef CONFORMANCE_BRIEF
+    const std::size_t step = k > 40 ? 3 : 1;  // other large shapes are asked for the rest
+#else
+    const std::size_t step = 1;
+#endif
     for (std::size_t i = seed % step; i < std::size(asked); i += step)
       matrix.with(asked[i].first, asked[i].second).expect_right();
     matrix.with(k, n, true, false).expect_right();

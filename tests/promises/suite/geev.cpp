@@ -99,16 +99,16 @@ struct Geev : Routine<Geev<T>> {
     judge.at_most("sum of squared eigenvalues", static_cast<double>(std::abs(sum_of_squares)),
                   static_cast<double>(2 * few * squares));
     for (index j = 0; jobvr == 'V' && j < n; ++j) {
-      long double off = 0, length = 0, longest = 0, nearest = 1;
+      long double off = 0, length = 0, greatest = 0, nearest = 1;
       for (index i = 0; i < n; ++i) {
         Number rest = -value(j) * element(i, j);
         for (index k = 0; k < n; ++k) rest += a(i, k) * element(k, j);
         off += std::norm(rest);
         length += std::norm(element(i, j));
-        longest = std::max(longest, std::abs(element(i, j)));
+        greatest = std::max(greatest, std::abs(element(i, j)));
       }
       for (index i = 0; i < n; ++i)
-        if (std::abs(element(i, j)) >= longest * (1 - few))
+        if (std::abs(element(i, j)) >= greatest * (1 - few))
           nearest = std::min(nearest, std::fabs(element(i, j).imag()));
       judge.at_most("|A v - w v|", static_cast<double>(std::sqrt(off)), static_cast<double>(few * size));
       judge.at_most("|v| is not 1", static_cast<double>(std::fabs(std::sqrt(length) - 1)), static_cast<double>(few));
