@@ -59,7 +59,11 @@ struct system {
 
 static inline struct system system_of(int m, int n) {
   const size_t rows = (size_t)m, cols = (size_t)n;
-  struct system s = {m, n, (double*)malloc(8 * rows * cols), (double*)malloc(8 * rows), (double*)malloc(8 * cols),
+  struct system s = {m,
+                     n,
+                     (double*)malloc(8 * rows * cols),
+                     (double*)malloc(8 * rows),
+                     (double*)malloc(8 * cols),
                      (double*)malloc(8 * 40 * rows)};
   return s;
 }
