@@ -1,6 +1,7 @@
 """Makes packages of a build, installs each into a fresh tree, and uses what is there: nothing of the build directory."""
 
 import argparse
+import ctypes.util
 import glob
 import json
 import os
@@ -81,8 +82,9 @@ class Context:
 
     def unpacked(self):
         root = self.path("root")
-        for deb in self.debs():
-            call("dpkg-deb", "-x", deb, root)
+        if not os.path.exists(root):
+            for deb in self.debs():
+                call("dpkg-deb", "-x", deb, root)
         return root
 
     def has_cuda(self):
@@ -267,6 +269,75 @@ def alternative(t):
     for name in ALTERNATIVES:
         found = re.search(rf"^  {re.escape(name)}: (\S+), 32-bit", info, re.M)
         assert found and os.path.realpath(found[1]) == os.path.realpath(underneath), info
+
+
+def through_switch(t, folder, program):
+    """A program linked with a switch between BLAS libraries, which FLEXIBLAS has given the alternative's libblas.so.3."""
+    root = t.unpacked()
+    backend = os.path.join(root, "usr/lib", t.architecture, "blaslift/libblas.so.3")
+    openblas = os.path.realpath(f"/usr/lib/{t.architecture}/libopenblas.so.0")
+    base = os.environ | {"LD_LIBRARY_PATH": folder, "FLEXIBLAS": backend, "TMPDIR": t.scratch}
+
+    def calls(command, underneath="libopenblas", **settings):
+        """What came to blaslift: {routine: (calls, routed)}, all of it with this library underneath."""
+        report = os.path.join(tempfile.mkdtemp(dir=t.scratch), "report")
+        equal(call(*command, env=base | settings | {"BLASLIFT_REPORT": report}), "right\n")
+        with open(report) as f:
+            (line,) = f.read().splitlines()
+        told = json.loads(line)
+        assert os.path.basename(os.path.realpath(told["library"])).startswith(underneath), told["library"]
+        return {name: (routine["calls"], routine["routed"]) for name, routine in told["routines"].items()}
+
+    forced = {"BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all"}
+    equal(calls([program]), {"dgemm": (2, 0), "dgesv": (1, 0)})
+    equal(calls([program], **forced), {"dgemm": (2, 2), "dgesv": (1, 1)})
+    # Preloaded instead, in front of the switch, which has OpenBLAS behind it.
+    preload = {"LD_PRELOAD": os.path.join(root, "usr/lib", t.architecture, "libblaslift.so")}
+    in_front = {"underneath": "libflexiblas", **preload, "FLEXIBLAS": openblas}
+    equal(calls([program], **in_front), {"dgemm": (2, 0), "dgesv": (1, 0)})
+    equal(calls([program], **in_front, **forced), {"dgemm": (2, 2), "dgesv": (1, 1)})
+    # Both, which nobody should do: what is not routed may be counted twice, but nothing goes round in a circle.
+    calls([program], underneath="libflexiblas", **preload)
+    doctor = call(os.path.join(root, "usr/bin/blaslift"), "doctor", "--json", "-", program, env=base)
+    assert "switch" in [finding["kind"] for finding in json.loads(doctor)["findings"]], doctor
+    return calls, forced
+
+
+def switch(t):
+    """A switch between BLAS libraries that works as FlexiBLAS does has blaslift and all of OpenBLAS as its backend."""
+    blas = f"/usr/lib/{t.architecture}/openblas-pthread"
+    if not os.path.exists(blas):
+        skip("no " + blas)
+    sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+    names = sorted(n for n in set().union(*(symbols_of(f"{blas}/{name}") for name in ALTERNATIVES)) if re.fullmatch(r"cblas_\w+|[a-z]\w*_", n))
+    assert len(names) > 2000, len(names)
+    for how, called in {"jumps": (), "calls": ("dgemm_", "dgesv_", "dtrmm_", "dgeqrf_", "dsyevd_")}.items():
+        folder = t.path(how)
+        os.makedirs(folder)
+        with open(os.path.join(folder, "names.inc"), "w") as f:
+            f.writelines(f"{'CALL' if name in called else 'JUMP'}({name}, {i})\n" for i, name in enumerate(names))
+        library, program = (os.path.join(folder, name) for name in ("libflexiblas.so.3", "switched"))
+        call("cc", "-w", "-O0", "-shared", "-fPIC", "-I" + folder, "-Wl,-soname,libflexiblas.so.3", sources + "/switch.c", "-o", library, "-ldl")
+        call("cc", "-w", "-O1", sources + "/switched.c", library, "-o", program)
+        calls, forced = through_switch(t, folder, program)
+        # NumPy, where the system's libblas.so.3 and liblapack.so.3 are the switch.
+        for name in ALTERNATIVES:
+            os.symlink(library, os.path.join(folder, name))
+        if subprocess.run([sys.executable, "-c", "import numpy"], capture_output=True).returncode == 0:
+            told = calls([sys.executable, "-c", NUMPY], **forced)
+            assert all(told[name][1] >= 1 for name in ("dgemm", "dsyrk", "dgesv", "dsyevd", "dgeqrf")), told
+    done = subprocess.run([program], env=os.environ | {"LD_LIBRARY_PATH": folder}, capture_output=True, text=True)
+    equal((done.returncode, done.stderr), (80, "switch: FLEXIBLAS names no library\n"))  # it is this library that is used
+
+
+def flexiblas(t):
+    """FlexiBLAS itself, where it is."""
+    name = ctypes.util.find_library("flexiblas")
+    if not name:
+        skip("FlexiBLAS is not here; packages.switch has a stand-in for it")
+    program = t.path("switched")
+    call("cc", "-w", "-O1", os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs/switched.c"), "-l:" + name, "-o", program)
+    through_switch(t, "", program)
 
 
 def wheel(t):

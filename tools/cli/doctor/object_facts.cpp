@@ -184,7 +184,8 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                           {},
                           "This is a switch between BLAS libraries: a preloaded library comes before it, and calls "
                           "that stay on the CPU reach the library that it is set to.",
-                          "Preload blaslift; do not set it as the library of this switch."});
+                          "Preload blaslift, or set the libblas.so.3 of the package blaslift-alternative as its "
+                          "library: not both."});
     if (f.blas) {
       add("linked-inside-blas", Effect::note, f, f.through_linker,
           "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
