@@ -66,7 +66,7 @@ def includes(root: Path) -> dict[str, set[str]]:
     found = {}
     for top in ("api", "compat", "impl", "kernels", "tools"):
         for path in sorted((root / top).rglob("*")):
-            if path.suffix in (".cpp", ".hpp", ".cu", ".h", ".def"):
+            if path.suffix in (".cpp", ".hpp", ".cu", ".h") or (top == "api" and path.suffix == ".def"):  # lists in C++
                 text = path.read_text()
                 found[str(path.relative_to(root))] = set(re.findall(r'^#\s*include "((?:api|compat|impl|kernels|tools)/[^"]+)"', text, re.M))
     return found
