@@ -13,6 +13,8 @@ import tempfile
 
 SKIPPED = 77
 
+SOURCES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
+
 ALTERNATIVES = ("libblas.so.3", "liblapack.so.3")
 
 NUMPY = """
@@ -308,8 +310,8 @@ def switch(t):
     blas = f"/usr/lib/{t.architecture}/openblas-pthread"
     if not os.path.exists(blas):
         skip("no " + blas)
-    sources = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
-    names = sorted(n for n in set().union(*(symbols_of(f"{blas}/{name}") for name in ALTERNATIVES)) if re.fullmatch(r"cblas_\w+|[a-z]\w*_", n))
+    exported = set().union(*(symbols_of(f"{blas}/{name}") for name in ALTERNATIVES))
+    names = sorted(name for name in exported if re.fullmatch(r"cblas_\w+|[a-z]\w*_", name))
     assert len(names) > 2000, len(names)
     for how, called in {"jumps": (), "calls": ("dgemm_", "dgesv_", "dtrmm_", "dgeqrf_", "dsyevd_")}.items():
         folder = t.path(how)
@@ -317,8 +319,9 @@ def switch(t):
         with open(os.path.join(folder, "names.inc"), "w") as f:
             f.writelines(f"{'CALL' if name in called else 'JUMP'}({name}, {i})\n" for i, name in enumerate(names))
         library, program = (os.path.join(folder, name) for name in ("libflexiblas.so.3", "switched"))
-        call("cc", "-w", "-O0", "-shared", "-fPIC", "-I" + folder, "-Wl,-soname,libflexiblas.so.3", sources + "/switch.c", "-o", library, "-ldl")
-        call("cc", "-w", "-O1", sources + "/switched.c", library, "-o", program)
+        build = ["cc", "-w", "-O0", "-shared", "-fPIC", "-I" + folder, "-Wl,-soname,libflexiblas.so.3"]
+        call(*build, os.path.join(SOURCES, "switch.c"), "-o", library, "-ldl")
+        call("cc", "-w", "-O1", os.path.join(SOURCES, "switched.c"), library, "-o", program)
         calls, forced = through_switch(t, folder, program)
         # NumPy, where the system's libblas.so.3 and liblapack.so.3 are the switch.
         for name in ALTERNATIVES:
@@ -336,7 +339,7 @@ def flexiblas(t):
     if not name:
         skip("FlexiBLAS is not here; packages.switch has a stand-in for it")
     program = t.path("switched")
-    call("cc", "-w", "-O1", os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs/switched.c"), "-l:" + name, "-o", program)
+    call("cc", "-w", "-O1", os.path.join(SOURCES, "switched.c"), "-l:" + name, "-o", program)
     through_switch(t, "", program)
 
 

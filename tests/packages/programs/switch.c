@@ -1,8 +1,9 @@
 /* A switch between BLAS libraries as FlexiBLAS is one, in small: it exports the names of BLAS and LAPACK itself, opens
  * the library that FLEXIBLAS names, privately, and goes on to what that library's own handle has under each name.
  *
- * names.inc, which the test writes, has a line for each name: JUMP(name, index) or CALL(name, index).  What jumps leaves
- * no trace of the switch: the call seems to come from the program.  What calls (compile with -O0) is itself the caller. */
+ * names.inc, which the test writes, has a line for each name: JUMP(name, index) or CALL(name, index).  What jumps
+ * leaves no trace of the switch: the call seems to come from the program.  What calls (compile with -O0) is itself the
+ * caller. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -18,8 +19,9 @@ static const char* const names[] = {
 enum { count = sizeof names / sizeof *names };
 __attribute__((visibility("hidden"))) void* switch_table[count];
 
-#define JUMP(name, index) \
-  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ": jmp *switch_table + 8 * " #index "(%rip)\n.previous\n");
+#define JUMP(name, index)                                                                                   \
+  __asm__(".text\n.globl " #name "\n.type " #name ", @function\n" #name ": jmp *switch_table + 8 * " #index \
+          "(%rip)\n.previous\n");
 #define CALL(name, index)                                                                                       \
   void* name(void* a, void* b, void* c, void* d, void* e, void* f, void* g, void* h, void* i, void* j, void* k, \
              void* l, void* m, void* n, void* o) {                                                              \

@@ -1,4 +1,5 @@
-/* Linked with a switch: calls that blaslift routes, and one that it does not.  Small integers, so that results are exact. */
+/* Linked with a switch: calls that blaslift routes, and one that it does not.  Small integers, so that results are
+ * exact. */
 #include <stdio.h>
 
 enum { order = 101, upper = 121, n = 40 };
@@ -15,7 +16,8 @@ static double A[n * n], B[n * n], C[n * n], D[n * n];
 static int wrong(const char* name, const double* X, const double* expected) {
   for (int i = 0; i < n * n; ++i) {
     const double error = X[i] - expected[i];
-    if (!(error > -1e-10 && error < 1e-10)) return fprintf(stderr, "%s is wrong at %d: %g, not %g\n", name, i, X[i], expected[i]), 1;
+    if (!(error > -1e-10 && error < 1e-10))
+      return fprintf(stderr, "%s is wrong at %d: %g, not %g\n", name, i, X[i], expected[i]), 1;
   }
   return 0;
 }
