@@ -1,8 +1,9 @@
 #!/bin/bash
 # Several MPI ranks on each GPU, for Slurm: sbatch ranks-per-gpu.sh ./solver input.dat
 #
-# Each rank takes one of the node's GPUs, and an even share of its memory.  For that it must see all of them
-# (--gpu-bind=none), and know how many ranks there are on its node: Slurm tells that if --ntasks-per-node is given.
+# Each rank takes one of the node's GPUs, and an even share of its memory.  For that it must see all of them, so nothing
+# here binds a rank to a GPU (--gpus-per-task, --gpu-bind).  And it must know how many ranks there are on its node, which
+# Slurm tells if --ntasks-per-node is given.
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=16
 #SBATCH --gpus-per-node=4
@@ -10,18 +11,18 @@
 set -euo pipefail
 
 if (($# == 0)); then
-  echo "usage: sbatch ${0##*/} program [arguments]" >&2
+  echo "usage: sbatch ranks-per-gpu.sh program [arguments]" >&2
   exit 2
 fi
 if [[ -z ${SLURM_JOB_ID:-} || -z ${SLURM_NTASKS_PER_NODE:-} ]]; then
-  echo "${0##*/}: error: not in a job of Slurm that has --ntasks-per-node" >&2
+  echo "ranks-per-gpu.sh: error: not in a job of Slurm that has --ntasks-per-node" >&2
   exit 2
 fi
 
 # NVIDIA's MPS lets ranks compute on a GPU at the same time; without it they take turns.  One daemon on each node, as a
 # step of its own, since a step's processes end with the step.  Its files must lie on a disk of the node.
 export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/pipe CUDA_MPS_LOG_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/log
-on_each_node() { srun --overlap --gpu-bind=none --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" "$@"; }
+on_each_node() { srun --overlap --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" "$@"; }
 daemons=
 if command -v nvidia-cuda-mps-control >/dev/null; then
   # shellcheck disable=SC2016
@@ -39,7 +40,7 @@ else
 fi
 
 status=0
-srun --gpu-bind=none blaslift run -q --report "${SLURM_SUBMIT_DIR:-$PWD}/$SLURM_JOB_ID.jsonl" -- "$@" || status=$?
+srun blaslift run -q --report "${SLURM_SUBMIT_DIR:-$PWD}/$SLURM_JOB_ID.jsonl" -- "$@" || status=$?
 
 if [[ -n $daemons ]]; then
   # shellcheck disable=SC2016
