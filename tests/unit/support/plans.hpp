@@ -9,19 +9,14 @@
 namespace blaslift {
 
 /// Runs a plan in a lease of its own, full of ones, in pieces of 160 bytes.
-/// @param sound  bool(): whether what has come home is the result
-template <class T, class Sound>
+/// @param sound  whether what has come home is the result
+template <class T>
 PlanOutcome run_leased(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
-                       Lane& lane, const Sound& sound) {
+                       Lane& lane, const std::function<bool()>& sound = {}) {
   std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);
   void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
   return execute<T>(
       plan, operands, scalars, aligned, 160, lane, [] { return true; }, sound);
-}
-template <class T>
-PlanOutcome run_leased(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
-                       Lane& lane) {
-  return run_leased<T>(plan, operands, scalars, lane, [] { return true; });
 }
 
 /// Lets each operation of something fail in turn on the host backend, with and without garbage in what it writes.
