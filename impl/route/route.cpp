@@ -17,7 +17,8 @@ Policy policy_for(const Runtime& r, Routine routine) {
           .measuring = r.options.measure,
           .forced = r.options.forced[static_cast<std::size_t>(routine)],
           .fixed = r.options.fixed,
-          .levels = r.options.levels};
+          .levels = r.options.levels,
+          .eagerness = eagerness_of(r.options.eagerness)};
 }
 
 /// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
@@ -46,7 +47,8 @@ void learn_cpu(Runtime& r, Learned& learned, const Problem& p, const Decision& d
     while (!r.missed_seconds.compare_exchange_weak(missed, missed + more, std::memory_order_relaxed)) {
     }
   }
-  if (decision.reason == Reason::transfers && decision.device_seconds < decision.slowdown * decision.cpu_seconds)
+  if ((decision.reason == Reason::transfers || decision.reason == Reason::modest) &&
+      decision.worth * decision.device_seconds < decision.slowdown * decision.cpu_seconds)
     learned.trials.earn(seconds);  // by the profile alone it would go
 }
 

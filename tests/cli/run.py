@@ -54,6 +54,42 @@ def run_summary(t):
     assert "1 on the CPU: too small 1" in stays.stderr, stays.stderr
 
 
+def rates(t, **more):
+    """A profile of a device that takes 10 ms to start, and 1 s for a product of order 300; with others of its rates."""
+    with open(t.path("rates"), "w") as f:
+        for name, value in ({"startup_seconds": 0.01, "dgemm_rate": 54e6, "latency_seconds": 1e-6, "in_rate": 1e12, "out_rate": 1e12} | more).items():
+            f.write(f"{name} {value}\n")
+    return ["--backend", "host", "--profile", f.name]
+
+
+def run_level(t):
+    """What a call has to gain, and how much of the start-up, depends on the level; a bad one is refused at once."""
+
+    def reason(level, options, **settings):
+        done = t.run("run", "-q", "--json", t.path("level.json"), *(["--level", level] if level else []), *options, t.program,
+                     "large", "1", env=os.environ | settings)
+        equal((done.returncode, done.stderr), (0, ""))
+        with open(t.path("level.json")) as f:
+            dgemm = json.load(f)["routines"]["dgemm"]
+        return "device" if dgemm["routed"] else "".join(dgemm["stayed"])
+
+    transfers, modest, startup = "transfers cost more than they save", "gain too small for BLASLIFT_LEVEL", "device start-up not yet earned"
+    a_fifth_longer = [*rates(t, cpu_dgemm_rate=54e6 / 1.2), "--decision", "fixed"]
+    equal([reason(level, a_fifth_longer) for level in ("1", "2", "3", "")], [modest, modest, "device", "device"])
+    equal(reason("", a_fifth_longer, BLASLIFT_LEVEL="1"), modest)
+    equal(reason("3", a_fifth_longer, BLASLIFT_LEVEL="1"), "device")
+    slower = [*rates(t, cpu_dgemm_rate=54e6 / 0.7), "--decision", "fixed"]
+    equal([reason(level, slower) for level in ("3", "4", "5")], [transfers, transfers, "device"])
+    slow_to_start = rates(t, startup_seconds=10, cpu_dgemm_rate=54e6 / 6)  # gains 5 of 10 s
+    equal([reason(level, slow_to_start) for level in ("3", "4", "5")], [startup, "device", "device"])
+    for bad in ("0", "6", "high", "3.0", ""):
+        done = t.run("run", "--level", bad, t.program, "exit", "0")
+        equal((done.returncode, done.stdout), (125, ""))
+        assert f"'{bad}' is not one of: 1, 2, 3, 4, 5" in done.stderr, done.stderr
+        warned = t.run("run", t.program, "exit", "0", env=os.environ | {"BLASLIFT_LEVEL": bad})
+        assert f"blaslift: BLASLIFT_LEVEL={bad} is not one of (1, 2, 3, 4, 5): ignored\n" in warned.stderr, warned.stderr
+
+
 def run_quiet(t):
     done = t.run("run", "-q", *HOST, t.program, "exit", "0")
     equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
