@@ -21,13 +21,22 @@ Policy policy_for(const Runtime& r, Routine routine) {
           .eagerness = eagerness_of(r.options.eagerness)};
 }
 
+/// The device for a call, which waits for it if need be.
+Backend* open_for_call(Runtime& r) {
+  if (!not_open_yet(r.device.state())) return open_device(r);
+  const std::uint64_t start = now_ns();
+  Backend* backend = open_device(r);
+  counters().opening_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  return backend;
+}
+
 /// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
 /// opened for the first call that it could compute.
 /// @param large  large enough for a device
 void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
   if (policy.fixed && policy.on && !policy.measuring && (large || policy.forced) &&
       !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.device.state()))
-    open_device(r);
+    open_for_call(r);
 }
 
 /// Contention makes the device slower than predicted.
@@ -192,7 +201,7 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
       if (with_copy.reuse_seconds > 0 && r.recurring.again(matrix.stored)) guess = with_copy;
     }
     if (guess.opens_meanwhile) open_device_meanwhile(r);
-    if (!opens(guess, policy) || !open_device(r)) return guess;
+    if (!opens(guess, policy) || !open_for_call(r)) return guess;
     facts = now();  // by the device's own profile
   }
   if (!may_ask(facts, policy)) return decide(p, facts, policy);
@@ -232,7 +241,7 @@ Reason give_up(Runtime& r, const Backend& backend, Status status) {
 }
 
 Backend* backend_for(Runtime& r, Decision& decision) {
-  Backend* backend = open_device(r);
+  Backend* backend = open_for_call(r);
   if (!backend) decision.reason = too_late(r) ? Reason::exiting : Reason::no_device;
   return backend;
 }

@@ -46,11 +46,14 @@ def run_summary(t):
     equal((done.returncode, done.stdout), (0, ""))
     assert re.search(r"^blaslift: host backend.*\(host\)$", done.stderr, re.M), done.stderr
     assert re.search(r"^blaslift: dgemm +1 call; 1 on the host backend: [\d.]+ s, 9.22 kB in, 4.61 kB out$", done.stderr, re.M), done.stderr
-    verdict = r"^blaslift: about (?:as fast as|[\d.]+ times as fast as) on the CPU alone, by estimate: \S+ s instead of \S+ s$"
+    verdict = r"^blaslift: (?:about (?:as fast as|[\d.]+ times as fast as)|slower than) on the CPU alone, by estimate: \S+ s instead of \S+ s$"
     assert re.match(verdict, done.stderr, re.M), done.stderr
     equal(t.leftovers(), [])
     stays = t.run("run", t.program, "exit", "0")  # without "--": the program ends the options
-    assert "by estimate" not in stays.stderr + t.run("run", *HOST, t.program, "tree").stderr, stays.stderr
+    assert stays.stderr.startswith("blaslift: nothing ran on the GPU: the calls were too small\n"), stays.stderr
+    tree = t.run("run", *HOST, t.program, "tree").stderr
+    assert tree.startswith("blaslift: 1 call ran on the host backend; the gain cannot be estimated, as 3 processes made calls\n"), tree
+    assert "advice" not in done.stderr + stays.stderr + tree
     assert "1 on the CPU: too small 1" in stays.stderr, stays.stderr
 
 
@@ -60,6 +63,22 @@ def rates(t, **more):
         for name, value in ({"startup_seconds": 0.01, "dgemm_rate": 54e6, "latency_seconds": 1e-6, "in_rate": 1e12, "out_rate": 1e12} | more).items():
             f.write(f"{name} {value}\n")
     return ["--backend", "host", "--profile", f.name]
+
+
+def run_advice(t):
+    """Where a good part of the run was on the CPU, the last line says what the user might do about that."""
+    slow = rates(t, dgemm_rate=1)  # so that nothing goes
+    done = t.run("run", *slow, t.program, "large", "400")
+    equal(done.returncode, 0)
+    first, *_, last = done.stderr.splitlines()
+    equal(first, "blaslift: nothing ran on the GPU: it would have lost more by moving operands than it saves")
+    assert re.match(r"blaslift: advice: dgemm took \S+ s on the CPU, since moving operands costs more than the GPU saves: ", last), done.stderr
+    with_json = t.run("run", "-q", "--json", t.path("advice.json"), *slow, t.program, "large", "3")
+    equal(with_json.stderr, "")
+    with open(t.path("advice.json")) as f:
+        dgemm = json.load(f)["routines"]["dgemm"]
+    equal(list(dgemm["stayed_seconds"]), ["transfers cost more than they save"])
+    assert abs(dgemm["stayed_seconds"]["transfers cost more than they save"] - dgemm["cpu_seconds"]) < 1e-6, dgemm
 
 
 def run_level(t):

@@ -5,6 +5,7 @@
 #include "tools/cli/launch/commands.hpp"
 #include "tools/cli/launch/history.hpp"
 #include "tools/cli/launch/launch.hpp"
+#include "tools/cli/launch/verdict.hpp"
 #include "tools/cli/parser/variables.hpp"
 
 namespace blaslift::cli {
@@ -34,8 +35,11 @@ struct Run {
   history.note(finished);
   if (!how.quiet) {
     std::string text;
-    if (const std::string said = verdict(finished); !said.empty()) text = "blaslift: " + said + '\n';
+    if (const std::string said = verdict(finished.summary, finished.wall_seconds); !said.empty())
+      text = "blaslift: " + said + '\n';
     text += to_text(finished.summary);
+    if (const std::string said = advice(finished.summary, finished.wall_seconds); !said.empty())
+      text += "blaslift: advice: " + said + '\n';
     if (early && finished.summary.backend == "cuda")
       text += "blaslift: the GPU was started with the program, as the last run of this command used it\n";
     std::fputs(text.c_str(), stderr);
