@@ -109,6 +109,31 @@ def run_level(t):
         assert f"blaslift: BLASLIFT_LEVEL={bad} is not one of (1, 2, 3, 4, 5): ignored\n" in warned.stderr, warned.stderr
 
 
+def run_verbose(t):
+    """One line before the program starts, on standard error alone; in a quiet run none."""
+    program = ["sh", "-c", "echo started >&2"]
+
+    def line(*arguments, **settings):
+        done = t.run("run", "-v", *arguments, *program, env=os.environ | settings)
+        equal((done.returncode, done.stdout), (0, ""))
+        first, second, *_ = done.stderr.splitlines()
+        equal(second, "started")
+        return first.removeprefix("blaslift: ")
+
+    copies = t.run("info", "--backend", "host").stdout.split("copies kept between calls: ")[1].splitlines()[0]
+    copies = "copies of operands stay between calls" if copies.startswith("yes") else "operands are sent in every call: " + copies.removeprefix("no: ")
+    equal(line("--backend", "host", XDG_CACHE_HOME=t.scratch),
+          f"host backend, up to four fifths of its memory; level 3; nothing forced; built-in rates; {copies}; it starts when calls gain by it")
+    equal(line("--backend", "host", "--level", "4", "--memory", "2G", "--force", "dgemm,sgemm", "--profile", "rates", "--decision", "fixed", "--start", "early"),
+          "host backend, up to 2.15 GB of memory; level 4, fixed decisions; forced: sgemm,dgemm; rates from rates; "
+          "operands are sent in every call: fixed decisions keep no copies; it starts with the program")
+    assert "level 2; every call forced;" in line("--backend", "host", "--residency", "off", BLASLIFT_LEVEL="2", BLASLIFT_FORCE="all")
+    equal(line(BLASLIFT="off"), "BLASLIFT=off: every call goes to the library underneath")
+    if not os.path.exists("/dev/nvidiactl"):
+        equal(line("--level", "5"), "no GPU, no NVIDIA device node in /dev: every call goes to the library underneath")
+    equal(t.run("run", "-v", "-q", *HOST, *program).stderr, "started\n")
+
+
 def run_quiet(t):
     done = t.run("run", "-q", *HOST, t.program, "exit", "0")
     equal((done.returncode, done.stdout, done.stderr), (0, "", ""))
