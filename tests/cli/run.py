@@ -489,6 +489,36 @@ def tune(t):
     equal(lines_of(profile), ["profile 2", "in_rate fast"])
 
 
+def on_terminal(*command):
+    """Exit status, and what a command writes to a terminal that is its standard output and error."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    output = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while chunk := os.read(terminal, 65536):
+            output += chunk
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), output.decode()
+
+
+def tune_progress(t):
+    """A terminal sees a bar with what is measured, how far it is and the time left, which goes at the end; -q, nothing."""
+    cache(t)
+    few = ["tune", *QUICK, "--precisions", "s", "--sizes", "32,64"]
+    status, output = on_terminal(t.blaslift, *few)
+    equal(status, 0)
+    shown = re.findall(r"\r\033\[K\[(#*)(\.*)\] (\d+)/(\d+) ([^\r,]+)(?:, about (\d+) s left)?(?=\r)", output)
+    tasks = int(shown[0][3])
+    assert len(shown) >= tasks > 5 and any(what == "sgemm NN 32" for *_, what, _ in shown), output
+    for filled, rest, done, of, _, left in shown:
+        equal((len(filled), len(filled + rest), int(of)), (30 * int(done) // tasks, 30, tasks))
+        assert left, output
+    equal([int(done) for _, _, done, *_ in shown], sorted(int(done) for _, _, done, *_ in shown))
+    assert "GFLOP/s\r\n" not in output.split("\r\033[K")[1] and re.search(r"\r\033\[K[^\[\r]", output), output
+    equal(on_terminal(t.blaslift, *few, "-q"), (0, ""))
+
+
 def tune_again(t):
     """What is not measured again stays, to the letter; sizes are added to those that there are, up to as many as a profile holds."""
     folder, profile = cache(t)
