@@ -196,6 +196,10 @@ class Backend {
   /// algorithm that is none of this backend's, or cannot do a product, is passed over for the backend's own choice.
   virtual void prefer(const Preference* preferences, int count) = 0;
 
+  /// Percent of the last moments, a second at most, in which the device computed, whoever had asked it to; -1: nobody
+  /// knows.  The first question may open a library, and no two threads ask that one at once.
+  virtual int busy_percent() { return -1; }
+
   /// The calling thread works on such a call of `routine` until end_range(): for tools that watch the device.
   virtual void begin_range(const char* routine, index m, index n, index k) { (void)routine, (void)m, (void)n, (void)k; }
   virtual void end_range() {}
@@ -217,7 +221,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 31;
+inline constexpr int backend_version = 32;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -144,6 +144,9 @@ constexpr OptionInfo table[] = {
        if (good) o.eagerness = v[0] - '0';
        return good;
      }},
+    {"BLASLIFT_YIELD", "off, on", "off",
+     "on: calls stay on the CPU while other processes keep the GPU busy, as NVIDIA's management library says",
+     [](Options& o, const char* v) { return parse_switch(o.yields, v, "on", "off"); }},
     {"BLASLIFT_DECISION", "learned, fixed", "learned",
      "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
      [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }, true},

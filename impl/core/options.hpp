@@ -33,6 +33,7 @@ struct Options {
   BackendChoice backend = BackendChoice::automatic;
   std::bitset<routine_count> forced{};  ///< by Routine: routed whatever the size
   int eagerness = usual_eagerness;      ///< of decisions, 1 to 5
+  bool yields = false;                  ///< calls stay while other processes keep the device busy
   bool fixed = false;                   ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best

@@ -26,6 +26,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(transfers, "transfers cost more than they save") \
   X(startup, "device start-up not yet earned")       \
   X(modest, "gain too small for BLASLIFT_LEVEL")     \
+  X(busy, "device busy for other processes")         \
   X(no_room, "no room on the device")                \
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \

@@ -40,6 +40,7 @@ struct Facts {
   int calls = 1;                                   ///< on the device, this one among them, if it goes there
   bool rounds_otherwise = false;                   ///< the caller's arithmetic, than to nearest
   bool traps = false;                              ///< the caller's arithmetic raises signals
+  bool busy = false;                               ///< with other processes' work, to which calls yield
   double until_open = 0;                           ///< seconds that a device being opened is expected to take yet
 };
 

@@ -222,6 +222,7 @@ Backend* Device::open() {
   if (!backend_) {  // a call before this one may have had no memory left afterwards
     SignalsBlocked blocked;
     backend_ = open_module({}, name, request, why);
+    if (backend_ && options_.yields) (void)looks_and_yields(true);
   }
   if (!backend_) {
     lose(why.c_str());
@@ -246,6 +247,10 @@ double Device::until_open() const {
   if (state() != DeviceState::opening) return 0;
   const std::uint64_t since = opening_since_.load(std::memory_order_relaxed), now = now_ns();
   return std::max(0.0, profile_[0].startup_seconds - 1e-9 * static_cast<double>(now > since ? now - since : 0));
+}
+
+bool Device::looks_and_yields(bool alone) {
+  return yielding_.yields(now_ns(), alone, [this] { return backend_->busy_percent(); });
 }
 
 bool Device::can(Operation::Kinds kinds, Element element) {

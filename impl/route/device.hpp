@@ -7,6 +7,7 @@
 
 #include "impl/core/options.hpp"
 #include "impl/route/decision.hpp"
+#include "impl/route/yielding.hpp"
 #include "impl/strassen/estimator.hpp"
 #include "kernels/backend.hpp"
 
@@ -35,6 +36,12 @@ class Device {
   /// The backend that is open; only while state() is or was ready.
   Backend& backend() const { return *backend_; }
 
+  /// Whether calls leave the open device to other processes now, if they are to do that.
+  /// @param alone  no other call of ours is there
+  bool yields(bool alone) { return options_.yields && state() == DeviceState::ready && looks_and_yields(alone); }
+  /// A call has ended there.
+  void used(std::uint64_t now) { yielding_.used(now); }
+
   /// Whether the open backend computes what a family needs, which the first call to ask may have to wait for.
   bool can(Operation::Kinds kinds, Element element);
 
@@ -58,6 +65,7 @@ class Device {
 
  private:
   bool is_equipped(Operation::Kind kind);
+  bool looks_and_yields(bool alone);
 
   const Options& options_;
   const Idle idle_;
@@ -70,6 +78,7 @@ class Device {
   enum Equipped : std::uint8_t { unknown, yes, no };
   std::atomic<Equipped> equipped_[Operation::kinds] = {};
   Backend* backend_ = nullptr;
+  Yielding yielding_;
   Profile profile_[2];  ///< guessed before opening, known after
   std::optional<strassen::Estimator> estimators_[2][precision_count];
 };

@@ -74,9 +74,10 @@ void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& pol
   if (facts.device == DeviceState::absent) return void(d.reason = Reason::no_device);
   if (policy.forced) return void((d.route = Route::device, d.reason = Reason::forced));
   if (facts.traps) return void(d.reason = Reason::traps);
+  const bool yields = facts.busy && !policy.fixed;
   double gain = d.gain();
   if (gain <= 0) {
-    if (tries_again(d, facts, policy)) return void((d.route = Route::device, d.reason = Reason::trial));
+    if (!yields && tries_again(d, facts, policy)) return void((d.route = Route::device, d.reason = Reason::trial));
     if (d.saving() > 0) d.reason = Reason::modest;
     // For want of copies no level opens the device at which a higher one, where the call goes without, still waits.
     const bool may_open = family_of(p.routine).lives_on_copies && d.saving() <= 0;
@@ -91,6 +92,7 @@ void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& pol
     d.opens_meanwhile = opens_beside(gain, facts, policy);
     return void(d.reason = Reason::startup);
   }
+  if (yields) return void(d.reason = Reason::busy);
   d.route = Route::device;
   d.reason = d.reuse_seconds > 0 ? Reason::reuse : d.saving() > 0 ? Reason::faster : Reason::eager;
 }

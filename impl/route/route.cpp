@@ -171,6 +171,7 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
           .calls = on_device,
           .rounds_otherwise = rounds_otherwise(),
           .traps = RouteScope::traps(),
+          .busy = r.device.yields(on_device == 1),
           .until_open = r.device.until_open()};
 }
 
@@ -256,6 +257,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   add(c.bytes_out, ending.bytes_out);
   add(c.bytes_spared, ending.bytes_spared);
   if (ending.distrusted) c.distrusted.fetch_add(1, std::memory_order_relaxed);
+  runtime().device.used(start + elapsed);
   if (tracing()) trace(call, decision, ending, start, start + elapsed);
   if (!ending.computed) return;
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -22,6 +23,7 @@
 #include "kernels/cuda/core/context.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
+#include "kernels/cuda/core/utilization.hpp"
 #include "kernels/cuda/eigen/geev.hpp"
 #include "kernels/cuda/eigen/syevd.hpp"
 #include "kernels/cuda/gemv/gemv.hpp"
@@ -587,6 +589,11 @@ class CudaBackend final : public Backend {
     preferences_.swap(copy);
   }
 
+  int busy_percent() override {
+    if (!utilization_) utilization_.emplace(pci_bus_id_);
+    return utilization_->percent();
+  }
+
   void begin_range(const char* routine, index m, index n, index k) override { ranges_.begin(routine, m, n, k); }
   void end_range() override { ranges_.end(); }
 
@@ -610,6 +617,8 @@ class CudaBackend final : public Backend {
     std::snprintf(facts_.name, sizeof facts_.name, "%.95s", properties.name);
     std::snprintf(facts_.driver, sizeof facts_.driver, "driver for CUDA %d.%d, runtime %d.%d, %s", driver / 1000,
                   driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10, matmul_version().c_str());
+    std::snprintf(pci_bus_id_, sizeof pci_bus_id_, "%08x:%02x:%02x.0", static_cast<unsigned>(properties.pciDomainID),
+                  static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
     std::snprintf(facts_.profile, sizeof facts_.profile, "sm_%d%d", properties.major, properties.minor);
     std::snprintf(facts_.algorithms, sizeof facts_.algorithms, "%s-%s", matmul_version().c_str(), facts_.profile);
     // A polite share: four fifths of the card, split among the job's processes on this node.
@@ -738,6 +747,8 @@ class CudaBackend final : public Backend {
   Context context_;
   DeviceFacts facts_{};
   Ranges ranges_;
+  char pci_bus_id_[32] = "";
+  std::optional<Utilization> utilization_;  ///< from the first question on
   int device_ = 0;
   Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;

@@ -18,6 +18,8 @@
 // With INJECTED_DEVICE_MEMORY=LEAST:MOST operands of so many bytes are said to be in the program's device memory, which
 // is the heap anyway.
 //
+// With INJECTED_BUSY=PERCENT it says that it was so busy.
+//
 // With INJECTED_SYMV=N a SYMV computes nothing but takes its time: below n = N the strips are the fastest, above the
 // tickets of 64x32x8x64.
 #include <algorithm>
@@ -493,6 +495,16 @@ class Bare final : public Around {
   bool equip(Operation::Kind) override { return false; }
 };
 
+/// Busy, with whatever.
+class WithLoad final : public Around {
+ public:
+  WithLoad(Backend& backend, int percent) : Around(backend), percent_(percent) {}
+  int busy_percent() override { return percent_; }
+
+ private:
+  const int percent_;
+};
+
 void write_count(const char* variable, long count) {
   const char* path = std::getenv(variable);
   if (std::FILE* file = path ? std::fopen(path, "we") : nullptr) {
@@ -532,6 +544,8 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
     const std::size_t least = std::strtoul(sizes, &most, 10);
     backend = new WithDeviceMemory(*backend, least, std::strtoul(most + 1, nullptr, 10));
   }
+  if (const char* percent = std::getenv("INJECTED_BUSY"); percent && backend)
+    backend = new WithLoad(*backend, std::atoi(percent));
   const char* algorithms = std::getenv("INJECTED_ALGORITHMS");
   const char* symv = std::getenv("INJECTED_SYMV");
   const char* mistake = std::getenv("INJECTED_MISTAKE");

@@ -109,6 +109,25 @@ def run_level(t):
         assert f"blaslift: BLASLIFT_LEVEL={bad} is not one of (1, 2, 3, 4, 5): ignored\n" in warned.stderr, warned.stderr
 
 
+def run_yield(t):
+    """Calls that would gain stay while others keep the device busy, if they are to yield; forced ones do not."""
+    options = rates(t, cpu_dgemm_rate=54e6 / 10)
+    stand_in(t)
+
+    def dgemm(busy, *more):
+        done = t.run("run", "-q", "--json", t.path("yield.json"), *options, *more, t.program, "large", "1", env=os.environ | {"INJECTED_BUSY": busy})
+        equal((done.returncode, done.stderr), (0, ""))
+        with open(t.path("yield.json")) as f:
+            counted = json.load(f)["routines"]["dgemm"]
+        return counted["routed"], counted["stayed"]
+
+    equal(dgemm("90", "--yield", "on"), (0, {"device busy for other processes": 1}))
+    for busy, more in (("90", []), ("90", ["--yield", "off"]), ("10", ["--yield", "on"]), ("-1", ["--yield", "on"]), ("90", ["--yield", "on", "--force", "all"])):
+        equal(dgemm(busy, *more), (1, {}))
+    said = t.run("run", *options, "--yield", "on", t.program, "large", "1", env=os.environ | {"INJECTED_BUSY": "90"}).stderr
+    assert said.startswith("blaslift: nothing ran on the host backend: other processes kept it busy, and BLASLIFT_YIELD is on\n"), said
+
+
 def run_verbose(t):
     """One line before the program starts, on standard error alone; in a quiet run none."""
     program = ["sh", "-c", "echo started >&2"]

@@ -38,12 +38,13 @@ Read read(std::vector<std::string> settings) {
 std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced
-       << " eagerness=" << o.eagerness << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency)
-       << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams
-       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " memory=" << o.memory
-       << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback << "' profile='"
-       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
-       << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+       << " eagerness=" << o.eagerness << " yields=" << o.yields << " fixed=" << o.fixed
+       << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
+       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
+       << " qr_stream=" << o.qr_stream << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace
+       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
+       << "' measure=" << o.measure << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump
+       << "'";
   if (o.cutting) text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head;
   return text.str();
 }
@@ -76,6 +77,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_LEVEL", "1", [](Options& o) { o.eagerness = 1; }},
     {"BLASLIFT_LEVEL", "3", [](Options&) {}},
     {"BLASLIFT_LEVEL", "5", [](Options& o) { o.eagerness = 5; }},
+    {"BLASLIFT_YIELD", "off", [](Options&) {}},
+    {"BLASLIFT_YIELD", "on", [](Options& o) { o.yields = true; }},
     {"BLASLIFT_DECISION", "learned", [](Options&) {}},
     {"BLASLIFT_DECISION", "fixed", [](Options& o) { o.fixed = true; }},
     {"BLASLIFT_RESIDENCY", "auto", [](Options&) {}},
@@ -137,6 +140,7 @@ constexpr struct {
     {"BLASLIFT_BACKEND", {"", "gpu", "CUDA", "hos", "hostt"}},
     {"BLASLIFT_FORCE", {"dgem", "dgemm;sgemm", "dgemm,nothing", "dgemm, sgemm", ",dgemm", "dgemm,,sgemm", "emm", "m"}},
     {"BLASLIFT_LEVEL", {"", "0", "6", "3.0", "03", "33", " 3", "3 ", "-1", "high"}},
+    {"BLASLIFT_YIELD", {"", "yes", "1", "On", "offf"}},
     {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
     {"BLASLIFT_RESIDENCY", {"", "on", "Always", "automatic", "offf", "auto "}},
     {"BLASLIFT_STRASSEN",
@@ -183,7 +187,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 12);
+  EXPECT_EQ(spelled, 13);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

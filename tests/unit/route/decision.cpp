@@ -84,6 +84,7 @@ constexpr Circumstance circumstances[] = {
        c.facts.profile = &slow_start;
        if (c.facts.device == DeviceState::ready) c.facts.device = DeviceState::unopened;
      }},
+    {Reason::busy, Route::cpu, [](Call& c) { c.facts.busy = true; }},
     {Reason::faster, Route::device, [](Call&) {}},
 };
 
@@ -117,6 +118,9 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
     Route route = first->route;
     // Copies do not help where the device has become too slow.
     if (reason == Reason::reuse && (!open || call.facts.slowdown > 1)) reason = Reason::transfers, route = Route::cpu;
+    // What has others' work to do is neither tried nor given copies.
+    if (reason == Reason::reuse && call.facts.busy) reason = Reason::busy, route = Route::cpu;
+    if (reason == Reason::trial && call.facts.busy) reason = Reason::transfers, route = Route::cpu;
     if (reason == Reason::trial && !open) reason = Reason::transfers, route = Route::cpu;
     const Decision d = call.decide();
     ASSERT_EQ(d.reason, reason) << "subset " << subset << ": " << text_of(d.reason) << ", not " << text_of(reason);
@@ -242,6 +246,7 @@ TEST(Eagerness, WhatGoesAtOneGoesAtEveryHigherOne) {
     if (one_in(2)) call.facts.missed_reuse = seconds * power(-2, 2);
     if (one_in(2)) call.facts.trial = seconds * power(-2, 1);
     call.policy.fixed = one_in(5);
+    call.facts.busy = one_in(10);
     bool went = false;
     for (int level = 1; level <= 5; ++level) {
       const Decision d = at_level(call, level);
@@ -611,6 +616,20 @@ TEST(Decide, EveryPrecisionHasItsOwnRate) {
     EXPECT_NEAR(d.device_seconds, profile.latency_seconds + streaming(call.product, 2 * c, c, c, computed), 1e-9);
     EXPECT_DOUBLE_EQ(d.cpu_seconds, counted(call.product).flops / (1e9 * (p + 1)));
   }
+}
+
+TEST(Decide, YieldsToOtherProcessesWhereItMay) {
+  Call call;
+  call.facts.busy = true;
+  EXPECT_EQ(call.decide().reason, Reason::busy);
+  EXPECT_EQ(call.decide().route, Route::cpu);
+  Call forced = call, fixed = call, in_memory = call;
+  forced.policy.forced = true;
+  fixed.policy.fixed = true;
+  in_memory.facts.device_memory = true;
+  for (const Call* c : {&forced, &fixed, &in_memory}) EXPECT_EQ(c->decide().route, Route::device);
+  call.facts.cpu_rate = 1e13;
+  EXPECT_EQ(call.decide().reason, Reason::transfers) << "it would not have gone anyway";
 }
 
 TEST(Decide, NoSavingStaysForTheTransfers) {

@@ -118,8 +118,9 @@ std::string outlook(const Variables& variables) {
   const char* given = start != variables.end() ? start->second.c_str() : std::getenv("BLASLIFT_START");
   const bool early = given && std::string_view(given) == "early";
   return shown(device) + ", " + memory_of(options) + "; level " + std::to_string(options.eagerness) +
-         (options.fixed ? ", fixed decisions" : "") + "; " + forced(options) + "; " + profile + "; " + shown(copies) +
-         "; " + (host ? "it" : "the GPU") + (early ? " starts with the program" : " starts when calls gain by it");
+         (options.fixed ? ", fixed decisions" : "") + (options.yields ? ", yields to other processes" : "") + "; " +
+         forced(options) + "; " + profile + "; " + shown(copies) + "; " + (host ? "it" : "the GPU") +
+         (early ? " starts with the program" : " starts when calls gain by it");
 }
 
 }  // namespace blaslift::cli

@@ -37,6 +37,7 @@ std::string because(Reason reason) {
     case Reason::modest: return "it would have gained too little for BLASLIFT_LEVEL";
     case Reason::no_device: return "there was no usable one";
     case Reason::off: return "blaslift was switched off";
+    case Reason::busy: return "other processes kept it busy, and BLASLIFT_YIELD is on";
     case Reason::forked: return "the calls came from forked children";
     default: return text_of(reason);
   }
