@@ -7,6 +7,7 @@
 #include "impl/product/product_family.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/profile_section.hpp"
 #include "impl/solve/condition.hpp"
 #include "impl/solve/inverse.hpp"
@@ -46,7 +47,7 @@ const Family& family_of(Routine routine) {
 }
 
 std::span<const ProfileSection* const> profile_sections() {
-  static constexpr const ProfileSection* sections[] = {&symv_section, &qr_section};
+  static constexpr const ProfileSection* sections[] = {&symv_section, &qr_section, &lapack_section};
   return sections;
 }
 

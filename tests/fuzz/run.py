@@ -42,6 +42,7 @@ dgemm_algorithm cublasLt-130100-sm_90 NN plain 4096 own
 dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512
 dsymv_rules 1 U built-in
 dqr_widths 1 1449:128x64 any:512x64
+dsyevd_values_seconds 1 1024:0.004 4096:0.05
 """
 
 
