@@ -27,6 +27,7 @@ GEMM3MS = ("cgemm3m", "zgemm3m")
 GEMMTS = ("sgemmt", "dgemmt", "cgemmt", "zgemmt", "sgemmtr", "dgemmtr", "cgemmtr", "zgemmtr")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 SYR2KS = ("ssyr2k", "dsyr2k", "csyr2k", "zsyr2k", "cher2k", "zher2k")
+SYMMS = ("ssymm", "dsymm", "csymm", "zsymm", "chemm", "zhemm")
 TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
 TRTRSS = ("strtrs", "dtrtrs", "ctrtrs", "ztrtrs")
 TRTRIS = ("strtri", "dtrtri", "ctrtri", "ztrtri")
@@ -72,7 +73,7 @@ CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunm
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
-BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + TRSMS + SYMVS + GEMVS
+BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRSMS + SYMVS + GEMVS
 ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 

@@ -160,6 +160,45 @@ using Syr2kSignature = Rank2KSignature<T, false>;
 template <class T>
 using Her2kSignature = Rank2KSignature<T, true>;
 
+/// @tparam hermitian  xHEMM
+template <class T, bool hermitian>
+struct SymmetricProductSignature {
+  using Args = SymmArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("side", sides, x.left, 'L');
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.order(), x.order(), x.lda, x.alpha != T(0), false, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.m, x.n, x.ldb, x.alpha != T(0), false}; });
+    see.integer("ldb", x.ldb);
+    see.scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return Use{x.m, x.n, x.ldc, x.beta != T(0), true}; });
+    see.integer("ldc", x.ldc);
+  }
+  static bool complete(Args& x) {
+    x.hermitian = hermitian;
+    return true;
+  }
+  /// Row-major C = A B is column-major C' = B' A' over the same storage, in which A' is symmetric or Hermitian as A is.
+  static void fold(Args& x) {
+    x.left = !x.left;
+    x.uplo = other(x.uplo);
+    std::swap(x.m, x.n);
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1);
+    return m * n * (at.letter(0, sides[0]) ? m : n);
+  }
+};
+template <class T>
+using SymmSignature = SymmetricProductSignature<T, false>;
+template <class T>
+using HemmSignature = SymmetricProductSignature<T, true>;
+
 template <class T>
 struct TrsmSignature {
   using Args = TrsmArgs<T>;
@@ -771,6 +810,12 @@ decltype(auto) with_signature(const Syr2kArgs<T>& x, With with) {
   if constexpr (is_complex(precision_of<T>))
     if (x.hermitian) return with(Her2kSignature<T>());
   return with(Syr2kSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SymmArgs<T>& x, With with) {
+  if constexpr (is_complex(precision_of<T>))
+    if (x.hermitian) return with(HemmSignature<T>());
+  return with(SymmSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const TrsmArgs<T>& x, With with) {

@@ -258,6 +258,17 @@ Judgement judge(const Site& magnitudes, const SyrkArgs<T>& x, const T* result, c
   return judge_product(magnitudes, x.product(), result, reference, ending);
 }
 
+template <class T>
+Judgement judge(const Site& gemm, const SymmArgs<T>& x, const T* result, const T* reference, const Ending& ending) {
+  const index order = x.alpha != T(0) ? x.order() : 0;
+  Packed<T> A(order, order);
+  for_each_of(order, order, [&](index i, index j) {
+    const bool stored = x.uplo == Uplo::upper ? i <= j : i >= j;
+    A(i, j) = x.hermitian ? hermitian_element(x.uplo, x.A, x.lda, i, j) : x.A[stored ? i + j * x.lda : j + i * x.lda];
+  });
+  return judge_product(gemm, x.product(A.at.get(), std::max<index>(1, order)), result, reference, ending);
+}
+
 namespace {
 
 /// What the results of a product with a vector are made of.
@@ -361,6 +372,7 @@ Judgement judge(const Site&, const GemvArgs<T>& args, const T* result, const T* 
   FUNCTIONS(Syr2kArgs, type) \
   template bool call_by_products(const Site&, const GemmtArgs<type>&);
 #define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
+#define SYMM(name, type) FUNCTIONS(SymmArgs, type)
 #define SYMV(name, type) FUNCTIONS(SymvArgs, type)
 #define HEMV(name, type)    \
   FUNCTIONS(SymvArgs, type) \

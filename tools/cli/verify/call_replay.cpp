@@ -81,6 +81,8 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define HERK(name, type) MAKE(name, HerkSignature<type>)
 #define SYR2K(name, type) MAKE(name, Syr2kSignature<type>)
 #define HER2K(name, type) MAKE(name, Her2kSignature<type>)
+#define SYMM(name, type) MAKE(name, SymmSignature<type>)
+#define HEMM(name, type) MAKE(name, HemmSignature<type>)
 #define TRSM(name, type) MAKE(name, TrsmSignature<type>)
 #define TRTRS(name, type) MAKE(name, TrtrsSignature<type>)
 #define TRTRI(name, type) MAKE(name, TrtriSignature<type>)
