@@ -198,6 +198,25 @@ void gemv(char trans, bool conjugated, index m, index n, T alpha, const T* A, in
     }
 }
 
+/// B := alpha op(A) B, or alpha B op(A), in an order in which what is read is still there.
+template <class T>
+void trmm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha, const T* A, index lda, T* B,
+          index ldb) {
+  const Matrix<T> a{A, lda, trans};
+  const index order = left ? m : n, step = left ? 1 : ldb;
+  const bool backward = (uplo == 'L') == (left == (trans == 'N'));
+  for (index j = 0; j < (left ? n : m); ++j) {
+    T* const x = left ? B + j * ldb : B + j;
+    for (index done = 0; done < order; ++done) {
+      const index i = backward ? order - 1 - done : done;
+      T sum = alpha == T(0) ? T(0) : unit ? x[i * step] : a(i, i) * x[i * step];
+      for (index l = backward ? 0 : i + 1; alpha != T(0) && l < (backward ? i : order); ++l)
+        sum += (left ? a(i, l) : a(l, i)) * x[l * step];
+      x[i * step] = scaled(alpha, sum);
+    }
+  }
+}
+
 /// op(A) X = alpha B, or X op(A) = alpha B, by substitution.
 template <class T>
 void trsm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha, const T* A, index lda, T* B,
@@ -820,6 +839,7 @@ int wrong_in_symm(char side, char uplo, index m, index n, index lda, index ldb, 
                       {ldc >= std::max<index>(1, m), 12}});
 }
 
+/// Also of trmm.
 int wrong_in_trsm(char side, char uplo, char trans, char diag, index m, index n, index lda, index ldb) {
   return first_wrong({{side == 'L' || side == 'R', 1},
                       {uplo == 'U' || uplo == 'L', 2},
@@ -922,6 +942,12 @@ struct Fortran {
     with_symmetric(true, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
+  static void trmm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
+                   const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
+    const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb)) return refuse(name, wrong);
+    blaslift::trmm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
+  }
   static void trsm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
                    const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
     const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
@@ -1759,8 +1785,9 @@ struct Cblas {
     with_symmetric(true, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
-  static void trsm(int layout, int s, int u, int t, int d, Int m, Int n, Scalar alpha, const T* A, Int lda, T* B,
-                   Int ldb) {
+  /// @param compute  trmm or trsm
+  static void with_triangle(decltype(blaslift::trsm<T>)* compute, int layout, int s, int u, int t, int d, Int m, Int n,
+                            Scalar alpha, const T* A, Int lda, T* B, Int ldb) {
     if (layout != by_rows && layout != by_columns) return refuse_it(0);
     const bool rows = layout == by_rows;
     const char side = side_of(s, rows),
@@ -1770,7 +1797,15 @@ struct Cblas {
                uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u), trans = op_of(t);
     if (rows) std::swap(m, n);
     if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, m, n, lda, ldb)) return refuse_it(wrong);
-    blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', m, n, ByValue<T>::get(alpha), A, lda, B, ldb);
+    compute(side == 'L', uplo, trans, diag == 'U', m, n, ByValue<T>::get(alpha), A, lda, B, ldb);
+  }
+  static void trmm(int layout, int side, int uplo, int trans, int diag, Int m, Int n, Scalar alpha, const T* A, Int lda,
+                   T* B, Int ldb) {
+    with_triangle(blaslift::trmm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
+  }
+  static void trsm(int layout, int side, int uplo, int trans, int diag, Int m, Int n, Scalar alpha, const T* A, Int lda,
+                   T* B, Int ldb) {
+    with_triangle(blaslift::trsm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
   }
 
   static void with_vector(bool hermitian, int layout, int u, Int n, Scalar alpha, const T* A, Int lda, const T* x,

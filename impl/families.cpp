@@ -6,6 +6,7 @@
 #include "impl/lu/getrf.hpp"
 #include "impl/product/product_family.hpp"
 #include "impl/product/symm.hpp"
+#include "impl/product/trmm.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/profile_section.hpp"
@@ -27,18 +28,19 @@ const Family& family_of(Routine routine) {
   static constexpr const Family *gemm = &product_family, *gemm3m = &product_family, *gemmt = &product_family,
                                 *syr2k = &product_family, *her2k = &product_family, *syrk = &product_family,
                                 *herk = &product_family, *symm = &symm_family, *hemm = &symm_family,
-                                *trsm = &trsm_family, *trtrs = &trtrs_family, *trtri = &trtri_family,
-                                *potri = &potri_family, *getri = &getri_family, *potrf = &potrf_family,
-                                *potrs = &potrs_family, *posv = &posv_family, *getrf = &getrf_family,
-                                *getrs = &getrs_family, *gesv = &gesv_family, *gecon = &condition_family,
-                                *pocon = &condition_family, *syevd = &syevd_family, *syev = &syev_family,
-                                *syevr = &syevr_family, *syevx = &syevr_family, *sygvd = &sygvd_family,
-                                *sygv = &sygv_family, *sygvx = &sygvx_family, *gebrd = &gebrd_family,
-                                *gesdd = &gesdd_family, *gesvd = &gesvd_family, *geev = &geev_family,
-                                *gels = &gels_family, *gelsy = &gelsy_family, *gelsd = &gelsd_family,
-                                *gelss = &gelss_family, *symv = &symv_family, *hemv = &symv_family,
-                                *gemv = &gemv_family, *wsymv = &symv_family, *geqrf = &qr_family, *geqr = &qr_family,
-                                *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family;
+                                *trmm = &trmm_family, *trsm = &trsm_family, *trtrs = &trtrs_family,
+                                *trtri = &trtri_family, *potri = &potri_family, *getri = &getri_family,
+                                *potrf = &potrf_family, *potrs = &potrs_family, *posv = &posv_family,
+                                *getrf = &getrf_family, *getrs = &getrs_family, *gesv = &gesv_family,
+                                *gecon = &condition_family, *pocon = &condition_family, *syevd = &syevd_family,
+                                *syev = &syev_family, *syevr = &syevr_family, *syevx = &syevr_family,
+                                *sygvd = &sygvd_family, *sygv = &sygv_family, *sygvx = &sygvx_family,
+                                *gebrd = &gebrd_family, *gesdd = &gesdd_family, *gesvd = &gesvd_family,
+                                *geev = &geev_family, *gels = &gels_family, *gelsy = &gelsy_family,
+                                *gelsd = &gelsd_family, *gelss = &gelss_family, *symv = &symv_family,
+                                *hemv = &symv_family, *gemv = &gemv_family, *wsymv = &symv_family, *geqrf = &qr_family,
+                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
+                                *gemqr = &apply_q_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

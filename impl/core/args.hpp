@@ -261,6 +261,26 @@ struct TrsmArgs {
   bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
 };
 
+/// B := alpha op(A) B or, with A on the right, alpha B op(A) (m x n).  A is triangular: its other triangle is not read,
+/// nor its diagonal where that is of ones.
+template <class T>
+struct TrmmArgs {
+  bool left;  ///< A's side
+  Uplo uplo;
+  Op trans;
+  bool unit;
+  index m, n;
+  T alpha;
+  const T* A;
+  index lda;
+  T* B;
+  index ldb;
+
+  index order() const { return left ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
+};
+
 /// LAPACK's arrays of integers, which are of the caller's width.
 struct Integers {
   void* at;

@@ -199,9 +199,10 @@ using SymmSignature = SymmetricProductSignature<T, false>;
 template <class T>
 using HemmSignature = SymmetricProductSignature<T, true>;
 
-template <class T>
-struct TrsmSignature {
-  using Args = TrsmArgs<T>;
+/// xTRMM and xTRSM, whose arguments are called the same.
+template <class T, class Arguments>
+struct TriangularSignature {
+  using Args = Arguments;
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
     see.letter("side", sides, x.left, 'L');
@@ -217,7 +218,7 @@ struct TrsmSignature {
     see.integer("ldb", x.ldb);
   }
   static bool complete(Args&) { return true; }
-  /// Row-major storage is the transposed matrices' in column-major: X' op(A)' = alpha B'.
+  /// Row-major storage is the transposed matrices' in column-major: B' op(A)', or X' op(A)' = alpha B'.
   static void fold(Args& x) {
     x.left = !x.left;
     x.uplo = other(x.uplo);
@@ -228,6 +229,10 @@ struct TrsmSignature {
     return m * n * (at.letter(0, sides[0]) ? m : n) / 2;
   }
 };
+template <class T>
+using TrmmSignature = TriangularSignature<T, TrmmArgs<T>>;
+template <class T>
+using TrsmSignature = TriangularSignature<T, TrsmArgs<T>>;
 
 /// xSYMV of reals, xHEMV of complex elements.
 template <class T>
@@ -816,6 +821,10 @@ decltype(auto) with_signature(const SymmArgs<T>& x, With with) {
   if constexpr (is_complex(precision_of<T>))
     if (x.hermitian) return with(HemmSignature<T>());
   return with(SymmSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const TrmmArgs<T>&, With with) {
+  return with(TrmmSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const TrsmArgs<T>& x, With with) {

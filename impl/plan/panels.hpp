@@ -1,5 +1,5 @@
 // How calls are cut up in which a square matrix A stands on a side of others: into tiles on A's diagonal, and the
-// others across, into panels that do not know each other (trsm, symm).
+// others across, into panels that do not know each other (trsm, symm, trmm).
 #pragma once
 #include <algorithm>
 

@@ -7,7 +7,7 @@
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
 extern void dtrtrs_(), dtrtri_(), dpotri_(), dgetri_();
-extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
+extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dtrmm_(), ztrmm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -19,6 +19,8 @@ extern void cblas_dsyr2k(int, int, int, int, int, double, const double*, int, co
 extern void cblas_zher2k(int, int, int, int, int, const void*, const void*, int, const void*, int, double, void*, int);
 extern void cblas_dsymm(int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
 extern void cblas_zhemm(int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
+extern void cblas_dtrmm(int, int, int, int, int, int, int, double, const double*, int, double*, int);
+extern void cblas_ztrmm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dtrsm(int, int, int, int, int, int, int, double, const double*, int, double*, int);
 extern void cblas_ztrsm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
@@ -73,6 +75,8 @@ int main(int argc, char** argv) {
   REPEAT("zher2k_", zher2k_ SYR2K(zA, zone, zero, zC))
   REPEAT("dsymm_", dsymm_ SYMM(A, one, zero, C))
   REPEAT("zhemm_", zhemm_ SYMM(zA, zone, zzero, zC))
+  REPEAT("dtrmm_", dtrmm_ TRSM(A, one, C))
+  REPEAT("ztrmm_", ztrmm_ TRSM(zA, zone, zC))
   REPEAT("dtrsm_", dtrsm_ TRSM(A, one, C))
   REPEAT("ztrsm_", ztrsm_ TRSM(zA, zone, zC))
   REPEAT("ssymv_", ssymv_ SYMV(sA, sone, szero, sC))
@@ -127,6 +131,8 @@ int main(int argc, char** argv) {
   REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
   REPEAT("cblas_zgemm", cblas_zgemm(102, 111, 111, n, n, n, &zone, zA, n, zA, n, &zzero, zC, n))
   REPEAT("cblas_dsyrk", cblas_dsyrk(101, 121, 111, n, n, 1, A, n, 0, C, n))
+  REPEAT("cblas_dtrmm", cblas_dtrmm(102, 141, 121, 111, 132, n, n, 1, A, n, C, n))
+  REPEAT("cblas_ztrmm", cblas_ztrmm(101, 141, 121, 111, 132, n, n, &zone, zA, n, zC, n))
   REPEAT("cblas_dtrsm", cblas_dtrsm(102, 141, 121, 111, 132, n, n, 1, A, n, C, n))
   REPEAT("cblas_ztrsm", cblas_ztrsm(102, 141, 121, 111, 132, n, n, &zone, zA, n, zC, n))
   REPEAT("cblas_zherk", cblas_zherk(102, 121, 111, n, n, 1, zA, n, 0, zC, n))

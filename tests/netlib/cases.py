@@ -35,7 +35,7 @@ class Case:
     qr: tuple[str, ...] = ()
     """The routines of QR that this tester is about, among others."""
     beside: tuple[str, ...] = ()
-    """The others, syrk, herk, syr2k, her2k, symm, hemm and trsm, that this tester of level 3 BLAS calls."""
+    """The others, syrk, herk, syr2k, her2k, symm, hemm, trmm and trsm, that this tester of level 3 BLAS calls."""
     solves: tuple[str, ...] = ()
     """The factorisations, systems and generalized eigenproblems that this tester of LAPACK calls, among others."""
     share: float = 0.3
@@ -157,7 +157,7 @@ def blas_cases(precisions: str) -> list[Case]:
         for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
             large = folder == LARGE
             others = ("syrk", "syr2k", "symm") + (() if p in "sd" else ("herk", "her2k", "hemm"))
-            beside = tuple(p + base for base in (*others, "trsm"))
+            beside = tuple(p + base for base in (*others, "trmm", "trsm"))
             for level, calls in ((2, {"vectors": vectors}), (3, {"gemm": gemm, "beside": beside})):
                 inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
                 cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]

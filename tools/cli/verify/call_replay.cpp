@@ -83,6 +83,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define HER2K(name, type) MAKE(name, Her2kSignature<type>)
 #define SYMM(name, type) MAKE(name, SymmSignature<type>)
 #define HEMM(name, type) MAKE(name, HemmSignature<type>)
+#define TRMM(name, type) MAKE(name, TrmmSignature<type>)
 #define TRSM(name, type) MAKE(name, TrsmSignature<type>)
 #define TRTRS(name, type) MAKE(name, TrtrsSignature<type>)
 #define TRTRI(name, type) MAKE(name, TrtriSignature<type>)
