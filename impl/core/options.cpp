@@ -136,6 +136,14 @@ constexpr OptionInfo table[] = {
      [](Options&, const char* v) { return starts_early(v).has_value(); }},
     {"BLASLIFT_FORCE", "all, or routines: dgemm,sgemm or gemm", "none", "route these whatever their size (for tests)",
      parse_force},
+    {"BLASLIFT_LEVEL", "1, 2, 3, 4, 5", "3",
+     "how eagerly calls go to the GPU: 1: those that gain half of their time; 3: those that gain, once its start-up is "
+     "earned; 4: once a quarter of that is; 5: all large ones, but those that would take twice as long",
+     [](Options& o, const char* v) {
+       const bool good = v[0] >= '1' && v[0] <= '5' && v[1] == '\0';
+       if (good) o.eagerness = v[0] - '0';
+       return good;
+     }},
     {"BLASLIFT_DECISION", "learned, fixed", "learned",
      "fixed: the route depends on the arguments and the profile alone, so the same input gives the same bits",
      [](Options& o, const char* v) { return parse_switch(o.fixed, v, "fixed", "learned"); }, true},

@@ -18,6 +18,9 @@ enum class BackendChoice : std::uint8_t { automatic, cuda, host };
 
 enum class ResidencyMode : std::uint8_t { off, automatic, always };
 
+/// BLASLIFT_LEVEL's default: the cost model's predictions as they are.
+inline constexpr int usual_eagerness = 3;
+
 /// How a product was cut up.
 struct Cutting {
   int levels = 0;
@@ -29,6 +32,7 @@ struct Options {
   bool on = true;
   BackendChoice backend = BackendChoice::automatic;
   std::bitset<routine_count> forced{};  ///< by Routine: routed whatever the size
+  int eagerness = usual_eagerness;      ///< of decisions, 1 to 5
   bool fixed = false;                   ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best

@@ -12,6 +12,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(forced, "forced")                                \
   X(reuse, "copied for later calls")                 \
   X(trial, "tried on the device again")              \
+  X(eager, "sent by BLASLIFT_LEVEL")                 \
   X(device_memory, "operands in device memory")      \
   X(small, "too small")                              \
   X(no_route, "not supported on this backend")       \
@@ -24,6 +25,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(no_device, "no usable device")                   \
   X(transfers, "transfers cost more than they save") \
   X(startup, "device start-up not yet earned")       \
+  X(modest, "gain too small for BLASLIFT_LEVEL")     \
   X(no_room, "no room on the device")                \
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \

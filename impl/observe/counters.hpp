@@ -17,14 +17,15 @@ inline constexpr int size_classes = 24;  ///< by powers of four of flops, from 4
 int size_class(double flops);
 
 struct RoutineCounters {
-  std::atomic<std::uint64_t> routed;                ///< calls computed on the device, wholly or in part
-  std::atomic<std::uint64_t> stayed[reason_count];  ///< calls computed by the library underneath, by reason
-  std::atomic<std::uint64_t> cpu_ns, device_ns;     ///< time in timed calls that stayed, in routed calls
-  std::atomic<std::int64_t> saved_ns;               ///< by routed calls, beside what was predicted of the CPU
-  std::atomic<std::uint64_t> bytes_in, bytes_out;   ///< moved to and from the device
-  std::atomic<std::uint64_t> bytes_spared;          ///< not moved: a copy on the device was still good
-  std::atomic<std::uint64_t> levels[most_levels];   ///< routed calls computed by one level of Strassen's, two, ...
-  std::atomic<std::uint64_t> distrusted;            ///< routed calls that the guard has sent back to no level
+  std::atomic<std::uint64_t> routed;                   ///< calls computed on the device, wholly or in part
+  std::atomic<std::uint64_t> stayed[reason_count];     ///< calls computed by the library underneath, by reason
+  std::atomic<std::uint64_t> stayed_ns[reason_count];  ///< time in those of them that were timed
+  std::atomic<std::uint64_t> device_ns;                ///< time in routed calls
+  std::atomic<std::int64_t> saved_ns;                  ///< by routed calls, beside what was predicted of the CPU
+  std::atomic<std::uint64_t> bytes_in, bytes_out;      ///< moved to and from the device
+  std::atomic<std::uint64_t> bytes_spared;             ///< not moved: a copy on the device was still good
+  std::atomic<std::uint64_t> levels[most_levels];      ///< routed calls computed by one level of Strassen's, two, ...
+  std::atomic<std::uint64_t> distrusted;               ///< routed calls that the guard has sent back to no level
 };
 
 /// Filled by `blaslift measure` only.
@@ -134,14 +135,15 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c69660a;  // "blaslif", layout 10
+  static constexpr std::uint64_t this_layout = 0x626c61736c69660b;  // "blaslif", layout 11
   std::uint64_t layout;
   std::int32_t pid, parent;
-  std::uint64_t started_ns, now_ns;    ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
-  std::atomic<std::uint64_t> last_ns;  ///< CLOCK_MONOTONIC after the last call that was timed
-  Reason forwarded_reason;             ///< why forwarded calls of routed routines stayed
-  char command[64];                    ///< program's name
-  Note<8> backend;                     ///< "cuda" or "host", once one is open
+  std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
+  std::atomic<std::uint64_t> last_ns;     ///< CLOCK_MONOTONIC after the last call that was timed
+  std::atomic<std::uint64_t> opening_ns;  ///< that calls, and exit, have waited for the device to open
+  Reason forwarded_reason;                ///< why forwarded calls of routed routines stayed
+  char command[64];                       ///< program's name
+  Note<8> backend;                        ///< "cuda" or "host", once one is open
   Note<96> device;
   Note<80> driver;       ///< and its libraries, with versions
   Note<256> detail;      ///< why there is no device, or how it was lost

@@ -94,12 +94,15 @@ std::string verified_text(const Summary& s) {
 }
 
 JsonObject object_of(const Summary::PerRoutine& x) {
-  JsonObject levels, stayed, routine;
+  JsonObject levels, stayed, seconds, routine;
   for (std::size_t i = 0; i < most_levels; ++i)
     if (x.levels[i]) levels.add(std::to_string(i + 1), x.levels[i]);
-  for (std::size_t reason = 0; reason < reason_count; ++reason)
-    if (x.stayed[reason]) stayed.add(text_of(static_cast<Reason>(reason)), x.stayed[reason]);
   constexpr int digits = 9;
+  for (std::size_t i = 0; i < reason_count; ++i) {
+    const char* reason = text_of(static_cast<Reason>(i));
+    if (x.stayed[i]) stayed.add(reason, x.stayed[i]);
+    if (x.stayed_seconds[i] > 0) seconds.add(reason, JsonNumber{x.stayed_seconds[i], digits});
+  }
   routine.add("calls", x.calls())
       .add("routed", x.routed)
       .add("cpu_seconds", JsonNumber{x.cpu_seconds, digits})
@@ -110,7 +113,8 @@ JsonObject object_of(const Summary::PerRoutine& x) {
       .add("bytes_spared", JsonNumber{x.bytes_spared})
       .add("levels", levels)
       .add("distrusted", x.distrusted)
-      .add("stayed", stayed);
+      .add("stayed", stayed)
+      .add("stayed_seconds", seconds);
   if (x.verified())
     routine.add("verified", JsonObject()
                                 .add("checked", x.checked)
@@ -184,7 +188,11 @@ void Summary::add(const Counters& c) {
     for (int reason = 0; reason < reason_count; ++reason)
       to.stayed[static_cast<std::size_t>(reason)] += get(from.stayed[reason]);
     to.stayed[static_cast<std::size_t>(c.forwarded_reason)] += forwarded_calls(c, static_cast<Routine>(r));
-    to.cpu_seconds += 1e-9 * static_cast<double>(get(from.cpu_ns));
+    for (std::size_t i = 0; i < reason_count; ++i) {
+      const double seconds = 1e-9 * static_cast<double>(get(from.stayed_ns[i]));
+      to.stayed_seconds[i] += seconds;
+      to.cpu_seconds += seconds;
+    }
     to.device_seconds += 1e-9 * static_cast<double>(get(from.device_ns));
     to.saved_seconds += 1e-9 * static_cast<double>(from.saved_ns.load(std::memory_order_relaxed));
     to.bytes_in += static_cast<double>(get(from.bytes_in));
@@ -211,6 +219,8 @@ void Summary::add(const Counters& c) {
   if (worst.size() > most_noted_calls) worst.resize(most_noted_calls);
   add_once(problems, c.verify_problem.get());
   ++processes;
+  threads = std::max(threads, c.threads.load(std::memory_order_relaxed));
+  opening_seconds += 1e-9 * static_cast<double>(get(c.opening_ns));
   if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
   if (residency.empty()) residency = c.residency.get();
   add_once(details, c.detail.get());
@@ -280,6 +290,7 @@ std::string to_json(const Summary& s, const Counters* one) {
       .add("detail", s.details.empty() ? std::string() : s.details.front())
       .add("residency", s.residency)
       .add("warning", s.warnings.empty() ? std::string() : s.warnings.front())
+      .add("opening_seconds", JsonNumber{s.opening_seconds, 9})
       .add("routines", routines);
   if (!s.uncounted.empty()) summary.add("uncounted", JsonArray(s.uncounted));
   if (!s.worst.empty() || !s.problems.empty()) {

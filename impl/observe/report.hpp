@@ -13,7 +13,8 @@ struct Summary {
   struct PerRoutine {
     std::uint64_t routed = 0;
     std::array<std::uint64_t, reason_count> stayed{};
-    double saved_seconds = 0;  ///< by routed calls, beside what was predicted of the CPU
+    std::array<double, reason_count> stayed_seconds{};  ///< of calls that were timed; their sum is cpu_seconds
+    double saved_seconds = 0;                           ///< by routed calls, beside what was predicted of the CPU
     double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
     std::array<std::uint64_t, most_levels> levels{};
     std::uint64_t distrusted = 0;
@@ -30,6 +31,8 @@ struct Summary {
     std::string unchecked_text() const;
   };
   int processes = 0;
+  std::uint32_t threads = 0;   ///< the most that made calls in a process
+  double opening_seconds = 0;  ///< that calls, and exit, have waited for the device to open
   std::array<PerRoutine, routine_count> routines{};
   std::string backend, device, driver;  ///< of the first process that had one
   std::vector<std::string> details;     ///< why there was none, each reason once
@@ -58,11 +61,11 @@ struct Summary {
 std::string to_text(const Summary& summary);
 
 /// One object on one line: {"pid", "command", "backend", "device", "driver", "detail", "residency", "warning",
-/// "library", "processes", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "saved_seconds",
-/// "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason: calls}, "verified": {"checked", "repeated", "wrong",
-/// "found": {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls",
-/// "ratio", "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was
-/// on.
+/// "library", "processes", "opening_seconds", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds",
+/// "saved_seconds", "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason: calls}, "stayed_seconds": {reason:
+/// seconds}, "verified": {"checked", "repeated", "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}},
+/// "worst": [{"routine", "arguments", "caller", "calls", "ratio", "limit", "found": [finding], "dump", "way"}],
+/// "problems": [text]}; what verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What

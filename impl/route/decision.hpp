@@ -3,6 +3,7 @@
 // between families.
 #pragma once
 #include "impl/core/hash.hpp"
+#include "impl/core/options.hpp"
 #include "impl/core/reason.hpp"
 #include "impl/route/profile.hpp"
 #include "impl/strassen/estimator.hpp"
@@ -42,12 +43,22 @@ struct Facts {
   double until_open = 0;                           ///< seconds that a device being opened is expected to take yet
 };
 
+/// How eagerly calls go to the device (BLASLIFT_LEVEL): the cost model's predictions stay what they are, and what they
+/// are compared with changes.  What goes at one level goes at every higher one.
+struct Eagerness {
+  double worth;     ///< a call goes if it takes so many times as long on the CPU
+  double start_up;  ///< of its price, what has to be earned before the device is opened
+};
+inline constexpr Eagerness eagerness_levels[] = {{2, 2}, {1.4, 1.5}, {1, 1}, {1, 0.25}, {0.5, 0}};
+constexpr Eagerness eagerness_of(int level) { return eagerness_levels[level - 1]; }
+
 struct Policy {
   bool on;
   bool measuring;
   bool forced;
   bool fixed;
   int levels = 0;  ///< Strassen-like ones: so many, as far as they fit; -1: as many as are estimated to be best
+  Eagerness eagerness = eagerness_of(usual_eagerness);
 };
 
 struct Decision {
@@ -64,9 +75,12 @@ struct Decision {
   bool repeats = false;                        ///< verification's: to be done as it has been before
   double slowdown = 1;                         ///< in device_seconds: over the profile's prediction
   int calls = 1;                               ///< as in Facts
+  double worth = 1;                            ///< as in Eagerness
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }
+  /// By how much it is worth the device; negative if it is not.
+  double gain() const { return cpu_seconds - worth * device_seconds; }
 };
 
 /// What came of a call on the device.

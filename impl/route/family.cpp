@@ -34,20 +34,21 @@ std::optional<Decision> settled(const Problem& p, const Facts& facts, const Poli
 /// Whether a call for which the device has become too slow is to try it again.
 bool tries_again(const Decision& d, const Facts& facts, const Policy& policy) {
   return facts.device == DeviceState::ready && !policy.fixed && facts.slowdown > 1 &&
-         d.device_seconds < facts.slowdown * d.cpu_seconds && -d.saving() <= facts.trial;
+         d.worth * d.device_seconds < facts.slowdown * d.cpu_seconds && -d.gain() <= facts.trial;
 }
 
 /// Whether a call that would gain so much is to stay because the device is not open yet.
 bool starts_later(double gain, const Facts& facts, const Policy& policy) {
   if (policy.fixed) return false;
-  if (facts.device == DeviceState::opening) return gain < facts.until_open;
-  return facts.device == DeviceState::unopened && facts.missed_seconds + gain < facts.profile->startup_seconds;
+  const double part = policy.eagerness.start_up;
+  if (facts.device == DeviceState::opening) return gain < part * facts.until_open;
+  return facts.device == DeviceState::unopened && facts.missed_seconds + gain < part * facts.profile->startup_seconds;
 }
 
 /// Whether the device is to be opened beside a call that stays for want of it.  That costs a processor for a moment,
 /// and a program that ends meanwhile has to wait for it: a quarter of what waiting for it costs every program.
-bool opens_beside(double gain, const Facts& facts) {
-  constexpr double part = 0.25;
+bool opens_beside(double gain, const Facts& facts, const Policy& policy) {
+  const double part = 0.25 * policy.eagerness.start_up;
   return facts.device == DeviceState::unopened && facts.missed_seconds + gain >= part * facts.profile->startup_seconds;
 }
 
@@ -58,6 +59,7 @@ void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& pol
   d.device_seconds = on_device(facts.spared);
   d.slowdown = policy.fixed ? 1 : facts.slowdown;
   d.calls = facts.calls;
+  d.worth = policy.eagerness.worth;
   if (policy.measuring) return void(d.reason = Reason::measuring);
   const bool open = facts.device == DeviceState::ready;
   if (facts.device_memory && open) return void((d.route = Route::device, d.reason = Reason::device_memory));
@@ -72,22 +74,25 @@ void choose(Decision& d, const Problem& p, const Facts& facts, const Policy& pol
   if (facts.device == DeviceState::absent) return void(d.reason = Reason::no_device);
   if (policy.forced) return void((d.route = Route::device, d.reason = Reason::forced));
   if (facts.traps) return void(d.reason = Reason::traps);
-  double gain = d.saving();
+  double gain = d.gain();
   if (gain <= 0) {
     if (tries_again(d, facts, policy)) return void((d.route = Route::device, d.reason = Reason::trial));
-    if (policy.fixed || facts.reusable <= 0 || (!open && !family_of(p.routine).lives_on_copies)) return;
+    if (d.saving() > 0) d.reason = Reason::modest;
+    // For want of copies no level opens the device at which a higher one, where the call goes without, still waits.
+    const bool may_open = family_of(p.routine).lives_on_copies && d.saving() <= 0;
+    if (policy.fixed || facts.reusable <= 0 || (!open && !may_open)) return;
     // Ski rental again: buy copies once what they would have saved has reached what this call loses by making them.
-    gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - on_device(facts.spared + facts.reusable));
-    if (gain <= 0 || (open && facts.missed_reuse + gain < -d.saving())) return;
+    gain = d.reuse_seconds = std::max(0.0, d.cpu_seconds - d.worth * on_device(facts.spared + facts.reusable));
+    if (gain <= 0 || (open && facts.missed_reuse + gain < -d.gain())) return;
   }
   // Ski rental: wait for the start-up once the savings missed for want of it have reached its price.  Never more than
   // twice the best that knowing the future could do.  Before that it is begun where nobody waits for it but exit.
   if (starts_later(gain, facts, policy)) {
-    d.opens_meanwhile = opens_beside(gain, facts);
+    d.opens_meanwhile = opens_beside(gain, facts, policy);
     return void(d.reason = Reason::startup);
   }
   d.route = Route::device;
-  d.reason = d.reuse_seconds > 0 ? Reason::reuse : Reason::faster;
+  d.reason = d.reuse_seconds > 0 ? Reason::reuse : d.saving() > 0 ? Reason::faster : Reason::eager;
 }
 
 }  // namespace
@@ -109,7 +114,7 @@ Decision decide(const Problem& p, const Facts& facts, const Policy& policy) {
 
 bool copies_matter(const Problem& p, Facts facts, const Policy& policy, const Decision& decision) {
   if (policy.fixed || decision.route == Route::device) return !policy.fixed;
-  if (decision.reason != Reason::transfers) return false;
+  if (decision.reason != Reason::transfers && decision.reason != Reason::modest) return false;
   facts.spared = p.bytes_in;
   return decide(p, facts, policy).route == Route::device;
 }

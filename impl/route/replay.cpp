@@ -91,7 +91,7 @@ Replayed stay(const Site& site, Reason reason, double flops, Replay replay, doub
   const std::uint64_t elapsed = now_ns() - start, own = elapsed - std::min(elapsed, thread_state.nested_ns);
   thread_state.nested_ns = nested_before + elapsed;
   // Own time: the gemms inside a LAPACK routine count as gemm's.
-  c.cpu_ns.fetch_add(own, std::memory_order_relaxed);
+  c.stayed_ns[static_cast<int>(reason)].fetch_add(own, std::memory_order_relaxed);
   counters().last_ns.store(start + elapsed, std::memory_order_relaxed);
   if (measuring) {
     SizeCounters& size = counters().sizes[site.counter][size_class(flops)];

@@ -17,7 +17,17 @@ Policy policy_for(const Runtime& r, Routine routine) {
           .measuring = r.options.measure,
           .forced = r.options.forced[static_cast<std::size_t>(routine)],
           .fixed = r.options.fixed,
-          .levels = r.options.levels};
+          .levels = r.options.levels,
+          .eagerness = eagerness_of(r.options.eagerness)};
+}
+
+/// The device for a call, which waits for it if need be.
+Backend* open_for_call(Runtime& r) {
+  if (!not_open_yet(r.device.state())) return open_device(r);
+  const std::uint64_t start = now_ns();
+  Backend* backend = open_device(r);
+  counters().opening_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
+  return backend;
 }
 
 /// Fixed decisions may not depend on whether the device is open yet: its own profile is known only then.  So it is
@@ -26,7 +36,7 @@ Policy policy_for(const Runtime& r, Routine routine) {
 void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
   if (policy.fixed && policy.on && !policy.measuring && (large || policy.forced) &&
       !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.device.state()))
-    open_device(r);
+    open_for_call(r);
 }
 
 /// Contention makes the device slower than predicted.
@@ -46,7 +56,8 @@ void learn_cpu(Runtime& r, Learned& learned, const Problem& p, const Decision& d
     while (!r.missed_seconds.compare_exchange_weak(missed, missed + more, std::memory_order_relaxed)) {
     }
   }
-  if (decision.reason == Reason::transfers && decision.device_seconds < decision.slowdown * decision.cpu_seconds)
+  if ((decision.reason == Reason::transfers || decision.reason == Reason::modest) &&
+      decision.worth * decision.device_seconds < decision.slowdown * decision.cpu_seconds)
     learned.trials.earn(seconds);  // by the profile alone it would go
 }
 
@@ -190,7 +201,7 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
       if (with_copy.reuse_seconds > 0 && r.recurring.again(matrix.stored)) guess = with_copy;
     }
     if (guess.opens_meanwhile) open_device_meanwhile(r);
-    if (!opens(guess, policy) || !open_device(r)) return guess;
+    if (!opens(guess, policy) || !open_for_call(r)) return guess;
     facts = now();  // by the device's own profile
   }
   if (!may_ask(facts, policy)) return decide(p, facts, policy);
@@ -230,7 +241,7 @@ Reason give_up(Runtime& r, const Backend& backend, Status status) {
 }
 
 Backend* backend_for(Runtime& r, Decision& decision) {
-  Backend* backend = open_device(r);
+  Backend* backend = open_for_call(r);
   if (!backend) decision.reason = too_late(r) ? Reason::exiting : Reason::no_device;
   return backend;
 }

@@ -123,7 +123,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
 template <class Compute>
 bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& compute) {
   if (decision.route != Route::device) return false;
-  if (decision.reason == Reason::trial && !call.learned.trials.take(-decision.saving())) {
+  if (decision.reason == Reason::trial && !call.learned.trials.take(-decision.gain())) {
     decision.route = Route::cpu;  // another call tries
     decision.reason = Reason::transfers;
     return false;

@@ -250,10 +250,13 @@ namespace {
 void await_opening(void*) {
   if (!is_remembered()) return;  // a forked child: whoever opens is not there
   main_thread_ends.store(true, std::memory_order_seq_cst);
+  if (!opening_beside.load(std::memory_order_seq_cst)) return;
+  const std::uint64_t start = now_ns();
   for (int i = 0; i < 10000 && opening_beside.load(std::memory_order_seq_cst); ++i) {
     const timespec millisecond{0, 1000000};
     nanosleep(&millisecond, nullptr);
   }
+  if (counters_exist()) counters().opening_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
 }
 
 /// By the main thread, whose end is the process's as a rule.

@@ -1,8 +1,10 @@
 /* A program for the command's tests: multiplies, then ends in the way it is told.
  *
- *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | last | forks | exec PROGRAM | wait FILE | others
+ *   program exit STATUS | _exit STATUS | kill SIGNAL | tree | last | forks | exec PROGRAM | wait FILE | others |
+ *           large COUNT
  *
  * tree: itself, a child that leaves by _exit, and one that kills itself, one product each.
+ * large: so many products that are large enough for a GPU, and nothing else.
  * last: a child's product, then its own.  forks: a child that does nothing, then a product.
  * exec: a product, then the program PROGRAM "exit 0" in its place.
  * others: three dspmv_, two of them with an error that its xerbla_ leaves by a jump.
@@ -18,15 +20,15 @@
 extern void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
                    const int*, const double*, const int*, const double*, double*, const int*, size_t, size_t);
 
-static void product(void) {
-  enum { n = 24 };
-  static double A[n * n], B[n * n], C[n * n];
+static void product(int n) {
+  enum { most = 300 };
+  static double A[most * most], B[most * most], C[most * most];
   const double one = 1, zero = 0;
-  const int size = n;
+  const int size = n, step = n > 24 ? 37 : 1;
   for (int i = 0; i < n * n; ++i) A[i] = i % 7, B[i] = i % 5, C[i] = 0.0 / 0.0;
   dgemm_("N", "N", &size, &size, &size, &one, A, &size, B, &size, &zero, C, &size, 1, 1);
   for (int i = 0; i < n; ++i)
-    for (int j = 0; j < n; ++j) {
+    for (int j = 0; j < n; j += step) {
       double sum = 0; /* small integers: exact in any order */
       for (int p = 0; p < n; ++p) sum += A[i + p * n] * B[p + j * n];
       if (C[i + j * n] != sum) {
@@ -66,12 +68,16 @@ int main(int argc, char** argv) {
   const int number = argc > 2 ? atoi(argv[2]) : 0;
   const int last = !strcmp(how, "last"), forks = !strcmp(how, "forks");
   if ((last || forks) && fork() == 0) {
-    if (last) product();
+    if (last) product(24);
     _exit(0);
   }
   while (wait(NULL) > 0) {
   }
-  product();
+  if (!strcmp(how, "large")) {
+    for (int i = 0; i < number; ++i) product(300);
+    return 0;
+  }
+  product(24);
   if (last || forks) return 0;
   if (!strcmp(how, "exit")) exit(number);
   if (!strcmp(how, "_exit")) _exit(number);
@@ -80,11 +86,11 @@ int main(int argc, char** argv) {
   if (!strcmp(how, "exec")) execl(argv[2], argv[2], "exit", "0", (char*)NULL);
   if (!strcmp(how, "tree")) {
     if (fork() == 0) {
-      product();
+      product(24);
       _exit(0);
     }
     if (fork() == 0) {
-      product();
+      product(24);
       raise(SIGKILL);
     }
     while (wait(NULL) > 0) {

@@ -46,12 +46,92 @@ def run_summary(t):
     equal((done.returncode, done.stdout), (0, ""))
     assert re.search(r"^blaslift: host backend.*\(host\)$", done.stderr, re.M), done.stderr
     assert re.search(r"^blaslift: dgemm +1 call; 1 on the host backend: [\d.]+ s, 9.22 kB in, 4.61 kB out$", done.stderr, re.M), done.stderr
-    verdict = r"^blaslift: about (?:as fast as|[\d.]+ times as fast as) on the CPU alone, by estimate: \S+ s instead of \S+ s$"
+    verdict = r"^blaslift: (?:about (?:as fast as|[\d.]+ times as fast as)|slower than) on the CPU alone, by estimate: \S+ s instead of \S+ s$"
     assert re.match(verdict, done.stderr, re.M), done.stderr
     equal(t.leftovers(), [])
     stays = t.run("run", t.program, "exit", "0")  # without "--": the program ends the options
-    assert "by estimate" not in stays.stderr + t.run("run", *HOST, t.program, "tree").stderr, stays.stderr
+    assert stays.stderr.startswith("blaslift: nothing ran on the GPU: the calls were too small\n"), stays.stderr
+    tree = t.run("run", *HOST, t.program, "tree").stderr
+    assert tree.startswith("blaslift: 1 call ran on the host backend; the gain cannot be estimated, as 3 processes made calls\n"), tree
+    assert "advice" not in done.stderr + stays.stderr + tree
     assert "1 on the CPU: too small 1" in stays.stderr, stays.stderr
+
+
+def rates(t, **more):
+    """A profile of a device that takes 10 ms to start, and 1 s for a product of order 300; with others of its rates."""
+    with open(t.path("rates"), "w") as f:
+        for name, value in ({"startup_seconds": 0.01, "dgemm_rate": 54e6, "latency_seconds": 1e-6, "in_rate": 1e12, "out_rate": 1e12} | more).items():
+            f.write(f"{name} {value}\n")
+    return ["--backend", "host", "--profile", f.name]
+
+
+def run_advice(t):
+    """Where a good part of the run was on the CPU, the last line says what the user might do about that."""
+    slow = rates(t, dgemm_rate=1)  # so that nothing goes
+    done = t.run("run", *slow, t.program, "large", "400")
+    equal(done.returncode, 0)
+    first, *_, last = done.stderr.splitlines()
+    equal(first, "blaslift: nothing ran on the GPU: it would have lost more by moving operands than it saves")
+    assert re.match(r"blaslift: advice: dgemm took \S+ s on the CPU, since moving operands costs more than the GPU saves: ", last), done.stderr
+    with_json = t.run("run", "-q", "--json", t.path("advice.json"), *slow, t.program, "large", "3")
+    equal(with_json.stderr, "")
+    with open(t.path("advice.json")) as f:
+        dgemm = json.load(f)["routines"]["dgemm"]
+    equal(list(dgemm["stayed_seconds"]), ["transfers cost more than they save"])
+    assert abs(dgemm["stayed_seconds"]["transfers cost more than they save"] - dgemm["cpu_seconds"]) < 1e-6, dgemm
+
+
+def run_level(t):
+    """What a call has to gain, and how much of the start-up, depends on the level; a bad one is refused at once."""
+
+    def reason(level, options, **settings):
+        done = t.run("run", "-q", "--json", t.path("level.json"), *(["--level", level] if level else []), *options, t.program,
+                     "large", "1", env=os.environ | settings)
+        equal((done.returncode, done.stderr), (0, ""))
+        with open(t.path("level.json")) as f:
+            dgemm = json.load(f)["routines"]["dgemm"]
+        return "device" if dgemm["routed"] else "".join(dgemm["stayed"])
+
+    transfers, modest, startup = "transfers cost more than they save", "gain too small for BLASLIFT_LEVEL", "device start-up not yet earned"
+    a_fifth_longer = [*rates(t, cpu_dgemm_rate=54e6 / 1.2), "--decision", "fixed"]
+    equal([reason(level, a_fifth_longer) for level in ("1", "2", "3", "")], [modest, modest, "device", "device"])
+    equal(reason("", a_fifth_longer, BLASLIFT_LEVEL="1"), modest)
+    equal(reason("3", a_fifth_longer, BLASLIFT_LEVEL="1"), "device")
+    slower = [*rates(t, cpu_dgemm_rate=54e6 / 0.7), "--decision", "fixed"]
+    equal([reason(level, slower) for level in ("3", "4", "5")], [transfers, transfers, "device"])
+    slow_to_start = rates(t, startup_seconds=10, cpu_dgemm_rate=54e6 / 6)  # gains 5 of 10 s
+    equal([reason(level, slow_to_start) for level in ("3", "4", "5")], [startup, "device", "device"])
+    for bad in ("0", "6", "high", "3.0", ""):
+        done = t.run("run", "--level", bad, t.program, "exit", "0")
+        equal((done.returncode, done.stdout), (125, ""))
+        assert f"'{bad}' is not one of: 1, 2, 3, 4, 5" in done.stderr, done.stderr
+        warned = t.run("run", t.program, "exit", "0", env=os.environ | {"BLASLIFT_LEVEL": bad})
+        assert f"blaslift: BLASLIFT_LEVEL={bad} is not one of (1, 2, 3, 4, 5): ignored\n" in warned.stderr, warned.stderr
+
+
+def run_verbose(t):
+    """One line before the program starts, on standard error alone; in a quiet run none."""
+    program = ["sh", "-c", "echo started >&2"]
+
+    def line(*arguments, **settings):
+        done = t.run("run", "-v", *arguments, *program, env=os.environ | settings)
+        equal((done.returncode, done.stdout), (0, ""))
+        first, second, *_ = done.stderr.splitlines()
+        equal(second, "started")
+        return first.removeprefix("blaslift: ")
+
+    copies = t.run("info", "--backend", "host").stdout.split("copies kept between calls: ")[1].splitlines()[0]
+    copies = "copies of operands stay between calls" if copies.startswith("yes") else "operands are sent in every call: " + copies.removeprefix("no: ")
+    equal(line("--backend", "host", XDG_CACHE_HOME=t.scratch),
+          f"host backend, up to four fifths of its memory; level 3; nothing forced; built-in rates; {copies}; it starts when calls gain by it")
+    equal(line("--backend", "host", "--level", "4", "--memory", "2G", "--force", "dgemm,sgemm", "--profile", "rates", "--decision", "fixed", "--start", "early"),
+          "host backend, up to 2.15 GB of memory; level 4, fixed decisions; forced: sgemm,dgemm; rates from rates; "
+          "operands are sent in every call: fixed decisions keep no copies; it starts with the program")
+    assert "level 2; every call forced;" in line("--backend", "host", "--residency", "off", BLASLIFT_LEVEL="2", BLASLIFT_FORCE="all")
+    equal(line(BLASLIFT="off"), "BLASLIFT=off: every call goes to the library underneath")
+    if not os.path.exists("/dev/nvidiactl"):
+        equal(line("--level", "5"), "no GPU, no NVIDIA device node in /dev: every call goes to the library underneath")
+    equal(t.run("run", "-v", "-q", *HOST, *program).stderr, "started\n")
 
 
 def run_quiet(t):
@@ -407,6 +487,36 @@ def tune(t):
     refused = t.run("tune", *QUICK, "--precisions", "s", "--sizes", "32", "-q")
     assert refused.returncode == 125 and "another version's form (profile 2)" in refused.stderr, refused
     equal(lines_of(profile), ["profile 2", "in_rate fast"])
+
+
+def on_terminal(*command):
+    """Exit status, and what a command writes to a terminal that is its standard output and error."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(command[0], command)
+    output = b""
+    with contextlib.suppress(OSError):  # the other end is closed
+        while chunk := os.read(terminal, 65536):
+            output += chunk
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status), output.decode()
+
+
+def tune_progress(t):
+    """A terminal sees a bar with what is measured, how far it is and the time left, which goes at the end; -q, nothing."""
+    cache(t)
+    few = ["tune", *QUICK, "--precisions", "s", "--sizes", "32,64"]
+    status, output = on_terminal(t.blaslift, *few)
+    equal(status, 0)
+    shown = re.findall(r"\r\033\[K\[(#*)(\.*)\] (\d+)/(\d+) ([^\r,]+)(?:, about (\d+) s left)?(?=\r)", output)
+    tasks = int(shown[0][3])
+    assert len(shown) >= tasks > 5 and any(what == "sgemm NN 32" for *_, what, _ in shown), output
+    for filled, rest, done, of, _, left in shown:
+        equal((len(filled), len(filled + rest), int(of)), (30 * int(done) // tasks, 30, tasks))
+        assert left, output
+    equal([int(done) for _, _, done, *_ in shown], sorted(int(done) for _, _, done, *_ in shown))
+    assert "GFLOP/s\r\n" not in output.split("\r\033[K")[1] and re.search(r"\r\033\[K[^\[\r]", output), output
+    equal(on_terminal(t.blaslift, *few, "-q"), (0, ""))
 
 
 def tune_again(t):

@@ -38,7 +38,8 @@ std::string good_trace() {
   for (int i = 0; i < routine_count; ++i) {
     c.routines[i].routed = 3;
     c.routines[i].stayed[i % reason_count] = 4;
-    c.routines[i].cpu_ns = 5000000, c.routines[i].device_ns = 600000, c.routines[i].bytes_in = 70000;
+    c.routines[i].stayed_ns[i % reason_count] = 5000000, c.routines[i].device_ns = 600000,
+                                c.routines[i].bytes_in = 70000;
     c.slots[0].forwarded[i] = 1;
     c.checks[i].checked = 2;
   }

@@ -230,6 +230,7 @@ BAD_VALUES = {
     "BLASLIFT": "maybe",
     "BLASLIFT_BACKEND": "abacus",
     "BLASLIFT_FORCE": "dgemm,nonsense",
+    "BLASLIFT_LEVEL": "6",
     "BLASLIFT_DECISION": "dice",
     "BLASLIFT_MEMORY": "-5",
     "BLASLIFT_PROFILE": "/nowhere/at.all",

@@ -37,13 +37,13 @@ Read read(std::vector<std::string> settings) {
 /// Every field in words, so that two Options can be compared and a difference read.
 std::string to_text(const Options& o) {
   std::ostringstream text;
-  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced << " fixed=" << o.fixed
-       << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
-       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
-       << " qr_stream=" << o.qr_stream << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace
-       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
-       << "' measure=" << o.measure << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump
-       << "'";
+  text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced
+       << " eagerness=" << o.eagerness << " fixed=" << o.fixed << " residency=" << static_cast<int>(o.residency)
+       << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams
+       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " memory=" << o.memory
+       << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback << "' profile='"
+       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
+       << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
   if (o.cutting) text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head;
   return text.str();
 }
@@ -73,6 +73,9 @@ constexpr Accepted accepted[] = {
        o.forced = bit(Routine::ssymv) | bit(Routine::dsymv) | bit(Routine::chemv) | bit(Routine::zhemv) |
                   bit(Routine::wsymv) | bit(Routine::dgeqrf);
      }},
+    {"BLASLIFT_LEVEL", "1", [](Options& o) { o.eagerness = 1; }},
+    {"BLASLIFT_LEVEL", "3", [](Options&) {}},
+    {"BLASLIFT_LEVEL", "5", [](Options& o) { o.eagerness = 5; }},
     {"BLASLIFT_DECISION", "learned", [](Options&) {}},
     {"BLASLIFT_DECISION", "fixed", [](Options& o) { o.fixed = true; }},
     {"BLASLIFT_RESIDENCY", "auto", [](Options&) {}},
@@ -133,6 +136,7 @@ constexpr struct {
     {"BLASLIFT", {"", "yes", "0", "1", "ON", "on ", "offf"}},
     {"BLASLIFT_BACKEND", {"", "gpu", "CUDA", "hos", "hostt"}},
     {"BLASLIFT_FORCE", {"dgem", "dgemm;sgemm", "dgemm,nothing", "dgemm, sgemm", ",dgemm", "dgemm,,sgemm", "emm", "m"}},
+    {"BLASLIFT_LEVEL", {"", "0", "6", "3.0", "03", "33", " 3", "3 ", "-1", "high"}},
     {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
     {"BLASLIFT_RESIDENCY", {"", "on", "Always", "automatic", "offf", "auto "}},
     {"BLASLIFT_STRASSEN",
@@ -179,7 +183,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 11);
+  EXPECT_EQ(spelled, 12);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

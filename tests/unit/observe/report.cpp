@@ -38,7 +38,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   c->library_found_by.set("the caller's own libraries");
   RoutineCounters& dgemm = c->routines[static_cast<int>(Routine::dgemm)];
   dgemm.routed = 2;
-  dgemm.cpu_ns = 1500000000;
+  dgemm.stayed_ns[static_cast<int>(Reason::transfers)] = 1500000000;
   dgemm.device_ns = 250000000;
   dgemm.saved_ns = -125000000;
   dgemm.bytes_in = 3000000000;
@@ -91,6 +91,8 @@ Summary summary_of(std::initializer_list<const Counters*> processes) {
 
 TEST(Summary, AddsUpProcesses) {
   const auto one = a_process();
+  one->opening_ns = 500000000;
+  one->threads = 3;
   const Summary s = summary_of({one.get(), one.get()});
   EXPECT_EQ(s.processes, 2);
   EXPECT_EQ(s.calls(), 30u);
@@ -101,6 +103,9 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_EQ(dgemm.stayed[static_cast<int>(Reason::small)], 8u) << "forwarded calls have their process's reason";
   EXPECT_EQ(dgemm.stayed[static_cast<int>(Reason::transfers)], 10u);
   EXPECT_DOUBLE_EQ(dgemm.cpu_seconds, 3);
+  EXPECT_DOUBLE_EQ(dgemm.stayed_seconds[static_cast<int>(Reason::transfers)], 3);
+  EXPECT_DOUBLE_EQ(s.opening_seconds, 1);
+  EXPECT_EQ(s.threads, 3u) << "of one process";
   EXPECT_DOUBLE_EQ(dgemm.device_seconds, 0.5);
   EXPECT_DOUBLE_EQ(dgemm.saved_seconds, -0.25);
   EXPECT_EQ(dgemm.bytes_in, 6e9);
@@ -226,17 +231,19 @@ TEST(Json, HoldsTheCountersNumbers) {
   c->detail.set("none");
   c->warning.set("switch");
   c->library_wide = 1;
+  c->opening_ns = 500000000;
   const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
   EXPECT_EQ(j, json::parse(R"({
     "pid": 4711, "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
     "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3",
-    "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "warning": "switch",
+    "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "warning": "switch", "opening_seconds": 0.5,
     "routines": {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "saved_seconds": -0.125, "bytes_in": 3000000000,
                 "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
-                                             "device failed, finished on the CPU": 1}},
+                                             "device failed, finished on the CPU": 1},
+                "stayed_seconds": {"transfers cost more than they save": 1.5}},
       "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "saved_seconds": 0, "bytes_in": 0, "bytes_out": 0,
-                "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"too small": 2, "workspace query": 1}}}})"));
+                "bytes_spared": 0, "levels": {}, "distrusted": 0, "stayed": {"too small": 2, "workspace query": 1}, "stayed_seconds": {}}}})"));
 }
 
 /// The same after verification: ten calls checked, one of them wrong in two ways.

@@ -126,14 +126,136 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
 
 TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
   // Found before (no_route, invalid, query, of_library, of_interval, of_left, of_type, of_columns, in_handler) or after
-  // (no_room, failed, not_definite, singular, not_converged, not_finite, scaled) a decision: with them the table above
-  // is complete.
+  // (no_room, failed, not_definite, singular, not_converged, not_finite, scaled) a decision, or at other levels of
+  // eagerness than the usual one (modest, eager): with them the table above is complete.
   std::set<Reason> all{Reason::no_route, Reason::invalid,       Reason::query,      Reason::of_library,
                        Reason::no_room,  Reason::failed,        Reason::in_handler, Reason::not_definite,
                        Reason::singular, Reason::not_converged, Reason::not_finite, Reason::of_interval,
-                       Reason::of_left,  Reason::of_type,       Reason::of_columns, Reason::scaled};
+                       Reason::of_left,  Reason::of_type,       Reason::of_columns, Reason::scaled,
+                       Reason::modest,   Reason::eager};
   for (const Circumstance& x : circumstances) all.insert(x.reason);
   EXPECT_EQ(all.size(), static_cast<std::size_t>(reason_count));
+}
+
+Decision at_level(Call call, int level) {
+  call.policy.eagerness = eagerness_of(level);
+  return call.decide();
+}
+
+TEST(Eagerness, ThreeIsTheUsualOneAndComparesPredictionsAsTheyAre) {
+  EXPECT_EQ(usual_eagerness, 3);
+  EXPECT_EQ(eagerness_of(usual_eagerness).worth, 1);
+  EXPECT_EQ(eagerness_of(usual_eagerness).start_up, 1);
+  EXPECT_EQ(Policy{}.eagerness.worth, 1);
+  EXPECT_EQ(Policy{}.eagerness.start_up, 1);
+}
+
+TEST(Eagerness, SaysHowMuchACallHasToGain) {
+  // What the CPU takes, by what the device does: the first level at which the call goes, or 6.
+  for (const auto& [times, first] :
+       {std::pair{2.1, 1}, {1.9, 2}, {1.5, 2}, {1.3, 3}, {1.01, 3}, {0.99, 5}, {0.51, 5}, {0.49, 6}}) {
+    Call call;
+    call.facts.cpu_rate = counted(call.product).flops / (times * call.decide().device_seconds);
+    for (int level = 1; level <= 5; ++level) {
+      const Decision d = at_level(call, level);
+      EXPECT_EQ(d.route, level < first ? Route::cpu : Route::device) << times << ", level " << level;
+      EXPECT_EQ(d.reason, level >= first ? times > 1 ? Reason::faster : Reason::eager
+                          : times > 1    ? Reason::modest
+                                         : Reason::transfers);
+    }
+  }
+}
+
+TEST(Eagerness, SaysHowMuchOfTheStartUpHasToBeEarned) {
+  Call call;
+  call.facts.device = DeviceState::unopened;
+  const auto missed = [&](double part) {
+    Call c = call;
+    c.facts.missed_seconds = part * profile.startup_seconds;
+    return c;
+  };
+  call.facts.cpu_rate = counted(call.product).flops / (2.001 * call.decide().device_seconds);  // gains next to nothing
+  for (const auto& [level, part] : {std::pair{1, 2.0}, {2, 1.5}, {3, 1.0}, {4, 0.25}}) {
+    EXPECT_EQ(at_level(missed(0.95 * part), level).reason, Reason::startup) << level;
+    EXPECT_TRUE(at_level(missed(0.3 * part), level).opens_meanwhile) << level;
+    EXPECT_FALSE(at_level(missed(0.2 * part), level).opens_meanwhile) << level;
+    EXPECT_EQ(at_level(missed(1.01 * part), level).reason, Reason::faster) << level;
+  }
+  EXPECT_EQ(at_level(call, 5).reason, Reason::faster) << "at once";
+}
+
+TEST(Eagerness, LeavesWhatPredictionsDoNotSettle) {
+  for (const Circumstance& x : circumstances) {
+    if (x.reason == Reason::trial) break;  // those behind it weigh predictions
+    for (int level = 1; level <= 5; ++level) {
+      Call call;
+      x.holds(call);
+      EXPECT_EQ(at_level(call, level).reason, x.reason) << level;
+    }
+  }
+}
+
+TEST(Eagerness, TheDeviceIsTriedAgainWhereTheLevelWouldSendTheCall) {
+  Call call;
+  const Decision alone = call.decide();
+  call.facts.slowdown = 0.7 * alone.cpu_seconds / alone.device_seconds;  // the CPU still takes 1.4 times as long
+  ASSERT_GT(call.facts.slowdown, 1);
+  ASSERT_EQ(at_level(call, 3).reason, Reason::faster);
+  const Decision stays = at_level(call, 1);
+  EXPECT_EQ(stays.reason, Reason::modest);
+  ASSERT_LT(stays.gain(), 0);
+  call.facts.trial = -stays.gain() * 0.999;
+  EXPECT_EQ(at_level(call, 1).reason, Reason::modest);
+  call.facts.trial = -stays.gain() * 1.001;
+  EXPECT_EQ(at_level(call, 1).reason, Reason::trial);
+  // Even at its best it would not be twice as fast.
+  call.facts.slowdown = 1.1;
+  call.facts.cpu_rate = counted(call.product).flops / (1.5 * alone.device_seconds);
+  call.facts.trial = 1e9;
+  EXPECT_EQ(at_level(call, 1).reason, Reason::modest);
+}
+
+TEST(Eagerness, WhatGoesAtOneGoesAtEveryHigherOne) {
+  std::mt19937 bits(7);
+  int goes[6] = {}, reused = 0, tried = 0;
+  for (int i = 0; i < 300000; ++i) {
+    const auto uniform = [&bits](double low, double high) { return std::uniform_real_distribution(low, high)(bits); };
+    const auto one_in = [&](int n) { return std::uniform_int_distribution(1, n)(bits) == 1; };
+    const auto power = [&](double low, double high) { return std::pow(10.0, uniform(low, high)); };
+    Call call;
+    call.product = cube(static_cast<index>(power(2, 3.5)));
+    if (one_in(2)) call.product = {.routine = Routine::dsymv, .element = Element::d, .n = call.product.n * 2};
+    const Problem problem = counted(call.product);
+    Profile rates = profile;
+    rates.pass_rate = power(10, 12), rates.symv_latency_seconds = power(-6, -3), rates.startup_seconds = power(-3, 0);
+    call.facts.profile = &rates;
+    constexpr DeviceState states[] = {DeviceState::ready, DeviceState::unopened, DeviceState::opening};
+    call.facts.device = states[std::uniform_int_distribution(0, 2)(bits)];
+    call.facts.slowdown = one_in(2) ? 1 : power(-0.7, 1.5);
+    // About as fast as the device, where it matters.
+    const double seconds = call.decide().device_seconds;
+    call.facts.cpu_rate = seconds > 0 ? problem.flops / (seconds * power(-1, 2)) : 1e9;
+    if (one_in(2)) call.facts.missed_seconds = rates.startup_seconds * power(-2, 0.5);
+    if (one_in(2)) call.facts.until_open = rates.startup_seconds * uniform(0, 1);
+    if (one_in(3)) call.facts.spared = problem.bytes_in * uniform(0, 1);
+    if (one_in(2)) call.facts.reusable = std::max(0.0, problem.bytes_in - call.facts.spared);
+    if (one_in(2)) call.facts.missed_reuse = seconds * power(-2, 2);
+    if (one_in(2)) call.facts.trial = seconds * power(-2, 1);
+    call.policy.fixed = one_in(5);
+    bool went = false;
+    for (int level = 1; level <= 5; ++level) {
+      const Decision d = at_level(call, level);
+      const bool now = d.route == Route::device;
+      ASSERT_TRUE(now || !went) << level << ": " << to_string(problem, d) << ", case " << i;
+      went = now;
+      goes[level] += now;
+      reused += d.reason == Reason::reuse, tried += d.reason == Reason::trial;
+    }
+  }
+  // And every level decides otherwise than the next one about some calls.
+  for (int level = 1; level < 5; ++level) EXPECT_GT(goes[level + 1], goes[level] + 1000) << level;
+  EXPECT_GT(reused, 1000);
+  EXPECT_GT(tried, 1000);
 }
 
 /// The calls of the other routines that are like the one above.

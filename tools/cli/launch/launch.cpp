@@ -262,22 +262,6 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   return finished;
 }
 
-std::string verdict(const Finished& run) {
-  std::uint64_t routed = 0;
-  double saved = 0;
-  for (const Summary::PerRoutine& x : run.summary.routines) routed += x.routed, saved += x.saved_seconds;
-  const double alone = run.wall_seconds + saved;
-  if (routed == 0 || run.processes.size() != 1 || run.processes.front()->threads.load(std::memory_order_relaxed) > 1 ||
-      !(run.wall_seconds > 0 && alone > 0))
-    return {};
-  const double times = alone / run.wall_seconds;
-  char how[48] = "about as fast as", text[160];
-  if (!(times > 0.95 && times < 1.05)) std::snprintf(how, sizeof how, "about %.*f times as fast as", times < 10, times);
-  std::snprintf(text, sizeof text, "%s on the CPU alone, by estimate: %.3g s instead of %.3g s", how, run.wall_seconds,
-                alone);
-  return text;
-}
-
 void end_like(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     const rlimit no_core{0, 0};  // the child's core is the interesting one

@@ -60,11 +60,6 @@ struct Finished {
 Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables);
 
-/// "about 2.1 times as fast as on the CPU alone, by estimate: 3.2 s instead of 6.7 s", from what each call on the
-/// device was predicted to take on the CPU.  Empty where no sum of calls says that: nothing ran on the device, or
-/// several processes or threads called at once.
-std::string verdict(const Finished& run);
-
 /// Ends this process as `wait_status` says: the same exit status, or the same signal.
 [[noreturn]] void end_like(int wait_status);
 

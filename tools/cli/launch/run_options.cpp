@@ -5,6 +5,8 @@
 #include "tools/cli/launch/commands.hpp"
 #include "tools/cli/launch/history.hpp"
 #include "tools/cli/launch/launch.hpp"
+#include "tools/cli/launch/outlook.hpp"
+#include "tools/cli/launch/verdict.hpp"
 #include "tools/cli/parser/variables.hpp"
 
 namespace blaslift::cli {
@@ -15,7 +17,7 @@ constexpr const char *tunables = "GLIBC_TUNABLES", *huge_pages = "glibc.malloc.h
 
 struct Run {
   Variables variables;
-  bool quiet = false, huge = false;
+  bool quiet = false, verbose = false, huge = false;
   std::string json;
 };
 
@@ -30,12 +32,17 @@ struct Run {
   const History history = looks_back ? History(program) : History();
   const bool early = history.gains_by_early_start();
   if (early) variables[start] = "early";
+  if (how.verbose && !how.quiet)
+    std::fputs(("blaslift: " + outlook(variables) + (early ? ", as its last run used it" : "") + '\n').c_str(), stderr);
   const Finished finished = launch("libblaslift.so", program, variables);
   history.note(finished);
   if (!how.quiet) {
     std::string text;
-    if (const std::string said = verdict(finished); !said.empty()) text = "blaslift: " + said + '\n';
+    if (const std::string said = verdict(finished.summary, finished.wall_seconds); !said.empty())
+      text = "blaslift: " + said + '\n';
     text += to_text(finished.summary);
+    if (const std::string said = advice(finished.summary, finished.wall_seconds); !said.empty())
+      text += "blaslift: advice: " + said + '\n';
     if (early && finished.summary.backend == "cuda")
       text += "blaslift: the GPU was started with the program, as the last run of this command used it\n";
     std::fputs(text.c_str(), stderr);
@@ -50,6 +57,7 @@ void add_run(Command& blaslift) {
   Command command = blaslift.command("run", "run a program through blaslift and say what happened", Program::first);
   const auto how = std::make_shared<Run>();
   command.flag("-q,--quiet", how->quiet, "no summary")
+      .flag("-v,--verbose", how->verbose, "say before the program starts what is going to be done, and by what")
       .flag("--huge-pages", how->huge, "large arrays of the program in pages of 2 MiB, which are made and read faster")
       .option("--json", "FILE", how->json, "write the summary of the whole process tree to this file, too");
   add_variables(command, how->variables);

@@ -3,15 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <string>
 
 namespace blaslift::cli {
 
-/// On stderr: a bar for who watches a terminal, a line a rate for who reads it later.
+/// On stderr: a bar for who watches a terminal; for who reads it later a line a rate, and now and then how far it is.
 class Progress {
  public:
-  Progress(bool quiet, std::size_t tasks) : shows_(!quiet), bar_(isatty(STDERR_FILENO) != 0), tasks_(tasks) {}
+  using Duration = std::chrono::steady_clock::duration;
+
+  /// @param interval  between lines that say how far it is
+  Progress(bool quiet, std::size_t tasks, Duration interval = std::chrono::seconds(30))
+      : shows_(!quiet), bar_(isatty(STDERR_FILENO) != 0), tasks_(tasks), interval_(interval) {}
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -19,7 +24,8 @@ class Progress {
   /// @param seconds_left  about; negative: nobody knows
   void begins(const std::string& what, double seconds_left = -1) {
     constexpr std::size_t width = 30;
-    if (!shows_ || !bar_) return;
+    if (!shows_) return;
+    if (!bar_) return says_how_far(seconds_left);
     const std::size_t filled = width * std::min(done_, tasks_) / tasks_;
     std::fprintf(stderr, "\r\033[K[%s%s] %zu/%zu %s", std::string(filled, '#').c_str(),
                  std::string(width - filled, '.').c_str(), done_, tasks_, what.c_str());
@@ -31,12 +37,22 @@ class Progress {
   }
 
  private:
+  void says_how_far(double seconds_left) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - said_ < interval_) return;
+    said_ = now;
+    std::fprintf(stderr, "%zu of %zu measured", done_, tasks_);
+    if (seconds_left >= 0) std::fprintf(stderr, ", about %.0f s left", seconds_left);
+    std::fputs("\n", stderr);
+  }
   void clear() {
     if (shows_ && bar_) std::fprintf(stderr, "\r\033[K");
   }
   const bool shows_, bar_;
   const std::size_t tasks_;
+  const Duration interval_;
   std::size_t done_ = 0;
+  std::chrono::steady_clock::time_point said_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace blaslift::cli
