@@ -132,6 +132,26 @@ void syr2k(char uplo, char trans, bool hermitian, index n, index k, T alpha, con
   }
 }
 
+/// alpha A B + beta C, or alpha B A + beta C, with a symmetric or Hermitian A of which a triangle is stored.
+template <class T>
+void symm(bool left, char uplo, bool hermitian, index m, index n, T alpha, const T* A, index lda, const T* B, index ldb,
+          T beta, T* C, index ldc) {
+  if (alpha == T(0) && beta == T(1)) return;
+  const auto a = [&](index i, index j) {
+    const bool stored = uplo == 'U' ? i <= j : i >= j;
+    const T x = stored ? A[i + j * lda] : conjugate_if(hermitian, A[j + i * lda]);
+    return hermitian && i == j ? T(std::real(x)) : x;
+  };
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < m; ++i) {
+      T& c = C[i + j * ldc];
+      T sum(0);
+      for (index l = 0; alpha != T(0) && l < (left ? m : n); ++l)
+        sum += left ? a(i, l) * B[l + j * ldb] : B[i + l * ldb] * a(l, j);
+      c = alpha == T(0) ? scaled(beta, c) : alpha * sum + scaled(beta, c);
+    }
+}
+
 /// @param conjugated  A is the conjugate of what is stored
 template <class T>
 void symv(char uplo, bool hermitian, bool conjugated, index n, T alpha, const T* A, index lda, const T* x, index incx,
@@ -176,6 +196,25 @@ void gemv(char trans, bool conjugated, index m, index n, T alpha, const T* A, in
       for (index i = 0; i < m; ++i) sum += a(j, i) * x[i * incx];
       y[j * incy] += alpha * sum;
     }
+}
+
+/// B := alpha op(A) B, or alpha B op(A), in an order in which what is read is still there.
+template <class T>
+void trmm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha, const T* A, index lda, T* B,
+          index ldb) {
+  const Matrix<T> a{A, lda, trans};
+  const index order = left ? m : n, step = left ? 1 : ldb;
+  const bool backward = (uplo == 'L') == (left == (trans == 'N'));
+  for (index j = 0; j < (left ? n : m); ++j) {
+    T* const x = left ? B + j * ldb : B + j;
+    for (index done = 0; done < order; ++done) {
+      const index i = backward ? order - 1 - done : done;
+      T sum = alpha == T(0) ? T(0) : unit ? x[i * step] : a(i, i) * x[i * step];
+      for (index l = backward ? 0 : i + 1; alpha != T(0) && l < (backward ? i : order); ++l)
+        sum += (left ? a(i, l) : a(l, i)) * x[l * step];
+      x[i * step] = scaled(alpha, sum);
+    }
+  }
 }
 
 /// op(A) X = alpha B, or X op(A) = alpha B, by substitution.
@@ -790,6 +829,17 @@ int wrong_in_syr2k(char uplo, char trans, bool hermitian, index n, index k, inde
                       {ldc >= std::max<index>(1, n), 12}});
 }
 
+int wrong_in_symm(char side, char uplo, index m, index n, index lda, index ldb, index ldc) {
+  return first_wrong({{side == 'L' || side == 'R', 1},
+                      {uplo == 'U' || uplo == 'L', 2},
+                      {m >= 0, 3},
+                      {n >= 0, 4},
+                      {lda >= std::max<index>(1, side == 'L' ? m : n), 7},
+                      {ldb >= std::max<index>(1, m), 9},
+                      {ldc >= std::max<index>(1, m), 12}});
+}
+
+/// Also of trmm.
 int wrong_in_trsm(char side, char uplo, char trans, char diag, index m, index n, index lda, index ldb) {
   return first_wrong({{side == 'L' || side == 'R', 1},
                       {uplo == 'U' || uplo == 'L', 2},
@@ -876,6 +926,28 @@ struct Fortran {
     ranked_twice(true, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
+  static void with_symmetric(bool hermitian, const char* s, const char* u, const Int* m, const Int* n, const T* alpha,
+                             const T* A, const Int* lda, const T* B, const Int* ldb, const T* beta, T* C,
+                             const Int* ldc) {
+    const char side = letter(s), uplo = letter(u);
+    if (const int wrong = wrong_in_symm(side, uplo, *m, *n, *lda, *ldb, *ldc)) return refuse(name, wrong);
+    blaslift::symm<T>(side == 'L', uplo, hermitian, *m, *n, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
+  }
+  static void symm(const char* side, const char* uplo, const Int* m, const Int* n, const T* alpha, const T* A,
+                   const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
+    with_symmetric(false, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+  static void hemm(const char* side, const char* uplo, const Int* m, const Int* n, const T* alpha, const T* A,
+                   const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
+    with_symmetric(true, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+
+  static void trmm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
+                   const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
+    const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb)) return refuse(name, wrong);
+    blaslift::trmm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
+  }
   static void trsm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
                    const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
     const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
@@ -1693,18 +1765,47 @@ struct Cblas {
     ranked_twice(true, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, T(beta), C, ldc);
   }
 
-  static void trsm(int layout, int s, int u, int t, int d, Int m, Int n, Scalar alpha, const T* A, Int lda, T* B,
-                   Int ldb) {
+  static char side_of(int code, bool rows) { return code == 141 || code == 142 ? "LR"[(code == 142) != rows] : '?'; }
+  static void with_symmetric(bool hermitian, int layout, int s, int u, Int m, Int n, Scalar alpha, const T* A, Int lda,
+                             const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
     if (layout != by_rows && layout != by_columns) return refuse_it(0);
     const bool rows = layout == by_rows;
-    const char side = s == 141 || s == 142 ? "LR"[(s == 142) != rows] : '?',
+    const char side = side_of(s, rows), uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u);
+    if (rows) std::swap(m, n);
+    if (const int wrong = wrong_in_symm(side, uplo, m, n, lda, ldb, ldc)) return refuse_it(wrong);
+    blaslift::symm<T>(side == 'L', uplo, hermitian, m, n, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta),
+                      C, ldc);
+  }
+  static void symm(int layout, int side, int uplo, Int m, Int n, Scalar alpha, const T* A, Int lda, const T* B, Int ldb,
+                   Scalar beta, T* C, Int ldc) {
+    with_symmetric(false, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+  static void hemm(int layout, int side, int uplo, Int m, Int n, Scalar alpha, const T* A, Int lda, const T* B, Int ldb,
+                   Scalar beta, T* C, Int ldc) {
+    with_symmetric(true, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+  }
+
+  /// @param compute  trmm or trsm
+  static void with_triangle(decltype(blaslift::trsm<T>)* compute, int layout, int s, int u, int t, int d, Int m, Int n,
+                            Scalar alpha, const T* A, Int lda, T* B, Int ldb) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    const char side = side_of(s, rows),
                diag = d == 131   ? 'N'
                       : d == 132 ? 'U'
                                  : '?',
                uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u), trans = op_of(t);
     if (rows) std::swap(m, n);
     if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, m, n, lda, ldb)) return refuse_it(wrong);
-    blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', m, n, ByValue<T>::get(alpha), A, lda, B, ldb);
+    compute(side == 'L', uplo, trans, diag == 'U', m, n, ByValue<T>::get(alpha), A, lda, B, ldb);
+  }
+  static void trmm(int layout, int side, int uplo, int trans, int diag, Int m, Int n, Scalar alpha, const T* A, Int lda,
+                   T* B, Int ldb) {
+    with_triangle(blaslift::trmm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
+  }
+  static void trsm(int layout, int side, int uplo, int trans, int diag, Int m, Int n, Scalar alpha, const T* A, Int lda,
+                   T* B, Int ldb) {
+    with_triangle(blaslift::trsm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
   }
 
   static void with_vector(bool hermitian, int layout, int u, Int n, Scalar alpha, const T* A, Int lda, const T* x,

@@ -111,12 +111,20 @@ void try_syr2k(void* f, Room& room) {
   reinterpret_cast<F>(f)("U", "N", &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
 }
 void try_her2k(void* f, Room& room) { try_syr2k(f, room); }
-void try_trsm(void* f, Room& room) {
+void try_symm(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length,
+                     Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("L", "U", &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
+}
+void try_hemm(void* f, Room& room) { try_symm(f, room); }
+void try_trmm(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Length, Length,
                      Length, Length);
   Pointer x = room.of;
   reinterpret_cast<F>(f)("L", "U", "N", "N", &zero, &zero, x, x, &one, x, &one, 1, 1, 1, 1);
 }
+void try_trsm(void* f, Room& room) { try_trmm(f, room); }
 void try_symv(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length);
   Pointer x = room.of;
@@ -432,12 +440,29 @@ void try_cblas_her2k(void* f, Room& room) {
   try_cblas_rank_2k<T>(f, room, decltype(std::real(T()))(0));
 }
 template <class T>
-void try_cblas_trsm(void* f, Room& room) {
+void try_cblas_symm(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using Scalar = decltype(scalar);
+  using F = void (*)(int, int, int, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, left, upper, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+template <class T>
+void try_cblas_hemm(void* f, Room& room) {
+  try_cblas_symm<T>(f, room);
+}
+template <class T>
+void try_cblas_trmm(void* f, Room& room) {
   using I = std::int64_t;
   const auto scalar = scalar_for<T>(room);
   using F = void (*)(int, int, int, int, int, I, I, decltype(scalar), Pointer, I, Pointer, I);
   Pointer x = room.of;
   reinterpret_cast<F>(f)(column_major, left, upper, none, non_unit, 0, 0, scalar, x, 1, x, 1);
+}
+template <class T>
+void try_cblas_trsm(void* f, Room& room) {
+  try_cblas_trmm<T>(f, room);
 }
 template <class T>
 void try_cblas_symv(void* f, Room& room) {

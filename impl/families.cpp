@@ -5,8 +5,11 @@
 #include "impl/gemv/gemv_family.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/product/product_family.hpp"
+#include "impl/product/symm.hpp"
+#include "impl/product/trmm.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/profile_section.hpp"
 #include "impl/solve/condition.hpp"
 #include "impl/solve/inverse.hpp"
@@ -25,7 +28,8 @@ namespace blaslift {
 const Family& family_of(Routine routine) {
   static constexpr const Family *gemm = &product_family, *gemm3m = &product_family, *gemmt = &product_family,
                                 *syr2k = &product_family, *her2k = &product_family, *syrk = &product_family,
-                                *herk = &product_family, *trsm = &trsm_family, *trtrs = &trtrs_family,
+                                *herk = &product_family, *symm = &symm_family, *hemm = &symm_family,
+                                *trmm = &trmm_family, *trsm = &trsm_family, *trtrs = &trtrs_family,
                                 *trtri = &trtri_family, *potri = &potri_family, *getri = &getri_family,
                                 *potrf = &potrf_family, *potrs = &potrs_family, *posv = &posv_family,
                                 *getrf = &getrf_family, *getrs = &getrs_family, *gesv = &gesv_family,
@@ -46,7 +50,7 @@ const Family& family_of(Routine routine) {
 }
 
 std::span<const ProfileSection* const> profile_sections() {
-  static constexpr const ProfileSection* sections[] = {&symv_section, &qr_section};
+  static constexpr const ProfileSection* sections[] = {&symv_section, &qr_section, &lapack_section};
   return sections;
 }
 

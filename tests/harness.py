@@ -27,6 +27,8 @@ GEMM3MS = ("cgemm3m", "zgemm3m")
 GEMMTS = ("sgemmt", "dgemmt", "cgemmt", "zgemmt", "sgemmtr", "dgemmtr", "cgemmtr", "zgemmtr")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
 SYR2KS = ("ssyr2k", "dsyr2k", "csyr2k", "zsyr2k", "cher2k", "zher2k")
+SYMMS = ("ssymm", "dsymm", "csymm", "zsymm", "chemm", "zhemm")
+TRMMS = ("strmm", "dtrmm", "ctrmm", "ztrmm")
 TRSMS = ("strsm", "dtrsm", "ctrsm", "ztrsm")
 TRTRSS = ("strtrs", "dtrtrs", "ctrtrs", "ztrtrs")
 TRTRIS = ("strtri", "dtrtri", "ctrtri", "ztrtri")
@@ -72,7 +74,7 @@ CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunm
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
-BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + TRSMS + SYMVS + GEMVS
+BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
 ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
@@ -84,6 +86,7 @@ NO_ROOM = "no room on the device"
 NOT_DEFINITE = "matrix is not positive definite"
 SINGULAR = "matrix is singular, or not finite"
 NOT_CONVERGED = "no convergence, or not finite"
+NOT_FINITE = "B is not finite"
 NO_ROUTE = "not supported on this backend"
 OF_LIBRARY = "format of the library underneath"
 OF_INTERVAL = "eigenvalues of an interval"
@@ -338,6 +341,7 @@ def bookkeeping_errors(
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS + SYGVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRTRSS + INVERSES + GELSS else set()
             allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
+            allowed |= {NOT_FINITE} if name in TRMMS else set()
             allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()
             allowed |= {OF_TYPE} if name in SYGVS else set()

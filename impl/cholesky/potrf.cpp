@@ -11,6 +11,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 
 namespace blaslift {
@@ -38,7 +39,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
                again = facts.sent_again / profile.in_rate,
-               computing = potrf_seconds(p.n, p.flops, profile.gemm_rate[static_cast<int>(p.element.name)]);
+               computing = potrf_seconds(p.n, p.flops, p.precision(), profile);
   return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + beside_transfers * (in + out)};
 }
 
@@ -98,9 +99,12 @@ using namespace judging;
 
 }  // namespace
 
-double potrf_seconds(index n, double flops, double product_rate) {
+double potrf_seconds(index n, double flops, Precision precision, const Profile& profile) {
+  if (const auto seconds = measured_seconds(profile, LapackWork::potrf, precision, static_cast<double>(n)))
+    return *seconds;
   constexpr double panel = 1024, panel_seconds = 0.55e-3, beside_products = 1.2;
-  return std::ceil(static_cast<double>(n) / panel) * panel_seconds + beside_products * flops / product_rate;
+  return std::ceil(static_cast<double>(n) / panel) * panel_seconds +
+         beside_products * flops / profile.gemm_rate[static_cast<int>(precision)];
 }
 
 template <class T>

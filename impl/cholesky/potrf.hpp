@@ -17,7 +17,7 @@ Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const Potr
                 const Ending& ending);
 
 /// Seconds that a device takes for the factors of an order whose matrix is there.
-double potrf_seconds(index n, double flops, double product_rate);
+double potrf_seconds(index n, double flops, Precision precision, const Profile& profile);
 
 extern const Family potrf_family;
 

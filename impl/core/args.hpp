@@ -163,6 +163,36 @@ struct Syr2kArgs {
   }
 };
 
+/// C := alpha * A * B + beta * C or, with A on the right, alpha * B * A + beta * C (m x n), column-major: of a
+/// symmetric A (xSYMM) or a Hermitian one (xHEMM: the diagonal's imaginary parts are not read) one triangle is read.
+template <class T>
+struct SymmArgs {
+  bool hermitian;
+  bool left;  ///< A's side
+  Uplo uplo;
+  index m, n;
+  T alpha;
+  const T* A;
+  index lda;
+  const T* B;
+  index ldb;
+  T beta;
+  T* C;
+  index ldc;
+
+  index order() const { return left ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const {
+    return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m) && ld_suffices(ldc, m);
+  }
+
+  /// The same with all of A, which is somewhere else.
+  GemmArgs<T> product(const T* whole, index ld) const {
+    if (left) return {Op::none, Op::none, m, n, m, alpha, whole, ld, B, ldb, beta, C, ldc};
+    return {Op::none, Op::none, m, n, n, alpha, B, ldb, whole, ld, beta, C, ldc};
+  }
+};
+
 /// y := alpha * A * x + beta * y with a symmetric or, where T is complex, Hermitian n x n matrix A of which one
 /// triangle is stored, column-major; BLAS increments.
 template <class T>
@@ -225,6 +255,26 @@ struct TrsmArgs {
   T* B;
   index ldb;
   bool checked = false;  ///< xTRTRS: A on the left, alpha is 1; nothing is solved with a zero on the diagonal
+
+  index order() const { return left ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
+};
+
+/// B := alpha op(A) B or, with A on the right, alpha B op(A) (m x n).  A is triangular: its other triangle is not read,
+/// nor its diagonal where that is of ones.
+template <class T>
+struct TrmmArgs {
+  bool left;  ///< A's side
+  Uplo uplo;
+  Op trans;
+  bool unit;
+  index m, n;
+  T alpha;
+  const T* A;
+  index lda;
+  T* B;
+  index ldb;
 
   index order() const { return left ? m : n; }
   /// What the reference routine's own checks accept; anything else is for its xerbla.

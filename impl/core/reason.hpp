@@ -40,6 +40,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(not_definite, "matrix is not positive definite") \
   X(singular, "matrix is singular, or not finite")   \
   X(not_converged, "no convergence, or not finite")  \
+  X(not_finite, "B is not finite")                   \
   X(rounding, "rounding mode is not to nearest")     \
   X(alpha, "alpha is not finite")                    \
   X(traps, "floating-point traps are on")            \

@@ -160,9 +160,49 @@ using Syr2kSignature = Rank2KSignature<T, false>;
 template <class T>
 using Her2kSignature = Rank2KSignature<T, true>;
 
+/// @tparam hermitian  xHEMM
+template <class T, bool hermitian>
+struct SymmetricProductSignature {
+  using Args = SymmArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("side", sides, x.left, 'L');
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return Use{x.order(), x.order(), x.lda, x.alpha != T(0), false, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.m, x.n, x.ldb, x.alpha != T(0), false}; });
+    see.integer("ldb", x.ldb);
+    see.scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return Use{x.m, x.n, x.ldc, x.beta != T(0), true}; });
+    see.integer("ldc", x.ldc);
+  }
+  static bool complete(Args& x) {
+    x.hermitian = hermitian;
+    return true;
+  }
+  /// Row-major C = A B is column-major C' = B' A' over the same storage, in which A' is symmetric or Hermitian as A is.
+  static void fold(Args& x) {
+    x.left = !x.left;
+    x.uplo = other(x.uplo);
+    std::swap(x.m, x.n);
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1);
+    return m * n * (at.letter(0, sides[0]) ? m : n);
+  }
+};
 template <class T>
-struct TrsmSignature {
-  using Args = TrsmArgs<T>;
+using SymmSignature = SymmetricProductSignature<T, false>;
+template <class T>
+using HemmSignature = SymmetricProductSignature<T, true>;
+
+/// xTRMM and xTRSM, whose arguments are called the same.
+template <class T, class Arguments>
+struct TriangularSignature {
+  using Args = Arguments;
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
     see.letter("side", sides, x.left, 'L');
@@ -178,7 +218,7 @@ struct TrsmSignature {
     see.integer("ldb", x.ldb);
   }
   static bool complete(Args&) { return true; }
-  /// Row-major storage is the transposed matrices' in column-major: X' op(A)' = alpha B'.
+  /// Row-major storage is the transposed matrices' in column-major: B' op(A)', or X' op(A)' = alpha B'.
   static void fold(Args& x) {
     x.left = !x.left;
     x.uplo = other(x.uplo);
@@ -189,6 +229,10 @@ struct TrsmSignature {
     return m * n * (at.letter(0, sides[0]) ? m : n) / 2;
   }
 };
+template <class T>
+using TrmmSignature = TriangularSignature<T, TrmmArgs<T>>;
+template <class T>
+using TrsmSignature = TriangularSignature<T, TrsmArgs<T>>;
 
 /// xSYMV of reals, xHEMV of complex elements.
 template <class T>
@@ -771,6 +815,16 @@ decltype(auto) with_signature(const Syr2kArgs<T>& x, With with) {
   if constexpr (is_complex(precision_of<T>))
     if (x.hermitian) return with(Her2kSignature<T>());
   return with(Syr2kSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SymmArgs<T>& x, With with) {
+  if constexpr (is_complex(precision_of<T>))
+    if (x.hermitian) return with(HemmSignature<T>());
+  return with(SymmSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const TrmmArgs<T>&, With with) {
+  return with(TrmmSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const TrsmArgs<T>& x, With with) {

@@ -12,6 +12,7 @@
 #include "impl/eigen/geev_plan.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 
 namespace blaslift {
@@ -44,11 +45,15 @@ double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_p
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double least = 0.27, begin = -0.335, thousand = 0.57, square = 0.034, without_vectors = 0.6, single = 0.67,
                    of_complex = 1.5;
-  const double x = static_cast<double>(p.n) / 1000, part = p.k > 0 ? 1 : without_vectors,
+  const double n = static_cast<double>(p.n), x = n / 1000, part = p.k > 0 ? 1 : without_vectors,
                narrow = element_size(p.element) == (is_complex(p.element) ? 8 : 4) ? single : 1,
-               computing = part * narrow * (is_complex(p.element) ? of_complex : 1) *
+               estimated = part * narrow * (is_complex(p.element) ? of_complex : 1) *
                            std::max(least * x, begin + thousand * x + square * x * x);
-  return {.seconds = facts.profile->latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
+  const Profile& profile = *facts.profile;
+  const double computing =
+      measured_seconds(profile, p.k > 0 ? LapackWork::geev : LapackWork::geev_values, p.precision(), n)
+          .value_or(estimated);
+  return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 
 // ---- on the device

@@ -12,6 +12,7 @@
 #include "impl/eigen/syevd_plan.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 
 namespace blaslift {
@@ -205,6 +206,9 @@ double cpu_rate_of_eigenproblems(const Problem& p, const Profile& profile) {
 /// order 1,024, 2,048 and so on to 16,384; without them a third to a half.  It computes all of them whatever the
 /// driver: if some are asked for, less comes home.
 double syevd_seconds(const Problem& p, const Profile& profile) {
+  if (const auto seconds = measured_seconds(profile, p.k > 0 ? LapackWork::syevd : LapackWork::syevd_values,
+                                            p.precision(), static_cast<double>(p.n)))
+    return *seconds;
   constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.4, beside_products = 7;
   const double x = static_cast<double>(p.n) / thousand, part = p.k > 0 ? 1 : without_vectors;
   return part * (step * x + square * x * x) +

@@ -258,6 +258,51 @@ Judgement judge(const Site& magnitudes, const SyrkArgs<T>& x, const T* result, c
   return judge_product(magnitudes, x.product(), result, reference, ending);
 }
 
+template <class T>
+Judgement judge(const Site& gemm, const SymmArgs<T>& x, const T* result, const T* reference, const Ending& ending) {
+  const index order = x.alpha != T(0) ? x.order() : 0;
+  Packed<T> A(order, order);
+  for_each_of(order, order, [&](index i, index j) {
+    const bool stored = x.uplo == Uplo::upper ? i <= j : i >= j;
+    A(i, j) = x.hermitian ? hermitian_element(x.uplo, x.A, x.lda, i, j) : x.A[stored ? i + j * x.lda : j + i * x.lda];
+  });
+  return judge_product(gemm, x.product(A.at.get(), std::max<index>(1, order)), result, reference, ending);
+}
+
+template <class T>
+Judgement judge(const Site& gemm, const TrmmArgs<T>& x, const T* result, const T* reference, const Ending& ending) {
+  const index m = x.m, n = x.n, order = x.alpha != T(0) ? x.order() : 0;
+  Packed<T> A(order, order), B(m, n), judged(m, n), expected(m, n);
+  bool finite = true;
+  for_each_of(order, order, [&](index i, index j) {
+    const bool stored = x.uplo == Uplo::upper ? i <= j : i >= j;
+    A(i, j) = i == j && x.unit ? T(1) : stored ? x.A[i + j * x.lda] : T(0);
+    finite = finite && is_finite(A(i, j));
+  });
+  if (!finite) return {};
+  // Columns of B, or rows, do not know each other.  A zero of A beside the triangle is not multiplied with Inf or NaN.
+  std::vector<bool> clean(static_cast<std::size_t>(x.left ? n : m), true);
+  const auto line = [&](index i, index j) { return static_cast<std::size_t>(x.left ? j : i); };
+  for_each_of(m, n, [&](index i, index j) {
+    const index at = i + j * x.ldb;
+    if (!is_finite(reference[at]) || (order > 0 && !is_finite(x.B[at]))) clean[line(i, j)] = false;
+  });
+  for_each_of(m, n, [&](index i, index j) {
+    const index at = i + j * x.ldb;
+    const bool counts = clean[line(i, j)];
+    B(i, j) = counts && order > 0 ? x.B[at] : T(0);
+    judged(i, j) = counts ? result[at] : T(0);
+    expected(i, j) = counts ? reference[at] : T(0);
+  });
+  const index ld = std::max<index>(1, order);
+  const Op none = Op::none;
+  const GemmArgs<T> product =
+      x.left
+          ? GemmArgs<T>{x.trans, none, m, n, order, x.alpha, A.at.get(), ld, B.at.get(), m, T(0), judged.at.get(), m}
+          : GemmArgs<T>{none, x.trans, m, n, order, x.alpha, B.at.get(), m, A.at.get(), ld, T(0), judged.at.get(), m};
+  return judge_product(gemm, product, judged.at.get(), expected.at.get(), ending);
+}
+
 namespace {
 
 /// What the results of a product with a vector are made of.
@@ -361,6 +406,8 @@ Judgement judge(const Site&, const GemvArgs<T>& args, const T* result, const T* 
   FUNCTIONS(Syr2kArgs, type) \
   template bool call_by_products(const Site&, const GemmtArgs<type>&);
 #define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
+#define SYMM(name, type) FUNCTIONS(SymmArgs, type)
+#define TRMM(name, type) FUNCTIONS(TrmmArgs, type)
 #define SYMV(name, type) FUNCTIONS(SymvArgs, type)
 #define HEMV(name, type)    \
   FUNCTIONS(SymvArgs, type) \

@@ -113,6 +113,17 @@ template <class T>
 Judgement judge(const Site& gemm, const GemmtArgs<T>& before, const T* result, const T* reference,
                 const Ending& ending);
 
+/// The same of a product with a symmetric or Hermitian matrix, all of which is made for it.
+/// @param gemm  multiplies
+template <class T>
+Judgement judge(const Site& gemm, const SymmArgs<T>& before, const T* result, const T* reference, const Ending& ending);
+
+/// The same of a product with a triangular matrix, in B's place, where A, and this column of B or row with A on the
+/// right, is finite, and the reference is.
+/// @param gemm  multiplies
+template <class T>
+Judgement judge(const Site& gemm, const TrmmArgs<T>& before, const T* result, const T* reference, const Ending& ending);
+
 /// LAPACK's own test ratios of a QR (dqrt01), column by column: |a_j - Q r_j| / (m eps |a_j|), with Q from the factors
 /// by the library's ormqr; and |I - Q^H Q| / (m eps), 1-norm, with Q by its orgqr.  What is behind the first column
 /// that is not finite follows from that.
@@ -145,6 +156,16 @@ template <class T>
 Judgement judge(const JudgingLibrary& by, const GemmtArgs<T>& before, const GemmtArgs<T>& result,
                 const GemmtArgs<T>& reference, const Ending& ending) {
   return judge(*by.beside[0], before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const SymmArgs<T>& before, const SymmArgs<T>& result,
+                const SymmArgs<T>& reference, const Ending& ending) {
+  return judge(*by.beside[0], before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const TrmmArgs<T>& before, const TrmmArgs<T>& result,
+                const TrmmArgs<T>& reference, const Ending& ending) {
+  return judge(*by.beside[0], before, result.B, reference.B, ending);
 }
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SymvArgs<T>& before, const SymvArgs<T>& result,
@@ -186,6 +207,16 @@ template <class T>
 std::vector<Routine> judged_with(const GeqrfArgs<T>&);
 template <class T>
 std::vector<Routine> judged_with(const GemmtArgs<T>&) {
+  return judged_with_products<T>();
+}
+
+template <class T>
+std::vector<Routine> judged_with(const SymmArgs<T>&) {
+  return judged_with_products<T>();
+}
+
+template <class T>
+std::vector<Routine> judged_with(const TrmmArgs<T>&) {
   return judged_with_products<T>();
 }
 

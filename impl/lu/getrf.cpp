@@ -12,6 +12,7 @@
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf_plan.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 
 namespace blaslift {
@@ -38,7 +39,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double beside_transfers = 0.2;
   const Profile& profile = *facts.profile;
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
-               computing = getrf_seconds(p.m, p.n, p.flops, profile.gemm_rate[static_cast<int>(p.element.name)]);
+               computing = getrf_seconds(p.m, p.n, p.flops, p.precision(), profile);
   return {.seconds = profile.latency_seconds + std::max({computing, in, out}) + beside_transfers * (in + out)};
 }
 
@@ -92,11 +93,14 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 }  // namespace
 
 /// cuSOLVER's panels take most of it: of 1,024 columns 2.8 to 5.4 ms at orders of 4,096 to 16,384 on an H100.
-double getrf_seconds(index m, index n, double flops, double product_rate) {
+double getrf_seconds(index m, index n, double flops, Precision precision, const Profile& profile) {
+  const double order = std::cbrt(1.5 * flops / (is_complex(precision) ? 4 : 1));  // of a square that takes as many
+  if (const auto seconds = measured_seconds(profile, LapackWork::getrf, precision, order)) return *seconds;
   constexpr double panel = 1024, panel_seconds = 2.4e-3, seconds_a_row = 0.4e-6, beside_products = 1.1;
   const double panels = std::ceil(static_cast<double>(std::min(m, n)) / panel),
                rows = static_cast<double>(m) - static_cast<double>(std::min(m, n)) / 2;
-  return panels * (panel_seconds + rows * seconds_a_row) + beside_products * flops / product_rate;
+  return panels * (panel_seconds + rows * seconds_a_row) +
+         beside_products * flops / profile.gemm_rate[static_cast<int>(precision)];
 }
 
 // ---- what a correct result is

@@ -16,7 +16,7 @@ Judgement judge(const JudgingLibrary& by, const GetrfArgs<T>& before, const Getr
                 const Ending& ending);
 
 /// Seconds that a device takes for the factors of a matrix that is there.
-double getrf_seconds(index m, index n, double flops, double product_rate);
+double getrf_seconds(index m, index n, double flops, Precision precision, const Profile& profile);
 
 /// The number of the first pivot of the whole matrix that will not do, from what Getrf::failed says by panel; or 0.
 template <class T>

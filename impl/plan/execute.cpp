@@ -177,6 +177,12 @@ class Execution : public PlanRun<T> {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, Survey operation) {
+    std::tie(operation.at, operation.ld) = matrix(s, 0);
+    operation.row_max = place(s.accesses[1].region).at;
+    operation.col_max = place(s.accesses[2].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, QrPanel operation) {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     operation.tau = place(s.accesses[1].region).at;

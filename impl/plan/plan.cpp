@@ -25,8 +25,8 @@ std::string text(const Plan& plan, const Plan::Step& s) {
     const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
     return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
   }
-  constexpr const char* names[] = {"gemm",  "trsm", "potrf",  "getrf", "swaps",  "syevd",
-                                   "gebrd", "svd",  "assign", "geev",  "mirror", "panel"};
+  constexpr const char* names[] = {"gemm", "trsm",   "potrf", "getrf",  "swaps", "syevd", "gebrd",
+                                   "svd",  "assign", "geev",  "mirror", "panel", "survey"};
   std::string line = names[s.operation.index()];
   for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
   return line;
@@ -39,9 +39,7 @@ class Contents {
   bool holds(const Block& b, const Plan::Content& of, Part part) const {
     Missing rest{{b}};
     for (const Written& x : written_)
-      if (of.operand < 0 || (x.of.operand == of.operand && b.row - x.block.row == of.row - x.of.row &&
-                             b.col - x.block.col == of.col - x.of.col))
-        (void)rest.take(x.block);
+      if (of.operand < 0 || same(x, b, of)) (void)rest.take(x.block);
     return std::none_of(rest.blocks.begin(), rest.blocks.end(), [&](const Block& x) {
       return meets(part, {x.row - b.row, x.col - b.col, x.rows, x.cols});
     });
@@ -58,13 +56,15 @@ class Contents {
     written_ = std::move(left);
     written_.push_back({b, of});
   }
-  void bring_home(const Block& b) { home_.push_back(b); }
-  bool is_home(const Block& b) const {
-    return std::any_of(home_.begin(), home_.end(), [&](const Block& x) { return overlap(x, b); });
+  void bring_home(const Block& b, const Plan::Content& of) { home_.push_back({b, of}); }
+  /// Whether any of it is there as what has been brought home, or becomes that again.
+  bool is_home(const Block& b, const Plan::Content& of) const {
+    return std::any_of(home_.begin(), home_.end(),
+                       [&](const Written& x) { return overlap(x.block, b) && (of.operand < 0 || same(x, b, of)); });
   }
   /// Something else takes its place.
   void leave(const Block& b) {
-    std::erase_if(home_, [&](const Block& x) { return overlap(x, b); });
+    std::erase_if(home_, [&](const Written& x) { return overlap(x.block, b); });
   }
 
  private:
@@ -72,8 +72,14 @@ class Contents {
     Block block;
     Plan::Content of;
   };
+  /// Whether both are of the same block of an operand.
+  static bool same(const Written& x, const Block& b, const Plan::Content& of) {
+    return x.of.operand == of.operand && b.row - x.block.row == of.row - x.of.row &&
+           b.col - x.block.col == of.col - x.of.col;
+  }
+
   std::vector<Written> written_;  ///< disjoint
-  std::vector<Block> home_;
+  std::vector<Written> home_;
 };
 
 class Checker {
@@ -90,13 +96,16 @@ class Checker {
       if (!is_in(b, area.rows, area.cols)) return "no such region";
       if (x.mode != AccessMode::write && !contents(x).is_written(b, x.part)) return "reads what nobody has written";
       if (x.mode != AccessMode::write && !contents(x).holds(b, x.of, x.part)) return "something else is there";
-      if (x.mode != AccessMode::read && s.kind == Plan::Kind::compute && contents(x).is_home(b))
+      if (x.mode != AccessMode::read && s.kind == Plan::Kind::compute && contents(x).is_home(b, x.of))
         return "writes what has been brought home";
     }
     if (s.kind != Plan::Kind::compute)
       if (const char* fault = transfer(s)) return fault;
     for (const Plan::Access& x : s.accesses)
-      if (x.mode == AccessMode::write) contents(x).write(x.region.block, x.of);
+      if (x.mode == AccessMode::write) {
+        contents(x).leave(x.region.block);
+        contents(x).write(x.region.block, x.of);
+      }
     return nullptr;
   }
 
@@ -123,14 +132,13 @@ class Checker {
       for (const Block& b : missing.blocks)
         if (overlap(b, there)) not_home += elements_in(Part::whole, intersection(b, there));
       if (operand.result && not_home > 0 && not_home < elements_in(Part::whole, there)) return "partly home";
-      contents(x).leave(here);
       return nullptr;
     }
     if (!operand.result) return "not a result";
     double taken = 0;
     for (const Block& b : missing.take(there)) taken += elements_in(Part::whole, b);
     if (taken < elements_in(Part::whole, there)) return "home already";
-    contents(x).bring_home(here);
+    contents(x).bring_home(here, x.of);
     return nullptr;
   }
 

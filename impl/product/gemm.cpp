@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "impl/judge/judge.hpp"
+#include "impl/product/at_once.hpp"
 #include "impl/product/execute.hpp"
 #include "impl/product/glance.hpp"
 #include "impl/product/streams.hpp"
@@ -233,22 +234,6 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
   return t;
 }
 
-/// Where all operands are where they are computed with, and there is nothing to plan.
-template <class T>
-Status at_once(Backend& backend, const GemmArgs<T>& args, const UnderlyingBlas& underlying) {
-  Gemm product = as_gemm(args);
-  product.awaited = false;
-  Status status = Status::lost;
-  // From here on nothing throws.
-  if (Lane* lane = backend.acquire(underlying, 0, status)) {
-    const Acquired acquired(backend, lane);
-    status = not_exiting() ? lane->ask(product, {nullptr, 0}) : Status::lost;
-    const Status drained = lane->drain();
-    if (status == Status::done) status = drained;
-  }
-  return status;
-}
-
 /// On the device.  A product that has failed there with a part of C done is finished by the host BLAS.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& product, const GemmArgs<T>& args,
@@ -259,7 +244,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   // A triangle has a plan of squares and rectangles, unless nothing is multiplied.
   if (decision.levels == 0 && operands.all_in_device_memory() && (args.part == Part::whole || product.trivial)) {
     // Nothing has moved, and nothing is held: no more is done than has to be.
-    if (const Status status = at_once(backend, args, underlying); status != Status::done)
+    if (const Status status = at_once(backend, as_gemm(args), underlying); status != Status::done)
       return {.reason = give_up(r, backend, status)};
     return {.reason = decision.reason, .computed = true, .as_predicted = true};
   }

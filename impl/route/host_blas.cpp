@@ -32,18 +32,18 @@ int precision_of_name(const char* routine) {
   }
 }
 
-HostBlas::Kind kind_of(const Gemm& product) {
-  using Kind = HostBlas::Kind;
-  if (product.part == Part::whole || product.update == Update::product) return Kind::gemm;
-  if (product.update == Update::rank_k) return product.hermitian() ? Kind::herk : Kind::syrk;
-  return product.hermitian() ? Kind::her2k : Kind::syr2k;
-}
-void call(HostBlas& blas, const Gemm& product) { call_product(blas.routine(kind_of(product)), product); }
+void call(HostBlas& blas, const Gemm& product) { call_product(blas.routine(HostBlas::kind_of(product)), product); }
 /// BLAS has nothing of the kind: no backend asks for it.
 template <class Other>
 void call(HostBlas&, const Other&) {}
 
 }  // namespace
+
+HostBlas::Kind HostBlas::kind_of(const Gemm& product) {
+  if (product.part == Part::whole || product.update == Update::product) return Kind::gemm;
+  if (product.update == Update::rank_k) return product.hermitian() ? Kind::herk : Kind::syrk;
+  return product.hermitian() ? Kind::her2k : Kind::syr2k;
+}
 
 const Site& HostBlas::routine(Kind kind) {
   const Routine own = info(site_.symbol).routine,

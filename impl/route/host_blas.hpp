@@ -19,6 +19,8 @@ class HostBlas {
 
   /// What operations are in BLAS.
   enum class Kind : std::uint8_t { gemm, syrk, herk, syr2k, her2k };
+  static constexpr int kinds = 5;
+  static Kind kind_of(const Gemm& product);
 
   /// Finds the routine of this kind and the call's element type; the call's own site only where that is the routine.
   /// Operations do, as they come: no exception may leave this, since a module calls it.
@@ -30,7 +32,7 @@ class HostBlas {
 
  private:
   const Site& site_;
-  std::array<const Site*, 5> found_{};  ///< by kind
+  std::array<const Site*, kinds> found_{};  ///< by kind
 };
 
 }  // namespace blaslift

@@ -61,7 +61,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                solving = solves * std::ceil(n / block) * seconds_a_block +
                          solving_flops(p, 2 * n + static_cast<double>(p.k)) / rate * (1 + half / n);
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) +
-                     potrf_seconds(p.n, factor_flops(p), rate) + solving + syevd_seconds(p, profile) +
+                     potrf_seconds(p.n, factor_flops(p), p.precision(), profile) + solving + syevd_seconds(p, profile) +
                      seconds_out(p, facts)};
 }
 

@@ -62,7 +62,8 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double seconds_a_block = 12e-6, block = 64, half = 2048;
   double computing = 2 * std::ceil(order / block) * seconds_a_block + solving / rate * (1 + half / order);
   if (!factored)
-    computing += lu ? getrf_seconds(p.m, p.m, p.flops - solving, rate) : potrf_seconds(p.m, p.flops - solving, rate);
+    computing += lu ? getrf_seconds(p.m, p.m, p.flops - solving, p.precision(), profile)
+                    : potrf_seconds(p.m, p.flops - solving, p.precision(), profile);
   return {.seconds = profile.latency_seconds + (factored ? in + computing : std::max(in, computing)) + out};
 }
 

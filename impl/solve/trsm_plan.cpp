@@ -1,27 +1,15 @@
 #include "impl/solve/trsm_plan.hpp"
 
-#include <algorithm>
 #include <string>
 
 #include "impl/core/stored.hpp"
+#include "impl/plan/panels.hpp"
 #include "kernels/trsm.hpp"
 
 namespace blaslift {
 namespace {
 
-// A system in fewer and larger parts begins later, but takes less time: of order 2,048 an H100 solves 15 Tflop/s, of
-// 4,096 twice that.
-constexpr index most_tiles = 4, least_tile = 4096, most_panels = 8, least_width = 1024, round = 64;
-constexpr index most_slots = 3;  // one panel moves in, one is solved, one moves home
-constexpr index strips = 2;      // of a streamed A
-
-index rounded_up(index x) { return (x + round - 1) / round * round; }
-
-/// One of so many parts of x, at least so large.
-index share(index x, index parts, index least) {
-  return x <= least ? x : std::min(x, std::max(least, rounded_up((x + parts - 1) / parts)));
-}
-index smaller(index x) { return x >= 2 * round ? x / 2 / round * round : std::max<index>(1, x / 2); }
+using namespace panels;
 
 class Planner {
  public:
@@ -177,18 +165,9 @@ class Planner {
 }  // namespace
 
 TrsmCut trsm_cut(const TrsmShape& s, Precision precision, std::size_t memory) {
-  TrsmCut cut{share(s.order(), most_tiles, least_tile), share(s.others(), most_panels, least_width)};
-  const auto fits = [&] { return Planner(s, precision, cut, {}).plan.bytes(element_size(precision)) <= memory; };
-  while (!fits() && cut.width > round) cut.width = smaller(cut.width);
-  if (fits()) return cut;
-  // Panels as wide as there is room for, since each takes all of A.
-  cut = {share(s.order(), most_tiles, least_tile), s.others(), true};
-  while (!fits() && (cut.tile > 1 || cut.width > 1)) {
-    const bool narrow = cut.width <= 2 * cut.tile;
-    index& next = (narrow && cut.tile > 1) || cut.width == 1 ? cut.tile : cut.width;
-    next = smaller(next);
-  }
-  return fits() ? cut : TrsmCut{};
+  return cut_to<TrsmCut>(s.order(), across(s.others()), s.others(), true, [&](const TrsmCut& cut) {
+    return Planner(s, precision, cut, {}).plan.bytes(element_size(precision)) <= memory;
+  });
 }
 
 double sent_again(const TrsmShape& s, const TrsmCut& cut, std::size_t element) {

@@ -13,6 +13,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/svd/gebrd_plan.hpp"
 
@@ -49,9 +50,11 @@ double cpu_rate(const Problem& p, const Profile& profile) {
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double column_seconds = 47e-6;
   const Profile& profile = *facts.profile;
-  const double k = static_cast<double>(std::min(p.m, p.n));
-  return {.seconds = profile.latency_seconds + column_seconds * k + bytes_read(p) / profile.pass_rate +
-                     seconds_in(p, facts, spared) + seconds_out(p, facts)};
+  const double k = static_cast<double>(std::min(p.m, p.n)), longer = static_cast<double>(std::max(p.m, p.n)),
+               estimated = column_seconds * k + bytes_read(p) / profile.pass_rate,
+               computing = measured_seconds(profile, LapackWork::gebrd, p.precision(), std::cbrt(k * k * longer))
+                               .value_or(estimated);
+  return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 
 // ---- on the device

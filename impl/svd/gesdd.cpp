@@ -11,6 +11,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/svd/gesdd_plan.hpp"
 
@@ -68,10 +69,12 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double begin = 15.8e-3, column = 5.2e-6, part = 9.8e-9, products = 60;
   const Profile& profile = *facts.profile;
   const Sizes x(p);
-  const double flops = (is_complex(p.element) ? 4.0 : 1.0) * products * x.k * x.k * x.longer;
-  return {.seconds = profile.latency_seconds + begin + column * x.k + part * x.k * x.longer +
-                     flops / profile.gemm_rate[static_cast<int>(p.element.name)] + seconds_in(p, facts, spared) +
-                     seconds_out(p, facts)};
+  const double flops = (is_complex(p.element) ? 4.0 : 1.0) * products * x.k * x.k * x.longer,
+               estimated = begin + column * x.k + part * x.k * x.longer +
+                           flops / profile.gemm_rate[static_cast<int>(p.element.name)],
+               computing = measured_seconds(profile, LapackWork::gesdd, p.precision(), std::cbrt(x.k * x.k * x.longer))
+                               .value_or(estimated);
+  return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 
 // ---- on the device

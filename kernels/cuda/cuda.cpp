@@ -1,5 +1,5 @@
-// The cuda backend: products by cuBLAS and cuBLASLt, transfers by the engine through pinned memory, three streams a
-// call.
+// The cuda backend: products by cuBLAS and cuBLASLt, transfers by the engine through pinned memory, four streams a
+// lane.
 #include <cublas_v2.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>

@@ -330,9 +330,9 @@ def names(t):
         t.library("other", blas=(BLAS, macros))
         told = t.expect(NO_BLAS, {}, t.link("stranger", *t.with_libraries("other"), main=MAIN, call=(CALL, macros)))
         equal(told["findings"], [])
-    macros = ("-DNAME=dtrmm_",)
+    macros = ("-DNAME=dspmv_",)
     t.library("someblas", blas=(BLAS, macros))
-    t.expect(NO_BLAS, {"others-only": ["dtrmm_"]}, t.link("others", *t.with_libraries("someblas"), main=MAIN, call=(CALL, macros)))
+    t.expect(NO_BLAS, {"others-only": ["dspmv_"]}, t.link("others", *t.with_libraries("someblas"), main=MAIN, call=(CALL, macros)))
 
 
 def inside_lapack(t):

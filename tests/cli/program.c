@@ -7,7 +7,7 @@
  * large: so many products that are large enough for a GPU, and nothing else.
  * last: a child's product, then its own.  forks: a child that does nothing, then a product.
  * exec: a product, then the program PROGRAM "exit 0" in its place.
- * others: three dtrmm_, two of them with an error that its xerbla_ leaves by a jump.
+ * others: three dspmv_, two of them with an error that its xerbla_ leaves by a jump.
  * wait: writes FILE, then waits for SIGTERM or SIGUSR1 and exits with 40 or 41. */
 #include <setjmp.h>
 #include <signal.h>
@@ -38,27 +38,27 @@ static void product(int n) {
     }
 }
 
-extern void dtrmm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*,
-                   const double*, const int*, double*, const int*, size_t, size_t, size_t, size_t);
+extern void dspmv_(const char*, const int*, const double*, const double*, const double*, const int*, const double*,
+                   double*, const int*, size_t);
 
 static jmp_buf back;
 void xerbla_(const char* name, const int* info, size_t length) {
   (void)length;
-  if (!strncmp(name, "DTRMM", 5) && *info == 5) longjmp(back, 1);
+  if (!strncmp(name, "DSPMV", 5) && *info == 2) longjmp(back, 1);
   _exit(97);
 }
 
 static int others(void) {
-  double A[4] = {2, 1, 0, 4}, B[4] = {2, 5, 4, 10};
+  double A[3] = {2, 1, 4}, x[2] = {2, 5}, y[2] = {1, 1}; /* A is packed */
   const double one = 1;
-  const int n = 2, wrong = -1;
+  const int n = 2, step = 1, wrong = -1;
   for (volatile int i = 0; i < 2; ++i)
     if (!setjmp(back)) {
-      dtrmm_("L", "L", "N", "N", &wrong, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
+      dspmv_("L", &wrong, &one, A, x, &step, &one, y, &step, 1);
       return 96; /* did not jump */
     }
-  dtrmm_("L", "L", "N", "N", &n, &n, &one, A, &n, B, &n, 1, 1, 1, 1);
-  return B[0] == 4 && B[1] == 22 && B[2] == 8 && B[3] == 44 ? 0 : 95;
+  dspmv_("L", &n, &one, A, x, &step, &one, y, &step, 1);
+  return y[0] == 10 && y[1] == 23 ? 0 : 95;
 }
 
 static void caught(int signal) { _exit(signal == SIGTERM ? 40 : 41); }

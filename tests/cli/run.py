@@ -246,7 +246,7 @@ def run_exec(t):
 
 def run_options(t):
     """Values are checked before the program starts; the command's own failures are not the program's."""
-    for arguments in (["--backend", "vulkan"], ["--memory", "-3"], ["--force", "dtrmm"], ["--nonsense"]):
+    for arguments in (["--backend", "vulkan"], ["--memory", "-3"], ["--force", "dspmv"], ["--nonsense"]):
         done = t.run("run", *arguments, "--", t.program, "exit", "0")
         assert done.returncode != 0 and "1 call" not in done.stderr, done
     assert "a program to run is required" in t.run("run").stderr
@@ -429,7 +429,7 @@ def measure_others(t):
     """Routines that are not intercepted are timed too; a call left by a jump does not upset the ones after it."""
     done = t.run("measure", t.program, "others")
     equal((done.returncode, done.stdout), (0, ""))
-    assert re.search(r"^  not intercepted:\n  dtrmm +1 +[\d.]+", done.stderr, re.M), done.stderr
+    assert re.search(r"^  not intercepted:\n  dspmv +1 +[\d.]+", done.stderr, re.M), done.stderr
     assert re.search(r"^  dgemm +1 ", done.stderr, re.M), done.stderr
 
 
@@ -731,17 +731,17 @@ def tune_noisy(t):
 
 
 def tune_all(t):
-    """All three, one after the other, into one profile."""
+    """All of them, one after the other, into one profile."""
     folder, profile = cache(t)
-    done = t.run("tune", "--only", "gemm,symv,qr", "--backend", "host", "--quick", *NOISE)
+    done = t.run("tune", "--only", "gemm,symv,qr,lapack", "--backend", "host", "--quick", *NOISE)
     equal(done.returncode, 0)
-    at = [done.stdout.find(what) for what in ("  passes over memory ", "  a call of SYMV ", "geqrf")]
-    assert -1 < at[0] < at[1] < at[2], done
-    equal(done.stdout.count(f"written to {profile}"), 3)
+    at = [done.stdout.find(what) for what in ("  passes over memory ", "  a call of SYMV ", "geqrf", "  dpotrf ")]
+    assert -1 < at[0] < at[1] < at[2] < at[3], done
+    equal(done.stdout.count(f"written to {profile}"), 4)
     names = {line.split()[0] for line in lines_of(profile)}
-    assert {"in_rate", "cpu_zgemm_rate", "symv_latency_seconds"} <= names, names
+    assert {"in_rate", "cpu_zgemm_rate", "symv_latency_seconds", "zgeev_values_seconds"} <= names, names
     dry = t.run("tune", "all", "--backend", "host", "--dry-run", "--output", t.path("other"))
-    equal((dry.returncode, dry.stdout.count(f"would be written to {t.path('other')}")), (0, 3))
+    equal((dry.returncode, dry.stdout.count(f"would be written to {t.path('other')}")), (0, 4))
 
 
 def tune_old_words(t):
@@ -754,15 +754,15 @@ def tune_old_words(t):
         equal((done.returncode, done.stderr), (0, ""))
         return re.sub(r"[\d.]+ GB usable", "", done.stdout)
 
-    gemm, symv, qr = (dry("--only", part, *host) for part in ("gemm", "symv", "qr"))
+    gemm, symv, qr, lapack = (dry("--only", part, *host) for part in ("gemm", "symv", "qr", "lapack"))
     equal((gemm, symv, qr), (dry(*host), dry("symv", *host), dry("qr", *host)))
     assert len({gemm, symv, qr}) == 3 and "dgemm NN" in gemm and "dsymv L: " in symv and "dgeqrf: panels" in qr, (gemm, symv, qr)
-    for words in (["all"], ["--only", "gemm,symv,qr"], ["--only", "qr,gemm", "--only", "symv,qr"]):
-        equal(dry(*words, *host), "\n".join((gemm, symv, qr)))
+    for words in (["all"], ["--only", "gemm,symv,qr,lapack"], ["--only", "qr,lapack", "--only", "symv,gemm,qr"]):
+        equal(dry(*words, *host), "\n".join((gemm, symv, qr, lapack)))
     few = ["--precisions", "d", "--sizes", "32"]
     equal(dry(*few, *host, "qr"), dry("--only", "qr", *few, *host))
     shown = t.run("tune", "--help").stdout
-    assert "--only gemm|symv|qr" in shown and not re.search(r"^ *(symv|qr|all|part)\b|\[SUBCOMMAND\]", shown, re.M), shown
+    assert "--only gemm|symv|qr|lapack" in shown and not re.search(r"^ *(symv|qr|all|part)\b|\[SUBCOMMAND\]", shown, re.M), shown
 
 
 def tune_algorithms(t):
@@ -1072,6 +1072,49 @@ def tune_qr_built_in(t):
     least, each = panels[16]
     rate = 16 * 8 / each
     assert abs(found["panel_rate"] / rate - 1) < 1e-3 and abs(found["panel_seconds"] / least - 1) < 1e-3, found
+
+
+LAPACK = ["tune", "--only", "lapack", "--backend", "host"]
+LAPACK_NAMES = ("potrf", "getrf", "syevd_values", "syevd", "geev_values", "geev", "gesdd", "gebrd")
+
+
+def tune_lapack(t):
+    """What is timed is written, line by line, and decides; other lines stay; what has no room is left out and named."""
+    folder, profile = cache(t)
+    os.makedirs(folder)
+    with open(profile, "w") as f:
+        f.write("# mine\nin_rate 1e9\nzgetrf_seconds 1 7:8\ndgetrf_seconds 1 9:10\nsgetrf_seconds 7 9:10\n")
+    dry = t.run(*LAPACK, "--dry-run", "--precisions", "c", "--sizes", "40,16")
+    equal((dry.returncode, re.findall(r"^  (\w+) at (.*)$", dry.stdout, re.M)), (0, [(f"c{name}", "16 40") for name in LAPACK_NAMES]))
+    equal(len(lines_of(profile)), 4)
+    done = t.run(*LAPACK, "--precisions", "ds", "--sizes", "8,24", "--seconds", "0.001")
+    equal(done.returncode, 0)
+    assert "sgetrf_seconds 7 9:10" in done.stderr, done
+    lines = lines_of(profile)
+    assert "# mine" in open(profile).read() and "in_rate 1e9" in lines and "zgetrf_seconds 1 7:8" in lines, lines
+    found = {line.split()[0]: line.split()[2:] for line in lines if "_seconds 1 " in line}
+    equal(set(found) - {"zgetrf_seconds"}, {f"{p}{name}_seconds" for p in "sd" for name in LAPACK_NAMES})
+    for name in set(found) - {"zgetrf_seconds"}:
+        equal([word.split(":")[0] for word in found[name]], ["8", "24"])
+        assert all(0 < float(word.split(":")[1]) < 60 for word in found[name]), found[name]
+        shown = re.search(rf"^  {name.removesuffix('_seconds')} +8: (\S+)  24: (\S+)$", done.stdout, re.M)
+        assert shown and all(abs(float(a) / 1e3 / float(b.split(":")[1]) - 1) < 0.01 for a, b in zip(shown.groups(), found[name])), done
+    equal(os.listdir(folder), [os.path.basename(profile)])
+    info = t.run("info", "--backend", "host")
+    assert all(f"\n{line}\n" in info.stdout + "\n" for line in lines if "_seconds 1 " in line) and not info.stderr, info
+    # Of 400 x 400 doubles A and its copy fit, but no vectors beside them.
+    little = t.run(*LAPACK, "--precisions", "d", "--sizes", "8,400", "--memory", "4M", "--seconds", "0.001")
+    equal(little.returncode, 0)
+    assert re.search(r"^  skipped: dgesdd 400: takes more device memory than is allowed$", little.stdout, re.M), little
+    lines = lines_of(profile)
+    assert any(re.fullmatch(r"dgesdd_seconds 1 8:\S+", line) for line in lines), lines
+    assert any(re.fullmatch(r"dpotrf_seconds 1 8:\S+ 400:\S+", line) for line in lines), lines
+    for bad in (["--precisions", "w"], ["--sizes", "0"], ["--seconds", "0"], ["--triangles", "L"], ["--noise", "1"],
+                ["--sizes", ",".join(str(n) for n in range(1, 40))]):
+        done = t.run("tune", "--only", "lapack", *bad)
+        assert done.returncode == 125 and "--help" in done.stderr and not done.stdout, done
+    no_gpu = t.run("tune", "--only", "lapack", "--backend", "cuda", env=os.environ | {"CUDA_VISIBLE_DEVICES": "-1"})
+    equal((no_gpu.returncode, no_gpu.stdout), (125, ""))
 
 
 def main():

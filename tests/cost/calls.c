@@ -7,7 +7,7 @@
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
 extern void dtrtrs_(), dtrtri_(), dpotri_(), dgetri_();
-extern void dsyr2k_(), zher2k_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
+extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dtrmm_(), ztrmm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
                         int);
@@ -17,6 +17,10 @@ extern void cblas_dsyrk(int, int, int, int, int, double, const double*, int, dou
 extern void cblas_zherk(int, int, int, int, int, double, const void*, int, double, void*, int);
 extern void cblas_dsyr2k(int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
 extern void cblas_zher2k(int, int, int, int, int, const void*, const void*, int, const void*, int, double, void*, int);
+extern void cblas_dsymm(int, int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+extern void cblas_zhemm(int, int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
+extern void cblas_dtrmm(int, int, int, int, int, int, int, double, const double*, int, double*, int);
+extern void cblas_ztrmm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dtrsm(int, int, int, int, int, int, int, double, const double*, int, double*, int);
 extern void cblas_ztrsm(int, int, int, int, int, int, int, const void*, const void*, int, void*, int);
 extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
@@ -44,6 +48,8 @@ static int info, found, ipiv[n];
 #define SYRK(X, alpha, beta, Y) ("U", "N", &size, &size, &alpha, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
 #define SYR2K(X, alpha, beta, Y) \
   ("U", "N", &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
+#define SYMM(X, alpha, beta, Y) \
+  ("L", "U", &size, &size, &alpha, X, &size, X, &size, &beta, Y, &size, (size_t)1, (size_t)1)
 #define TRSM(X, alpha, Y) \
   ("L", "U", "N", "U", &size, &size, &alpha, X, &size, Y, &size, (size_t)1, (size_t)1, (size_t)1, (size_t)1)
 #define SYMV(X, alpha, beta, Y) ("U", &size, &alpha, X, &size, X, &one_step, &beta, Y, &one_step, (size_t)1)
@@ -67,6 +73,10 @@ int main(int argc, char** argv) {
   REPEAT("zherk_", zherk_ SYRK(zA, one, zero, zC))
   REPEAT("dsyr2k_", dsyr2k_ SYR2K(A, one, zero, C))
   REPEAT("zher2k_", zher2k_ SYR2K(zA, zone, zero, zC))
+  REPEAT("dsymm_", dsymm_ SYMM(A, one, zero, C))
+  REPEAT("zhemm_", zhemm_ SYMM(zA, zone, zzero, zC))
+  REPEAT("dtrmm_", dtrmm_ TRSM(A, one, C))
+  REPEAT("ztrmm_", ztrmm_ TRSM(zA, zone, zC))
   REPEAT("dtrsm_", dtrsm_ TRSM(A, one, C))
   REPEAT("ztrsm_", ztrsm_ TRSM(zA, zone, zC))
   REPEAT("ssymv_", ssymv_ SYMV(sA, sone, szero, sC))
@@ -121,11 +131,15 @@ int main(int argc, char** argv) {
   REPEAT("cblas_dgemm", cblas_dgemm(101, 111, 112, n, n, n, 1, A, n, A, n, 0, C, n))
   REPEAT("cblas_zgemm", cblas_zgemm(102, 111, 111, n, n, n, &zone, zA, n, zA, n, &zzero, zC, n))
   REPEAT("cblas_dsyrk", cblas_dsyrk(101, 121, 111, n, n, 1, A, n, 0, C, n))
+  REPEAT("cblas_dtrmm", cblas_dtrmm(102, 141, 121, 111, 132, n, n, 1, A, n, C, n))
+  REPEAT("cblas_ztrmm", cblas_ztrmm(101, 141, 121, 111, 132, n, n, &zone, zA, n, zC, n))
   REPEAT("cblas_dtrsm", cblas_dtrsm(102, 141, 121, 111, 132, n, n, 1, A, n, C, n))
   REPEAT("cblas_ztrsm", cblas_ztrsm(102, 141, 121, 111, 132, n, n, &zone, zA, n, zC, n))
   REPEAT("cblas_zherk", cblas_zherk(102, 121, 111, n, n, 1, zA, n, 0, zC, n))
   REPEAT("cblas_dsyr2k", cblas_dsyr2k(101, 121, 111, n, n, 1, A, n, A, n, 0, C, n))
   REPEAT("cblas_zher2k", cblas_zher2k(102, 121, 111, n, n, &zone, zA, n, zA, n, 0, zC, n))
+  REPEAT("cblas_dsymm", cblas_dsymm(101, 141, 121, n, n, 1, A, n, A, n, 0, C, n))
+  REPEAT("cblas_zhemm", cblas_zhemm(102, 142, 121, n, n, &zone, zA, n, zA, n, &zzero, zC, n))
   REPEAT("cblas_dsymv", cblas_dsymv(102, 121, n, 1, A, n, A, 1, 0, C, 1))
   REPEAT("cblas_zhemv", cblas_zhemv(101, 121, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
   REPEAT("cblas_dgemv", cblas_dgemv(101, 111, n, n, 1, A, n, A, 1, 0, C, 1))

@@ -3,6 +3,7 @@
 #include "impl/product/product_family.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "impl/symv/symv_family.hpp"
 #include "impl/symv/symv_section.hpp"
 
@@ -36,6 +37,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     (void)decide(counted({.routine = Routine::dsymv, .element = Element::d, .n = n}), facts, policy);
     (void)decide(counted({.routine = Routine::dgemv, .element = Element::d, .m = n, .n = n}), facts, policy);
     (void)decide(counted({Routine::dgeqrf, Precision::d, n, n}), facts, policy);
+    for (int work = 0; work < lapack_works; ++work)
+      if (const auto seconds =
+              measured_seconds(profile, static_cast<LapackWork>(work), precision, static_cast<double>(n)))
+        fuzz::expect(std::isfinite(*seconds) && *seconds > 0);
     for (const Uplo uplo : {Uplo::lower, Uplo::upper}) (void)symv_rule(profile, Element::d, uplo, n);
   }
   (void)preferences_for(profile, "cublasLt-130100-sm_90");

@@ -42,6 +42,7 @@ dgemm_algorithm cublasLt-130100-sm_90 NN plain 4096 own
 dsymv_rules 1 L 897:strips 1281:32x32x4x64 7169:64x32x8x128:tickets any:128x32x8x512
 dsymv_rules 1 U built-in
 dqr_widths 1 1449:128x64 any:512x64
+dsyevd_values_seconds 1 1024:0.004 4096:0.05
 """
 
 
@@ -71,6 +72,8 @@ def records() -> list[bytes]:
             record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
             record(p + "gemmt", "uplo=U transa=N transb=T n=2 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 2, 2), ("C", 2, 2)]),
             record(p + "syr2k", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 ldb=3 beta=1 ldc=3", element, [("A", 3, 2), ("B", 3, 2), ("C", 2, 2)]),
+            record(p + "symm", "side=R uplo=L m=3 n=2 alpha=1 lda=2 ldb=3 beta=1 ldc=3", element, [("A", 2, 2), ("B", 3, 2), ("C", 3, 2)]),
+            record(p + "trmm", "side=L uplo=U transa=C diag=U m=2 n=3 alpha=1 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 3)]),
             record(p + ("symv" if p in "sd" else "hemv"), f"uplo=U n=2 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",
                    element, [("A", 2, 2), ("x", 1, 2), ("y", 2, 1)]),
             record(p + "gemv", f"trans=N m=2 n=3 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",

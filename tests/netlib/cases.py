@@ -35,7 +35,7 @@ class Case:
     qr: tuple[str, ...] = ()
     """The routines of QR that this tester is about, among others."""
     beside: tuple[str, ...] = ()
-    """The others, syrk, herk, syr2k, her2k and trsm, that this tester of level 3 BLAS calls."""
+    """The others, syrk, herk, syr2k, her2k, symm, hemm, trmm and trsm, that this tester of level 3 BLAS calls."""
     solves: tuple[str, ...] = ()
     """The factorisations, systems and generalized eigenproblems that this tester of LAPACK calls, among others."""
     share: float = 0.3
@@ -156,8 +156,8 @@ def blas_cases(precisions: str) -> list[Case]:
         cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
         for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
             large = folder == LARGE
-            updates = ("syrk", "syr2k") if p in "sd" else ("syrk", "herk", "syr2k", "her2k")
-            beside = tuple(p + base for base in (*updates, "trsm"))
+            others = ("syrk", "syr2k", "symm") + (() if p in "sd" else ("herk", "her2k", "hemm"))
+            beside = tuple(p + base for base in (*others, "trmm", "trsm"))
             for level, calls in ((2, {"vectors": vectors}), (3, {"gemm": gemm, "beside": beside})):
                 inputs = {fortran[level]: f"{p}blat{level}{suffix}.in", cblas[level]: f"{p}in{level}{suffix}"}
                 cases += [Case("blas", program, folder / name, **calls, large=large) for program, name in inputs.items()]

@@ -5,7 +5,7 @@ Five modes, each compared with the same run without blaslift:
 
 natural  As a user has it. At the testers' sizes nothing is worth routing, so everything that a tester prints or
          writes must be identical, times aside, and the counters must say that nothing was routed.
-forced   Every gemm, syrk, herk, syr2k, her2k, trsm, gemv, symv and hemv with something to multiply goes to the
+forced   Every gemm, syrk, herk, syr2k, her2k, symm, hemm, trmm, trsm, gemv, symv and hemv with something to multiply goes to the
          backend (of LAPACK's testers, which make millions of small calls of gemv, that stays), and so do factorisations
          and systems by LU and Cholesky whose matrix has such factors, and eigenproblems, generalized ones too, by all
          drivers. The verdict lines must be

@@ -43,8 +43,9 @@ n, one, zero = c_int(2), c_double(1), c_double(0)
 A, B, C = ((c_double * 4)(*x) for x in ([1, 2, 3, 4], [5, 6, 7, 8], [9, 9, 9, 9]))
 library.dgemm_(b"N", b"N", byref(n), byref(n), byref(n), byref(one), A, byref(n), B, byref(n), byref(zero), C, byref(n), 1, 1)
 assert list(C) == [23, 34, 31, 46], list(C)
-library.dtrmm_(b"L", b"L", b"N", b"N", byref(n), byref(n), byref(one), A, byref(n), C, byref(n), 1, 1, 1, 1)
-assert list(C) == [23, 182, 31, 246], list(C)
+step = c_int(1)
+library.dspmv_(b"L", byref(n), byref(one), A, B, byref(step), byref(one), C, byref(step), 1)  # A packed
+assert list(C) == [40, 62, 31, 46], list(C)
 print("right")
 """
 
@@ -136,7 +137,7 @@ def check_use(t, blaslift, libraries):
     preload = call(blaslift, "env", "--shell", "sh", env=environment)
     equal(preload, f"export LD_PRELOAD='{os.path.realpath(libraries)}/libblaslift.so';\n")
     equal(call(blaslift, "doctor", "--run", t.program, "exit", "0", env=environment).splitlines()[0], f"{t.program}: intercepted")
-    assert "dtrmm" in subprocess.run([blaslift, "measure", t.program, "others"], capture_output=True, text=True, env=environment).stderr
+    assert "dspmv" in subprocess.run([blaslift, "measure", t.program, "others"], capture_output=True, text=True, env=environment).stderr
 
 
 def deb(t):
@@ -265,7 +266,7 @@ def alternative(t):
     equal((dgemm["calls"], dgemm["routed"]), (1, 1))
     measured = subprocess.run([blaslift, "measure", t.program, "others"], capture_output=True, text=True, env=chosen(*ALTERNATIVES), timeout=50)
     equal(measured.returncode, 0)
-    assert re.search(r"^  dtrmm +1 ", measured.stderr, re.M), measured.stderr
+    assert re.search(r"^  dspmv +1 ", measured.stderr, re.M), measured.stderr
     equal(call(blaslift, "doctor", t.program, env=both).splitlines()[0], f"{t.program}: intercepted")
     info = call(blaslift, "info", env=both)
     for name in ALTERNATIVES:

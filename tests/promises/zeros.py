@@ -1,4 +1,4 @@
-"""The promises for triangular routines beyond those of every routine: a zero on the diagonal."""
+"""The promises for triangular routines beyond those of every routine: a zero on the diagonal, a B that is not finite."""
 
 from __future__ import annotations
 
@@ -60,4 +60,26 @@ def zero_on_diagonal_in_device_memory(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (zero_on_diagonal, zero_on_diagonal_in_device_memory)
+def product_not_finite(s: Setting) -> list[str]:
+    """A trmm whose B is not finite ends as the library underneath leaves it, bit for bit: with and without copies, and
+    checked. In device memory it is computed there (promises.suite.trmm.device)."""
+    errors = []
+    for provider in s.providers:
+        plain = s.run("not_finite", provider=provider, preload=False)
+        errors += labelled(f"{provider} without blaslift", verdict_errors(plain))
+        for mode, settings in {"natural": {}, "copies": {"BLASLIFT_RESIDENCY": "always"}, "checked": {"BLASLIFT_VERIFY": "all"}}.items():
+            run = s.run("not_finite", provider=provider, settings=HOST | {"BLASLIFT_FORCE": "trmm"} | settings)
+            found = verdict_errors(run)
+            if run.stdout != plain.stdout:
+                found += [f"{ours}, not {its}" for its, ours in zip(plain.stdout.splitlines(), run.stdout.splitlines()) if its != ours][:5]
+            accounts = harness.accounts(run.reports)
+            for name, calls in told(run).items():
+                if accounts[name].stayed[harness.NOT_FINITE] != calls or accounts[name].calls != calls:
+                    found.append(f"{name}: {accounts[name]}")
+            if not told(run):
+                found.append("called nothing")
+            errors += labelled(f"{provider} {mode}", found)
+    return errors
+
+
+PROMISES = (zero_on_diagonal, zero_on_diagonal_in_device_memory, product_not_finite)

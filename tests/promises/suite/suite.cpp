@@ -242,14 +242,17 @@ unsigned char* some_element(Operand& operand, Draw& draw) {
 // The aspects
 
 void semantics(const Member& member, int count) {
-  const index least = std::getenv("INJECTED_DEVICE_MEMORY") ? member.least_on_device : 1;
+  const bool on_device = std::getenv("INJECTED_DEVICE_MEMORY");
+  const index least = on_device ? member.least_on_device : 1;
   for (const Type& type : member.types)
     for (int i = 0; i < count; ++i) {
       const auto seed = static_cast<std::uint32_t>(i);
       Draw draw(seed, least, i % 16 == 15 ? 2 * member.largest : member.largest);
       const auto call = type.draw(draw);
       if (member.poison && i % 4 == 3) {
-        const std::vector<Operand*> operands = call->operands();
+        std::vector<Operand*> operands = call->operands();
+        if (!member.poison_of_results && !on_device)
+          std::erase_if(operands, [](const Operand* x) { return x->role == Role::output; });
         Operand& operand = *operands[static_cast<std::size_t>(draw.below(static_cast<int>(operands.size())))];
         constexpr double odd[] = {std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()};
         if (unsigned char* at = some_element(operand, draw)) put_number(at, operand.part, odd[draw.below(2)]);

@@ -303,14 +303,15 @@ class Call {
 /// What the suite asks of a member as a whole, and the defaults.
 template <class Self>
 struct Routine : Call {
-  static constexpr int ways_to_nothing = 0;       ///< in which a call may have nothing to compute: Draw::nothing
-  static constexpr bool poison = true;            ///< Inf and NaN reach what the reference says, and nothing else
-  static constexpr index largest = 48;            ///< of the sizes where many calls are made
-  static constexpr bool overlap = true;           ///< an output may lie in an input: the library underneath computes
-  static constexpr bool moves_outputs = true;     ///< a routed call brings back what it writes, and not a byte more
-  static constexpr bool shares = true;            ///< inputs with calls of other threads
-  static constexpr bool calls_others = false;     ///< small ones of the library underneath call others of our routines
-  static constexpr bool in_device_memory = true;  ///< where all operands are there, a call is computed there
+  static constexpr int ways_to_nothing = 0;        ///< in which a call may have nothing to compute: Draw::nothing
+  static constexpr bool poison = true;             ///< Inf and NaN reach what the reference says, and nothing else
+  static constexpr bool poison_of_results = true;  ///< also of what is overwritten, in the host's memory
+  static constexpr index largest = 48;             ///< of the sizes where many calls are made
+  static constexpr bool overlap = true;            ///< an output may lie in an input: the library underneath computes
+  static constexpr bool moves_outputs = true;      ///< a routed call brings back what it writes, and not a byte more
+  static constexpr bool shares = true;             ///< inputs with calls of other threads
+  static constexpr bool calls_others = false;      ///< small ones of the library underneath call others of our routines
+  static constexpr bool in_device_memory = true;   ///< where all operands are there, a call is computed there
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
   /// A mistake of the device that verification has to find (kernels/fault).
@@ -339,7 +340,7 @@ struct Member {
   std::string name;
   std::vector<Type> types;
   int ways_to_nothing;
-  bool poison, overlap, moves_outputs, shares, calls_others, in_device_memory;
+  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory;
   index largest;
   std::string_view modes, mistake_of_device, fault_memory, fault_sizes;
   index least_on_device, bytes_on_device;
@@ -353,6 +354,7 @@ struct Join {
                          {type_of<First>(), type_of<Others>()...},
                          First::ways_to_nothing,
                          First::poison,
+                         First::poison_of_results,
                          First::overlap,
                          First::moves_outputs,
                          First::shares,

@@ -27,6 +27,8 @@ struct Example {
   GemmArgs<T> gemm{Op::transpose, Op::none, 3, 4, 5, T(2), a, 6, b, 7, T(-3), c, 8};
   GemmtArgs<T> gemmt{Uplo::lower, Op::none, Op::conjugate, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
   Syr2kArgs<T> syr2k{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
+  SymmArgs<T> symm{false, true, Uplo::upper, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
+  TrmmArgs<T> trmm{false, Uplo::upper, Op::transpose, true, 3, 5, T(2), a, 6, b, 7};
   SyrkArgs<T> syrk{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, T(-3), c, 8};
   SymvArgs<T> symv{Uplo::lower, 4, T(2), a, 5, b, -2, T(-3), c, 3};
   GemvArgs<T> gemv{Op::transpose, 4, 6, T(2), a, 5, b, -2, T(-3), c, 3};
@@ -261,6 +263,8 @@ void expect_all_the_same_again() {
   expect_the_same_again<GemmtSignature<T>>(x.gemmt);
   expect_the_same_again<SyrkSignature<T>>(x.syrk);
   expect_the_same_again<Syr2kSignature<T>>(x.syr2k);
+  expect_the_same_again<SymmSignature<T>>(x.symm);
+  expect_the_same_again<TrmmSignature<T>>(x.trmm);
   expect_the_same_again<SymvSignature<T>>(x.symv);
   expect_the_same_again<GemvSignature<T>>(x.gemv);
   expect_the_same_again<GeqrfSignature<T>>(x.geqrf);

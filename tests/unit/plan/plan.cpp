@@ -131,6 +131,18 @@ TEST(Plan, CheckNamesTheFault) {
             "1: gemm A(0:4, 0) B(0:4, 0) B(0:4, 1)*: reads what nobody has written");
   EXPECT_EQ(fault([](Plan& p) { std::swap(p.steps[2], p.steps[3]); }),
             "3: gemm A(0:4, 0) B(0:4, 0) B(0:4, 1)*: writes what has been brought home");
+  EXPECT_EQ(fault([](Plan& p) {
+              std::swap(p.steps[2], p.steps[3]);
+              p.steps[3].accesses[2].mode = AccessMode::write;
+            }),
+            "3: gemm A(0:4, 0) B(0:4, 0) B(0:4, 1)*: writes what has been brought home");
+  EXPECT_EQ(fault([](Plan& p) {
+              std::swap(p.steps[2], p.steps[3]);
+              p.steps[3].accesses[2].mode = AccessMode::write;
+              p.steps[3].accesses[2].of = {0};
+            }),
+            "")
+      << "something else takes its place";
   EXPECT_EQ(fault([](Plan& p) { p.steps[3].transfer.operand = 0; }),
             "3: download A(0:4, 0:2) from B(0:4, 0:2): no such block");
   EXPECT_EQ(fault([](Plan& p) {

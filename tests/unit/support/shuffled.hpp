@@ -84,6 +84,9 @@ class Shuffled final : public Lane {
   Status ask_for(const Mirror& x, After after) {
     return add(after, [x] { mirror(x); });
   }
+  Status ask_for(const Survey& x, After after) {
+    return add(after, [x] { survey(x); });
+  }
   Status ask_for(const Geev& x, After after) {
     return add(after, [x] { find_eigenvalues(x); });
   }

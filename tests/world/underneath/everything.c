@@ -81,6 +81,31 @@ int main(int argc, char** argv) {
             101, low ? 122 : 121, transposed ? 113 : 111, n, k, alpha, a, ld, b, ld, 1.1, c, ld);
         show(name, c, e * M * N);
       }
+      for (int right = 0; right < 2; ++right)
+        for (int hermitian = 0; hermitian <= z; ++hermitian) {
+          hermitian ? GET("%chemm_") : GET("%csymm_");
+          CALL(right ? "r" : "L", uplo, &m, &n, alpha, a, &ld, b, &ld, beta, c, &ld, (size_t)1, (size_t)1);
+          show(name, c, e * M * N);
+          hermitian ? GET("cblas_%chemm") : GET("cblas_%csymm");
+          if (z) CALL(101, right ? 142 : 141, low ? 122 : 121, m, n, alpha, a, ld, b, ld, beta, c, ld);
+          else ((void (*)(int, int, int, int, int, double, double*, int, double*, int, double, double*, int))f)(
+              101, right ? 142 : 141, low ? 122 : 121, m, n, 0.7, a, ld, b, ld, 1.1, c, ld);
+          show(name, c, e * M * M);
+        }
+      for (int right = 0; right < 2; ++right)
+        for (int unit = 0; unit < 2; ++unit)
+          for (const char* op = "NTC"; *op; ++op) {
+            const int code = *op == 'N' ? 111 : *op == 'T' ? 112 : 113;
+            GET("%ctrmm_");
+            CALL(right ? "R" : "l", uplo, op, unit ? "u" : "N", &m, &n, alpha, a, &ld, b, &ld, (size_t)1, (size_t)1,
+                 (size_t)1, (size_t)1);
+            show(name, b, e * M * N);
+            GET("cblas_%ctrmm");
+            if (z) CALL(101, right ? 142 : 141, low ? 122 : 121, code, unit ? 132 : 131, m, n, alpha, a, ld, b, ld);
+            else ((void (*)(int, int, int, int, int, int, int, double, double*, int, double*, int))f)(
+                101, right ? 142 : 141, low ? 122 : 121, code, unit ? 132 : 131, m, n, 0.7, a, ld, b, ld);
+            show(name, b, e * M * M);
+          }
       // What few libraries have; by gemm where this one lacks it.
       for (const char* ops = "NTC"; *ops; ++ops)
         for (const char* opb = "NTC"; *opb; ++opb)

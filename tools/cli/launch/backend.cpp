@@ -30,25 +30,36 @@ Backend& backend_to_tune(const Options& options) {
 
 BlasUnderneath::BlasUnderneath(const Options& options) {
   dlopen("libblas.so.3", RTLD_LAZY | RTLD_GLOBAL);
-  constexpr Symbol symbols[precision_count] = {Symbol::sgemm_, Symbol::dgemm_, Symbol::cgemm_, Symbol::zgemm_};
-  for (int p = 0; p < precision_count; ++p) {
-    Target target;
-    std::string looked;
-    if (!find_target(symbols[p], nullptr, options.fallback.c_str(), target, looked))
-      throw std::runtime_error("no BLAS for the host backend to compute with: looked for " + looked);
-    sites_[p].symbol = symbols[p];
-    sites_[p].wide = target.wide;
-    sites_[p].function = target.function;
-    library_ = target.library;
-  }
+  // By HostBlas::Kind.
+  constexpr Symbol symbols[HostBlas::kinds][precision_count] = {
+      {Symbol::sgemm_, Symbol::dgemm_, Symbol::cgemm_, Symbol::zgemm_},
+      {Symbol::ssyrk_, Symbol::dsyrk_, Symbol::csyrk_, Symbol::zsyrk_},
+      {Symbol::ssyrk_, Symbol::dsyrk_, Symbol::cherk_, Symbol::zherk_},
+      {Symbol::ssyr2k_, Symbol::dsyr2k_, Symbol::csyr2k_, Symbol::zsyr2k_},
+      {Symbol::ssyr2k_, Symbol::dsyr2k_, Symbol::cher2k_, Symbol::zher2k_}};
+  for (int kind = 0; kind < HostBlas::kinds; ++kind)
+    for (int p = 0; p < precision_count; ++p) {
+      Target target;
+      std::string looked;
+      if (!find_target(symbols[kind][p], nullptr, options.fallback.c_str(), target, looked))
+        throw std::runtime_error("no BLAS for the host backend to compute with: looked for " + looked);
+      Site& site = sites_[kind][p];
+      site.symbol = symbols[kind][p];
+      site.wide = target.wide;
+      site.function = target.function;
+      library_ = target.library;
+    }
 }
 
-UnderlyingBlas BlasUnderneath::gemm() const {
-  return {[](const void* sites, const Operation& operation) {
+UnderlyingBlas BlasUnderneath::products() const {
+  return {[](const void* self, const Operation& operation) {
             if (const Gemm* product = operation.get<Gemm>())
-              call_product(static_cast<const Site*>(sites)[static_cast<int>(product->precision)], *product);
+              call_product(
+                  static_cast<const BlasUnderneath*>(self)
+                      ->sites_[static_cast<int>(HostBlas::kind_of(*product))][static_cast<int>(product->precision)],
+                  *product);
           },
-          sites_};
+          this};
 }
 
 }  // namespace blaslift::cli

@@ -4,6 +4,7 @@
 
 #include "compat/site.hpp"
 #include "impl/core/options.hpp"
+#include "impl/route/host_blas.hpp"
 #include "kernels/backend.hpp"
 
 namespace blaslift::cli {
@@ -19,20 +20,20 @@ Opened open_backend(const Options& options);
 /// For what cannot do without: throws std::runtime_error if there is none.
 Backend& backend_to_tune(const Options& options);
 
-/// What the host backend computes with, and the CPU's rate is measured of: the gemms that a program linked with
-/// libblas.so.3 would reach.
+/// What the host backend computes with, and the CPU's rate is measured of: the gemms, and the products of triangles,
+/// that a program linked with libblas.so.3 would reach.
 class BlasUnderneath {
  public:
   /// Throws std::runtime_error if there are none.
   explicit BlasUnderneath(const Options& options);
 
   /// As long as this lives.
-  UnderlyingBlas gemm() const;
+  UnderlyingBlas products() const;
   /// Its path.
   const std::string& library() const { return library_; }
 
  private:
-  Site sites_[precision_count] = {};
+  Site sites_[HostBlas::kinds][precision_count] = {};
   std::string library_;
 };
 

@@ -103,7 +103,8 @@ bool might_go(Reason reason) {
     case Reason::exiting:
     case Reason::not_definite:
     case Reason::singular:
-    case Reason::not_converged: return false;
+    case Reason::not_converged:
+    case Reason::not_finite: return false;
     default: return true;
   }
 }

@@ -505,8 +505,8 @@ void tune(const Tuning& tuning) {
     std::fprintf(stderr, "blaslift: continues from %s, left by an earlier run\n", blaslift::shown(kept.path()).c_str());
   Measured measured = [&] {
     Progress progress(tuning.quiet, searches.size() + tasks.size());
-    Measurer measurer(backend, blas ? blas->gemm() : UnderlyingBlas{}, {seconds}, tuning.noise, kept, expected_seconds,
-                      progress);
+    Measurer measurer(backend, blas ? blas->products() : UnderlyingBlas{}, {seconds}, tuning.noise, kept,
+                      expected_seconds, progress);
     for (const Search& search : searches) measurer.compare(search);
     // Rates are those of calls, which follow what has been found.
     problem.clear();

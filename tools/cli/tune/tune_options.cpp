@@ -3,17 +3,18 @@
 #include <cstdio>
 #include <set>
 
-#include "impl/route/profile.hpp"
+#include "impl/route/lapack_section.hpp"
 #include "tools/cli/parser/variables.hpp"
 #include "tools/cli/tune/commands.hpp"
 #include "tools/cli/tune/tune.hpp"
+#include "tools/cli/tune/tune_lapack.hpp"
 #include "tools/cli/tune/tune_qr.hpp"
 #include "tools/cli/tune/tune_symv.hpp"
 
 namespace blaslift::cli {
 namespace {
 
-enum class Part { gemm, symv, qr };
+enum class Part { gemm, symv, qr, lapack };
 using Parts = std::set<Part>;
 
 /// What was given; what was not has a default that depends on the part.
@@ -30,10 +31,12 @@ struct TuneOptions {
   Variables variables;
 };
 
-const Words part_names = {"gemm", "symv", "qr"}, old_words = {"symv", "qr", "all"};
+const Words part_names = {"gemm", "symv", "qr", "lapack"}, old_words = {"symv", "qr", "all"};
 constexpr index largest = 1 << 17, largest_qr = 1 << 16;  // 256 GiB and 64 GiB a matrix of complex doubles
 
-Part part_named(const std::string& name) { return name == "symv" ? Part::symv : name == "qr" ? Part::qr : Part::gemm; }
+Part part_named(const std::string& name) {
+  return static_cast<Part>(std::find(part_names.begin(), part_names.end(), name) - part_names.begin());
+}
 
 /// Some of these letters, each once.
 Check some_of(const std::string& all) {
@@ -56,7 +59,7 @@ Parts parts_of(const TuneOptions& given) {
     throw UsageError("'" + given.old_word + "' and --only do not go together");
   const bool known = std::find(old_words.begin(), old_words.end(), given.old_word) != old_words.end();
   if (!given.old_word.empty() && !known) throw UsageError("tune: '" + given.old_word + "' was not expected");
-  if (given.old_word == "all") return {Part::gemm, Part::symv, Part::qr};
+  if (given.old_word == "all") return {Part::gemm, Part::symv, Part::qr, Part::lapack};
   if (!given.old_word.empty()) return {part_named(given.old_word)};
   if (given.only.empty()) return {Part::gemm};
   Parts parts;
@@ -98,8 +101,11 @@ void check_values(const TuneOptions& given, Part part) {
   if (part == Part::gemm && given.seconds) check("--seconds", number_in(1e-3, 3600.0)(number(*given.seconds)));
   if (part == Part::gemm && given.sizes.size() > Profile::most_leaf_rates)
     throw UsageError("--sizes: at most " + std::to_string(Profile::most_leaf_rates) + " sizes");
+  if (part == Part::lapack && given.sizes.size() > most_lapack_times)
+    throw UsageError("--sizes: at most " + std::to_string(most_lapack_times) + " sizes");
   for (const index size : given.sizes)
-    check("--sizes", number_in(index{1}, part == Part::qr ? largest_qr : largest)(std::to_string(size)));
+    check("--sizes",
+          number_in(index{1}, part == Part::qr || part == Part::lapack ? largest_qr : largest)(std::to_string(size)));
 }
 
 /// What all of them take.
@@ -124,6 +130,8 @@ void tune_part(Part part, const TuneOptions& given, const Options& options) {
     tune_symv(tuning);
   } else if (part == Part::qr) {
     tune_qr(common<QrTuning>(given, options, "dszc"));
+  } else if (part == Part::lapack) {
+    tune_lapack(common<LapackTuning>(given, options, "dszc"));
   } else {
     auto tuning = common<Tuning>(given, options, "sdcz");
     tuning.leaves = given.leaves;
@@ -158,14 +166,16 @@ void add_what(Command& command, TuneOptions& given) {
       .list(
           "--only", joined(part_names, "|"), [&given](const Words& names) { given.only = names; },
           "what to tune, separated by commas (default gemm: products, transfers and latencies; symv: how SYMV is cut "
-          "up, by n; qr: how wide blocks and panels of a QR are, by n)",
+          "up, by n; qr: how wide blocks and panels of a QR are, by n; lapack: how long other factorisations and "
+          "decompositions take)",
           one_of(part_names))
       .argument("part", joined(old_words, "|"), given.old_word, Command::Presence::hidden, "as --only")
       .option("--precisions", "LETTERS", given.precisions,
               "some of sdcz; for symv, w (pairs of doubles), too (default all)", some_of("sdczw"))
       .numbers<index>(
           "--sizes", [&given](std::vector<index> sizes) { given.sizes = sorted(std::move(sizes)); }, 1, largest,
-          "gemm: of square products; symv: at which all blockings are timed; qr: of the squares that are factored")
+          "gemm: of square products; symv: at which all blockings are timed; qr: of the squares that are factored; "
+          "lapack: orders")
       .numbers<index>(
           "--leaves",
           [&given](std::vector<index> sizes) {
@@ -185,14 +195,14 @@ void add_how(Command& command, TuneOptions& given) {
   };
   command
       .option("--seconds", "N", number_to(given.seconds),
-              "gemm: for each rate (slow products take longer); symv, qr: in all (the next run continues)",
+              "gemm, lapack: for each rate or time (slow ones take longer); symv, qr: in all (the next run continues)",
               number_in(1e-3, 86400.0))
       .option("--noise", "N", number_to(given.noise),
               "gemm: keep the old rate if the relative interquartile range exceeds this (default 0.2)",
               number_in(0.0, 1000.0))
       .flag("--quick", given.quick,
             "gemm: fewer sizes, no algorithms without --leaves, and a fifth of the time; symv: fewer blockings, and a "
-            "fifth of the time; qr: by the model alone, without timing all widths")
+            "fifth of the time; qr: by the model alone, without timing all widths; lapack: without the largest orders")
       .option("--output", "FILE", given.output, "the profile (default: this device's under the XDG cache)")
       .flag("--dry-run", given.dry_run, "say what would be measured")
       .flag("-q,--quiet", given.quiet, "no progress, no summary");

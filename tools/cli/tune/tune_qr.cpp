@@ -320,7 +320,7 @@ void tune_qr(const QrTuning& tuning) {
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
-  const UnderlyingBlas underlying = blas ? blas->gemm() : UnderlyingBlas{};
+  const UnderlyingBlas underlying = blas ? blas->products() : UnderlyingBlas{};
   const double end = now() + seconds;
   std::size_t steps = 1;
   for (const Search& s : searches) steps += Searcher::steps_of(s, tuning.quick);

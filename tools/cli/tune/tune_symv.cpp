@@ -333,7 +333,7 @@ void tune_symv(const SymvTuning& tuning) {
 
   std::optional<BlasUnderneath> blas;
   if (tuning.options.backend == BackendChoice::host) blas.emplace(tuning.options);
-  const UnderlyingBlas underlying = blas ? blas->gemm() : UnderlyingBlas{};
+  const UnderlyingBlas underlying = blas ? blas->products() : UnderlyingBlas{};
   double work = 0, latency = 0;
   std::size_t steps = 1;
   for (const Search& s : searches) work += work_of(s), steps += steps_of(s);

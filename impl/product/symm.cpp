@@ -1,0 +1,156 @@
+#include "impl/product/symm.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+#include "impl/core/undestroyed.hpp"
+#include "impl/judge/judge.hpp"
+#include "impl/product/at_once.hpp"
+#include "impl/product/symm_plan.hpp"
+#include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
+
+namespace blaslift {
+namespace {
+
+// ---- what the family says of a call
+
+/// Cuts, and what is sent, are the same for a symmetric and a Hermitian A.
+SymmShape shape_of(const Problem& p) {
+  return {false, p.left, p.part == Part::upper ? Uplo::upper : Uplo::lower, p.m, p.n, !p.beta_zero};
+}
+
+void count(Problem& p) {
+  const double order = static_cast<double>(p.left ? p.m : p.n),
+               results = static_cast<double>(p.m) * static_cast<double>(p.n),
+               element = static_cast<double>(element_size(p.element));
+  p.empty = p.m == 0 || p.n == 0;
+  p.trivial = p.alpha_zero;
+  p.flops = (is_complex(p.element) ? 8.0 : 2.0) * results * order;
+  p.volume = results * order;
+  p.bytes_out = results * element;
+  p.bytes_in = ((p.alpha_zero ? 0 : results + order * (order + 1) / 2) + (p.beta_zero ? 0 : results)) * element;
+}
+
+std::string text(const Problem& p) {
+  return std::string(name_of(p.routine)) + (p.left ? " L" : " R") + (p.part == Part::upper ? "U" : "L") +
+         " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) + (p.alpha_zero ? " alpha=0" : "") +
+         (p.beta_zero ? " beta=0" : "");
+}
+
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+  const Profile& profile = *facts.profile;
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
+               again = facts.sent_again / profile.in_rate,
+               computing = p.flops / profile.gemm_rate[static_cast<int>(p.element.name)];
+  constexpr double panels = 8;
+  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
+}
+
+std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
+  if (p.m == 0 || p.n == 0) return std::nullopt;
+  const SymmShape shape = shape_of(p);
+  const SymmCut cut = symm_cut(shape, p.precision(), memory);
+  return cut.streamed ? std::optional(sent_again(shape, cut, element_size(p.element))) : std::nullopt;
+}
+
+template <class T>
+Problem problem_of(Routine routine, const SymmArgs<T>& a) {
+  const index order = a.order();
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = a.m,
+                  .n = a.n,
+                  .alpha_zero = a.alpha == T(0),
+                  .beta_zero = a.beta == T(0),
+                  .overlaps = overlap(a.C, a.m, a.n, a.ldc, a.A, order, order, a.lda, sizeof(T)) ||
+                              overlap(a.C, a.m, a.n, a.ldc, a.B, a.m, a.n, a.ldb, sizeof(T)),
+                  .part = part_of(a.uplo),
+                  .alpha_finite = is_finite(a.alpha),
+                  .left = a.left});
+}
+
+// ---- on the device
+
+constinit Undestroyed<Learned> known;  // of such calls, in this process
+
+enum { operand_a, operand_b, operand_c };
+
+template <class T>
+Operands operands_of(Runtime& r, const SymmArgs<T>& x, bool ephemeral) {
+  const bool multiplies = x.alpha != T(0);
+  return Operands(r,
+                  {{.stored = {x.A, x.order(), x.order(), x.lda, sizeof(T), part_of(x.uplo)}, .reads = multiplies},
+                   {.stored = {x.B, x.m, x.n, x.ldb, sizeof(T)}, .reads = multiplies},
+                   {.stored = {x.C, x.m, x.n, x.ldc, sizeof(T)}, .writes = true, .reads = x.beta != T(0)}},
+                  ephemeral);
+}
+
+/// On the device.  If that does not come to an end, C in the host's memory is what it was, or all of the result.
+template <class T>
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SymmArgs<T>& args,
+               Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  if (problem.trivial) {  // C is in device memory, and is all that is read
+    HostBlas blas(site);
+    const GemmArgs<T> scaling{Op::none, Op::none, args.m, args.n,    0,      T(0),    nullptr,
+                              args.m,   nullptr,  1,      args.beta, args.C, args.ldc};
+    const Status status = at_once(backend, as_gemm(scaling), blas.operations());
+    if (status != Status::done) return {give_up(r, backend, status)};
+    return {.reason = decision.reason, .computed = true};
+  }
+  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
+  const SymmShape shape{args.hermitian, args.left, args.uplo, args.m, args.n, args.beta != T(0)};
+  // From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in
+  // the program's device memory takes no room.
+  const SymmCut cut = symm_cut(shape, precision_of<T>, r.arena.limit(),
+                               {.a = there(operand_a), .b = there(operand_b), .c = there(operand_c)});
+  if (cut.tile == 0) return {Reason::no_room};
+  PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha, .beta = args.beta});
+  const auto make_plan = [&](const std::vector<Placed>& at) {
+    const Placed &a = at[operand_a], &b = at[operand_b], &c = at[operand_c];
+    return plan_symm(shape, precision_of<T>, cut,
+                     {a.device != nullptr, b.device != nullptr, c.device != nullptr, !a.in_place && !b.in_place});
+  };
+  const auto finish = [&](index first, index count) {
+    SymmArgs<T> rest = args;
+    rest.B += args.left ? first * args.ldb : first;
+    rest.C += args.left ? first * args.ldc : first;
+    (args.left ? rest.n : rest.m) = count;
+    with_signature(rest,
+                   [&](auto s) { call<decltype(s)>(site.function, info(site.symbol).interface, rest, site.wide); });
+  };
+  Ending ending = planned.compute(decision, cut.streamed, make_plan, finish);
+  ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
+  return ending;
+}
+
+}  // namespace
+
+constinit const Family symm_family{.count = count,
+                                   .text = text,
+                                   .cpu_rate = cpu_rate_of_products,
+                                   .cost = cost,
+                                   .needs = Operation::Kinds(Operation::Kind::assign) | Operation::Kind::mirror,
+                                   .sent_again = sent_again};
+
+template <class T>
+void symm(const Site& site, const SymmArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay();
+  if (!args) return refuse(site, replay);
+  Runtime& r = runtime();
+  const Problem problem = problem_of(info(site.symbol).routine, *args);
+  (void)take_route(
+      r, site, known.value, problem, *args, replay,
+      [&](const SymmArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
+      [&](Backend& backend, const SymmArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, problem, x, operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define SYMM(name, type) template void symm(const Site&, const SymmArgs<type>*, Replay);
+#include "api/routines.def"
+
+}  // namespace blaslift
