@@ -98,7 +98,7 @@ def completion_bash(t):
             equal(complete(*words, ""), set(below))
     equal(complete("completion", ""), {"bash", "zsh", "fish"})
     equal(complete("run", "--backend", ""), {"auto", "cuda", "host"})
-    equal(complete("tune", "--only", ""), {"gemm", "symv", "qr"})
+    equal(complete("tune", "--only", ""), {"gemm", "symv", "qr", "lapack"})
     equal(complete("run", "--backend", "=", "h"), {"host"})
     equal(complete("run", "--report", "=", "s"), {"stderr"})
     equal(complete("run", "--report", "="), {"off", "stderr", "a file", "a folder"})
@@ -155,7 +155,7 @@ def completion_zsh(t):
         if len(below) > 1:
             complete(" ".join(["blaslift", *words, ""]), below)
     complete("blaslift run --backend=", {"auto", "cuda", "host"})
-    complete("blaslift tune --only=", {"gemm", "symv", "qr"})
+    complete("blaslift tune --only=", {"gemm", "symv", "qr", "lapack"})
     complete("blaslift run --report=", {"off", "stderr"})
     complete("blaslift run printen", {"printenv"})
     here = os.path.join(t.scratch, "here")
@@ -188,7 +188,7 @@ def completion_fish(t):
         if below:
             equal(complete(" ".join(["blaslift", *words, ""])), set(below))
     equal(complete("blaslift run --backend "), {"auto", "cuda", "host"})
-    equal(complete("blaslift tune --only "), {"gemm", "symv", "qr"})
+    equal(complete("blaslift tune --only "), {"gemm", "symv", "qr", "lapack"})
     equal(complete("blaslift completion "), {"bash", "zsh", "fish"})
     assert "printenv" in complete("blaslift run printen") and "printenv" in complete("blaslift report -- printen")
     here = os.path.join(t.scratch, "here")
