@@ -143,7 +143,8 @@ void tune_lapack(const LapackTuning& tuning) {
   std::vector<std::string> skipped;
   {
     Progress progress(tuning.quiet, timings);
-    Measurer measurer(backend, blas ? blas->products() : UnderlyingBlas{}, tuning.seconds.value_or(plan.seconds), progress);
+    Measurer measurer(backend, blas ? blas->products() : UnderlyingBlas{}, tuning.seconds.value_or(plan.seconds),
+                      progress);
     for (const Task& task : tasks) {
       const LapackTimes& times = all.emplace_back(measurer.measure(task));
       if (times.times.empty()) continue;
