@@ -105,7 +105,7 @@ struct alignas(64) ThreadCounters {
   std::uint64_t forwarded[routine_count + 1];
 };
 
-inline constexpr int thread_slots = 512;
+inline constexpr int thread_slots = 448;  ///< so that all counters are a file of less than 1 MiB
 
 /// A text that several threads may want to leave: the first one wins, readers see all of it or nothing.
 template <std::size_t size>
@@ -135,7 +135,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c69660c;  // "blaslif", layout 12
+  static constexpr std::uint64_t this_layout = 0x626c61736c69660d;  // "blaslif", layout 13
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -166,6 +166,8 @@ struct Counters {
   std::atomic<std::uint32_t> threads;      ///< slots given out, may exceed thread_slots
   ThreadCounters slots[thread_slots + 1];  ///< the last is shared by whoever came late; its counts are approximate
 };
+
+static_assert(sizeof(Counters) < std::size_t{1} << 20);
 
 /// Makes counters out of a file, which may hold anything, fit to be read: numbers of routines and reasons are some,
 /// texts have an end.  What they count may still be anything.

@@ -6,8 +6,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
@@ -302,7 +305,10 @@ std::string to_json(const Summary& s, const Counters* one) {
 }
 
 void write_report(const Counters& c, const std::string& target) {
-  Summary summary;
+  // Too large for a stack that cannot grow any more.
+  alignas(Summary) static std::byte memory[sizeof(Summary)];
+  const std::unique_ptr<Summary, void (*)(Summary*)> made(new (memory) Summary, [](Summary* x) { x->~Summary(); });
+  Summary& summary = *made;
   summary.add(c);
   const bool to_stderr = target == "stderr";
   const std::string text = to_stderr ? to_text(summary) : to_json(summary, &c) + "\n";

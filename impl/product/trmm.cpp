@@ -102,11 +102,12 @@ Outcome survey(Runtime& r, const Site& site, Backend& backend, const TrmmShape& 
   const Stored& b = operands[operand_b].stored;
   const std::vector<CallOperand<T>> matrices{{static_cast<const T*>(b.at), b.ld, placed(operands[operand_b])},
                                              {magnitudes.data(), plan.operands[1].rows}};
-  const std::size_t piece = magnitudes.size() * sizeof(T);
-  const Outcome outcome = run_plan(r, site, backend, operands, plan.bytes(sizeof(T)), true, static_cast<double>(piece),
-                                   [&](Lane& lane, void* lease) -> Outcome {
-                                     return execute<T>(plan, matrices, {}, lease, piece, lane, not_exiting);
-                                   });
+  const double bytes = static_cast<double>(magnitudes.size() * sizeof(T));
+  const std::size_t piece = piece_bytes(backend, bytes);
+  const Outcome outcome =
+      run_plan(r, site, backend, operands, plan.bytes(sizeof(T)), true, bytes, [&](Lane& lane, void* lease) -> Outcome {
+        return execute<T>(plan, matrices, {}, lease, piece, lane, not_exiting);
+      });
   finite = all_finite(magnitudes);
   return outcome;
 }
@@ -131,27 +132,28 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   // the program's device memory takes no room.
   TrmmCut cut = trmm_cut(shape, precision_of<T>, r.arena.limit(), {.a = there(operand_a), .b = there(operand_b)});
   if (cut.tile == 0) return {Reason::no_room};
-  bool finite = true;
   if (there(operand_b)) {
+    bool finite = true;
     const Outcome outcome = survey<T>(r, site, backend, shape, operands, finite);
     if (outcome.status != Status::done) return {give_up(r, backend, outcome.status)};
     // Row by row, or column by column, there are no zeros beside the diagonal.
-    if (!finite) cut = {1, shape.others(), cut.streamed};
+    if (!finite) cut.tile = 1;
   }
   const index rows = trmm_magnitudes(precision_of<T>, cut);
   std::vector<T> magnitudes(static_cast<std::size_t>(rows * cut.panels(shape)));
   PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha});
   planned.in_plan = 2;
   planned.own = {{magnitudes.data(), rows}};
+  bool taken_back = false;
   planned.sound = [&] {
-    finite = there(operand_b) || all_finite(magnitudes);
-    return finite;
+    taken_back = !there(operand_b) && !all_finite(magnitudes);
+    return !taken_back;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
     return plan_trmm(shape, precision_of<T>, cut, {at[operand_a].device != nullptr, at[operand_b].device != nullptr});
   };
   Ending ending = planned.compute(decision, cut.streamed, make_plan, [](index, index) {});
-  if (!finite && !ending.computed) ending.reason = Reason::not_finite;
+  if (taken_back) ending.reason = Reason::not_finite;
   ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
   return ending;
 }

@@ -111,7 +111,7 @@ class Planner {
         plan.download(b(panel), block(part(tile), panel));
       }
     }
-    plan.after = order_of(plan);
+    plan.after = cut_.tile == 1 && b_is_own_ ? one_after_the_other() : order_of(plan);
   }
 
   Plan plan;
@@ -123,6 +123,25 @@ class Planner {
   };
 
   bool streamed() const { return a_.size() > 1; }
+
+  /// Of a B in its place: each operation behind the one before it and what has moved since.  With as many tiles as A
+  /// has rows, who needs what of whom would take the square of that.
+  Order one_after_the_other() const {
+    Order after(plan.steps.size());
+    std::vector<std::int32_t> last, moved;
+    for (std::size_t i = 0; i < after.size(); ++i) {
+      const auto number = static_cast<std::int32_t>(i);
+      after[i] = last;
+      if (plan.steps[i].kind != Plan::Kind::compute) {
+        moved.push_back(number);
+        continue;
+      }
+      after[i].insert(after[i].end(), moved.begin(), moved.end());
+      moved.clear();
+      last = {number};
+    }
+    return after;
+  }
 
   /// What A's order has in a tile; tiles come in the order in which their parts of B become final.
   Range part(index tile) const {

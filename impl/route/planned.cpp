@@ -16,8 +16,9 @@ Ending PlannedCall<T>::compute(const Decision& decision, bool streamed, const Ma
     operands_.look();
     operands_.keep();
   }
-  // Another try begins with the result as it was: in the program's device memory a first one may have changed it.
-  const auto again = [&] { return !operands_.writes_in_device_memory() && !any_finished(); };
+  // Another try begins with the result as it was: in the program's device memory a first one may have changed it, if it
+  // has found room.
+  const auto again = [&] { return !started_ || (!operands_.writes_in_device_memory() && !any_finished()); };
   Ending ending =
       computed_in_place(r_, backend_, decision, operands_, again, [&](bool wait) { return attempt(make_plan, wait); });
   if (!ending.computed && any_finished()) {
@@ -57,6 +58,7 @@ Outcome PlannedCall<T>::attempt(const MakePlan& make_plan, bool wait) {
   const std::size_t piece = piece_bytes(backend_, operands_.result().stored.bytes());
   const double moved = problem_.bytes_in + problem_.bytes_out - operands_.spared();
   return run_plan(r_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
+    started_ = true;
     PlanOutcome outcome = execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting, sound);
     finished_ = std::move(outcome.finished);
     return static_cast<Outcome>(outcome);

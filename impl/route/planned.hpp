@@ -46,6 +46,7 @@ class PlannedCall {
   const Problem& problem_;
   Operands& operands_;
   const CallScalars<T> scalars_;
+  bool started_ = false;  ///< whether an attempt has had a lane
   bool by_columns_ = false;
   index lines_ = 0;                ///< of the result: columns or rows
   std::vector<Block> finished_{};  ///< of the result, by the last attempt, after a failure

@@ -50,8 +50,8 @@ void learn_cpu(Runtime& r, Learned& learned, const Problem& p, const Decision& d
   learned.cpu.learn(p.element, p.flops, seconds, calls);
   if (decision.reason == Reason::startup) {
     double missed = r.missed_seconds.load(std::memory_order_relaxed);
-    const double on_device =
-        decision.reuse_seconds > 0 ? decision.cpu_seconds - decision.reuse_seconds : decision.device_seconds;
+    const double on_device = decision.reuse_seconds > 0 ? decision.cpu_seconds - decision.reuse_seconds
+                                                        : decision.worth * decision.device_seconds;
     const double more = std::max(0.0, seconds - on_device);
     while (!r.missed_seconds.compare_exchange_weak(missed, missed + more, std::memory_order_relaxed)) {
     }
@@ -159,19 +159,20 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
   const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
             others = r.on_cpu.load(std::memory_order_relaxed),
             on_cpu = std::max(1, others + (thread_state.on_cpu ? 0 : 1));
+  const bool forked = r.forked.load(std::memory_order_relaxed), exiting = too_late(r);
   return {.device = r.device.state(),
           .profile = &r.device.profile(),
           .cpu_rate = learned.cpu.rate(p.element, p.flops, until_measured / on_cpu, on_cpu),
           .slowdown = learned.device.at(on_device),
           .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
-          .forked = r.forked.load(std::memory_order_relaxed),
-          .exiting = too_late(r),
+          .forked = forked,
+          .exiting = exiting,
           .estimator = p.element == Element::w ? nullptr : r.device.estimator(p.precision()),
           .trial = learned.trials.allowed(),
           .calls = on_device,
           .rounds_otherwise = rounds_otherwise(),
           .traps = RouteScope::traps(),
-          .busy = r.device.yields(on_device == 1),
+          .busy = !r.options.fixed && !forked && !exiting && r.device.yields(on_device == 1),
           .until_open = r.device.until_open()};
 }
 

@@ -200,7 +200,8 @@ Ending vector_product(Runtime& r, Backend& backend, const Args& args, const Prod
     operands.look();
     operands.keep_inputs();
     // Without the copy that it is sent for, it would be sent again and again.
-    if (!a.known.hold && (decision.reason == Reason::reuse || (had_copy && decision.reason == Reason::faster)))
+    if (!a.known.hold && (decision.reason == Reason::reuse ||
+                          (had_copy && (decision.reason == Reason::faster || decision.reason == Reason::eager))))
       return {.reason = Reason::transfers, .bytes_in = outcome.bytes_in, .transfers = outcome.transfers};
     const Outcome first = outcome;
     // Another try begins with y as it was: in the program's device memory a first one may have changed it.

@@ -82,4 +82,24 @@ def product_not_finite(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (zero_on_diagonal, zero_on_diagonal_in_device_memory, product_not_finite)
+def product_wide(s: Setting) -> list[str]:
+    """A trmm with more columns or rows than come home in one piece, of a B in device memory and in the host's."""
+    errors = []
+    plain = s.run("not_finite", "wide", preload=False)
+    for place, (settings, more) in {
+        "device": ({}, {"INJECTED_DEVICE_MEMORY": f"{1 << 20}:{1 << 40}"}),
+        "host": ({}, {}),
+        "little": ({"BLASLIFT_MEMORY": "4M"}, {}),
+    }.items():
+        library = {"library": s.fault_library} if more else {}
+        run = s.run("not_finite", "wide", settings=HOST | {"BLASLIFT_FORCE": "trmm"} | settings, **library, **more)
+        found = verdict_errors(run)
+        if run.stdout != plain.stdout:
+            found.append(f"{run.stdout}, not {plain.stdout}")
+        accounts = harness.accounts(run.reports)
+        found += [f"{name}: {accounts[name]}" for name, calls in told(run).items() if accounts[name].routed != calls]
+        errors += labelled(place, found if told(run) else ["called nothing"])
+    return errors
+
+
+PROMISES = (zero_on_diagonal, zero_on_diagonal_in_device_memory, product_not_finite, product_wide)

@@ -79,8 +79,11 @@ TEST(Advice, IsGivenForWhatTakesTime) {
   EXPECT_EQ(advice(s, 10), "") << "less than a tenth";
   stay(s, Routine::dgemm, Reason::startup, 2, 0.6);
   EXPECT_EQ(advice(s, 10),
-            "dgemm took 1.5 s on the CPU, since the GPU's start-up was not earned: --level 4 starts it "
-            "sooner, --start early with the program");
+            "dgemm took 1.5 s on the CPU, since the GPU's start-up was not earned: a higher --level starts "
+            "it sooner, --start early with the program");
+  s.processes = 2;
+  EXPECT_EQ(advice(s, 10), "") << "each would start it";
+  s.processes = 1;
   stay(s, Routine::dgetrf, Reason::of_library, 1, 5);
   EXPECT_EQ(advice(s, 10).find("dgemm took 1.5 s"), 0u) << "about the other there is nothing to do";
   stay(s, Routine::dsyevd, Reason::no_route, 1, 3);

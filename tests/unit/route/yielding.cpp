@@ -46,6 +46,12 @@ TEST(Yielding, DoesNotTakeItsOwnCallsForOthers) {
   EXPECT_EQ(asked, 1);
   EXPECT_TRUE(at(3100));
   EXPECT_EQ(asked, 2);
+  // Calls that go whoever is there, one after the other, leave no moment to look.
+  for (std::uint64_t after = 3200; after < 9000; after += 500) {
+    yielding.used(start + after * ms);
+    EXPECT_EQ(at(after + 400), after + 400 < 5100) << after;
+  }
+  EXPECT_EQ(asked, 2);
 }
 
 struct Told {

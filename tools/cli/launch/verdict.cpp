@@ -32,7 +32,7 @@ std::vector<Stayed> stayed_calls(const Summary& summary) {
 std::string because(Reason reason) {
   switch (reason) {
     case Reason::small: return "the calls were too small";
-    case Reason::transfers: return "it would have lost more by moving operands than it saves";
+    case Reason::transfers: return "it would have gained nothing";
     case Reason::startup: return "what it would have saved does not pay for its start-up";
     case Reason::modest: return "it would have gained too little for BLASLIFT_LEVEL";
     case Reason::no_device: return "there was no usable one";
@@ -55,11 +55,14 @@ std::string no_estimate(const Summary& run, double wall_seconds, double saved) {
 /// What may be done about it; empty: nothing that a user could do.
 std::string remedy(const Stayed& x, const Summary& summary) {
   switch (x.reason) {
-    case Reason::startup:
-      return "since the GPU's start-up was not earned: --level 4 starts it sooner, --start early with the program";
+    case Reason::startup:  // of many processes each would start it
+      return summary.processes > 1
+                 ? ""
+                 : "since the GPU's start-up was not earned: a higher --level starts it sooner, --start early with the "
+                   "program";
     case Reason::modest: return "since they gain too little for BLASLIFT_LEVEL: --level 3 sends all that gain";
     case Reason::transfers:
-      return "since moving operands costs more than the GPU saves: larger calls gain, or several on the same data; "
+      return "since the GPU would have gained nothing: larger calls gain, or several on the same data; "
              "blaslift report shows sizes";
     case Reason::small: return "in calls too small for a GPU: fewer and larger ones gain";
     case Reason::no_device: return "without a GPU: blaslift measure estimates what one would gain";
@@ -83,6 +86,8 @@ std::string verdict(const Summary& run, double wall_seconds) {
   double saved = -run.opening_seconds;
   for (const Summary::PerRoutine& x : run.routines) routed += x.routed, saved += x.saved_seconds;
   char text[200];
+  if (routed == 0 && !run.uncounted.empty())
+    return std::string("calls are missing; none that was counted ran on ") + device;
   if (routed == 0) return std::string("nothing ran on ") + device + ": " + because(stayed_calls(run).front().reason);
   if (const std::string why = no_estimate(run, wall_seconds, saved); !why.empty()) {
     std::snprintf(text, sizeof text, "%llu call%s ran on %s; the gain cannot be estimated, as ",

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <complex>
 #include <cstdint>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -37,24 +36,27 @@ struct Timed {
   std::vector<index> columns;
 };
 
-Timed timed(LapackWork work, Precision p, index n) {
+EigenShape eigen_shape(LapackWork work, index n) { return {work == LapackWork::syevd, false, Uplo::lower, n, 0, n}; }
+SvdShape svd_shape(index n) { return {n, n, n, n, false, false}; }
+
+/// Cut up as a call from the host's memory is.
+/// @param memory  of the device
+Timed timed(LapackWork work, Precision p, index n, std::size_t memory) {
   const index reals = elements_of_reals(n, p), imaginary = is_complex(p) ? 0 : n;
-  constexpr std::size_t any_memory = std::numeric_limits<std::size_t>::max();
-  const EigenShape eigen{work == LapackWork::syevd, false, Uplo::lower, n, 0, n};
   switch (work) {
     case LapackWork::potrf: {
-      const PotrfCut cut = potrf_cut_in_place(n);
+      const PotrfCut cut = potrf_cut(n, p, memory);
       return {plan_potrf(Uplo::lower, n, p, cut, true), {cut.panels(n)}};
     }
     case LapackWork::getrf: {
-      const GetrfCut cut = getrf_cut(n, n, p, any_memory);
+      const GetrfCut cut = getrf_cut(n, n, p, memory);
       return {plan_getrf(n, n, p, cut, true), {n, cut.panels(n)}};
     }
     case LapackWork::syevd_values:
-    case LapackWork::syevd: return {plan_syevd(eigen, p, true), {reals, 1}};
+    case LapackWork::syevd: return {plan_syevd(eigen_shape(work, n), p, true), {reals, 1}};
     case LapackWork::geev_values: return {plan_geev(n, false, p, true), {n, imaginary, 1}};
     case LapackWork::geev: return {plan_geev(n, true, p, true, true), {n, imaginary, 1}};
-    case LapackWork::gesdd: return {plan_svd({n, n, n, n, false, false}, p, true, true, true), {reals, 1}};
+    case LapackWork::gesdd: return {plan_svd(svd_shape(n), p, true, true, true), {reals, 1}};
     case LapackWork::gebrd: break;
   }
   return {plan_gebrd(n, n, p, true), {reals, reals, n, n, 1}};
@@ -108,9 +110,25 @@ Operation::Kinds operations_of(LapackWork work) {
   return gebrd_family.needs;
 }
 
-std::size_t LapackTimer::bytes(LapackWork work, Precision precision, index order) {
-  return static_cast<std::size_t>(2 + matrices_beside(work)) * matrix_bytes(precision, order) +
-         timed(work, precision, order).plan.bytes(element_size(precision));
+bool LapackTimer::fits(LapackWork work, Precision p, index n, std::size_t memory) {
+  const auto call_fits = [&] {
+    switch (work) {
+      case LapackWork::potrf: return !potrf_cut(n, p, memory).streamed();
+      case LapackWork::getrf: return getrf_cut(n, n, p, memory).panel > 0;
+      case LapackWork::syevd_values:
+      case LapackWork::syevd: return syevd_fits(eigen_shape(work, n), p, memory);
+      case LapackWork::geev_values:
+      case LapackWork::geev: return geev_fits(n, work == LapackWork::geev, p, memory);
+      case LapackWork::gesdd: return svd_fits(svd_shape(n), p, memory);
+      case LapackWork::gebrd: break;
+    }
+    return gebrd_fits(n, n, p, memory);
+  };
+  // Beside what a call has there lies another A.
+  return static_cast<std::size_t>(2 + matrices_beside(work)) * matrix_bytes(p, n) < memory && call_fits() &&
+         static_cast<std::size_t>(2 + matrices_beside(work)) * matrix_bytes(p, n) +
+                 timed(work, p, n, memory).plan.bytes(element_size(p)) <=
+             memory;
 }
 
 Rounds LapackTimer::time(LapackWork work, Precision precision, index order, double seconds) {
@@ -127,7 +145,7 @@ template <class T>
 Rounds LapackTimer::time(LapackWork work, index order, double seconds) {
   constexpr std::size_t least = 3, most = 15;
   constexpr Precision p = precision_of<T>;
-  const auto [plan, columns] = timed(work, p, order);
+  const auto [plan, columns] = timed(work, p, order, backend_.facts().memory);
   const std::size_t matrix = matrix_bytes(p, order);
   const auto beside = static_cast<std::size_t>(matrices_beside(work));
   const Memory numbers(backend_, matrix), matrices(backend_, (1 + beside) * matrix),

@@ -19,8 +19,8 @@ class LapackTimer {
   /// Seconds of one, of random numbers: three of them at least, and more as long as `seconds` last.
   Rounds time(LapackWork work, Precision precision, index order, double seconds);
 
-  /// Device memory, but for what the device's library works in.
-  static std::size_t bytes(LapackWork work, Precision precision, index order);
+  /// Whether a device with so much memory has room for it, as for a call.
+  static bool fits(LapackWork work, Precision precision, index order, std::size_t memory);
 
  private:
   template <class T>

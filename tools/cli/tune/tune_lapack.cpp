@@ -85,7 +85,7 @@ class Measurer {
     if (!backend_.facts().computes.can(kinds, task.precision)) throw NoRoom("the device does not compute it");
     if (!kinds.all([&](Operation::Kind kind) { return backend_.equip(kind); }))
       throw NoRoom("the device's library for it is not there");
-    if (LapackTimer::bytes(task.work, task.precision, n) > backend_.facts().memory)
+    if (!LapackTimer::fits(task.work, task.precision, n, backend_.facts().memory))
       throw NoRoom("takes more device memory than is allowed");
     return median(timer_.time(task.work, task.precision, n, seconds_));
   }

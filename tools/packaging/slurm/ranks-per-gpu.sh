@@ -34,7 +34,7 @@ if command -v nvidia-cuda-mps-control >/dev/null; then
       [[ -e $CUDA_MPS_PIPE_DIRECTORY/control ]] && exit
       sleep 0.1
     done
-    echo "$(hostname): MPS has not started, so ranks take turns" >&2'
+    echo "$(hostname): MPS has not started, so ranks take turns" >&2' || true
 else
   echo "no nvidia-cuda-mps-control here: ranks take turns on a GPU" >&2
 fi
