@@ -89,7 +89,7 @@ def product_wide(s: Setting) -> list[str]:
     for place, (settings, more) in {
         "device": ({}, {"INJECTED_DEVICE_MEMORY": f"{1 << 20}:{1 << 40}"}),
         "host": ({}, {}),
-        "little": ({"BLASLIFT_MEMORY": "4M"}, {}),
+        "little": ({"BLASLIFT_MEMORY": "16M"}, {}),
     }.items():
         library = {"library": s.fault_library} if more else {}
         run = s.run("not_finite", "wide", settings=HOST | {"BLASLIFT_FORCE": "trmm"} | settings, **library, **more)
