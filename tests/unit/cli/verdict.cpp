@@ -70,6 +70,8 @@ TEST(Verdict, SaysWhyNothingRanThere) {
       << "time counts";
   stay(s, Routine::dgetrf, Reason::of_library, 1, 0.5);
   EXPECT_EQ(verdict(s, 1), std::string("nothing ran on the GPU: ") + text_of(Reason::of_library));
+  s.uncounted.push_back("calls of 1 process were not counted");
+  EXPECT_EQ(verdict(s, 1), "calls are missing; none that was counted ran on the GPU");
 }
 
 TEST(Advice, IsGivenForWhatTakesTime) {
