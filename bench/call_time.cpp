@@ -1,13 +1,13 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|
-//             gelsy|gelsd|gelss|geqrf SECONDS N|MxN
+//   call_time host|device gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|
+//             gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv and gemv are y := A x, gemvt y := A' x, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has
+// symv and gemv are y := A x, gemvt y := A' x, symm C := A B, trmm B := A B, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has
 // eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri and trtri have factors with a
 // large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU, gelsy, gelsd and gelss one
 // right-hand side; what a routine overwrites is made anew before each call, outside its time.  Pivots, eigenvalues,
@@ -35,6 +35,12 @@ void dgemv_(const char*, const int*, const int*, const double*, const double*, c
             const double*, double*, const int*, std::size_t);
 void dtrsm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*, const double*,
             const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
+void dtrmm_(const char*, const char*, const char*, const char*, const int*, const int*, const double*, const double*,
+            const int*, double*, const int*, std::size_t, std::size_t, std::size_t, std::size_t);
+void dsymm_(const char*, const char*, const int*, const int*, const double*, const double*, const int*, const double*,
+            const int*, const double*, double*, const int*, std::size_t, std::size_t);
+void dgels_(const char*, const int*, const int*, const int*, double*, const int*, double*, const int*, double*,
+            const int*, int*, std::size_t);
 void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dgetri_(const int*, double*, const int*, const int*, double*, const int*, int*);
 void dpotri_(const char*, const int*, double*, const int*, int*, std::size_t);
@@ -362,7 +368,9 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
           std::fill(jpvt.begin(), jpvt.end(), 0);
         },
         [&] {
-          if (routine == "gelsy")
+          if (routine == "gels")
+            dgels_("N", &m, &n, &one, a.at(), &m, b.at(), &m, work.data(), &lwork, &info, 1), rank = n;
+          else if (routine == "gelsy")
             dgelsy_(&m, &n, &one, a.at(), &m, b.at(), &m, jpvt.data(), &rcond, &rank, work.data(), &lwork, &info);
           else if (routine == "gelsd")
             dgelsd_(&m, &n, &one, a.at(), &m, b.at(), &m, s.data(), &rcond, &rank, work.data(), &lwork, iwork.data(),
@@ -384,7 +392,14 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         limit, [] {}, [&] { dgecon_("1", &n, a.at(), &n, &norm, condition.at(), work.data(), iwork.data(), &info, 1); },
         condition);
     if (info != 0) throw std::runtime_error("dgecon: info = " + std::to_string(info));
-  } else if (routine == "trsm") {
+  } else if (routine == "symm") {
+    Place b(driver, all), c(driver, all);
+    b.set_random(2);
+    const double one = 1, zero = 0;
+    measure(
+        limit, [] {},
+        [&] { dsymm_("L", "L", &n, &n, &one, a.at(), &n, b.at(), &n, &zero, c.at(), &n, 1, 1); }, c);
+  } else if (routine == "trsm" || routine == "trmm") {
     Place triangle(nullptr, all), made(driver, all), b(driver, all);
     set_dominant(triangle, n);
     a.set(triangle);
@@ -392,7 +407,11 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     const double one = 1;
     measure(
         limit, [&] { b.set(made); },
-        [&] { dtrsm_("L", "L", "N", "N", &n, &n, &one, a.at(), &n, b.at(), &n, 1, 1, 1, 1); }, b);
+        [&] {
+          const auto routine_of_b = routine == "trsm" ? dtrsm_ : dtrmm_;
+          routine_of_b("L", "L", "N", "N", &n, &n, &one, a.at(), &n, b.at(), &n, 1, 1, 1, 1);
+        },
+        b);
   } else if (routine == "symv") {
     const auto size = static_cast<std::size_t>(n);
     Place x(driver, size), y(driver, size);
