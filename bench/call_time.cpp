@@ -1,18 +1,19 @@
 // Times one routine in double precision as a program sees it, operands in the host's memory or in the device's.  Links
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
-//   call_time host|device gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|
+//   call_time host|device
+//   gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|
 //             gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv and gemv are y := A x, gemvt y := A' x, symm C := A B, trmm B := A B, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has
-// eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri and trtri have factors with a
-// large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU, gelsy, gelsd and gelss one
-// right-hand side; what a routine overwrites is made anew before each call, outside its time.  Pivots, eigenvalues,
-// singular values, bidiagonal matrices with their reflectors' factors, and condition numbers are always in the host's
-// memory.
+// symv and gemv are y := A x, gemvt y := A' x, symm C := A B, trmm B := A B, trsm B := A^-1 B and potrf A := L L' with
+// A's lower triangle, syevd has eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri
+// and trtri have factors with a large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU,
+// gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made anew before each call, outside its
+// time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their reflectors' factors, and condition
+// numbers are always in the host's memory.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -397,8 +398,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     b.set_random(2);
     const double one = 1, zero = 0;
     measure(
-        limit, [] {},
-        [&] { dsymm_("L", "L", &n, &n, &one, a.at(), &n, b.at(), &n, &zero, c.at(), &n, 1, 1); }, c);
+        limit, [] {}, [&] { dsymm_("L", "L", &n, &n, &one, a.at(), &n, b.at(), &n, &zero, c.at(), &n, 1, 1); }, c);
   } else if (routine == "trsm" || routine == "trmm") {
     Place triangle(nullptr, all), made(driver, all), b(driver, all);
     set_dominant(triangle, n);
@@ -440,7 +440,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 
 constexpr const char* usage =
     "usage: call_time host|device "
-    "gemm|symv|gemv|gemvt|trsm|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|gelsy|gelsd|gelss|"
+    "gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|gels|gelsy|"
+    "gelsd|gelss|"
     "geqrf "
     "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
@@ -449,11 +450,12 @@ struct Timed {
   std::string_view name;
   bool square;  ///< and nothing else
 };
-constexpr Timed routines[] = {{"gemm", true},   {"symv", true},   {"gemv", false},  {"gemvt", false}, {"trsm", true},
-                              {"potrf", true},  {"getri", true},  {"potri", true},  {"trtri", true},  {"getrf", false},
-                              {"syevd", true},  {"sygvd", true},  {"geev", true},   {"gebrd", false}, {"gesdd", false},
-                              {"gecon", true},  {"gelsy", false}, {"gelsd", false}, {"gelss", false}, {"geqrf", false},
-                              {"potrs", false}, {"posv", false},  {"getrs", false}, {"gesv", false}};
+constexpr Timed routines[] = {{"gemm", true},   {"symm", true},   {"trmm", true},   {"gels", false},  {"symv", true},
+                              {"gemv", false},  {"gemvt", false}, {"trsm", true},   {"potrf", true},  {"getri", true},
+                              {"potri", true},  {"trtri", true},  {"getrf", false}, {"syevd", true},  {"sygvd", true},
+                              {"geev", true},   {"gebrd", false}, {"gesdd", false}, {"gecon", true},  {"gelsy", false},
+                              {"gelsd", false}, {"gelss", false}, {"geqrf", false}, {"potrs", false}, {"posv", false},
+                              {"getrs", false}, {"gesv", false}};
 
 }  // namespace
 

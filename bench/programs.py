@@ -4,9 +4,8 @@
     bench/programs.py --build DIR --results DIR [--commit ID] [--budget SECONDS] [--cases CASE,...] [--ways WAY,...] [--rounds COUNT] [--scale FACTOR]
 
 Times are of the part that computes, medians of the turns; the start-up of the GPU is in them unless a program used it for its data. "first" is a first
-`blaslift run`; "again" a later one of the same command, which starts the GPU while the program makes its data (--start early); "pages" is that with
---huge-pages, too. Results are compared where a program's is not left to
-chance. Run again, it goes on where it stopped; programs.jsonl has the records, programs.md the table.
+`blaslift run`; "again" a later one of the same command, which starts the GPU while the program makes its data, and makes it ready for what the
+first has computed there; "usual" is that without huge pages (--no-huge-pages). Results are compared where a program's is not left to chance. Run again, it goes on where it stopped; programs.jsonl has the records, programs.md the table.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ LEAST = 0.97
 """Plain over lifted time, at least."""
 QUERY = "workspace query"
 """Why calls stay that compute nothing."""
-EARLY = {"BLASLIFT_START": "early"}
-WAYS = {"plain": {}, "first": {}, "again": EARLY, "pages": EARLY | {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
-"""The environment of each."""
+PAGES = {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+WAYS = {"plain": {}, "first": PAGES, "again": PAGES, "usual": {}}
+"""The environment of each, but for when the GPU is started."""
 CLOSE = 1e-6
 """Relative difference of two right results; those of optimisers and random starts are further apart."""
 LOOSE = {"gp_opt": 1e-2, "nmf": 1e-2, "logreg": 1e-2, "lda": 5e-2}
@@ -46,7 +45,13 @@ def measured(command: list[str], library: str, environment: dict[str, str], seco
     return printed | {"routines": {name: {x: counters[x] for x in kept if x in counters} for name, counters in report["routines"].items()}}
 
 
-def measurements(arguments) -> list[Measurement]:
+def start_of(first: dict | None) -> dict[str, str]:
+    """When `blaslift run` starts the GPU in a later run, and what for."""
+    computed = [name for name, x in (first or {}).get("routines", {}).items() if x["routed"]]
+    return {"BLASLIFT_START": ":".join(filter(None, ["early", ",".join(computed)]))}
+
+
+def measurements(arguments, store) -> list[Measurement]:
     library = str(arguments.build / "lib/libblaslift.so")
     wanted = []
     for turn in range(arguments.rounds):
@@ -54,7 +59,11 @@ def measurements(arguments) -> list[Measurement]:
             command = [sys.executable, str(arguments.programs), case, f"{arguments.scale:g}"]
             for name in ("plain", *arguments.ways):
                 preload = "" if name == "plain" else library
-                measure = lambda s, c=command, p=preload, e=WAYS[name]: measured(c, p, e, s)
+                first = f"{case}/first/{turn}" if name in ("again", "usual") else ""
+
+                def measure(s, c=command, p=preload, e=WAYS[name], f=first):
+                    return measured(c, p, e | (start_of(store.get(f)) if f else {}), s)
+
                 wanted.append(Measurement(f"{case}/{name}/{turn}", SECONDS, measure))
     return wanted
 
@@ -106,7 +115,7 @@ def main() -> int:
     parser = driver_options(__doc__, "programs", ("programs",), 1500)
     parser.add_argument("--programs", type=Path, default=PROGRAMS, help="what has the cases; default: %(default)s")
     parser.add_argument("--cases", type=lambda text: text.split(","), help="default: all")
-    parser.add_argument("--ways", type=lambda text: text.split(","), default=list(WAYS)[1:], help="beside plain; default: first,again,pages")
+    parser.add_argument("--ways", type=lambda text: text.split(","), default=list(WAYS)[1:], help="beside plain; default: first,again,usual")
     parser.add_argument("--rounds", type=int, default=ROUNDS, metavar="COUNT", help="plain and preloaded in turns; default: %(default)d")
     parser.add_argument("--scale", type=float, default=1.0, metavar="FACTOR", help="of the sizes")
     arguments, store = read_options(parser)
@@ -115,7 +124,7 @@ def main() -> int:
     if not arguments.cases:
         listed = subprocess.run([sys.executable, str(arguments.programs), "--list"], capture_output=True, text=True, check=True)
         arguments.cases = listed.stdout.split()
-    wanted = measurements(arguments)
+    wanted = measurements(arguments, store)
     if arguments.dry_run:
         list_measurements(wanted, store)
         return 0

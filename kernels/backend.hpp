@@ -37,6 +37,7 @@ struct DeviceFacts {
   std::size_t piece_bytes;  ///< largest download in one operation
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
+  bool loads_when_used;   ///< the first operation of a kind takes long, whatever its size
   Capabilities computes;  ///< what may be asked of lanes, after Backend::equip
 };
 
@@ -221,7 +222,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 32;
+inline constexpr int backend_version = 33;
 
 /// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
 /// per process; the backend lives until the process ends.

@@ -38,6 +38,7 @@ class Operation {
   class Kinds {
    public:
     constexpr Kinds(Kind kind) : Kinds(1u << static_cast<int>(kind)) {}
+    static constexpr Kinds none() { return Kinds(0u); }
     constexpr Kinds operator|(Kinds others) const { return Kinds(bits_ | others.bits_); }
     constexpr bool has(Kind kind) const { return bits_ >> static_cast<int>(kind) & 1; }
     /// Whether all are so.

@@ -21,22 +21,27 @@ bool parse_switch(bool& target, const char* value, std::string_view yes, std::st
   return true;
 }
 
-bool parse_force(Options& o, const char* value) {
-  std::bitset<routine_count> mask;
-  std::string_view rest = value;
+/// "dgemm,sgemm", "gemm", "all"; null for what is none.
+std::optional<Routines> routines_named(std::string_view rest) {
+  Routines mask;
   while (!rest.empty()) {
     const std::string_view word = rest.substr(0, rest.find(','));
     rest.remove_prefix(word.size() < rest.size() ? word.size() + 1 : word.size());
-    std::bitset<routine_count> bits;
+    Routines bits;
     for (std::size_t r = 0; r < routine_count; ++r) {
       const std::string_view name = routine_names[r];
       if (word == "all"sv || word == name || word == name.substr(1)) bits.set(r);  // "gemm" means all four
     }
-    if (bits.none()) return false;
+    if (bits.none()) return {};
     mask |= bits;
   }
-  o.forced = mask;
-  return true;
+  return mask;
+}
+
+bool parse_force(Options& o, const char* value) {
+  const std::optional<Routines> named = routines_named(value);
+  if (named) o.forced = *named;
+  return named.has_value();
 }
 
 bool parse_text(std::string& target, const char* value) {
@@ -130,10 +135,10 @@ constexpr OptionInfo table[] = {
          if (v == names[i]) return o.backend = static_cast<BackendChoice>(i), true;
        return false;
      }},
-    {"BLASLIFT_START", "needed, early", "needed",
+    {"BLASLIFT_START", "needed, early, or early:dgesv or early:dgesv,dgemm", "needed",
      "needed: the GPU is opened for calls that gain by it; early: as soon as the program has loaded a BLAS, beside "
-     "whatever it does then",
-     [](Options&, const char* v) { return starts_early(v).has_value(); }},
+     "whatever it does then, and made ready for these routines",
+     [](Options&, const char* v) { return start_of(v).has_value(); }},
     {"BLASLIFT_FORCE", "all, or routines: dgemm,sgemm or gemm", "none", "route these whatever their size (for tests)",
      parse_force},
     {"BLASLIFT_LEVEL", "1, 2, 3, 4, 5", "3",
@@ -210,14 +215,25 @@ constexpr OptionInfo table[] = {
 
 }  // namespace
 
-std::optional<bool> starts_early(const char* value) {
+std::optional<Start> start_of(const char* value) {
   constexpr std::string_view early = "early";
-  const std::string_view text = value;
-  if (text == "needed") return false;
-  if (text == early) return true;
-  pid_t process = 0;
-  if (!text.starts_with("early:") || !read_number(text.substr(early.size() + 1), process) || process <= 0) return {};
-  return process == getpid();
+  std::string_view rest = value;
+  if (rest == "needed") return Start{};
+  if (rest == early) return Start{true, {}};
+  if (!rest.starts_with("early:")) return {};
+  rest.remove_prefix(early.size() + 1);
+  Start start{true, {}};
+  const std::string_view word = rest.substr(0, rest.find(':'));
+  if (pid_t process = 0; read_number(word, process)) {
+    if (process <= 0) return {};
+    start.early = process == getpid();
+    if (word.size() == rest.size()) return start;
+    rest.remove_prefix(word.size() + 1);
+  }
+  const std::optional<Routines> named = routines_named(rest);
+  if (!named || named->none()) return {};
+  start.routines = *named;
+  return start;
 }
 
 namespace {

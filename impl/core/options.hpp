@@ -18,6 +18,9 @@ enum class BackendChoice : std::uint8_t { automatic, cuda, host };
 
 enum class ResidencyMode : std::uint8_t { off, automatic, always };
 
+/// Some of them, by Routine.
+using Routines = std::bitset<routine_count>;
+
 /// BLASLIFT_LEVEL's default: the cost model's predictions as they are.
 inline constexpr int usual_eagerness = 3;
 
@@ -31,10 +34,10 @@ struct Cutting {
 struct Options {
   bool on = true;
   BackendChoice backend = BackendChoice::automatic;
-  std::bitset<routine_count> forced{};  ///< by Routine: routed whatever the size
-  int eagerness = usual_eagerness;      ///< of decisions, 1 to 5
-  bool yields = false;                  ///< calls stay while other processes keep the device busy
-  bool fixed = false;                   ///< routes depend on the arguments and the profile alone
+  Routines forced{};                ///< routed whatever the size
+  int eagerness = usual_eagerness;  ///< of decisions, 1 to 5
+  bool yields = false;              ///< calls stay while other processes keep the device busy
+  bool fixed = false;               ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   strassen::Model estimator = strassen::Model::ours;
@@ -75,9 +78,13 @@ bool is_internal(const OptionInfo& option);
 /// variable that begins with BLASLIFT_.
 Options read_options(char** environment, std::string& warnings);
 
-/// BLASLIFT_START, which is looked at before there are Options: whether this process is to open the device as soon as
-/// it has loaded a BLAS.  "needed", "early", or "early:PID" for that process alone, as `blaslift run` has it; null for
-/// any other value.
-std::optional<bool> starts_early(const char* value);
+/// BLASLIFT_START, which is looked at before there are Options.
+struct Start {
+  bool early = false;  ///< this process is to open the device as soon as it has loaded a BLAS
+  Routines routines;   ///< and to make it ready for these
+};
+/// Of "needed", "early" and "early:dgesv,dgemm"; with a number behind early, as `blaslift run` has it ("early:PID" and
+/// "early:PID:dgesv"), for that process alone.  Null for any other value.
+std::optional<Start> start_of(const char* value);
 
 }  // namespace blaslift

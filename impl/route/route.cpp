@@ -202,7 +202,7 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
       const Decision with_copy = decide(p, facts, policy);
       if (with_copy.reuse_seconds > 0 && r.recurring.again(matrix.stored)) guess = with_copy;
     }
-    if (guess.opens_meanwhile) open_device_meanwhile(r);
+    if (guess.opens_meanwhile) open_device_meanwhile(r, p.routine);
     if (!opens(guess, policy) || !open_for_call(r)) return guess;
     facts = now();  // by the device's own profile
   }

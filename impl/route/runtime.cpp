@@ -28,6 +28,7 @@
 #include "impl/observe/report.hpp"
 #include "impl/observe/trace.hpp"
 #include "impl/residency/tracker.hpp"
+#include "impl/route/warming.hpp"
 #include "kernels/own_thread.hpp"
 
 /// glibc's: a function for the end of the calling thread.
@@ -263,21 +264,29 @@ void await_opening(void*) {
 bool awaits_opening() { return __cxa_thread_atexit_impl(await_opening, nullptr, &__dso_handle) == 0; }
 
 /// By a thread of ours that the main thread awaits.
-void open_beside(Runtime& r) {
+/// @param expected  what it is made ready for
+void open_beside(Runtime& r, const Routines& expected) {
+  const auto goes_on = [] { return !main_thread_ends.load(std::memory_order_seq_cst) && not_exiting(); };
   opening_beside.store(true, std::memory_order_seq_cst);
-  if (!main_thread_ends.load(std::memory_order_seq_cst)) (void)open_device(r);
+  if (Backend* backend = goes_on() ? open_device(r) : nullptr) {
+    r.in_flight.fetch_add(1, std::memory_order_seq_cst);  // exit by another thread waits, too
+    warm(
+        *backend, r.arena, expected, [&r](Operation::Kind kind, Precision p) { return r.device.can(kind, p); },
+        goes_on);
+    r.in_flight.fetch_sub(1, std::memory_order_seq_cst);
+  }
   opening_beside.store(false, std::memory_order_seq_cst);
 }
 
 }  // namespace
 
-void open_device_meanwhile(Runtime& r) {
+void open_device_meanwhile(Runtime& r, Routine routine) {
   if (r.opened_meanwhile.load(std::memory_order_relaxed) || syscall(SYS_gettid) != getpid()) return;
   if (r.opened_meanwhile.exchange(true, std::memory_order_relaxed) || !awaits_opening()) return;
   const OwnThreads threads;
-  (void)threads.start("blaslift-open", [&r] {
+  (void)threads.start("blaslift-open", [&r, routine] {
     thread_state.inside = &thread_state;
-    open_beside(r);
+    open_beside(r, Routines().set(static_cast<std::size_t>(routine)));
   });
 }
 
@@ -299,7 +308,7 @@ bool has_loaded_blas() {
 }
 
 /// Waits for the process to load a BLAS, which an interpreter does after a while, and opens the device.
-void open_device_early() {
+void open_device_early(const Routines& expected) {
   using namespace std::chrono_literals;
   constexpr std::chrono::milliseconds often = 10ms, seldom = 100ms, soon = 10s, patience = 100s;
   thread_state.inside = &thread_state;
@@ -309,7 +318,7 @@ void open_device_early() {
     if (main_thread_ends.load(std::memory_order_relaxed) || exit_has_begun()) return;
     if (!has_loaded_blas()) continue;
     Runtime& r = runtime();
-    if (r.options.on && !r.options.measure && !r.forked.load(std::memory_order_relaxed)) open_beside(r);
+    if (r.options.on && !r.options.measure && !r.forked.load(std::memory_order_relaxed)) open_beside(r, expected);
     return;
   }
 }
@@ -318,9 +327,10 @@ void open_device_early() {
 
 void open_device_early_if_wanted() {
   const char* value = variable("BLASLIFT_START");
-  if (!value || !starts_early(value).value_or(false) || !awaits_opening()) return;
+  const std::optional<Start> start = value ? start_of(value) : std::nullopt;
+  if (!start || !start->early || !awaits_opening()) return;
   const OwnThreads threads;
-  (void)threads.start("blaslift-start", open_device_early);
+  (void)threads.start("blaslift-start", [expected = start->routines] { open_device_early(expected); });
 }
 
 }  // namespace blaslift

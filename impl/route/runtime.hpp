@@ -44,9 +44,10 @@ bool may_have_runtime();
 /// has begun.  Sees to it that exit finds no route on the device.
 Backend* open_device(Runtime& runtime);
 
-/// Opens it by a thread of ours, while the caller and others go on without it.  Once in a process, and for its main
-/// thread alone, which then does not end before the device is open: exit would run a driver's handlers.
-void open_device_meanwhile(Runtime& runtime);
+/// Opens it by a thread of ours, while the caller and others go on without it, and makes it ready for calls like this
+/// one.  Once in a process, and for its main thread alone, which then does not end before the device is open: exit
+/// would run a driver's handlers.
+void open_device_meanwhile(Runtime& runtime, Routine routine);
 
 /// If BLASLIFT_START says so, has a thread of ours open the device as soon as the process has loaded a BLAS; the main
 /// thread waits likewise.  To be called once the library has been initialised.

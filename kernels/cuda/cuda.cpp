@@ -639,6 +639,7 @@ class CudaBackend final : public Backend {
     // A limited device has slots in proportion, so that small products, too, are committed in pieces.
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
+    facts_.loads_when_used = true;
     const unsigned cores = std::thread::hardware_concurrency();
     const unsigned out = std::clamp(cores * 3 / 8, 1u, most_threads_out),
                    beside = std::clamp(cores / 4, 1u, most_threads_beside);

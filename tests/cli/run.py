@@ -260,9 +260,14 @@ def run_start(t):
     """An early start is the program's own, not that of the processes it starts; malloc's other tunables stay."""
     show = 'echo "$$ $BLASLIFT_START $GLIBC_TUNABLES"; sh -c "echo \\$BLASLIFT_START"'
     tunables = {"GLIBC_TUNABLES": "glibc.malloc.arena_max=3"}
-    done = t.run("run", "-q", *HOST, "--start", "early", "--huge-pages", "sh", "-c", show, env=os.environ | tunables)
+    done = t.run("run", "-q", *HOST, "--start", "early", "sh", "-c", show, env=os.environ | tunables)
     process, *rest = done.stdout.split()
     equal(rest, [f"early:{process}", "glibc.malloc.arena_max=3:glibc.malloc.hugetlb=1", f"early:{process}"])
+    done = t.run("run", "-q", *HOST, "--no-huge-pages", "--start", "early:dgesv", "sh", "-c", show, env=os.environ | tunables)
+    process, *rest = done.stdout.split()
+    equal(rest, [f"early:{process}:dgesv", "glibc.malloc.arena_max=3", f"early:{process}:dgesv"])
+    own = os.environ | {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=0"}
+    equal(t.run("run", "-q", *HOST, "sh", "-c", "echo $GLIBC_TUNABLES", env=own).stdout, "glibc.malloc.hugetlb=0\n")
     equal(t.run("run", "-q", *HOST, "sh", "-c", 'echo "<$BLASLIFT_START>"').stdout, "<>\n")
     equal(t.run("run", "-q", *HOST, "--start", "early", t.program, "exit", "0").returncode, 0)
 
@@ -288,7 +293,8 @@ def run_history(t):
         return sorted(os.listdir(runs)) if os.path.isdir(runs) else []
 
     assert not early(*gpu, *show) and len(kept()) == 1
-    equal(os.path.getsize(os.path.join(runs, kept()[0])), 0)
+    with open(os.path.join(runs, kept()[0])) as file:
+        equal(file.read(), "dgemm")  # what the next run gets ready for
     equal(stat.S_IMODE(os.stat(runs).st_mode), 0o700)
     assert early(*gpu, *show) and early(*gpu, *show) and len(kept()) == 1
     # Another command, another directory, or an own word: no.

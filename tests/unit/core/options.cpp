@@ -49,7 +49,7 @@ std::string to_text(const Options& o) {
   return text.str();
 }
 
-using Forced = std::bitset<routine_count>;
+using Forced = Routines;
 Forced bit(Routine r) { return Forced().set(static_cast<std::size_t>(r)); }
 Forced every_gemm() { return bit(Routine::sgemm) | bit(Routine::dgemm) | bit(Routine::cgemm) | bit(Routine::zgemm); }
 
@@ -103,6 +103,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_START", "needed", [](Options&) {}},
     {"BLASLIFT_START", "early", [](Options&) {}},
     {"BLASLIFT_START", "early:1", [](Options&) {}},
+    {"BLASLIFT_START", "early:dgesv", [](Options&) {}},
+    {"BLASLIFT_START", "early:1:dgesv,gemm", [](Options&) {}},
     {"BLASLIFT_QR", "bulk", [](Options& o) { o.qr_stream = false; }},
     {"BLASLIFT_QR", "stream", [](Options&) {}},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
@@ -147,7 +149,9 @@ constexpr struct {
      {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
       ":rum", "auto:rum", "off:rum", "1::2"}},
     {"BLASLIFT_INTERNAL_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
-    {"BLASLIFT_START", {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1"}},
+    {"BLASLIFT_START",
+     {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1", "early:1:", "early:1:x",
+      "early:1:2", "early:dgesv:dgemm", "early:dgesv:1", "early:,dgesv", "needed:dgesv"}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
     {"BLASLIFT_MEMORY",
      {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
@@ -167,11 +171,24 @@ constexpr struct {
 };
 
 TEST(Options, AnEarlyStartIsEverybodysOrOneProcesss) {
-  EXPECT_EQ(starts_early("needed"), false);
-  EXPECT_EQ(starts_early("early"), true);
-  EXPECT_EQ(starts_early(("early:" + std::to_string(getpid())).c_str()), true);
-  EXPECT_EQ(starts_early(("early:" + std::to_string(getpid() + 1)).c_str()), false);
-  EXPECT_EQ(starts_early("earl"), std::nullopt);
+  const auto early = [](const std::string& value) { return start_of(value.c_str()).value().early; };
+  EXPECT_FALSE(early("needed"));
+  EXPECT_TRUE(early("early"));
+  EXPECT_TRUE(early("early:" + std::to_string(getpid())));
+  EXPECT_FALSE(early("early:" + std::to_string(getpid() + 1)));
+  EXPECT_FALSE(early("early:" + std::to_string(getpid() + 1) + ":dgesv"));
+  EXPECT_FALSE(start_of("earl").has_value());
+}
+
+TEST(Options, AnEarlyStartMayNameRoutines) {
+  const auto routines = [](const std::string& value) { return start_of(value.c_str()).value().routines; };
+  EXPECT_TRUE(routines("early").none());
+  EXPECT_TRUE(routines("early:" + std::to_string(getpid())).none());
+  Routines some;
+  some.set(static_cast<std::size_t>(Routine::dgesv)).set(static_cast<std::size_t>(Routine::zgemm));
+  EXPECT_EQ(routines("early:dgesv,zgemm"), some);
+  EXPECT_EQ(routines("early:" + std::to_string(getpid()) + ":zgemm,dgesv"), some);
+  EXPECT_EQ(routines("early:gemm").count(), 4u);
 }
 
 TEST(Options, DefaultsAreWhatTheTableSays) {

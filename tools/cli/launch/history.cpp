@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <utility>
 
 #include "impl/core/hash.hpp"
@@ -20,24 +21,44 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t most_commands = 1000;
 
-/// Calls that a process computed on a GPU.
-std::uint64_t routed(const Counters& process) {
-  if (std::string_view(process.backend.get()) != "cuda") return 0;
-  std::uint64_t calls = 0;
-  for (const RoutineCounters& routine : process.routines) calls += routine.routed.load(std::memory_order_relaxed);
-  return calls;
+/// The routines whose calls a process computed on a GPU: "dgesv,dgemm".
+std::string routed(const Counters& process) {
+  if (std::string_view(process.backend.get()) != "cuda") return {};
+  std::string names;
+  for (std::size_t r = 0; r < routine_count; ++r)
+    if (process.routines[r].routed.load(std::memory_order_relaxed) > 0)
+      names += (names.empty() ? "" : ",") + std::string(routine_names[r]);
+  return names;
 }
 
 /// Children of a process that has started the GPU compute on the CPU and cannot use CUDA, and a GPU that the program
 /// chooses for itself is not known yet.
-bool would_gain(const Finished& run) {
-  const auto is_own = [&run](const Counters* process) { return process->pid == run.pid; };
-  const auto& all = run.processes;
-  return std::any_of(all.begin(), all.end(), [&](const Counters* x) { return is_own(x) && routed(*x) > 0; }) &&
-         std::none_of(all.begin(), all.end(), [&](const Counters* x) {
-           return is_own(x) &&
-                  (x->has_cuda.load(std::memory_order_relaxed) || x->has_forked.load(std::memory_order_relaxed));
-         });
+/// @return what it computed on one if it would have gained; else nothing
+std::string gainful(const Finished& run) {
+  std::string names;
+  for (const Counters* process : run.processes) {
+    if (process->pid != run.pid) continue;
+    if (process->has_cuda.load(std::memory_order_relaxed) || process->has_forked.load(std::memory_order_relaxed))
+      return {};
+    if (const std::string more = routed(*process); !more.empty()) names += (names.empty() ? "" : ",") + more;
+  }
+  return names;
+}
+
+/// @param path  a file of names, which another version may have written
+std::string read_names(const std::string& path) {
+  std::ifstream file(path);
+  std::string text(4096, '\0'), names;
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string_view name = std::string_view(text).substr(at, end - at);
+    if (std::ranges::find(routine_names, name) != std::end(routine_names))
+      names += (names.empty() ? "" : ",") + std::string(name);
+    at = end + 1;
+  }
+  return names;
 }
 
 /// There is room for one more.
@@ -71,17 +92,22 @@ bool History::gains_by_early_start() const {
   return !path_.empty() && fs::exists(path_, error) && is_own_directory(directory_);
 }
 
+std::string History::routines() const { return gains_by_early_start() ? read_names(path_) : std::string(); }
+
 void History::note(const Finished& run) const {
   if (path_.empty()) return;
-  const bool known = gains_by_early_start(), gains = would_gain(run);
-  if (known && !gains) (void)unlink(path_.c_str());
-  if (known || !gains) return;
+  const bool known = gains_by_early_start();
+  const std::string names = gainful(run);
+  if (known && names.empty()) (void)unlink(path_.c_str());
+  if (names.empty() || (known && names == routines())) return;
   std::error_code error;
   const fs::path inner = fs::path(directory_).parent_path();
   fs::create_directories(inner.parent_path(), error);
   if (!is_own_directory(inner.string()) || !is_own_directory(directory_)) return;
   make_room(directory_);
-  (void)NewFile(path_).put_in_place();  // else the next run is as this one was
+  NewFile file(path_);
+  file.write(names.data(), names.size());
+  (void)file.put_in_place();  // else the next run is as this one was
 }
 
 }  // namespace blaslift::cli

@@ -1,5 +1,6 @@
 // What the last run of a command came to, kept from run to run: a file for each command whose next run is to find the
-// GPU started.  It is empty, and its name is a hash: command lines may hold what is nobody's business.
+// GPU started, and ready for the routines that are named in it.  Its own name is a hash: command lines may hold what is
+// nobody's business.
 #pragma once
 #include <string>
 #include <vector>
@@ -18,6 +19,9 @@ class History {
   /// Whether the last run would have gained by an early start, and borne it: the program's own process computed on a
   /// GPU, has not forked, and had not loaded CUDA before for purposes of its own.
   bool gains_by_early_start() const;
+
+  /// What it computed there: "dgesv,dgemm"; empty if that is not known.
+  std::string routines() const;
 
   /// Keeps what this one came to.
   void note(const Finished& run) const;

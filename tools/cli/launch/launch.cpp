@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -229,8 +230,11 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     unsetenv("BLASLIFT_INTERNAL_COUNTERS");
     for (const auto& [name, value] : added) setenv(name.c_str(), value.c_str(), 1);
     // The program's own process, not what it starts: each would have the GPU's memory and time for itself.
-    if (const char* when = std::getenv("BLASLIFT_START"); when && std::strcmp(when, "early") == 0)
-      setenv("BLASLIFT_START", ("early:" + std::to_string(getpid())).c_str(), 1);
+    if (const char* when = std::getenv("BLASLIFT_START"); when && std::strncmp(when, "early", 5) == 0) {
+      const std::string rest = when + 5;  // nothing, or ":dgesv,dgemm"; one that names a process is as it is to be
+      if (rest.empty() || (rest.size() > 1 && !std::isdigit(static_cast<unsigned char>(rest[1]))))
+        setenv("BLASLIFT_START", ("early:" + std::to_string(getpid()) + rest).c_str(), 1);
+    }
     std::vector<char*> arguments;
     for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);

@@ -116,7 +116,7 @@ std::string outlook(const Variables& variables) {
     copies += why;
   const auto start = variables.find("BLASLIFT_START");
   const char* given = start != variables.end() ? start->second.c_str() : std::getenv("BLASLIFT_START");
-  const bool early = given && std::string_view(given) == "early";
+  const bool early = given && start_of(given).value_or(Start{}).early;
   return shown(device) + ", " + memory_of(options) + "; level " + std::to_string(options.eagerness) +
          (options.fixed ? ", fixed decisions" : "") + (options.yields ? ", yields to other processes" : "") + "; " +
          forced(options) + "; " + profile + "; " + shown(copies) + "; " + (host ? "it" : "the GPU") +

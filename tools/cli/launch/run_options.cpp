@@ -1,6 +1,7 @@
 // `blaslift run` on the command line.
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "tools/cli/launch/commands.hpp"
 #include "tools/cli/launch/history.hpp"
@@ -17,21 +18,23 @@ constexpr const char *tunables = "GLIBC_TUNABLES", *huge_pages = "glibc.malloc.h
 
 struct Run {
   Variables variables;
-  bool quiet = false, verbose = false, huge = false;
+  bool quiet = false, verbose = false, usual_pages = false;
   std::string json;
 };
 
 [[noreturn]] void run(const Run& how, const Words& program) {
   Variables variables = how.variables;
-  if (how.huge) {
-    const char* given = std::getenv(tunables);  // the last one of a name counts
+  const char* given = std::getenv(tunables);
+  if (!how.usual_pages && !(given && std::strstr(given, "glibc.malloc.hugetlb")))
     variables[tunables] = (given && *given ? std::string(given) + ':' : std::string()) + huge_pages;
-  }
   // Who says when the device is started is not second-guessed.
   const bool looks_back = !std::getenv(start) && !variables.contains(start);
   const History history = looks_back ? History(program) : History();
   const bool early = history.gains_by_early_start();
-  if (early) variables[start] = "early";
+  if (early) {
+    const std::string names = history.routines();
+    variables[start] = names.empty() ? "early" : "early:" + names;
+  }
   if (how.verbose && !how.quiet)
     std::fputs(("blaslift: " + outlook(variables) + (early ? ", as its last run used it" : "") + '\n').c_str(), stderr);
   const Finished finished = launch("libblaslift.so", program, variables);
@@ -58,7 +61,8 @@ void add_run(Command& blaslift) {
   const auto how = std::make_shared<Run>();
   command.flag("-q,--quiet", how->quiet, "no summary")
       .flag("-v,--verbose", how->verbose, "say before the program starts what is going to be done, and by what")
-      .flag("--huge-pages", how->huge, "large arrays of the program in pages of 2 MiB, which are made and read faster")
+      .flag("--no-huge-pages", how->usual_pages,
+            "large arrays of the program in the usual pages, not in those of 2 MiB, which are made and read faster")
       .option("--json", "FILE", how->json, "write the summary of the whole process tree to this file, too");
   add_variables(command, how->variables);
   command.runs([how](const Words& program) -> int { run(*how, program); });
