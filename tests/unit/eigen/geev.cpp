@@ -8,6 +8,7 @@
 #include "impl/eigen/geev_plan.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "kernels/schur.hpp"
+#include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -296,7 +297,7 @@ Problem problem(Routine routine, Element element, index n, bool vectors) {
 
 /// cuSOLVER's times on an H100, double precision, on the device; what decisions expect is near them.
 TEST(GeevCost, IsWhatAnH100Takes) {
-  const Profile profile = built_in_profile("sm_90");
+  const Profile profile = without_lapack_times();
   const Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
   const auto seconds = [&](Routine routine, Element element, index n, bool vectors) {
     Problem p = problem(routine, element, n, vectors);

@@ -8,6 +8,7 @@
 
 #include "impl/route/decision.hpp"
 #include "impl/route/family.hpp"
+#include "tests/unit/support/estimates.hpp"
 
 namespace blaslift {
 namespace {
@@ -19,7 +20,7 @@ struct Read {
   std::string problem;
 };
 Read read(const std::string& text) {
-  Read r{built_in_profile("sm_90"), ""};
+  Read r{without_lapack_times(), ""};
   read_profile_text(text, r.profile, r.problem);
   return r;
 }
@@ -144,6 +145,18 @@ TEST(LapackSection, OtherShapesCostWhatSquaresOfTheirWorkDo) {
   EXPECT_NEAR(cost(Routine::dgebrd, 8000, 1000, 0, "dgebrd" + cubes), 8, 0.2);
   // 1,000 columns of 4,500 rows take (m - n / 3) n^2 = 4.17e9 operations, a square of 1,842 as many.
   EXPECT_NEAR(cost(Routine::dgetrf, 4500, 1000, 0, "dgetrf" + cubes), 6.25, 0.2);
+}
+
+/// Of every routine and precision; whoever tunes another device does it as well.
+TEST(LapackSection, AnH100sProfileHasAllTimes) {
+  const Profile profile = built_in_profile("sm_90");
+  for (int i = 0; i < lapack_works; ++i)
+    for (const Precision p : {Precision::s, Precision::d, Precision::c, Precision::z}) {
+      const auto at = [&](double order) { return measured_seconds(profile, static_cast<LapackWork>(i), p, order); };
+      ASSERT_TRUE(at(2048).has_value()) << letter(p) << name_of(static_cast<LapackWork>(i));
+      EXPECT_GT(*at(4096), 1.2 * *at(2048)) << letter(p) << name_of(static_cast<LapackWork>(i));
+      EXPECT_LT(*at(4096), 8 * *at(2048)) << letter(p) << name_of(static_cast<LapackWork>(i));
+    }
 }
 
 }  // namespace

@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 
 #include "impl/core/args.hpp"
-#include "impl/route/built_in_profiles.hpp"
 #include "impl/svd/gebrd.hpp"
 #include "impl/svd/gebrd_plan.hpp"
+#include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -189,7 +189,7 @@ TEST(GebrdFits, WithWhatALibraryWorksInOrNotAtAll) {
 
 /// cuSOLVER's times on an H100, double precision, on the device; what decisions expect is near them.
 TEST(GebrdCost, IsWhatAnH100Takes) {
-  const Profile profile = built_in_profile("sm_90");
+  const Profile profile = without_lapack_times();
   const Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
   constexpr std::pair<index, double> measured[] = {{1024, 51e-3}, {2048, 113e-3}, {4096, 336e-3}, {8192, 1515e-3}};
   for (const auto& [n, took] : measured) {

@@ -7,6 +7,7 @@
 #include "impl/core/args.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/svd/gesdd_plan.hpp"
+#include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -243,7 +244,7 @@ TEST(SvdFits, WithWhatALibraryWorksInOrNotAtAll) {
 
 /// cuSOLVER's times on an H100, double precision, on the device; what decisions expect is near them.
 TEST(SvdCost, IsWhatAnH100Takes) {
-  const Profile profile = built_in_profile("sm_90");
+  const Profile profile = without_lapack_times();
   const Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
   constexpr std::pair<index, double> measured[] = {{1000, 32e-3}, {2000, 75e-3}, {3000, 152e-3}};
   for (const auto& [n, took] : measured) {
