@@ -1,5 +1,7 @@
 #include "impl/route/warming.hpp"
 
+#include <algorithm>
+#include <atomic>
 #include <complex>
 #include <exception>
 #include <vector>
@@ -21,7 +23,8 @@ class Sample {
         order_(n),
         elements_(static_cast<std::size_t>(n * n)),
         bytes_((3 * elements_ + static_cast<std::size_t>(5 * n)) * sizeof(T)),
-        matrix_(elements_) {
+        matrix_(elements_),
+        result_(elements_) {
     // Small numbers beside a large diagonal: such a matrix has every factor and decomposition.
     std::uint32_t state = 1;
     for (T& x : matrix_) x = static_cast<Real<T>>((state = state * 1664525u + 1013904223u) >> 8) / Real<T>(1 << 24);
@@ -152,7 +155,7 @@ class Sample {
             .ldc = order_};
   }
 
-  /// With the matrix in both of the first areas, whatever was there.
+  /// With the matrix in both of the first areas, whatever was there.  What comes back is of no use but for the way.
   bool ask(const auto& x) {
     if (!lane_) return false;
     constexpr Ticket uploads[] = {0, 1};
@@ -167,6 +170,19 @@ class Sample {
                                     .element = sizeof(T)},
                                    {nullptr, 0}) == Status::done;
     good = good && lane_->ask(x, {uploads, 2}) == Status::done;
+    constexpr Ticket operation = 2;
+    std::atomic<bool> landed{false};
+    const auto column = order_ * static_cast<index>(sizeof(T));
+    const index cols = std::min(order_, static_cast<index>(backend_.facts().piece_bytes) / column);
+    if (good && cols > 0)
+      good = lane_->download({.device = at(third),
+                              .ldd = order_,
+                              .host = result_.data(),
+                              .ldh = order_,
+                              .rows = order_,
+                              .cols = cols,
+                              .element = sizeof(T)},
+                             {&operation, 1}, landed) == Status::done;
     return lane_->drain() == Status::done && good;
   }
 
@@ -174,7 +190,7 @@ class Sample {
   Arena& arena_;
   const index order_;
   const std::size_t elements_, bytes_;
-  std::vector<T> matrix_;
+  std::vector<T> matrix_, result_;
   void* memory_ = nullptr;
   Lane* lane_ = nullptr;
 };

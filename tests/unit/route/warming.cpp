@@ -18,7 +18,7 @@ using Kind = Operation::Kind;
 /// Computes on the host what it is asked for, and says what that was: "d" and the kinds' numbers.
 class Recorder final : public Backend, Lane {
  public:
-  Recorder() { facts_.loads_when_used = true, facts_.memory = std::size_t{1} << 30; }
+  Recorder() { facts_.loads_when_used = true, facts_.memory = std::size_t{1} << 30, facts_.piece_bytes = 1000; }
   ~Recorder() {
     EXPECT_EQ(leases_.size(), 0u);
     EXPECT_EQ(lanes, 0);
@@ -64,7 +64,13 @@ class Recorder final : public Backend, Lane {
     });
     return Status::done;
   }
-  Status download(const Transfer&, After, std::atomic<bool>&) override { return Status::lost; }
+  Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
+    EXPECT_LE(static_cast<std::size_t>(t.rows * t.cols) * t.element, facts_.piece_bytes);
+    downloaded = true;
+    // What was asked for before has been done, and is not there to be waited for.
+    (void)after;
+    return lane_.download(t, {nullptr, 0}, landed);
+  }
   Status await(const std::atomic<bool>&) override { return Status::lost; }
   void abandon() override {}
   Status drain() override { return lane_.drain(); }
@@ -72,6 +78,7 @@ class Recorder final : public Backend, Lane {
   bool fails_to_acquire = false, fails_to_allocate = false;
   std::size_t fails = 0;  ///< the operation of that number, from 1
   int lanes = 0;
+  bool downloaded = false;
   std::set<std::pair<char, Kind>> asked;
   DeviceFacts facts_{};
 
@@ -130,6 +137,12 @@ TEST(Warming, ComputesWhatHasAResult) {
     for (const Kind kind :
          {Kind::gemm, Kind::trsm, Kind::potrf, Kind::getrf, Kind::syevd, Kind::gebrd, Kind::svd, Kind::geev})
       EXPECT_TRUE(seen.contains({precision, kind})) << precision << static_cast<int>(kind);
+}
+
+TEST(Warming, MovesBytesBothWays) {
+  Recorder backend;
+  (void)asked(some({Routine::dgemm}), backend);
+  EXPECT_TRUE(backend.downloaded);
 }
 
 TEST(Warming, EndsWhenItIsTold) {
