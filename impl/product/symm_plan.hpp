@@ -7,7 +7,7 @@
 // so that tiles may arrive one after the other.  B and C are cut across, into panels that do not know each other: some
 // move in and one moves home while the device computes another.
 #pragma once
-#include "impl/plan/plan.hpp"
+#include "impl/plan/panels.hpp"
 
 namespace blaslift {
 
@@ -21,16 +21,12 @@ struct SymmShape {
 
   index order() const { return left ? m : n; }
   index others() const { return left ? n : m; }
+  // For panels::Planner.
+  bool column() const { return uplo == Uplo::lower; }
+  bool backward() const { return false; }
 };
 
-/// How a product is cut up; 0 tiles: it does not fit.
-struct SymmCut {
-  index tile = 0, width = 0;  ///< of A's order; of the other dimension of B and C
-  bool streamed = false;      ///< A does not stay: its strips arrive again for each panel
-
-  index tiles(const SymmShape& s) const { return (s.order() + tile - 1) / tile; }
-  index panels(const SymmShape& s) const { return (s.others() + width - 1) / width; }
-};
+using SymmCut = PanelCut;
 
 /// What has device memory of its own, and whether the host could compute what a failure leaves: then a panel that is
 /// home is final.
@@ -43,8 +39,6 @@ struct SymmHeld {
 /// @param memory  bytes on the device
 /// @param there   what is in the program's own device memory
 SymmCut symm_cut(const SymmShape& shape, Precision precision, std::size_t memory, const SymmHeld& there = {});
-/// Bytes of A that are sent more than once.
-double sent_again(const SymmShape& shape, const SymmCut& cut, std::size_t element);
 
 /// Operands A, B and C; groups are panels.
 Plan plan_symm(const SymmShape& shape, Precision precision, const SymmCut& cut, const SymmHeld& held = {});

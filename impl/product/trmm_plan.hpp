@@ -8,7 +8,7 @@
 // Zeros times Inf or NaN are NaN where the reference reads nothing.  So the magnitudes of B come home with the result,
 // which is none if one of them is not finite.
 #pragma once
-#include "impl/plan/plan.hpp"
+#include "impl/plan/panels.hpp"
 
 namespace blaslift {
 
@@ -23,18 +23,13 @@ struct TrmmShape {
   index order() const { return left ? m : n; }
   index others() const { return left ? n : m; }
   bool plain() const { return left == (trans == Op::none); }
-  /// What becomes final first is the last tile's part, on which no other one depends.
+  // For panels::Planner.  What becomes final first is the last tile's part, or the first one's, on which no other one
+  // depends.
+  bool column() const { return !plain(); }
   bool backward() const { return (uplo == Uplo::lower) == plain(); }
 };
 
-/// How a product is cut up; 0 tiles: it does not fit.
-struct TrmmCut {
-  index tile = 0, width = 0;  ///< of A's order; of the other dimension of B
-  bool streamed = false;      ///< A does not stay: its strips arrive again for each panel
-
-  index tiles(const TrmmShape& s) const { return (s.order() + tile - 1) / tile; }
-  index panels(const TrmmShape& s) const { return (s.others() + width - 1) / width; }
-};
+using TrmmCut = PanelCut;
 
 /// What has device memory of its own.
 struct TrmmHeld {
@@ -45,8 +40,6 @@ struct TrmmHeld {
 /// @param memory  bytes on the device
 /// @param there   what is in the program's own device memory
 TrmmCut trmm_cut(const TrmmShape& shape, Precision precision, std::size_t memory, const TrmmHeld& there = {});
-/// Bytes of A that are sent more than once.
-double sent_again(const TrmmShape& shape, const TrmmCut& cut, std::size_t element);
 
 /// Operands A, B and, a column for each panel, the magnitudes of its columns, or rows where A is on the right.
 Plan plan_trmm(const TrmmShape& shape, Precision precision, const TrmmCut& cut, const TrmmHeld& held = {});
