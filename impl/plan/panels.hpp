@@ -43,19 +43,20 @@ inline index share(index x, index parts, index least) {
 }
 inline index smaller(index x) { return x >= 2 * round ? x / 2 / round * round : std::max<index>(1, x / 2); }
 
-/// Columns or rows of a panel, if there is room for them.
+/// Of A's order in a tile, and columns or rows of a panel, if there is room for them.
+inline index along(index order) { return share(order, most_tiles, least_tile); }
 inline index across(index others) { return share(others, most_panels, least_width); }
 
-/// @param width       of a panel, if there is room for it
+/// @param tile        of A's order, and width of a panel, if there is room for them
 /// @param others      columns or rows of all of them
 /// @param may_stream  A does not stay where it does not fit
 /// @param fits        bool(const PanelCut&)
-PanelCut cut_to(index order, index width, index others, bool may_stream, const auto& fits) {
-  PanelCut cut{share(order, most_tiles, least_tile), width};
+PanelCut cut_to(index tile, index width, index others, bool may_stream, const auto& fits) {
+  PanelCut cut{tile, width};
   while (!fits(cut) && cut.width > round) cut.width = smaller(cut.width);
   if (fits(cut)) return cut;
   // Panels as wide as there is room for, since each takes all of A.
-  cut = {share(order, most_tiles, least_tile), others, may_stream};
+  cut = {tile, others, may_stream};
   while (!fits(cut) && (cut.tile > 1 || cut.width > 1)) {
     const bool narrow = cut.width <= 2 * cut.tile;
     index& next = (narrow && cut.tile > 1) || cut.width == 1 ? cut.tile : cut.width;

@@ -110,7 +110,7 @@ class Planner : public panels::Planner<SymmShape> {
 
 SymmCut symm_cut(const SymmShape& s, Precision precision, std::size_t memory, const SymmHeld& there) {
   const index across = there.b && there.c ? s.others() : panels::across(s.others());
-  return panels::cut_to(s.order(), across, s.others(), !there.a, [&](const SymmCut& cut) {
+  return panels::cut_to(panels::along(s.order()), across, s.others(), !there.a, [&](const SymmCut& cut) {
     return Planner(s, precision, cut, there).plan.bytes(element_size(precision)) <= memory;
   });
 }

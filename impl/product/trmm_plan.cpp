@@ -152,9 +152,13 @@ class Planner : public panels::Planner<TrmmShape> {
 }  // namespace
 
 TrmmCut trmm_cut(const TrmmShape& s, Precision precision, std::size_t memory, const TrmmHeld& there) {
-  return panels::cut_to(s.order(), panels::across(s.others()), s.others(), !there.a, [&](const TrmmCut& cut) {
-    return Planner(s, precision, cut, there).plan.bytes(element_size(precision)) <= memory;
-  });
+  // Where nothing moves, smaller tiles have fewer products with zeros.
+  constexpr index most_tiles = 8, least_tile = 512;
+  const bool moves = !there.a || !there.b;
+  return panels::cut_to(moves ? panels::along(s.order()) : panels::share(s.order(), most_tiles, least_tile),
+                        moves ? panels::across(s.others()) : s.others(), s.others(), !there.a, [&](const TrmmCut& cut) {
+                          return Planner(s, precision, cut, there).plan.bytes(element_size(precision)) <= memory;
+                        });
 }
 
 index trmm_magnitudes(Precision precision, const TrmmCut& cut) { return elements_of_reals(cut.width, precision); }

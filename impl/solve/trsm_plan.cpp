@@ -90,9 +90,9 @@ class Planner : public panels::Planner<TrsmShape> {
 }  // namespace
 
 TrsmCut trsm_cut(const TrsmShape& s, Precision precision, std::size_t memory) {
-  return panels::cut_to(s.order(), panels::across(s.others()), s.others(), true, [&](const TrsmCut& cut) {
-    return Planner(s, precision, cut, {}).plan.bytes(element_size(precision)) <= memory;
-  });
+  return panels::cut_to(
+      panels::along(s.order()), panels::across(s.others()), s.others(), true,
+      [&](const TrsmCut& cut) { return Planner(s, precision, cut, {}).plan.bytes(element_size(precision)) <= memory; });
 }
 
 Plan plan_trsm(const TrsmShape& shape, Precision precision, const TrsmCut& cut, const TrsmHeld& held) {
