@@ -1,7 +1,7 @@
 """For Spack: builds a checkout where it is, as
 
     spack repo add tools/packaging/spack
-    spack dev-build --source-path . blaslift@0.1.0
+    spack dev-build --source-path . blaslift@0.2.0
 """
 
 from spack.package import *
@@ -18,7 +18,7 @@ class Blaslift(CMakePackage):
 
     license("Apache-2.0")
 
-    version("0.1.0")
+    version("0.2.0")
 
     variant("cuda", default=True, description="The GPU module; without it, the library passes all calls through")
 
