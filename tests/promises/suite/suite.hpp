@@ -311,9 +311,8 @@ struct Routine : Call {
   static constexpr bool moves_outputs = true;      ///< a routed call brings back what it writes, and not a byte more
   static constexpr bool shares = true;             ///< inputs with calls of other threads
   static constexpr bool calls_others = false;      ///< small ones of the library underneath call others of our routines
-  static constexpr bool of_host =
-      false;  ///< no device computes it: it is made by several threads, half of the calls drawn
-  static constexpr bool in_device_memory = true;  ///< where all operands are there, a call is computed there
+  static constexpr bool of_host = false;           ///< no device computes it: half of the calls drawn have helpers
+  static constexpr bool in_device_memory = true;   ///< where all operands are there, a call is computed there
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
   /// A mistake of the device that verification has to find (kernels/fault).

@@ -38,6 +38,7 @@ std::string because(Reason reason) {
     case Reason::no_device: return "there was no usable one";
     case Reason::off: return "blaslift was switched off";
     case Reason::busy: return "other processes kept it busy, and BLASLIFT_YIELD is on";
+    case Reason::helped: return "copies gain by several of the CPU's threads";
     case Reason::forked: return "the calls came from forked children";
     default: return text_of(reason);
   }
