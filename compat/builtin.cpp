@@ -198,6 +198,13 @@ void gemv(char trans, bool conjugated, index m, index n, T alpha, const T* A, in
     }
 }
 
+template <class T>
+void copy(index n, const T* x, index incx, T* y, index incy) {
+  if (incx < 0) x += (1 - n) * incx;
+  if (incy < 0) y += (1 - n) * incy;
+  for (index i = 0; i < n; ++i) y[i * incy] = x[i * incx];
+}
+
 /// B := alpha op(A) B, or alpha B op(A), in an order in which what is read is still there.
 template <class T>
 void trmm(bool left, char uplo, char trans, bool unit, index m, index n, T alpha, const T* A, index lda, T* B,
@@ -1097,6 +1104,10 @@ struct Fortran {
     blaslift::gemv<T>(trans, false, *m, *n, *alpha, A, *lda, x, *incx, *beta, y, *incy);
   }
 
+  static void copy(const Int* n, const T* x, const Int* incx, T* y, const Int* incy) {
+    blaslift::copy<T>(*n, x, *incx, y, *incy);
+  }
+
   /// Whether there is nothing more to do: it was refused, or asked for its workspace alone.
   static bool settled(int wrong, bool asks, index least, T* work, Int* status) {
     *status = static_cast<Int>(-wrong);
@@ -1838,6 +1849,8 @@ struct Cblas {
     if (const int wrong = wrong_in_gemv(trans, m, n, lda, incx, incy)) return refuse_it(wrong);
     blaslift::gemv<T>(trans, conjugated, m, n, ByValue<T>::get(alpha), A, lda, x, incx, ByValue<T>::get(beta), y, incy);
   }
+
+  static void copy(Int n, const T* x, Int incx, T* y, Int incy) { blaslift::copy<T>(n, x, incx, y, incy); }
 };
 
 template <class F>

@@ -136,6 +136,10 @@ void try_gemv(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)("N", &zero, &zero, x, x, &one, x, &one, x, x, &one, 1);
 }
+void try_copy(void* f, Room& room) {
+  using F = void (*)(Size, Pointer, Size, Pointer, Size);
+  reinterpret_cast<F>(f)(&zero, room.of, &one, room.of, &one);
+}
 void try_potrf(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Size, Pointer, Length);
   reinterpret_cast<F>(f)("U", &zero, room.of, &one, &room.status, 1);
@@ -485,6 +489,13 @@ void try_cblas_gemv(void* f, Room& room) {
   using F = void (*)(int, int, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
   Pointer x = room.of;
   reinterpret_cast<F>(f)(column_major, none, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+
+template <class T>
+void try_cblas_copy(void* f, Room& room) {
+  using I = std::int64_t;
+  using F = void (*)(I, Pointer, I, Pointer, I);
+  reinterpret_cast<F>(f)(0, room.of, 1, room.of, 1);
 }
 
 void call(Symbol symbol, void* f, Room& room) {

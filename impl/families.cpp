@@ -1,5 +1,6 @@
 // What general code gets from families that it does not know, listed by hand: whoever adds a family adds a line.
 #include "impl/cholesky/potrf.hpp"
+#include "impl/copy/copy_family.hpp"
 #include "impl/eigen/geev.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/gemv/gemv_family.hpp"
@@ -39,9 +40,9 @@ const Family& family_of(Routine routine) {
                                 *gebrd = &gebrd_family, *gesdd = &gesdd_family, *gesvd = &gesvd_family,
                                 *geev = &geev_family, *gels = &gels_family, *gelsy = &gelsy_family,
                                 *gelsd = &gelsd_family, *gelss = &gelss_family, *symv = &symv_family,
-                                *hemv = &symv_family, *gemv = &gemv_family, *wsymv = &symv_family, *geqrf = &qr_family,
-                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
-                                *gemqr = &apply_q_family;
+                                *hemv = &symv_family, *gemv = &gemv_family, *copy = &copy_family, *wsymv = &symv_family,
+                                *geqrf = &qr_family, *geqr = &qr_family, *ormqr = &apply_q_family,
+                                *orgqr = &apply_q_family, *gemqr = &apply_q_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

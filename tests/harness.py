@@ -70,6 +70,8 @@ LEAST_SQUARES = GELSS + GELSYS + GELSDS + GELSSS
 """Least squares by LAPACK's drivers."""
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
 GEMVS = ("sgemv", "dgemv", "cgemv", "zgemv")
+COPIES = ("scopy", "dcopy", "ccopy", "zcopy")
+"""What no device computes: large strided ones are made by several threads."""
 CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunmqr", "zunmqr")
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
@@ -94,6 +96,9 @@ OF_LEFT = "left eigenvectors"
 OF_TYPE = "itype is 2 or 3"
 OF_COLUMNS = "more columns than rows, or A^H"
 SCALED = "norms that LAPACK would scale"
+
+HELPED = "copied by several threads"
+TOO_SMALL = "too small"
 
 STAYS_WHEN_FORCED = {NOTHING_TO_MULTIPLY, INVALID_ARGUMENTS, OVERLAP, WORKSPACE_QUERY}
 """The only reasons for which a routed routine may stay on the CPU when BLASLIFT_FORCE=all asks for every call."""
@@ -303,8 +308,8 @@ def accounts(reports: list[dict]) -> dict[str, Account]:
 
 
 def without_gemv_of_lapack(total: dict[str, Account], told: dict[str, int]) -> dict[str, Account]:
-    """Of a program that tells of its calls: LAPACK underneath calls gemv, too, which the program does not know of."""
-    return {name: account for name, account in total.items() if name in told or name not in GEMVS}
+    """Of a program that tells of its calls: LAPACK underneath calls gemv and copy, too, which the program does not know of."""
+    return {name: account for name, account in total.items() if name in told or name not in GEMVS + COPIES}
 
 
 def left_undone_errors(run: Run, calls: dict[str, int]) -> list[str]:

@@ -25,7 +25,7 @@ FLOORS = [
     "impl/route",
     "impl/judge",
     "impl/vector",
-    "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/gemv impl/qr",
+    "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/gemv impl/copy impl/qr",
     "impl/solve",
     "impl/families.cpp",  # what general code gets from families
     "api",

@@ -29,6 +29,13 @@ constexpr double triangle_volume(double n, double k) { return n * n * k / 2; }
 constexpr double symmetric_volume(double n) { return 64 * n * n; }
 /// The same of m x n elements that are read once.
 constexpr double vector_volume(double m, double n) { return 64 * m * n; }
+/// Copies stay as they are unless their elements lie in cache lines, and pages, of their own: of vectors that run
+/// forward, one of them in steps of 256 bytes or more, this is small_product from n = 2,048 on.
+constexpr double copy_volume(double n, double incx, double incy, std::size_t element) {
+  constexpr double step = 256;
+  const bool forward = incx > 0 && incy > 0;
+  return forward && std::max(incx, incy) * static_cast<double>(element) >= step ? 8192 * n : 0;
+}
 /// For the QR of an m x n matrix, and for products with Q of k reflectors: about half of the flops.
 constexpr double reflectors_volume(double m, double n, double k) { return m * n * k; }
 
@@ -238,6 +245,19 @@ struct GemvArgs {
   bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m) && incx != 0 && incy != 0; }
   index terms() const { return trans == Op::none ? n : m; }    ///< in x
   index results() const { return trans == Op::none ? m : n; }  ///< in y
+};
+
+/// y := x, with BLAS increments.
+template <class T>
+struct CopyArgs {
+  index n;
+  const T* x;
+  index incx;
+  T* y;
+  index incy;
+
+  /// The reference routine refuses nothing.
+  static bool valid() { return true; }
 };
 
 /// op(A) X = alpha B or, with A on the right, X op(A) = alpha B: X replaces B (m x n).  A is triangular: its other

@@ -31,6 +31,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(failed, "device failed, finished on the CPU")    \
   X(forked, "in a forked child")                     \
   X(exiting, "process is exiting")                   \
+  X(helped, "copied by several threads")             \
   X(of_library, "format of the library underneath")  \
   X(of_interval, "eigenvalues of an interval")       \
   X(of_left, "left eigenvectors")                    \

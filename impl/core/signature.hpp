@@ -18,6 +18,7 @@
 //   complete(x)   what follows from them; false: the reference does not take them
 //   fold(x)       a row-major call in column-major terms, and back: it is its own inverse
 //   volume(at)    what the gate compares, of a call that may be invalid: `at` reads letters and integers (AtTheGate)
+//   without_layout  it has this constant if its CBLAS function has no layout, since it has no matrix
 //
 // From these come parsing, the entries' long ways (api/entries.hpp), the call on other operands, the call by any
 // library, a record's words, and its replay.
@@ -70,11 +71,16 @@ constexpr std::size_t element_size(T*) {
 }
 constexpr std::size_t element_size(const Integers& x) { return x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t); }
 
+/// Whether a call's first word is the layout.
+template <class S>
+constexpr bool has_layout(Interface interface) {
+  return interface == Interface::cblas && !requires { S::without_layout; };
+}
+
 /// Where a signature's arguments are among a call's words; known when it is compiled.
 class Places {
  public:
-  constexpr explicit Places(Interface interface)
-      : cblas_(interface == Interface::cblas), next_(interface == Interface::cblas ? 1 : 0) {}
+  constexpr Places(Interface interface, bool layout) : cblas_(interface == Interface::cblas), next_(layout ? 1 : 0) {}
 
   constexpr void letter(const char*, Choices, const auto&, char = 0) { letters[letter_count++] = next_++; }
   constexpr void integer(const char*, const index&, bool = true) { integers[integer_count++] = next_++; }
@@ -119,7 +125,7 @@ class Places {
 
 template <class S>
 constexpr Places places_of(Interface interface) {
-  Places places(interface);
+  Places places(interface, has_layout<S>(interface));
   const typename S::Args none{};
   S::describe(none, places);
   return places;
@@ -139,10 +145,12 @@ namespace signatures {
 template <Interface interface>
 class Cursor {
  protected:
+  /// @param layout  whether it is in front
+  explicit Cursor(bool layout) : next_(layout ? 1 : 0) {}
   static constexpr bool cblas = interface == Interface::cblas;
   template <class R>
   static constexpr bool by_value = cblas ? std::is_floating_point_v<R> : false;
-  int next_ = cblas ? 1 : 0, next_real_ = 0;
+  int next_, next_real_ = 0;
 };
 
 template <Interface interface>
@@ -150,7 +158,8 @@ class Parse : Cursor<interface> {
   using Cursor<interface>::cblas, Cursor<interface>::next_, Cursor<interface>::next_real_;
 
  public:
-  Parse(bool wide, const CallWords& words) : wide_(wide), words_(words) {}
+  Parse(bool wide, const CallWords& words, bool layout = interface == Interface::cblas)
+      : Cursor<interface>(layout), wide_(wide), words_(words) {}
 
   template <class E>
   void letter(const char*, Choices among, E& x) {
@@ -226,7 +235,7 @@ class Readdress : Cursor<interface> {
   using Cursor<interface>::next_;
 
  public:
-  explicit Readdress(CallWords& words) : words_(words) {}
+  Readdress(CallWords& words, bool layout) : Cursor<interface>(layout), words_(words) {}
   void letter(const char*, Choices, const auto&, char = 0) { ++next_; }
   void integer(const char*, const index&, bool = true) { ++next_; }
   template <class T>
@@ -256,7 +265,8 @@ class Build : Cursor<interface> {
   using Cursor<interface>::cblas, Cursor<interface>::next_, Cursor<interface>::next_real_;
 
  public:
-  Build(CallWords& words, std::int64_t* cells) : words_(words), cells_(cells) {}
+  Build(CallWords& words, std::int64_t* cells, bool layout = interface == Interface::cblas)
+      : Cursor<interface>(layout), words_(words), cells_(cells) {}
   void letter(const char*, Choices among, const auto& x) { choose(among, static_cast<char>(x)); }
   void letter(const char*, Choices among, bool x, char yes) {
     for (const Choice& choice : among)
@@ -446,10 +456,10 @@ class Convert : public Nothing {
 /// Args of a call's words; false if they are invalid: these are for the reference's xerbla.
 template <class S, Interface interface>
 bool parse(bool wide, const CallWords& words, typename S::Args& args) {
-  signatures::Parse<interface> parse(wide, words);
+  signatures::Parse<interface> parse(wide, words, has_layout<S>(interface));
   S::describe(args, parse);
   if (!parse.good || !S::complete(args)) return false;
-  if constexpr (interface == Interface::cblas) {
+  if constexpr (has_layout<S>(interface)) {
     const int layout = static_cast<int>(words.word[0]);
     if (layout != row_major && layout != column_major) return false;
     if (layout == row_major) S::fold(args);
@@ -469,8 +479,8 @@ typename S::Args with_operands_of(typename S::Args args, void* const* at) {
 /// A call's words with its operands at the addresses of `args`, which are those of the call but for them.
 template <class S, Interface interface>
 CallWords readdressed(CallWords words, typename S::Args args) {
-  if (interface == Interface::cblas && static_cast<int>(words.word[0]) == row_major) S::fold(args);
-  signatures::Readdress<interface> readdress(words);
+  if (has_layout<S>(interface) && static_cast<int>(words.word[0]) == row_major) S::fold(args);
+  signatures::Readdress<interface> readdress(words, has_layout<S>(interface));
   S::describe(args, readdress);
   return words;
 }
@@ -480,7 +490,7 @@ template <class S, Interface interface>
 int call_by_interface(void* function, const typename S::Args& args, int layout) {
   CallWords words(layout);
   std::int64_t cells[CallWords::most];
-  signatures::Build<interface> build(words, cells);
+  signatures::Build<interface> build(words, cells, has_layout<S>(interface));
   S::describe(args, build);
   call_words<S, interface>(function, words);
   constexpr Places places = places_of<S>(interface);

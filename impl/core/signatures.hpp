@@ -305,6 +305,31 @@ struct GemvSignature {
   static constexpr double volume(const auto& at) { return vector_volume(at.integer(0), at.integer(1)); }
 };
 
+template <class T>
+struct CopySignature {
+  using Args = CopyArgs<T>;
+  static constexpr bool without_layout = true;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    // Of an increment of 0 there is one element.
+    const auto vector = [&x](const T* at, index inc, bool reads) {
+      const StoredVector v =
+          stored_vector(at, std::max<index>(0, inc == 0 ? std::min<index>(1, x.n) : x.n), inc, std::max<index>(1, x.n));
+      return Use{v.rows, v.cols, v.ld, reads, !reads};
+    };
+    see.integer("n", x.n);
+    see.operand("x", x.x, [&] { return vector(x.x, x.incx, true); });
+    see.integer("incx", x.incx);
+    see.operand("y", x.y, [&] { return vector(x.y, x.incy, false); });
+    see.integer("incy", x.incy);
+  }
+  static bool complete(Args&) { return true; }
+  static void fold(Args&) {}
+  static constexpr double volume(const auto& at) {
+    return copy_volume(at.integer(0), at.integer(1), at.integer(2), sizeof(T));
+  }
+};
+
 /// What LAPACK's routines here have in common: only column-major.
 template <class Arguments>
 struct LapackSignature {
@@ -905,6 +930,10 @@ decltype(auto) with_signature(const SymvArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const GemvArgs<T>&, With with) {
   return with(GemvSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const CopyArgs<T>&, With with) {
+  return with(CopySignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const GeqrfArgs<T>&, With with) {

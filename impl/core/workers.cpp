@@ -3,6 +3,7 @@
 #include <emmintrin.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "kernels/own_thread.hpp"
 
@@ -53,6 +54,60 @@ void Crew::run(int count, Job job, void* context) {
   int inside;
   for (int i = 0; (inside = inside_.load(std::memory_order_acquire)) != closed; ++i)
     i < most_pauses ? _mm_pause() : inside_.wait(inside, std::memory_order_acquire);
+}
+
+int PartCrew::parts() {
+  if (parts_) return parts_;
+  const OwnThreads threads;
+  const int wanted = std::min(most_helpers, threads.count() - 1);
+  for (parts_ = 1; parts_ <= wanted; ++parts_)
+    if (!threads.start("blaslift-part", [this, number = parts_] { help(number); })) break;
+  return parts_;
+}
+
+void PartCrew::help(int number) {
+  std::atomic<int>& state = helpers_[number - 1].state;
+  for (;;) {
+    using Clock = std::chrono::steady_clock;
+    constexpr std::chrono::microseconds awake(50);
+    constexpr int pauses = 32;  // between looks at the clock
+    const Clock::time_point start = Clock::now();
+    for (int i = 1; state.load(std::memory_order_relaxed) != posted; ++i) {
+      _mm_pause();
+      if (i % pauses != 0 || Clock::now() - start < awake) continue;
+      int nothing = idle;
+      if (state.compare_exchange_strong(nothing, asleep, std::memory_order_relaxed))
+        state.wait(asleep, std::memory_order_relaxed);
+      break;
+    }
+    int mine = posted;
+    if (!state.compare_exchange_strong(mine, begun, std::memory_order_acquire)) continue;
+    job_(context_, number);
+    state.store(idle, std::memory_order_release);
+    state.notify_one();
+  }
+}
+
+bool PartCrew::run(Job job, void* context) {
+  job_ = job;
+  context_ = context;
+  for (int i = 1; i < parts_; ++i)
+    if (std::atomic<int>& state = helpers_[i - 1].state; state.exchange(posted, std::memory_order_release) == asleep)
+      state.notify_one();
+  job(context, 0);
+  bool helped = false;
+  for (int i = 1; i < parts_; ++i)
+    if (int left = posted; helpers_[i - 1].state.compare_exchange_strong(left, idle, std::memory_order_relaxed))
+      job(context, i);
+    else
+      helped = true;
+  constexpr int most_pauses = 4096;  // a part is short, unless its thread has lost its processor
+  for (int i = 1; i < parts_; ++i) {
+    std::atomic<int>& state = helpers_[i - 1].state;
+    for (int paused = 0; state.load(std::memory_order_acquire) == begun; ++paused)
+      paused < most_pauses ? _mm_pause() : state.wait(begun, std::memory_order_acquire);
+  }
+  return helped;
 }
 
 }  // namespace blaslift

@@ -1,4 +1,5 @@
-// Crew: threads that help one caller at a time through a list of short jobs.
+// Crew: threads that help one caller at a time through a list of short jobs.  PartCrew: the same for what is done again
+// and again, of which each has a part of its own.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -31,6 +32,41 @@ class Crew {
   std::atomic<int> next_{0};
   std::atomic<int> inside_{closed};  ///< helpers at work, and whether there is nothing for more of them
   std::atomic<int> calls_{0};        ///< what helpers wait for
+};
+
+/// What a part's thread touches stays in its processor's cache from one time to the next.  A part that its thread has
+/// not begun when the caller comes to it is the caller's: a thread that has no processor delays nothing.  Threads wait
+/// for the next time awake for a moment, and then asleep.  For constinit variables; never destroyed.
+class PartCrew {
+ public:
+  using Job = Crew::Job;
+
+  /// Whether the crew is the caller's now, until it gives it back.
+  bool take() { return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire); }
+  void give_back() { taken_.store(false, std::memory_order_release); }
+
+  // By who has taken it.
+
+  /// How many parts there are, the caller's among them; 1: nobody helps.  The first time this starts the threads.
+  int parts();
+  /// @return whether a thread of the crew has done any of them
+  bool run(Job job, void* context);
+
+ private:
+  static constexpr int most_helpers = 7;
+  enum State : int { idle, asleep, posted, begun };
+  /// Each in a cache line of its own, so that nobody waits for lines that others write.
+  struct alignas(64) Helper {
+    std::atomic<int> state{idle};
+  };
+
+  void help(int number);
+
+  std::atomic<bool> taken_{false};
+  int parts_ = 0;  ///< 0: not started
+  Job job_ = nullptr;
+  void* context_ = nullptr;
+  Helper helpers_[most_helpers];  ///< the first has part 1
 };
 
 }  // namespace blaslift

@@ -6,12 +6,20 @@
 namespace blaslift {
 namespace {
 
+/// Why a call stays that no device computes.
+Reason reason_of_host(const Problem& p, const Policy& policy) {
+  if (p.overlaps) return Reason::overlap;
+  if (policy.measuring) return Reason::measuring;
+  return p.volume < small_product ? Reason::small : Reason::helped;
+}
+
 /// What settles a call before anything is predicted.
 std::optional<Decision> settled(const Problem& p, const Facts& facts, const Policy& policy) {
   if (!policy.on) return Decision{Route::cpu, Reason::off};
   if (facts.forked) return Decision{Route::cpu, Reason::forked};
   if (facts.exiting) return Decision{Route::cpu, Reason::exiting};
   if (p.empty) return Decision{Route::cpu, Reason::nothing};
+  if (family_of(p.routine).of_host) return Decision{Route::cpu, reason_of_host(p, policy)};
   const bool by_the_cpu = p.trivial || p.overlaps,
              out_of_reach = facts.device_memory && facts.device == DeviceState::ready && !policy.measuring;
   if (by_the_cpu && !out_of_reach) {

@@ -41,6 +41,9 @@ struct Family {
   /// matrix that comes again may be worth opening the device for, and a copy is computed with before it has been looked
   /// at.
   bool lives_on_copies = false;
+
+  /// No device computes it, even if it is forced: what gains is several of the host's threads.
+  bool of_host = false;
 };
 
 const Family& family_of(Routine routine);

@@ -109,18 +109,6 @@ void trace(const Call& call, const Decision& decision, const Ending& ending, std
   trace(event);
 }
 
-/// On the CPU.
-void trace(const Call& call, const Decision& decision, const Replayed& replayed) {
-  TraceEvent event = event_of(call, decision);
-  event.what = Traced::on_cpu;
-  event.begin_ns = replayed.start_ns;
-  event.end_ns = replayed.start_ns + replayed.elapsed_ns;
-  event.own_ns = replayed.own_ns;
-  event.reason = decision.reason;
-  event.computed = true;
-  trace(event);
-}
-
 Offloadable nested() {
   return {std::int64_t{thread_state.nested.cpu} << 10, std::int64_t{thread_state.nested.device} << 10};
 }
@@ -292,6 +280,18 @@ Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Opera
   return ending;
 }
 
+void note_replayed(const Call& call, const Decision& decision, const Replayed& replayed) {
+  if (!replayed.start_ns || !tracing()) return;
+  TraceEvent event = event_of(call, decision);
+  event.what = Traced::on_cpu;
+  event.begin_ns = replayed.start_ns;
+  event.end_ns = replayed.start_ns + replayed.elapsed_ns;
+  event.own_ns = replayed.own_ns;
+  event.reason = decision.reason;
+  event.computed = true;
+  trace(event);
+}
+
 void leave_undone(const Call& call, const Decision& decision) {
   counters().routines[call.site.counter].stayed[static_cast<int>(decision.reason)].fetch_add(1,
                                                                                              std::memory_order_relaxed);
@@ -312,7 +312,7 @@ void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay)
   const unsigned floats = _mm_getcsr();
   if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats | _MM_MASK_MASK);
   const double seconds = replayed.seconds();
-  if (replayed.start_ns && tracing()) trace(call, decision, replayed);
+  note_replayed(call, decision, replayed);
   learn_cpu(r, call.learned, call.problem, decision, seconds, calls);
   if (r.options.measure) note_offloadable(call.site, call.problem.flops, decision, seconds, before);
   if ((floats & _MM_MASK_MASK) != _MM_MASK_MASK) _mm_setcsr(floats);

@@ -145,6 +145,9 @@ bool on_device(Runtime& r, const Call& call, Decision& decision, const Compute& 
   return ending.computed;
 }
 
+/// Records a call that the CPU has computed, if there is a trace.
+void note_replayed(const Call& call, const Decision& decision, const Replayed& replayed);
+
 /// For a call that neither side can compute: counts it as failed and says so.
 void leave_undone(const Call& call, const Decision& decision);
 

@@ -56,6 +56,7 @@ void set_gate(double products) {
 void in_forked_child() {
   opening_beside.store(false, std::memory_order_relaxed);
   if (Runtime* r = the_runtime.load(std::memory_order_acquire)) {
+    r->inherited.store(true, std::memory_order_relaxed);
     if (r->device.touched()) r->forked.store(true, std::memory_order_release);
     r->on_cpu.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
     r->recurring.forget_lock();

@@ -28,6 +28,7 @@ struct Runtime {
   std::atomic<int> on_cpu{0};                 ///< calls that the CPU computes now, of those that the gate lets through
   std::atomic<bool> opened_meanwhile{false};  ///< or not, but it has been tried
   std::atomic<bool> forked{false}, exiting{false};
+  std::atomic<bool> inherited{false};  ///< from the parent of this forked child, with none of its threads
 };
 
 /// The runtime, made by the first caller; in a child that has a copy of its parent's, without what only the parent has.

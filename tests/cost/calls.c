@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dgeqrf_(), zgeqrf_();
+extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dcopy_(), zcopy_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dorgqr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
 extern void dtrtrs_(), dtrtri_(), dpotri_(), dgetri_();
 extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dtrmm_(), ztrmm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
@@ -26,6 +26,8 @@ extern void cblas_ztrsm(int, int, int, int, int, int, int, const void*, const vo
 extern void cblas_dsymv(int, int, int, double, const double*, int, const double*, int, double, double*, int);
 extern void cblas_zhemv(int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
 extern void cblas_dgemv(int, int, int, int, double, const double*, int, const double*, int, double, double*, int);
+extern void cblas_dcopy(int, const double*, int, double*, int);
+extern void cblas_zcopy(int, const void*, int, void*, int);
 extern void cblas_zgemv(int, int, int, int, const void*, const void*, int, const void*, int, const void*, void*, int);
 
 enum { n = 4 };
@@ -85,6 +87,8 @@ int main(int argc, char** argv) {
   REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
   REPEAT("dgemv_", dgemv_ GEMV(A, one, zero, C))
   REPEAT("zgemv_", zgemv_ GEMV(zA, zone, zzero, zC))
+  REPEAT("dcopy_", dcopy_(&size, A, &size, C, &one_step))
+  REPEAT("zcopy_", zcopy_(&size, zA, &one_step, zC, &one_step))
   REPEAT("dpotrf_", dpotrf_("L", &size, A, &size, &info, (size_t)1))  // ends at the first pivot, which is zero
   REPEAT("dpotrs_", dpotrs_("L", &none, &none, A, &size, C, &size, &info, (size_t)1))
   REPEAT("dposv_", dposv_("L", &none, &none, A, &size, C, &size, &info, (size_t)1))
@@ -144,6 +148,8 @@ int main(int argc, char** argv) {
   REPEAT("cblas_zhemv", cblas_zhemv(101, 121, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
   REPEAT("cblas_dgemv", cblas_dgemv(101, 111, n, n, 1, A, n, A, 1, 0, C, 1))
   REPEAT("cblas_zgemv", cblas_zgemv(102, 113, n, n, &zone, zA, n, zA, 1, &zzero, zC, 1))
+  REPEAT("cblas_dcopy", cblas_dcopy(n, A, n, C, 1))
+  REPEAT("cblas_zcopy", cblas_zcopy(n, zA, 1, zC, 1))
   fprintf(stderr, "no routine %s here\n", routine);
   return 2;
 }

@@ -42,6 +42,8 @@ class Case:
     """Of these calls, that is routed at least."""
     vectors: tuple[str, ...] = ()
     """The gemv, and symv or hemv, that this tester of level 2 BLAS calls, among others."""
+    copies: tuple[str, ...] = ()
+    """The copy that this tester of level 1 BLAS calls, in vectors of a few elements."""
     qr_alone: bool = False
     """It calls nothing else of ours that matters: for the mode `qr`."""
     large: bool = False
@@ -153,7 +155,7 @@ def blas_cases(precisions: str) -> list[Case]:
         gemm, vectors = f"{p}gemm", (f"{p}gemv", f"{p}symv" if p in "sd" else f"{p}hemv")
         fortran = {level: BLAS / f"xblat{level}{p}" for level in (1, 2, 3)}
         cblas = {level: BLAS / f"x{p}cblat{level}" for level in (1, 2, 3)}
-        cases += [Case("blas", fortran[1], None), Case("blas", cblas[1], None)]
+        cases += [Case("blas", program, None, copies=(f"{p}copy",)) for program in (fortran[1], cblas[1])]
         for folder, suffix in ((BLAS, ""), (LARGE, "_large")):
             large = folder == LARGE
             others = ("syrk", "syr2k", "symm") + (() if p in "sd" else ("herk", "her2k", "hemm"))

@@ -23,6 +23,8 @@ STAYED = {
     "child-of-threads": {FORKED},
     "mixed": {"too small"},
     "cpu": {"too small"},
+    "copying": {"too small", harness.HELPED},
+    "copying-child": {FORKED},
 }
 """Why calls stayed on the CPU, by what a process says that it is; nothing: they were all routed."""
 
@@ -111,4 +113,9 @@ def fork_while_threads_call(s: Setting) -> list[str]:
     return forks(s, ("while_threads_call", str(count)), scarce, count + 1, ("reference",))
 
 
-PROMISES = (fork_after_use, fork_before_use, fork_without_device, fork_while_threads_call)
+def fork_with_helpers(s: Setting) -> list[str]:
+    """Small copies start no thread, large ones do; children, which do not have it, make theirs alone."""
+    return forks(s, ("copies",), HOST | {"BLASLIFT_FORCE": "dcopy"}, 21)
+
+
+PROMISES = (fork_with_helpers, fork_after_use, fork_before_use, fork_without_device, fork_while_threads_call)

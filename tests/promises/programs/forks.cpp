@@ -14,6 +14,8 @@
 
 using namespace promises;
 
+extern "C" void dcopy_(const int* n, const double* x, const int* incx, double* y, const int* incy);
+
 namespace {
 
 constexpr unsigned patience = 100;  // seconds after which a process that hangs is killed
@@ -143,6 +145,36 @@ void while_threads_call(int times) {
   tell("parent");
 }
 
+/// A column of a matrix by rows, which becomes a vector.
+void copy(int n, int incx) {
+  std::vector<double> x(static_cast<std::size_t>(n) * static_cast<std::size_t>(incx)), y(static_cast<std::size_t>(n));
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i);
+  const int one = 1;
+  ++calls_made['d'];
+  dcopy_(&n, x.data(), &incx, y.data(), &one);
+  for (std::size_t i = 0; i < y.size(); ++i)
+    if (y[i] != static_cast<double>(i) * incx) return fail("element %zu of a copy is %g", i, y[i]);
+}
+
+/// No thread is started for small copies.  The child has none, and makes its own alone.
+void copies() {
+  constexpr const char* helper = "blaslift-part";
+  for (int i = 0; i < 100; ++i) {
+    copy(1000, 64);
+    copy(20000, 1);
+  }
+  if (threads_named("blaslift") != 0) fail("small copies have started a thread");
+  for (int i = 0; i < 100; ++i) copy(4000, 64);
+  if (threads_named(helper) == 0 && std::thread::hardware_concurrency() > 1) fail("nobody helps: nothing is tested");
+  for (int i = 0; i < 20; ++i)
+    wait_for(forked("copying-child", true, [] {
+      for (int call = 0; call < 5; ++call) copy(4000, 64);
+      if (threads_named(helper) != 0) fail("the child has helpers");
+    }));
+  for (int i = 0; i < 10; ++i) copy(4000, 64);
+  tell("copying");
+}
+
 }  // namespace
 
 int main(int, char** arguments) {
@@ -158,6 +190,8 @@ int main(int, char** arguments) {
     without_device();
   else if (which == "while_threads_call")
     while_threads_call(std::atoi(arguments[2]));
+  else if (which == "copies")
+    copies();
   else
     return 2;
   std::printf("%s\n", failures.load() ? "WRONG" : "ok");

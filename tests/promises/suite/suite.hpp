@@ -311,6 +311,7 @@ struct Routine : Call {
   static constexpr bool moves_outputs = true;      ///< a routed call brings back what it writes, and not a byte more
   static constexpr bool shares = true;             ///< inputs with calls of other threads
   static constexpr bool calls_others = false;      ///< small ones of the library underneath call others of our routines
+  static constexpr bool of_host = false;           ///< no device computes it: half of the calls drawn have helpers
   static constexpr bool in_device_memory = true;   ///< where all operands are there, a call is computed there
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
@@ -340,7 +341,7 @@ struct Member {
   std::string name;
   std::vector<Type> types;
   int ways_to_nothing;
-  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory;
+  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory, of_host;
   index largest;
   std::string_view modes, mistake_of_device, fault_memory, fault_sizes;
   index least_on_device, bytes_on_device;
@@ -360,6 +361,7 @@ struct Join {
                          First::shares,
                          First::calls_others,
                          First::in_device_memory,
+                         First::of_host,
                          First::largest,
                          First::modes,
                          First::mistake_of_device,

@@ -236,6 +236,29 @@ TEST(Signature, ARowMajorGemmIsTheProductOfTheOthers) {
             (decltype(cblas_sgemm_seen){101, 111, 112, 4, 3, 5, 2, other + 1, 7, other, 6, -3, other + 2, 8}));
 }
 
+std::tuple<int, const double*, int, double*, int> cblas_dcopy_seen;
+void cblas_dcopy(int n, const double* x, int incx, double* y, int incy) { cblas_dcopy_seen = {n, x, incx, y, incy}; }
+
+TEST(Signature, ACblasFunctionWithoutMatricesHasNoLayout) {
+  double x[1], y[1], other[2];
+  const CopyArgs<double> args{7, x, 3, y, -2};
+  call<CopySignature<double>>(address(cblas_dcopy), Interface::cblas, args);
+  EXPECT_EQ(cblas_dcopy_seen, (decltype(cblas_dcopy_seen){7, x, 3, y, -2}));
+  // 101 and 102 are sizes like any others.
+  for (const index n : {101, 102, 7}) {
+    CallWords words(n, reinterpret_cast<std::uint64_t>(x), 3, reinterpret_cast<std::uint64_t>(y), -2);
+    CopyArgs<double> seen{};
+    ASSERT_TRUE((parse<CopySignature<double>, Interface::cblas>(false, words, seen)));
+    EXPECT_EQ(std::tie(seen.n, seen.incx, seen.incy), std::make_tuple(n, index{3}, index{-2}));
+    EXPECT_EQ(seen.x, x);
+    EXPECT_EQ(seen.y, y);
+    void* const at[] = {other, other + 1};
+    CallWords moved = readdressed<CopySignature<double>, Interface::cblas>(words, with_operands(seen, at));
+    call_words<CopySignature<double>, Interface::cblas>(address(cblas_dcopy), moved);
+    EXPECT_EQ(cblas_dcopy_seen, (decltype(cblas_dcopy_seen){static_cast<int>(n), other, 3, other + 1, -2}));
+  }
+}
+
 template <class S>
 void expect_the_same_again(const typename S::Args& x) {
   // By a function that only keeps its words.

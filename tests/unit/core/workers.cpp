@@ -1,9 +1,12 @@
-// The crew: every job once, and all of them ended when run() returns, whoever else wants the crew meanwhile.
+// The crews: every job once, and all of them ended when run() returns, whoever else wants the crew meanwhile.
 #include "impl/core/workers.hpp"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 
-#include <memory>
+#include <atomic>
+#include <chrono>
+#include <random>
 #include <thread>
 #include <vector>
 
@@ -39,6 +42,97 @@ TEST(Crew, ServesOneAndTheOthersHelpThemselves) {
       }
     });
   for (std::thread& caller : callers) caller.join();
+}
+
+/// A strided copy in as many parts as there are.
+struct Cut {
+  std::vector<double> x, y;
+  int n, incx, incy, parts;
+  Cut(int size, int step_x, int step_y, int count)
+      : x(static_cast<std::size_t>(size * step_x)),
+        y(static_cast<std::size_t>(size * step_y), -1),
+        n(size),
+        incx(step_x),
+        incy(step_y),
+        parts(count) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<double>(i);
+  }
+  static void job(void* self, int part) {
+    Cut& cut = *static_cast<Cut*>(self);
+    for (int i = part * cut.n / cut.parts; i < (part + 1) * cut.n / cut.parts; ++i)
+      cut.y[static_cast<std::size_t>(i * cut.incy)] = cut.x[static_cast<std::size_t>(i * cut.incx)];
+  }
+  bool right() const {
+    for (std::size_t i = 0; i < y.size(); ++i) {
+      const auto step = static_cast<std::size_t>(incy);
+      if (y[i] != (i % step ? -1 : x[i / step * static_cast<std::size_t>(incx)])) return false;
+    }
+    return true;
+  }
+};
+
+bool several_processors() {
+  cpu_set_t allowed;
+  return sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) > 1;
+}
+
+TEST(PartCrew, DoesEachPartOnce) {
+  PartCrew& crew = *new PartCrew;
+  ASSERT_TRUE(crew.take());
+  const int parts = crew.parts();
+  EXPECT_EQ(parts > 1, several_processors());
+  std::mt19937 random(3);
+  const auto below = [&random](int most) { return std::uniform_int_distribution(1, most)(random); };
+  int helped = 0;
+  for (int time = 0; time < 2000; ++time) {
+    Done done(parts);
+    helped += crew.run(Done::job, &done);
+    for (const int times : done.times) ASSERT_EQ(times, 1);
+    Cut cut(below(time < 1900 ? 100 : 20000), below(9), below(9), parts);
+    helped += crew.run(Cut::job, &cut);
+    ASSERT_TRUE(cut.right()) << cut.n << ' ' << cut.incx << ' ' << cut.incy;
+  }
+  EXPECT_EQ(helped > 0, several_processors());
+  crew.give_back();
+}
+
+/// Helpers that are asleep, or have not come yet, are not waited for.
+TEST(PartCrew, DoesAloneWhatNobodyHasBegun) {
+  for (int time = 0; time < 20; ++time) {
+    PartCrew& crew = *new PartCrew;
+    ASSERT_TRUE(crew.take());
+    Done first(crew.parts());
+    (void)crew.run(Done::job, &first);  // the threads are just being started
+    for (const int times : first.times) ASSERT_EQ(times, 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    Done later(crew.parts());
+    (void)crew.run(Done::job, &later);
+    for (const int times : later.times) ASSERT_EQ(times, 1);
+    crew.give_back();
+  }
+}
+
+TEST(PartCrew, IsOneCallersAtATime) {
+  PartCrew& crew = *new PartCrew;
+  std::atomic<int> inside{0}, served{0};
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 2; ++caller)
+    callers.emplace_back([&] {
+      for (int time = 0; time < 3000; ++time) {
+        if (!crew.take()) continue;
+        EXPECT_EQ(inside.fetch_add(1), 0);
+        Cut cut(64, 3, 2, crew.parts());
+        (void)crew.run(Cut::job, &cut);
+        EXPECT_TRUE(cut.right());
+        inside.fetch_sub(1);
+        served.fetch_add(1);
+        crew.give_back();
+      }
+    });
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_GT(served.load(), 0);
+  EXPECT_TRUE(crew.take());
+  EXPECT_FALSE(crew.take());
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "impl/route/family.hpp"
+
 namespace blaslift::cli {
 namespace {
 
@@ -13,6 +15,7 @@ struct Stayed {
   Reason reason;
   std::uint64_t calls;
   double seconds;
+  bool of_host;  ///< no device computes it
 };
 
 /// Those that took longest first, then the most.
@@ -21,7 +24,8 @@ std::vector<Stayed> stayed_calls(const Summary& summary) {
   for (std::size_t r = 0; r < routine_count; ++r)
     for (std::size_t i = 0; i < reason_count; ++i)
       if (const auto& x = summary.routines[r]; x.stayed[i] > 0)
-        all.push_back({routine_names[r], static_cast<Reason>(i), x.stayed[i], x.stayed_seconds[i]});
+        all.push_back({routine_names[r], static_cast<Reason>(i), x.stayed[i], x.stayed_seconds[i],
+                       family_of(static_cast<Routine>(r)).of_host});
   std::stable_sort(all.begin(), all.end(), [](const Stayed& a, const Stayed& b) {
     return a.seconds != b.seconds ? a.seconds > b.seconds : a.calls > b.calls;
   });
@@ -38,6 +42,7 @@ std::string because(Reason reason) {
     case Reason::no_device: return "there was no usable one";
     case Reason::off: return "blaslift was switched off";
     case Reason::busy: return "other processes kept it busy, and BLASLIFT_YIELD is on";
+    case Reason::helped: return "copies gain by several of the CPU's threads";
     case Reason::forked: return "the calls came from forked children";
     default: return text_of(reason);
   }
@@ -109,7 +114,7 @@ std::string advice(const Summary& run, double wall_seconds) {
   constexpr double large_share = 0.1, worth_a_line = 0.05;  // of the run; seconds
   for (const Stayed& x : stayed_calls(run)) {
     if (x.seconds < std::max(large_share * wall_seconds, worth_a_line)) break;
-    const std::string what = remedy(x, run);
+    const std::string what = x.of_host ? "" : remedy(x, run);
     if (what.empty()) continue;
     char text[64];
     std::snprintf(text, sizeof text, "%s took %.3g s on the CPU, ", x.routine, x.seconds);

@@ -91,6 +91,7 @@ bool might_go(Reason reason) {
     case Reason::query:
     case Reason::nothing:
     case Reason::overlap:
+    case Reason::helped:
     case Reason::of_library:
     case Reason::of_interval:
     case Reason::of_left:
