@@ -13,7 +13,7 @@ class Gain {
   enum class Way { alone, timed_alone, helped, timed_helped };
 
   static constexpr int period = 512, judged_at = 16;
-  static constexpr int shortest_rest = 4096, longest_rest = 1 << 22;
+  static constexpr int shortest_rest = 1024, longest_rest = 1 << 22;
   static constexpr double worth = 0.9;
 
   /// How the next call is to be made.  The first ones of a kind are not timed: cache lines are where the others before
