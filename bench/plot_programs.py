@@ -16,7 +16,7 @@ from pathlib import Path
 
 from figures import COLOURS, drawing_options, plot, read_drawing_options
 
-SHOWN = Path(__file__).resolve().parent / "results/h100-2026-11-28-programs-fd10109.txt"
+SHOWN = Path(__file__).resolve().parent / "results/h100-2026-11-28-programs-4ed0af1.txt"
 """What the README's picture is drawn from."""
 WAYS = ("first", "again")
 
