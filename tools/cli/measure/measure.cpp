@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
 #include "compat/shown.hpp"
+#include "impl/route/built_in_profiles.hpp"
+#include "impl/route/profile.hpp"
 #include "tools/cli/measure/commands.hpp"
+#include "tools/cli/measure/prospect.hpp"
 #include "tools/cli/parser/variables.hpp"
 
 namespace blaslift::cli {
@@ -77,7 +81,7 @@ double print_others(const Finished& finished, double wall) {
 
 }  // namespace
 
-void print_measurement(const Finished& finished) {
+void print_measurement(const Finished& finished, const MeasuringRates& rates) {
   const double wall = finished.wall_seconds;
   Row all;
   std::fprintf(stderr, "blaslift: measured %.3f s", wall);
@@ -123,11 +127,13 @@ void print_measurement(const Finished& finished) {
   std::fprintf(
       stderr,
       "\nblaslift: %.1f %% of the run in routines that blaslift intercepts, %.1f %% in other BLAS and LAPACK.\n"
-      "blaslift: A GPU would do %.3f s of the run in %.3f s, transfers included, by the profile's rates\n"
-      "blaslift: (calls inside others count in both rows above, and once here):\n"
-      "blaslift: the run would take %.3f s instead of %.3f s.\n",
-      100 * all.seconds / wall, 100 * others / wall, all.offloadable, all.device, wall - all.offloadable + all.device,
-      wall);
+      "blaslift: A call inside another is in the rows of both, and counts once from here on.\n",
+      100 * all.seconds / wall, 100 * others / wall);
+  const std::string said = prospect(wall, all.offloadable, all.device, rates.profile.startup_seconds, rates.name);
+  for (std::size_t at = 0, end; at < said.size(); at = end + 1) {
+    end = said.find('\n', at);
+    std::fprintf(stderr, "blaslift: %s\n", said.substr(at, end - at).c_str());
+  }
   say_what_is_missing();
 }
 
@@ -135,10 +141,27 @@ void print_measurement(const Finished& finished) {
 
 namespace {
 
+/// By which the program's process predicts.
+MeasuringRates rates_of(const Variables& variables) {
+  const auto value = [&](const char* name) {
+    const auto given = variables.find(name);
+    const char* const own = std::getenv(name);
+    return given != variables.end() ? given->second : std::string(own ? own : "");
+  };
+  const bool host = value("BLASLIFT_BACKEND") == "host";
+  MeasuringRates rates{built_in_profile(host ? "host" : "sm_90"),
+                       host ? "the host backend's built-in rates" : "an H100's built-in rates"};
+  if (const std::string file = value("BLASLIFT_PROFILE"); !file.empty()) {
+    std::string problem;
+    if (read_profile(file, rates.profile, problem)) rates.name = "the rates in " + shown(file);
+  }
+  return rates;
+}
+
 [[noreturn]] void measure(Variables variables, const Words& program) {
   variables["BLASLIFT_INTERNAL_MEASURE"] = "on";
   const Finished finished = launch("libblaslift_measure.so", program, variables);
-  print_measurement(finished);
+  print_measurement(finished, rates_of(variables));
   end_like(finished.wait_status);
 }
 
