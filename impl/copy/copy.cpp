@@ -2,6 +2,7 @@
 
 #include "impl/copy/copy_family.hpp"
 #include "impl/copy/gain.hpp"
+#include "impl/core/errno_kept.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/core/workers.hpp"
 #include "impl/route/route.hpp"
@@ -26,11 +27,12 @@ Decision decision_on(const Runtime& r, const Problem& problem) {
   return decide(problem, facts, policy);
 }
 
-/// One call's vectors, cut into as many parts as there are.
+/// A call's vectors, cut into as many parts as there are: of who has the crew.  A thread of the crew may still look at
+/// it when a handler has left the call by a jump.
 template <class T>
 struct Parts {
-  const CopyArgs<T>& args;
-  const int count;
+  CopyArgs<T> args;
+  int count;
 
   static void copy(void* self, int number) {
     const auto& [args, count] = *static_cast<const Parts*>(self);
@@ -44,12 +46,15 @@ struct Parts {
   /// As a Replay has it.
   static void copy_all(const void* self) { (void)crew->run(copy, const_cast<void*>(self)); }
 };
+template <class T>
+constinit Undestroyed<Parts<T>> shared;
 
 /// By who has the crew.
 /// @return whether the copy is made
 template <class T>
 bool helped(const Call& call, const CopyArgs<T>& args, Decision& decision, Gain::Way way) {
-  const Parts<T> parts{args, crew->parts()};
+  Parts<T>& parts = shared<T>.value;
+  parts = {args, crew->parts()};
   if (parts.count == 1) return false;
   decision.reason = Reason::helped;
   const Replayed done = stay(call.site, decision.reason, 0, {Parts<T>::copy_all, &parts}, call.timed);
@@ -81,22 +86,27 @@ void copy(const Site& site, const CopyArgs<T>* args, Replay replay) {
   const Routine routine = info(site.symbol).routine;
   const Problem problem = problem_of(routine, *args);
   const Call call{site, known.value, problem, 0};
+  const bool forced = r.options.forced[static_cast<std::size_t>(routine)];
+  Decision decision = decision_on(r, problem);
   Gain::Way way = Gain::Way::alone;
-  const auto try_helpers = [&](Decision& decision) {
-    decision = decision_on(r, problem);
-    if (decision.reason != Reason::helped) return false;
+  bool done = false;
+  if (decision.reason == Reason::helped) {
     decision.reason = Reason::small;  // to gain now
     const int this_thread = thread_state.on_cpu ? 1 : 0;
-    if (r.on_cpu.load(std::memory_order_relaxed) > this_thread || !crew->take()) return false;
-    way = r.options.forced[static_cast<std::size_t>(routine)] ? Gain::Way::helped : gain->next();
-    const bool alone = way == Gain::Way::alone || way == Gain::Way::timed_alone;
-    const bool done = !alone && helped(call, *args, decision, way);
-    crew->give_back();
-    return done;
-  };
+    // Own time costs system calls, so who copies alone does not enter it.
+    if (r.on_cpu.load(std::memory_order_relaxed) <= this_thread && (forced || !gain->rests()))
+      undisturbed([&] {
+        const ErrnoKept errno_kept;
+        if (in_handler() || !crew->take(&thread_state, __builtin_frame_address(0))) return;
+        way = forced ? Gain::Way::helped : gain->next();
+        done = (way == Gain::Way::helped || way == Gain::Way::timed_helped) && helped(call, *args, decision, way);
+        crew->give_back();
+      });
+  }
+  if (done) return;
   const Timed timed{replay};
-  const bool done = take_route(r, call, {Timed::call, &timed}, try_helpers);
-  if (!done && way == Gain::Way::timed_alone)
+  stay(r, call, decision, {Timed::call, &timed});
+  if (way == Gain::Way::timed_alone)
     gain->took(way, 1e-9 * static_cast<double>(timed.ns) / static_cast<double>(args->n));
 }
 

@@ -12,17 +12,21 @@ class Gain {
  public:
   enum class Way { alone, timed_alone, helped, timed_helped };
 
-  static constexpr int period = 512, judged_at = 16;
+  static constexpr int period = 509, judged_at = 16;  // a prime: whatever comes in turns takes its turn here
   static constexpr int shortest_rest = 1024, longest_rest = 1 << 22;
   static constexpr double worth = 0.9;
+
+  /// Whether this call and others to come are to be made alone.  By any thread.
+  bool rests() {
+    const int rest = rest_.load(std::memory_order_relaxed);
+    if (rest > 0) rest_.store(rest - 1, std::memory_order_relaxed);
+    return rest > 0;
+  }
 
   /// How the next call is to be made.  The first ones of a kind are not timed: cache lines are where the others before
   /// have left them, and threads have to wake up.
   Way next() {
-    if (const int rest = rest_.load(std::memory_order_relaxed); rest > 0) {
-      rest_.store(rest - 1, std::memory_order_relaxed);
-      return Way::alone;
-    }
+    if (rests()) return Way::alone;
     const int call = call_.load(std::memory_order_relaxed) % period;
     if (call == judged_at && !gains()) {
       rest_.store(next_rest_, std::memory_order_relaxed);

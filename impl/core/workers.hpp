@@ -36,34 +36,42 @@ class Crew {
 
 /// What a part's thread touches stays in its processor's cache from one time to the next.  A part that its thread has
 /// not begun when the caller comes to it is the caller's: a thread that has no processor delays nothing.  Threads wait
-/// for the next time awake for a moment, and then asleep.  For constinit variables; never destroyed.
+/// for the next time awake for a moment, then asleep, and end after a second: a process whose other threads have ended
+/// ends, too.  For constinit variables; never destroyed.
 class PartCrew {
  public:
   using Job = Crew::Job;
 
   /// Whether the crew is the caller's now, until it gives it back.
-  bool take() { return !taken_.load(std::memory_order_relaxed) && !taken_.exchange(true, std::memory_order_acquire); }
-  void give_back() { taken_.store(false, std::memory_order_release); }
+  /// @param who    the calling thread, by an address of its own
+  /// @param frame  of the caller: a thread that has the crew already, and calls from no deeper than before, has left
+  ///               its call by a jump.  What was begun for it is waited for.
+  bool take(const void* who, const void* frame);
+  void give_back() { taken_.store(nullptr, std::memory_order_release); }
 
   // By who has taken it.
 
-  /// How many parts there are, the caller's among them; 1: nobody helps.  The first time this starts the threads.
+  /// How many parts there are, the caller's among them; 1: nobody helps.  Starts threads that are not there.
   int parts();
+  /// @param context  still there when the caller has left this by a jump
   /// @return whether a thread of the crew has done any of them
   bool run(Job job, void* context);
 
  private:
   static constexpr int most_helpers = 7;
-  enum State : int { idle, asleep, posted, begun };
+  enum State : int { gone, idle, asleep, posted, begun, awaited };
   /// Each in a cache line of its own, so that nobody waits for lines that others write.
   struct alignas(64) Helper {
-    std::atomic<int> state{idle};
+    std::atomic<int> state{gone};
   };
 
   void help(int number);
+  void await(std::atomic<int>& state);
 
-  std::atomic<bool> taken_{false};
-  int parts_ = 0;  ///< 0: not started
+  std::atomic<const void*> taken_{nullptr};
+  const void* frame_ = nullptr;  ///< of who has taken it
+  int parts_ = 0;                ///< 0: never started
+  int patience_ = 0;             ///< so many times without another try to start a thread
   Job job_ = nullptr;
   void* context_ = nullptr;
   Helper helpers_[most_helpers];  ///< the first has part 1

@@ -83,7 +83,9 @@ void at_exit() {
   if (!r || !is_remembered()) return;
   r->exiting.store(true, std::memory_order_seq_cst);
   if (r->forked.load(std::memory_order_acquire)) return;
-  for (int i = 0; i < 2000 && r->in_flight.load(std::memory_order_seq_cst) > 0; ++i) {
+  for (int i = 0;
+       i < 2000 && (r->in_flight.load(std::memory_order_seq_cst) > 0 || r->warming.load(std::memory_order_seq_cst));
+       ++i) {
     const timespec millisecond{0, 1000000};
     nanosleep(&millisecond, nullptr);
   }
@@ -270,11 +272,11 @@ void open_beside(Runtime& r, const Routines& expected) {
   const auto goes_on = [] { return !main_thread_ends.load(std::memory_order_seq_cst) && not_exiting(); };
   opening_beside.store(true, std::memory_order_seq_cst);
   if (Backend* backend = goes_on() ? open_device(r) : nullptr) {
-    r.in_flight.fetch_add(1, std::memory_order_seq_cst);  // exit by another thread waits, too
+    r.warming.store(true, std::memory_order_seq_cst);  // exit by another thread waits, too
     warm(
         *backend, r.arena, expected, [&r](Operation::Kind kind, Precision p) { return r.device.can(kind, p); },
         goes_on);
-    r.in_flight.fetch_sub(1, std::memory_order_seq_cst);
+    r.warming.store(false, std::memory_order_seq_cst);
   }
   opening_beside.store(false, std::memory_order_seq_cst);
 }

@@ -24,6 +24,7 @@ struct Runtime {
   Verifier verifier;
   Recurring recurring;                        ///< matrices of products with vectors, until the device is open
   std::atomic<double> missed_seconds{0};      ///< savings missed because the device was not open
+  std::atomic<bool> warming{false};           ///< a thread of ours computes on the device, for which exit waits
   std::atomic<int> in_flight{0};              ///< routes that decide on a call, or have it on the device, now
   std::atomic<int> on_cpu{0};                 ///< calls that the CPU computes now, of those that the gate lets through
   std::atomic<bool> opened_meanwhile{false};  ///< or not, but it has been tried

@@ -6,7 +6,10 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -78,7 +81,7 @@ bool several_processors() {
 
 TEST(PartCrew, DoesEachPartOnce) {
   PartCrew& crew = *new PartCrew;
-  ASSERT_TRUE(crew.take());
+  ASSERT_TRUE(crew.take(&crew, __builtin_frame_address(0)));
   const int parts = crew.parts();
   EXPECT_EQ(parts > 1, several_processors());
   std::mt19937 random(3);
@@ -100,7 +103,7 @@ TEST(PartCrew, DoesEachPartOnce) {
 TEST(PartCrew, DoesAloneWhatNobodyHasBegun) {
   for (int time = 0; time < 20; ++time) {
     PartCrew& crew = *new PartCrew;
-    ASSERT_TRUE(crew.take());
+    ASSERT_TRUE(crew.take(&crew, __builtin_frame_address(0)));
     Done first(crew.parts());
     (void)crew.run(Done::job, &first);  // the threads are just being started
     for (const int times : first.times) ASSERT_EQ(times, 1);
@@ -119,7 +122,8 @@ TEST(PartCrew, IsOneCallersAtATime) {
   for (int caller = 0; caller < 2; ++caller)
     callers.emplace_back([&] {
       for (int time = 0; time < 3000; ++time) {
-        if (!crew.take()) continue;
+        const char me = 0;
+        if (!crew.take(&me, &me)) continue;
         EXPECT_EQ(inside.fetch_add(1), 0);
         Cut cut(64, 3, 2, crew.parts());
         (void)crew.run(Cut::job, &cut);
@@ -131,8 +135,58 @@ TEST(PartCrew, IsOneCallersAtATime) {
     });
   for (std::thread& caller : callers) caller.join();
   EXPECT_GT(served.load(), 0);
-  EXPECT_TRUE(crew.take());
-  EXPECT_FALSE(crew.take());
+  const char one = 0, another = 0;
+  EXPECT_TRUE(crew.take(&one, &one));
+  EXPECT_FALSE(crew.take(&another, &another));
+}
+
+/// Who comes back to it has left it by a jump, unless a handler calls in the middle.
+TEST(PartCrew, IsNotLostWithACallThatWasLeft) {
+  PartCrew& crew = *new PartCrew;
+  const char frames[2] = {};
+  ASSERT_TRUE(crew.take(&crew, &frames[1]));
+  (void)crew.parts();
+  EXPECT_FALSE(crew.take(&crew, &frames[0])) << "from deeper";
+  EXPECT_FALSE(crew.take(&frames, &frames[1])) << "another thread";
+  EXPECT_TRUE(crew.take(&crew, &frames[1]));
+  Done done(crew.parts());
+  (void)crew.run(Done::job, &done);
+  for (const int times : done.times) EXPECT_EQ(times, 1);
+  crew.give_back();
+}
+
+/// A process whose other threads have ended has to end.
+TEST(PartCrew, ItsThreadsEndWhereNothingIsToBeDoneAndComeBack) {
+  PartCrew& crew = *new PartCrew;
+  const auto helpers = [] {
+    int count = 0;
+    for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+      std::ifstream name(task.path() / "comm");
+      std::string text;
+      count += std::getline(name, text) && text == "blaslift-part";
+    }
+    return count;
+  };
+  const auto wait_until_none = [&] {
+    for (int i = 0; i < 400 && helpers() > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    return helpers() == 0;
+  };
+  ASSERT_TRUE(wait_until_none()) << "of other tests";
+  for (int round = 0; round < 2; ++round) {
+    ASSERT_TRUE(crew.take(&crew, &crew));
+    Done done(crew.parts());
+    (void)crew.run(Done::job, &done);
+    for (const int times : done.times) EXPECT_EQ(times, 1);
+    crew.give_back();
+    // A thread has its name once it runs.
+    bool seen = false;
+    for (int i = 0; i < 400 && !seen && several_processors(); ++i) {
+      seen = helpers() > 0;
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_EQ(seen, several_processors());
+    EXPECT_TRUE(wait_until_none());
+  }
 }
 
 }  // namespace

@@ -22,11 +22,17 @@ struct Run {
   std::string json;
 };
 
+/// The last one of a name counts.
+std::string joined_tunables(std::string given) {
+  while (given.ends_with(':')) given.pop_back();
+  return given.empty() ? huge_pages : given + ':' + huge_pages;
+}
+
 [[noreturn]] void run(const Run& how, const Words& program) {
   Variables variables = how.variables;
   const char* given = std::getenv(tunables);
   if (!how.usual_pages && !(given && std::strstr(given, "glibc.malloc.hugetlb")))
-    variables[tunables] = (given && *given ? std::string(given) + ':' : std::string()) + huge_pages;
+    variables[tunables] = joined_tunables(given ? given : "");
   // Who says when the device is started is not second-guessed.
   const bool looks_back = !std::getenv(start) && !variables.contains(start);
   const History history = looks_back ? History(program) : History();
