@@ -1,7 +1,6 @@
 // The names under which one routine is called in the wild.  X(symbol, name, type, interface, width, prefix):
 //   interface  fortran: every argument by address; cblas: sizes and real scalars by value, the layout of matrices
-//   first;
-//              own: as blaslift.h has it, with no library underneath
+//              first; own: as blaslift.h has it, with no library underneath
 //   width      probed: the name is used by 32- and 64-bit-integer libraries alike, so the library underneath is asked;
 //              wide: the name itself promises 64-bit integers
 //   prefix     what the library's other symbols (isamax) begin with

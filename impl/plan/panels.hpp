@@ -1,5 +1,5 @@
-// How calls are cut up in which a triangle A stands on a side of others: into tiles on A's diagonal, and the others
-// across, into panels that do not know each other (trsm, symm, trmm); and what their plans share.
+// How calls are cut up that have A, stored as a triangle, on one side of others: into tiles on A's diagonal, and the
+// others across, into panels that do not know each other (trsm, symm, trmm); and what their plans share.
 //
 // A call without its matrices is a Shape: left (A's side), uplo, order() of A, others() across.
 #pragma once
