@@ -23,8 +23,15 @@ struct Done {
   static void job(void* self, int number) { ++static_cast<Done*>(self)->times[static_cast<std::size_t>(number)]; }
 };
 
+/// A crew whose threads may outlive the test: nobody tells them to go.  The list keeps it from being a leak.
+template <typename T>
+T& crew_that_stays() {
+  static auto* const all = new std::vector<T*>;
+  return *all->emplace_back(new T);
+}
+
 TEST(Crew, DoesEachJobOnce) {
-  Crew& crew = *new Crew;  // its threads are never told to go
+  Crew& crew = crew_that_stays<Crew>();
   for (const int count : {0, 1, 2, 3, 64, 1000})
     for (int time = 0; time < 200; ++time) {
       Done done(count);
@@ -34,7 +41,7 @@ TEST(Crew, DoesEachJobOnce) {
 }
 
 TEST(Crew, ServesOneAndTheOthersHelpThemselves) {
-  Crew& crew = *new Crew;
+  Crew& crew = crew_that_stays<Crew>();
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 4; ++caller)
     callers.emplace_back([&crew, caller] {
@@ -80,7 +87,7 @@ bool several_processors() {
 }
 
 TEST(PartCrew, DoesEachPartOnce) {
-  PartCrew& crew = *new PartCrew;
+  PartCrew& crew = crew_that_stays<PartCrew>();
   ASSERT_TRUE(crew.take(&crew, __builtin_frame_address(0)));
   const int parts = crew.parts();
   EXPECT_EQ(parts > 1, several_processors());
@@ -102,7 +109,7 @@ TEST(PartCrew, DoesEachPartOnce) {
 /// Helpers that are asleep, or have not come yet, are not waited for.
 TEST(PartCrew, DoesAloneWhatNobodyHasBegun) {
   for (int time = 0; time < 20; ++time) {
-    PartCrew& crew = *new PartCrew;
+    PartCrew& crew = crew_that_stays<PartCrew>();
     ASSERT_TRUE(crew.take(&crew, __builtin_frame_address(0)));
     Done first(crew.parts());
     (void)crew.run(Done::job, &first);  // the threads are just being started
@@ -116,7 +123,7 @@ TEST(PartCrew, DoesAloneWhatNobodyHasBegun) {
 }
 
 TEST(PartCrew, IsOneCallersAtATime) {
-  PartCrew& crew = *new PartCrew;
+  PartCrew& crew = crew_that_stays<PartCrew>();
   std::atomic<int> inside{0}, served{0};
   std::vector<std::thread> callers;
   for (int caller = 0; caller < 2; ++caller)
@@ -142,7 +149,7 @@ TEST(PartCrew, IsOneCallersAtATime) {
 
 /// Who comes back to it has left it by a jump, unless a handler calls in the middle.
 TEST(PartCrew, IsNotLostWithACallThatWasLeft) {
-  PartCrew& crew = *new PartCrew;
+  PartCrew& crew = crew_that_stays<PartCrew>();
   const char frames[2] = {};
   ASSERT_TRUE(crew.take(&crew, &frames[1]));
   (void)crew.parts();
@@ -157,7 +164,7 @@ TEST(PartCrew, IsNotLostWithACallThatWasLeft) {
 
 /// A process whose other threads have ended has to end.
 TEST(PartCrew, ItsThreadsEndWhereNothingIsToBeDoneAndComeBack) {
-  PartCrew& crew = *new PartCrew;
+  PartCrew& crew = crew_that_stays<PartCrew>();
   const auto helpers = [] {
     int count = 0;
     for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
