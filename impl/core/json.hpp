@@ -18,9 +18,14 @@ struct JsonNumber {
 
 inline std::string json_of(std::string_view text) { return quoted(text); }
 std::string json_of(JsonNumber number);
+template <std::same_as<bool> Bool>
+std::string json_of(Bool value) {
+  return value ? "true" : "false";
+}
 template <std::integral Integer>
+  requires(!std::same_as<Integer, bool>)
 std::string json_of(Integer value) {
-  static_assert(!std::same_as<Integer, bool> && sizeof(Integer) > 1);
+  static_assert(sizeof(Integer) > 1);
   return std::to_string(value);
 }
 

@@ -13,8 +13,10 @@
 #include <cstdio>
 #include <cstring>
 #include <ctime>
+#include <initializer_list>
 #include <new>
 
+#include "compat/environment.hpp"
 #include "compat/undisturbed.hpp"
 #include "impl/observe/trace.hpp"
 
@@ -49,6 +51,23 @@ void leave_word(const char* dir, int error) {
   if (length < static_cast<int>(sizeof path)) (void)!symlink(number, path);
 }
 
+/// The first of these variables that is set.
+template <std::size_t N>
+void note_variable(Note<N>& note, std::initializer_list<const char*> names) {
+  for (const char* name : names)
+    if (const char* value = variable(name); value && *value) return note.set(value);
+}
+
+/// Where a process runs and for whom: many of them may append to one report.
+void note_surroundings(Counters& c) {
+  c.user = getuid();
+  char host[64] = {};
+  if (gethostname(host, sizeof host - 1) == 0) c.host.set(host);
+  note_variable(c.job, {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID"});
+  note_variable(c.rank, {"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PALS_RANKID",
+                         "FLUX_TASK_RANK", "SLURM_PROCID"});
+}
+
 Counters last_resort;  // no memory to map: count in the library's own
 
 /// @param recording  whose beginning they are; null: none's
@@ -68,6 +87,7 @@ Counters* create(Recording*& recording, MadeFile& file) {
     if (got > 0 && c->command[got - 1] == '\n') c->command[got - 1] = '\0';
     close(fd);
   }
+  note_surroundings(*c);
   if (untraced) {
     char text[160];
     std::snprintf(text, sizeof text, "there is no trace of a process: %s", untraced);
@@ -176,6 +196,7 @@ void check_counters(Counters& c) {
   if (static_cast<int>(c.forwarded_reason) >= reason_count) c.forwarded_reason = Reason::small;
   end(c.command);
   c.backend.end(), c.device.end(), c.driver.end(), c.detail.end(), c.warning.end(), c.residency.end();
+  c.host.end(), c.job.end(), c.rank.end();
   c.library.end(), c.library_found_by.end(), c.verify_problem.end(), c.incomplete.end();
   for (NotedCall& call : c.worst) {
     end(call.arguments), end(call.caller), end(call.dump), end(call.way);

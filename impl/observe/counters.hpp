@@ -135,7 +135,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c69660d;  // "blaslif", layout 13
+  static constexpr std::uint64_t this_layout = 0x626c61736c69660e;  // "blaslif", layout 14
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -143,6 +143,10 @@ struct Counters {
   std::atomic<std::uint64_t> opening_ns;  ///< that calls, and exit, have waited for the device to open
   Reason forwarded_reason;                ///< why forwarded calls of routed routines stayed
   char command[64];                       ///< program's name
+  std::uint32_t user;                     ///< numeric, as getuid has it
+  Note<64> host;
+  Note<64> job;   ///< the batch system's name of it
+  Note<16> rank;  ///< among all of the job, as its launcher has it
   Note<8> backend;                        ///< "cuda" or "host", once one is open
   Note<96> device;
   Note<80> driver;       ///< and its libraries, with versions
@@ -155,6 +159,7 @@ struct Counters {
   std::atomic<std::uint32_t> library_wide;
   std::atomic<std::uint32_t> has_cuda;    ///< loaded before a device was opened, so by the program
   std::atomic<std::uint32_t> has_forked;  ///< the process, and handlers of pthread_atfork ran
+  std::atomic<std::uint32_t> reported;    ///< it came to its exit, and to its line of BLASLIFT_REPORT
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
   /// Filled by `blaslift measure` only: of a call and those inside it, whichever is the better, once.

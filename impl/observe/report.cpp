@@ -9,8 +9,10 @@
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "compat/say.hpp"
 #include "compat/shown.hpp"
@@ -31,6 +33,15 @@ std::string in_bytes(double bytes) {
   int unit = 0;
   while (bytes >= 1000 && unit < 4) bytes /= 1000, ++unit;
   return format(unit ? "%.2f %s" : "%.0f %s", bytes, units[unit]);
+}
+
+/// "2026-11-28T23:45:35Z", of CLOCK_REALTIME.
+std::string utc(std::uint64_t ns) {
+  const auto seconds = static_cast<time_t>(ns / 1000000000u);
+  tm parts{};
+  char text[32] = {};
+  if (gmtime_r(&seconds, &parts)) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text;
 }
 
 void add_once(std::vector<std::string>& list, const char* text) {
@@ -278,11 +289,19 @@ std::string to_text(const Summary& s) {
 std::string to_json(const Summary& s, const Counters* one) {
   JsonObject summary;
   if (one)
+{
     summary.add("pid", one->pid)
-        .add("command", one->command)
+        .add("host", one->host.get())
+        .add("uid", one->user)
+        .add("started", utc(one->started_ns));
+    for (const auto& [key, text] : {std::pair("job", one->job.get()), std::pair("rank", one->rank.get())})
+      if (*text) summary.add(key, text);
+    if (!one->reported.load(std::memory_order_relaxed)) summary.add("cut_short", true);
+    summary.add("command", one->command)
         .add("library", one->library.get())
         .add("found_by", one->library_found_by.get())
         .add("integers", one->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
+  }
   JsonObject routines;
   for (std::size_t r = 0; r < routine_count; ++r)
     if (s.routines[r].calls() > 0) routines.add(routine_names[r], object_of(s.routines[r]));

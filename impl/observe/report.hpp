@@ -60,7 +60,8 @@ struct Summary {
 /// A few lines, each beginning with "blaslift: ".
 std::string to_text(const Summary& summary);
 
-/// One object on one line: {"pid", "command", "backend", "device", "driver", "detail", "residency", "warning",
+/// One object on one line: {"pid", "host", "uid" (numeric), "started" (UTC), "job" and "rank" (if a launcher has set
+/// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail", "residency", "warning",
 /// "library", "processes", "opening_seconds", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds",
 /// "saved_seconds", "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason: calls}, "stayed_seconds": {reason:
 /// seconds}, "verified": {"checked", "repeated", "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}},

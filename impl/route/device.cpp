@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <climits>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "compat/environment.hpp"
@@ -121,6 +123,26 @@ bool gpu_visible() {
   return false;
 }
 
+/// How many tasks Slurm runs on this node: "4", or a list of nodes in their order, "4(x2),1".  0: not to be had.
+int slurm_tasks_here() {
+  const char* text = variable("SLURM_STEP_TASKS_PER_NODE");
+  for (int node = number_in("SLURM_NODEID", 0); text && *text && node >= 0;) {
+    char* end = nullptr;
+    const long tasks = std::strtol(text, &end, 10);
+    if (end == text || tasks <= 0 || tasks > INT_MAX) return 0;
+    long nodes = 1;
+    if (end[0] == '(' && end[1] == 'x') {
+      nodes = std::strtol(end + 2, &end, 10);
+      if (nodes <= 0 || *end++ != ')') return 0;
+    }
+    if (node < nodes) return static_cast<int>(tasks);
+    node -= static_cast<int>(nodes);
+    if (*end != ',') return 0;
+    text = end + 1;
+  }
+  return 0;
+}
+
 LocalRank local_rank() {
   constexpr const char* ranks[] = {"OMPI_COMM_WORLD_LOCAL_RANK",
                                    "MPI_LOCALRANKID",
@@ -136,7 +158,7 @@ LocalRank local_rank() {
                                    "PALS_LOCAL_SIZE",
                                    "FLUX_TASK_LOCAL_SIZE",
                                    "SLURM_NTASKS_PER_NODE"};
-  LocalRank local{-1, 1};
+  LocalRank local{-1, 0};
   for (const char* name : ranks)
     if (const int rank = number_in(name, -1); rank >= 0) {
       local.rank = rank;
@@ -148,6 +170,7 @@ LocalRank local_rank() {
       local.size = size;
       break;
     }
+  if (local.size == 0) local.size = slurm_tasks_here();
   if (local.size <= local.rank) local.size = local.rank + 1;
   return local;
 }

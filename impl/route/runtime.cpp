@@ -117,6 +117,7 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
     const Reserve reserve;
     try {
       const Noting noting(counters());
+      counters().reported.store(1, std::memory_order_relaxed);
       write_report(counters(), r->options.report);
     } catch (const std::exception&) {  // and of the reserve
       say("blaslift: there is no report of this process: out of memory\n");

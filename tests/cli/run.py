@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import ctypes
+import datetime
 import json
 import os
 import pty
@@ -336,8 +337,52 @@ def run_history(t):
 
 
 def run_not_executable(t):
-    equal(t.run("run", t.path("nothing")).returncode, 127)
-    equal(t.run("run", t.scratch).returncode, 126)
+    """As a shell has it, with one line: that there was no call goes without saying."""
+    for command in ("run",), ("measure",), ("verify",), ("report", "--"):
+        for program, status, why in (t.path("nothing"), 127, "No such file or directory"), (t.scratch, 126, "Permission denied"):
+            done = t.run(*command, program)
+            equal((done.returncode, done.stderr), (status, f"blaslift: {program}: {why}\n"))
+
+
+def usage(t):
+    """What is not understood is answered with the command's name, what is wrong, and what may have been meant."""
+    commands = "Commands: run, measure, report, doctor, env, verify, info, tune"
+    for words, line in {
+            ("rnu", "ls"): f"blaslift: there is no command 'rnu'; did you mean 'run'? {commands}",
+            ("launch",): f"blaslift: there is no command 'launch'. {commands}",
+            (): "blaslift: a command is required: run, measure, report, doctor, env, verify, info, tune",
+            ("run",): "blaslift run: a program to run is required",
+            ("run", "--nope", "ls"): "blaslift run: The following argument was not expected: --nope",
+            ("run", "--memory", "8x", "ls"): "blaslift run: --memory: '8x' is not one of: bytes, or with K, M, G, T: 8G, 8GB, 8GiB",
+            ("tune", "\x1b[1m"): "blaslift tune: '\\x1b[1m' was not expected"}.items():
+        done = t.run(*words)
+        command = " ".join(line.split(":")[0].split())
+        first, second = done.stderr.splitlines()
+        assert first.startswith(line), done
+        equal((done.returncode, done.stdout, second), (125, "", f"`{command} --help` says more."))
+
+
+def run_report(t):
+    """Every process has its line, with where and for whom it ran; one that was killed gets it from run."""
+    report = t.path("report.jsonl")
+    job = {"SLURM_JOB_ID": "4711", "OMPI_COMM_WORLD_RANK": "3", "SLURM_PROCID": "9"}
+    lines = lambda: [json.loads(line) for line in open(report)]
+    for how, status in ("exit", 0), ("_exit", 0), ("kill", -signal.SIGKILL):
+        before = time.time()
+        done = t.run("run", *HOST, "--report", report, t.program, how, "9" if how == "kill" else "0", env=os.environ | job)
+        equal(done.returncode, status)
+        line = lines()[-1]
+        equal((line["job"], line["rank"], line["host"], line["uid"]), ("4711", "3", os.uname().nodename[:63], os.getuid()))
+        equal(line["routines"]["dgemm"]["routed"], 1)
+        equal(line.get("cut_short"), None if how == "exit" else True)
+        started = datetime.datetime.fromisoformat(line["started"].replace("Z", "+00:00")).timestamp()
+        assert before - 1 <= started <= time.time(), (before, started)
+    equal(len(lines()), 3)
+    # exec ends a program without its exit, and begins another.
+    equal(t.run("run", *HOST, "--report", report, t.program, "exec", t.program).returncode, 0)
+    equal([line.get("cut_short") for line in lines()[3:]], [None, True])
+    done = t.run("run", "-q", *HOST, t.program, "exit", "0", env={k: v for k, v in os.environ.items()} | {"BLASLIFT_REPORT": report})
+    equal((len(lines()), "job" in lines()[-1]), (6, False))
 
 
 def run_keeps_preload(t):

@@ -112,6 +112,9 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
     {"BLASLIFT_MEMORY", "512m", [](Options& o) { o.memory = std::size_t{512} << 20; }},
     {"BLASLIFT_MEMORY", "40G", [](Options& o) { o.memory = std::size_t{40} << 30; }},
+    {"BLASLIFT_MEMORY", "8GB", [](Options& o) { o.memory = std::size_t{8} << 30; }},
+    {"BLASLIFT_MEMORY", "8GiB", [](Options& o) { o.memory = std::size_t{8} << 30; }},
+    {"BLASLIFT_MEMORY", "2T", [](Options& o) { o.memory = std::size_t{2} << 40; }},
     {"BLASLIFT_MEMORY", "17179869183G",
      [](Options& o) { o.memory = std::size_t{17179869183} << 30; }},  // the most there is
     {"BLASLIFT_REPORT", "off", [](Options&) {}},
@@ -154,7 +157,7 @@ constexpr struct {
       "early:1:2", "early:dgesv:dgemm", "early:dgesv:1", "early:,dgesv", "needed:dgesv"}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
     {"BLASLIFT_MEMORY",
-     {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "1T", "1GB", "lots", "17179869184G", "18446744073709551616",
+     {"", "0", "0G", "-1", "+1", " 1", "1 G", "1.5G", "G", "GB", "iB", "1B", "1iB", "1Gi", "1GiBB", "1GBB", "1 GB", "lots", "17179869184G", "18446744073709551616",
       "99999999999999999999999"}},
     {"BLASLIFT_REPORT", {""}},
     {"BLASLIFT_TRACE", {""}},

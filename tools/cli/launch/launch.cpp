@@ -27,6 +27,7 @@
 #include "tools/cli/launch/counters_file.hpp"
 #include "tools/cli/launch/preload.hpp"
 #include "tools/cli/launch/shell.hpp"
+#include "tools/cli/parser/command.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -93,6 +94,14 @@ void gather(const std::string& directory, Finished& finished) {
                    ": calls may be missing");
   if (!fs::exists(directory + "/" + sentinel, error))
     lost.push_back("the files of counters in " + directory + " were removed while it ran: calls may be missing");
+}
+
+/// Those that have not come to their exit; one that lives on will write its line itself.
+void report_cut_short(const Finished& finished, const std::string& target) {
+  if (target.empty() || target == "off" || target == "stderr") return;
+  for (const Counters* process : finished.processes)
+    if (!process->reported.load(std::memory_order_relaxed) && kill(process->pid, 0) != 0 && errno == ESRCH)
+      write_report(*process, target);
 }
 
 /// A reader of ours that has gone, or a file that is too long, is no reason to lose the program's exit status.
@@ -213,6 +222,8 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     added.erase("BLASLIFT_INTERNAL_COUNTERS");
   }
 
+  int failed[2];  // closed by exec; else why there was none
+  if (pipe2(failed, O_CLOEXEC) != 0) failed[0] = failed[1] = -1;
   const std::uint64_t start = now_ns();
   struct sigaction action {};
   action.sa_sigaction = pass_on;
@@ -242,6 +253,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     const int error = errno;
     const std::string text = "blaslift: " + shown(command[0]) + ": " + std::strerror(error) + "\n";
     (void)!write(STDERR_FILENO, text.data(), text.size());
+    (void)!write(failed[1], &error, sizeof error);
     _exit(error == ENOENT ? 127 : 126);
   }
   child = pid;
@@ -255,14 +267,21 @@ Finished launch(const char* library, const std::vector<std::string>& command,
 
   Finished finished{};
   finished.pid = pid;
+  close(failed[1]);
   while (waitpid(pid, &finished.wait_status, 0) < 0 && errno == EINTR) {
   }
   child = 0;
   finished.wall_seconds = 1e-9 * static_cast<double>(now_ns() - start);
-  if (directory)
+  char byte;
+  const bool executed = read(failed[0], &byte, 1) <= 0;
+  close(failed[0]);
+  if (!executed) throw Ends(WEXITSTATUS(finished.wait_status));
+  if (directory) {
     gather(directory->path(), finished);
-  else
+    report_cut_short(finished, added["BLASLIFT_REPORT"]);
+  } else {
     finished.summary.uncounted.push_back("calls were not counted: " + no_directory);
+  }
   return finished;
 }
 

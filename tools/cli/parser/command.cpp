@@ -43,6 +43,45 @@ void add_check(CLI::Option& option, Check check) {
         CLI::Validator([check = std::move(check)](std::string& value) { return check(value); }, std::string()));
 }
 
+/// How many letters are to be put in, left out or changed to make one word of the other.
+std::size_t distance(std::string_view one, std::string_view other) {
+  std::vector<std::size_t> row(other.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    std::size_t diagonal = row[0]++;
+    for (std::size_t j = 0; j < other.size(); ++j) {
+      const std::size_t changed = diagonal + (one[i] != other[j]);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+/// Of blaslift itself, that nothing it was told is one of its commands.
+std::string no_command(const CLI::App& app) {
+  Words names;
+  for (const CLI::App* one : app.get_subcommands(nullptr))
+    if (!one->get_group().empty()) names.push_back(one->get_name());
+  const Words words = app.remaining();
+  const auto word = std::find_if(words.begin(), words.end(), [](const auto& w) { return !w.starts_with("-"); });
+  if (word == words.end()) return "a command is required: " + joined(names, ", ");
+  const auto nearest = std::min_element(names.begin(), names.end(), [&word](const auto& a, const auto& b) {
+    return distance(a, *word) < distance(b, *word);
+  });
+  std::string text = "there is no command '" + *word + "'";
+  text += distance(*nearest, *word) <= 2 ? "; did you mean '" + *nearest + "'?" : ".";
+  return text + " Commands: " + joined(names, ", ");
+}
+
+/// "blaslift run: ...", and whose help says more.
+std::string message_of(const CLI::App* app, const CLI::Error& error) {
+  const auto chosen = app->get_subcommands();
+  const std::string command = chosen.empty() ? "blaslift" : "blaslift " + chosen.front()->get_name();
+  const bool none = chosen.empty() && error.get_name() == "RequiredError";
+  return command + ": " + shown(none ? no_command(*app) : error.what()) + "\n`" + command + " --help` says more.\n";
+}
+
 OptionFacts facts_of(const CLI::Option& option) {
   OptionFacts facts;
   for (const std::string& name : option.get_snames()) facts.names.push_back("-" + name);
@@ -88,10 +127,7 @@ Command::Command(const char* help, const char* version) : parser_(std::make_shar
   app.formatter(std::make_shared<PlainFormatter>());
   app.set_version_flag("--version", version);
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* of, const CLI::Error& error) {
-    const CLI::Error fit(error.get_name(), shown(error.what()), error.get_exit_code());
-    return CLI::FailureMessage::simple(of, fit);
-  });
+  app.failure_message(message_of);
   node_ = &parser_->nodes.emplace_back(Node{&app, Program::none, {}});
 }
 
@@ -202,6 +238,8 @@ int Command::run(int argc, char** argv) {
     return refuse(error);
   } catch (const UsageError& error) {
     return refuse(CLI::ValidationError(error.what()));
+  } catch (const Ends& ends) {
+    return ends.status;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "blaslift: %s\n", shown(error.what()).c_str());
     return 125;  // ours, not the program's: as env and timeout do

@@ -2,6 +2,7 @@
 // this header, in command.cpp alone.
 #pragma once
 #include <concepts>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -18,6 +19,12 @@ using Words = std::vector<std::string>;
 /// Words on the command line that make no sense together.
 struct UsageError : std::runtime_error {
   using std::runtime_error::runtime_error;
+};
+
+/// Ends the command with this status: what there was to be said has been said.
+struct Ends : std::exception {
+  explicit Ends(int with) : status(with) {}
+  int status;
 };
 
 /// What is wrong with a value, in words; empty if nothing is.

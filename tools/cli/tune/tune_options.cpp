@@ -58,7 +58,7 @@ Parts parts_of(const TuneOptions& given) {
   if (!given.only.empty() && !given.old_word.empty())
     throw UsageError("'" + given.old_word + "' and --only do not go together");
   const bool known = std::find(old_words.begin(), old_words.end(), given.old_word) != old_words.end();
-  if (!given.old_word.empty() && !known) throw UsageError("tune: '" + given.old_word + "' was not expected");
+  if (!given.old_word.empty() && !known) throw UsageError("'" + given.old_word + "' was not expected");
   if (given.old_word == "all") return {Part::gemm, Part::symv, Part::qr, Part::lapack};
   if (!given.old_word.empty()) return {part_named(given.old_word)};
   if (given.only.empty()) return {Part::gemm};

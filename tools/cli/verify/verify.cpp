@@ -129,6 +129,16 @@ std::string inherited_file(const std::string& text) {
   return "/proc/self/fd/" + std::to_string(fd);
 }
 
+/// What helps where no call could be checked.
+std::string how_to_check(const Summary& s, const Verification& how) {
+  if (s.calls() == 0) return ": `blaslift doctor` says what a program's calls reach, `--at-least 0` lets it pass";
+  if (how.subject.empty() && s.device.empty())
+    return ": there was no device; `--backend host --force all` has the CPU do the GPU's steps, slowly, and "
+           "`--oracle LIBRARY` compares two libraries; `--at-least 0` lets it pass";
+  return ": none ran on the device, and why is said above; `--force all` sends every call there, `--at-least 0` lets it "
+         "pass";
+}
+
 /// As verify().
 /// @param recorded  the call that the program makes, if it is one that was kept
 [[noreturn]] void check(const Verification& how, const std::vector<std::string>& command,
@@ -145,7 +155,8 @@ std::string inherited_file(const std::string& text) {
   }
   if (!how.oracle.empty()) {
     if (file_of(absolute(how.oracle)) == subject_file)
-      throw std::runtime_error("the oracle is the subject itself: " + subject_file);
+      throw std::runtime_error("the oracle and the subject are the same file, " + subject_file +
+                               ", so that there is nothing to compare: name another library by --oracle");
     variables["BLASLIFT_VERIFY_ORACLE"] = absolute(how.oracle);
   }
   variables["BLASLIFT_VERIFY"] = how.sample.empty() ? "all" : "sample:" + how.sample;
@@ -172,9 +183,7 @@ std::string inherited_file(const std::string& text) {
                  checked == 0   ? "no call was"
                  : checked == 1 ? "only one call was"
                                 : ("only " + std::to_string(checked) + " calls were").c_str(),
-                 too_few && checked == 0
-                     ? ": `blaslift doctor` says what a program's calls reach, `--at-least 0` lets it pass"
-                     : "");
+                 too_few && checked == 0 ? how_to_check(finished.summary, how).c_str() : "");
   // A program that failed by itself may not have come to its first call: its own status says more.
   if (too_few && WIFEXITED(finished.wait_status) && WEXITSTATUS(finished.wait_status) == 0) good = false;
   if (!good) std::_Exit(how.wrong_status);
