@@ -23,8 +23,7 @@ std::string json_of(Bool value) {
   return value ? "true" : "false";
 }
 template <std::integral Integer>
-  requires(!std::same_as<Integer, bool>)
-std::string json_of(Integer value) {
+requires(!std::same_as<Integer, bool>) std::string json_of(Integer value) {
   static_assert(sizeof(Integer) > 1);
   return std::to_string(value);
 }

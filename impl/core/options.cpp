@@ -53,16 +53,12 @@ bool parse_text(std::string& target, const char* value) {
 bool parse_bytes(std::size_t& target, const char* value) {
   std::string_view text = value;
   int shift = 0;
+  const bool unit = text.ends_with('B');
+  if (unit) text.remove_suffix(text.ends_with("iB"sv) ? 2 : 1);
   constexpr std::string_view suffixes = "KMGTkmgt";
-  const auto suffix_of = [&text] { return text.empty() ? suffixes.npos : suffixes.find(text.back()); };
-  const std::string_view given = text;
-  for (const std::string_view unit : {"iB"sv, "B"sv})
-    if (text.ends_with(unit)) {
-      text.remove_suffix(unit.size());
-      break;
-    }
-  if (text.size() < given.size() && suffix_of() == suffixes.npos) return false;
-  if (const auto at = suffix_of(); at != suffixes.npos) {
+  const auto at = text.empty() ? suffixes.npos : suffixes.find(text.back());
+  if (unit && at == suffixes.npos) return false;
+  if (at != suffixes.npos) {
     shift = 10 * (static_cast<int>(at % 4) + 1);
     text.remove_suffix(1);
   }
@@ -182,8 +178,9 @@ constexpr OptionInfo table[] = {
      "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "
      "(rounds differently)",
      [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
-    {"BLASLIFT_MEMORY", "bytes, or with K, M, G, T: 8G, 8GB, 8GiB", "four fifths of the card, shared among the node's ranks",
-     "limit of device memory", [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
+    {"BLASLIFT_MEMORY", "bytes, or with K, M, G, T: 8G, 8GB, 8GiB",
+     "four fifths of the card, shared among the node's ranks", "limit of device memory",
+     [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},
     {"BLASLIFT_REPORT", "off, stderr, or a path", "off",
      "summary at exit: as text on stderr, or as a line of JSON appended to a file",
      [](Options& o, const char* v) { return parse_text(o.report, v); }},

@@ -145,9 +145,9 @@ struct Counters {
   char command[64];                       ///< program's name
   std::uint32_t user;                     ///< numeric, as getuid has it
   Note<64> host;
-  Note<64> job;   ///< the batch system's name of it
-  Note<16> rank;  ///< among all of the job, as its launcher has it
-  Note<8> backend;                        ///< "cuda" or "host", once one is open
+  Note<64> job;     ///< the batch system's name of it
+  Note<16> rank;    ///< among all of the job, as its launcher has it
+  Note<8> backend;  ///< "cuda" or "host", once one is open
   Note<96> device;
   Note<80> driver;       ///< and its libraries, with versions
   Note<256> detail;      ///< why there is no device, or how it was lost

@@ -288,8 +288,7 @@ std::string to_text(const Summary& s) {
 
 std::string to_json(const Summary& s, const Counters* one) {
   JsonObject summary;
-  if (one)
-{
+  if (one) {
     summary.add("pid", one->pid)
         .add("host", one->host.get())
         .add("uid", one->user)

@@ -61,12 +61,12 @@ struct Summary {
 std::string to_text(const Summary& summary);
 
 /// One object on one line: {"pid", "host", "uid" (numeric), "started" (UTC), "job" and "rank" (if a launcher has set
-/// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail", "residency", "warning",
-/// "library", "processes", "opening_seconds", "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds",
-/// "saved_seconds", "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason: calls}, "stayed_seconds": {reason:
-/// seconds}, "verified": {"checked", "repeated", "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}},
-/// "worst": [{"routine", "arguments", "caller", "calls", "ratio", "limit", "found": [finding], "dump", "way"}],
-/// "problems": [text]}; what verification says only where it was on.
+/// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail",
+/// "residency", "warning", "library", "processes", "opening_seconds", "routines": {name: {"calls", "routed",
+/// "cpu_seconds", "device_seconds", "saved_seconds", "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason:
+/// calls}, "stayed_seconds": {reason: seconds}, "verified": {"checked", "repeated", "wrong", "found": {finding: calls},
+/// "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio", "limit", "found":
+/// [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What

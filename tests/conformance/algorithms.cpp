@@ -43,7 +43,7 @@ class Algorithms : public Products<T> {
     return p;
   }
 };
-TYPED_TEST_SUITE(Algorithms, Types, TypeNames);
+TYPED_TEST_SUITE(Algorithms, Precisions, TypeNames);
 
 TYPED_TEST(Algorithms, AllCandidatesAreRightAndRepeatBitForBit) {
   using T = TypeParam;

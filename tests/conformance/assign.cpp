@@ -81,7 +81,7 @@ class Assignments : public testing::Test {
     if (!backend->facts().computes.can(Operation::Kind::assign, precision_of<T>)) GTEST_SKIP() << "not on this backend";
   }
 };
-TYPED_TEST_SUITE(Assignments, Types, TypeNames);
+TYPED_TEST_SUITE(Assignments, Precisions, TypeNames);
 
 TYPED_TEST(Assignments, WriteWhatTheySayAndNothingElse) {
   using T = TypeParam;
@@ -134,7 +134,7 @@ class Mirrors : public testing::Test {
     if (!backend->facts().computes.can(Operation::Kind::mirror, precision_of<T>)) GTEST_SKIP() << "not on this backend";
   }
 };
-TYPED_TEST_SUITE(Mirrors, Types, TypeNames);
+TYPED_TEST_SUITE(Mirrors, Precisions, TypeNames);
 
 TYPED_TEST(Mirrors, MakeWholeMatricesOfTriangles) {
   index turn = 0;

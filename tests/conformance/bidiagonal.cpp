@@ -149,7 +149,7 @@ class Bidiagonal : public testing::Test {
       GTEST_SKIP() << "no bidiagonal form on this backend";
   }
 };
-TYPED_TEST_SUITE(Bidiagonal, Types, TypeNames);
+TYPED_TEST_SUITE(Bidiagonal, Precisions, TypeNames);
 
 constexpr std::pair<index, index> shapes[] = {{1, 1},   {2, 1},   {1, 2},    {3, 3},    {17, 17},  {31, 33},
                                               {33, 31}, {64, 64}, {65, 65},  {127, 80}, {80, 127}, {200, 200},

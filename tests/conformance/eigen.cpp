@@ -192,7 +192,7 @@ class Eigenvalues : public testing::Test {
       GTEST_SKIP() << "no eigenvalues on this backend";
   }
 };
-TYPED_TEST_SUITE(Eigenvalues, Types, TypeNames);
+TYPED_TEST_SUITE(Eigenvalues, Precisions, TypeNames);
 
 TYPED_TEST(Eigenvalues, OfAllSizesAroundBlocks) {
   using T = TypeParam;

@@ -126,7 +126,7 @@ class Factors : public testing::Test {
       GTEST_SKIP() << "no Cholesky factors on this backend";
   }
 };
-TYPED_TEST_SUITE(Factors, Types, TypeNames);
+TYPED_TEST_SUITE(Factors, Precisions, TypeNames);
 
 TYPED_TEST(Factors, OfAllSizesAroundBlocks) {
   using T = TypeParam;

@@ -1,6 +1,7 @@
 // Products of a general matrix with a vector.
 #include "kernels/host/gemv.hpp"
 #include "tests/conformance/harness.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/gemv/gemv_reference.hpp"
 
 namespace blaslift::conformance {
@@ -68,8 +69,7 @@ class GemvProducts : public testing::Test {
       }
   }
 };
-using GemvTypes = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(GemvProducts, GemvTypes, TypeNames);
+TYPED_TEST_SUITE(GemvProducts, Precisions, TypeNames);
 
 TYPED_TEST(GemvProducts, OfAllSmallSizes) {
   using T = TypeParam;

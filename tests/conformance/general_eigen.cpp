@@ -158,7 +158,7 @@ class GeneralEigen : public testing::Test {
       GTEST_SKIP() << "no eigenvalues of general matrices on this backend";
   }
 };
-TYPED_TEST_SUITE(GeneralEigen, Types, TypeNames);
+TYPED_TEST_SUITE(GeneralEigen, Precisions, TypeNames);
 
 TYPED_TEST(GeneralEigen, OfAllOrdersAreRight) {
   using T = TypeParam;

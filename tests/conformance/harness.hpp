@@ -21,6 +21,7 @@
 #include "impl/core/args.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/reference.hpp"
 
 namespace blaslift::conformance {
@@ -337,7 +338,6 @@ struct Problem {
 
 // ---- test suites by element type
 
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 struct TypeNames {
   template <class T>
   static std::string GetName(int) {

@@ -112,7 +112,7 @@ class LuFactors : public testing::Test {
     if (!computes(Operation::Kind::getrf, precision_of<T>)) GTEST_SKIP() << "no LU factors on this backend";
   }
 };
-TYPED_TEST_SUITE(LuFactors, Types, TypeNames);
+TYPED_TEST_SUITE(LuFactors, Precisions, TypeNames);
 
 TYPED_TEST(LuFactors, OfAllShapesAroundBlocks) {
   using T = TypeParam;
@@ -185,7 +185,7 @@ class RowExchanges : public testing::Test {
     if (!computes(Operation::Kind::row_swaps, precision_of<T>)) GTEST_SKIP() << "no exchanges on this backend";
   }
 };
-TYPED_TEST_SUITE(RowExchanges, Types, TypeNames);
+TYPED_TEST_SUITE(RowExchanges, Precisions, TypeNames);
 
 /// One after the other, there and back; so is a second matrix, with what the first one prepared.
 TYPED_TEST(RowExchanges, AreMadeOneAfterTheOtherAndUndone) {

@@ -77,7 +77,7 @@ class Panels : public testing::Test {
     EXPECT_TRUE(f.A.canaries_intact() && f.tau.canaries_intact() && f.V.canaries_intact() && f.t.canaries_intact());
   }
 };
-TYPED_TEST_SUITE(Panels, Types, TypeNames);
+TYPED_TEST_SUITE(Panels, Precisions, TypeNames);
 
 TYPED_TEST(Panels, OfAllKindsAndSizesAreLapacks) {
   using T = TypeParam;

@@ -4,7 +4,7 @@
 namespace blaslift::conformance {
 namespace {
 
-TYPED_TEST_SUITE(Products, Types, TypeNames);
+TYPED_TEST_SUITE(Products, Precisions, TypeNames);
 
 TYPED_TEST(Products, EveryTransposeScalarAndSize) {
   using T = TypeParam;
@@ -117,7 +117,7 @@ TYPED_TEST(Products, RepeatBitForBit) {
 
 template <class T>
 class Triangles : public Products<T> {};
-TYPED_TEST_SUITE(Triangles, Types, TypeNames);
+TYPED_TEST_SUITE(Triangles, Precisions, TypeNames);
 
 TYPED_TEST(Triangles, OfEveryKindReadAndWriteNothingElse) {
   using T = TypeParam;

@@ -6,7 +6,7 @@ namespace {
 
 template <class T>
 class ProductsPlusE : public Products<T> {};
-TYPED_TEST_SUITE(ProductsPlusE, Types, TypeNames);
+TYPED_TEST_SUITE(ProductsPlusE, Precisions, TypeNames);
 
 TYPED_TEST(ProductsPlusE, EveryTransposeScalarAndSize) {
   using T = TypeParam;

@@ -209,7 +209,7 @@ class Solves : public testing::Test {
           }
   }
 };
-TYPED_TEST_SUITE(Solves, Types, TypeNames);
+TYPED_TEST_SUITE(Solves, Precisions, TypeNames);
 
 TYPED_TEST(Solves, OfAllKindsAndSizesAroundBlocks) {
   using T = TypeParam;

@@ -155,7 +155,7 @@ class Combinations : public testing::Test {
  public:
   const T some_scale = scalar<T>(-0.75, 0.4);
 };
-TYPED_TEST_SUITE(Combinations, Types, TypeNames);
+TYPED_TEST_SUITE(Combinations, Precisions, TypeNames);
 
 TYPED_TEST(Combinations, OfEveryNumberOfSourcesAndTargets) {
   constexpr index shapes[][2] = {{1, 1}, {2, 3}, {5, 7}, {16, 4}, {67, 9}};
@@ -259,7 +259,7 @@ TEST(Combination, OfMoreThanAGridHolds) {
 
 template <class T>
 class Surveys : public testing::Test {};
-TYPED_TEST_SUITE(Surveys, Types, TypeNames);
+TYPED_TEST_SUITE(Surveys, Precisions, TypeNames);
 
 /// What surveys of these blocks of x note, in reals for each row and then for each column.  NaN equals NaN.
 template <class T>

@@ -178,7 +178,7 @@ class SingularValues : public testing::Test {
       GTEST_SKIP() << "no singular values on this backend";
   }
 };
-TYPED_TEST_SUITE(SingularValues, Types, TypeNames);
+TYPED_TEST_SUITE(SingularValues, Precisions, TypeNames);
 
 constexpr std::pair<index, index> shapes[] = {{1, 1},    {2, 1},   {1, 2},   {3, 3},    {17, 17},
                                               {31, 33},  {33, 31}, {64, 64}, {65, 65},  {127, 80},

@@ -39,7 +39,7 @@ TEST(Facts, AreFilledIn) {
 // ---- copies
 template <class T>
 class Copies : public testing::Test {};
-TYPED_TEST_SUITE(Copies, Types, TypeNames);
+TYPED_TEST_SUITE(Copies, Precisions, TypeNames);
 
 TYPED_TEST(Copies, StridedBlocksArriveAndGapsStay) {
   using T = TypeParam;

@@ -259,13 +259,21 @@ def slurm(arguments: argparse.Namespace) -> None:
         # Where a rank sees one GPU alone, it takes the share of it that all ranks of the node would leave it.
         equal((Path("/tmp", "mps-" + number).exists(), re.findall("--gpu-bind|--gpus", log)), (False, []))
 
+        # Where the site runs MPS, the job starts none.
+        Path(scratch, "log").write_text("")
+        code, error = run(arguments.program, "exit", "0", **job, **host, CUDA_MPS_PIPE_DIRECTORY="/run/mps")
+        equal((code, error), (0, "MPS is the site's own, in /run/mps\n"))
+        log = Path(scratch, "log").read_text()
+        equal([word in log for word in ("blaslift run", "started", "stopped")], [True, False, False])
+        Path(scratch, number + ".jsonl").unlink()
+
         # Without MPS
         for name in ("bash", "sleep", "hostname", "rm", "mkdir"):
             Path(scratch, name).symlink_to(shutil.which(name))
         Path(scratch, "nvidia-cuda-mps-control").unlink()
         code, error = run(arguments.program, "exit", "0", **job, **host, PATH=scratch)
         equal((code, "ranks take turns" in error), (0, True))
-        equal(len(Path(scratch, number + ".jsonl").read_text().splitlines()), 6)
+        equal(len(Path(scratch, number + ".jsonl").read_text().splitlines()), 3)
 
 
 def seccomp(_: argparse.Namespace) -> None:

@@ -20,6 +20,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
 
 #include "tests/promises/programs/check.hpp"
@@ -351,24 +352,19 @@ std::vector<Member>& members();
 template <class First, class... Others>
 struct Join {
   explicit Join(const char* name) {
-    members().push_back({name,
-                         {type_of<First>(), type_of<Others>()...},
-                         First::ways_to_nothing,
-                         First::poison,
-                         First::poison_of_results,
-                         First::overlap,
-                         First::moves_outputs,
-                         First::shares,
-                         First::calls_others,
-                         First::in_device_memory,
-                         First::of_host,
-                         First::largest,
-                         First::modes,
-                         First::mistake_of_device,
-                         First::fault_memory,
-                         First::fault_sizes,
-                         First::least_on_device,
-                         First::bytes_on_device});
+    members().push_back({name, types(), First::ways_to_nothing, First::poison, First::poison_of_results, First::overlap,
+                         First::moves_outputs, First::shares, First::calls_others, First::in_device_memory,
+                         First::of_host, First::largest, First::modes, First::mistake_of_device, First::fault_memory,
+                         First::fault_sizes, First::least_on_device, First::bytes_on_device});
+  }
+  /// All of them; with a sanitizer, which has the same templates to look at in each, the first and the last.
+  static std::vector<Type> types() {
+#ifdef PROMISES_BRIEF
+    if constexpr (sizeof...(Others) > 1)
+      return {type_of<First>(), type_of<std::tuple_element_t<sizeof...(Others) - 1, std::tuple<Others...>>>()};
+    else
+#endif
+      return {type_of<First>(), type_of<Others>()...};
   }
   template <class Trait>
   static Type type_of() {

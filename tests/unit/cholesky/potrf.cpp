@@ -5,6 +5,7 @@
 
 #include "impl/cholesky/potrf_plan.hpp"
 #include "impl/core/args.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -89,7 +90,6 @@ struct Definite {
 
 template <class T>
 class PotrfExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(PotrfExecute, Precisions);
 
 TYPED_TEST(PotrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {

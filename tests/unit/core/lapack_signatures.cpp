@@ -12,6 +12,7 @@
 
 #include "api/entries.hpp"
 #include "impl/core/library_call.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/temporary.hpp"
 #include "tools/cli/verify/recorded_call.hpp"
@@ -244,8 +245,7 @@ Z wide_number(const T& x) {
 
 template <class T>
 class LapackSignatures : public testing::Test {};
-using Types = testing::Types<float, double, std::complex<float>, Z>;
-TYPED_TEST_SUITE(LapackSignatures, Types);
+TYPED_TEST_SUITE(LapackSignatures, Precisions);
 
 // ---- what is understood of a call
 

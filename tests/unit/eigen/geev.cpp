@@ -8,6 +8,7 @@
 #include "impl/eigen/geev_plan.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "kernels/schur.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
@@ -126,7 +127,6 @@ struct General {
 
 template <class T>
 class GeevExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(GeevExecute, Precisions);
 
 TYPED_TEST(GeevExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {

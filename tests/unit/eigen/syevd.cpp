@@ -8,6 +8,7 @@
 #include "impl/eigen/syevd_plan.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "kernels/host/syevd.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
@@ -165,7 +166,6 @@ struct Eigenproblem {
 
 template <class T>
 class SyevdExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SyevdExecute, Precisions);
 
 TYPED_TEST(SyevdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {

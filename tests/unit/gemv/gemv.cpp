@@ -12,6 +12,7 @@
 #include "tests/unit/support/cuda_on_host.hpp"
 // After what it runs on.
 #include "kernels/cuda/gemv/gemv_kernels.hpp"
+#include "tests/precisions.hpp"
 
 namespace blaslift {
 namespace {
@@ -196,14 +197,13 @@ class GemvKernels : public testing::Test {
   }
   static inline bool seen[2];
 };
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 struct TypeNames {
   template <class T>
   static std::string GetName(int) {
     return std::string(1, letter(element_of<T>));
   }
 };
-TYPED_TEST_SUITE(GemvKernels, Types, TypeNames);
+TYPED_TEST_SUITE(GemvKernels, Precisions, TypeNames);
 
 TYPED_TEST(GemvKernels, GiveTheHostsBits) {
   using T = TypeParam;

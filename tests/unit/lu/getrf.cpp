@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/lu/getrf_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -88,7 +89,6 @@ struct General {
 
 template <class T>
 class GetrfExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(GetrfExecute, Precisions);
 
 TYPED_TEST(GetrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {

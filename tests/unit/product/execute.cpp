@@ -23,6 +23,7 @@
 #include "kernels/copy.hpp"
 #include "kernels/engine/lane.hpp"
 #include "kernels/host/host.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 
@@ -345,8 +346,7 @@ void expect_result_never_lost(Case<T>& x, const Attempt<T>& a) {
 
 template <class T>
 class Execute : public testing::Test {};
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(Execute, Types);
+TYPED_TEST_SUITE(Execute, Precisions);
 
 TYPED_TEST(Execute, WithoutFaultEveryShapeIsRight) {
   using T = TypeParam;

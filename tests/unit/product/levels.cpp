@@ -12,6 +12,7 @@
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
 #include "kernels/host/host.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/reference.hpp"
 
 namespace blaslift {
@@ -127,8 +128,7 @@ struct Problem {
 
 template <class T>
 class Levels : public testing::Test {};
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(Levels, Types);
+TYPED_TEST_SUITE(Levels, Precisions);
 
 TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice) {
   using T = TypeParam;

@@ -17,6 +17,7 @@
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
 #include "kernels/host/host.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/timed.hpp"
@@ -268,8 +269,7 @@ Refusal instead_of(const Problem<T>& x, const Plan& plan) {
 
 template <class T>
 class Refused : public testing::Test {};
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(Refused, Types);
+TYPED_TEST_SUITE(Refused, Precisions);
 
 TYPED_TEST(Refused, HaveTheBitsOfTheClassicalProductAndMoveWhatItMoves) {
   using T = TypeParam;
@@ -488,7 +488,7 @@ std::vector<Real<T>> magnitudes(const Matrix<T>& x, bool rows_across, index line
 
 template <class T>
 class Glance : public testing::Test {};
-TYPED_TEST_SUITE(Glance, Types);
+TYPED_TEST_SUITE(Glance, Precisions);
 
 TYPED_TEST(Glance, RefusesNothingThatTheGuardLetsPass) {
   using T = TypeParam;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -98,7 +99,6 @@ struct Product {
 
 template <class T>
 class SymmExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SymmExecute, Precisions);
 
 TYPED_TEST(SymmExecute, MultipliesInEveryOrderThatALaneMayChooseWithTheSameBits) {

@@ -9,6 +9,7 @@
 
 // After cuda_on_host.hpp.
 #include "kernels/cuda/product/triangle_kernel.hpp"
+#include "tests/precisions.hpp"
 
 namespace blaslift {
 namespace {
@@ -27,8 +28,7 @@ struct OnDevice<std::complex<R>> {
 
 template <class T>
 class TriangleKernel : public testing::Test {};
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(TriangleKernel, Types);
+TYPED_TEST_SUITE(TriangleKernel, Precisions);
 
 TYPED_TEST(TriangleKernel, AddsATriangleAndTouchesNothingElse) {
   using T = TypeParam;

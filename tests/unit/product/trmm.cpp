@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/product/trmm_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -117,7 +118,6 @@ Placed own(Matrix<T>& matrix) {
 
 template <class T>
 class TrmmExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(TrmmExecute, Precisions);
 
 TYPED_TEST(TrmmExecute, MultipliesInEveryOrderThatALaneMayChooseWithTheSameBits) {

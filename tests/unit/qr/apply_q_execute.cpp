@@ -8,6 +8,7 @@
 
 #include "impl/qr/qr_execute.hpp"
 #include "kernels/host/host.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/lapack.hpp"
 #include "tests/unit/support/shuffled.hpp"
@@ -135,7 +136,6 @@ class QExecute : public testing::Test {
     if (!Lapack<T>::get()) GTEST_SKIP() << "no liblapack.so.3";
   }
 };
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(QExecute, Precisions);
 
 TYPED_TEST(QExecute, ComputesEveryProduct) {

@@ -9,6 +9,7 @@
 #include <deque>
 
 #include "kernels/host/host.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/lapack.hpp"
 #include "tests/unit/support/shuffled.hpp"
@@ -88,7 +89,6 @@ constexpr Shape shapes[] = {{60, 50, 6, 3, 50, 2}, {48, 80, 4, 2, 80, 3}, {1, 1,
 
 template <class T>
 class QrExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(QrExecute, Precisions);
 
 TYPED_TEST(QrExecute, LeavesWhatLapackPromises) {

@@ -14,6 +14,7 @@
 #include "tests/unit/support/lapack.hpp"
 // After cuda_on_host.hpp.
 #include "kernels/cuda/qr/qr_panel_kernels.hpp"
+#include "tests/precisions.hpp"
 
 namespace blaslift {
 namespace {
@@ -189,7 +190,6 @@ class QrKernels : public testing::Test {
  protected:
   static index narrow(index n) { return std::min<index>(n, complex_type<T> ? 32 : 64); }
 };
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(QrKernels, Precisions);
 
 TYPED_TEST(QrKernels, LeaveWhatLapackPromises) {

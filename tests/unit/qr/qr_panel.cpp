@@ -13,6 +13,7 @@
 
 #include "kernels/host/qr_tiles.hpp"
 #include "kernels/host/run_tasks.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/lapack.hpp"
 
@@ -55,7 +56,6 @@ class QrPanel : public testing::Test {
  protected:
   static double allowed(index m, index n) { return static_cast<double>(m + n) * eps<T>() * (complex_type<T> ? 2 : 1); }
 };
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(QrPanel, Precisions);
 
 template <class T>

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 
 namespace blaslift {
@@ -22,7 +23,6 @@ class QrTiles : public testing::Test {
     return static_cast<double>(m + reflectors) * eps<T>() * (complex_type<T> ? 2 : 1);
   }
 };
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(QrTiles, Precisions);
 
 enum class Pair { none, square, triangle };

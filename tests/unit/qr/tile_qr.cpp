@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/tile_qr.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 
 namespace blaslift {
@@ -13,7 +14,6 @@ using namespace reference;
 
 template <class T>
 class TileQrs : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(TileQrs, Precisions);
 
 struct Size {

@@ -14,6 +14,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/observe/call_record.hpp"
 #include "impl/product/execute.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/lapack.hpp"
 #include "tests/unit/support/reference.hpp"
 
@@ -220,8 +221,7 @@ struct Problem {
 
 template <class T>
 class Products : public testing::Test {};
-using Types = testing::Types<float, double, std::complex<float>, std::complex<double>>;
-TYPED_TEST_SUITE(Products, Types);
+TYPED_TEST_SUITE(Products, Precisions);
 
 TYPED_TEST(Products, AreJudgedByEachElementsOwnTerms) {
   using T = TypeParam;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/solve/inverse_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -140,7 +141,6 @@ struct Inversion {
 
 template <class T>
 class Inverses : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(Inverses, Precisions);
 
 TYPED_TEST(Inverses, InEveryOrderThatALaneMayChooseHaveTheSameBits) {

@@ -9,6 +9,7 @@
 
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/solve/least_squares_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -93,7 +94,6 @@ struct Tall {
 
 template <class T>
 class LeastSquaresExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(LeastSquaresExecute, Precisions);
 
 TYPED_TEST(LeastSquaresExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {

@@ -14,6 +14,7 @@
 #include "impl/lu/getrf.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/solve/sygv_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -260,7 +261,6 @@ struct Pencil {
 
 template <class T>
 class SygvExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SygvExecute, Precisions);
 
 TYPED_TEST(SygvExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/solve/system_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -165,7 +166,6 @@ struct System {
 
 template <class T>
 class SystemExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SystemExecute, Precisions);
 
 TYPED_TEST(SystemExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {

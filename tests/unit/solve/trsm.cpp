@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
@@ -100,7 +101,6 @@ struct System {
 
 template <class T>
 class TrsmExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(TrsmExecute, Precisions);
 
 TYPED_TEST(TrsmExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {

@@ -5,6 +5,7 @@
 #include "impl/core/args.hpp"
 #include "impl/svd/gebrd.hpp"
 #include "impl/svd/gebrd_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
@@ -95,7 +96,6 @@ struct Reduction {
 
 template <class T>
 class GebrdExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(GebrdExecute, Precisions);
 
 TYPED_TEST(GebrdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {

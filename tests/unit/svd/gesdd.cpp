@@ -7,6 +7,7 @@
 #include "impl/core/args.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/svd/gesdd_plan.hpp"
+#include "tests/precisions.hpp"
 #include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
@@ -122,7 +123,6 @@ struct Decomposition {
 
 template <class T>
 class SvdExecute : public testing::Test {};
-using Precisions = testing::Types<float, double, std::complex<float>, std::complex<double>>;
 TYPED_TEST_SUITE(SvdExecute, Precisions);
 
 TYPED_TEST(SvdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {

@@ -235,7 +235,8 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
           "Name one for it: BLASLIFT_FALLBACK=libblas.so.3, or LD_PRELOAD a BLAS, too.");
     }
     add("linked", Effect::good, f, f.through_linker,
-        "The dynamic linker is asked for these names, and gives blaslift's.");
+        "The dynamic linker is asked for these names, and gives blaslift's.",
+        relinked ? "" : "So it does where blaslift is preloaded: start the program with blaslift run.");
     if (!is_program) std::erase_if(f.inside, [&](const std::string& name) { return is_asked_by_others(all, f, name); });
     if (is_program && f.by_name) {  // dlsym(RTLD_NEXT, ...) from a function of its own leads to us
       Names wrapped;

@@ -55,9 +55,9 @@ struct Finished {
 /// Runs `command` with `library` (of our library directory) preloaded and `variables` added to its environment,
 /// relative paths in these and in its environment made absolute, passing signals on, and waits for it.  Where what was
 /// called cannot be counted, the summary says so.  Processes that have ended before their exit (killed, crashed, _exit,
-/// exec) get their line of BLASLIFT_REPORT's file here.  Afterwards no signal ends this process for what it writes.  Throws
-/// std::runtime_error if it cannot be started for a reason of ours, and Ends, with what a shell has (127: not found, 126),
-/// if the command cannot be executed.
+/// exec) get their line of BLASLIFT_REPORT's file here.  Afterwards no signal ends this process for what it writes.
+/// Throws std::runtime_error if it cannot be started for a reason of ours, and Ends, with what a shell has (127: not
+/// found, 126), if the command cannot be executed.
 Finished launch(const char* library, const std::vector<std::string>& command,
                 const std::map<std::string, std::string>& variables);
 

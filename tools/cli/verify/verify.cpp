@@ -135,7 +135,8 @@ std::string how_to_check(const Summary& s, const Verification& how) {
   if (how.subject.empty() && s.device.empty())
     return ": there was no device; `--backend host --force all` has the CPU do the GPU's steps, slowly, and "
            "`--oracle LIBRARY` compares two libraries; `--at-least 0` lets it pass";
-  return ": none ran on the device, and why is said above; `--force all` sends every call there, `--at-least 0` lets it "
+  return ": none ran on the device, and why is said above; `--force all` sends every call there, `--at-least 0` lets "
+         "it "
          "pass";
 }
 

@@ -9,6 +9,7 @@
 #SBATCH --gpus-per-node=4
 #SBATCH --time=01:00:00
 set -euo pipefail
+# module load blaslift    # where blaslift is a module of the site
 
 if (($# == 0)); then
   echo "usage: sbatch ranks-per-gpu.sh program [arguments]" >&2
@@ -20,11 +21,14 @@ if [[ -z ${SLURM_JOB_ID:-} || -z ${SLURM_NTASKS_PER_NODE:-} ]]; then
 fi
 
 # NVIDIA's MPS lets ranks compute on a GPU at the same time; without it they take turns.  One daemon on each node, as a
-# step of its own, since a step's processes end with the step.  Its files must lie on a disk of the node.
-export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/pipe CUDA_MPS_LOG_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/log
+# step of its own, since a step's processes end with the step.  Its files must lie on a disk of the node.  A site that
+# runs MPS itself says where: that is used as it is.
 on_each_node() { srun --overlap --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" "$@"; }
 daemons=
-if command -v nvidia-cuda-mps-control >/dev/null; then
+if [[ -n ${CUDA_MPS_PIPE_DIRECTORY:-} ]]; then
+  echo "MPS is the site's own, in $CUDA_MPS_PIPE_DIRECTORY" >&2
+elif command -v nvidia-cuda-mps-control >/dev/null; then
+  export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/pipe CUDA_MPS_LOG_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/log
   # shellcheck disable=SC2016
   on_each_node bash -c 'mkdir -m 700 "${CUDA_MPS_PIPE_DIRECTORY%/pipe}" &&
     mkdir "$CUDA_MPS_PIPE_DIRECTORY" "$CUDA_MPS_LOG_DIRECTORY" && exec nvidia-cuda-mps-control -f' &
