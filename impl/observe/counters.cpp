@@ -196,7 +196,7 @@ void check_counters(Counters& c) {
   if (static_cast<int>(c.forwarded_reason) >= reason_count) c.forwarded_reason = Reason::small;
   end(c.command);
   c.backend.end(), c.device.end(), c.driver.end(), c.detail.end(), c.warning.end(), c.residency.end();
-  c.host.end(), c.job.end(), c.rank.end();
+  c.host.end(), c.job.end(), c.rank.end(), c.blind.end();
   c.library.end(), c.library_found_by.end(), c.verify_problem.end(), c.incomplete.end();
   for (NotedCall& call : c.worst) {
     end(call.arguments), end(call.caller), end(call.dump), end(call.way);

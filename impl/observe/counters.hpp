@@ -154,6 +154,7 @@ struct Counters {
   Note<160> incomplete;  ///< what of this process could not be kept, and why
   Note<160> warning;     ///< foreign switches that change results
   Note<160> residency;   ///< "on", or "off: " and why, once a device is open
+  Note<160> blind;       ///< why copies were left alone for a while, if they were
   Note<192> library;     ///< the first library underneath; with it:
   Note<48> library_found_by;
   std::atomic<std::uint32_t> library_wide;

@@ -237,6 +237,7 @@ void Summary::add(const Counters& c) {
   opening_seconds += 1e-9 * static_cast<double>(get(c.opening_ns));
   if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
   if (residency.empty()) residency = c.residency.get();
+  if (blind.empty()) blind = c.blind.get();
   add_once(details, c.detail.get());
   add_once(details, c.incomplete.get());
   add_once(warnings, c.warning.get());
@@ -255,6 +256,8 @@ std::string to_text(const Summary& s) {
   for (const std::string& detail : s.details) text += "blaslift: " + shown(detail) + '\n';
   if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
     text += "blaslift: operands are sent again in every call: " + shown(s.residency.substr(5)) + '\n';
+  if (!s.blind.empty())
+    text += "blaslift: operands were sent again, since what writes to them could not be seen: " + shown(s.blind) + '\n';
   for (const std::string& warning : s.warnings) text += "blaslift: warning: " + shown(warning) + '\n';
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
@@ -310,6 +313,7 @@ std::string to_json(const Summary& s, const Counters* one) {
       .add("driver", s.driver)
       .add("detail", s.details.empty() ? std::string() : s.details.front())
       .add("residency", s.residency)
+      .add("blind", s.blind)
       .add("warning", s.warnings.empty() ? std::string() : s.warnings.front())
       .add("opening_seconds", JsonNumber{s.opening_seconds, 9})
       .add("routines", routines);

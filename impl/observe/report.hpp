@@ -49,6 +49,7 @@ struct Summary {
   std::vector<Noted> worst;            ///< calls, the worst first
   std::vector<std::string> problems;   ///< of verification, each once
   std::string residency;               ///< of the first process that opened a device
+  std::string blind;                   ///< why copies were left alone for a while; of the first process in which
   std::vector<std::string> uncounted;  ///< what is missing here, and why: sentences without a stop
 
   void add(const Counters& counters);
@@ -62,11 +63,12 @@ std::string to_text(const Summary& summary);
 
 /// One object on one line: {"pid", "host", "uid" (numeric), "started" (UTC), "job" and "rank" (if a launcher has set
 /// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail",
-/// "residency", "warning", "library", "processes", "opening_seconds", "routines": {name: {"calls", "routed",
-/// "cpu_seconds", "device_seconds", "saved_seconds", "bytes_in", "bytes_out", "bytes_spared", "stayed": {reason:
-/// calls}, "stayed_seconds": {reason: seconds}, "verified": {"checked", "repeated", "wrong", "found": {finding: calls},
-/// "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller", "calls", "ratio", "limit", "found":
-/// [finding], "dump", "way"}], "problems": [text]}; what verification says only where it was on.
+/// "residency", "blind" (why copies were left alone for a while), "warning", "library", "processes", "opening_seconds",
+/// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "saved_seconds", "bytes_in", "bytes_out",
+/// "bytes_spared", "stayed": {reason: calls}, "stayed_seconds": {reason: seconds}, "verified": {"checked", "repeated",
+/// "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller",
+/// "calls", "ratio", "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only
+/// where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What

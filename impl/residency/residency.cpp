@@ -153,7 +153,9 @@ bool Residency::blind(Glance& glance) {
   if (std::exchange(glance.taken, true)) return glance.blind;
   if (blind_asked_ns_ <= glance.arrived) {
     blind_asked_ns_ = now_ns();
-    blind_ = !pages_->blind().empty();
+    const std::string why = pages_->blind();
+    blind_ = !why.empty();
+    if (blind_) counters().blind.set(why.c_str());
   }
   return glance.blind = blind_;
 }

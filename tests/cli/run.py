@@ -413,6 +413,21 @@ def run_without_userfaultfd(t):
     assert "1 call; 1 on the host backend" in done.stderr, done
 
 
+def run_beside_pinned_memory(t):
+    """A network card writes where the kernel does not see it: while one is open, operands are sent again, and it is said."""
+    os.makedirs(t.path("dev/infiniband"))
+    device = t.path("dev/infiniband/uverbs0")
+    show = ["--backend", "host", "--force", "all", "--residency", "always", "--json", t.path("summary.json"), t.program, "large", "3"]
+    said = f"operands were sent again, since what writes to them could not be seen: the process has opened {device}\n"
+    with open(device, "w") as f:
+        for descriptors in (f.fileno(),), ():
+            done = t.run("run", *show, pass_fds=descriptors)
+            equal((done.returncode, said in done.stderr), (0, bool(descriptors)))
+            with open(t.path("summary.json")) as summary:
+                summary = json.load(summary)
+            equal((summary["blind"] != "", summary["routines"]["dgemm"]["routed"]), (bool(descriptors), 3))
+
+
 def env(t):
     """In the shells that are here, what follows the evaluated commands is intercepted, once and with the variables."""
     tried = []
