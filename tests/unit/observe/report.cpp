@@ -28,6 +28,11 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
                                     const char* driver = "CUDA 13.0, cuBLASLt 130001") {
   auto c = std::make_unique<Counters>();
   c->pid = 4711;
+  c->user = 1000;
+  c->started_ns = 1795910735123456789;
+  c->host.set("node-7");
+  c->rank.set("3");
+  c->reported = 1;
   c->forwarded_reason = Reason::small;
   std::strcpy(c->command, "legacy_app");
   c->backend.set("cuda");
@@ -234,9 +239,9 @@ TEST(Json, HoldsTheCountersNumbers) {
   c->opening_ns = 500000000;
   const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
   EXPECT_EQ(j, json::parse(R"({
-    "pid": 4711, "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
+    "pid": 4711, "host": "node-7", "uid": 1000, "rank": "3", "started": "2026-11-29T00:05:35Z", "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
     "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3",
-    "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "warning": "switch", "opening_seconds": 0.5,
+    "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "blind": "", "warning": "switch", "opening_seconds": 0.5,
     "routines": {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "saved_seconds": -0.125, "bytes_in": 3000000000,
                 "bytes_out": 999, "bytes_spared": 2500000, "levels": {"2": 1}, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
@@ -363,6 +368,20 @@ TEST(Json, DoesNotDependOnTheProgramsLocale) {
   const DecimalComma locale;
   if (!locale.there()) GTEST_SKIP() << "no locale with a decimal comma can be had here";
   EXPECT_EQ(to_json(summary_of({c.get()}), c.get()), text);
+}
+
+/// Whether it came to its exit, and what its launcher called it.
+TEST(Json, SaysWhereAProcessEnded) {
+  const auto c = a_process();
+  c->reported = 0;
+  c->job.set("4711.node");
+  c->blind.set("the process has opened /dev/infiniband/uverbs0");
+  const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
+  EXPECT_EQ(j["cut_short"], true);
+  EXPECT_EQ(j["job"], "4711.node");
+  EXPECT_EQ(j["blind"], "the process has opened /dev/infiniband/uverbs0");
+  EXPECT_NE(to_text(summary_of({c.get()})).find("what writes to them could not be seen: the process has opened"),
+            std::string::npos);
 }
 
 TEST(Report, AppendsALineForEachProcess) {
