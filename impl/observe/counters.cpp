@@ -61,8 +61,8 @@ void note_variable(Note<N>& note, std::initializer_list<const char*> names) {
 /// Where a process runs and for whom: many of them may append to one report.
 void note_surroundings(Counters& c) {
   c.user = getuid();
-  char host[64] = {};
-  if (gethostname(host, sizeof host - 1) == 0) c.host.set(host);
+  char host[65] = {};  // Linux's longest and its end
+  if (gethostname(host, sizeof host) == 0) c.host.set(host);
   note_variable(c.job, {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID", "PJM_JOBID", "COBALT_JOBID"});
   note_variable(c.rank, {"OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "PALS_RANKID",
                          "FLUX_TASK_RANK", "SLURM_PROCID"});

@@ -257,7 +257,8 @@ std::string to_text(const Summary& s) {
   if (s.residency.starts_with("off: ") && s.residency != "off: switched off")
     text += "blaslift: operands are sent again in every call: " + shown(s.residency.substr(5)) + '\n';
   if (!s.blind.empty())
-    text += "blaslift: operands were sent again, since what writes to them could not be seen: " + shown(s.blind) + '\n';
+    text += "blaslift: no copies were kept for a while, since what writes to operands could not be seen: " +
+            shown(s.blind) + '\n';
   for (const std::string& warning : s.warnings) text += "blaslift: warning: " + shown(warning) + '\n';
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
@@ -295,7 +296,7 @@ std::string to_json(const Summary& s, const Counters* one) {
     summary.add("pid", one->pid)
         .add("host", one->host.get())
         .add("uid", one->user)
-        .add("started", utc(one->started_ns));
+        .add("first_call", utc(one->started_ns));
     for (const auto& [key, text] : {std::pair("job", one->job.get()), std::pair("rank", one->rank.get())})
       if (*text) summary.add(key, text);
     if (!one->reported.load(std::memory_order_relaxed)) summary.add("cut_short", true);

@@ -61,7 +61,7 @@ struct Summary {
 /// A few lines, each beginning with "blaslift: ".
 std::string to_text(const Summary& summary);
 
-/// One object on one line: {"pid", "host", "uid" (numeric), "started" (UTC), "job" and "rank" (if a launcher has set
+/// One object on one line: {"pid", "host", "uid" (numeric), "first_call" (UTC), "job" and "rank" (if a launcher has set
 /// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail",
 /// "residency", "blind" (why copies were left alone for a while), "warning", "library", "processes", "opening_seconds",
 /// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "saved_seconds", "bytes_in", "bytes_out",

@@ -112,12 +112,13 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 /// The summary.  Touches no device, and nothing at all in a process that made no call.
 [[gnu::destructor]] void report_at_exit() {
   Runtime* r = the_runtime.load(std::memory_order_acquire);
-  if (!r || !is_remembered() || !counters_exist() || r->options.report == "off") return;
+  if (!r || !is_remembered() || !counters_exist()) return;
+  counters().reported.store(1, std::memory_order_relaxed);
+  if (r->options.report == "off") return;
   undisturbed([&] {
     const Reserve reserve;
     try {
       const Noting noting(counters());
-      counters().reported.store(1, std::memory_order_relaxed);
       write_report(counters(), r->options.report);
     } catch (const std::exception&) {  // and of the reserve
       say("blaslift: there is no report of this process: out of memory\n");

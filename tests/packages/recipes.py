@@ -261,8 +261,10 @@ def slurm(arguments: argparse.Namespace) -> None:
 
         # Where the site runs MPS, the job starts none.
         Path(scratch, "log").write_text("")
-        code, error = run(arguments.program, "exit", "0", **job, **host, CUDA_MPS_PIPE_DIRECTORY="/run/mps")
-        equal((code, error), (0, "MPS is the site's own, in /run/mps\n"))
+        Path(scratch, "pipe").mkdir()
+        Path(scratch, "pipe/control").touch()
+        code, error = run(arguments.program, "exit", "0", **job, **host, CUDA_MPS_PIPE_DIRECTORY=f"{scratch}/pipe")
+        equal((code, error), (0, f"MPS is the site's own, in {scratch}/pipe\n"))
         log = Path(scratch, "log").read_text()
         equal([word in log for word in ("blaslift run", "started", "stopped")], [True, False, False])
         Path(scratch, number + ".jsonl").unlink()

@@ -239,7 +239,7 @@ TEST(Json, HoldsTheCountersNumbers) {
   c->opening_ns = 500000000;
   const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
   EXPECT_EQ(j, json::parse(R"({
-    "pid": 4711, "host": "node-7", "uid": 1000, "rank": "3", "started": "2026-11-29T00:05:35Z", "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
+    "pid": 4711, "host": "node-7", "uid": 1000, "rank": "3", "first_call": "2026-11-29T00:05:35Z", "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
     "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3",
     "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "blind": "", "warning": "switch", "opening_seconds": 0.5,
     "routines": {
@@ -380,7 +380,7 @@ TEST(Json, SaysWhereAProcessEnded) {
   EXPECT_EQ(j["cut_short"], true);
   EXPECT_EQ(j["job"], "4711.node");
   EXPECT_EQ(j["blind"], "the process has opened /dev/infiniband/uverbs0");
-  EXPECT_NE(to_text(summary_of({c.get()})).find("what writes to them could not be seen: the process has opened"),
+  EXPECT_NE(to_text(summary_of({c.get()})).find("what writes to operands could not be seen: the process has opened"),
             std::string::npos);
 }
 

@@ -19,12 +19,26 @@ using namespace temporary;
 class Launched {
  public:
   explicit Launched(std::initializer_list<std::pair<const char*, const char*>> settings) {
-    for (const char* name :
-         {"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
-          "MV2_COMM_WORLD_LOCAL_RANK", "MV2_COMM_WORLD_LOCAL_SIZE", "PMI_LOCAL_RANK", "PMI_LOCAL_SIZE",
-          "PALS_LOCAL_RANKID", "PALS_LOCAL_SIZE", "FLUX_TASK_LOCAL_ID", "FLUX_TASK_LOCAL_SIZE", "SLURM_LOCALID",
-          "SLURM_NTASKS_PER_NODE", "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_DOUBLE_PRECISION",
-          "CUBLAS_EMULATE_SINGLE_PRECISION", "CUBLAS_EMULATION_STRATEGY"})
+    for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK",
+                             "OMPI_COMM_WORLD_LOCAL_SIZE",
+                             "MPI_LOCALRANKID",
+                             "MPI_LOCALNRANKS",
+                             "MV2_COMM_WORLD_LOCAL_RANK",
+                             "MV2_COMM_WORLD_LOCAL_SIZE",
+                             "PMI_LOCAL_RANK",
+                             "PMI_LOCAL_SIZE",
+                             "PALS_LOCAL_RANKID",
+                             "PALS_LOCAL_SIZE",
+                             "FLUX_TASK_LOCAL_ID",
+                             "FLUX_TASK_LOCAL_SIZE",
+                             "SLURM_LOCALID",
+                             "SLURM_NTASKS_PER_NODE",
+                             "SLURM_STEP_TASKS_PER_NODE",
+                             "SLURM_NODEID",
+                             "NVIDIA_TF32_OVERRIDE",
+                             "CUBLAS_EMULATE_DOUBLE_PRECISION",
+                             "CUBLAS_EMULATE_SINGLE_PRECISION",
+                             "CUBLAS_EMULATION_STRATEGY"})
       variables_.push_back(std::make_unique<Variable>(name, nullptr));
     for (const auto& [name, value] : settings) variables_.push_back(std::make_unique<Variable>(name, value));
   }

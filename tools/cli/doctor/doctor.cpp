@@ -29,6 +29,7 @@
 #include "tools/cli/launch/launch.hpp"
 #include "tools/cli/launch/preload.hpp"
 #include "tools/cli/launch/shell.hpp"
+#include "tools/cli/parser/command.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -568,7 +569,13 @@ Diagnosis diagnose_by_running(const std::vector<std::string>& command,
   const char* audits = std::getenv("LD_AUDIT");
   with_audit["LD_AUDIT"] = preload_name(library_directory(), "libblaslift_doctor.so") +  // parted by colons, too
                            (audits && *audits ? std::string(":") + audits : "");
-  const Finished finished = launch("libblaslift.so", command, with_audit);
+  Finished finished{};
+  try {
+    finished = launch("libblaslift.so", command, with_audit);
+  } catch (const Ends& ends) {
+    d.verdict = ends.status == 127 ? Verdict::not_found : Verdict::not_executable;
+    return d;
+  }
   d.ran = true;
   d.summary = finished.summary;
 

@@ -57,8 +57,12 @@ void gather_uncounted(const fs::path& link, std::map<int, std::set<std::string>>
   if (!error) uncounted[std::atoi(reason.c_str())].insert(name.substr(0, name.find('.')));
 }
 
+using Files = std::vector<std::pair<fs::path, const Counters*>>;
+
 /// A program may do to the directory what it likes, and its files are what it left.
-void gather(const std::string& directory, Finished& finished) {
+/// @return  those of processes that made calls
+Files gather(const std::string& directory, Finished& finished) {
+  Files files;
   finished.bindings = RegularFile(directory + "/bindings").text(most_bindings);
   std::error_code error;
   std::map<int, std::set<std::string>> uncounted;
@@ -75,14 +79,15 @@ void gather(const std::string& directory, Finished& finished) {
     if (const Counters* counters = read_counters(path.string())) {
       Summary one;
       one.add(*counters);
-      if (one.calls() > 0) finished.processes.push_back(counters);
+      if (one.calls() > 0) files.emplace_back(path, counters);
       continue;
     }
     if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) unread = errno;
     if (const OtherCounters* others = read_other_counters(path.string())) finished.others.push_back(others);
   }
-  std::sort(finished.processes.begin(), finished.processes.end(),
-            [](const Counters* a, const Counters* b) { return a->started_ns < b->started_ns; });
+  std::sort(files.begin(), files.end(),
+            [](const auto& a, const auto& b) { return a.second->started_ns < b.second->started_ns; });
+  for (const auto& file : files) finished.processes.push_back(file.second);
   for (const Counters* process : finished.processes) finished.summary.add(*process);
   auto& lost = finished.summary.uncounted;
   for (const auto& [reason, processes] : uncounted)
@@ -94,14 +99,42 @@ void gather(const std::string& directory, Finished& finished) {
                    ": calls may be missing");
   if (!fs::exists(directory + "/" + sentinel, error))
     lost.push_back("the files of counters in " + directory + " were removed while it ran: calls may be missing");
+  return files;
+}
+
+/// Whether a process has this file in its memory: numbers of processes are used again, and a container has its own.
+bool is_mapped(const fs::path& file) {
+  const std::string name = '/' + file.parent_path().filename().string() + '/' + file.filename().string();
+  std::error_code error;
+  for (fs::directory_iterator entry("/proc", error); !error && entry != fs::directory_iterator();
+       entry.increment(error)) {
+    if (!std::isdigit(static_cast<unsigned char>(entry->path().filename().string().front()))) continue;
+    std::ifstream maps(entry->path() / "maps");
+    for (std::string line; std::getline(maps, line);)
+      if (line.ends_with(name)) return true;
+  }
+  return false;
 }
 
 /// Those that have not come to their exit; one that lives on will write its line itself.
-void report_cut_short(const Finished& finished, const std::string& target) {
+void report_cut_short(const Files& files, const std::string& target) {
   if (target.empty() || target == "off" || target == "stderr") return;
-  for (const Counters* process : finished.processes)
-    if (!process->reported.load(std::memory_order_relaxed) && kill(process->pid, 0) != 0 && errno == ESRCH)
-      write_report(*process, target);
+  for (const auto& [path, process] : files) {
+    if (process->reported.load(std::memory_order_relaxed)) continue;
+    // What was killed with the program may take a moment to go.
+    bool lives = is_mapped(path);
+    for (int i = 0; i < 10 && lives; ++i) {
+      const timespec moment{0, 20000000};
+      nanosleep(&moment, nullptr);
+      lives = is_mapped(path);
+    }
+    const Counters* at_last = lives ? nullptr : read_counters(path.string());
+    if (at_last && !at_last->reported.load(std::memory_order_relaxed)) write_report(*at_last, target);
+  }
+}
+
+std::string not_executed(const std::string& program, int error) {
+  return "blaslift: " + shown(program) + ": " + std::strerror(error) + '\n';
 }
 
 /// A reader of ours that has gone, or a file that is too long, is no reason to lose the program's exit status.
@@ -251,9 +284,10 @@ Finished launch(const char* library, const std::vector<std::string>& command,
     arguments.push_back(nullptr);
     execvp(arguments[0], arguments.data());
     const int error = errno;
-    const std::string text = "blaslift: " + shown(command[0]) + ": " + std::strerror(error) + "\n";
-    (void)!write(STDERR_FILENO, text.data(), text.size());
-    (void)!write(failed[1], &error, sizeof error);
+    if (write(failed[1], &error, sizeof error) < 0) {
+      const std::string text = not_executed(command[0], error);
+      (void)!write(STDERR_FILENO, text.data(), text.size());
+    }
     _exit(error == ENOENT ? 127 : 126);
   }
   child = pid;
@@ -272,13 +306,16 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   }
   child = 0;
   finished.wall_seconds = 1e-9 * static_cast<double>(now_ns() - start);
-  char byte;
-  const bool executed = read(failed[0], &byte, 1) <= 0;
+  int error = 0;
+  const bool executed = read(failed[0], &error, sizeof error) != sizeof error;
   close(failed[0]);
-  if (!executed) throw Ends(WEXITSTATUS(finished.wait_status));
+  if (!executed) {
+    std::fputs(not_executed(command[0], error).c_str(), stderr);
+    throw Ends(error == ENOENT ? 127 : 126);
+  }
   if (directory) {
-    gather(directory->path(), finished);
-    report_cut_short(finished, added["BLASLIFT_REPORT"]);
+    const Files files = gather(directory->path(), finished);
+    report_cut_short(files, added["BLASLIFT_REPORT"]);
   } else {
     finished.summary.uncounted.push_back("calls were not counted: " + no_directory);
   }

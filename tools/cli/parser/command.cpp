@@ -77,9 +77,15 @@ std::string no_command(const CLI::App& app) {
 /// "blaslift run: ...", and whose help says more.
 std::string message_of(const CLI::App* app, const CLI::Error& error) {
   const auto chosen = app->get_subcommands();
-  const std::string command = chosen.empty() ? "blaslift" : "blaslift " + chosen.front()->get_name();
-  const bool none = chosen.empty() && error.get_name() == "RequiredError";
-  return command + ": " + shown(none ? no_command(*app) : error.what()) + "\n`" + command + " --help` says more.\n";
+  const Words words = app->remaining();
+  const bool own = chosen.empty() || !words.empty();  // what is wrong is not after a command
+  const std::string command = own ? "blaslift" : "blaslift " + chosen.front()->get_name();
+  std::string what = error.what();
+  if (!words.empty() && words.front().starts_with("-"))
+    what = words.front() + " is no option of blaslift itself: options come after the command";
+  else if (own && error.get_name() == "RequiredError")
+    what = no_command(*app);
+  return command + ": " + shown(what) + "\n`" + command + " --help` says more.\n";
 }
 
 OptionFacts facts_of(const CLI::Option& option) {

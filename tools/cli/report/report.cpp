@@ -78,7 +78,7 @@ struct Reporting {
 
 int make_report(const Reporting& how, const Words& program) {
   if (how.what.recording.empty() == program.empty())
-    throw UsageError("report takes either a recording or, after --, a program");
+    throw UsageError("it takes either a recording or, after --, a program");
   if (program.empty() && !how.variables.empty())
     throw UsageError("these options are for running a program, which comes after --");
   if (!program.empty()) report_running(how.what, program, how.variables);

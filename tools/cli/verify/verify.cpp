@@ -131,13 +131,17 @@ std::string inherited_file(const std::string& text) {
 
 /// What helps where no call could be checked.
 std::string how_to_check(const Summary& s, const Verification& how) {
+  const auto stayed_for = [&s](Reason reason) {
+    return std::any_of(s.routines.begin(), s.routines.end(),
+                       [reason](const auto& r) { return r.stayed[static_cast<std::size_t>(reason)] > 0; });
+  };
+  const bool ran = std::any_of(s.routines.begin(), s.routines.end(), [](const auto& r) { return r.routed > 0; });
   if (s.calls() == 0) return ": `blaslift doctor` says what a program's calls reach, `--at-least 0` lets it pass";
-  if (how.subject.empty() && s.device.empty())
-    return ": there was no device; `--backend host --force all` has the CPU do the GPU's steps, slowly, and "
-           "`--oracle LIBRARY` compares two libraries; `--at-least 0` lets it pass";
-  return ": none ran on the device, and why is said above; `--force all` sends every call there, `--at-least 0` lets "
-         "it "
-         "pass";
+  if (ran || !how.oracle.empty()) return ": `--at-least 0` lets it pass";
+  if (stayed_for(Reason::no_device))
+    return ": there was no device; `--backend host --force all` has the CPU do the GPU's steps, slowly, and `--oracle "
+           "LIBRARY` compares two libraries; `--at-least 0` lets it pass";
+  return ": none ran on the device; `--force all` sends every call there, `--at-least 0` lets it pass";
 }
 
 /// As verify().

@@ -21,11 +21,11 @@ if [[ -z ${SLURM_JOB_ID:-} || -z ${SLURM_NTASKS_PER_NODE:-} ]]; then
 fi
 
 # NVIDIA's MPS lets ranks compute on a GPU at the same time; without it they take turns.  One daemon on each node, as a
-# step of its own, since a step's processes end with the step.  Its files must lie on a disk of the node.  A site that
-# runs MPS itself says where: that is used as it is.
+# step of its own, since a step's processes end with the step.  Its files must lie on a disk of the node.  Where the
+# site runs MPS itself, that is used as it is.
 on_each_node() { srun --overlap --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" "$@"; }
 daemons=
-if [[ -n ${CUDA_MPS_PIPE_DIRECTORY:-} ]]; then
+if [[ -e ${CUDA_MPS_PIPE_DIRECTORY:-/nowhere}/control ]]; then
   echo "MPS is the site's own, in $CUDA_MPS_PIPE_DIRECTORY" >&2
 elif command -v nvidia-cuda-mps-control >/dev/null; then
   export CUDA_MPS_PIPE_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/pipe CUDA_MPS_LOG_DIRECTORY=/tmp/mps-$SLURM_JOB_ID/log
