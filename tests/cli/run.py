@@ -346,13 +346,13 @@ def run_not_executable(t):
 
 def usage(t):
     """What is not understood is answered with the command's name, what is wrong, and what may have been meant."""
-    commands = "Commands: run, measure, report, doctor, env, verify, info, tune"
+    commands = "Commands: run, measure, report, doctor, env, verify, replay, info, tune, completion"
     for words, line in {
             ("rnu", "ls"): f"blaslift: there is no command 'rnu'; did you mean 'run'? {commands}",
             ("launch",): f"blaslift: there is no command 'launch'. {commands}",
             ("--memory", "8G", "run", "ls"): "blaslift: --memory is no option of blaslift itself: options come after the command",
             ("--nope",): "blaslift: --nope is no option of blaslift itself: options come after the command",
-            (): "blaslift: a command is required: run, measure, report, doctor, env, verify, info, tune",
+            (): "blaslift: a command is required: run, measure, report, doctor, env, verify, replay, info, tune, completion",
             ("run",): "blaslift run: a program to run is required",
             ("run", "--nope", "ls"): "blaslift run: The following argument was not expected: --nope",
             ("run", "--memory", "8x", "ls"): "blaslift run: --memory: '8x' is not one of: bytes, or with K, M, G, T: 8G, 8GB, 8GiB",
