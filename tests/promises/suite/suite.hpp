@@ -312,6 +312,7 @@ struct Routine : Call {
   static constexpr bool moves_outputs = true;      ///< a routed call brings back what it writes, and not a byte more
   static constexpr bool shares = true;             ///< inputs with calls of other threads
   static constexpr bool calls_others = false;      ///< small ones of the library underneath call others of our routines
+  static constexpr bool goes_with_others = false;  ///< tests of other routines ask for it in their precision
   static constexpr bool of_host = false;           ///< no device computes it: half of the calls drawn have helpers
   static constexpr bool in_device_memory = true;   ///< where all operands are there, a call is computed there
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
@@ -360,7 +361,7 @@ struct Join {
   /// All of them; with a sanitizer, which has the same templates to look at in each, the first and the last.
   static std::vector<Type> types() {
 #ifdef PROMISES_BRIEF
-    if constexpr (sizeof...(Others) > 1)
+    if constexpr (sizeof...(Others) > 1 && !First::goes_with_others)
       return {type_of<First>(), type_of<std::tuple_element_t<sizeof...(Others) - 1, std::tuple<Others...>>>()};
     else
 #endif
