@@ -52,7 +52,7 @@ struct General {
     call.download(result.w.data(), n + 1, w, n + 1, n + 1, 1, {found});
     call.download(result.wi.data(), n + 1, wi, n + 1, n + 1, 1, {found});
     if (vectors) call.get(result.VR, vr.at, {found});
-    call.get(result.A, a.at, {});
+    call.get(result.A, a.at, {found});
     result.failed = both[0];
     EXPECT_EQ(both[1], T(5)) << describe();
     EXPECT_EQ(result.w.back(), T(81)) << "more than n of w: " << describe();

@@ -64,8 +64,8 @@ struct Decomposed {
     call.download(both, 2, failed, 2, 2, 1, {found});
     call.download(result.s.data(), k + 1, s, k + 1, k + 1, 1, {found});
     if (!u_in_a && u_cols > 0) call.get(result.U, u.at, {found});
-    if (!vt_in_a && vt_rows > 0) call.get(result.VT, vt.at, {});
-    call.get(result.A, a.at, {});
+    if (!vt_in_a && vt_rows > 0) call.get(result.VT, vt.at, {found});
+    call.get(result.A, a.at, {found});
     result.failed = both[0];
     EXPECT_EQ(both[1], T(5)) << describe();
     EXPECT_EQ(result.s[static_cast<std::size_t>(k)], R(81)) << "more than k of s: " << describe();
