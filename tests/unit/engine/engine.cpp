@@ -769,7 +769,10 @@ Engine& busy_engine(const Engine::Sizes& sizes, Engine::Threads threads) {
 
 TEST(Engine, StreamsThroughSlotsOfAnyNumberAndSize) {
   for (const int slots_in : {1, 2, 3, 6})
-    for (const std::size_t slot : {std::size_t{64}, std::size_t{256}, std::size_t{2048}, std::size_t{16384}})
+    for (const std::size_t slot : {std::size_t{64}, std::size_t{256}, std::size_t{2048}, std::size_t{16384}}) {
+#ifdef BLASLIFT_BRIEF_TESTS  // a sanitizer, with which each takes a second
+      if (slots_in % 2 == 0 || slot == 256 || slot == 16384) continue;
+#endif
       for (const Engine::Threads threads : {Engine::Threads{1, 1}, {2, 2}, {5, 3, 2}}) {
         SCOPED_TRACE(testing::Message() << slots_in << " slots of " << slot << ", threads " << threads.in);
         Engine& engine = busy_engine(
@@ -790,6 +793,7 @@ TEST(Engine, StreamsThroughSlotsOfAnyNumberAndSize) {
         for (std::thread& caller : callers) caller.join();
         if (testing::Test::HasFailure()) return;
       }
+    }
 }
 
 TEST(Engine, OneLanesFailureLeavesTheOthersWhole) {
