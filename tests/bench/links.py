@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every relative link of the documents leads to a file that is there, and every #fragment to a heading of it."""
+"""Every relative link of the documents leads to a file that is there, and every #fragment to a heading of it; no line is
+too long to be read in a terminal."""
 
 from __future__ import annotations
 
@@ -49,6 +50,12 @@ def dangling(document: Path) -> list[str]:
     return bad
 
 
+def too_long(document: Path) -> list[int]:
+    """Numbers of lines of more than 120 characters, but for tables and code."""
+    text = re.sub(r"^(```|~~~).*?^\1", lambda code: "\n" * code.group(0).count("\n"), document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [number for number, line in enumerate(text.split("\n"), 1) if len(line) > 120 and not re.match(r" *\|| {4}", line)]
+
+
 def what_dangles_is_seen() -> None:
     with tempfile.TemporaryDirectory() as folder:
         document = Path(folder, "some.md")
@@ -58,6 +65,8 @@ def what_dangles_is_seen() -> None:
                             "    code[2](z)\n\n- item\n\n- <img src=\"gone.png\">\n")
         found = dangling(document)
         assert found == ["gone.svg", "gone/", "#none", "other.md#two-words-2", "gone.png"], found
+        document.write_text(f"{'a' * 120}\n{'b' * 121}\n| {'c' * 121}\n\n    {'d' * 121}\n```\n{'e' * 121}\n```\n{'f' * 121}\n")
+        assert too_long(document) == [2, 9], too_long(document)
 
 
 def main() -> int:
@@ -68,6 +77,8 @@ def main() -> int:
     bad = []
     for document in documents:
         bad += [f"{document.relative_to(ROOT)}: {target}" for target in dangling(document)]
+        if document.suffix == ".md":
+            bad += [f"{document.relative_to(ROOT)}:{number}: more than 120 characters" for number in too_long(document)]
         links += len(LINK.findall(document.read_text()))
     print("\n".join(bad) or f"{len(documents)} documents, {links} links")
     return 1 if bad or links < 100 else 0
