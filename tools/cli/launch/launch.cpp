@@ -102,33 +102,38 @@ Files gather(const std::string& directory, Finished& finished) {
   return files;
 }
 
-/// Whether a process has this file in its memory: numbers of processes are used again, and a container has its own.
-bool is_mapped(const fs::path& file) {
-  const std::string name = '/' + file.parent_path().filename().string() + '/' + file.filename().string();
+/// The files of this directory that some process has in its memory, by their names: numbers of processes are used
+/// again, and a container has its own.
+std::set<std::string> mapped_files(const fs::path& directory) {
+  const std::string within = '/' + directory.filename().string() + '/';
+  std::set<std::string> names;
   std::error_code error;
-  for (fs::directory_iterator entry("/proc", error); !error && entry != fs::directory_iterator();
-       entry.increment(error)) {
+  fs::directory_iterator entry("/proc", error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     if (!std::isdigit(static_cast<unsigned char>(entry->path().filename().string().front()))) continue;
     std::ifstream maps(entry->path() / "maps");
     for (std::string line; std::getline(maps, line);)
-      if (line.ends_with(name)) return true;
+      if (const std::size_t at = line.rfind(within); at != line.npos) names.insert(line.substr(at + within.size()));
   }
-  return false;
+  return names;
 }
 
-/// Those that have not come to their exit; one that lives on will write its line itself.
-void report_cut_short(const Files& files, const std::string& target) {
+/// Of those that have not come to their exit; one that lives on will write its line itself.
+void report_cut_short(const fs::path& directory, const Files& files, const std::string& target) {
   if (target.empty() || target == "off" || target == "stderr") return;
-  for (const auto& [path, process] : files) {
-    if (process->reported.load(std::memory_order_relaxed)) continue;
-    // What was killed with the program may take a moment to go.
-    bool lives = is_mapped(path);
-    for (int i = 0; i < 10 && lives; ++i) {
-      const timespec moment{0, 20000000};
-      nanosleep(&moment, nullptr);
-      lives = is_mapped(path);
-    }
-    const Counters* at_last = lives ? nullptr : read_counters(path.string());
+  std::vector<fs::path> left;
+  for (const auto& [path, process] : files)
+    if (!process->reported.load(std::memory_order_relaxed)) left.push_back(path);
+  if (left.empty()) return;
+  // What was killed with the program may take a moment to go.
+  std::set<std::string> living = mapped_files(directory);
+  for (int i = 0; i < 10 && !living.empty(); ++i) {
+    const timespec moment{0, 20000000};
+    nanosleep(&moment, nullptr);
+    living = mapped_files(directory);
+  }
+  for (const fs::path& path : left) {
+    const Counters* at_last = living.contains(path.filename().string()) ? nullptr : read_counters(path.string());
     if (at_last && !at_last->reported.load(std::memory_order_relaxed)) write_report(*at_last, target);
   }
 }
@@ -315,7 +320,7 @@ Finished launch(const char* library, const std::vector<std::string>& command,
   }
   if (directory) {
     const Files files = gather(directory->path(), finished);
-    report_cut_short(files, added["BLASLIFT_REPORT"]);
+    report_cut_short(directory->path(), files, added["BLASLIFT_REPORT"]);
   } else {
     finished.summary.uncounted.push_back("calls were not counted: " + no_directory);
   }
