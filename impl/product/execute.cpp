@@ -157,11 +157,13 @@ class Run {
     for (const std::size_t i : refused.findings_)
       if (refused.asked_[i].ticket != not_asked) instead_->behind.push_back(refused.asked_[i].ticket);
     refused.leave(*instead_);
+    refused.leave_products(s, asked_);
     bytes_in_ = refused.bytes_in_;
   }
 
   Status steps(bool (*keep_going)()) {
-    const std::vector<std::size_t> uploads = in_order_of_arrival();
+    const std::vector<std::size_t> uploads = order_of_arrival(s_);
+    if (s_.surveyed) surveys_ = as_they_arrive(uploads);
     auto next_upload = uploads.begin();
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       if (i == s_.first_if_sound && !decided())
@@ -193,6 +195,7 @@ class Run {
     if (const Status status = restore_c(); status != Status::done) return status;
     std::vector<std::size_t> rest(s_.steps.size());
     std::iota(rest.begin(), rest.end(), std::size_t{0});
+    std::erase_if(rest, [this](std::size_t i) { return asked_[i].ticket != not_asked; });
     while (!rest.empty()) {
       auto next = rest.end();
       for (auto x = rest.begin(); x != rest.end(); ++x) {
@@ -253,32 +256,6 @@ class Run {
     std::vector<Real> found{};  ///< by A's columns, and B's rows if it has any
   };
 
-  /// What goes in, as the schedule has it; but of A and B, what is needed before the same product by levels comes in
-  /// the order of k.  That is all the same to levels, and more of it is of use without them.
-  std::vector<std::size_t> in_order_of_arrival() const {
-    std::vector<std::size_t> order;
-    std::size_t begin = 0;
-    const auto depth = [this](std::size_t i) {
-      const Block& x = s_.steps[i].block;
-      return s_.steps[i].kind == StepKind::upload_a ? x.col : x.row;
-    };
-    const auto sort = [&] {
-      std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end(),
-                       [&](std::size_t x, std::size_t y) { return depth(x) < depth(y); });
-      begin = order.size();
-    };
-    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
-      const StepKind kind = s_.steps[i].kind;
-      const bool of_ab = kind == StepKind::upload_a || kind == StepKind::upload_b;
-      if (s_.surveyed && (kind == StepKind::leaf || kind == StepKind::multiply || (goes_in(s_.steps[i]) && !of_ab)))
-        sort();
-      if (goes_in(s_.steps[i])) order.push_back(i);
-      if (goes_in(s_.steps[i]) && !of_ab) begin = order.size();
-    }
-    if (s_.surveyed) sort();
-    return order;
-  }
-
   static bool computes(const Step& step) {
     return step.kind == StepKind::leaf || step.kind == StepKind::multiply || step.kind == StepKind::pass;
   }
@@ -290,25 +267,34 @@ class Run {
     if (step.kind == StepKind::multiply)
       return static_cast<double>(step.block.rows) * static_cast<double>(step.block.cols) * static_cast<double>(step.kb);
     if (step.kind != StepKind::leaf) return 0;
-    const auto edge = static_cast<double>(s_.leaves[static_cast<std::size_t>(step.number)].target.block.rows);
-    return edge * edge * edge;
+    const Leaf& leaf = s_.leaves[static_cast<std::size_t>(step.number)];
+    return static_cast<double>(leaf.target.block.rows) * static_cast<double>(leaf.target.block.cols) *
+           static_cast<double>(s_.depth_of(leaf));
+  }
+
+  /// Surveys of what arrives, in that order.
+  std::vector<std::size_t> as_they_arrive(const std::vector<std::size_t>& uploads) const {
+    std::vector<std::size_t> place(s_.steps.size());  // of an upload, from 1
+    for (std::size_t i = 0; i < uploads.size(); ++i) place[uploads[i]] = i + 1;
+    std::vector<std::size_t> surveys;
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      if (s_.steps[i].kind != StepKind::survey) continue;
+      for (const std::int32_t earlier : s_.after[i])
+        if (s_.steps[static_cast<std::size_t>(earlier)].kind <= StepKind::upload_b)
+          place[i] = std::max(place[i], place[static_cast<std::size_t>(earlier)]);
+      if (place[i] > 0) surveys.push_back(i);
+    }
+    std::stable_sort(surveys.begin(), surveys.end(), [&](std::size_t x, std::size_t y) { return place[x] < place[y]; });
+    return surveys;
   }
 
   /// Asks for surveys of what has arrived, before their turn: they take no time beside products, and the sooner they
   /// have seen all, the less is computed that may be for nothing.  What was there before the call is surveyed in turn.
   Status look_ahead(bool (*keep_going)()) {
-    for (; next_survey_ < s_.steps.size(); ++next_survey_) {
-      const std::size_t i = next_survey_;
-      if (s_.steps[i].kind != StepKind::survey || asked_[i].ticket != not_asked) continue;
-      bool follows_upload = false;
-      for (const std::int32_t earlier : s_.after[i]) {
-        const auto at = static_cast<std::size_t>(earlier);
-        if (asked_[at].ticket == not_asked) return Status::done;
-        if (s_.steps[at].kind > StepKind::upload_c) continue;
-        follows_upload = true;
-        if (!lane_.started(asked_[at].ticket)) return Status::done;
-      }
-      if (!follows_upload) return Status::done;
+    for (; next_survey_ < surveys_.size(); ++next_survey_) {
+      const std::size_t i = surveys_[next_survey_];
+      if (asked_[i].ticket != not_asked) continue;
+      if (!all_asked(i) || !on_the_way(s_.after[i])) return Status::done;
       if (!keep_going()) return Status::lost;
       if (const Status status = ask(i); status != Status::done) return status;
     }
@@ -323,6 +309,13 @@ class Run {
   bool all_findings(bool landed) const {
     return std::all_of(findings_.begin(), findings_.end(), [&](std::size_t i) {
       return landed ? asked_[i].landed.load(std::memory_order_acquire) : asked_[i].ticket != not_asked;
+    });
+  }
+
+  bool on_the_way(const std::vector<std::int32_t>& steps) const {
+    return std::all_of(steps.begin(), steps.end(), [this](std::int32_t x) {
+      const auto at = static_cast<std::size_t>(x);
+      return s_.steps[at].kind > StepKind::upload_c || lane_.started(asked_[at].ticket);
     });
   }
 
@@ -402,6 +395,38 @@ class Run {
         const Block block = s_.as_operand(r);
         (void)rest.missing[r.area].take(block);
         rest.missing[r.area].blocks.push_back(block);
+      }
+    }
+  }
+
+  /// Products that one that replaces this one has, too, and whose results are in C, or will be.
+  void leave_products(const GemmSchedule& instead, std::vector<Asked>& asked) const {
+    if (s_.reads_c) return;  // what C held comes again
+    struct Written {
+      std::size_t step;
+      Block block;
+    };
+    std::vector<Written> last;
+    std::vector<Region> read, written;
+    for (std::size_t i = 0; i < s_.steps.size(); ++i) {
+      const Step& step = s_.steps[i];
+      if (!computes(step) || asked_[i].ticket == not_asked) continue;
+      written.clear();
+      touched(s_, step, read, written);
+      if (step.kind == StepKind::multiply && !step.apart) written.push_back({area_c, step.block});
+      for (const Region& r : written)
+        if (r.area == area_c) last.push_back({i, r.block});
+    }
+    for (std::size_t i = 0; i < instead.steps.size(); ++i) {
+      const Step& wanted = instead.steps[i];
+      if (wanted.kind != StepKind::multiply || !wanted.first || wanted.apart) continue;
+      for (auto done = last.begin(); done != last.end(); ++done) {
+        const Step& step = s_.steps[done->step];
+        if (step.kind != StepKind::multiply || !(step.block == wanted.block) || step.k0 != wanted.k0 ||
+            step.kb != wanted.kb || !step.first)
+          continue;
+        if (std::none_of(done + 1, last.end(), [&](const Written& x) { return overlap(x.block, wanted.block); }))
+          asked[i].ticket = asked_[done->step].ticket;
       }
     }
   }
@@ -583,13 +608,12 @@ class Run {
     const T alpha = x.negative ? -args_.alpha : args_.alpha;
     const auto a = on_device_.place(x.x), b = on_device_.place(x.y), c = on_device_.place(x.target);
     const auto e = x.adds ? on_device_.place(x.e) : typename DeviceMemory<T>::Place{nullptr, 0};
-    const index size = x.target.block.rows;
     return lane_.ask(Gemm{.precision = precision_of<T>,
                           .transa = args_.transa,
                           .transb = args_.transb,
-                          .m = size,
-                          .n = size,
-                          .k = size,
+                          .m = x.target.block.rows,
+                          .n = x.target.block.cols,
+                          .k = s_.depth_of(x),
                           .alpha = &alpha,
                           .A = a.at,
                           .lda = a.ld,
@@ -691,7 +715,8 @@ class Run {
   double bytes_in_ = 0;
 
   // Before there is a verdict.
-  std::size_t next_survey_ = 0;
+  std::vector<std::size_t> surveys_;
+  std::size_t next_survey_ = 0;    ///< of these
   double ahead_ = 0;               ///< multiplications asked for since the last mark
   static constexpr int marks = 2;  ///< while one of them is waited for, the device has what follows it to do
   Mark marks_[marks];

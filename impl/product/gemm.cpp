@@ -88,7 +88,12 @@ Plans::Plan plan_by_levels(const Problem& product, const GemmArgs<T>& args, cons
   // take more steps, or can do less, where operands are to be kept.
   const bool alone = args.m == tile && args.n == tile, better = list->destroys_inputs || list->basis.changes();
   tiling.overwrite = may && alone && better;
+  if (may_have_head(tiling, residents, !product.beta_zero, args.part)) tiling.head = decision.head;
   GemmSchedule schedule = plan();
+  if (tiling.head > 0 && schedule.bytes(sizeof(T)) > room) {  // a second tile of C
+    tiling.head = 0;
+    schedule = plan();
+  }
   // Strips have to come first then, and wait for all of A and B.
   const std::size_t enough = alone ? room / 2 : room;
   if (schedule.bytes(sizeof(T)) > enough && may && !tiling.overwrite) {
@@ -133,7 +138,7 @@ Plans::Plan by_levels(Runtime& r, const Problem& product, const GemmArgs<T>& arg
   const PlanKey key{.list = r.options.level_list,
                     .levels = decision.levels,
                     .tile = decision.tile,
-                    .head = 0,
+                    .head = decision.head,
                     .room = room,
                     .piece = piece};
   return kept_plan(known->plans, key, product, args, residents, [&] {

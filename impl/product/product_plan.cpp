@@ -134,7 +134,7 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
 
 index best_head(index m, index n, index k) {
   constexpr index least = 4096, whole = 256;  // below, more steps cost more than they save
-  return std::min({m, n, k}) < least ? 0 : k / 4 / whole * whole;
+  return std::min({m, n, k}) < least ? 0 : k * 7 / 32 / whole * whole;
 }
 
 namespace {
@@ -397,6 +397,9 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
                                            : whole_operand;
     access(at, r.area, 0, s.as_operand(r), size, write);
   };
+  // Surveys note maxima, in any order.
+  std::int32_t begin = 0;
+  std::vector<std::int32_t> surveys;
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
     const Block& x = step.block;
@@ -415,11 +418,15 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
         else
           access(at, area_c, step.c, x, unit_c(s.cut), true);
         break;
-      case StepKind::leaf:
-      case StepKind::pass:
-      case StepKind::begin:
+      case StepKind::begin: begin = static_cast<std::int32_t>(at); break;
       case StepKind::survey:
-      case StepKind::findings: {
+        access_region(at, {static_cast<Area>(step.number), s.as_operand({static_cast<Area>(step.number), x})}, false);
+        after[at].push_back(begin);
+        surveys.push_back(static_cast<std::int32_t>(at));
+        break;
+      case StepKind::findings: after[at] = surveys; break;
+      case StepKind::leaf:
+      case StepKind::pass: {
         std::vector<Region> read, written;
         touched(s, step, read, written);
         for (const Region& r : read) access_region(at, r, false);
@@ -668,6 +675,29 @@ std::string check(const GemmSchedule& s) {
   }
   if (elements != elements_in(part, {0, 0, s.m, s.n})) return "not all of C is committed";
   return {};
+}
+
+std::vector<std::size_t> order_of_arrival(const GemmSchedule& s) {
+  std::vector<std::size_t> order;
+  std::size_t begin = 0;
+  const auto depth = [&s](std::size_t i) {
+    const Block& x = s.steps[i].block;
+    return s.steps[i].kind == StepKind::upload_a ? x.col : x.row;
+  };
+  const auto sort = [&] {
+    std::stable_sort(order.begin() + static_cast<std::ptrdiff_t>(begin), order.end(),
+                     [&](std::size_t x, std::size_t y) { return depth(x) < depth(y); });
+    begin = order.size();
+  };
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    const StepKind kind = s.steps[i].kind;
+    const bool of_ab = kind == StepKind::upload_a || kind == StepKind::upload_b;
+    if (s.surveyed && (kind == StepKind::leaf || kind == StepKind::multiply || (goes_in(s.steps[i]) && !of_ab))) sort();
+    if (goes_in(s.steps[i])) order.push_back(i);
+    if (goes_in(s.steps[i]) && !of_ab) begin = order.size();
+  }
+  if (s.surveyed) sort();
+  return order;
 }
 
 std::string to_string(const GemmSchedule& s) {

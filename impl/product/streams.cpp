@@ -14,8 +14,8 @@ bool is_product(const Step& step) { return step.kind == StepKind::leaf || step.k
 double seconds(const GemmSchedule& s, const Step& step, double element, double flops, const Speeds& speeds) {
   switch (step.kind) {
     case StepKind::leaf: {
-      const auto size = static_cast<double>(s.leaves[static_cast<std::size_t>(step.number)].target.block.rows);
-      return speeds.step + flops * size * size * size / speeds.flops;
+      const Leaf& leaf = s.leaves[static_cast<std::size_t>(step.number)];
+      return speeds.step + flops * elements(leaf.target.block) * static_cast<double>(s.depth_of(leaf)) / speeds.flops;
     }
     case StepKind::multiply:
       return speeds.step + flops * elements(step.block) * static_cast<double>(step.kb) / speeds.flops;

@@ -17,18 +17,18 @@ bool is_somewhere(const Region& r) { return r.block.rows > 0; }
 
 /// Where the two halves of op(X) meet is where those of its storage do, the other way round if it is transposed.
 Region quarter(const Region& whole, int number, bool transposed) {
-  const index half = whole.block.rows / 2;
+  const index rows = whole.block.rows / 2, cols = whole.block.cols / 2;
   const index down = number / 2, right = number % 2;
   return {whole.area,
-          {whole.block.row + half * (transposed ? right : down), whole.block.col + half * (transposed ? down : right),
-           half, half}};
+          {whole.block.row + rows * (transposed ? right : down), whole.block.col + cols * (transposed ? down : right),
+           rows, cols}};
 }
 
 /// Writes tile products down as steps on device memory.
 class Levels {
  public:
   Levels(GemmSchedule& schedule, const Tiling& tiling)
-      : s_(schedule), levels_(tiling.levels), two_streams_(tiling.two_streams) {
+      : s_(schedule), levels_(tiling.levels), two_streams_(tiling.two_streams), squares_(tiling.head == 0) {
     for (const Level* level : levels_) {
       free_.emplace(level, strassen::free_blocks(*level));
       if (level->with_e) free_.emplace(level->with_e, strassen::free_blocks(*level->with_e));
@@ -38,7 +38,7 @@ class Levels {
   std::vector<Step> steps;
   int deepest = 0;  ///< levels that a product has gone by: fewer than there are where one would destroy what must stay
 
-  /// c := +-alpha * a * b + e, blocks of one size.
+  /// c := +-alpha * a * b + e.  c, e and the support matrix are squares, a and b too or smaller in k.
   struct Product {
     Region c, a, b;
     Region support = nowhere;
@@ -72,33 +72,58 @@ class Levels {
     for (std::size_t i = 0; i < level->temporaries.size(); ++i)
       at[static_cast<std::size_t>(strassen::first_temporary) + i] = scratch(depth, 1 + i, half);
 
+    // A sum of A's blocks is as large as these, wherever it is.
+    const Extent sizes[] = {size(at[strassen::A11]), size(at[strassen::B11]), {half, half}};
+    std::vector<Extent> held(at.size(), sizes[area_c]);
+    std::fill_n(held.begin() + strassen::A11, 4, sizes[area_a]);
+    std::fill_n(held.begin() + strassen::B11, 4, sizes[area_b]);
+    const auto part = [&](strassen::Block b, const Extent& x) {
+      const Region& place = at[static_cast<std::size_t>(b)];
+      return Region{place.area, {place.block.row, place.block.col, x.rows, x.cols}};
+    };
+    const auto region = [&](strassen::Block b) { return part(b, held[static_cast<std::size_t>(b)]); };
+    const auto place = [&](strassen::Block b) {
+      return b == strassen::none ? nowhere : at[static_cast<std::size_t>(b)];
+    };
+
     const bool scales = p.scaled;
     auto is_e = [](strassen::Block b) { return b >= strassen::E11 && b <= strassen::E22; };
-    auto region = [&](strassen::Block b) { return b == strassen::none ? nowhere : at[static_cast<std::size_t>(b)]; };
     auto free = free_.at(level).begin();
     for (const strassen::Step& step : level->steps) {
       if (depth == 0) stream_ = two_streams_ && step.stream == 2;
       if (step.is_product()) {
         const auto kept = [&](strassen::Block b) { return b <= strassen::B22 && !p.private_inputs; };
+        held[static_cast<std::size_t>(step.target)] = sizes[area_c];
         multiply({.c = region(step.target),
                   .a = region(step.x),
                   .b = region(step.y),
-                  .support = region(step.lend),
-                  .e = region(step.e),
+                  .support = place(step.lend),
+                  .e = step.e == strassen::none ? nowhere : region(step.e),
                   .scaled = is_e(step.e) && scales,
                   .negative = p.negative != (step.sign < 0),
-                  .private_inputs = free->operands && !kept(step.x) && !kept(step.y)},
+                  .private_inputs = squares_ && free->operands && !kept(step.x) && !kept(step.y)},
                  depth + 1);
         ++free;
         continue;
       }
       std::vector<Sum> sums;
+      std::vector<Extent> then = held;  // all sums are of what was held before
       for (const strassen::Sum& sum : step.sums) {
-        Sum& result = sums.emplace_back(Sum{region(sum.target), {}});
+        const Extent& x = then[static_cast<std::size_t>(sum.target)] =
+            held[static_cast<std::size_t>(sum.terms.front().block)];
+        Sum& result = sums.emplace_back(Sum{part(sum.target, x), {}});
         for (const strassen::Term& t : sum.terms)
           result.terms.push_back({region(t.block), t.sign, is_e(t.block) && scales});
       }
-      pass(sums);
+      held = std::move(then);
+      // A pass is over blocks of one size.
+      while (!sums.empty()) {
+        const Extent first = size(sums.front().target);
+        const auto others =
+            std::stable_partition(sums.begin(), sums.end(), [&](const Sum& x) { return size(x.target) == first; });
+        pass({sums.begin(), others});
+        sums.erase(sums.begin(), others);
+      }
     }
     if (depth == 0) stream_ = 0;
     if (is_somewhere(p.e) && !level->adds_e) add_up(p.c, {p.c, 1, false}, {p.e, 1, p.scaled});
@@ -177,6 +202,7 @@ class Levels {
     Region target;
     std::vector<Term> terms;
   };
+  static Extent size(const Region& r) { return {r.block.rows, r.block.cols}; }
 
   /// Changes every block that a level with a basis works on, one level after the other, from `from` to `to`, which may
   /// be the same.  Whether what there is lies in `to` now: no level may have had anything to change.
@@ -233,6 +259,7 @@ class Levels {
   GemmSchedule& s_;
   const std::vector<const Level*>& levels_;
   const bool two_streams_;
+  const bool squares_;  ///< A's and B's blocks are as large as C's, and so may lend their place
   std::int8_t stream_ = 0;
   std::map<const Level*, std::vector<strassen::Free>> free_;
   std::map<std::pair<std::size_t, std::size_t>, Area> scratch_;
@@ -242,24 +269,23 @@ class Levels {
 constexpr std::size_t second_tile = ~std::size_t{0};  ///< a scratch area that no level has
 
 /// A tile of C: a chain of products, from C's own memory to the second tile and back, so that it ends in C.
-void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, index i, index j) {
+/// @param depth  how much of k each of the products has
+void tile_products(const GemmSchedule& s, Levels& levels, const Tiling& tiling, index products, index depth, index i,
+                   index j) {
   const index t = tiling.tile;
-  auto square = [t](Area area, index row, index col) { return Region{area, {row, col, t, t}}; };
-  // Rows of op(A) are columns of op(B).
-  auto as_b = [&](index row, index col) {
-    return s.transposed_a ? square(area_a, col, row) : square(area_a, row, col);
+  const auto stored = [](Area area, bool transposed, const Block& x) {
+    return Region{area, transposed ? Block{x.col, x.row, x.cols, x.rows} : x};
   };
-  const Region c = square(area_c, i, j);
-  const index products = s.k / t;
+  const Region c{area_c, {i, j, t, t}};
   // What the next product adds: C as it was, the product before, or nothing.
-  bool adds = s.reads_c, scaled = s.reads_c, in_c = true;
+  bool adds = s.reads_c || tiling.head > 0, scaled = s.reads_c, in_c = true;
   for (index p = 0; p < products; ++p) {
     const index left = products - p;
-    const index at = p * t;
-    Levels::Product product{.a = s.transposed_a ? square(area_a, at, i) : square(area_a, i, at),
-                            .b = !s.cut.own_b()   ? as_b(j, at)
-                                 : s.transposed_b ? square(area_b, j, at)
-                                                  : square(area_b, at, j),
+    const index at = tiling.head + p * depth;
+    // Rows of op(A) are columns of op(B).
+    Levels::Product product{.a = stored(area_a, s.transposed_a, {i, at, t, depth}),
+                            .b = s.cut.own_b() ? stored(area_b, s.transposed_b, {at, j, depth, t})
+                                               : stored(area_a, s.transposed_a, {j, at, t, depth}),
                             .private_inputs = tiling.overwrite};
     const bool apart = adds && in_c && left % 2 != 0;  // and added to C afterwards
     const bool to_c = !apart && (adds ? !in_c : left % 2 != 0);
@@ -310,12 +336,12 @@ index slice(index leaf, index k) {
   return leaf;
 }
 
-/// A block of A or B, cut at the slices of k.
-std::vector<Block> by_slices(const GemmSchedule& s, Area area, const Block& x) {
+/// A block of A or B, cut at the slices of k, or at every so many of them.
+std::vector<Block> by_slices(const GemmSchedule& s, Area area, const Block& x, index at_once = 1) {
   std::vector<Block> blocks;
   const index begin = area == area_a ? x.col : x.row, end = begin + (area == area_a ? x.cols : x.rows);
   for (index from = begin; from < end;) {
-    const index p = s.slice_of(from), to = p + 1 == s.slices() ? end : std::min(end, (p + 1) * s.slice);
+    const index p = (s.slice_of(from) / at_once + 1) * at_once, to = p >= s.slices() ? end : std::min(end, p * s.slice);
     blocks.push_back(area == area_a ? Block{x.row, from, x.rows, to - from} : Block{from, x.col, to - from, x.cols});
     from = to;
   }
@@ -326,6 +352,12 @@ std::vector<Block> by_slices(const GemmSchedule& s, Area area, const Block& x) {
 
 bool may_overwrite(index m, index n, index tile, const Residents& residents) {
   return !residents.a.whole && !residents.b.whole && m / tile == 1 && n / tile == 1;
+}
+
+bool may_have_head(const Tiling& tiling, const Residents& residents, bool reads_c, Part part) {
+  const auto keeps = [](const Level* level) { return !level->destroys_inputs && !level->basis.changes(); };
+  return part == Part::whole && !reads_c && !tiling.overwrite && !residents.a.whole && !residents.b.whole &&
+         std::all_of(tiling.levels.begin(), tiling.levels.end(), keeps);
 }
 
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
@@ -345,25 +377,32 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   s.residents = std::move(residents);
   s.transposed_a = transposed_a;
   s.transposed_b = transposed_b;
-  const index t = tiling.tile;
-  const index core_m = m / t * t, core_n = n / t * t, core_k = k / t * t;
+  const index t = tiling.tile, head = tiling.head, products = k / t,
+              depth = std::min(t, (k - head) / products >> tiling.levels.size() << tiling.levels.size());
+  const index core_m = m / t * t, core_n = n / t * t, core_k = head + products * depth;
 
   auto strip = [](Block c, index k0, index kb, bool first) {
     return Step{.kind = StepKind::multiply, .block = c, .k0 = k0, .kb = kb, .first = first};
   };
   std::vector<Step> strips;
   if (core_m < m && part != Part::upper)
-    strips.push_back(strip({core_m, 0, m - core_m, triangle ? core_n : n}, 0, k, true));
-  if (core_n < n && part != Part::lower) strips.push_back(strip({0, core_n, core_m, n - core_n}, 0, k, true));
+    strips.push_back(strip({core_m, 0, m - core_m, triangle ? core_n : n}, head, k - head, head == 0));
+  if (core_n < n && part != Part::lower)
+    strips.push_back(strip({0, core_n, core_m, n - core_n}, head, k - head, head == 0));
   if (core_n < n && triangle) strips.push_back(strip({core_n, core_n, n - core_n, n - core_n}, 0, k, true));
   Levels levels(s, tiling);
   if (tiling.overwrite) levels.steps = strips;
+  // The same products as without levels, to the last bit.
+  if (head > 0)
+    for (const Step& x :
+         plan_gemm(m, n, k, false, element, {.mb = m, .nb = n, .kb = k}, {}, piece_bytes, usual_panel, head).steps)
+      if (x.kind == StepKind::multiply && x.k0 == 0) levels.steps.push_back(strip(x.block, 0, head, true));
   for (index j = 0; j < core_n; j += t)
     for (index i = 0; i < core_m; i += t) {
       if (triangle && i == j)
         levels.steps.push_back(strip({i, j, t, t}, 0, k, true));
       else if (meets(part, {i, j, t, t}))
-        tile_products(s, levels, tiling, i, j);
+        tile_products(s, levels, tiling, products, depth, i, j);
     }
   if (!tiling.overwrite) levels.steps.insert(levels.steps.end(), strips.begin(), strips.end());
   s.depth = levels.deepest;
@@ -408,9 +447,16 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
     for (const Area area : {area_a, area_b})
       if (is_there(area)) survey(area, whole[area]);
   };
+  constexpr index at_once = 2048;
   auto bring = [&](Area area, const Block& block) {
-    for (const Block& x : missing[area].take(block))
-      if (area != area_c || meets(part, x)) s.steps.push_back({.kind = static_cast<StepKind>(area), .block = x});
+    const auto upload = [&](const Block& x) { s.steps.push_back({.kind = static_cast<StepKind>(area), .block = x}); };
+    for (const Block& x : missing[area].take(block)) {
+      if (area == area_c && meets(part, x)) upload(x);
+      if (area == area_c) continue;
+      // What has arrived can be surveyed, and a large block arrives in milliseconds.
+      for (const Block& y : s.surveyed ? by_slices(s, area, x, std::max<index>(1, at_once / s.slice)) : std::vector{x})
+        upload(y);
+    }
     if (area == area_c || is_there(area)) return;
     survey(area, block);
   };
@@ -431,8 +477,8 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   auto compute = [&](const Step& step, const Touched& x) {
     for (const Area area : {area_a, area_b, area_c})
       for (const Block& block : x.of[area]) bring(area, block);
-    // What C held would have to come again.
-    if (s.surveyed && reads_c && reported && !x.of[area_c].empty())
+    // What C held would have to come again, or be computed again.
+    if (s.surveyed && (reads_c || head > 0) && reported && !x.of[area_c].empty())
       s.first_if_sound = std::min(s.first_if_sound, s.steps.size());
     s.steps.push_back(step);
     survey_what_is_there();

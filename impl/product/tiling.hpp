@@ -4,6 +4,10 @@
 // squares: the product is cut, once for all levels, into square tiles and what is left over at the edges of m, n and k.
 // These strips are multiplied classically.  A tile of C is a chain of tile products, each adding to the one before.
 //
+// Levels need half of A and B before their second product, and classical products nearly nothing.  So a head of k may
+// be multiplied classically first, while the rest arrives; then tiles have less of k than rows and columns.  If the
+// guard refuses levels, the classical product goes on from there.
+//
 // What is uploaded when, and what may be brought back when, follows from what the levels' steps touch first and write
 // last.
 #pragma once
@@ -20,6 +24,8 @@ struct Tiling {
   /// A's and B's device memory holds private copies, read by one tile product each: the outermost level may overwrite
   /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
   bool overwrite = false;
+  /// Of k, as plan_gemm's: with all of C whole, none of it read, and levels that keep their inputs as they are.
+  index head = 0;
   bool surveyed = true;  ///< A and B are, for impl/product/guard.hpp
   /// Multiplications that are always asked for at once before the findings are known: so many take longer than hearing
   /// of them.
@@ -30,6 +36,9 @@ struct Tiling {
 
 /// Whether `overwrite` is possible: each operand is in buffers, which are private, and one tile of C is all there is.
 bool may_overwrite(index m, index n, index tile, const Residents& residents);
+
+/// Whether `head` is possible.
+bool may_have_head(const Tiling& tiling, const Residents& residents, bool reads_c, Part part);
 
 /// The schedule for a product (m, n, k at least `tile`) by levels, all of it on the device at once.  Its scratch: a
 /// support matrix where the levels need one, a second tile of C where products are added up, what temporaries the

@@ -169,6 +169,8 @@ struct Problem {
     }
     tiling.overwrite = !triangle && may_overwrite(m, n, tiling.tile, residents) && random.coin();
     head = random.coin() ? k / 4 : 0;
+    const bool has_head = may_have_head(tiling, residents, reads_c, part) && k - head >= index{1} << levels;
+    if (has_head) tiling.head = head;
     chunk = random.coin() ? (k + 1) / 2 : k;
   }
 
@@ -207,8 +209,8 @@ struct Problem {
     cut.whole_c = residents.c.whole;
     cut.part = part;
     cut.update = update;
-    return std::make_shared<const GemmSchedule>(
-        plan_gemm(m, n, k, reads_c, sizeof(T), cut, residents, piece_bytes, panel, head));
+    return std::make_shared<const GemmSchedule>(plan_gemm(m, n, k, reads_c, sizeof(T), cut, residents, piece_bytes,
+                                                          tiling.head > 0 ? usual_panel : panel, head));
   }
 };
 
@@ -308,12 +310,13 @@ TYPED_TEST(Refused, HaveTheBitsOfTheClassicalProductAndMoveWhatItMoves) {
     times["triangle"] += x.part != Part::whole;
     times["resident"] += x.residents.a.whole || x.residents.b.whole;
     times["with a head"] += x.head > 0 && x.chunk == x.k;
+    times["a head before levels, too"] += x.tiling.head > 0 && x.chunk == x.k;
     times["in chunks of k"] += x.chunk < x.k;
     times["several tiles"] += x.m >= 2 * x.tiling.tile && x.n >= 2 * x.tiling.tile;
     times["given up early"] += refused.multiplications < 1.5 * classical.multiplications;
     ++times["kind " + std::to_string(kind)];
   }
-  EXPECT_EQ(times.size(), 13u);
+  EXPECT_EQ(times.size(), 14u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 8) << what;
 }
 
@@ -398,8 +401,9 @@ struct OnTheWay {
   explicit OnTheWay(bool reads_c, int levels = 3, index tile = n) {
     static float nothing;
     args = {Op::none, Op::none, n, n, n, 1.0F, &nothing, n, &nothing, n, reads_c ? 1.0F : 0.0F, &nothing, n};
-    by_levels = plan_levels(n, n, n, false, false, reads_c, sizeof(float),
-                            {strassen::chain(strassen::fused(), levels), tile}, {}, std::size_t{4} << 20);
+    Tiling tiling{strassen::chain(strassen::fused(), levels), tile};
+    if (!reads_c) tiling.head = best_head(n, n, n);
+    by_levels = plan_levels(n, n, n, false, false, reads_c, sizeof(float), tiling, {}, std::size_t{4} << 20);
     spread(by_levels, sizeof(float), false, {h100.flops, h100.bytes, h100.in, 3e-6, 3e-6});
     Cut cut;
     EXPECT_TRUE(cut_to_fit(n, n, n, sizeof(float), std::size_t{60} << 30, {}, cut));
@@ -415,6 +419,7 @@ struct OnTheWay {
   /// @param wild  of A (0) or B (1), at this row and column, an element is infinite; -1: none
   Timed time(const GemmSchedule& schedule, int wild = -1, index row = 0, index col = 0) {
     Timed lane(h100);
+    lane.notes = schedule.findings();
     lane.finds = [=, this](const Survey& s) {
       const auto offset = static_cast<index>(static_cast<const char*>(s.at) - lease) / 4;
       const index i = offset % (n * n) % n, j = offset % (n * n) / n;
@@ -458,9 +463,23 @@ TEST(RefusedOnTheWay, WhatIsFoundEarlyCostsATenthAtMostAndNothingIsSentTwice) {
   }
 }
 
-TEST(RefusedOnTheWay, WhatIsFoundLastCostsWhatHasBeenComputedMeanwhile) {
-  // All of A and B arrives in a quarter of the time that the product takes; today's order brings these elements last.
+TEST(RefusedOnTheWay, WhereverItIsItCostsATenthAtMostWithAHead) {
   OnTheWay x(false);
+  const Timed classical = x.time(*x.classical);
+  for (const int which : {0, 1})
+    for (index k = 3; k < OnTheWay::n; k += 1260)
+      for (const index other : {index{5}, index{8200}, OnTheWay::n - 1}) {
+        const Timed refused = which == 0 ? x.time(x.by_levels, 0, other, k) : x.time(x.by_levels, 1, k, other);
+        EXPECT_LE(refused.now, 1.1 * classical.now) << "AB"[which] << ", k = " << k << ", other " << other;
+        EXPECT_LE(refused.flops, 1.1 * x.all());
+        EXPECT_EQ(refused.bytes_in, classical.bytes_in);
+        EXPECT_EQ(refused.bytes_out, classical.bytes_out);
+      }
+}
+
+TEST(RefusedOnTheWay, WithoutAHeadWhatIsFoundLastCostsWhatHasBeenComputedMeanwhile) {
+  // All of A and B arrives in a quarter of the time that the product takes.
+  OnTheWay x(true);
   const Timed classical = x.time(*x.classical);
   for (const int which : {0, 1}) {
     const Timed refused =
@@ -469,6 +488,13 @@ TEST(RefusedOnTheWay, WhatIsFoundLastCostsWhatHasBeenComputedMeanwhile) {
     EXPECT_LE(refused.flops, 1.2 * x.all());
     EXPECT_EQ(refused.bytes_in, classical.bytes_in);
   }
+}
+
+TEST(RefusedOnTheWay, AHeadCostsLittleWhereLevelsAreNotRefused) {
+  OnTheWay x(false);
+  const GemmSchedule without = plan_levels(OnTheWay::n, OnTheWay::n, OnTheWay::n, false, false, false, sizeof(float),
+                                           {strassen::chain(strassen::fused(), 3), OnTheWay::n}, {}, 4 << 20);
+  EXPECT_LE(x.time(x.by_levels).now, 1.01 * x.time(without).now);
 }
 
 // ---- the first glance

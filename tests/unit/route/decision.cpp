@@ -817,7 +817,7 @@ TEST(Decide, LevelsFollowTheRatesOfWhatIsTransposed) {
     }
 }
 
-TEST(Decide, AQuarterOfKComesFirstWhereProductsWouldWaitForOperands) {
+TEST(Decide, APartOfKComesFirstWhereProductsWouldWaitForOperands) {
   Profile rates = profile;
   Call c{.product = cube(8192)};
   c.facts.profile = &rates;
@@ -828,11 +828,11 @@ TEST(Decide, AQuarterOfKComesFirstWhereProductsWouldWaitForOperands) {
   for (const bool beta_zero : {false, true}) {
     c.product.beta_zero = beta_zero;
     EXPECT_EQ(head(1e12), 0);    // there is no waiting
-    EXPECT_EQ(head(2e9), 2048);  // 0.5 s in for A and B, 0.3 s out, about 1 s of products
+    EXPECT_EQ(head(2e9), 1792);  // 0.5 s in for A and B, 0.3 s out, about 1 s of products
     EXPECT_EQ(head(1e9), 0);     // 1.1 s in: products would wait for the rest, too
     EXPECT_EQ(head(2e8), 0);     // the bus is all that counts
   }
-  EXPECT_NE(to_string(c.product, (head(2e9), c.decide())).find(", first 2048 of k"), std::string::npos);
+  EXPECT_NE(to_string(c.product, (head(2e9), c.decide())).find(", first 1792 of k"), std::string::npos);
   c.product = cube(4095);
   EXPECT_EQ(head(1e9), 0);
   c.product = cube(8192);

@@ -225,18 +225,24 @@ class Interpreter {
     return at(at(x.buffers, 0), i + j * x.ld);
   }
 
-  /// Element (i, j) of the square that a region holds the transpose of, or not.
+  /// Element (i, j) of the block that a region holds the transpose of, or not.
   std::uint64_t& operand(const Region& r, bool transposed, index i, index j) {
     return transposed ? element(r, j, i) : element(r, i, j);
   }
 
   void leaf(const Leaf& x) {
-    const index size = x.target.block.rows;
+    const index size = x.target.block.rows, depth = s_.transposed_a ? x.x.block.rows : x.x.block.cols;
+    const auto as_op = [](const Block& b, bool transposed) {
+      return transposed ? Block{0, 0, b.cols, b.rows} : Block{0, 0, b.rows, b.cols};
+    };
+    if (x.target.block.cols != size || !(as_op(x.x.block, s_.transposed_a) == Block{0, 0, size, depth}) ||
+        !(as_op(x.y.block, s_.transposed_b) == Block{0, 0, depth, size}))
+      throw std::string("multiplies blocks that do not fit");
     Numbers result = room(size, size);
     for (index j = 0; j < size; ++j)
       for (index i = 0; i < size; ++i) {
         std::uint64_t sum = 0;
-        for (index p = 0; p < size; ++p)
+        for (index p = 0; p < depth; ++p)
           sum += operand(x.x, s_.transposed_a, i, p) * operand(x.y, s_.transposed_b, p, j);
         if (x.negative) sum = -sum;
         if (x.adds) sum += element(x.e, i, j) * (x.scaled ? beta_ : 1);

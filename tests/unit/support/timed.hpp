@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <type_traits>
 #include <vector>
 
 #include "kernels/backend.hpp"
@@ -25,9 +26,10 @@ class Timed final : public Lane {
 
   /// What a survey finds, by the device's address of its block: the largest magnitude.
   std::function<double(const Survey&)> finds = [](const Survey&) { return 1.0; };
+  index notes = 0;  ///< numbers that surveys note, GemmSchedule's: all that is there of the operands' memory
 
   Status upload(const Transfer& t, After after) override {
-    if (t.element == sizeof(float) && t.cols == 1 && t.rows > 1)
+    if (t.ldd == notes)
       std::memcpy(t.device, t.host, static_cast<std::size_t>(t.rows) * t.element);  // zeros for what surveys note
     else
       bytes_in += bytes(t);
@@ -48,12 +50,15 @@ class Timed final : public Lane {
     return compute(c.stream, after, device_.step + (c.sources + c.targets) * size / device_.bytes);
   }
   Status ask_for(const Survey& s, After after) {
-    const auto found = static_cast<float>(finds(s));
-    const auto raise = [found](void* at, index count) {
-      for (index i = 0; i < count; ++i) static_cast<float*>(at)[i] = std::max(static_cast<float*>(at)[i], found);
+    const double found = finds(s);
+    const auto raise = [found](auto* at, index count) {
+      for (index i = 0; i < count; ++i) at[i] = std::max(at[i], static_cast<std::decay_t<decltype(*at)>>(found));
     };
-    raise(s.row_max, s.rows);
-    raise(s.col_max, s.cols);
+    const auto raise_all = [&](auto* rows, auto* cols) { raise(rows, s.rows), raise(cols, s.cols); };
+    if (s.precision == Precision::s)
+      raise_all(static_cast<float*>(s.row_max), static_cast<float*>(s.col_max));
+    else
+      raise_all(static_cast<double*>(s.row_max), static_cast<double*>(s.col_max));
     const double size =
         static_cast<double>(s.rows) * static_cast<double>(s.cols) * static_cast<double>(element_size(s.precision));
     return compute(s.stream, after, device_.step + size / device_.bytes);
@@ -63,7 +68,7 @@ class Timed final : public Lane {
     return Status::lost;
   }
   Status download(const Transfer& t, After after, std::atomic<bool>& landed) override {
-    if (t.cols == 1)
+    if (t.ldd == notes)
       std::memcpy(t.host, t.device, static_cast<std::size_t>(t.rows) * t.element);
     else
       bytes_out += bytes(t);
