@@ -69,7 +69,7 @@ struct Product : Routine<Product<T, of>> {
   static constexpr bool poison = false;
   static constexpr index largest = 32;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=50K SUITE_TALL=no";
+  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return name_of<T>(false, of); }
 
   char side, trans, uplo = 'L', vect = 'Q';
