@@ -188,6 +188,7 @@ struct Made : Routine<Made<T, of>> {
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;
   static constexpr index largest = 32;
+  static constexpr bool moves_outputs = false;  // the identity's rows and columns are not sent
   static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return name_of<T>(true, of); }
 
