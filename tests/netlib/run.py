@@ -152,8 +152,9 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
         # Error exits, empty matrices, and those without such factors are no more than the others.
         for name in () if blocks or levels else case.solves:
             account = total.get(name, Account())
-            if account.routed < case.share * account.calls or not account.routed:
-                errors.append(f"{name}: only {account.routed} of {account.calls} calls routed: {dict(account.stayed)}")
+            calls = account.calls - account.stayed[WORKSPACE_QUERY]
+            if account.routed < case.share * calls or not account.routed:
+                errors.append(f"{name}: only {account.routed} of {calls} calls routed: {dict(account.stayed)}")
         return errors
     work = case.gemm_input
     checks = [
