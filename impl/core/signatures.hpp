@@ -878,18 +878,17 @@ struct ReductionQSignature : LapackSignature<ReductionQArgs<T>> {
     }
     return true;
   }
+  /// A product's with as many reflectors as there may be on either side: the decision knows which it is.
   static constexpr double volume(const auto& at) {
     if constexpr (made && !bidiagonal) {
       const double order = hessenberg ? at.integer(2) - at.integer(1) : at.integer(0);
       return reflectors_volume(order, order, order);
     } else {
-      const bool left = made || at.letter(bidiagonal ? 1 : 0, sides[0]);
-      const double order = at.integer(left ? 0 : 1), length = at.integer(left ? 1 : 0);
-      if constexpr (hessenberg) {
-        const double reduced = at.integer(3) - at.integer(2);
-        return reflectors_volume(reduced, length, reduced);
-      }
-      return reflectors_volume(order, length, bidiagonal ? std::min(order, at.integer(2)) : order);
+      const double m = at.integer(0), n = at.integer(1);
+      return reflectors_volume(m, n,
+                               bidiagonal   ? at.integer(2)
+                               : hessenberg ? at.integer(3) - at.integer(2)
+                                            : std::max(m, n));
     }
   }
 };

@@ -36,7 +36,7 @@ ROUTINES += ["dpotrf_", "dgecon_", "dpocon_", "dsyevd_", "dsyev_", "dsyevr_", "d
 ROUTINES += [f"cblas_{p}gemm" for p in "sdz"] + ["cblas_dsyrk", "cblas_zherk", "cblas_dsyr2k", "cblas_zher2k", "cblas_dsymm", "cblas_zhemm", "cblas_dtrmm", "cblas_ztrmm", "cblas_dtrsm", "cblas_ztrsm", "cblas_dsymv", "cblas_zhemv", "cblas_dgemv", "cblas_zgemv", "cblas_dcopy", "cblas_zcopy"]
 
 TWINS = {f"cblas_{name}": {f"{name}_"} for name in ("sgemm", "dgemm", "zgemm", "dsyrk", "zherk", "dsyr2k", "zher2k", "dsymm", "zhemm", "dtrmm", "ztrmm", "dtrsm", "ztrsm", "dsymv", "zhemv", "dgemv", "zgemv", "dcopy", "zcopy")}
-TWINS |= {"dgesv_": {"dgetrf_", "dgetrs_"}, "dposv_": {"dpotrf_", "dpotrs_"}}
+TWINS |= {"dgesv_": {"dgetrf_", "dgetrs_"}, "dposv_": {"dpotrf_", "dpotrs_"}, "dorgbr_": {"dorgqr_"}}
 """The reference's functions call these through us."""
 
 MODES = {"natural": {}, "switched off": {"BLASLIFT": "off"}}

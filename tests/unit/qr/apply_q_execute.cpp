@@ -286,7 +286,7 @@ TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
       faults.at = at;
       Status status;
       Lane* lane = failing.acquire(underlying, std::size_t{1} << 30, status);
-      ASSERT_TRUE(lane);
+      if (!lane) continue;  // which is an operation, too
       const Outcome outcome = x.on(*lane);
       failing.release(lane);
       if (outcome.status == Status::done) break;
