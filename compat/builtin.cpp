@@ -647,6 +647,86 @@ void orgqr(index m, index n, index k, T* A, index lda, const T* tau) {
   }
 }
 
+/// Reflectors as QL's (`last`: of the i-th the unit is in row i, and what follows it is zero) or LQ's (rows,
+/// conjugate).
+template <class T>
+struct OtherReflectors {
+  bool last;
+  index order;
+  const T* A;  ///< of QL's the first one's column
+  index lda;
+
+  index begin(index i) const { return last ? 0 : i; }
+  index end(index i) const { return last ? i + 1 : order; }
+  T at(index i, index row) const { return row == i ? T(1) : last ? A[row + i * lda] : conjugate(A[i + row * lda]); }
+  /// C := (I - tau v v') C, or C (I - tau v v').
+  void reflect(bool left, index i, T tau, index length, T* C, index ldc) const {
+    const index down = left ? 1 : ldc, across = left ? ldc : 1;
+    for (index j = 0; j < length; ++j) {
+      T* const c = C + j * across;
+      T sum(0);
+      for (index r = begin(i); r < end(i); ++r) sum += (left ? conjugate(at(i, r)) : at(i, r)) * c[r * down];
+      for (index r = begin(i); r < end(i); ++r) c[r * down] -= tau * sum * (left ? at(i, r) : conjugate(at(i, r)));
+    }
+  }
+};
+
+/// With Q = H(k) ... H(1) of QL's reflectors, and H(1) ... H(k) of LQ's, which is gebrd's P.
+template <class T>
+void multiply_other(const OtherReflectors<T>& q, bool left, bool adjoint, index length, index k, const T* tau, T* C,
+                    index ldc) {
+  const bool forwards = (left == adjoint) != q.last;
+  for (index step = 0; step < k; ++step) {
+    const index i = forwards ? step : k - 1 - step;
+    q.reflect(left, i, adjoint ? conjugate(tau[i]) : tau[i], length, C, ldc);
+  }
+}
+
+/// Q of so many reflectors in the rows and columns behind number `first`, where the first one's column is; elsewhere an
+/// identity's elements.
+template <class T>
+void orgqr_behind(index n, index first, index size, T* A, index lda, const T* tau) {
+  const index begin = first + 1, end = begin + size;
+  for (index j = end - 1; j >= begin; --j)
+    for (index i = j + 1; i < end; ++i) A[i + j * lda] = A[i + (j - 1) * lda];
+  const auto inside = [&](index i) { return i >= begin && i < end; };
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < n; ++i)
+      if (!inside(i) || !inside(j)) A[i + j * lda] = T(i == j ? 1 : 0);
+  if (size > 0) orgqr<T>(size, size, size, A + begin + begin * lda, lda, tau);
+}
+
+/// Q of order n - 1 in A's first rows and columns: of QL's reflectors that begin in A's second column.
+template <class T>
+void orgql_before(index n, T* A, index lda, const T* tau) {
+  for (index i = 0; i < n; ++i) {
+    for (index j = 0; j < n - 1; ++j)
+      if (i < j) A[i + j * lda] = A[i + (j + 1) * lda];
+    A[i + (n - 1) * lda] = A[n - 1 + i * lda] = T(i == n - 1 ? 1 : 0);
+  }
+  for (index i = 0; i < n - 1; ++i) {
+    T* const column = A + i * lda;
+    OtherReflectors<T>{true, n - 1, A, lda}.reflect(true, i, tau[i], i, A, lda);
+    for (index r = 0; r < i; ++r) column[r] *= -tau[i];
+    column[i] = T(1) - tau[i];
+    for (index r = i + 1; r < n - 1; ++r) column[r] = T(0);
+  }
+}
+
+/// The first m rows of P^H, of k reflectors in A's rows.
+template <class T>
+void orglq(index m, index n, index k, T* A, index lda, const T* tau) {
+  const OtherReflectors<T> p{false, n, A, lda};
+  for (index j = 0; j < n; ++j)
+    for (index i = k; i < m; ++i) A[i + j * lda] = T(i == j ? 1 : 0);
+  for (index i = k - 1; i >= 0; --i) {
+    p.reflect(false, i, conjugate(tau[i]), m - i - 1, A + i + 1, lda);
+    for (index j = i + 1; j < n; ++j) A[i + j * lda] *= -conjugate(tau[i]);
+    A[i + i * lda] = T(1) - conjugate(tau[i]);
+    for (index j = 0; j < i; ++j) A[i + j * lda] = T(0);
+  }
+}
+
 /// X of least norm in B's place by A's singular values, of which those up to `rcond` times the largest count as zeros;
 /// s and, where it is not null, V^H become A's.  Below X, where A has more rows, is what no x changes of B, in other
 /// coordinates.  The rank, or -1: no convergence, or no memory.
@@ -1653,6 +1733,131 @@ struct Fortran {
                                    {*lda >= std::max<index>(1, *m), 5},
                                    {*lwork == -1 || *lwork >= least, 8}});
     if (!settled(wrong, *lwork == -1, least, work, status)) blaslift::orgqr<T>(*m, *n, *k, A, *lda, tau);
+  }
+
+  static void ormtr(const char* s, const char* u, const char* t, const Int* m, const Int* n, const T* A, const Int* lda,
+                    const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
+    const char side = letter(s), uplo = letter(u), trans = letter(t);
+    const bool left = side == 'L', adjoint = trans != 'N';
+    const index order = left ? *m : *n, length = left ? *n : *m, least = std::max<index>(1, length);
+    const int wrong = first_wrong({{side == 'L' || side == 'R', 1},
+                                   {uplo == 'L' || uplo == 'U', 2},
+                                   {trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 3},
+                                   {*m >= 0, 4},
+                                   {*n >= 0, 5},
+                                   {*lda >= std::max<index>(1, order), 7},
+                                   {*ldc >= std::max<index>(1, *m), 10},
+                                   {*lwork == -1 || *lwork >= least, 12}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0 || order == 1) return;
+    if (uplo == 'U')
+      multiply_other<T>({true, order - 1, A + *lda, *lda}, left, adjoint, length, order - 1, tau, C, *ldc);
+    else
+      behind_first_row(left, adjoint, *m, *n, 1, order - 1, A + 1, *lda, tau, C, *ldc);
+  }
+  /// By `size` reflectors that leave the first `begin` rows, or columns, of C as they are.
+  static void behind_first_row(bool left, bool adjoint, index m, index n, index begin, index size, const T* A,
+                               index lda, const T* tau, T* C, index ldc) {
+    blaslift::ormqr<T>(left, adjoint, left ? size : m, left ? n : size, size, A, lda, tau,
+                       C + (left ? begin : begin * ldc), ldc);
+  }
+  static void orgtr(const char* u, const Int* n, T* A, const Int* lda, const T* tau, T* work, const Int* lwork,
+                    Int* status) {
+    const char uplo = letter(u);
+    const index least = std::max<index>(1, *n - 1);
+    const int wrong = first_wrong({{uplo == 'L' || uplo == 'U', 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *n), 4},
+                                   {*lwork == -1 || *lwork >= least, 7}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *n == 0) return;
+    uplo == 'U' ? orgql_before<T>(*n, A, *lda, tau) : orgqr_behind<T>(*n, 0, *n - 1, A, *lda, tau);
+  }
+
+  static void ormhr(const char* s, const char* t, const Int* m, const Int* n, const Int* ilo, const Int* ihi,
+                    const T* A, const Int* lda, const T* tau, T* C, const Int* ldc, T* work, const Int* lwork,
+                    Int* status) {
+    const char side = letter(s), trans = letter(t);
+    const bool left = side == 'L';
+    const index order = left ? *m : *n, least = std::max<index>(1, left ? *n : *m), size = *ihi - *ilo;
+    const int wrong = first_wrong({{side == 'L' || side == 'R', 1},
+                                   {trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 2},
+                                   {*m >= 0, 3},
+                                   {*n >= 0, 4},
+                                   {*ilo >= 1 && *ilo <= std::max<index>(1, order), 5},
+                                   {*ihi >= std::min<index>(*ilo, order) && *ihi <= order, 6},
+                                   {*lda >= std::max<index>(1, order), 8},
+                                   {*ldc >= std::max<index>(1, *m), 11},
+                                   {*lwork == -1 || *lwork >= least, 13}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0 || size <= 0) return;
+    behind_first_row(left, trans != 'N', *m, *n, *ilo, size, A + *ilo + (*ilo - 1) * static_cast<index>(*lda), *lda,
+                     tau + *ilo - 1, C, *ldc);
+  }
+  static void orghr(const Int* n, const Int* ilo, const Int* ihi, T* A, const Int* lda, const T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const index size = *ihi - *ilo, least = std::max<index>(1, size);
+    const int wrong = first_wrong({{*n >= 0, 1},
+                                   {*ilo >= 1 && *ilo <= std::max<index>(1, *n), 2},
+                                   {*ihi >= std::min<index>(*ilo, *n) && *ihi <= *n, 3},
+                                   {*lda >= std::max<index>(1, *n), 5},
+                                   {*lwork == -1 || *lwork >= least, 8}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *n == 0) return;
+    orgqr_behind<T>(*n, *ilo - 1, size, A, *lda, tau + *ilo - 1);
+  }
+
+  static void ormbr(const char* v, const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A,
+                    const Int* lda, const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
+    const char vect = letter(v), side = letter(s), trans = letter(t);
+    const bool left = side == 'L', adjoint = trans != 'N', rows = vect == 'P';
+    const index order = left ? *m : *n, length = left ? *n : *m, least = std::max<index>(1, length),
+                count = std::min<index>(order, *k);
+    const int wrong = first_wrong({{vect == 'Q' || vect == 'P', 1},
+                                   {side == 'L' || side == 'R', 2},
+                                   {trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 3},
+                                   {*m >= 0, 4},
+                                   {*n >= 0, 5},
+                                   {*k >= 0, 6},
+                                   {*lda >= std::max<index>(1, rows ? count : order), 8},
+                                   {*ldc >= std::max<index>(1, *m), 11},
+                                   {*lwork == -1 || *lwork >= least, 13}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    // Of a square matrix, or a longer one, the side that is reduced second begins beside the diagonal.
+    const index begin = (rows ? *k > order - 1 : *k > order) ? 1 : 0, size = order - begin;
+    if (!rows) {
+      if (begin == 0)
+        blaslift::ormqr<T>(left, adjoint, *m, *n, *k, A, *lda, tau, C, *ldc);
+      else
+        behind_first_row(left, adjoint, *m, *n, begin, size, A + begin, *lda, tau, C, *ldc);
+    } else {
+      multiply_other<T>({false, size, A + begin * static_cast<index>(*lda), *lda}, left, adjoint, length,
+                        begin ? size : *k, tau, C + (left ? begin : begin * static_cast<index>(*ldc)), *ldc);
+    }
+  }
+  static void orgbr(const char* v, const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau,
+                    T* work, const Int* lwork, Int* status) {
+    const char vect = letter(v);
+    const bool rows = vect == 'P';
+    const index longer = rows ? *n : *m, shorter = rows ? *m : *n, least = std::max<index>(1, std::min(*m, *n));
+    const int wrong = first_wrong({{vect == 'Q' || vect == 'P', 1},
+                                   {*m >= 0, 2},
+                                   {*n >= 0 && shorter <= longer && shorter >= std::min<index>(longer, *k), 3},
+                                   {*k >= 0, 4},
+                                   {*lda >= std::max<index>(1, *m), 6},
+                                   {*lwork == -1 || *lwork >= least, 9}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    if (!rows) {
+      if (*m >= *k)
+        blaslift::orgqr<T>(*m, *n, *k, A, *lda, tau);
+      else
+        orgqr_behind<T>(*n, 0, *n - 1, A, *lda, tau);
+    } else if (*k < *n) {
+      orglq<T>(*m, *n, *k, A, *lda, tau);
+    } else {
+      const index ld = *lda, order = *n;
+      for (index j = 0; j < order; ++j) {  // down by a row
+        for (index i = j; i >= 1; --i) A[i + j * ld] = A[i - 1 + j * ld];
+        A[j * ld] = A[j] = T(j == 0 ? 1 : 0);
+      }
+      if (order > 1) orglq<T>(order - 1, order - 1, order - 1, A + 1 + ld, ld, tau);
+    }
   }
 
   /// In T: its size and the sizes of blocks, which are all of it, in five elements; then tau.

@@ -367,6 +367,36 @@ void try_ormqr(void* f, Room& room) {
   reinterpret_cast<F>(f)("L", "N", &zero, &zero, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
                          &room.status, 1, 1);
 }
+void try_ormtr(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Letter, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer,
+                     Length, Length, Length);
+  reinterpret_cast<F>(f)("L", "L", "N", &zero, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
+                         &room.status, 1, 1, 1);
+}
+void try_orgtr(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Length);
+  reinterpret_cast<F>(f)("L", &zero, room.of, &one, room.of, room.of, &one, &room.status, 1);
+}
+void try_ormhr(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size,
+                     Pointer, Length, Length);
+  reinterpret_cast<F>(f)("L", "N", &zero, &zero, &one, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
+                         &room.status, 1, 1);
+}
+void try_orghr(void* f, Room& room) {
+  using F = void (*)(Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &one, &zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
+void try_ormbr(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Letter, Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size,
+                     Pointer, Length, Length, Length);
+  reinterpret_cast<F>(f)("Q", "L", "N", &zero, &zero, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
+                         &room.status, 1, 1, 1);
+}
+void try_orgbr(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Length);
+  reinterpret_cast<F>(f)("Q", &zero, &zero, &zero, room.of, &one, room.of, room.of, &one, &room.status, 1);
+}
 void try_geqr(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Size, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, &asks, room.of + 16, &asks, &room.status);

@@ -76,8 +76,10 @@ CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunm
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
+REDUCTION_QS = tuple(p + ("or" if p in "sd" else "un") + end for end in ("mtr", "gtr", "mhr", "ghr", "mbr", "gbr") for p in "sdcz")
+"""Products with the Q of a reduction, and that Q."""
 BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
-ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
+ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, *REDUCTION_QS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -95,6 +97,7 @@ OF_INTERVAL = "eigenvalues of an interval"
 OF_LEFT = "left eigenvectors"
 OF_TYPE = "itype is 2 or 3"
 OF_COLUMNS = "more columns than rows, or A^H"
+OF_FORM = "reflectors as of QL or LQ"
 SCALED = "norms that LAPACK would scale"
 
 HELPED = "copied by several threads"
@@ -342,13 +345,14 @@ def bookkeeping_errors(
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
         if forced and name in routines:
-            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + SYSTEMS + INVERSES + CONDITIONS else set())
+            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + REDUCTION_QS + SYSTEMS + INVERSES + CONDITIONS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS + SYGVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRTRSS + INVERSES + GELSS else set()
             allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
             allowed |= {NOT_FINITE} if name in TRMMS else set()
             allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()
+            allowed |= {OF_FORM} if name in REDUCTION_QS else set()
             allowed |= {OF_TYPE} if name in SYGVS else set()
             allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS + SYGVXS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()

@@ -806,6 +806,20 @@ struct OrmqrArgs {
   index ldc;
   T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
   index lwork = 0;
+  // Of an identity that is made in the reflectors' place: C may be a part of a larger one that is square.  It then lies
+  // a column behind the reflectors.
+  index before = 0, after = 0;  ///< rows and columns
+
+  /// What is around C, in blocks, by their place in terms of C's first element.
+  /// @param act  void(index row, index col, index rows, index cols)
+  template <class Act>
+  void around(const Act& act) const {
+    const index order = before + product.m + after;
+    if (before > 0) act(-before, -before, order, before);
+    if (after > 0) act(-before, product.n, order, after);
+    if (before > 0) act(-before, 0, before, product.n);
+    if (after > 0) act(product.m, 0, after, product.n);
+  }
 
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const {
@@ -815,6 +829,84 @@ struct OrmqrArgs {
     return !of_identity || (n <= m && k <= n);
   }
   index least_workspace() const { return product.length() > 1 ? product.length() : 1; }
+};
+
+/// The reductions that leave reflectors: xSYTRD, xGEHRD and xGEBRD.
+enum class Reduction : std::uint8_t { tridiagonal, hessenberg, bidiagonal };
+
+/// A product with a reduction's Q as ormtr, ormhr and ormbr have it; or Q itself as orgtr, orghr and orgbr make it, in
+/// its reflectors' place.
+template <class T>
+struct ReductionQArgs {
+  Reduction of;
+  bool of_identity;  ///< Q itself; C is A
+  Uplo uplo;         ///< tridiagonal: the triangle that its reflectors are in
+  bool rows;         ///< bidiagonal: P, whose reflectors are rows, in place of Q
+  bool left, adjoint;
+  index m, n;      ///< of C
+  index k;         ///< bidiagonal: of the reduced matrix the columns, or with P the rows
+  index ilo, ihi;  ///< hessenberg: from where to where it was reduced, counted from 1
+  const T* A;
+  index lda;
+  const T* tau;
+  T* C;
+  index ldc;
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index order() const { return of_identity && rows ? n : left ? m : n; }  ///< of Q
+  index reflectors() const {
+    return of == Reduction::bidiagonal ? std::min(order(), k) : std::max<index>(0, order() - 1);
+  }
+
+  /// What the reference routines' own checks accept; anything else is for their xerbla.
+  bool valid() const {
+    if (m < 0 || n < 0 || !ld_suffices(ldc, m)) return false;
+    switch (of) {
+      case Reduction::tridiagonal: return ld_suffices(lda, order());
+      case Reduction::hessenberg:
+        return ilo >= 1 && ilo <= std::max<index>(1, order()) && ihi >= std::min(ilo, order()) && ihi <= order() &&
+               ld_suffices(lda, order());
+      case Reduction::bidiagonal: break;
+    }
+    if (k < 0) return false;
+    if (!of_identity) return ld_suffices(lda, rows ? reflectors() : order());
+    const index longer = rows ? n : m, shorter = rows ? m : n;
+    return shorter <= longer && shorter >= std::min(longer, k);
+  }
+  index least_workspace() const {
+    const index size = !of_identity                  ? (left ? n : m)
+                       : of == Reduction::hessenberg ? ihi - ilo
+                       : of == Reduction::bidiagonal ? std::min(m, n)
+                                                     : n - 1;
+    return std::max<index>(1, size);
+  }
+
+  /// Whether the reflectors are as geqrf leaves them, and not as geqlf or gelqf does.
+  bool is_qr() const {
+    return of == Reduction::bidiagonal ? !rows : of == Reduction::hessenberg || uplo == Uplo::lower;
+  }
+  /// If so: what is not an identity of Q, and what there is to do with that.
+  OrmqrArgs<T> part() const {
+    // Reflectors that begin below the diagonal leave the first row as it is.
+    const bool whole = of == Reduction::bidiagonal && k <= order();
+    const index first = of == Reduction::hessenberg ? ilo - 1 : 0, before = whole ? 0 : first + 1,
+                size = std::max<index>(0, of == Reduction::hessenberg ? ihi - ilo
+                                          : whole                     ? order()
+                                                                      : order() - 1);
+    const QProduct product{
+        left, adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size, of_identity};
+    return {product,
+            A + before + first * lda,
+            lda,
+            tau + first,
+            C + (left ? before : 0) + (!left || of_identity ? before * ldc : 0),
+            ldc,
+            work,
+            lwork,
+            of_identity ? before : 0,
+            of_identity && !whole ? order() - before - size : 0};
+  }
 };
 
 /// BLAS's vector of n elements (at least one) as a matrix of one row, or one column where its elements are adjacent.

@@ -24,6 +24,7 @@ inline constexpr Choice norms[] = {{'1', 0}, {'O', 0}, {'I', 0}};               
 inline constexpr Choice vector_jobs[] = {{'N', 0}, {'V', 0}};                   // whether eigenvectors are computed
 inline constexpr Choice eigenvalue_ranges[] = {{'A', 0}, {'V', 0}, {'I', 0}};   // EigenRange
 inline constexpr Choice svd_jobs[] = {{'A', 0}, {'S', 0}, {'O', 0}, {'N', 0}};  // SvdJob
+inline constexpr Choice bidiagonal_factors[] = {{'Q', 0}, {'P', 0}};            // of A = Q B P^H
 /// What LAPACK's products with Q take for its adjoint, and besides it N.
 template <class T>
 inline constexpr char adjoint_letter = is_complex(precision_of<T>) ? 'C' : 'T';

@@ -822,6 +822,89 @@ struct OrgqrSignature : LapackSignature<OrmqrArgs<T>> {
   static constexpr double volume(const auto& at) { return OrmqrSignature<T>::volume(at); }
 };
 
+/// ormtr, ormhr and ormbr, and orgtr, orghr and orgbr.
+template <class T, Reduction reduction, bool made>
+struct ReductionQSignature : LapackSignature<ReductionQArgs<T>> {
+  static constexpr bool tridiagonal = reduction == Reduction::tridiagonal,
+                        hessenberg = reduction == Reduction::hessenberg,
+                        bidiagonal = reduction == Reduction::bidiagonal;
+
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    if constexpr (bidiagonal) see.letter("vect", bidiagonal_factors, x.rows, 'P');
+    if constexpr (!made) see.letter("side", sides, x.left, 'L');
+    if constexpr (tridiagonal) see.letter("uplo", triangles, x.uplo);
+    if constexpr (!made) see.letter("trans", adjoints<T>(), x.adjoint, adjoint_letter<T>);
+    if constexpr (!made || bidiagonal) see.integer("m", x.m);
+    see.integer("n", x.n);
+    if constexpr (bidiagonal) see.integer("k", x.k);
+    if constexpr (hessenberg) {
+      see.integer("ilo", x.ilo);
+      see.integer("ihi", x.ihi);
+    }
+    const auto tau = [&] { return Use{x.reflectors(), 1, std::max<index>(1, x.reflectors()), true, false}; };
+    if constexpr (made) {
+      see.operand("A", x.C, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+      see.integer("lda", x.lda);
+      see.operand("tau", x.tau, tau);
+    } else {
+      // On the other side of the diagonal there is what the matrix was reduced to.
+      see.operand("A", x.A, [&] {
+        const index order = x.order(), count = bidiagonal ? x.reflectors() : order;
+        const bool upper = bidiagonal ? x.rows : tridiagonal && x.uplo == Uplo::upper;
+        return Use{bidiagonal && x.rows ? count : order,
+                   bidiagonal && x.rows ? order : count,
+                   x.lda,
+                   x.reflectors() > 0,
+                   false,
+                   upper ? Part::upper : Part::lower};
+      });
+      see.integer("lda", x.lda);
+      see.operand("tau", x.tau, tau);
+      see.operand("C", x.C, [&] { return Use{x.m, x.n, x.ldc, true, true}; });
+      see.integer("ldc", x.ldc);
+    }
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static bool complete(ReductionQArgs<T>& x) {
+    x.of = reduction;
+    x.of_identity = made;
+    if constexpr (made) {
+      x.left = true;
+      if (!bidiagonal) x.m = x.n;
+      x.A = x.C;
+      x.ldc = x.lda;
+    }
+    return true;
+  }
+  /// A product's with as many reflectors as there may be on either side: the decision knows which it is.
+  static constexpr double volume(const auto& at) {
+    if constexpr (made && !bidiagonal) {
+      const double order = hessenberg ? at.integer(2) - at.integer(1) : at.integer(0);
+      return reflectors_volume(order, order, order);
+    } else {
+      const double m = at.integer(0), n = at.integer(1);
+      return reflectors_volume(m, n,
+                               bidiagonal   ? at.integer(2)
+                               : hessenberg ? at.integer(3) - at.integer(2)
+                                            : std::max(m, n));
+    }
+  }
+};
+template <class T>
+using OrmtrSignature = ReductionQSignature<T, Reduction::tridiagonal, false>;
+template <class T>
+using OrgtrSignature = ReductionQSignature<T, Reduction::tridiagonal, true>;
+template <class T>
+using OrmhrSignature = ReductionQSignature<T, Reduction::hessenberg, false>;
+template <class T>
+using OrghrSignature = ReductionQSignature<T, Reduction::hessenberg, true>;
+template <class T>
+using OrmbrSignature = ReductionQSignature<T, Reduction::bidiagonal, false>;
+template <class T>
+using OrgbrSignature = ReductionQSignature<T, Reduction::bidiagonal, true>;
+
 /// Calls `with` with the signature that Args came by.
 template <class T, class With>
 decltype(auto) with_signature(const GemmArgs<T>&, With with) {
@@ -942,6 +1025,16 @@ decltype(auto) with_signature(const GeqrfArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const OrmqrArgs<T>& x, With with) {
   return x.product.of_identity ? with(OrgqrSignature<T>()) : with(OrmqrSignature<T>());
+}
+
+template <class T, class With>
+decltype(auto) with_signature(const ReductionQArgs<T>& x, With with) {
+  switch (x.of) {
+    case Reduction::hessenberg: return x.of_identity ? with(OrghrSignature<T>()) : with(OrmhrSignature<T>());
+    case Reduction::bidiagonal: return x.of_identity ? with(OrgbrSignature<T>()) : with(OrmbrSignature<T>());
+    case Reduction::tridiagonal: break;
+  }
+  return x.of_identity ? with(OrgtrSignature<T>()) : with(OrmtrSignature<T>());
 }
 
 /// The call's operands, in Args's order.

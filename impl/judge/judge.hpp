@@ -136,6 +136,11 @@ Judgement judge(const JudgingLibrary& by, const GeqrfArgs<T>& before, const Geqr
 template <class T>
 Judgement judge(const OrmqrArgs<T>& before, const T* result, const T* reference);
 
+/// The same of the part of a reduction's Q that is not an identity's; around it are that's elements.
+template <class T>
+Judgement judge(const JudgingLibrary&, const ReductionQArgs<T>& before, const ReductionQArgs<T>& result,
+                const ReductionQArgs<T>& reference, const Ending&);
+
 // The same with all operands.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const GemmArgs<T>& before, const GemmArgs<T>& result,

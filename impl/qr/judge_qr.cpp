@@ -189,13 +189,28 @@ Judgement judge(const OrmqrArgs<T>& before, const T* result, const T* reference)
   return worst.judgement();
 }
 
+template <class T>
+Judgement judge(const JudgingLibrary&, const ReductionQArgs<T>& before, const ReductionQArgs<T>& result,
+                const ReductionQArgs<T>& reference, const Ending&) {
+  const OrmqrArgs<T> part = result.part();
+  Judgement judgement = judge(before.part(), part.C, reference.part().C);
+  part.around([&](index row, index col, index rows, index cols) {
+    for (index j = col; j < col + cols; ++j)
+      for (index i = row; i < row + rows; ++i)
+        if (part.C[i + j * part.ldc] != T(i == j ? 1 : 0)) judgement.ratio = HUGE_VAL;
+  });
+  return judgement;
+}
+
 #define GEQRF(name, type)                                            \
   template std::optional<Routine> same_as(const GeqrfArgs<type>&);   \
   template std::vector<Routine> judged_with(const GeqrfArgs<type>&); \
   template Judgement judge(const JudgingLibrary&, const GeqrfArgs<type>&, const GeqrfArgs<type>&);
-#define ORMQR(name, type)                                          \
-  template std::optional<Routine> same_as(const OrmqrArgs<type>&); \
-  template Judgement judge(const OrmqrArgs<type>&, const type*, const type*);
+#define ORMQR(name, type)                                                                                   \
+  template std::optional<Routine> same_as(const OrmqrArgs<type>&);                                          \
+  template Judgement judge(const OrmqrArgs<type>&, const type*, const type*);                               \
+  template Judgement judge(const JudgingLibrary&, const ReductionQArgs<type>&, const ReductionQArgs<type>&, \
+                           const ReductionQArgs<type>&, const Ending&);
 #include "api/routines.def"
 
 }  // namespace blaslift

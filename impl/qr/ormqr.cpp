@@ -95,6 +95,33 @@ Outcome identity(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
   return outcome;
 }
 
+/// What is around C, in the program's device memory.
+template <class T>
+Status frame(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
+  HostBlas blas(site);
+  Status status = Status::done;
+  Lane* lane = backend.acquire(blas.operations(), 0, status);
+  if (!lane) return status;
+  const Acquired acquired(backend, lane);
+  args.around([&](index row, index col, index rows, index cols) {
+    if (status != Status::done) return;
+    const Assign identity{.precision = precision_of<T>,
+                          .part = Part::whole,
+                          .strict = false,
+                          .transposed = false,
+                          .m = rows,
+                          .n = cols,
+                          .below = row - col,
+                          .A = nullptr,
+                          .lda = args.ldc,
+                          .C = args.C + row + col * args.ldc,
+                          .ldc = args.ldc};
+    status = not_exiting() ? lane->ask(identity, {nullptr, 0}) : Status::lost;
+  });
+  const Status drained = lane->drain();
+  return status == Status::done ? drained : status;
+}
+
 /// On the device.  If that does not come to an end, C in the host's memory is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T>& args, Operands& operands,
@@ -104,7 +131,10 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T
   if (args.product.k == 0)
     return computed_in_place(
         r, backend, decision, operands, [] { return false; }, [&](bool) { return identity(site, backend, args); });
-  if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
+  const bool framed = args.before + args.after > 0, frame_there = framed && c.place == Place::on_a_device;
+  if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>) ||
+      (frame_there && !backend.facts().computes.can(Operation::Kind::assign, precision_of<T>)))
+    return {Reason::no_route};
   const QCut cut = cut_for(r, args, operands);
   if (cut.streamed) {
     operands.forget();  // copies would take the room that there is
@@ -114,11 +144,24 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T
   }
   // Without the copy that it is sent for, it would be sent again and again.
   if (decision.reason == Reason::reuse && !a.known.hold) return {Reason::transfers};
-  if (!cut.streamed) operands.keep_result();
+  // A copy of a part that nobody has by its address would be of no use.
+  if (!cut.streamed && !framed) operands.keep_result();
+  args.around([&](index row, index col, index rows, index cols) {
+    r.residency.before_writing({args.C + row + col * args.ldc, rows, cols, args.ldc, sizeof(T)});
+  });
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
   Ending ending = computed_in_place(
       r, backend, decision, operands, [&] { return c.place != Place::on_a_device; },
-      [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+      [&](bool wait) {
+        Outcome outcome = attempt(r, site, backend, args, operands, wait);
+        if (frame_there && outcome.status == Status::done) outcome.status = frame(site, backend, args);
+        return outcome;
+      });
+  if (framed && !frame_there && ending.computed)
+    args.around([&](index row, index col, index rows, index cols) {
+      for (index j = col; j < col + cols; ++j)
+        for (index i = row; i < row + rows; ++i) args.C[i + j * args.ldc] = T(i == j ? 1 : 0);
+    });
   ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   return ending;
 }
@@ -139,7 +182,25 @@ Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay) {
       [](Decision&) {});
 }
 
-#define ORMQR(name, type) template Computed ormqr(const Site&, const OrmqrArgs<type>*, Replay);
+template <class T>
+Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  const Problem problem = problem_of(info(site.symbol).routine, *args);
+  if (!args->is_qr()) return stay_here(site, Reason::of_form, problem.flops, replay), Computed::no;
+  Runtime& r = runtime();
+  return take_route(
+      r, site, known.value, problem, *args, replay,
+      [&](const ReductionQArgs<T>& x, bool ephemeral) { return operands_of(r, x.part(), ephemeral); },
+      [&](Backend& backend, const ReductionQArgs<T>& x, Operands& operands, const Decision& decision) {
+        return compute(r, site, backend, x.part(), operands, decision);
+      },
+      [](Decision&) {});
+}
+
+#define ORMQR(name, type)                                               \
+  template Computed ormqr(const Site&, const OrmqrArgs<type>*, Replay); \
+  template Computed ormtr(const Site&, const ReductionQArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -1,4 +1,4 @@
-// ormqr, unmqr, orgqr and ungqr, from Args to the library underneath or the device.
+// ormqr, unmqr, orgqr, ungqr and their relatives of reductions, from Args to the library underneath or the device.
 #pragma once
 #include "compat/site.hpp"
 #include "impl/core/args.hpp"
@@ -9,5 +9,10 @@ namespace blaslift {
 /// Computes one call that the forwarding path did not settle; as gemm().  A workspace query is none.
 template <class T>
 Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay);
+
+/// The same for ormtr, unmtr, orgtr, ungtr, and what ends with hr and br, which are one of these with a part of the
+/// matrices.  Reflectors that are not as geqrf leaves them are the library's underneath.
+template <class T>
+Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

@@ -119,7 +119,9 @@ class Applying : public QrRun<T> {
         for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
     for (T*& W : W_) W = this->part(plan.block, plan.window);
     if (!c.in_place) {
-      result_ = {args.C, args.ldc, q_.m, q_.n};
+      // What lies a column behind its reflectors is kept with the first of them.
+      if (args.before > 0) behind_ = 1;
+      result_ = {args.C - behind_ * args.ldc, args.ldc, q_.m, q_.n + behind_};
       if (q_.of_identity && plan.window < q_.length()) {  // the reflectors are there, and are sent again
         result_.keep_all();
         from_ = result_.kept(0, 0);
@@ -169,7 +171,7 @@ class Applying : public QrRun<T> {
       case QStepKind::download: {
         const Block b = part_of_c(s);
         const T* from = at(b.row, b.col);
-        if (result_) return this->download(result_, b, from, ldc_);
+        if (result_) return this->download(result_, {b.row, b.col + behind_, b.rows, b.cols}, from, ldc_);
         return owns_c() ? Status::done : put_in_place(b, from);
       }
     }
@@ -217,8 +219,8 @@ class Applying : public QrRun<T> {
   const T* from_;  ///< where the host has them
   index ldf_;
   T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set
-  index lda_, ldc_;
-  Overwritten<T> result_;  ///< unless it is in device memory
+  index lda_, ldc_, behind_ = 0;
+  Overwritten<T> result_;  ///< unless it is in device memory; from so many columns before C on
   std::vector<T> ones_{};
 };
 

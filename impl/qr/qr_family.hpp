@@ -41,4 +41,18 @@ Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
   return problem;
 }
 
+/// As the part of it that is computed: its sizes are those.
+template <class T>
+Problem problem_of(Routine routine, const ReductionQArgs<T>& a) {
+  Problem problem = problem_of(routine, a.part());
+  const auto in_c = [&](const T* at, index rows, index cols, index ld) {
+    return overlap(a.C, a.m, a.n, a.ldc, at, rows, cols, ld, sizeof(T));
+  };
+  // Whatever of the matrices is computed with: the library underneath has all of them.
+  const index count = a.of == Reduction::bidiagonal ? a.reflectors() : a.order();
+  problem.overlaps = in_c(a.tau, a.reflectors(), 1, a.reflectors()) ||
+                     (!a.of_identity && in_c(a.A, a.rows ? count : a.order(), a.rows ? a.order() : count, a.lda));
+  return problem;
+}
+
 }  // namespace blaslift

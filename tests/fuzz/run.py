@@ -120,6 +120,12 @@ def records() -> list[bytes]:
                    element, [("A", 2, 2), ("B", 2, 2), ("m", 1, 1, 8), ("w", 2, 1, real), ("Z", 2, 1), ("ifail", 1, 1, 8), ("result-ifail", 1, 1, 8)]),
             record(p + "geqrf", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),
+            record(p + other + "mtr", "side=L uplo=L trans=N m=3 n=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 3), ("tau", 2, 1), ("C", 3, 2)]),
+            record(p + other + "gtr", "uplo=U n=3 lda=3 lwork=4", element, [("A", 3, 3), ("tau", 2, 1)]),
+            record(p + other + "mhr", "side=R trans=N m=2 n=3 ilo=1 ihi=2 lda=3 ldc=2 lwork=4", element, [("A", 3, 3), ("tau", 2, 1), ("C", 2, 3)]),
+            record(p + other + "ghr", "n=3 ilo=1 ihi=3 lda=3 lwork=4", element, [("A", 3, 3), ("tau", 2, 1)]),
+            record(p + other + "mbr", "vect=P side=L trans=N m=3 n=2 k=2 lda=2 ldc=3 lwork=4", element, [("A", 2, 3), ("tau", 2, 1), ("C", 3, 2)]),
+            record(p + other + "gbr", "vect=Q m=3 n=2 k=2 lda=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1)]),
             record(p + other + "gqr", "m=3 n=2 k=2 lda=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1)]),
         ]  # fmt: skip
     found += [record("zgemm3m", "transa=N transb=C m=2 n=1 k=1 alpha=1 lda=2 ldb=1 beta=0 ldc=2", 16, [("A", 2, 1), ("B", 1, 1)]),

@@ -249,6 +249,10 @@ def lapack_cases(precisions: str) -> list[Case]:
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
             generalized: tuple[str, ...] = ()
+            q = p + ("or" if p in "sd" else "un")
+            if name in ("nep", "sep", "svd"):  # upper triangles, and P, are the library's
+                end = {"nep": "hr", "sep": "tr", "svd": "br"}[name]
+                generalized = tuple(q + which + end for which in ("gm" if name == "nep" else "g"))
             if name == "{p}sg":  # of each type as often, and one of these is routed
                 generalized = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx"))
             cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does, solves=generalized, share=0.15))

@@ -56,7 +56,7 @@ SCARCE_MEMORY = 16384
 NOT_OF_LAPACK = harness.GEMVS
 """What LAPACK's testers call so often that forcing it takes too long."""
 
-FORCED = harness.BLAS + harness.TRTRSS + harness.INVERSES + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.SYGVS + harness.GEBRDS + harness.SVDS + harness.LEAST_SQUARES + harness.CONDITIONS
+FORCED = harness.BLAS + harness.TRTRSS + harness.INVERSES + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.SYGVS + harness.GEBRDS + harness.SVDS + harness.LEAST_SQUARES + harness.CONDITIONS + harness.REDUCTION_QS
 """What is in `forced`. geev has general_eigen.py: its tester wants the bits of calls that stay."""
 
 QR_MEMORY = 16 << 20
@@ -152,8 +152,9 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
         # Error exits, empty matrices, and those without such factors are no more than the others.
         for name in () if blocks or levels else case.solves:
             account = total.get(name, Account())
-            if account.routed < case.share * account.calls or not account.routed:
-                errors.append(f"{name}: only {account.routed} of {account.calls} calls routed: {dict(account.stayed)}")
+            calls = account.calls - account.stayed[WORKSPACE_QUERY]
+            if account.routed < case.share * calls or not account.routed:
+                errors.append(f"{name}: only {account.routed} of {calls} calls routed: {dict(account.stayed)}")
         return errors
     work = case.gemm_input
     checks = [

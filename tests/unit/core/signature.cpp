@@ -34,6 +34,10 @@ struct Example {
   GemvArgs<T> gemv{Op::transpose, 4, 6, T(2), a, 5, b, -2, T(-3), c, 3};
   GeqrfArgs<T> geqrf{7, 4, a, 9, b, c, 64};
   OrmqrArgs<T> ormqr{{false, true, 5, 7, 3}, a, 8, b, c, 9, c, 65};
+  ReductionQArgs<T> ormtr{
+      Reduction::tridiagonal, false, Uplo::upper, false, false, true, 5, 7, 0, 0, 0, a, 8, b, c, 9, c, 65};
+  ReductionQArgs<T> orghr{Reduction::hessenberg, true, {}, false, true, false, 7, 7, 0, 2, 6, a, 8, b, a, 8, c, 65};
+  ReductionQArgs<T> ormbr{Reduction::bidiagonal, false, {}, true, true, true, 5, 7, 3, 0, 0, a, 8, b, c, 9, c, 65};
 };
 
 // ---- calls of the standard's functions
@@ -292,6 +296,9 @@ void expect_all_the_same_again() {
   expect_the_same_again<GemvSignature<T>>(x.gemv);
   expect_the_same_again<GeqrfSignature<T>>(x.geqrf);
   expect_the_same_again<OrmqrSignature<T>>(x.ormqr);
+  expect_the_same_again<OrmtrSignature<T>>(x.ormtr);
+  expect_the_same_again<OrghrSignature<T>>(x.orghr);
+  expect_the_same_again<OrmbrSignature<T>>(x.ormbr);
 }
 
 TEST(Signature, WhatIsBuiltIsUnderstood) {
@@ -323,6 +330,11 @@ TEST(Signature, PlacesOfWhatTheGateReads) {
   EXPECT_EQ((std::tuple{geqrf.workspaces[0].at, geqrf.workspaces[0].size, geqrf.status}), (std::tuple{5, 6, 7}));
   constexpr Places ormqr = places_of<OrmqrSignature<float>>(Interface::fortran);
   EXPECT_EQ(ormqr.with_lengths(), 15);
+  constexpr Places ormbr = places_of<OrmbrSignature<float>>(Interface::fortran),
+                   orghr = places_of<OrghrSignature<float>>(Interface::fortran);
+  EXPECT_EQ((std::tuple{ormbr.letters[1], ormbr.integers[2], ormbr.status, ormbr.with_lengths()}),
+            (std::tuple{1, 5, 13, 17}));
+  EXPECT_EQ((std::tuple{orghr.integers[1], orghr.integers[2], orghr.status}), (std::tuple{1, 2, 8}));
 }
 
 }  // namespace

@@ -235,5 +235,65 @@ TYPED_TEST(QExecute, AFailureLeavesTheCallersMemoryAlone) {
   }
 }
 
+/// A Q whose reflectors begin a column before it, as those of reductions do.
+template <class T>
+struct Behind {
+  Problem<T> p;
+  Matrix<T> A;
+
+  Behind(const Shape& s, const QProduct& product) : p(s, product), A(product.m, product.n + 1, 3) {
+    A.random(3);
+    for (index j = 0; j < product.k; ++j)
+      for (index i = j + 1; i < product.m; ++i) A(i, j) = p.A(i, j);
+  }
+  Outcome on(Lane& lane) {
+    OrmqrArgs<T> args{p.plan.product, A.data(), A.ld(), p.tau.data(), A.data() + A.ld(), A.ld()};
+    args.before = 1;
+    return execute(p.plan, args, {.lease = p.aligned()}, 160, lane, always);
+  }
+};
+
+TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
+  using T = TypeParam;
+  Backend& backend = new_backend();
+  FaultPlan& faults = new_faults();
+  Backend& failing = new_backend(&faults);
+  const QProduct product{true, false, 20, 20, 20, true};
+  for (const index window : {0, 5, 9, 20}) {
+    const Shape s{20, 20, 20, 4, 2, 5, window};
+    Problem<T> expected(s, product);
+    ASSERT_EQ(expected.on(backend).status, Status::done);
+    const auto is_right = [&](const Behind<T>& x, const Matrix<T>& was) {
+      for (index i = 0; i < 20; ++i) {
+        ASSERT_EQ(x.A(i, 0), was(i, 0));
+        for (index j = 0; j < 20; ++j) ASSERT_EQ(x.A(i, j + 1), expected.A(i, j)) << window;
+      }
+      EXPECT_TRUE(x.A.canaries_intact());
+    };
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      Behind<T> x(s, product);
+      const Matrix<T> was = x.A;
+      Shuffled lane(seed);
+      ASSERT_EQ(x.on(lane).status, Status::done);
+      is_right(x, was);
+    }
+    faults.status = Status::lost;
+    faults.scribble = true;
+    for (long at = 1;; at += 7) {
+      Behind<T> x(s, product);
+      const Matrix<T> was = x.A;
+      faults.seen = 0;
+      faults.at = at;
+      Status status;
+      Lane* lane = failing.acquire(underlying, std::size_t{1} << 30, status);
+      if (!lane) continue;  // which is an operation, too
+      const Outcome outcome = x.on(*lane);
+      failing.release(lane);
+      if (outcome.status == Status::done) break;
+      ASSERT_TRUE(x.A == was) << at;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace blaslift

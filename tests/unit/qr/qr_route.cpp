@@ -302,6 +302,57 @@ TEST(OrmqrArgs, OverlapIsThatOfCWithAnything) {
   EXPECT_TRUE(overlaps(s, s + 20, s, true));
 }
 
+TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
+  double A[1000], tau[100], C[1000];
+  ReductionQArgs<double> x{
+      Reduction::tridiagonal, false, Uplo::lower, false, true, true, 6, 4, 0, 0, 0, A, 7, tau, C, 8};
+  const auto expect = [&](const QProduct& product, index a, index t, index c, index before = 0, index after = 0) {
+    ASSERT_TRUE(x.valid() && x.is_qr());
+    const OrmqrArgs<double> part = x.part();
+    EXPECT_EQ((std::tuple{part.product.left, part.product.adjoint, part.product.m, part.product.n, part.product.k}),
+              (std::tuple{product.left, product.adjoint, product.m, product.n, product.k}));
+    EXPECT_EQ((std::tuple{part.A - A, part.tau - tau, part.C - (x.of_identity ? A : C)}), (std::tuple{a, t, c}));
+    EXPECT_EQ((std::tuple{part.lda, part.ldc, part.before, part.after}), (std::tuple{x.lda, x.ldc, before, after}));
+    EXPECT_TRUE(part.valid());
+  };
+  expect({true, true, 5, 4, 5}, 1, 0, 1);
+  x.left = false;
+  expect({false, true, 6, 3, 3}, 1, 0, 8);
+  x.uplo = Uplo::upper;
+  EXPECT_TRUE(x.valid() && !x.is_qr());
+  x.of = Reduction::hessenberg, x.ilo = 2, x.ihi = 4;
+  expect({false, true, 6, 2, 2}, 2 + 7, 1, 2 * 8);
+  x.left = true;
+  expect({true, true, 2, 4, 2}, 2 + 7, 1, 2);
+  x.ihi = 7;
+  EXPECT_FALSE(x.valid());
+  x.of = Reduction::bidiagonal, x.k = 6;
+  expect({true, true, 6, 4, 6}, 0, 0, 0);
+  x.k = 9;
+  expect({true, true, 5, 4, 5}, 1, 0, 1);
+  x.rows = true;
+  EXPECT_TRUE(x.valid() && !x.is_qr());
+
+  x = {Reduction::tridiagonal, true, Uplo::lower, false, true, false, 6, 6, 0, 0, 0, A, 7, tau, A, 7};
+  expect({true, false, 5, 5, 5}, 1, 0, 8, 1, 0);
+  EXPECT_EQ(x.least_workspace(), 5);
+  x.of = Reduction::hessenberg, x.ilo = 2, x.ihi = 4;
+  expect({true, false, 2, 2, 2}, 2 + 7, 1, 2 * 8, 2, 2);
+  EXPECT_EQ(x.least_workspace(), 2);
+  index elements = 0;
+  x.part().around([&](index row, index col, index rows, index cols) {
+    EXPECT_TRUE(row >= -2 && col >= -2 && row + rows <= 4 && col + cols <= 4);
+    elements += rows * cols;
+  });
+  EXPECT_EQ(elements, 6 * 6 - 2 * 2);
+  x.of = Reduction::bidiagonal, x.n = 4, x.k = 3;
+  expect({true, false, 6, 4, 3}, 0, 0, 0);
+  x.n = 6, x.k = 7;
+  expect({true, false, 5, 5, 5}, 1, 0, 8, 1, 0);
+  x.n = 4;
+  EXPECT_FALSE(x.valid()) << "a Q with fewer columns than rows is of fewer reflectors";
+}
+
 TEST(QrWidths, ArePanelsInBlocksThatFitThem) {
   for (const index k : {1, 2, 63, 64, 65, 127, 132, 511, 512, 513, 1000, 4096, 5000, 40960}) {
     const auto [block, panel] = qr_widths(k);

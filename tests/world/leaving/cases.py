@@ -249,7 +249,7 @@ def small_stacks(world) -> list[str]:
 OUTSIDE = (
     r"^blaslift::LongWay<.*>::go\(",
     r"^blaslift::replay_of<.*::make<.*\{lambda\(\)#1\}",  # a call as it came
-    r"blaslift::(gemm|gemmt|syrk|syr2k|symm|trmm|trsm|trtrs|invert|sygv|least_squares|symv|gemv|copy|potrf|getrf|solve_system|condition|syevd|gebrd|svd|geev|geqrf|ormqr)<[^{]*\)$",
+    r"blaslift::(gemm|gemmt|syrk|syr2k|symm|trmm|trsm|trtrs|invert|sygv|least_squares|symv|gemv|copy|potrf|getrf|solve_system|condition|syevd|gebrd|svd|geev|geqrf|ormqr|ormtr)<[^{]*\)$",
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",

@@ -175,6 +175,43 @@ int main(int argc, char** argv) {
     f = get(z ? "zungqr_" : "dorgqr_");
     CALL(&m, &n, &k, a, &ld, tau, work, &lwork, &info);
     show(z ? "zungqr" : "dorgqr", a, e * M * N);
+    // Of the reductions' reflectors, wherever they are: of any.
+    const char* of = z ? "zun" : "dor";
+    int first = 3, last = N - 2, more = N + 3;
+#define GET_Q(end) (snprintf(name, sizeof name, "%s%s_", of, end), f = get(name), refill())
+    for (int other = 0; other < 2; ++other)
+      for (int side = 0; side < 2; ++side)
+        for (int adjoint = 0; adjoint < 2; ++adjoint) {
+          const char *s = side ? "R" : "l", *t = !adjoint ? "n" : z ? "C" : "T", *uplo = other ? "u" : "L";
+          GET_Q("mtr");
+          CALL(s, uplo, t, &n, &n, a, &ld, y, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1, (size_t)1);
+          show(name, c, e * M * N);
+          if (!other) {
+            GET_Q("mhr");
+            CALL(s, t, &n, &n, &first, &last, a, &ld, y, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+            show(name, c, e * M * N);
+          }
+          for (int long_k = 0; long_k < 2; ++long_k) {
+            GET_Q("mbr");
+            CALL(other ? "p" : "Q", s, t, &n, &n, long_k ? &more : &k, a, &ld, y, c, &ld, work, &lwork, &info, (size_t)1,
+                 (size_t)1, (size_t)1);
+            show(name, c, e * M * N);
+          }
+        }
+    for (int other = 0; other < 2; ++other) {
+      GET_Q("gtr");
+      CALL(other ? "u" : "L", &n, a, &ld, y, work, &lwork, &info, (size_t)1);
+      show(name, a, e * M * N);
+      for (int long_k = 0; long_k < 2; ++long_k) {
+        GET_Q("gbr");
+        CALL(other ? "p" : "Q", long_k || other ? &n : &m, long_k || !other ? &n : &m, long_k ? &more : &k, a, &ld, y, work,
+             &lwork, &info, (size_t)1);
+        show(name, a, e * M * (other && !long_k ? M : N));
+      }
+    }
+    GET_Q("ghr");
+    CALL(&n, &first, &last, a, &ld, y, work, &lwork, &info);
+    show(name, a, e * M * N);
     int pivots[N], rhs = 4;
     GET("%cgetrf_");
     CALL(&m, &n, a, &ld, pivots, &info);

@@ -36,8 +36,14 @@ Problem problem_of(const Span& s) {
 #define GEMMT(name, type) OF_TRIANGLE(name, type, Update::product)
 #define SYR2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
 #define HER2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
-#define ORGQR(name, type) \
-  case Routine::name: p.element = element_of<type>, p.left = p.of_identity = true; break;
+#define OF_IDENTITY(name, type)                                  \
+  case Routine::name:                                            \
+    p.element = element_of<type>, p.left = p.of_identity = true; \
+    break;
+#define ORGQR(name, type) OF_IDENTITY(name, type)
+#define ORGTR(name, type) OF_IDENTITY(name, type)
+#define ORGHR(name, type) OF_IDENTITY(name, type)
+#define ORGBR(name, type) OF_IDENTITY(name, type)
 // Of V's side as many as there are of U's, as a rule.
 #define OF_VECTORS(name, type)                                                 \
   case Routine::name:                                                          \
@@ -97,6 +103,7 @@ bool might_go(Reason reason) {
     case Reason::of_left:
     case Reason::of_type:
     case Reason::of_columns:
+    case Reason::of_form:
     case Reason::scaled:
     case Reason::rounding:
     case Reason::alpha:

@@ -118,6 +118,12 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define GEQRF(name, type) MAKE(name, GeqrfSignature<type>)
 #define ORMQR(name, type) MAKE(name, OrmqrSignature<type>)
 #define ORGQR(name, type) MAKE(name, OrgqrSignature<type>)
+#define ORMTR(name, type) MAKE(name, OrmtrSignature<type>)
+#define ORGTR(name, type) MAKE(name, OrgtrSignature<type>)
+#define ORMHR(name, type) MAKE(name, OrmhrSignature<type>)
+#define ORGHR(name, type) MAKE(name, OrghrSignature<type>)
+#define ORMBR(name, type) MAKE(name, OrmbrSignature<type>)
+#define ORGBR(name, type) MAKE(name, OrgbrSignature<type>)
 #include "api/routines.def"
   fail("records of " + routine + " cannot be replayed");
 }
