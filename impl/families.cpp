@@ -5,6 +5,7 @@
 #include "impl/eigen/syevd.hpp"
 #include "impl/gemv/gemv_family.hpp"
 #include "impl/lu/getrf.hpp"
+#include "impl/product/batch.hpp"
 #include "impl/product/product_family.hpp"
 #include "impl/product/symm.hpp"
 #include "impl/product/trmm.hpp"
@@ -42,7 +43,7 @@ const Family& family_of(Routine routine) {
                                 *gelsd = &gelsd_family, *gelss = &gelss_family, *symv = &symv_family,
                                 *hemv = &symv_family, *gemv = &gemv_family, *copy = &copy_family, *wsymv = &symv_family,
                                 *geqrf = &qr_family, *geqr = &qr_family, *ormqr = &apply_q_family,
-                                *orgqr = &apply_q_family, *gemqr = &apply_q_family;
+                                *orgqr = &apply_q_family, *gemqr = &apply_q_family, *gemm_batch_strided = &batch_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

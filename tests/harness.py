@@ -23,6 +23,7 @@ SKIPPED = 77
 """The exit status that ctest (SKIP_RETURN_CODE) shows as a skipped test."""
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
+BATCHES = ("sgemm_batch_strided", "dgemm_batch_strided", "cgemm_batch_strided", "zgemm_batch_strided")
 GEMM3MS = ("cgemm3m", "zgemm3m")
 GEMMTS = ("sgemmt", "dgemmt", "cgemmt", "zgemmt", "sgemmtr", "dgemmtr", "cgemmtr", "zgemmtr")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
@@ -76,7 +77,7 @@ CLASSIC_QRS = ("sgeqrf", "dgeqrf", "cgeqrf", "zgeqrf", "sormqr", "dormqr", "cunm
 CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
-BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
+BLAS = GEMMS + BATCHES + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
 ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
@@ -95,6 +96,7 @@ OF_INTERVAL = "eigenvalues of an interval"
 OF_LEFT = "left eigenvectors"
 OF_TYPE = "itype is 2 or 3"
 OF_COLUMNS = "more columns than rows, or A^H"
+OF_BATCH = "matrices of a batch with gaps"
 SCALED = "norms that LAPACK would scale"
 
 HELPED = "copied by several threads"

@@ -260,6 +260,22 @@ def plain_loops(world) -> list[str]:
     return errors
 
 
+def batches(world) -> list[str]:
+    """Batches of products that no library has are computed by the gemm that is underneath, and nothing is said."""
+    program = world.compile("batch.c", "-rdynamic", "-ldl", to="batch")
+    plain = launch([program])
+    errors = []
+    for setting, variables in SETTINGS.items():
+        run = launch([program], preload=world.lib, settings=variables)
+        errors += differs(setting, run, plain)
+        if run.stderr:
+            errors.append(f"{setting}: {run.stderr!r}")
+        count = calls(run, "dgemm_batch_strided"), routed(run, "dgemm_batch_strided")
+        if count != (4, 4 if variables else 0):
+            errors.append(f"{setting}: {count} calls")
+    return errors
+
+
 def near(line: str, right: str) -> bool:
     words, others = line.split(), right.split()
     if len(words) != len(others) or words[0] != others[0]:
