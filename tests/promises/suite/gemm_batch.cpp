@@ -64,16 +64,22 @@ struct GemmBatch : Routine<GemmBatch<T>> {
   T alpha, beta;
   Batch<T> A, B, C;
 
+  /// Large ones share an array with others, in which none is a column.
+  static bool is_large(const Draw& draw) { return draw.most() > largest; }
+  static Form fit(const Draw& draw, int form) {
+    return is_large(draw) && form == as_columns ? side_by_side : Form(form);
+  }
+
   explicit GemmBatch(Draw& draw)
       : transa(draw.letter("NTC")),
         transb(draw.letter("NTC")),
-        form_a(Form(draw.below(4))),
-        form_b(Form(draw.below(4))),
-        form_c(Form(draw.pick(3))),
+        form_a(fit(draw, draw.below(4))),
+        form_b(fit(draw, draw.below(4))),
+        form_c(fit(draw, draw.pick(3))),
         m(draw.nothing(0) ? 0 : draw.size()),
         n(draw.size()),
         k(draw.nothing(1) ? 0 : draw.size()),
-        count(draw.nothing(3) ? 0 : 1 + draw.below(6)),
+        count(draw.nothing(3) ? 0 : 1 + draw.below(is_large(draw) ? 2 : 6)),
         alpha(draw.nothing(2) ? T(0) : draw.alpha<T>()),
         beta(draw.beta<T>()),
         A(draw, "A", Role::input, form_a, transa == 'N' ? m : k, transa == 'N' ? k : m, count),

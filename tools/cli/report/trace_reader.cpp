@@ -195,6 +195,7 @@ std::string sizes_of(const Span& s) {
   std::string text;
   for (const auto& [name, value] : {std::pair("m", s.m), std::pair("n", s.n), std::pair("k", s.k)})
     if (value > 0) text += std::string(text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  if (s.count > 1) text += " batch=" + std::to_string(s.count);
   return text;
 }
 
