@@ -1,22 +1,38 @@
-// A program with a gemm of its own, and no batches of products: it uses these if there are any.  Prints what their
-// results sum up to, and how many products its gemm has computed.
+// A program and, with -DLIBRARY, its library with a gemm and no batches of products: it uses these if there are any.
+// Prints what their results sum up to, and how many products the library has computed.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 
-static int products;
+#ifdef LIBRARY
+
+int products;
+static void multiply(int m, int n, int k, double alpha, const double* A, int lda, const double* B, int ldb, double beta,
+                     double* C, int ldc) {
+  if (m > 0) ++products;  // asked for nothing, whoever looks for a gemm tries it
+  for (int j = 0; j < n; ++j)
+    for (int i = 0; i < m; ++i) {
+      double sum = 0;
+      for (int l = 0; l < k; ++l) sum += A[i + l * lda] * B[l + j * ldb];
+      C[i + j * ldc] = alpha * sum + beta * C[i + j * ldc];
+    }
+}
 void dgemm_(const char* transa, const char* transb, const int* m, const int* n, const int* k, const double* alpha,
             const double* A, const int* lda, const double* B, const int* ldb, const double* beta, double* C,
             const int* ldc, size_t first, size_t second) {
-  if (*transa != 'N' || *transb != 'N' || first != 1 || second != 1) return;
-  ++products;
-  for (int j = 0; j < *n; ++j)
-    for (int i = 0; i < *m; ++i) {
-      double sum = 0;
-      for (int l = 0; l < *k; ++l) sum += A[i + l * *lda] * B[l + j * *ldb];
-      C[i + j * *ldc] = *alpha * sum + *beta * C[i + j * *ldc];
-    }
+  if (*transa == 'N' && *transb == 'N' && first == 1 && second == 1)
+    multiply(*m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
 }
+void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, double alpha, const double* A, int lda,
+                 const double* B, int ldb, double beta, double* C, int ldc) {
+  if (layout == 102 && transa == 111 && transb == 111) multiply(m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+}
+
+#else
+
+extern int products;
+void dgemm_(const char*, const char*, const int*, const int*, const int*, const double*, const double*, const int*,
+            const double*, const int*, const double*, double*, const int*, size_t, size_t);
 
 typedef void Fortran(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
                      const int*, const int*, const double*, const int*, const int*, const double*, double*, const int*,
@@ -49,3 +65,5 @@ int main(void) {
   printf("%.17g, %d products\n", sum, products);
   return 0;
 }
+
+#endif

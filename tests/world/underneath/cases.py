@@ -262,7 +262,8 @@ def plain_loops(world) -> list[str]:
 
 def batches(world) -> list[str]:
     """Batches of products that no library has are computed by the gemm that is underneath, and nothing is said."""
-    program = world.compile("batch.c", "-rdynamic", "-ldl", to="batch")
+    own = library(world, "batch.c", "-DLIBRARY", to="libbatch.so")
+    program = world.compile("batch.c", *linked(own), "-ldl", to="batch")
     plain = launch([program])
     errors = []
     for setting, variables in SETTINGS.items():
