@@ -919,7 +919,8 @@ LibraryGemm gemm_underneath() {
     }
     return Symbol::count;
   }();
-  return find_gemm.load(std::memory_order_acquire)(gemm);
+  const FindGemm find = find_gemm.load(std::memory_order_acquire);
+  return find ? find(gemm) : LibraryGemm{};
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -1948,7 +1949,7 @@ void* of_width(Symbol symbol) {
 }  // namespace
 
 void* builtin(Symbol symbol, bool wide, FindGemm find) {
-  find_gemm.store(find, std::memory_order_release);
+  if (find) find_gemm.store(find, std::memory_order_release);
   return wide ? of_width<std::int64_t>(symbol) : of_width<std::int32_t>(symbol);
 }
 

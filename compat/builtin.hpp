@@ -14,7 +14,7 @@ using FindGemm = LibraryGemm (*)(Symbol gemm);
 
 /// The function that computes `symbol` without any library that has it, with that symbol's arguments.
 /// @param wide  64-bit integers, whatever the name says
-/// @param find  whom batches ask, whenever one is called; always the same
-void* builtin(Symbol symbol, bool wide, FindGemm find);
+/// @param find  whom batches ask whenever one is called, the same for all of them; null: they are loops, too
+void* builtin(Symbol symbol, bool wide, FindGemm find = nullptr);
 
 }  // namespace blaslift

@@ -40,18 +40,17 @@ std::string text(const Problem& p) {
 /// Small products read and write the device's memory more than they multiply, and their edges fill their tiles badly.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
-  constexpr double tile = 64, small_rate = 0.5, groups = 8;
-  const auto filled = [](index x) {
-    return static_cast<double>(x) / (std::ceil(static_cast<double>(x) / tile) * tile);
-  };
+  constexpr double tile = 64, large = 1024, most_groups = 8;
+  const auto filled = [](double x) { return x / (std::ceil(x / tile) * tile); };
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts), m = static_cast<double>(p.m),
-               n = static_cast<double>(p.n), k = static_cast<double>(p.k),
-               accessed = (m * k + k * n + 2 * m * n) * static_cast<double>(p.count) *
-                          static_cast<double>(element_size(p.element)),
-               multiplying = p.flops / (small_rate * filled(p.m) * filled(p.n) *
-                                        profile.gemm_rate[static_cast<int>(p.element.name)]),
-               computing = groups * profile.step_seconds + std::max(multiplying, accessed / profile.pass_rate);
-  return {.seconds = profile.latency_seconds + std::max({computing, in, out}) + (in + computing + out) / groups};
+               n = static_cast<double>(p.n), k = static_cast<double>(p.k), products = static_cast<double>(p.count),
+               groups = std::min(most_groups, products),
+               rate = std::clamp(std::min({m, n, k}) / large, 0.5, 1.0) * filled(m) * filled(n) *
+                      profile.gemm_rate[static_cast<int>(p.element.name)],
+               accessed = (m * k + k * n + 2 * m * n) * products * static_cast<double>(element_size(p.element)),
+               computing = groups * profile.step_seconds + std::max(p.flops / rate, accessed / profile.pass_rate),
+               longest = std::max({computing, in, out});
+  return {.seconds = profile.latency_seconds + longest + (in + computing + out - longest) / groups};
 }
 
 template <class T>

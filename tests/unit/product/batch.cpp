@@ -2,6 +2,8 @@
 // runs things; what is not to be read is NaN, and nothing of the caller's changes if anything fails.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "impl/product/batch.hpp"
 #include "impl/product/batch_plan.hpp"
 #include "tests/precisions.hpp"
@@ -286,14 +288,17 @@ TEST(BatchFamily, CountsWhatMovesAndSmallProductsAsSlow) {
   EXPECT_EQ(p.bytes_out, 100 * 8 * 7);
   EXPECT_EQ(to_string(p), "dgemm_batch_strided m=10 n=10 k=10 batch=7 beta=0");
   EXPECT_TRUE(problem(10, 0, false).empty);
-  Profile profile = built_in_profile("sm_90");
-  const Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
+  const Profile profile = built_in_profile("sm_90");
+  Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1, .slowdown = 1};
+  facts.result_stays = true;
   const auto seconds = [&](index size, index count) {
     const Problem x = problem(size, count, false);
     return batch_family.cost(x, facts, {}, x.bytes_in).seconds;
   };
-  EXPECT_GT(seconds(64, 1 << 15), 4 * seconds(1024, 8)) << "the same flops";
+  EXPECT_GT(seconds(64, 1 << 15), 2 * seconds(1024, 8)) << "the same flops";
   EXPECT_GT(seconds(65, 1 << 15), seconds(64, 1 << 15));
+  EXPECT_GT(seconds(33, 1 << 15), seconds(32, 1 << 15));
+  EXPECT_NEAR(seconds(4096, 8), 8 * 2 * std::pow(4096, 3) / profile.gemm_rate[1], 0.1 * seconds(4096, 8));
 }
 
 }  // namespace
