@@ -60,6 +60,13 @@ int main(void) {
         for (int i = 0; i < COUNT; ++i)
           dgemm_("N", "N", &n, &n, &n, &alpha, a + i * apart, &n, b, &n, &beta, c + i * apart, &n, 1, 1);
     }
+  // With gaps between columns and others between matrices.
+  const int n = 200, ld = n + 1, apart = n * n, with_gaps = ld * n + 7;
+  if (cblas)
+    cblas(102, 111, 111, n, n, n, alpha, a, ld, with_gaps, b, n, 0, beta, c, n, apart, COUNT);
+  else
+    for (int i = 0; i < COUNT; ++i)
+      dgemm_("N", "N", &n, &n, &n, &alpha, a + i * with_gaps, &ld, b, &n, &beta, c + i * apart, &n, 1, 1);
   double sum = 0;
   for (int i = 0; i < COUNT * MOST * MOST; ++i) sum += c[i] * (i % 11 - 3);
   printf("%.17g, %d products\n", sum, products);
