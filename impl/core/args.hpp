@@ -99,8 +99,10 @@ constexpr BatchLayout layout_of_batch(index rows, index cols, index ld, index st
   if (rows == 0 || cols == 0 || count == 0) return {BatchForm::alone, 0, 0, ld};
   if (count == 1 || stride == 0) return {BatchForm::alone, rows, cols, ld};
   // What nobody has memory for does not overflow either.
+  constexpr index most = INT64_MAX / 16;
   const auto is_product = [](index x, index y, index z) { return static_cast<__int128>(x) * y == z; };
   const auto at_most = [](index x, index y, index z) { return static_cast<__int128>(x) * y <= z; };
+  if (stride < 0 || !at_most(stride, count, most)) return {BatchForm::apart, 0, 0, ld};
   if (is_product(ld, cols, stride)) return {BatchForm::side_by_side, rows, cols * count, ld};
   if ((ld == rows || cols == 1) && at_most(rows, cols, stride))
     return {BatchForm::as_columns, rows * cols, count, stride};

@@ -258,6 +258,7 @@ TEST(BatchLayout, IsOneMatrixOrNone) {
   EXPECT_EQ(form(3, 4, 5, 0, 6), BatchForm::alone);
   EXPECT_EQ(form(3, 4, 5, -7, 1), BatchForm::alone);
   EXPECT_EQ(form(3, INT64_MAX, INT64_MAX, 1, 6), BatchForm::apart) << "what nobody has memory for";
+  EXPECT_EQ(form(1, index{1} << 40, 1, index{1} << 40, index{1} << 40), BatchForm::apart) << "likewise";
   const BatchLayout none = layout_of_batch(0, 4, 1, 20, 6);
   EXPECT_EQ(none.rows * none.cols, 0);
   double x[100];
