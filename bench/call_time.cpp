@@ -5,6 +5,7 @@
 //   gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|
 //             gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
+//   call_time host|device batch SECONDS NxPRODUCTS
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
@@ -13,7 +14,7 @@
 // and trtri have factors with a large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU,
 // gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made anew before each call, outside its
 // time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their reflectors' factors, and condition
-// numbers are always in the host's memory.
+// numbers are always in the host's memory.  batch is many gemms, by gemm_batch_strided if there is one.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -393,6 +394,27 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         limit, [] {}, [&] { dgecon_("1", &n, a.at(), &n, &norm, condition.at(), work.data(), iwork.data(), &info, 1); },
         condition);
     if (info != 0) throw std::runtime_error("dgecon: info = " + std::to_string(info));
+  } else if (routine == "batch") {
+    const int order = m, count = n, apart = order * order;
+    const std::size_t of_all = elements(order, order) * static_cast<std::size_t>(count);
+    Place x(driver, of_all), y(driver, of_all), z(driver, of_all);
+    x.set_random(1);
+    y.set_random(2);
+    const double one = 1, zero = 0;
+    using Batch = void (*)(const char*, const char*, const int*, const int*, const int*, const double*, const double*,
+                           const int*, const int*, const double*, const int*, const int*, const double*, double*,
+                           const int*, const int*, const int*, std::size_t, std::size_t);
+    const auto batch = reinterpret_cast<Batch>(dlsym(RTLD_DEFAULT, "dgemm_batch_strided_"));
+    measure(
+        limit, [] {},
+        [&] {
+          if (batch)
+            return batch("N", "N", &order, &order, &order, &one, x.at(), &order, &apart, y.at(), &order, &apart, &zero,
+                         z.at(), &order, &apart, &count, 1, 1);
+          for (std::ptrdiff_t i = 0, at = 0; i < count; ++i, at += apart)
+            gemm(order, order, order, x.at() + at, y.at() + at, 0.0, z.at() + at);
+        },
+        z);
   } else if (routine == "symm") {
     Place b(driver, all), c(driver, all);
     b.set_random(2);
@@ -444,7 +466,8 @@ constexpr const char* usage =
     "gelsd|gelss|"
     "geqrf "
     "SECONDS N|MxN\n"
-    "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n";
+    "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n"
+    "       call_time host|device batch SECONDS NxPRODUCTS\n";
 
 struct Timed {
   std::string_view name;
@@ -455,7 +478,7 @@ constexpr Timed routines[] = {{"gemm", true},   {"symm", true},   {"trmm", true}
                               {"potri", true},  {"trtri", true},  {"getrf", false}, {"syevd", true},  {"sygvd", true},
                               {"geev", true},   {"gebrd", false}, {"gesdd", false}, {"gecon", true},  {"gelsy", false},
                               {"gelsd", false}, {"gelss", false}, {"geqrf", false}, {"potrs", false}, {"posv", false},
-                              {"getrs", false}, {"gesv", false}};
+                              {"getrs", false}, {"gesv", false},  {"batch", false}};
 
 }  // namespace
 

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <cmath>
 #include <complex>
@@ -13,6 +14,7 @@
 #include <new>
 #include <type_traits>
 
+#include "compat/call.hpp"
 #include "compat/scalar.hpp"
 #include "kernels/jacobi.hpp"
 #include "kernels/schur.hpp"
@@ -69,6 +71,27 @@ void gemm(char ta, char tb, index m, index n, index k, T alpha, const T* A, inde
       const T factor = alpha * b(l, j);
       for (index i = 0; i < m; ++i) c[i] += factor * a(i, l);
     }
+  }
+}
+
+/// `count` of them, by a library's gemm with Fortran's interface, if there is one and its integers are wide enough.
+template <class T>
+void gemm_batch(LibraryGemm by, char ta, char tb, index m, index n, index k, T alpha, const T* A, index lda,
+                index stride_a, const T* B, index ldb, index stride_b, T beta, T* C, index ldc, index stride_c,
+                index count) {
+  for (const index x : {m, n, k, lda, ldb, ldc})
+    if (!by.wide && x != static_cast<std::int32_t>(x)) by.function = nullptr;
+  for (index i = 0; i < count; ++i, A += stride_a, B += stride_b, C += stride_c) {
+    if (!by.function) {
+      gemm(ta, tb, m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+      continue;
+    }
+    const void* const all[] = {&ta, &tb, &m, &n, &k, &alpha, A, &lda, B, &ldb, &beta, C, &ldc};
+    constexpr int count_of_all = std::size(all), with_lengths = count_of_all + 2;
+    CallWords words;
+    for (int j = 0; j < count_of_all; ++j) words.set(j, all[j]);
+    for (int j = count_of_all; j < with_lengths; ++j) words.word[j] = 1;
+    call<with_lengths>(by.function, words);
   }
 }
 
@@ -851,7 +874,7 @@ index gels(bool adjoint, index m, index n, index nrhs, T* A, index lda, T* B, in
 void refuse(const char* routine, int position) {
   using Xerbla = void (*)(const char*, const std::int64_t*, std::size_t);
   const std::int64_t which = position;
-  char name[16];
+  char name[24];
   std::size_t length = 0;
   for (; routine[length] && length < sizeof name; ++length)
     name[length] = static_cast<char>(std::toupper(static_cast<unsigned char>(routine[length])));
@@ -876,6 +899,13 @@ int wrong_in_gemm(char ta, char tb, index m, index n, index k, index lda, index 
                       {lda >= std::max<index>(1, ta == 'N' ? m : k), 8},
                       {ldb >= std::max<index>(1, tb == 'N' ? k : n), 10},
                       {ldc >= std::max<index>(1, m), 13}});
+}
+
+int wrong_in_gemm_batch(char ta, char tb, index m, index n, index k, index lda, index ldb, index ldc, index count) {
+  // As in gemm, with strides between.
+  constexpr int with_strides[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 10, 11, 13, 14, 15};
+  if (const int wrong = wrong_in_gemm(ta, tb, m, n, k, lda, ldb, ldc)) return with_strides[wrong];
+  return count >= 0 ? 0 : 17;
 }
 
 int wrong_in_gemmt(char uplo, char ta, char tb, index n, index k, index lda, index ldb, index ldc) {
@@ -955,6 +985,24 @@ int wrong_in_gemv(char trans, index m, index n, index lda, index incx, index inc
                       {incy != 0, 11}});
 }
 
+constinit std::atomic<FindGemm> find_gemm{nullptr};
+
+/// What the loops of a batch are made of: of the same set of names, or nearly so.
+template <Routine routine, class Int>
+LibraryGemm gemm_underneath() {
+  constexpr Width width = std::is_same_v<Int, std::int64_t> ? Width::wide : Width::probed;
+  constexpr Symbol gemm = [] {
+    for (int s = 0; s < symbol_count; ++s) {
+      const SymbolInfo& x = symbol_table[s];
+      if (x.routine == products_of(routine) && x.interface == Interface::fortran && x.width == width && !*x.prefix)
+        return static_cast<Symbol>(s);
+    }
+    return Symbol::count;
+  }();
+  const FindGemm find = find_gemm.load(std::memory_order_acquire);
+  return find ? find(gemm) : LibraryGemm{};
+}
+
 // ---------------------------------------------------------------------------------------------------------------
 // Fortran's interface
 
@@ -968,6 +1016,16 @@ struct Fortran {
     const char ta = letter(transa), tb = letter(transb);
     if (const int wrong = wrong_in_gemm(ta, tb, *m, *n, *k, *lda, *ldb, *ldc)) return refuse(name, wrong);
     blaslift::gemm<T>(ta, tb, *m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
+  }
+
+  static void gemm_batch_strided(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k,
+                                 const T* alpha, const T* A, const Int* lda, const Int* stride_a, const T* B,
+                                 const Int* ldb, const Int* stride_b, const T* beta, T* C, const Int* ldc,
+                                 const Int* stride_c, const Int* count) {
+    const char ta = letter(transa), tb = letter(transb);
+    if (const int wrong = wrong_in_gemm_batch(ta, tb, *m, *n, *k, *lda, *ldb, *ldc, *count)) return refuse(name, wrong);
+    blaslift::gemm_batch<T>(gemm_underneath<routine, Int>(), ta, tb, *m, *n, *k, *alpha, A, *lda, *stride_a, B, *ldb,
+                            *stride_b, *beta, C, *ldc, *stride_c, *count);
   }
 
   /// Three products in place of four are a matter of speed.
@@ -1922,6 +1980,23 @@ struct Cblas {
     blaslift::gemm<T>(ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
   }
 
+  static void gemm_batch_strided(int layout, int transa, int transb, Int m, Int n, Int k, Scalar alpha, const T* A,
+                                 Int lda, Int stride_a, const T* B, Int ldb, Int stride_b, Scalar beta, T* C, Int ldc,
+                                 Int stride_c, Int count) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    const bool rows = layout == by_rows;
+    const char ta = op_of(rows ? transb : transa), tb = op_of(rows ? transa : transb);
+    if (rows) {
+      std::swap(m, n);
+      std::swap(A, B);
+      std::swap(lda, ldb);
+      std::swap(stride_a, stride_b);
+    }
+    if (const int wrong = wrong_in_gemm_batch(ta, tb, m, n, k, lda, ldb, ldc, count)) return refuse_it(wrong);
+    blaslift::gemm_batch<T>(gemm_underneath<routine, Int>(), ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, stride_a,
+                            B, ldb, stride_b, ByValue<T>::get(beta), C, ldc, stride_c, count);
+  }
+
   static constexpr auto gemm3m = gemm;
   static void gemmt(int layout, int u, int transa, int transb, Int n, Int k, Scalar alpha, const T* A, Int lda,
                     const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
@@ -2078,7 +2153,8 @@ void* of_width(Symbol symbol) {
 
 }  // namespace
 
-void* builtin(Symbol symbol, bool wide) {
+void* builtin(Symbol symbol, bool wide, FindGemm find) {
+  if (find) find_gemm.store(find, std::memory_order_release);
   return wide ? of_width<std::int64_t>(symbol) : of_width<std::int32_t>(symbol);
 }
 

@@ -253,13 +253,33 @@ const char* interned(const std::string& path) {
 
 void nothing() {}
 
+/// For loops that are made of products.
+LibraryGemm gemm_beside_loops(Symbol symbol) {
+  Site here{};
+  here.symbol = symbol;
+  here.function = reinterpret_cast<void*>(gemm_beside_loops);
+  const Site* site = site_beside(here, info(symbol).routine, secure_getenv("BLASLIFT_FALLBACK"));
+  return site ? LibraryGemm{site->function, site->wide} : LibraryGemm{};
+}
+
 /// The reference's loops.
 Target plain_loops(Symbol symbol) {
   Target target;
   target.wide = info(symbol).width == Width::wide;
-  target.function = builtin(symbol, target.wide);
+  target.function = builtin(symbol, target.wide, gemm_beside_loops);
   target.library = "blaslift's own loops";
   target.found_by = "nobody";
+  return target;
+}
+
+/// Loops that call a library's products, where it is these that few libraries have.
+Target loops_over_products(Symbol symbol, const void* caller, const void* frame, const char* fallback) {
+  Target target;
+  const Routine gemm = products_of(info(symbol).routine);
+  std::string looked;
+  if (gemm == Routine::count || !find_target(symbol_beside(symbol, gemm), caller, fallback, target, looked, frame))
+    return {};
+  target.function = builtin(symbol, target.wide, gemm_beside_loops);
   return target;
 }
 
@@ -376,8 +396,11 @@ const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, co
   std::string looked;
   bool lasting = !in_handler();  // there nothing is registered: the C library may be in the middle of something
   if (!find_target(symbol, caller, fallback, target, looked, frame)) {
-    tell_that_there_is_none(looked);
-    target = plain_loops(symbol);
+    target = loops_over_products(symbol, caller, frame, fallback);
+    if (!target.function) {
+      tell_that_there_is_none(looked);
+      target = plain_loops(symbol);
+    }
     lasting = lasting && lasts(caller);
   } else {
     lasting = lasting && target.settled && lasts(caller) && can_be_kept(target.function, caller);

@@ -56,6 +56,16 @@ constexpr bool is_lapack(Routine r) {
   return false;
 }
 
+/// The gemm that a batch of products is made of where no library has it; of other routines `count`.
+constexpr Routine products_of(Routine r) {
+  const std::string_view name = name_of(r);
+  if (!name.substr(1).starts_with("gemm_batch")) return Routine::count;
+  for (int i = 0; i < routine_count; ++i)
+    if (routine_names[i][0] == name[0] && std::string_view(routine_names[i] + 1) == "gemm")
+      return static_cast<Routine>(i);
+  return Routine::count;
+}
+
 /// The symbol of another routine in the same set of names.
 constexpr Symbol symbol_beside(Symbol symbol, Routine routine) {
   const SymbolInfo& of = info(symbol);

@@ -91,6 +91,14 @@ void try_gemm(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
 }
+/// Of one: what is made of none is not settled among libraries.
+void try_gemm_batch_strided(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Pointer, Size, Size, Pointer, Size, Size, Pointer,
+                     Pointer, Size, Size, Size, Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, &zero, x, &one, &zero, x, x, &one, &zero, &one, 1,
+                         1);
+}
 void try_gemm3m(void* f, Room& room) { try_gemm(f, room); }
 void try_gemmt(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size,
@@ -428,6 +436,15 @@ void try_cblas_gemm(void* f, Room& room) {
   using F = void (*)(int, int, int, I, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
   Pointer x = room.of;
   reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+template <class T>
+void try_cblas_gemm_batch_strided(void* f, Room& room) {
+  using I = std::int64_t;
+  const auto scalar = scalar_for<T>(room);
+  using Scalar = decltype(scalar);
+  using F = void (*)(int, int, int, I, I, I, Scalar, Pointer, I, I, Pointer, I, I, Scalar, Pointer, I, I, I);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, 0, x, 1, 0, scalar, x, 1, 0, 1);
 }
 template <class T>
 void try_cblas_gemm3m(void* f, Room& room) {

@@ -5,6 +5,7 @@
 #include "impl/eigen/syevd.hpp"
 #include "impl/gemv/gemv_family.hpp"
 #include "impl/lu/getrf.hpp"
+#include "impl/product/batch.hpp"
 #include "impl/product/product_family.hpp"
 #include "impl/product/symm.hpp"
 #include "impl/product/trmm.hpp"
@@ -44,7 +45,8 @@ const Family& family_of(Routine routine) {
                                 *geqrf = &qr_family, *geqr = &qr_family, *ormqr = &apply_q_family,
                                 *orgqr = &apply_q_family, *gemqr = &apply_q_family, *ormtr = &apply_q_family,
                                 *orgtr = &apply_q_family, *ormhr = &apply_q_family, *orghr = &apply_q_family,
-                                *ormbr = &apply_q_family, *orgbr = &apply_q_family;
+                                *ormbr = &apply_q_family, *orgbr = &apply_q_family,
+                                *gemm_batch_strided = &batch_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

@@ -125,6 +125,45 @@ struct Gemm {
   }
 };
 
+/// `count` products as Gemm has them, of whole matrices and without E.  Matrices of the same kind have their first
+/// elements `stride` apart; with a stride of 0, which C has not, it is the same matrix for all.  No two of C overlap.
+struct GemmBatch {
+  Precision precision;
+  Op transa, transb;
+  index m, n, k, count;
+  const void* alpha;
+  const void* A;
+  index lda, stride_a;
+  const void* B;
+  index ldb, stride_b;
+  const void* beta;
+  void* C;
+  index ldc, stride_c;
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  /// Number i of them.
+  Gemm product(index i) const {
+    const auto element = static_cast<index>(element_size(precision));
+    return {.precision = precision,
+            .transa = transa,
+            .transb = transb,
+            .m = m,
+            .n = n,
+            .k = k,
+            .alpha = alpha,
+            .A = static_cast<const char*>(A) + i * stride_a * element,
+            .lda = lda,
+            .B = static_cast<const char*>(B) + i * stride_b * element,
+            .ldb = ldb,
+            .beta = beta,
+            .C = static_cast<char*>(C) + i * stride_c * element,
+            .ldc = ldc,
+            .stream = stream,
+            .awaited = awaited};
+  }
+};
+
 /// One pass over memory: each target, a rows x cols matrix, becomes a sum of some of the sources, element by element,
 /// all of them from what the sources held before.  A target may be one of the sources; otherwise none of them overlap.
 /// All column-major.

@@ -23,6 +23,7 @@ SKIPPED = 77
 """The exit status that ctest (SKIP_RETURN_CODE) shows as a skipped test."""
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
+BATCHES = ("sgemm_batch_strided", "dgemm_batch_strided", "cgemm_batch_strided", "zgemm_batch_strided")
 GEMM3MS = ("cgemm3m", "zgemm3m")
 GEMMTS = ("sgemmt", "dgemmt", "cgemmt", "zgemmt", "sgemmtr", "dgemmtr", "cgemmtr", "zgemmtr")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")
@@ -78,7 +79,7 @@ COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr",
 QRS = CLASSIC_QRS + COMPACT_QRS
 REDUCTION_QS = tuple(p + ("or" if p in "sd" else "un") + end for end in ("mtr", "gtr", "mhr", "ghr", "mbr", "gbr") for p in "sdcz")
 """Products with the Q of a reduction, and that Q."""
-BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
+BLAS = GEMMS + BATCHES + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
 ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, *REDUCTION_QS, "wsymv")
 """The routines that have a route."""
 
@@ -98,6 +99,7 @@ OF_LEFT = "left eigenvectors"
 OF_TYPE = "itype is 2 or 3"
 OF_COLUMNS = "more columns than rows, or A^H"
 OF_FORM = "reflectors as of QL or LQ"
+OF_BATCH = "matrices of a batch with gaps"
 SCALED = "norms that LAPACK would scale"
 
 HELPED = "copied by several threads"

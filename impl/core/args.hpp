@@ -79,6 +79,74 @@ Gemm as_gemm(const GemmArgs<T>& a) {
   return product;
 }
 
+/// How the matrices of a batch lie in memory, if they are one matrix there.
+enum class BatchForm : std::uint8_t {
+  apart,             ///< they are not: beside those between columns there are other gaps, or they overlap
+  alone,             ///< there is one, or the same one for all
+  side_by_side,      ///< each has the columns behind those of the one before it
+  as_columns,        ///< each, without gaps, is a column
+  one_below_another  ///< each has the rows below those of the one before it
+};
+
+/// That matrix, column-major.
+struct BatchLayout {
+  BatchForm form;
+  index rows, cols, ld;
+};
+
+/// Of `count` matrices of rows x cols, each `stride` elements behind the one before it.
+constexpr BatchLayout layout_of_batch(index rows, index cols, index ld, index stride, index count) {
+  if (rows == 0 || cols == 0 || count == 0) return {BatchForm::alone, 0, 0, ld};
+  if (count == 1 || stride == 0) return {BatchForm::alone, rows, cols, ld};
+  // What nobody has memory for does not overflow either.
+  constexpr index most = INT64_MAX / 16;
+  const auto is_product = [](index x, index y, index z) { return static_cast<__int128>(x) * y == z; };
+  const auto at_most = [](index x, index y, index z) { return static_cast<__int128>(x) * y <= z; };
+  if (stride < 0 || !at_most(stride, count, most)) return {BatchForm::apart, 0, 0, ld};
+  if (is_product(ld, cols, stride)) return {BatchForm::side_by_side, rows, cols * count, ld};
+  if ((ld == rows || cols == 1) && at_most(rows, cols, stride))
+    return {BatchForm::as_columns, rows * cols, count, stride};
+  if (stride == rows && at_most(rows, count, ld)) return {BatchForm::one_below_another, rows * count, cols, ld};
+  return {BatchForm::apart, 0, 0, ld};
+}
+
+/// `count` products C := alpha * op(A) * op(B) + beta * C of the same sizes, whose matrices lie so many elements apart;
+/// all else is as in GemmArgs.
+template <class T>
+struct GemmBatchArgs {
+  Op transa, transb;
+  index m, n, k;
+  T alpha;
+  const T* A;
+  index lda, stride_a;
+  const T* B;
+  index ldb, stride_b;
+  T beta;
+  T* C;
+  index ldc, stride_c;
+  index count;
+
+  /// Number i of them.
+  GemmArgs<T> product(index i) const {
+    return {transa, transb, m, n, k, alpha, A + i * stride_a, lda, B + i * stride_b, ldb, beta, C + i * stride_c, ldc};
+  }
+  BatchLayout a() const { return layout_of_batch(first().rows_a(), first().cols_a(), lda, stride_a, count); }
+  BatchLayout b() const { return layout_of_batch(first().rows_b(), first().cols_b(), ldb, stride_b, count); }
+  BatchLayout c() const { return layout_of_batch(m, n, ldc, stride_c, count); }
+
+  /// What each product's own checks accept, and no batch of less than nothing; anything else is for xerbla.
+  bool valid() const { return first().valid() && count >= 0; }
+  /// Whether the matrices of each kind are one matrix.  Results in the same place are not.
+  bool regular() const {
+    const auto apart = [](const BatchLayout& x) { return x.form == BatchForm::apart; };
+    const bool shared = count > 1 && stride_c == 0 && m > 0 && n > 0;
+    return !apart(a()) && !apart(b()) && !apart(c()) && !shared;
+  }
+
+ private:
+  GemmArgs<T> first() const { return product(0); }
+};
+
 /// C := alpha * op(A) * op(A)' + beta * C with op(A) n x k, of which one triangle is read and written, column-major.
 /// The second factor is transposed (xSYRK) or conjugate-transposed (xHERK: alpha and beta are real, the diagonal's
 /// imaginary parts are not read and become zero).

@@ -21,6 +21,9 @@ struct Problem {
   bool left = false;         ///< the side of a factor that has one
   bool adjoint = false;      ///< it is transposed, or conjugate-transposed
   index right_vectors = 0;   ///< of singular value decompositions V^H's rows; k are U's columns
+  index count = 1;           ///< of products: a batch
+  bool same_a = false;       ///< of all products of a batch
+  bool same_b = false;       ///< likewise
   bool of_identity = false;  ///< of products with Q: C begins as an identity's first columns
 
   // What follows.

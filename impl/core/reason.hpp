@@ -38,6 +38,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(of_type, "itype is 2 or 3")                      \
   X(of_columns, "more columns than rows, or A^H")    \
   X(of_form, "reflectors as of QL or LQ")            \
+  X(of_batch, "matrices of a batch with gaps")       \
   X(scaled, "norms that LAPACK would scale")         \
   X(not_definite, "matrix is not positive definite") \
   X(singular, "matrix is singular, or not finite")   \

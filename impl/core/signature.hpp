@@ -113,7 +113,7 @@ class Places {
   struct Workspace {
     int at, size;
   };
-  int letters[4] = {}, integers[8] = {};
+  int letters[4] = {}, integers[10] = {};
   Workspace workspaces[4] = {};
   int letter_count = 0, integer_count = 0, workspace_count = 0, status = -1;
   bool has_integers = false;  ///< in arrays

@@ -39,6 +39,47 @@ struct GemmSignature {
   static constexpr double volume(const auto& at) { return at.integer(0) * at.integer(1) * at.integer(2); }
 };
 
+template <class T>
+struct GemmBatchStridedSignature {
+  using Args = GemmBatchArgs<T>;
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    const auto use = [&x](const BatchLayout& of, bool reads, bool writes) {
+      return Use{of.rows, of.cols, of.ld, reads, writes};
+    };
+    const auto multiplies = [&x] { return x.alpha != T(0) && x.k > 0; };
+    see.letter("transa", transposes, x.transa);
+    see.letter("transb", transposes, x.transb);
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.integer("k", x.k);
+    see.scalar("alpha", x.alpha);
+    see.operand("A", x.A, [&] { return use(x.a(), multiplies(), false); });
+    see.integer("lda", x.lda);
+    see.integer("stridea", x.stride_a);
+    see.operand("B", x.B, [&] { return use(x.b(), multiplies(), false); });
+    see.integer("ldb", x.ldb);
+    see.integer("strideb", x.stride_b);
+    see.scalar("beta", x.beta);
+    see.operand("C", x.C, [&] { return use(x.c(), x.beta != T(0), true); });
+    see.integer("ldc", x.ldc);
+    see.integer("stridec", x.stride_c);
+    see.integer("batch_size", x.count);
+  }
+  static bool complete(Args&) { return true; }
+  /// As GemmSignature's, product by product.
+  static void fold(Args& x) {
+    std::swap(x.transa, x.transb);
+    std::swap(x.m, x.n);
+    std::swap(x.A, x.B);
+    std::swap(x.lda, x.ldb);
+    std::swap(x.stride_a, x.stride_b);
+  }
+  static constexpr double volume(const auto& at) {
+    return at.integer(0) * at.integer(1) * at.integer(2) * at.integer(9);
+  }
+};
+
 /// @tparam hermitian  xHERK: alpha and beta are real
 template <class T, bool hermitian>
 struct RankKSignature {
@@ -913,6 +954,10 @@ decltype(auto) with_signature(const GemmArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const SyrkArgs<T>& x, With with) {
   return x.hermitian ? with(HerkSignature<T>()) : with(SyrkSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GemmBatchArgs<T>&, With with) {
+  return with(GemmBatchStridedSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const GemmtArgs<T>&, With with) {

@@ -208,6 +208,16 @@ bool call_by_products(const Site& gemm, const GemmtArgs<T>& args) {
   return true;
 }
 
+template <class T>
+bool call_by_products(const Site& gemm, const GemmBatchArgs<T>& args) {
+  if (!gemm.wide && !is_narrow<GemmSignature<T>>(args.product(0))) return false;
+  for (index i = 0; i < args.count; ++i) {
+    const GemmArgs<T> product = args.product(i);
+    call_product(gemm, as_gemm(product));
+  }
+  return true;
+}
+
 template <class Args>
 bool call_conjugated(const Site& library, Args args) {
   using T = decltype(args.alpha);
@@ -244,6 +254,18 @@ Judgement judge(const Site& magnitudes, const GemmArgs<T>& x, const T* result, c
 template <class T>
 Judgement judge(const Site& gemm, const GemmtArgs<T>& x, const T* result, const T* reference, const Ending& ending) {
   return judge_product(gemm, x.product(), result, reference, ending);
+}
+
+template <class T>
+Judgement judge(const Site& gemm, const GemmBatchArgs<T>& x, const T* result, const T* reference,
+                const Ending& ending) {
+  Judgement worst{};
+  for (index i = 0; i < x.count; ++i) {
+    const index at = i * x.stride_c;
+    const Judgement one = judge_product(gemm, x.product(i), result + at, reference + at, ending);
+    if (i == 0 || one.ratio > worst.ratio) worst = one;
+  }
+  return worst;
 }
 
 template <class T>
@@ -400,11 +422,13 @@ Judgement judge(const Site&, const GemvArgs<T>& args, const T* result, const T* 
 
 #define FUNCTIONS(Args, type) \
   template Judgement judge(const Site&, const Args<type>&, const type*, const type*, const Ending&);
-#define GEMM(name, type)     \
-  FUNCTIONS(GemmArgs, type)  \
-  FUNCTIONS(GemmtArgs, type) \
-  FUNCTIONS(Syr2kArgs, type) \
-  template bool call_by_products(const Site&, const GemmtArgs<type>&);
+#define GEMM(name, type)                                               \
+  FUNCTIONS(GemmArgs, type)                                            \
+  FUNCTIONS(GemmtArgs, type)                                           \
+  FUNCTIONS(GemmBatchArgs, type)                                       \
+  FUNCTIONS(Syr2kArgs, type)                                           \
+  template bool call_by_products(const Site&, const GemmtArgs<type>&); \
+  template bool call_by_products(const Site&, const GemmBatchArgs<type>&);
 #define SYRK(name, type) FUNCTIONS(SyrkArgs, type)
 #define SYMM(name, type) FUNCTIONS(SymmArgs, type)
 #define TRMM(name, type) FUNCTIONS(TrmmArgs, type)

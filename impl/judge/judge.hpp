@@ -58,7 +58,13 @@ bool call_for_reference(const Site& library, const Args& args) {
 template <class T>
 bool call_by_products(const Site& gemm, const GemmtArgs<T>& args);
 template <class T>
+bool call_by_products(const Site& gemm, const GemmBatchArgs<T>& args);
+template <class T>
 bool call_for_reference(const Site& gemm, const GemmtArgs<T>& args) {
+  return call_by_products(gemm, args);
+}
+template <class T>
+bool call_for_reference(const Site& gemm, const GemmBatchArgs<T>& args) {
   return call_by_products(gemm, args);
 }
 /// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
@@ -113,6 +119,12 @@ template <class T>
 Judgement judge(const Site& gemm, const GemmtArgs<T>& before, const T* result, const T* reference,
                 const Ending& ending);
 
+/// The same of all products.
+/// @param gemm  multiplies
+template <class T>
+Judgement judge(const Site& gemm, const GemmBatchArgs<T>& before, const T* result, const T* reference,
+                const Ending& ending);
+
 /// The same of a product with a symmetric or Hermitian matrix, all of which is made for it.
 /// @param gemm  multiplies
 template <class T>
@@ -160,6 +172,11 @@ Judgement judge(const JudgingLibrary& by, const Syr2kArgs<T>& before, const Syr2
 template <class T>
 Judgement judge(const JudgingLibrary& by, const GemmtArgs<T>& before, const GemmtArgs<T>& result,
                 const GemmtArgs<T>& reference, const Ending& ending) {
+  return judge(*by.beside[0], before, result.C, reference.C, ending);
+}
+template <class T>
+Judgement judge(const JudgingLibrary& by, const GemmBatchArgs<T>& before, const GemmBatchArgs<T>& result,
+                const GemmBatchArgs<T>& reference, const Ending& ending) {
   return judge(*by.beside[0], before, result.C, reference.C, ending);
 }
 template <class T>
@@ -216,6 +233,11 @@ std::vector<Routine> judged_with(const GemmtArgs<T>&) {
 }
 
 template <class T>
+std::vector<Routine> judged_with(const GemmBatchArgs<T>&) {
+  return judged_with_products<T>();
+}
+
+template <class T>
 std::vector<Routine> judged_with(const SymmArgs<T>&) {
   return judged_with_products<T>();
 }
@@ -247,6 +269,10 @@ std::optional<Routine> of_oracle(const GemmArgs<T>&) {
 }
 template <class T>
 std::optional<Routine> of_oracle(const GemmtArgs<T>&) {
+  return judged_with_products<T>().front();
+}
+template <class T>
+std::optional<Routine> of_oracle(const GemmBatchArgs<T>&) {
   return judged_with_products<T>().front();
 }
 

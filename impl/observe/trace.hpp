@@ -26,6 +26,7 @@ struct TraceEvent {
   std::uint64_t begin_ns, end_ns;  ///< CLOCK_MONOTONIC
   std::uint64_t own_ns;            ///< of these: without counted calls inside
   std::int64_t m, n, k;            ///< as the routine's arguments; 0 where it has none
+  std::int64_t count;              ///< of a batch
   double flops;
   std::uint64_t bytes_in, bytes_out, bytes_spared;  ///< as in RoutineCounters
   TransferTimes transfers;
@@ -39,14 +40,14 @@ struct TraceEvent {
   bool distrusted;       ///< the guard has sent it back to no level
   bool beta_zero, left;  ///< of a product: C is not read; Q's side
 };
-static_assert(sizeof(TraceEvent) == 144);
+static_assert(sizeof(TraceEvent) == 152);
 
 inline constexpr std::uint64_t trace_chunk_events = 2048;  ///< whole pages of them
 inline constexpr std::uint64_t most_trace_chunks = 128, most_trace_events = most_trace_chunks * trace_chunk_events;
 
 /// Begins a file of a trace.
 struct Recording {
-  static constexpr std::uint64_t this_layout = 0x626c61737472c301;  // layout 1
+  static constexpr std::uint64_t this_layout = 0x626c61737472c302;  // layout 2
   Counters counters;
   std::uint64_t layout;
   char host[64];

@@ -114,6 +114,27 @@ class Execution : public PlanRun<T> {
     std::tie(operation.C, operation.ldc) = matrix(s, 2);
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, const PlannedBatch& batch) {
+    GemmBatch operation = batch.products;
+    operation.alpha = scalar(s.alpha);
+    operation.beta = scalar(s.beta);
+    const auto lay = [&](std::size_t number, BatchForm form, index rows, index cols, auto& at, index& ld,
+                         index& stride) {
+      std::tie(at, ld) = matrix(s, number);
+      switch (form) {
+        case BatchForm::side_by_side: return void(stride = cols * ld);
+        case BatchForm::as_columns: return void((stride = ld, ld = rows));
+        case BatchForm::one_below_another: return void(stride = rows);
+        default: stride = 0;
+      }
+    };
+    const bool plain_a = operation.transa == Op::none, plain_b = operation.transb == Op::none;
+    const auto [m, n, k] = std::tuple(operation.m, operation.n, operation.k);
+    lay(0, batch.a, plain_a ? m : k, plain_a ? k : m, operation.A, operation.lda, operation.stride_a);
+    lay(1, batch.b, plain_b ? k : n, plain_b ? n : k, operation.B, operation.ldb, operation.stride_b);
+    lay(2, batch.c, m, n, operation.C, operation.ldc, operation.stride_c);
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, Potrf operation) {
     std::tie(operation.A, operation.lda) = matrix(s, 0);
     operation.failed = place(s.accesses[1].region).at;

@@ -8,6 +8,7 @@
 #include <variant>
 #include <vector>
 
+#include "impl/core/args.hpp"
 #include "impl/core/blocks.hpp"
 #include "impl/plan/order.hpp"
 #include "kernels/types.hpp"
@@ -19,10 +20,16 @@ enum class Scalar : std::uint8_t { zero, one, minus_one, alpha, beta };
 
 enum class AccessMode : std::uint8_t { read, write, update };  ///< update: read, and written
 
+/// A batch of products whose matrices lie in the accesses' regions in these forms.
+struct PlannedBatch {
+  GemmBatch products;
+  BatchForm a, b, c;
+};
+
 /// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
 /// its scalars.
-using PlannedOperation =
-    std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd, Gebrd, Svd, Assign, Geev, Mirror, QrPanel, Survey>;
+using PlannedOperation = std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd, Gebrd, Svd, Assign, Geev, Mirror,
+                                      QrPanel, Survey, PlannedBatch>;
 
 /// Elements that so many reals take.
 constexpr index elements_of_reals(index count, Precision precision) {

@@ -82,6 +82,7 @@ TraceEvent event_of(const Call& call, const Decision& decision) {
   return {.m = call.problem.m,
           .n = call.problem.n,
           .k = call.problem.k,
+          .count = call.problem.count,
           .flops = call.problem.flops,
           .cpu_seconds = static_cast<float>(decision.cpu_seconds),
           .device_seconds = static_cast<float>(decision.device_seconds),

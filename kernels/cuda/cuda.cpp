@@ -209,6 +209,17 @@ class CudaLane final : public EngineLane {
     return copied == Status::done ? multiply_in_place(own.handle, p) : copied;
   }
 
+  Status compute(Queue queue, const GemmBatch& p) {
+    if (p.m == 0 || p.n == 0 || p.count == 0) return Status::done;
+    if (p.k == 0 || equals(p.precision, p.alpha, 0)) {
+      for (index i = 0; i < p.count; ++i)
+        if (const Status status = compute(queue, p.product(i)); status != Status::done) return status;
+      return Status::done;
+    }
+    Products& own = products(queue);
+    const Status made = own.create_once(stream(queue));
+    return made == Status::done ? multiply_all(own.handle, p) : made;
+  }
   Status compute(Queue queue, const Combination& combination) { return status_of(combine(combination, stream(queue))); }
   Status compute(Queue queue, const Survey& x) { return status_of(survey(x, stream(queue))); }
   Status compute(Queue queue, const Symv& product) { return status_of(symv(product, stream(queue))); }
@@ -299,6 +310,24 @@ class CudaLane final : public EngineLane {
       case Precision::d: return call(cublasDgemm_64, double{});
       case Precision::c: return call(cublasCgemm_64, cuComplex{});
       case Precision::z: return call(cublasZgemm_64, cuDoubleComplex{});
+    }
+    return Status::lost;
+  }
+
+  static Status multiply_all(cublasHandle_t handle, const GemmBatch& p) {
+    const auto call = [&]<class T>(auto function, T) {
+      T alpha, beta;  // as above
+      std::memcpy(&alpha, p.alpha, sizeof alpha);
+      std::memcpy(&beta, p.beta, sizeof beta);
+      return status_of(function(handle, cublas_op(p.transa), cublas_op(p.transb), p.m, p.n, p.k, &alpha,
+                                static_cast<const T*>(p.A), p.lda, p.stride_a, static_cast<const T*>(p.B), p.ldb,
+                                p.stride_b, &beta, static_cast<T*>(p.C), p.ldc, p.stride_c, p.count));
+    };
+    switch (p.precision) {
+      case Precision::s: return call(cublasSgemmStridedBatched_64, float{});
+      case Precision::d: return call(cublasDgemmStridedBatched_64, double{});
+      case Precision::c: return call(cublasCgemmStridedBatched_64, cuComplex{});
+      case Precision::z: return call(cublasZgemmStridedBatched_64, cuDoubleComplex{});
     }
     return Status::lost;
   }
@@ -610,7 +639,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(gemv, "sdcz");
     facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
     facts_.computes.add(Operation::Kind::svd, "sdcz").add(Operation::Kind::assign, "sdcz").add(geev, "sdcz");
-    facts_.computes.add(Operation::Kind::mirror, "sdcz");
+    facts_.computes.add(Operation::Kind::mirror, "sdcz").add(gemm_batch, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

@@ -105,6 +105,12 @@ void spoil(const Gemm& x, std::string_view mistake) {
   }
 }
 
+/// Of the last product.
+template <class T>
+void spoil(const GemmBatch& x, std::string_view mistake) {
+  if (x.count > 0) spoil<T>(x.product(x.count - 1), mistake);
+}
+
 template <class T>
 void spoil(const Symv& x, std::string_view mistake) {
   if (x.n == 0) return;
@@ -332,6 +338,7 @@ class DelayedLane final : public Lane {
   }
   Status ask(const Operation& operation, After after) override {
     if (const auto* product = operation.get<Gemm>()) return multiply(*product, after);
+    if (const auto* products = operation.get<GemmBatch>()) return spoiled(*products, after);
     if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
     if (const auto* product = operation.get<Gemv>()) return spoiled(*product, after);
     if (const auto* system = operation.get<Trsm>()) return spoiled(*system, after);

@@ -69,6 +69,9 @@ class HostLane final : public EngineLane {
       copy_block(product.C, product.ldc, product.E, product.lde, product.m, product.n, element_size(product.precision));
     underlying_.call(underlying_.context, product);
   }
+  void compute(const GemmBatch& batch) {
+    for (index i = 0; i < batch.count; ++i) compute(batch.product(i));
+  }
   void compute(const Combination& combination) { combine(combination); }
   void compute(const Survey& x) { survey(x); }
   void compute(const Symv& product) { symv(product); }
@@ -154,7 +157,8 @@ class HostBackend final : public Backend {
         .add(svd, "sdcz")
         .add(assign, "sdcz")
         .add(geev, "sdcz")
-        .add(Operation::Kind::mirror, "sdcz");
+        .add(Operation::Kind::mirror, "sdcz")
+        .add(gemm_batch, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the plans on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

@@ -363,9 +363,9 @@ def report_fails(t):
     with open(os.path.join(t.path("kept"), "short"), "wb") as f:
         f.write(data[:5000])
     with open(os.path.join(t.path("kept"), "cut"), "wb") as f:
-        f.write(data[: len(data) - 294912])
+        f.write(data[: len(data) - 311296])
     with open(os.path.join(t.path("kept"), "wild"), "wb") as f:
-        f.write(data[:-294912] + bytes(b ^ 0xA5 if b else 0 for b in data[-294912:]))
+        f.write(data[:-311296] + bytes(b ^ 0xA5 if b else 0 for b in data[-311296:]))
     done = t.run("report", t.path("kept"), "--html", t.path("page.html"), "--timeline", t.path("timeline.json"), "--json",
                  t.path("report.json"))
     equal(t.json("report.json")["processes"], 3)

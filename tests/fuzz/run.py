@@ -70,6 +70,8 @@ def records() -> list[bytes]:
         found += [
             record(p + "gemm", "transa=N transb=T m=2 n=3 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 3, 2), ("C", 2, 3)]),
             record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
+            record(p + "gemm_batch_strided", "transa=N transb=T m=2 n=2 k=3 alpha=1 lda=3 stridea=9 ldb=2 strideb=0 beta=1 ldc=2 stridec=5 batch_size=2",
+                   element, [("A", 2, 6), ("B", 2, 3), ("C", 4, 2)]),
             record(p + "gemmt", "uplo=U transa=N transb=T n=2 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 2, 2), ("C", 2, 2)]),
             record(p + "syr2k", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 ldb=3 beta=1 ldc=3", element, [("A", 3, 2), ("B", 3, 2), ("C", 2, 2)]),
             record(p + "symm", "side=R uplo=L m=3 n=2 alpha=1 lda=2 ldb=3 beta=1 ldc=3", element, [("A", 2, 2), ("B", 3, 2), ("C", 3, 2)]),

@@ -1,5 +1,6 @@
-// What newer libraries have and many that are installed lack: gemmt, by its other name gemmtr, and gemm3m, in the
-// reference's plainest loops.  Opened beside a library, it is the library underneath for these.
+// What newer libraries have and many that are installed lack: gemmt, by its other name gemmtr, gemm3m and
+// gemm_batch_strided, in the reference's plainest loops.  Opened beside a library, it is the library underneath for
+// these.
 //
 // WIDE: with integers of 64 bits, which an object says of itself by isamax.
 #include <algorithm>
@@ -47,6 +48,8 @@ struct Call {
   T beta;
   T* C;
   Int ldc;
+  bool batch = false;  ///< of products, so many elements apart
+  Int stride_a = 0, stride_b = 0, stride_c = 0, count = 1;
 };
 
 template <class T>
@@ -58,7 +61,14 @@ T op(const T* x, Int ld, char trans, Int i, Int j) {
 }
 
 template <class T>
-void compute(const Call<T>& x) {
+Call<T> batch_of(Call<T> x, Int stride_a, Int stride_b, Int stride_c, Int count) {
+  x.batch = true;
+  x.stride_a = stride_a, x.stride_b = stride_b, x.stride_c = stride_c, x.count = count;
+  return x;
+}
+
+template <class T>
+void compute_one(const Call<T>& x) {
   if (x.m == 0 || x.n == 0 || ((x.alpha == T(0) || x.k == 0) && x.beta == T(1))) return;
   for (Int j = 0; j < x.n; ++j)
     for (Int i = x.part == Part::lower ? j : 0; i < (x.part == Part::upper ? j + 1 : x.m); ++i) {
@@ -68,6 +78,14 @@ void compute(const Call<T>& x) {
       if (x.alpha != T(0)) sum *= x.alpha;
       c = x.beta == T(0) ? sum : sum + x.beta * c;
     }
+}
+
+template <class T>
+void compute(Call<T> x) {
+  for (Int i = 0; i < x.count; ++i) {
+    compute_one(x);
+    x.A += x.stride_a, x.B += x.stride_b, x.C += x.stride_c;
+  }
 }
 
 bool is_op(char x) { return x == 'N' || x == 'T' || x == 'C'; }
@@ -81,9 +99,9 @@ int wrong_size(const Call<T>& x, bool triangle) {
   if (x.n < 0) return sizes - 1;
   if (x.k < 0) return sizes;
   if (x.lda < std::max<Int>(1, least[0])) return sizes + 3;
-  if (x.ldb < std::max<Int>(1, least[1])) return sizes + 5;
-  if (x.ldc < std::max<Int>(1, least[2])) return sizes + 8;
-  return 0;
+  if (x.ldb < std::max<Int>(1, least[1])) return sizes + 5 + x.batch;
+  if (x.ldc < std::max<Int>(1, least[2])) return sizes + 8 + 2 * x.batch;
+  return x.count < 0 ? sizes + 12 : 0;
 }
 
 template <class T>
@@ -113,6 +131,7 @@ void cblas(const char* name, int layout, const int* part, int transa, int transb
   const int letters = part ? 4 : 3;
   if (layout == 101) {
     std::swap(x.ta, x.tb), std::swap(x.m, x.n), std::swap(x.A, x.B), std::swap(x.lda, x.ldb);
+    std::swap(x.stride_a, x.stride_b);
     if (part) x.part = *part == 121 ? Part::lower : Part::upper;
   }
   int wrong = wrong_size(x, part);
@@ -160,6 +179,24 @@ struct ByValue<std::complex<R>> {
     cblas<T>("cblas_" #name, layout, nullptr, ta, tb,                                                               \
              {{}, 0, 0, m, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc});           \
   }
+#define BATCH(name, NAME, T)                                                                                          \
+  extern "C" void name##_(const char* ta, const char* tb, const Int* m, const Int* n, const Int* k, const T* alpha,   \
+                          const T* A, const Int* lda, const Int* sa, const T* B, const Int* ldb, const Int* sb,       \
+                          const T* beta, T* C, const Int* ldc, const Int* sc, const Int* count) {                     \
+    fortran<T>(NAME, nullptr, ta, tb,                                                                                 \
+               batch_of<T>({{}, 0, 0, *m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc}, *sa, *sb, *sc, *count)); \
+  }                                                                                                                   \
+  extern "C" void cblas_##name(int layout, int ta, int tb, Int m, Int n, Int k, ByValue<T>::type alpha, const T* A,   \
+                               Int lda, Int sa, const T* B, Int ldb, Int sb, ByValue<T>::type beta, T* C, Int ldc,    \
+                               Int sc, Int count) {                                                                   \
+    const T a = ByValue<T>::get(alpha), b = ByValue<T>::get(beta);                                                    \
+    cblas<T>("cblas_" #name, layout, nullptr, ta, tb,                                                                 \
+             batch_of<T>({{}, 0, 0, m, n, k, a, A, lda, B, ldb, b, C, ldc}, sa, sb, sc, count));                      \
+  }
+BATCH(sgemm_batch_strided, "SGEMM_BATCH_STRIDED", float)
+BATCH(dgemm_batch_strided, "DGEMM_BATCH_STRIDED", double)
+BATCH(cgemm_batch_strided, "CGEMM_BATCH_STRIDED", std::complex<float>)
+BATCH(zgemm_batch_strided, "ZGEMM_BATCH_STRIDED", std::complex<double>)
 GEMMT(sgemmt, "SGEMMT", float)
 GEMMT(dgemmt, "DGEMMT", double)
 GEMMT(cgemmt, "CGEMMT", std::complex<float>)

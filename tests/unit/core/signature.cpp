@@ -25,6 +25,7 @@ template <class T>
 struct Example {
   T a[1], b[1], c[1];
   GemmArgs<T> gemm{Op::transpose, Op::none, 3, 4, 5, T(2), a, 6, b, 7, T(-3), c, 8};
+  GemmBatchArgs<T> batch{Op::transpose, Op::none, 3, 4, 5, T(2), a, 6, 18, b, 7, 28, T(-3), c, 8, 32, 9};
   GemmtArgs<T> gemmt{Uplo::lower, Op::none, Op::conjugate, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
   Syr2kArgs<T> syr2k{false, Uplo::upper, Op::none, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
   SymmArgs<T> symm{false, true, Uplo::upper, 3, 5, T(2), a, 6, b, 7, T(-3), c, 8};
@@ -119,6 +120,24 @@ TEST(Signature, AHer2kHasARealBetaAndInRowMajorTheConjugateOfAlpha) {
   call_in_row_major<Her2kSignature<Z>>(address(cblas_zher2k), x.syr2k);
   EXPECT_EQ(cblas_zher2k_seen,
             (decltype(cblas_zher2k_seen){101, 122, 113, 3, 5, Z(2, -5), x.a, 6, x.b, 7, -3, x.c, 8}));
+}
+
+using SeenBatch = std::tuple<int, int, int, int, int, int, double, const double*, int, int, const double*, int, int,
+                             double, double*, int, int, int>;
+SeenBatch cblas_dgemm_batch_seen;
+void cblas_dgemm_batch(int layout, int transa, int transb, int m, int n, int k, double alpha, const double* A, int lda,
+                       int stride_a, const double* B, int ldb, int stride_b, double beta, double* C, int ldc,
+                       int stride_c, int count) {
+  cblas_dgemm_batch_seen = {layout,   transa, transb, m,        n,    k, alpha, A,        lda,
+                            stride_a, B,      ldb,    stride_b, beta, C, ldc,   stride_c, count};
+}
+
+TEST(Signature, ARowMajorBatchIsThatOfTheProductsOfTheOthers) {
+  Example<double> x;
+  call<GemmBatchStridedSignature<double>>(address(cblas_dgemm_batch), Interface::cblas, x.batch);
+  EXPECT_EQ(cblas_dgemm_batch_seen, (SeenBatch{102, 112, 111, 3, 4, 5, 2, x.a, 6, 18, x.b, 7, 28, -3, x.c, 8, 32, 9}));
+  call_in_row_major<GemmBatchStridedSignature<double>>(address(cblas_dgemm_batch), x.batch);
+  EXPECT_EQ(cblas_dgemm_batch_seen, (SeenBatch{101, 111, 112, 4, 3, 5, 2, x.b, 7, 28, x.a, 6, 18, -3, x.c, 8, 32, 9}));
 }
 
 std::tuple<int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int>
@@ -287,6 +306,7 @@ template <class T>
 void expect_all_the_same_again() {
   Example<T> x;
   expect_the_same_again<GemmSignature<T>>(x.gemm);
+  expect_the_same_again<GemmBatchStridedSignature<T>>(x.batch);
   expect_the_same_again<GemmtSignature<T>>(x.gemmt);
   expect_the_same_again<SyrkSignature<T>>(x.syrk);
   expect_the_same_again<Syr2kSignature<T>>(x.syr2k);

@@ -95,6 +95,18 @@ class Recorder final : public Lane {
       text += g.update == Update::product ? " of A B" : " of A B + B A";
     return add(text, after, g.stream, g.awaited);
   }
+  Status ask_for(const GemmBatch& g, After after) {
+    const auto matrices = [](const void* at, index ld, index stride) {
+      return where(at, ld) + print(" stride %lld", static_cast<long long>(stride));
+    };
+    return add(print("%cbatch   ", letter(g.precision)) + matrices(g.C, g.ldc, g.stride_c) +
+                   " := " + scalar(g.alpha, g.precision) + print(" %c(", static_cast<char>(g.transa)) +
+                   matrices(g.A, g.lda, g.stride_a) + print(") %c(", static_cast<char>(g.transb)) +
+                   matrices(g.B, g.ldb, g.stride_b) + ") + " + scalar(g.beta, g.precision) + " itself, " +
+                   size(g.m, g.n) + print(" x %lld", static_cast<long long>(g.k)) +
+                   print(", %lld times", static_cast<long long>(g.count)),
+               after, g.stream, g.awaited);
+  }
   Status ask_for(const Combination& c, After after) {
     std::string text = print("%ccombine ", letter(c.precision)) + size(c.rows, c.cols);
     bool scaled = false;

@@ -48,6 +48,16 @@ class Shuffled final : public Lane {
       reference::naive(product);
     });
   }
+  Status ask_for(const GemmBatch& g, After after) {
+    std::array<std::array<char, 16>, 2> scalars;
+    std::memcpy(scalars[0].data(), g.alpha, element_size(g.precision));
+    std::memcpy(scalars[1].data(), g.beta, element_size(g.precision));
+    return add(after, [batch = g, scalars]() mutable {
+      batch.alpha = scalars[0].data();
+      batch.beta = scalars[1].data();
+      for (index i = 0; i < batch.count; ++i) reference::naive(batch.product(i));
+    });
+  }
   Status ask_for(const QrPanel& p, After after) {
     return add(after, [p] { factor_panel(p, 1); });
   }

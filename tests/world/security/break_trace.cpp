@@ -75,6 +75,7 @@ int main(int, char** words) {
   for (const std::uint64_t value : odd) {
     const std::string end = "-" + std::to_string(value);
     of_events("m" + end, offsetof(TraceEvent, m), value);
+    of_events("count" + end, offsetof(TraceEvent, count), value);
     of_events("begin" + end, offsetof(TraceEvent, begin_ns), value);
     of_events("end" + end, offsetof(TraceEvent, end_ns), value);
     of_events("own" + end, offsetof(TraceEvent, own_ns), value);

@@ -260,6 +260,24 @@ def plain_loops(world) -> list[str]:
     return errors
 
 
+def batches(world) -> list[str]:
+    """Batches of products that no library has are computed by the gemm that is underneath, and nothing is said. One whose
+    matrices are not one matrix stays."""
+    own = library(world, "batch.c", "-DLIBRARY", to="libbatch.so")
+    program = world.compile("batch.c", *linked(own), "-ldl", to="batch")
+    plain = launch([program])
+    errors = []
+    for setting, variables in SETTINGS.items():
+        run = launch([program], preload=world.lib, settings=variables)
+        errors += differs(setting, run, plain)
+        if run.stderr:
+            errors.append(f"{setting}: {run.stderr!r}")
+        account = harness.accounts(run.reports)["dgemm_batch_strided"]
+        if (account.calls, account.routed, account.stayed[harness.OF_BATCH]) != (5, 4 if variables else 0, 1):
+            errors.append(f"{setting}: {account}")
+    return errors
+
+
 def near(line: str, right: str) -> bool:
     words, others = line.split(), right.split()
     if len(words) != len(others) or words[0] != others[0]:

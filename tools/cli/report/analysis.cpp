@@ -21,7 +21,8 @@ Problem problem_of(const Span& s) {
             .n = s.n,
             .k = s.k,
             .beta_zero = s.beta_zero,
-            .left = s.left};
+            .left = s.left,
+            .count = s.count};
   switch (s.routine) {
 #define ROUTINE(kind, name, type) \
   case Routine::name:             \
@@ -65,7 +66,7 @@ class Predictions {
   }
 
   std::optional<WhatIf> of(const Span& s) {
-    const auto [there, is_new] = made_.try_emplace({s.routine, s.m, s.n, s.k, s.beta_zero, s.left});
+    const auto [there, is_new] = made_.try_emplace({s.routine, s.m, s.n, s.k, s.count, s.beta_zero, s.left});
     if (is_new) there->second = predict(s);
     return there->second;
   }
@@ -87,7 +88,9 @@ class Predictions {
 
   const Profile& profile_;
   std::optional<strassen::Estimator> estimators_[precision_count];
-  std::map<std::tuple<Routine, std::int64_t, std::int64_t, std::int64_t, bool, bool>, std::optional<WhatIf>> made_{};
+  std::map<std::tuple<Routine, std::int64_t, std::int64_t, std::int64_t, std::int64_t, bool, bool>,
+           std::optional<WhatIf>>
+      made_{};
 };
 
 /// Whether a call with this reason might have gone to the device.
@@ -104,6 +107,7 @@ bool might_go(Reason reason) {
     case Reason::of_type:
     case Reason::of_columns:
     case Reason::of_form:
+    case Reason::of_batch:
     case Reason::scaled:
     case Reason::rounding:
     case Reason::alpha:

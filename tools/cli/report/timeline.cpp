@@ -44,6 +44,7 @@ Json event_of(const Entry& e) {
     category = s.what == Traced::on_cpu ? "cpu" : "device";
     for (const auto& [letter, size] : {std::pair("m", s.m), std::pair("n", s.n), std::pair("k", s.k)})
       if (size > 0) args[letter] = size;
+    if (s.count > 1) args["batch"] = s.count;
     args["reason"] = text_of(s.reason);
     if (s.elapsed() > 0 && s.computed) args["Gflop/s"] = s.flops / static_cast<double>(s.elapsed());
     if (s.cpu_seconds > 0) args["predicted CPU ms"] = 1e3 * s.cpu_seconds;

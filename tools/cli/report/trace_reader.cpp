@@ -42,7 +42,7 @@ bool plausible(const TraceEvent& e) {
   for (const bool* field : {&e.computed, &e.distrusted, &e.beta_zero, &e.left})
     if (byte(*field) > 1) return false;
   constexpr std::int64_t most_size = std::int64_t{1} << 40;
-  for (const std::int64_t size : {e.m, e.n, e.k})
+  for (const std::int64_t size : {e.m, e.n, e.k, e.count})
     if (size < 0 || size > most_size) return false;
   const auto is_one = [](double number, double most) { return number >= 0 && number <= most; };
   constexpr double most_flops = 1e40, most_seconds = 1e30;
@@ -82,6 +82,7 @@ Span span_of(const TraceEvent& e, const Clock& clock) {
          .m = e.m,
          .n = e.n,
          .k = e.k,
+         .count = e.count,
          .flops = e.flops,
          .bytes_in = e.bytes_in,
          .bytes_out = e.bytes_out,
@@ -194,6 +195,7 @@ std::string sizes_of(const Span& s) {
   std::string text;
   for (const auto& [name, value] : {std::pair("m", s.m), std::pair("n", s.n), std::pair("k", s.k)})
     if (value > 0) text += std::string(text.empty() ? "" : " ") + name + "=" + std::to_string(value);
+  if (s.count > 1) text += " batch=" + std::to_string(s.count);
   return text;
 }
 

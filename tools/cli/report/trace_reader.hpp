@@ -17,6 +17,7 @@ struct Span {
   std::uint64_t own_ns;
   std::uint32_t thread;
   std::int64_t m, n, k;
+  std::int64_t count = 1;  ///< of a batch
   double flops;
   std::uint64_t bytes_in, bytes_out, bytes_spared;
   double cpu_seconds, device_seconds;  ///< predicted

@@ -75,6 +75,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define MAKE(name, ...) \
   if (routine == #name) return make<__VA_ARGS__>(recorded, fallback);
 #define GEMM(name, type) MAKE(name, GemmSignature<type>)
+#define GEMM_BATCH_STRIDED(name, type) MAKE(name, GemmBatchStridedSignature<type>)
 #define GEMM3M(name, type) MAKE(name, GemmSignature<type>)
 #define GEMMT(name, type) MAKE(name, GemmtSignature<type>)
 #define SYRK(name, type) MAKE(name, SyrkSignature<type>)

@@ -136,6 +136,8 @@ struct RecordedCall {
     ReadArguments read(r);
     Signature::describe(args, read);
     if (!Signature::complete(args) || !args.valid() || !workspaces_of<Signature>(args).suffice) fail(not_a_call);
+    if constexpr (requires { args.regular(); })
+      if (!args.regular()) fail(not_a_call);
     std::vector<void*> at;
     for (const CheckedOperand& x : list_operands<Signature>(args)) {
       memory.push_back(storage_of(r, x));

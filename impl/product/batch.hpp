@@ -1,0 +1,17 @@
+// Batches of products, from Args to the library underneath or the device.
+#pragma once
+#include "compat/site.hpp"
+#include "impl/core/args.hpp"
+#include "impl/route/family.hpp"
+#include "impl/route/replay.hpp"
+
+namespace blaslift {
+
+extern const Family batch_family;
+
+/// Computes one call of xGEMM_BATCH_STRIDED that the forwarding path did not settle; as gemm().  A batch whose matrices
+/// are not one matrix in memory (GemmBatchArgs::regular) stays.
+template <class T>
+void gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay);
+
+}  // namespace blaslift
