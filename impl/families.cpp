@@ -15,6 +15,7 @@
 #include "impl/solve/condition.hpp"
 #include "impl/solve/inverse.hpp"
 #include "impl/solve/least_squares.hpp"
+#include "impl/solve/sygst.hpp"
 #include "impl/solve/sygv.hpp"
 #include "impl/solve/system.hpp"
 #include "impl/solve/trsm.hpp"
@@ -34,7 +35,8 @@ const Family& family_of(Routine routine) {
                                 *trtri = &trtri_family, *potri = &potri_family, *getri = &getri_family,
                                 *potrf = &potrf_family, *potrs = &potrs_family, *posv = &posv_family,
                                 *getrf = &getrf_family, *getrs = &getrs_family, *gesv = &gesv_family,
-                                *gecon = &condition_family, *pocon = &condition_family, *syevd = &syevd_family,
+                                *gecon = &condition_family, *pocon = &condition_family, *trcon = &trcon_family,
+                                *lauum = &lauum_family, *sygst = &sygst_family, *syevd = &syevd_family,
                                 *syev = &syev_family, *syevr = &syevr_family, *syevx = &syevr_family,
                                 *sygvd = &sygvd_family, *sygv = &sygv_family, *sygvx = &sygvx_family,
                                 *gebrd = &gebrd_family, *gesdd = &gesdd_family, *gesvd = &gesvd_family,

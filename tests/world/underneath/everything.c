@@ -228,6 +228,12 @@ int main(int argc, char** argv) {
         printf("info %d\n", info);
         show(name, t, e * M * N);
         memcpy(t, c, sizeof c);
+        snprintf(name, sizeof name, "%clauum_", p);
+        f = get(name);
+        CALL(uplo, &n, t, &ld, &info, (size_t)1);
+        printf("info %d\n", info);
+        show(name, t, e * M * N);
+        memcpy(t, c, sizeof c);
         snprintf(name, sizeof name, "%cgetri_", p);
         f = get(name);
         CALL(&n, t, &ld, pivots, work, &lwork, &info);
@@ -258,6 +264,21 @@ int main(int argc, char** argv) {
       f = get(name);
       CALL(uplo, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
       printf("%s %.0f\ninfo %d\n", name, log10(condition), info);  // estimates
+      for (const char* which = "1i"; *which; ++which) {
+        snprintf(name, sizeof name, "%ctrcon_", p);
+        f = get(name);
+        CALL(which, uplo, low ? "u" : "N", &n, a, &ld, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1,
+             (size_t)1, (size_t)1);
+        printf("%s %.0f\ninfo %d\n", name, log10(condition), info);  // estimates
+      }
+      for (int type = 1; type <= 3; ++type) {
+        memcpy(t, c, sizeof c);
+        snprintf(name, sizeof name, z ? "%chegst_" : "%csygst_", p);
+        f = get(name);
+        CALL(&type, uplo, &n, t, &ld, a, &ld, &info, (size_t)1);
+        printf("info %d\n", info);
+        show(name, t, e * M * N);
+      }
       GET("%cpotrf_");
       a[0] = -1;
       CALL(uplo, &n, a, &ld, &info, (size_t)1);
