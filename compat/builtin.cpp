@@ -644,6 +644,43 @@ void gebd2(index m, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tauq, T
   }
 }
 
+/// As xSYTD2, of an upper triangle with rows and columns in reverse.
+/// @param tau  n - 1 elements, for whatever until they are there
+template <class T>
+void sytd2(bool lower, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tau) {
+  const auto turned = [&](index i) { return lower ? i : n - 1 - i; };
+  const auto at = [&](index i, index j) -> T& { return A[turned(i) + turned(j) * lda]; };  // i >= j
+  for (index i = 0; i < n; ++i) at(i, i) = T(std::real(at(i, i)));
+  for (index j = 0; j < n; ++j) {
+    d[turned(j)] = std::real(at(j, j));
+    if (j + 1 == n) break;
+    const index next = lower ? j : n - 2 - j, count = n - j - 1;
+    const auto rest = [&](index k, index l) {
+      return k >= l ? at(j + 1 + k, j + 1 + l) : conjugate(at(j + 1 + l, j + 1 + k));
+    };
+    const auto v = [&](index k) -> T& { return at(j + 1 + k, j); };
+    const auto w = [&](index k) -> T& { return tau[lower ? next + k : next - k]; };
+    const T factor = reflector(count, v(0), lower ? &v(0) + 1 : &v(count - 1));
+    e[next] = std::real(v(0));
+    v(0) = T(1);
+    T half(0);
+    for (index k = 0; k < count; ++k) {
+      T sum(0);
+      for (index l = 0; l < count; ++l) sum += rest(k, l) * v(l);
+      w(k) = factor * sum;
+      half += conjugate(w(k)) * v(k);
+    }
+    half *= factor / Real<T>(2);
+    for (index k = 0; k < count; ++k) w(k) -= half * v(k);
+    for (index k = 0; k < count; ++k) {
+      for (index l = 0; l <= k; ++l) at(j + 1 + k, j + 1 + l) -= v(k) * conjugate(w(l)) + w(k) * conjugate(v(l));
+      at(j + 1 + k, j + 1 + k) = T(std::real(at(j + 1 + k, j + 1 + k)));
+    }
+    v(0) = T(e[next]);
+    tau[next] = factor;
+  }
+}
+
 template <class T>
 void ormqr(bool left, bool adjoint, index m, index n, index k, const T* A, index lda, const T* tau, T* C, index ldc) {
   const bool forwards = left == adjoint;
@@ -1436,6 +1473,16 @@ struct Fortran {
                                    {*ldb >= std::max<index>(1, *n), 7}});
     if (!refused(wrong, status))
       *status = static_cast<Int>(blaslift::sygst<T>(*itype, uplo == 'L', *n, A, *lda, B, *ldb));
+  }
+
+  static void sytrd(const char* u, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *n), 4},
+                                   {*lwork == -1 || *lwork >= 1, 9}});
+    if (!settled(wrong, *lwork == -1, 1, work, status)) blaslift::sytd2<T>(uplo == 'L', *n, A, *lda, d, e, tau);
   }
 
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,

@@ -208,6 +208,11 @@ void try_sygst(void* f, Room& room) {
   using F = void (*)(Size, Letter, Size, Pointer, Size, Pointer, Size, Pointer, Length);
   reinterpret_cast<F>(f)(&one, "U", &zero, room.of, &one, room.of, &one, &room.status, 1);
 }
+void try_sytrd(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Size, Pointer, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("U", &zero, x, &one, x, x, x, x, &one, &room.status, 1);
+}
 void try_gebrd(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, room.of, room.of, room.of, &one, &room.status);

@@ -30,9 +30,10 @@ class Operation {
     svd,
     assign,
     geev,
-    mirror
+    mirror,
+    sytrd
   };
-  static constexpr int kinds = 16;
+  static constexpr int kinds = 17;
 
   /// Some of them.
   class Kinds {
@@ -70,6 +71,7 @@ class Operation {
   Operation(const Assign& x) : Operation(Kind::assign, x, x.precision) {}
   Operation(const Geev& x) : Operation(Kind::geev, x, x.precision) {}
   Operation(const Mirror& x) : Operation(Kind::mirror, x, x.precision) {}
+  Operation(const Sytrd& x) : Operation(Kind::sytrd, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -90,6 +92,7 @@ class Operation {
       case Kind::svd: return see(*static_cast<const Svd*>(of_));
       case Kind::assign: return see(*static_cast<const Assign*>(of_));
       case Kind::geev: return see(*static_cast<const Geev*>(of_));
+      case Kind::sytrd: return see(*static_cast<const Sytrd*>(of_));
       case Kind::mirror: break;
     }
     return see(*static_cast<const Mirror*>(of_));

@@ -49,6 +49,7 @@ GECONS = ("sgecon", "dgecon", "cgecon", "zgecon")
 POCONS = ("spocon", "dpocon", "cpocon", "zpocon")
 TRCONS = ("strcon", "dtrcon", "ctrcon", "ztrcon")
 CONDITIONS = GECONS + POCONS + TRCONS
+SYTRDS = ("ssytrd", "dsytrd", "chetrd", "zhetrd")
 GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 GESDDS = ("sgesdd", "dgesdd", "cgesdd", "zgesdd")
 GESVDS = ("sgesvd", "dgesvd", "cgesvd", "zgesvd")
@@ -81,7 +82,7 @@ CLASSIC_QRS += ("sorgqr", "dorgqr", "cungqr", "zungqr")
 COMPACT_QRS = ("sgeqr", "dgeqr", "cgeqr", "zgeqr", "sgemqr", "dgemqr", "cgemqr", "zgemqr")
 QRS = CLASSIC_QRS + COMPACT_QRS
 BLAS = GEMMS + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
-ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *SYGSTS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
+ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *SYGSTS, *SYTRDS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -349,7 +350,7 @@ def bookkeeping_errors(
             allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + SYSTEMS + INVERSES + CONDITIONS + SYGSTS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS + SYGVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRCONS + TRTRSS + INVERSES + GELSS else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *SYTRDS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
             allowed |= {NOT_FINITE} if name in TRMMS else set()
             allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()

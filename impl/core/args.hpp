@@ -561,6 +561,26 @@ struct SygstArgs {
   bool valid() const { return itype >= 1 && itype <= 3 && n >= 0 && ld_suffices(lda, n) && ld_suffices(ldb, n); }
 };
 
+/// A = Q T Q^H of a symmetric or Hermitian A (n x n, column-major, of which a triangle is read and written) in LAPACK's
+/// format: a real tridiagonal T in its place and in d and e, and beside it n - 1 reflectors of Q.
+template <class T>
+struct SytrdArgs {
+  Uplo uplo;
+  index n;
+  T* A;
+  index lda;
+  Real<T>* d;         ///< n
+  Real<T>* e;         ///< one less
+  T* tau;             ///< likewise
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index beside() const { return n > 1 ? n - 1 : 0; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return n >= 0 && ld_suffices(lda, n); }
+  static index least_workspace() { return 1; }
+};
+
 /// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where
 /// m >= n and lower otherwise, and beside it min(m, n) reflectors of each of Q and P.
 template <class T>

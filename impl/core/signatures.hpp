@@ -644,6 +644,28 @@ struct SygstSignature : LapackSignature<SygstArgs<T>> {
   }
 };
 
+/// xSYTRD of reals, xHETRD of complex elements.
+template <class T>
+struct SytrdSignature : LapackSignature<SytrdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    const auto written = [](index count) { return Use{count, 1, std::max<index>(1, count), false, true}; };
+    see.operand("d", x.d, [&] { return written(x.n); });
+    see.operand("e", x.e, [&] { return written(x.beside()); });
+    see.operand("tau", x.tau, [&] { return written(x.beside()); });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0);
+    return 2 * n * n * n / 3;
+  }
+};
+
 template <class T>
 struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
   template <class X, class See>
@@ -932,6 +954,10 @@ decltype(auto) with_signature(const SygvArgs<T>& x, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const SygstArgs<T>&, With with) {
   return with(SygstSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SytrdArgs<T>&, With with) {
+  return with(SytrdSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const GebrdArgs<T>&, With with) {

@@ -22,7 +22,7 @@ enum class AccessMode : std::uint8_t { read, write, update };  ///< update: read
 /// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
 /// its scalars.
 using PlannedOperation =
-    std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd, Gebrd, Svd, Assign, Geev, Mirror, QrPanel, Survey>;
+    std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd, Gebrd, Svd, Assign, Geev, Mirror, QrPanel, Survey, Sytrd>;
 
 /// Elements that so many reals take.
 constexpr index elements_of_reals(index count, Precision precision) {

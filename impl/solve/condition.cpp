@@ -199,10 +199,13 @@ TriangleNorm triangle_norm(const Site& site, Backend& backend, const ConditionAr
 template <class T>
 class Estimate {
  public:
-  /// @param anorm  |A|
-  Estimate(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, const Operands& operands,
-           double anorm)
-      : r_(r), site_(site), backend_(backend), args_(args), operands_(operands), anorm_(anorm) {
+  Estimate(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, const Operands& operands)
+      : anorm(static_cast<double>(std::real(args.anorm))),
+        r_(r),
+        site_(site),
+        backend_(backend),
+        args_(args),
+        operands_(operands) {
     for (const bool adjoint : {false, true}) {
       const SystemShape shape{.lu = args.lu(),
                               .factored = true,
@@ -243,11 +246,12 @@ class Estimate {
       return solve(x, adjoint != args_.by_rows, lease, all);
     });
     all.taken_back = all.status == Status::done && norm < 0;
-    rcond = norm > 0 ? static_cast<Real<T>>(1 / norm / anorm_) : Real<T>(0);
+    rcond = norm > 0 ? static_cast<Real<T>>(1 / norm / anorm) : Real<T>(0);
     if (!is_finite(rcond) || norm == 0) all.taken_back = all.status == Status::done;
     return all;
   }
 
+  double anorm;  ///< |A|
   Real<T> rcond{};
   std::vector<T> extreme{};  ///< estimated_norm()'s
 
@@ -280,7 +284,6 @@ class Estimate {
   Backend& backend_;
   const ConditionArgs<T>& args_;
   const Operands& operands_;
-  const double anorm_;
   Plan plans_[2];
   Placed at_{};
 };
@@ -292,14 +295,13 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionAr
   if (!r.device.can(condition_family.needs, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
   if (operands[operand_rcond].out_of_reach()) return {Reason::no_route};
-  double anorm = static_cast<double>(std::real(args.anorm));
+  Estimate<T> estimate(r, site, backend, args, operands);
+  if (!estimate.fits(r.arena.limit())) return {Reason::no_room};
   if (args.of == InverseOf::triangle) {
     const TriangleNorm found = triangle_norm(site, backend, args, operands[operand_a]);
     if (found.outcome.status != Status::done) return {give_up(r, backend, found.outcome.status)};
-    anorm = found.norm;
+    estimate.anorm = found.norm;
   }
-  Estimate<T> estimate(r, site, backend, args, operands, anorm);
-  if (!estimate.fits(r.arena.limit())) return {Reason::no_room};
   operands.look();
   operands.keep_inputs();
   Outcome outcome = in_attempts(

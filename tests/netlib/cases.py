@@ -248,10 +248,12 @@ def lapack_cases(precisions: str) -> list[Case]:
         solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "getri", "potrf", "potrs", "posv", "potri", "lauum", "trtrs", "trtri", "trcon"))
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
-            generalized: tuple[str, ...] = ()
+            symmetric: tuple[str, ...] = ()
             if name == "{p}sg":  # of each type as often, and one of these is routed
-                generalized = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx", "gst"))
-            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does, solves=generalized, share=0.15))
+                symmetric = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx", "gst"))
+            if name in ("sep", "se2"):
+                symmetric = (f"{p}{'sy' if p in 'sd' else 'he'}trd",)
+            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does, solves=symmetric, share=0.15))
         cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, (*qr, *compact), solves=solves))
         cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
         if lower := {"d": "s", "z": "c"}.get(p):

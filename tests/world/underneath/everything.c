@@ -304,7 +304,16 @@ int main(int argc, char** argv) {
             }
         show(name, c, e * M * N);
       }
-    // The bidiagonal form, and its reflectors, as every LAPACK has them.
+    // The tridiagonal and the bidiagonal form, and their reflectors, as every LAPACK has them.
+    for (int low = 0; low < 2; ++low) {
+      GET(z ? "%chetrd_" : "%csytrd_");
+      CALL(low ? "l" : "U", &n, a, &ld, rwork, rwork + N, tau, work, &lwork, &info, (size_t)1);
+      printf("info %d\n", info);
+      show(name, rwork, n);
+      show(name, rwork + N, n - 1);
+      show(name, a, e * M * n);
+      show(name, tau, e * (n - 1));
+    }
     for (int wide = 0; wide < 2; ++wide) {
       GET("%cgebrd_");
       CALL(wide ? &n : &m, wide ? &m : &n, a, &ld, rwork, rwork + N, tau, tau + 2 * N, work, &lwork, &info);

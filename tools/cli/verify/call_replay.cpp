@@ -115,6 +115,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define SYGV(name, type) MAKE(name, SygvSignature<type>)
 #define SYGVX(name, type) MAKE(name, SygvxSignature<type>)
 #define SYGST(name, type) MAKE(name, SygstSignature<type>)
+#define SYTRD(name, type) MAKE(name, SytrdSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
 #define HEMV(name, type) MAKE(name, SymvSignature<type>)
 #define GEMV(name, type) MAKE(name, GemvSignature<type>)
