@@ -157,7 +157,7 @@ TYPED_TEST(Inverses, InEveryOrderThatALaneMayChooseHaveTheSameBits) {
   using T = TypeParam;
   Random r(1);
   int kinds[4][2] = {};
-  for (unsigned round = 0; round < 240; ++round) {
+  for (unsigned round = 0; round < 320; ++round) {
     Inversion<T> x(r, round);
     const Plan plan = x.plan();
     kinds[static_cast<int>(x.shape.of)][x.shape.uplo == Uplo::upper] += x.shape.n > 2 * x.cut.width;
