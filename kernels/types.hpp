@@ -375,8 +375,8 @@ struct Gebrd {
 };
 
 /// A = Q T Q^H of a symmetric or Hermitian A (n x n) of which a triangle is stored, with a real tridiagonal T, in
-/// LAPACK's format (xSYTRD, xHETRD): T in the triangle's place, and n - 1 reflectors of Q beside it.  The other triangle
-/// is neither read nor written, nor are the diagonal's imaginary parts read.
+/// LAPACK's format (xSYTRD, xHETRD): T in the triangle's place, and n - 1 reflectors of Q beside it.  The other
+/// triangle is neither read nor written, nor are the diagonal's imaginary parts read.
 ///
 /// If A or the result is not finite, or A's largest number has squares that overflow or vanish, the triangle and all of
 /// these may hold anything.

@@ -1,13 +1,16 @@
 #include <algorithm>
 
+#include "kernels/cuda/core/largest.cuh"
 #include "kernels/cuda/eigen/sytrd.hpp"
 #include "kernels/cuda/product/assign.hpp"
-#include "kernels/cuda/svd/matrix.cuh"
 
 namespace blaslift {
 namespace {
 
-using namespace of_svd;
+constexpr int threads = 256;
+constexpr index most_blocks = 1024;
+
+cudaError_t started() { return cudaGetLastError(); }
 
 /// What is known of a matrix while it is worked on, on the device.
 struct State {
@@ -22,7 +25,16 @@ __device__ bool bearable(const State& state) {
   return isfinite(largest) && unbearable_exponent(largest) == 0;
 }
 
-/// What cannot be computed with becomes zero; rows counted in reals.
+/// Finds the largest number of a matrix; rows counted in reals.  Threads share a column, blocks the columns.
+template <class R>
+__global__ void survey(index rows, index cols, const R* A, index ld, State* state) {
+  unsigned long long own = 0;
+  for (index j = blockIdx.x; j < cols; j += gridDim.x)
+    for (index i = threadIdx.x; i < rows; i += threads) own = max(own, bits_of(A[i + j * ld]));
+  raise_to_largest(own, &state->largest);
+}
+
+/// What cannot be computed with becomes zero.
 template <class R>
 __global__ void clear_unbearable(index rows, index cols, R* A, index ld, const State* state) {
   if (bearable<R>(*state)) return;
@@ -76,7 +88,7 @@ cudaError_t reduce_in_place(const Sytrd& p, Solver& solver, cudaStream_t stream)
         error != cudaSuccess)
       return error;
     auto* const A = static_cast<R*>(p.A);
-    survey<<<blocks, threads, 0, stream>>>(p.n * parts, p.n, static_cast<const R*>(A), p.lda * parts, &state->largest);
+    survey<<<blocks, threads, 0, stream>>>(p.n * parts, p.n, static_cast<const R*>(A), p.lda * parts, state);
     if (const cudaError_t error = started(); error != cudaSuccess) return error;
     clear_unbearable<<<blocks, threads, 0, stream>>>(p.n * parts, p.n, A, p.lda * parts, state);
     return started();
