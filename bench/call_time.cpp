@@ -2,19 +2,19 @@
 // the ordinary BLAS and LAPACK; whatever is preloaded computes.
 //
 //   call_time host|device
-//   gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|
-//             gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
+//   gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|lauum|syevd|sytrd|
+//             sygvd|sygst|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //   call_time host|device batch SECONDS NxPRODUCTS
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
 // warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
 // symv and gemv are y := A x, gemvt y := A' x, symm C := A B, trmm B := A B, trsm B := A^-1 B and potrf A := L L' with
-// A's lower triangle, syevd has eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri
-// and trtri have factors with a large diagonal, gesdd min(m, n) singular vectors of each side, gecon factors by LU,
-// gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made anew before each call, outside its
-// time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their reflectors' factors, and condition
-// numbers are always in the host's memory.  batch is many gemms, by gemm_batch_strided if there is one.
+// A's lower triangle, syevd has eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri,
+// trtri and lauum have factors with a large diagonal, sygst as B, gesdd min(m, n) singular vectors of each side, gecon
+// factors by LU, gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made anew before each call,
+// outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their reflectors' factors, and
+// condition numbers are always in the host's memory.  batch is many gemms, by gemm_batch_strided if there is one.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -46,6 +46,10 @@ void dgels_(const char*, const int*, const int*, const int*, double*, const int*
 void dpotrf_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dgetri_(const int*, double*, const int*, const int*, double*, const int*, int*);
 void dpotri_(const char*, const int*, double*, const int*, int*, std::size_t);
+void dlauum_(const char*, const int*, double*, const int*, int*, std::size_t);
+void dsygst_(const int*, const char*, const int*, double*, const int*, const double*, const int*, int*, std::size_t);
+void dsytrd_(const char*, const int*, double*, const int*, double*, double*, double*, double*, const int*, int*,
+             std::size_t);
 void dtrtri_(const char*, const char*, const int*, double*, const int*, int*, std::size_t, std::size_t);
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
 void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
@@ -248,7 +252,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dpotrf_("L", &n, a.at(), &n, &info, 1); }, a);
     if (info != 0) throw std::runtime_error("dpotrf: info = " + std::to_string(info));
-  } else if (routine == "getri" || routine == "potri" || routine == "trtri") {
+  } else if (routine == "getri" || routine == "potri" || routine == "trtri" || routine == "lauum") {
     Place factors(nullptr, all), made(driver, all);
     set_dominant(factors, n);
     made.set(factors);
@@ -264,6 +268,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
             dgetri_(&n, a.at(), &n, pivots.data(), work.data(), &lwork, &info);
           else if (routine == "potri")
             dpotri_("L", &n, a.at(), &n, &info, 1);
+          else if (routine == "lauum")
+            dlauum_("L", &n, a.at(), &n, &info, 1);
           else
             dtrtri_("L", "N", &n, a.at(), &n, &info, 1, 1);
         },
@@ -306,6 +312,27 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         },
         a);
     if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
+  } else if (routine == "sygst") {
+    Place made(driver, all), factor(nullptr, all), b(driver, all);
+    made.set_random(1);
+    set_dominant(factor, n);
+    b.set(factor);
+    const int one = 1;
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); }, [&] { dsygst_(&one, "L", &n, a.at(), &n, b.at(), &n, &info, 1); }, a);
+    if (info != 0) throw std::runtime_error("dsygst: info = " + std::to_string(info));
+  } else if (routine == "sytrd") {
+    Place made(driver, all);
+    made.set_random(1);
+    const auto order = static_cast<std::size_t>(n);
+    const int lwork = 64 * n;
+    std::vector<double> d(order), e(order), tau(order), work(64 * order);
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] { dsytrd_("L", &n, a.at(), &n, d.data(), e.data(), tau.data(), work.data(), &lwork, &info, 1); }, a);
+    if (info != 0) throw std::runtime_error("dsytrd: info = " + std::to_string(info));
   } else if (routine == "geev") {
     Place made(driver, all), vectors(driver, all);
     made.set_random(1);
@@ -462,8 +489,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 
 constexpr const char* usage =
     "usage: call_time host|device "
-    "gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|syevd|sygvd|geev|gebrd|gesdd|gecon|gels|gelsy|"
-    "gelsd|gelss|"
+    "gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|lauum|syevd|sytrd|sygvd|"
+    "sygst|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|"
     "geqrf "
     "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n"
@@ -475,10 +502,11 @@ struct Timed {
 };
 constexpr Timed routines[] = {{"gemm", true},   {"symm", true},   {"trmm", true},   {"gels", false},  {"symv", true},
                               {"gemv", false},  {"gemvt", false}, {"trsm", true},   {"potrf", true},  {"getri", true},
-                              {"potri", true},  {"trtri", true},  {"getrf", false}, {"syevd", true},  {"sygvd", true},
-                              {"geev", true},   {"gebrd", false}, {"gesdd", false}, {"gecon", true},  {"gelsy", false},
-                              {"gelsd", false}, {"gelss", false}, {"geqrf", false}, {"potrs", false}, {"posv", false},
-                              {"getrs", false}, {"gesv", false},  {"batch", false}};
+                              {"potri", true},  {"trtri", true},  {"lauum", true},  {"sytrd", true},  {"sygst", true},
+                              {"getrf", false}, {"syevd", true},  {"sygvd", true},  {"geev", true},   {"gebrd", false},
+                              {"gesdd", false}, {"gecon", true},  {"gelsy", false}, {"gelsd", false}, {"gelss", false},
+                              {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false}, {"gesv", false},
+                              {"batch", false}};
 
 }  // namespace
 

@@ -402,6 +402,20 @@ Real<T> condition(index n, Real<T> norm, T* column, const Solve& solve) {
   return found > 0 ? found : 0;  // of a singular matrix
 }
 
+/// A triangular matrix' 1-norm, or with `by_rows` its infinity norm; NaN if there is one.
+template <class T>
+Real<T> triangle_norm(bool by_rows, bool lower, bool unit, index n, const T* A, index lda) {
+  Real<T> largest = 0;
+  for (index line = 0; line < n; ++line) {
+    Real<T> sum = unit ? 1 : 0;
+    const bool to_end = lower != by_rows;
+    for (index other = to_end ? line : 0; other < (to_end ? n : line + 1); ++other)
+      if (!unit || other != line) sum += std::abs(by_rows ? A[line + other * lda] : A[other + line * lda]);
+    if (largest < sum || std::isnan(sum)) largest = sum;
+  }
+  return largest;
+}
+
 /// Which of n eigenvalues in ascending order are asked for, from 0 on.
 struct Asked {
   index first, count;
@@ -471,11 +485,9 @@ struct CholeskyFactor {
   T operator()(index i, index j) const { return lower ? B[i + j * ldb] : conjugate(B[j + i * ldb]); }
 };
 
-/// B's factor in its place and, in A's triangle, the matrix of the standard problem that has the same eigenvalues.  Or
-/// above n, where potrf has ended; 1: no memory.
+/// In A's triangle, with B's factor, the matrix of the standard problem that has the same eigenvalues.  1: no memory.
 template <class T>
-index to_standard(index itype, bool lower, index n, T* A, index lda, T* B, index ldb) {
-  if (const index pivot = potrf<T>(lower, n, B, ldb)) return n + pivot;
+index sygst(index itype, bool lower, index n, T* A, index lda, const T* B, index ldb) {
   const std::unique_ptr<T[]> C(new (std::nothrow) T[static_cast<std::size_t>(n) * static_cast<std::size_t>(n)]());
   if (!C) return 1;
   const auto at = [&](index i, index j) -> T& { return C[static_cast<std::size_t>(i + j * n)]; };
@@ -502,8 +514,16 @@ index to_standard(index itype, bool lower, index n, T* A, index lda, T* B, index
       }
   }
   for (index j = 0; j < n; ++j)
-    for (index i = lower ? j : 0; i < (lower ? n : j + 1); ++i) A[i + j * lda] = at(i, j);
+    for (index i = lower ? j : 0; i < (lower ? n : j + 1); ++i)
+      A[i + j * lda] = i == j ? T(std::real(at(i, j))) : at(i, j);
   return 0;
+}
+
+/// The same with B's factor made first, in its place.  Or above n, where potrf has ended.
+template <class T>
+index to_standard(index itype, bool lower, index n, T* A, index lda, T* B, index ldb) {
+  if (const index pivot = potrf<T>(lower, n, B, ldb)) return n + pivot;
+  return sygst<T>(itype, lower, n, A, lda, B, ldb);
 }
 
 /// Of that one's vectors, those of the problem: L^-H y or, of the third type, L y.
@@ -644,6 +664,43 @@ void gebd2(index m, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tauq, T
       beside = T(0);
     else
       e[i] = m >= n ? by_row(i, i + 1, beside) : by_column(i + 1, i, beside);
+  }
+}
+
+/// As xSYTD2, of an upper triangle with rows and columns in reverse.
+/// @param tau  n - 1 elements, for whatever until they are there
+template <class T>
+void sytd2(bool lower, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tau) {
+  const auto turned = [&](index i) { return lower ? i : n - 1 - i; };
+  const auto at = [&](index i, index j) -> T& { return A[turned(i) + turned(j) * lda]; };  // i >= j
+  for (index i = 0; i < n; ++i) at(i, i) = T(std::real(at(i, i)));
+  for (index j = 0; j < n; ++j) {
+    d[turned(j)] = std::real(at(j, j));
+    if (j + 1 == n) break;
+    const index next = lower ? j : n - 2 - j, count = n - j - 1;
+    const auto rest = [&](index k, index l) {
+      return k >= l ? at(j + 1 + k, j + 1 + l) : conjugate(at(j + 1 + l, j + 1 + k));
+    };
+    const auto v = [&](index k) -> T& { return at(j + 1 + k, j); };
+    const auto w = [&](index k) -> T& { return tau[lower ? next + k : next - k]; };
+    const T factor = reflector(count, v(0), lower ? &v(0) + 1 : &v(count - 1));
+    e[next] = std::real(v(0));
+    v(0) = T(1);
+    T half(0);
+    for (index k = 0; k < count; ++k) {
+      T sum(0);
+      for (index l = 0; l < count; ++l) sum += rest(k, l) * v(l);
+      w(k) = factor * sum;
+      half += conjugate(w(k)) * v(k);
+    }
+    half *= factor / Real<T>(2);
+    for (index k = 0; k < count; ++k) w(k) -= half * v(k);
+    for (index k = 0; k < count; ++k) {
+      for (index l = 0; l <= k; ++l) at(j + 1 + k, j + 1 + l) -= v(k) * conjugate(w(l)) + w(k) * conjugate(v(l));
+      at(j + 1 + k, j + 1 + k) = T(std::real(at(j + 1 + k, j + 1 + k)));
+    }
+    v(0) = T(e[next]);
+    tau[next] = factor;
   }
 }
 
@@ -1162,7 +1219,12 @@ struct Fortran {
     *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
     if (*status) return;
     blaslift::trtri<T>(uplo == 'L', false, *n, A, *lda);
-    lauum<T>(uplo == 'L', *n, A, *lda);
+    blaslift::lauum<T>(uplo == 'L', *n, A, *lda);
+  }
+  static void lauum(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
+    if (!refused(wrong, status)) blaslift::lauum<T>(uplo == 'L', *n, A, *lda);
   }
   static void getri(const Int* n, T* A, const Int* lda, const Int* ipiv, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);
@@ -1195,6 +1257,21 @@ struct Fortran {
     if (!*status) blaslift::getrs<T>('N', *n, *nrhs, A, *lda, ipiv, B, *ldb);
   }
 
+  static void trcon(const char* t, const char* u, const char* d, const Int* n, const T* A, const Int* lda,
+                    Real<T>* rcond, T* work, void*, Int* status) {
+    const char norm = letter(t), uplo = letter(u), diag = letter(d);
+    const int wrong = first_wrong({{norm == '1' || norm == 'O' || norm == 'I', 1},
+                                   {uplo == 'U' || uplo == 'L', 2},
+                                   {diag == 'N' || diag == 'U', 3},
+                                   {*n >= 0, 4},
+                                   {*lda >= std::max<index>(1, *n), 6}});
+    if (refused(wrong, status)) return;
+    const bool by_rows = norm == 'I', unit = diag == 'U';
+    const Real<T> anorm = triangle_norm<T>(by_rows, uplo == 'L', unit, *n, A, *lda);
+    *rcond = blaslift::condition<T>(*n, anorm > 0 ? anorm : 0, work, [&](T* x) {
+      blaslift::trsm<T>(true, uplo, by_rows ? 'C' : 'N', unit, *n, 1, T(1), A, *lda, x, std::max<index>(1, *n));
+    });
+  }
   static void gecon(const char* t, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
                     T* work, void*, Int* status) {
     const char norm = letter(t);
@@ -1523,6 +1600,28 @@ struct Fortran {
                   ifail, status);
   }
   static constexpr auto sygvx = by_type<T>(&sygvx_of_real, &sygvx_of_complex);
+
+  static void sygst(const Int* itype, const char* u, const Int* n, T* A, const Int* lda, const T* B, const Int* ldb,
+                    Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong({{*itype >= 1 && *itype <= 3, 1},
+                                   {uplo == 'U' || uplo == 'L', 2},
+                                   {*n >= 0, 3},
+                                   {*lda >= std::max<index>(1, *n), 5},
+                                   {*ldb >= std::max<index>(1, *n), 7}});
+    if (!refused(wrong, status))
+      *status = static_cast<Int>(blaslift::sygst<T>(*itype, uplo == 'L', *n, A, *lda, B, *ldb));
+  }
+
+  static void sytrd(const char* u, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const char uplo = letter(u);
+    const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= std::max<index>(1, *n), 4},
+                                   {*lwork == -1 || *lwork >= 1, 9}});
+    if (!settled(wrong, *lwork == -1, 1, work, status)) blaslift::sytd2<T>(uplo == 'L', *n, A, *lda, d, e, tau);
+  }
 
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
                     const Int* lwork, Int* status) {

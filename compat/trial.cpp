@@ -167,6 +167,7 @@ void try_trtri(void* f, Room& room) {
   reinterpret_cast<F>(f)("U", "N", &zero, room.of, &one, &room.status, 1, 1);
 }
 void try_potri(void* f, Room& room) { try_potrf(f, room); }
+void try_lauum(void* f, Room& room) { try_potrf(f, room); }
 void try_getri(void* f, Room& room) {
   using F = void (*)(Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, room.of, &one, room.of, room.of, &one, &room.status);
@@ -204,6 +205,21 @@ void try_gecon(void* f, Room& room) {
 void try_pocon(void* f, Room& room) {
   using F = void (*)(Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Length);
   reinterpret_cast<F>(f)("U", &zero, room.of, &one, room.of, room.of, room.of, room.of, &room.status, 1);
+}
+void try_trcon(void* f, Room& room) {
+  using F =
+      void (*)(Letter, Letter, Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Length, Length, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("1", "U", "N", &zero, x, &one, x, x, x, &room.status, 1, 1, 1);
+}
+void try_sygst(void* f, Room& room) {
+  using F = void (*)(Size, Letter, Size, Pointer, Size, Pointer, Size, Pointer, Length);
+  reinterpret_cast<F>(f)(&one, "U", &zero, room.of, &one, room.of, &one, &room.status, 1);
+}
+void try_sytrd(void* f, Room& room) {
+  using F = void (*)(Letter, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Size, Pointer, Length);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("U", &zero, x, &one, x, x, x, x, &one, &room.status, 1);
 }
 void try_gebrd(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);

@@ -3,6 +3,7 @@
 #include "impl/copy/copy_family.hpp"
 #include "impl/eigen/geev.hpp"
 #include "impl/eigen/syevd.hpp"
+#include "impl/eigen/sytrd.hpp"
 #include "impl/gemv/gemv_family.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/product/batch.hpp"
@@ -16,6 +17,7 @@
 #include "impl/solve/condition.hpp"
 #include "impl/solve/inverse.hpp"
 #include "impl/solve/least_squares.hpp"
+#include "impl/solve/sygst.hpp"
 #include "impl/solve/sygv.hpp"
 #include "impl/solve/system.hpp"
 #include "impl/solve/trsm.hpp"
@@ -35,7 +37,8 @@ const Family& family_of(Routine routine) {
                                 *trtri = &trtri_family, *potri = &potri_family, *getri = &getri_family,
                                 *potrf = &potrf_family, *potrs = &potrs_family, *posv = &posv_family,
                                 *getrf = &getrf_family, *getrs = &getrs_family, *gesv = &gesv_family,
-                                *gecon = &condition_family, *pocon = &condition_family, *syevd = &syevd_family,
+                                *gecon = &condition_family, *pocon = &condition_family, *trcon = &trcon_family,
+                                *lauum = &lauum_family, *sygst = &sygst_family, *sytrd = &sytrd_family, *syevd = &syevd_family,
                                 *syev = &syev_family, *syevr = &syevr_family, *syevx = &syevr_family,
                                 *sygvd = &sygvd_family, *sygv = &sygv_family, *sygvx = &sygvx_family,
                                 *gebrd = &gebrd_family, *gesdd = &gesdd_family, *gesvd = &gesvd_family,

@@ -31,9 +31,10 @@ class Operation {
     assign,
     geev,
     mirror,
-    gemm_batch
+    gemm_batch,
+    sytrd
   };
-  static constexpr int kinds = 17;
+  static constexpr int kinds = 18;
 
   /// Some of them.
   class Kinds {
@@ -72,6 +73,7 @@ class Operation {
   Operation(const Geev& x) : Operation(Kind::geev, x, x.precision) {}
   Operation(const Mirror& x) : Operation(Kind::mirror, x, x.precision) {}
   Operation(const GemmBatch& x) : Operation(Kind::gemm_batch, x, x.precision) {}
+  Operation(const Sytrd& x) : Operation(Kind::sytrd, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -93,6 +95,7 @@ class Operation {
       case Kind::assign: return see(*static_cast<const Assign*>(of_));
       case Kind::geev: return see(*static_cast<const Geev*>(of_));
       case Kind::mirror: return see(*static_cast<const Mirror*>(of_));
+      case Kind::sytrd: return see(*static_cast<const Sytrd*>(of_));
       case Kind::gemm_batch: break;
     }
     return see(*static_cast<const GemmBatch*>(of_));

@@ -413,6 +413,26 @@ struct Gebrd {
   constexpr index factored() const { return m < n ? m : n; }
 };
 
+/// A = Q T Q^H of a symmetric or Hermitian A (n x n) of which a triangle is stored, with a real tridiagonal T, in
+/// LAPACK's format (xSYTRD, xHETRD): T in the triangle's place, and n - 1 reflectors of Q beside it.  The other
+/// triangle is neither read nor written, nor are the diagonal's imaginary parts read.
+///
+/// If A or the result is not finite, or A's largest number has squares that overflow or vanish, the triangle and all of
+/// these may hold anything.
+struct Sytrd {
+  Precision precision;
+  Uplo uplo;
+  index n;
+  void* A;
+  index lda;
+  void* d;       ///< n reals on the device: T's diagonal
+  void* e;       ///< n reals on the device: beside it, and a last one, which may become anything
+  void* tau;     ///< n elements on the device, likewise
+  void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+};
+
 /// A = U diag(s) V^H (m x n): its singular values in descending order, and with them singular vectors of either side:
 /// U's first columns and V^H's first rows, min(m, n) of them or all.  Those of one side may take A's place, where the
 /// rest of A then stays as it was; otherwise A is only read.

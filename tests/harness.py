@@ -35,8 +35,9 @@ TRTRSS = ("strtrs", "dtrtrs", "ctrtrs", "ztrtrs")
 TRTRIS = ("strtri", "dtrtri", "ctrtri", "ztrtri")
 POTRIS = ("spotri", "dpotri", "cpotri", "zpotri")
 GETRIS = ("sgetri", "dgetri", "cgetri", "zgetri")
-INVERSES = TRTRIS + POTRIS + GETRIS
-"""Inverses of triangles, and by the factors of Cholesky and LU: all of A has to be on the device."""
+LAUUMS = ("slauum", "dlauum", "clauum", "zlauum")
+INVERSES = TRTRIS + POTRIS + GETRIS + LAUUMS
+"""Inverses of triangles, and by the factors of Cholesky and LU, and their last step: all of A has to be on the device."""
 POTRFS = ("spotrf", "dpotrf", "cpotrf", "zpotrf")
 POTRSS = ("spotrs", "dpotrs", "cpotrs", "zpotrs")
 POSVS = ("sposv", "dposv", "cposv", "zposv")
@@ -47,7 +48,9 @@ SYSTEMS = GETRFS + GETRSS + GESVS + POTRSS + POSVS
 """LU, and what is solved by it and by Cholesky: all of A has to be on the device."""
 GECONS = ("sgecon", "dgecon", "cgecon", "zgecon")
 POCONS = ("spocon", "dpocon", "cpocon", "zpocon")
-CONDITIONS = GECONS + POCONS
+TRCONS = ("strcon", "dtrcon", "ctrcon", "ztrcon")
+CONDITIONS = GECONS + POCONS + TRCONS
+SYTRDS = ("ssytrd", "dsytrd", "chetrd", "zhetrd")
 GEBRDS = ("sgebrd", "dgebrd", "cgebrd", "zgebrd")
 GESDDS = ("sgesdd", "dgesdd", "cgesdd", "zgesdd")
 GESVDS = ("sgesvd", "dgesvd", "cgesvd", "zgesvd")
@@ -62,6 +65,8 @@ EIGENS = SYEVDS + SYEVS + SYEVRS + SYEVXS
 SYGVXS = ("ssygvx", "dsygvx", "chegvx", "zhegvx")
 SYGVS = ("ssygvd", "dsygvd", "chegvd", "zhegvd", "ssygv", "dsygv", "chegv", "zhegv", *SYGVXS)
 """Generalized symmetric-definite eigenproblems."""
+SYGSTS = ("ssygst", "dsygst", "chegst", "zhegst")
+"""Their reductions to standard ones."""
 GEEVS = ("sgeev", "dgeev", "cgeev", "zgeev")
 GELSS = ("sgels", "dgels", "cgels", "zgels")
 GELSYS = ("sgelsy", "dgelsy", "cgelsy", "zgelsy")
@@ -80,7 +85,7 @@ QRS = CLASSIC_QRS + COMPACT_QRS
 REDUCTION_QS = tuple(p + ("or" if p in "sd" else "un") + end for end in ("mtr", "gtr", "mhr", "ghr", "mbr", "gbr") for p in "sdcz")
 """Products with the Q of a reduction, and that Q."""
 BLAS = GEMMS + BATCHES + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
-ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, *REDUCTION_QS, "wsymv")
+ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *SYGSTS, *SYTRDS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, *REDUCTION_QS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -347,10 +352,10 @@ def bookkeeping_errors(
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
         if forced and name in routines:
-            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + REDUCTION_QS + SYSTEMS + INVERSES + CONDITIONS else set())
+            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + REDUCTION_QS + SYSTEMS + INVERSES + CONDITIONS + SYGSTS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS + SYGVS else set()
-            allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRTRSS + INVERSES + GELSS else set()
-            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
+            allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRCONS + TRTRSS + INVERSES + GELSS else set()
+            allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *SYTRDS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES) else set()
             allowed |= {NOT_FINITE} if name in TRMMS else set()
             allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()

@@ -418,6 +418,8 @@ struct SystemShape {
   Uplo uplo;      ///< of Cholesky
   index n, nrhs;
   bool in_order = false;  ///< of factors by LU: no rows are exchanged
+  bool triangle = false;  ///< A is no factor of anything, but a triangular matrix: op(A) X = B, with `uplo`
+  bool unit = false;      ///< and its diagonal is of ones
 
   bool exchanges() const { return lu && !in_order; }
   Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
@@ -438,8 +440,10 @@ struct SystemArgs {
   }
 };
 
-/// What is inverted: a general or a definite matrix by its factors, of LU or Cholesky, or a triangular one.
-enum class InverseOf : std::uint8_t { lu, cholesky, triangle };
+/// What is inverted: a general or a definite matrix by its factors, of LU or Cholesky, or a triangular one.  Or
+/// nothing: a triangular matrix is multiplied by its adjoint, L^H L or U U^H, as the inverse of a factor by Cholesky is
+/// in the end.
+enum class InverseOf : std::uint8_t { lu, cholesky, triangle, none };
 
 /// An inverse without its matrix.
 struct InverseShape {
@@ -452,7 +456,7 @@ struct InverseShape {
 };
 
 /// The inverse of a matrix (n x n, column-major) takes the place of its factors, or of a triangle.  With a zero on
-/// their diagonal, on that of LU's U, nothing is written.
+/// their diagonal, on that of LU's U, nothing is written; but a product has no use for what is not zero.
 template <class T>
 struct InverseArgs {
   InverseShape shape;
@@ -467,26 +471,28 @@ struct InverseArgs {
 };
 
 /// 1 / (|A| |A^-1|), estimated, with the factors of A (n x n, column-major): of LU, P A = L U without P, whose norm is
-/// the same, or of Cholesky.
+/// the same, or of Cholesky.  Or of a triangular A, whose norm whoever computes the call finds.
 template <class T>
 struct ConditionArgs {
-  bool lu;       ///< or else Cholesky
-  bool by_rows;  ///< of LU: the infinity norm, or else the 1-norm
-  Uplo uplo;     ///< of Cholesky
+  InverseOf of;
+  bool by_rows;  ///< not of Cholesky: the infinity norm, or else the 1-norm
+  Uplo uplo;     ///< not of LU
+  bool unit;     ///< of a triangular matrix: its diagonal is of ones
   index n;
   const T* A;
   index lda;
-  T anorm;  ///< |A|, a real number
+  T anorm;  ///< |A|, a real number; of a triangular matrix 1, which says nothing
   Real<T>* rcond;
   T* work = nullptr;  ///< workspaces, that whoever computes the call may use
   Real<T>* rwork = nullptr;
   Integers iwork{};
 
-  Part part() const { return lu ? Part::whole : part_of(uplo); }  ///< of A
+  bool lu() const { return of == InverseOf::lu; }
+  Part part() const { return lu() ? Part::whole : part_of(uplo); }  ///< of A
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const { return n >= 0 && ld_suffices(lda, n) && std::real(anorm) >= 0; }
-  index work_size() const { return (is_complex(precision_of<T>) ? 2 : lu ? 4 : 3) * n; }
-  index rwork_size() const { return (lu ? 2 : 1) * n; }
+  index work_size() const { return (is_complex(precision_of<T>) ? 2 : lu() ? 4 : 3) * n; }
+  index rwork_size() const { return (lu() ? 2 : 1) * n; }
 };
 
 /// LAPACK's drivers of symmetric eigenproblems, by the ends of their names: xSYEVD and xHEEVD (division into halves),
@@ -604,6 +610,43 @@ struct SygvArgs {
     if (eigen.driver != EigenDriver::evx) return eigen.least_work();
     return std::max<index>(1, (is_complex(precision_of<T>) ? 2 : 8) * eigen.n);
   }
+};
+
+/// Such a problem's A (n x n, column-major, of which a triangle is read and written) becomes that of the standard
+/// problem with the same eigenvalues: with B = L L^H it is L^-1 A L^-H, or by `itype` L^H A L (2 and 3); with B = U^H U
+/// it is U^-H A U^-1, or U A U^H.  B's triangle holds that factor, whose diagonal is real.
+template <class T>
+struct SygstArgs {
+  index itype;
+  Uplo uplo;
+  index n;
+  T* A;
+  index lda;
+  const T* B;
+  index ldb;
+
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return itype >= 1 && itype <= 3 && n >= 0 && ld_suffices(lda, n) && ld_suffices(ldb, n); }
+};
+
+/// A = Q T Q^H of a symmetric or Hermitian A (n x n, column-major, of which a triangle is read and written) in LAPACK's
+/// format: a real tridiagonal T in its place and in d and e, and beside it n - 1 reflectors of Q.
+template <class T>
+struct SytrdArgs {
+  Uplo uplo;
+  index n;
+  T* A;
+  index lda;
+  Real<T>* d;         ///< n
+  Real<T>* e;         ///< one less
+  T* tau;             ///< likewise
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index beside() const { return n > 1 ? n - 1 : 0; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return n >= 0 && ld_suffices(lda, n); }
+  static index least_workspace() { return 1; }
 };
 
 /// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where

@@ -478,7 +478,7 @@ using PotrsSignature = SystemSignature<T, false, true>;
 template <class T>
 using PosvSignature = SystemSignature<T, false, false>;
 
-/// xGETRI, xPOTRI and xTRTRI.
+/// xGETRI, xPOTRI, xTRTRI and xLAUUM.
 template <class T, InverseOf of>
 struct InverseSignature : LapackSignature<InverseArgs<T>> {
   template <class X, class See>
@@ -512,20 +512,22 @@ template <class T>
 using PotriSignature = InverseSignature<T, InverseOf::cholesky>;
 template <class T>
 using TrtriSignature = InverseSignature<T, InverseOf::triangle>;
+template <class T>
+using LauumSignature = InverseSignature<T, InverseOf::none>;
 
-/// xGECON and xPOCON.
-template <class T, bool lu>
+/// xGECON, xPOCON and xTRCON.
+template <class T, InverseOf of>
 struct ConditionSignature : LapackSignature<ConditionArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
-    if constexpr (lu)
-      see.letter("norm", norms, x.by_rows, 'I');
-    else
-      see.letter("uplo", triangles, x.uplo);
+    constexpr bool triangle = of == InverseOf::triangle;
+    if constexpr (of != InverseOf::cholesky) see.letter("norm", norms, x.by_rows, 'I');
+    if constexpr (of != InverseOf::lu) see.letter("uplo", triangles, x.uplo);
+    if constexpr (triangle) see.letter("diag", diagonals, x.unit, 'U');
     see.integer("n", x.n);
     see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, false, x.part()}; });
     see.integer("lda", x.lda);
-    see.real_scalar("anorm", x.anorm);
+    if constexpr (!triangle) see.real_scalar("anorm", x.anorm);
     see.operand("rcond", x.rcond, [&] { return Use{1, 1, 1, false, true}; });
     see.scratch("work", x.work, [&] { return x.work_size(); });
     if constexpr (is_complex(precision_of<T>))
@@ -535,23 +537,27 @@ struct ConditionSignature : LapackSignature<ConditionArgs<T>> {
     see.info();
   }
   static bool complete(ConditionArgs<T>& x) {
-    x.lu = lu;
-    if constexpr (lu)
-      x.uplo = Uplo::lower;
+    x.of = of;
+    if constexpr (of == InverseOf::lu) x.uplo = Uplo::lower;
+    if constexpr (of == InverseOf::cholesky) x.by_rows = false;
+    if constexpr (of == InverseOf::triangle)
+      x.anorm = T(1);
     else
-      x.by_rows = false;
+      x.unit = false;
     return true;
   }
-  /// Five solutions with each of two triangles.
+  /// Five solutions with each of two triangles, or one.
   static constexpr double volume(const auto& at) {
     const double n = at.integer(0);
-    return 5 * n * n;
+    return 5 * n * n / (of == InverseOf::triangle ? 2 : 1);
   }
 };
 template <class T>
-using GeconSignature = ConditionSignature<T, true>;
+using GeconSignature = ConditionSignature<T, InverseOf::lu>;
 template <class T>
-using PoconSignature = ConditionSignature<T, false>;
+using PoconSignature = ConditionSignature<T, InverseOf::cholesky>;
+template <class T>
+using TrconSignature = ConditionSignature<T, InverseOf::triangle>;
 
 /// Of symmetric eigenproblems, what stands behind the matrices.
 /// @tparam kept  LAPACK may leave the results as they were: they count as read
@@ -658,6 +664,48 @@ template <class T>
 using SygvSignature = GeneralizedEigenSignature<T, EigenDriver::ev>;
 template <class T>
 using SygvxSignature = GeneralizedEigenSignature<T, EigenDriver::evx>;
+
+/// xSYGST of reals, xHEGST of complex elements.
+template <class T>
+struct SygstSignature : LapackSignature<SygstArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("itype", x.itype);
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    see.operand("B", x.B, [&] { return Use{x.n, x.n, x.ldb, true, false, part_of(x.uplo)}; });
+    see.integer("ldb", x.ldb);
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(1);
+    return n * n * n / 2;
+  }
+};
+
+/// xSYTRD of reals, xHETRD of complex elements.
+template <class T>
+struct SytrdSignature : LapackSignature<SytrdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.letter("uplo", triangles, x.uplo);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true, part_of(x.uplo)}; });
+    see.integer("lda", x.lda);
+    const auto written = [](index count) { return Use{count, 1, std::max<index>(1, count), false, true}; };
+    see.operand("d", x.d, [&] { return written(x.n); });
+    see.operand("e", x.e, [&] { return written(x.beside()); });
+    see.operand("tau", x.tau, [&] { return written(x.beside()); });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0);
+    return 2 * n * n * n / 3;
+  }
+};
 
 template <class T>
 struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
@@ -1001,13 +1049,15 @@ decltype(auto) with_signature(const InverseArgs<T>& x, With with) {
   switch (x.shape.of) {
     case InverseOf::lu: return with(GetriSignature<T>());
     case InverseOf::cholesky: return with(PotriSignature<T>());
+    case InverseOf::none: return with(LauumSignature<T>());
     case InverseOf::triangle: break;
   }
   return with(TrtriSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const ConditionArgs<T>& x, With with) {
-  return x.lu ? with(GeconSignature<T>()) : with(PoconSignature<T>());
+  if (x.of == InverseOf::triangle) return with(TrconSignature<T>());
+  return x.lu() ? with(GeconSignature<T>()) : with(PoconSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const SyevdArgs<T>& x, With with) {
@@ -1028,6 +1078,14 @@ decltype(auto) with_signature(const SygvArgs<T>& x, With with) {
     case EigenDriver::evd: break;
   }
   return with(SygvdSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SygstArgs<T>&, With with) {
+  return with(SygstSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const SytrdArgs<T>&, With with) {
+  return with(SytrdSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const GebrdArgs<T>&, With with) {

@@ -160,6 +160,12 @@ class Execution : public PlanRun<T> {
     for (std::size_t i = 0; i < std::size(rest); ++i) *rest[i] = place(s.accesses[i + 1].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, Sytrd operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    void** const rest[] = {&operation.d, &operation.e, &operation.tau, &operation.failed};
+    for (std::size_t i = 0; i < std::size(rest); ++i) *rest[i] = place(s.accesses[i + 1].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, Svd operation) {
     std::size_t next = 0;
     std::tie(operation.A, operation.lda) = matrix(s, next++);

@@ -99,6 +99,16 @@ class Sample {
                          .tauq = vector(2),
                          .taup = vector(3),
                          .failed = at(rest)});
+      case Kind::sytrd:
+        return ask(Sytrd{.precision = precision,
+                         .uplo = Uplo::lower,
+                         .n = order_,
+                         .A = at(first),
+                         .lda = order_,
+                         .d = vector(0),
+                         .e = vector(1),
+                         .tau = vector(2),
+                         .failed = at(rest)});
       case Kind::svd:
         return ask(Svd{.precision = precision,
                        .m = order_,

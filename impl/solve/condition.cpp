@@ -13,22 +13,25 @@
 #include "impl/plan/execute.hpp"
 #include "impl/route/attempts.hpp"
 #include "impl/route/in_place.hpp"
+#include "impl/solve/bring_home.hpp"
 #include "impl/solve/system_plan.hpp"
 
 namespace blaslift {
 namespace {
 
-constexpr double solutions = 5;  // that an estimate takes as a rule, with two triangles each
+constexpr double solutions = 5;  // that an estimate takes as a rule, with two triangles each, or one
 
 // ---- what the family says of a call
 
+/// @tparam triangles  that a solution takes
+template <int triangles>
 void count(Problem& p) {
   const double n = static_cast<double>(p.n), element = static_cast<double>(element_size(p.element));
   p.empty = p.n == 0;
   p.trivial = p.alpha_zero;  // |A|
   p.too_large = p.n >= index{1} << 31;
-  p.flops = (is_complex(p.element) ? 4 : 1) * solutions * 2 * n * n;
-  p.volume = solutions * n * n;
+  p.flops = (is_complex(p.element) ? 4 : 1) * solutions * triangles * n * n;
+  p.volume = solutions * triangles * n * n / 2;
   p.bytes_in = (p.part == Part::whole ? n * n : n * (n + 1) / 2) * element;
 }
 
@@ -40,20 +43,29 @@ double cpu_rate(const Problem& p, const Profile&) {
   return (is_complex(p.element) ? 8 : 2) / static_cast<double>(element_size(p.element)) * reading_rate;
 }
 
-/// A block of the diagonal after the other, in each triangle of each solution.
+/// A block of the diagonal after the other, in each triangle of each solution.  Of a triangle also its norm, on the
+/// CPU.
+template <int triangles>
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double seconds_a_block = 12e-6, block = 64;
   const Profile& profile = *facts.profile;
-  const double n = static_cast<double>(p.n), read = n * n / 2 * static_cast<double>(element_size(p.element));
-  return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) +
-                     2 * solutions * (std::ceil(n / block) * seconds_a_block + read / profile.pass_rate)};
+  const double n = static_cast<double>(p.n), read = n * n / 2 * static_cast<double>(element_size(p.element)),
+               seconds_an_element = triangles == 2          ? 0
+                                    : is_complex(p.element) ? 6e-9
+                                                            : 1.3e-9,
+               norm = n * n / 2 * seconds_an_element;
+  return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + norm +
+                     triangles * solutions * (std::ceil(n / block) * seconds_a_block + read / profile.pass_rate)};
 }
 
 // ---- the estimate
 
 template <class T>
 double size_of_element(const T& x) {
-  return std::hypot(static_cast<double>(std::real(x)), static_cast<double>(std::imag(x)));
+  if constexpr (is_complex(precision_of<T>))
+    return std::hypot(static_cast<double>(std::real(x)), static_cast<double>(std::imag(x)));
+  else
+    return std::fabs(static_cast<double>(x));
 }
 
 template <class T>
@@ -128,7 +140,7 @@ double estimated_norm(index n, std::vector<T>& extreme, const Multiply& multiply
 
 // ---- on the device
 
-constinit Undestroyed<Learned> known[2];  // of such calls, in this process: of LU or not
+constinit Undestroyed<Learned> known[3];  // of such calls, in this process, by what is inverted
 
 enum { operand_a, operand_rcond };
 
@@ -140,22 +152,72 @@ Operands operands_of(Runtime& r, const ConditionArgs<T>& x, bool ephemeral) {
                   ephemeral);
 }
 
+/// A triangular matrix' norm, or how far one came to reading it.
+struct TriangleNorm {
+  Outcome outcome{Status::done};
+  double norm = 0;  ///< NaN if there is one
+};
+
+/// As xLANTR: neither the other triangle nor a diagonal of ones is looked at.
+/// @param A  located: in the host's memory, or in device memory of the program's, from which it comes home
+template <class T>
+TriangleNorm triangle_norm(const Site& site, Backend& backend, const ConditionArgs<T>& x, const Operand& A) {
+  const bool lower = x.uplo == Uplo::lower;
+  const index n = x.n, width = A.out_of_reach() ? std::max<index>(1, std::min(n, (index{1} << 20) / n)) : n;
+  TriangleNorm found;
+  std::vector<T> home(A.out_of_reach() ? static_cast<std::size_t>(n * width) : 0);
+  std::vector<double> lines(static_cast<std::size_t>(n));
+  for (index first = 0; first < n; first += width) {
+    const index cols = std::min(width, n - first);
+    const T* at = x.A + first * x.lda;
+    index ld = x.lda;
+    if (!home.empty()) {
+      found.outcome = bring_home(site, backend, at, ld, n, cols, home.data());
+      if (found.outcome.status != Status::done) return found;
+      at = home.data();
+      ld = n;
+    }
+    for (index j = first; j < first + cols; ++j) {
+      const T* const column = at + (j - first) * ld;
+      const index skipped = x.unit ? 1 : 0, begin = lower ? j + skipped : 0, end = lower ? n : j + 1 - skipped;
+      double sum = x.unit ? 1 : 0;
+      if (x.by_rows) {
+        if (x.unit) lines[static_cast<std::size_t>(j)] += 1;
+        for (index i = begin; i < end; ++i) lines[static_cast<std::size_t>(i)] += size_of_element(column[i]);
+      } else {
+        for (index i = begin; i < end; ++i) sum += size_of_element(column[i]);
+        lines[static_cast<std::size_t>(j)] = sum;
+      }
+    }
+  }
+  for (const double line : lines)
+    if (found.norm < line || std::isnan(line)) found.norm = line;  // a NaN stays: nothing is larger
+  return found;
+}
+
 /// All solutions of an estimate, with A in one place.
 template <class T>
 class Estimate {
  public:
   Estimate(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, const Operands& operands)
-      : r_(r), site_(site), backend_(backend), args_(args), operands_(operands) {
+      : anorm(static_cast<double>(std::real(args.anorm))),
+        r_(r),
+        site_(site),
+        backend_(backend),
+        args_(args),
+        operands_(operands) {
     for (const bool adjoint : {false, true}) {
-      const SystemShape shape{.lu = args.lu,
+      const SystemShape shape{.lu = args.lu(),
                               .factored = true,
-                              .trans = !adjoint || !args.lu          ? Op::none
-                                       : is_complex(precision_of<T>) ? Op::conjugate
-                                                                     : Op::transpose,
+                              .trans = !adjoint || args.of == InverseOf::cholesky ? Op::none
+                                       : is_complex(precision_of<T>)              ? Op::conjugate
+                                                                                  : Op::transpose,
                               .uplo = args.uplo,
                               .n = args.n,
                               .nrhs = 1,
-                              .in_order = true};
+                              .in_order = true,
+                              .triangle = args.of == InverseOf::triangle,
+                              .unit = args.unit};
       plans_[adjoint] = plan_system(shape, precision_of<T>, {.panel = args.n, .width = 1}, {.a = true});
       plans_[adjoint].operands[1].ours = true;  // the columns that are solved for
     }
@@ -184,11 +246,12 @@ class Estimate {
       return solve(x, adjoint != args_.by_rows, lease, all);
     });
     all.taken_back = all.status == Status::done && norm < 0;
-    rcond = norm > 0 ? static_cast<Real<T>>(1 / norm / static_cast<double>(std::real(args_.anorm))) : Real<T>(0);
+    rcond = norm > 0 ? static_cast<Real<T>>(1 / norm / anorm) : Real<T>(0);
     if (!is_finite(rcond) || norm == 0) all.taken_back = all.status == Status::done;
     return all;
   }
 
+  double anorm;  ///< |A|
   Real<T> rcond{};
   std::vector<T> extreme{};  ///< estimated_norm()'s
 
@@ -234,6 +297,11 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionAr
   if (operands[operand_rcond].out_of_reach()) return {Reason::no_route};
   Estimate<T> estimate(r, site, backend, args, operands);
   if (!estimate.fits(r.arena.limit())) return {Reason::no_room};
+  if (args.of == InverseOf::triangle) {
+    const TriangleNorm found = triangle_norm(site, backend, args, operands[operand_a]);
+    if (found.outcome.status != Status::done) return {give_up(r, backend, found.outcome.status)};
+    estimate.anorm = found.norm;
+  }
   operands.look();
   operands.keep_inputs();
   Outcome outcome = in_attempts(
@@ -252,7 +320,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionAr
       std::copy(estimate.extreme.begin(), estimate.extreme.end(), left);
   }
   Ending ending = ended(r, backend, decision, operands, outcome);
-  if (outcome.taken_back) ending.reason = args.lu ? Reason::singular : Reason::not_definite;
+  if (outcome.taken_back) ending.reason = args.of == InverseOf::cholesky ? Reason::not_definite : Reason::singular;
   return ending;
 }
 
@@ -276,7 +344,9 @@ Judgement judge(const JudgingLibrary&, const ConditionArgs<T>& before, const Con
 }
 
 constinit const Family condition_family{
-    .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::trsm};
+    .count = count<2>, .text = text, .cpu_rate = cpu_rate, .cost = cost<2>, .needs = Operation::Kind::trsm},
+    trcon_family{
+        .count = count<1>, .text = text, .cpu_rate = cpu_rate, .cost = cost<1>, .needs = Operation::Kind::trsm};
 
 template <class T>
 Computed condition(const Site& site, const ConditionArgs<T>* args, Replay replay) {
@@ -294,7 +364,7 @@ Computed condition(const Site& site, const ConditionArgs<T>* args, Replay replay
                                    .part = args->part(),
                                    .alpha_finite = is_finite(std::real(args->anorm))});
   return take_route(
-      r, site, known[args->lu].value, problem, *args, replay,
+      r, site, known[static_cast<int>(args->of)].value, problem, *args, replay,
       [&](const ConditionArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
       [&](Backend& backend, const ConditionArgs<T>& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, x, operands, decision);

@@ -1,5 +1,5 @@
 // Reciprocal condition numbers on the device: solutions with factors that are there, as a norm's estimator asks for
-// them.
+// them.  Of triangular matrices the norm is found here, on the CPU.
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
@@ -19,6 +19,6 @@ template <class T>
 Judgement judge(const JudgingLibrary& by, const ConditionArgs<T>& before, const ConditionArgs<T>& result,
                 const ConditionArgs<T>& reference, const Ending& ending);
 
-extern const Family condition_family;
+extern const Family condition_family, trcon_family;
 
 }  // namespace blaslift

@@ -2,8 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "impl/plan/execute.hpp"
-#include "impl/route/in_place.hpp"
+#include "impl/solve/bring_home.hpp"
 
 namespace blaslift {
 
@@ -25,19 +24,7 @@ FirstZero first_zero(const Site& site, Backend& backend, const Operand& A) {
   if (A.out_of_reach()) {
     diagonal.resize(static_cast<std::size_t>(n));
     // A row of a matrix whose columns are one element further down each.
-    Plan plan;
-    plan.operands = {{"diagonal", 1, n, true, true}};
-    const Plan::Origin there{plan.add_own_area(0), 0};
-    plan.download(there, {0, 0, 1, n});
-    plan.after = order_of(plan);
-    HostBlas blas(site);
-    const std::size_t bytes = diagonal.size() * sizeof(T);
-    Lane* const lane = backend.acquire(blas.operations(), bytes, found.outcome.status);
-    if (!lane) return found;
-    const Acquired acquired(backend, lane);
-    const std::vector<CallOperand<T>> operands{{diagonal.data(), 1, {.device = const_cast<void*>(x.at), .ld = step}}};
-    found.outcome =
-        execute<T>(plan, operands, {}, nullptr, piece_bytes(backend, static_cast<double>(bytes)), *lane, not_exiting);
+    found.outcome = bring_home(site, backend, at, step, 1, n, diagonal.data());
     at = diagonal.data();
     step = 1;
   }

@@ -49,15 +49,18 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double seconds_a_block = 12e-6, block = 64, half = 2048, panel = 1024, most_panels = 8;
   const Profile& profile = *facts.profile;
   const double n = static_cast<double>(p.n), panels = std::min(most_panels, std::ceil(n / panel)),
-               computing = panels * (of == InverseOf::lu ? 2 : 1) * std::ceil(n / block) * seconds_a_block +
-                           p.flops / profile.gemm_rate[static_cast<int>(p.element.name)] * (1 + half / n),
+               solved = of == InverseOf::lu     ? 2
+                        : of == InverseOf::none ? 0
+                                                : 1,  // triangles
+      computing = panels * solved * std::ceil(n / block) * seconds_a_block +
+                  p.flops / profile.gemm_rate[static_cast<int>(p.element.name)] * (1 + half / n),
                out = seconds_out(p, facts);
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + std::max(computing, out) + out / panels};
 }
 
 // ---- on the device
 
-constinit Undestroyed<Learned> known[3];  // of such calls, in this process
+constinit Undestroyed<Learned> known[4];  // of such calls, in this process
 
 enum { operand_a, operand_pivots };
 
@@ -82,7 +85,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (cut.width == 0) return {Reason::no_room};
   std::vector<T> pivots(s.of == InverseOf::lu ? static_cast<std::size_t>(s.n) : 0);
   if (s.of == InverseOf::lu && !get_pivots(args.ipiv, s.n, pivots)) return {Reason::invalid};
-  if (!s.unit) {
+  if (!s.unit && s.of != InverseOf::none) {
     const FirstZero zero = first_zero<T>(site, backend, operands[operand_a]);
     if (zero.outcome.status != Status::done) return {give_up(r, backend, zero.outcome.status)};
     if (zero.number > 0) return ended_by_zero(zero.number, operands, decision);
@@ -125,7 +128,7 @@ bool all_finite(Packed<T>& x, index n) {
 /// LAPACK's own test ratio (dget03, dpot03, dtrt01), |I - X A| / (n eps |A| |X|), 1-norms, with its threshold
 /// (dtest.in); or |I - A X| if that is smaller: no method makes both small (Higham, Accuracy and Stability, 14.1). |A|
 /// is that of what A's factors come to without cancellation, and so is A; where A or the reference is not finite
-/// anything may be.
+/// anything may be.  Of a product, |X - L^H L| / (n eps |L^H| |L|) (Higham, 3.5), with the same threshold.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const InverseArgs<T>& before, const InverseArgs<T>& result,
                 const InverseArgs<T>& reference, const Ending& ending) {
@@ -149,7 +152,7 @@ Judgement judge(const JudgingLibrary& by, const InverseArgs<T>& before, const In
   };
   // A, and what its terms come to.
   const Op adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
-  const bool lu = s.of == InverseOf::lu, whole_of_upper = s.uplo == Uplo::upper;
+  const bool lu = s.of == InverseOf::lu, whole_of_upper = s.uplo == Uplo::upper, product = s.of == InverseOf::none;
   Packed<T> A(n, n), sizes(n, n), first = triangle(before.A, before.lda, n, lu ? Uplo::lower : s.uplo, lu || s.unit);
   if (s.of == InverseOf::triangle) {
     for_each_of(n, n, [&](index i, index j) { A(i, j) = first(i, j), sizes(i, j) = magnitude(first(i, j)); });
@@ -164,7 +167,8 @@ Judgement judge(const JudgingLibrary& by, const InverseArgs<T>& before, const In
       for (index j = 0; row != i && j < n; ++j) std::swap(A(i, j), A(row, j));
     }
   } else {
-    const Op left = whole_of_upper ? adjoint : Op::none, right = whole_of_upper ? Op::none : adjoint;
+    const bool adjoint_first = whole_of_upper != product;
+    const Op left = adjoint_first ? adjoint : Op::none, right = adjoint_first ? Op::none : adjoint;
     multiply(first, left, first, right, T(0), A);
     magnitudes(first);
     multiply(first, left, first, right, T(0), sizes);
@@ -175,13 +179,21 @@ Judgement judge(const JudgingLibrary& by, const InverseArgs<T>& before, const In
     if (lu) return x;
     x = triangle(of.A, of.lda, n, s.uplo, s.unit);
     for_each_of(n, n, [&](index i, index j) {
-      if (s.of == InverseOf::cholesky && (whole_of_upper ? i > j : i < j)) x(i, j) = conjugate(x(j, i));
+      if (s.of != InverseOf::triangle && (whole_of_upper ? i > j : i < j)) x(i, j) = conjugate(x(j, i));
     });
     return x;
   };
   Packed<T> theirs = inverse(reference), X = inverse(result);
   if (!all_finite(A, n) || !all_finite(sizes, n) || !all_finite(theirs, n)) return judgement;
   if (!all_finite(X, n)) return judgement.ratio = HUGE_VAL, judgement;
+  const long double unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon();
+  if (product) {
+    for_each_of(n, n, [&](index i, index j) { A(i, j) -= X(i, j); });
+    const long double off = one_norm(A, n), tiny = static_cast<long double>(std::numeric_limits<Real<T>>::min()) *
+                                                   static_cast<long double>(n * (n + 2));
+    if (!(off <= tiny)) judgement.ratio = static_cast<double>(off / (unit * one_norm(sizes, n)));
+    return judgement;
+  }
   const auto residual = [&](Packed<T>& x, Packed<T>& y) {
     Packed<T> rest(n, n);
     for_each_of(n, n, [&](index i, index j) { rest(i, j) = T(i == j ? 1 : 0); });
@@ -191,7 +203,7 @@ Judgement judge(const JudgingLibrary& by, const InverseArgs<T>& before, const In
   const long double size = one_norm(sizes, n) * one_norm(X, n), left = residual(X, A), right = residual(A, X);
   const long double off = std::isnan(left) ? right : std::isnan(right) ? left : std::min(left, right);
   if (!std::isfinite(off) && !(size < static_cast<long double>(std::numeric_limits<Real<T>>::max()))) return judgement;
-  const long double ratio = off / (static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon() * size);
+  const long double ratio = off / (unit * size);
   judgement.ratio = std::isfinite(ratio) ? static_cast<double>(ratio) : HUGE_VAL;
   return judgement;
 }
@@ -216,7 +228,12 @@ constinit const Family getri_family{
                  .text = text,
                  .cpu_rate = cpu_rate_of_products,
                  .cost = cost<InverseOf::triangle>,
-                 .needs = Operation::Kinds(Operation::Kind::assign) | Operation::Kind::trsm};
+                 .needs = Operation::Kinds(Operation::Kind::assign) | Operation::Kind::trsm},
+    lauum_family{.count = count<InverseOf::none>,
+                 .text = text,
+                 .cpu_rate = cpu_rate_of_products,
+                 .cost = cost<InverseOf::none>,
+                 .needs = Operation::Kind::assign};
 
 template <class T>
 Computed invert(const Site& site, const InverseArgs<T>* args, Replay replay) {

@@ -1,4 +1,4 @@
-// Inverses on the device, of matrices by their factors and of triangular ones.
+// Inverses on the device, of matrices by their factors and of triangular ones, and what such are multiplied to.
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
@@ -10,6 +10,6 @@ namespace blaslift {
 template <class T>
 Computed invert(const Site& site, const InverseArgs<T>* args, Replay replay);
 
-extern const Family getri_family, potri_family, trtri_family;
+extern const Family getri_family, potri_family, trtri_family, lauum_family;
 
 }  // namespace blaslift

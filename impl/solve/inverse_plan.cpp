@@ -22,7 +22,7 @@ class Planner {
     plan.operands = {{"A", n_, n_, true, false, s_.part()}};
     if (s_.of == InverseOf::lu) plan.operands.push_back({"pivots", n_, 1, false, true});
     a_ = {in_place ? plan.add_own_area(operand_a) : plan.add_area("A", n_, n_), operand_a};
-    if (s_.of == InverseOf::cholesky)
+    if (s_.of == InverseOf::cholesky || s_.of == InverseOf::none)
       apart_ = plan.add_area("W", n_, n_);
     else
       for (index i = 0; i < std::min(cut.panels(n_), most_slots); ++i)
@@ -31,6 +31,7 @@ class Planner {
       apart_ = plan.add_area("factors", n_, n_);
       rows_ = RowGroups(plan, precision, n_, n_, n_);
     }
+    if (s_.of == InverseOf::none) return;  // nothing is solved
     const std::size_t bytes = leased_bytes(static_cast<index>(trsm_workspace(solving(Op::none, n_, cut.width))), 1, 1);
     if (bytes > 0) workspaces_ = plan.add_area("workspaces", static_cast<index>(bytes / element_size(precision)), 2);
   }
@@ -39,7 +40,8 @@ class Planner {
     plan.upload(a_, {0, 0, n_, n_});
     switch (s_.of) {
       case InverseOf::lu: by_factors(); break;
-      case InverseOf::cholesky: by_factor(); break;
+      case InverseOf::cholesky:
+      case InverseOf::none: by_factor(); break;
       case InverseOf::triangle: of_triangle(); break;
     }
     plan.after = order_of(plan);
@@ -134,8 +136,12 @@ class Planner {
 
   void by_factor() {
     const Plan::Origin w{apart_, nobodys};
-    assign_identity(w, {0, 0, n_, n_});
-    for (index i = 0; i < cut_.panels(n_); ++i) solve_panel(w, part(in_order(i)));
+    const Block all{0, 0, n_, n_};
+    assign_identity(w, all);
+    if (s_.of == InverseOf::none)
+      plan.compute(assigning(all, s_.part()), {Plan::read(a_, all, s_.part()), Plan::update(w, all)}, Scalar::one);
+    else
+      for (index i = 0; i < cut_.panels(n_); ++i) solve_panel(w, part(in_order(i)));
     for (index i = 0; i < cut_.panels(n_); ++i) {
       // Of W^H W a panel of rows, or of W W^H one of columns: all that comes before it, beside it.
       const Part own = part(i), before{0, own.first}, behind{own.first, n_ - own.first};

@@ -6,7 +6,8 @@
 //
 // By LU the adjoint's inverse is made, A^T Y = I: a panel of Y is one of rows of the inverse, for which |X A - I| is
 // small, as it is for LAPACK's. Its factors are there apart, since each panel takes all of them. By Cholesky the
-// factor's inverse W is made apart, and what takes A's place is W^H W, or W W^H.
+// factor's inverse W is made apart, and what takes A's place is W^H W, or W W^H; where nothing is inverted, W is what A
+// has.
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/plan/plan.hpp"

@@ -11,39 +11,19 @@
 namespace blaslift {
 namespace {
 
-class Planner {
+/// A and B's factor on the device: what is the same whoever has made the factor.
+class Reduction {
  public:
-  Planner(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held)
-      : s_(shape), n_(shape.n), precision_(precision), cut_(cut), held_(held) {
-    const index values = elements_of_reals(s_.count, precision);
-    plan.operands = {{"A", n_, n_, replaced(), false, replaced() ? Part::whole : part()},
-                     {"B", n_, n_, true, false, part()}};
-    const auto add = [&](const Plan::Operand& x) {
-      plan.operands.push_back(x);
-      return static_cast<int>(plan.operands.size()) - 1;
-    };
-    operand_z_ = s_.apart ? add({"Z", n_, s_.count, true}) : operand_a;
-    operand_w_ = add({"w", values, 1, true, true});
-    operand_pivots_ = add({"pivots", cut.panels(n_), 1, true, true});
-    operand_failed_ = add({"none", 1, 1, true, true});
-  }
-
-  void make_steps() {
-    factor();
-    bring_matrix();
-    reduce();
-    find();
-    plan.after = order_of(plan);
-  }
+  Reduction(Uplo uplo, index n, Precision precision, bool replaced)
+      : uplo_(uplo), n_(n), precision_(precision), replaced_(replaced) {}
 
   Plan plan;
 
- private:
+ protected:
   enum { operand_a, operand_b, nobodys = -1 };
 
-  bool replaced() const { return s_.vectors && !s_.apart; }  ///< A, by the vectors
-  Part part() const { return part_of(s_.uplo); }
-  bool lower() const { return s_.uplo == Uplo::lower; }
+  Part part() const { return part_of(uplo_); }
+  bool lower() const { return uplo_ == Uplo::lower; }
   Op adjoint() const { return is_complex(precision_) ? Op::conjugate : Op::transpose; }
   Block all() const { return {0, 0, n_, n_}; }
 
@@ -52,43 +32,54 @@ class Planner {
     return {held ? plan.add_own_area(operand) : plan.add_area(x.name, x.rows, x.cols), operand};
   }
 
-  void factor() {
-    const int own = held_.b ? plan.add_own_area(operand_b) : -1;
-    b_ = add_potrf(plan, s_.uplo, n_, precision_, cut_, operand_b, operand_pivots_, own);
+  void add_workspace() {
     if (const std::size_t bytes = trsm_workspace(solving(Side::left, Op::none, n_)))
       workspace_ = plan.add_area("solving", static_cast<index>((bytes - 1) / element_size(precision_) + 1), 1);
   }
 
-  /// All of A, in its own place or, where that is not to change, in another one.
-  void bring_matrix() {
-    const Plan::Origin a = origin(operand_a, held_.a);
-    plan.upload(a, all());
-    c_ = a;
-    if (held_.a && !replaced()) {
-      c_ = {plan.add_area("C", n_, n_), nobodys};
-      plan.compute(Assign{.precision = precision_,
-                          .part = part(),
-                          .strict = false,
-                          .transposed = false,
-                          .m = n_,
-                          .n = n_,
-                          .below = 0,
-                          .A = nullptr,
-                          .lda = 0,
-                          .C = nullptr,
-                          .ldc = 0},
-                   {Plan::read(a, all(), part()), Plan::access(c_, all(), AccessMode::write)}, Scalar::one);
-    }
-    Plan::Access mirrored = Plan::update(c_, all());
+  /// A triangle, or all of an identity where there is nothing to copy.
+  void assign(const Plan::Origin* from, const Plan::Origin& to, AccessMode mode) {
+    std::vector<Plan::Access> accesses;
+    if (from) accesses.push_back(Plan::read(*from, all(), part()));
+    accesses.push_back(Plan::access(to, all(), mode));
+    plan.compute(Assign{.precision = precision_,
+                        .part = from ? part() : Part::whole,
+                        .strict = false,
+                        .transposed = false,
+                        .m = n_,
+                        .n = n_,
+                        .below = 0,
+                        .A = nullptr,
+                        .lda = 0,
+                        .C = nullptr,
+                        .ldc = 0},
+                 std::move(accesses), Scalar::one);
+  }
+
+  /// Of a triangle a whole matrix, whose diagonal is real.
+  void mirror(const Plan::Origin& x) {
+    Plan::Access mirrored = Plan::update(x, all());
     mirrored.part = part();
-    plan.compute(Mirror{.precision = precision_, .uplo = s_.uplo, .n = n_, .A = nullptr, .lda = 0}, {mirrored},
+    plan.compute(Mirror{.precision = precision_, .uplo = uplo_, .n = n_, .A = nullptr, .lda = 0}, {mirrored},
                  Scalar::one);
+  }
+
+  /// All of A, in its own place or, where that is not to change, in another one.
+  void bring_matrix(bool held) {
+    a_ = origin(operand_a, held);
+    plan.upload(a_, all());
+    c_ = a_;
+    if (held && !replaced_) {
+      c_ = {plan.add_area("C", n_, n_), nobodys};
+      assign(&a_, c_, AccessMode::write);
+    }
+    mirror(c_);
   }
 
   Trsm solving(Side side, Op trans, index others) const {
     return {.precision = precision_,
             .side = side,
-            .uplo = s_.uplo,
+            .uplo = uplo_,
             .trans = trans,
             .unit = false,
             .m = side == Side::left ? n_ : others,
@@ -118,11 +109,54 @@ class Planner {
     solve(Side::right, lower() ? adjoint() : Op::none, c_, all());
   }
 
+  const Uplo uplo_;
+  const index n_;
+  const Precision precision_;
+  const bool replaced_;           ///< A, by what becomes of it
+  Plan::Origin a_{}, b_{}, c_{};  ///< A; B's factor; A, which becomes what has the eigenvalues
+
+ private:
+  int workspace_ = -1;
+  bool prepared_ = false;
+};
+
+class Planner : public Reduction {
+ public:
+  Planner(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held)
+      : Reduction(shape.uplo, shape.n, precision, shape.vectors && !shape.apart), s_(shape), cut_(cut), held_(held) {
+    const index values = elements_of_reals(s_.count, precision);
+    plan.operands = {{"A", n_, n_, replaced_, false, replaced_ ? Part::whole : part()},
+                     {"B", n_, n_, true, false, part()}};
+    const auto add = [&](const Plan::Operand& x) {
+      plan.operands.push_back(x);
+      return static_cast<int>(plan.operands.size()) - 1;
+    };
+    operand_z_ = s_.apart ? add({"Z", n_, s_.count, true}) : operand_a;
+    operand_w_ = add({"w", values, 1, true, true});
+    operand_pivots_ = add({"pivots", cut.panels(n_), 1, true, true});
+    operand_failed_ = add({"none", 1, 1, true, true});
+  }
+
+  void make_steps() {
+    factor();
+    bring_matrix(held_.a);
+    reduce();
+    find();
+    plan.after = order_of(plan);
+  }
+
+ private:
+  void factor() {
+    const int own = held_.b ? plan.add_own_area(operand_b) : -1;
+    b_ = add_potrf(plan, s_.uplo, n_, precision_, cut_, operand_b, operand_pivots_, own);
+    add_workspace();
+  }
+
   void find() {
     const Block columns{0, 0, n_, s_.count}, values{0, 0, elements_of_reals(s_.count, precision_), 1}, one{0, 0, 1, 1};
     const Plan::Origin z = s_.apart ? origin(operand_z_, held_.z) : c_, w = origin(operand_w_, held_.w),
                        failed = origin(operand_failed_, false);
-    std::vector<Plan::Access> accesses{replaced() ? Plan::update(c_, all()) : Plan::read(c_, all(), part())};
+    std::vector<Plan::Access> accesses{replaced_ ? Plan::update(c_, all()) : Plan::read(c_, all(), part())};
     if (s_.apart) accesses.push_back(Plan::access(z, columns, AccessMode::write));
     accesses.push_back(Plan::access(w, values, AccessMode::write));
     accesses.push_back(Plan::access(failed, one, AccessMode::write));
@@ -148,14 +182,44 @@ class Planner {
   }
 
   const EigenShape& s_;
-  const index n_;
-  const Precision precision_;
   const PotrfCut& cut_;
   const SygvHeld& held_;
   int operand_z_ = -1, operand_w_ = -1, operand_pivots_ = -1, operand_failed_ = -1;
-  Plan::Origin b_{}, c_{};  ///< B's factor; A, which becomes what has the eigenvalues
-  int workspace_ = -1;
-  bool prepared_ = false;
+};
+
+/// The reduction alone, with a factor that is there.
+class SygstPlanner : public Reduction {
+ public:
+  SygstPlanner(index itype, Uplo uplo, index n, Precision precision, const SygvHeld& held)
+      : Reduction(uplo, n, precision, false) {
+    plan.operands = {{"A", n, n, true, false, part()}, {"B", n, n, false, false, part()}};
+    b_ = origin(operand_b, held.b);
+    plan.upload(b_, all());
+    if (itype == 1) add_workspace();
+    bring_matrix(held.a);
+    if (itype == 1)
+      reduce();
+    else
+      multiply();
+    if (is_complex(precision)) mirror(c_);  // roundings have left imaginary parts on the diagonal
+    if (c_.area != a_.area) assign(&c_, a_, AccessMode::update);
+    plan.download(a_, all());
+    plan.after = order_of(plan);
+  }
+
+ private:
+  /// L^H A L, or U A U^H.
+  void multiply() {
+    const Plan::Origin whole{plan.add_area("W", n_, n_), nobodys}, half{plan.add_area("half", n_, n_), nobodys};
+    assign(nullptr, whole, AccessMode::write);  // zeros, where B has something else
+    assign(&b_, whole, AccessMode::update);
+    const Plan::Access factor = Plan::read(whole, all());
+    const auto to = [&](const Plan::Origin& x) { return Plan::access(x, all(), AccessMode::write); };
+    plan.multiply(precision_, Scalar::one, lower() ? adjoint() : Op::none, factor, Op::none, Plan::read(c_, all()),
+                  Scalar::zero, to(half));
+    plan.multiply(precision_, Scalar::one, Op::none, Plan::read(half, all()), lower() ? Op::none : adjoint(), factor,
+                  Scalar::zero, to(c_));
+  }
 };
 
 }  // namespace
@@ -173,6 +237,10 @@ bool sygv_fits(const EigenShape& shape, Precision precision, std::size_t memory)
   const PotrfCut cut = sygv_cut(shape.n, precision);
   const Plan plan = plan_sygv(shape, precision, cut);
   return static_cast<double>(plan.bytes(element_size(precision))) + beside <= static_cast<double>(memory);
+}
+
+Plan plan_sygst(index itype, Uplo uplo, index n, Precision precision, const SygvHeld& held) {
+  return std::move(SygstPlanner(itype, uplo, n, precision, held).plan);
 }
 
 Plan plan_sygv(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held) {

@@ -24,4 +24,9 @@ bool sygv_fits(const EigenShape& shape, Precision precision, std::size_t memory)
 /// vectors in its place A is a result, otherwise it is only read.
 Plan plan_sygv(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held = {});
 
+/// Operands A and B, of which a triangle each is touched.  A's becomes L^-1 A L^-H or, with `itype` 2 or 3, L^H A L; or
+/// with B = U^H U likewise.
+/// @param held  of A and B alone
+Plan plan_sygst(index itype, Uplo uplo, index n, Precision precision, const SygvHeld& held = {});
+
 }  // namespace blaslift

@@ -40,7 +40,8 @@ class Planner {
       const bool forward = s_.trans == Op::none;
       for (index group = 0; s_.exchanges() && forward && group < rows_.groups(); ++group)
         rows_.exchange(plan, group, at, first, cols);
-      for (const bool of_lower : {forward, !forward}) solve(of_lower, at, block, panel > 0);
+      for (const bool of_lower : {forward, !forward})
+        if (!s_.triangle || of_lower) solve(of_lower, at, block, panel > 0);
       for (index group = rows_.groups(); s_.exchanges() && !forward && group-- > 0;)
         rows_.exchange(plan, group, at, first, cols, true);
       plan.download(at, block);
@@ -72,17 +73,17 @@ class Planner {
     }
   }
 
-  /// With L or U of LU, or with Cholesky's one factor or its adjoint.
+  /// With L or U of LU, or with Cholesky's one factor or its adjoint; or with a triangle.
   Trsm solving(bool of_lower, index others) const {
     const Op adjoint = is_complex(precision_) ? Op::conjugate : Op::transpose;
     const bool stored_lower = s_.lu ? of_lower : s_.uplo == Uplo::lower;
     return {.precision = precision_,
             .side = Side::left,
             .uplo = stored_lower ? Uplo::lower : Uplo::upper,
-            .trans = s_.lu                      ? s_.trans
+            .trans = s_.lu || s_.triangle       ? s_.trans
                      : of_lower == stored_lower ? Op::none
                                                 : adjoint,
-            .unit = s_.lu && of_lower,
+            .unit = s_.triangle ? s_.unit : s_.lu && of_lower,
             .m = s_.n,
             .n = others,
             .alpha = nullptr,

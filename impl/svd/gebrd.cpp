@@ -13,6 +13,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/judge/unitary.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/svd/gebrd_plan.hpp"
@@ -129,23 +130,6 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 using namespace judging;
 
 constexpr double threshold = 50;
-
-/// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place.
-template <class T>
-double off_unitary(const JudgingLibrary& by, Packed<T>& reflectors, index order, index k, T* tau) {
-  if (k == 0) return 0;
-  call_with_own_workspaces(
-      *by.beside[by_orgqr],
-      OrmqrArgs<T>{{true, false, order, k, k, true}, reflectors.at.get(), order, tau, reflectors.at.get(), order});
-  Packed<T> gram(k, k);
-  for_each_of(k, k, [&](index i, index j) { gram(i, j) = T(i == j ? -1 : 0); });
-  const T one(1);
-  call_product(*by.beside[by_gemm],
-               {precision_of<T>, complex_type<T> ? Op::conjugate : Op::transpose, Op::none, k, k, order, &one,
-                reflectors.at.get(), order, reflectors.at.get(), order, &one, gram.at.get(), k});
-  return static_cast<double>(one_norm(gram, k) / (static_cast<long double>(order) *
-                                                  static_cast<long double>(std::numeric_limits<Real<T>>::epsilon())));
-}
 
 template <class T>
 T conjugate(const T& x) {

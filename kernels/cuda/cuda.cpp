@@ -26,6 +26,7 @@
 #include "kernels/cuda/core/utilization.hpp"
 #include "kernels/cuda/eigen/geev.hpp"
 #include "kernels/cuda/eigen/syevd.hpp"
+#include "kernels/cuda/eigen/sytrd.hpp"
 #include "kernels/cuda/gemv/gemv.hpp"
 #include "kernels/cuda/lu/getrf.hpp"
 #include "kernels/cuda/product/assign.hpp"
@@ -115,7 +116,7 @@ class Visit {
 
 constexpr Operation::Kinds solver_computes = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::getrf |
                                              Operation::Kind::syevd | Operation::Kind::gebrd | Operation::Kind::svd |
-                                             Operation::Kind::geev;
+                                             Operation::Kind::geev | Operation::Kind::sytrd;
 
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
@@ -270,6 +271,9 @@ class CudaLane final : public EngineLane {
   }
   Status compute(Queue queue, const Syevd& p) {
     return status_of(syevd(p, solvers_[queue == Queue::second], stream(queue)));
+  }
+  Status compute(Queue queue, const Sytrd& p) {
+    return status_of(sytrd(p, solvers_[queue == Queue::second], stream(queue)));
   }
   Status compute(Queue queue, const Gebrd& p) {
     return status_of(gebrd(p, solvers_[queue == Queue::second], stream(queue)));
@@ -516,6 +520,7 @@ class CudaBackend final : public Backend {
     if (kind == Operation::Kind::syevd) return library->syevd;
     if (kind == Operation::Kind::svd) return library->gesvdp;
     if (kind == Operation::Kind::geev) return library->geev;
+    if (kind == Operation::Kind::sytrd) return library->sytrd[0];
     return kind != Operation::Kind::gebrd || library->gebrd[0];
   }
 
@@ -639,7 +644,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(gemm, "sdcz").add(combine, "sdcz").add(survey, "sdcz").add(symv, "sdczw").add(gemv, "sdcz");
     facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
     facts_.computes.add(Operation::Kind::svd, "sdcz").add(Operation::Kind::assign, "sdcz").add(geev, "sdcz");
-    facts_.computes.add(Operation::Kind::mirror, "sdcz").add(gemm_batch, "sdcz");
+    facts_.computes.add(Operation::Kind::mirror, "sdcz").add(gemm_batch, "sdcz").add(Operation::Kind::sytrd, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

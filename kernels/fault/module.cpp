@@ -238,6 +238,22 @@ void spoil(const Gebrd& x, std::string_view mistake) {
   }
 }
 
+/// Of the first element of T's diagonal.
+template <class T>
+void spoil(const Sytrd& x, std::string_view mistake) {
+  if (x.n == 0) return;
+  auto* const d = static_cast<Real<T>*>(x.d);
+  if (mistake.starts_with("element:")) {
+    double sizes = 0;
+    for (index j = 0; j < x.n; ++j) sizes = std::max(sizes, size_of(d[j]));
+    spoil_element(d[0], static_cast<double>(x.n) * sizes, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index j = 0; j < (x.n + 3) / 4; ++j) d[j] = 0;
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(d[0]);
+  }
+}
+
 /// Of the largest singular value, or of the first singular vectors of a side.
 template <class T>
 void spoil(const Svd& x, std::string_view mistake) {
@@ -346,6 +362,7 @@ class DelayedLane final : public Lane {
     if (const auto* matrix = operation.get<Getrf>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Syevd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Gebrd>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Sytrd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Svd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Assign>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Geev>()) return spoiled(*matrix, after);

@@ -25,6 +25,7 @@
 #include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
 #include "kernels/host/symv.hpp"
+#include "kernels/host/sytrd.hpp"
 #include "kernels/host/trsm.hpp"
 
 namespace blaslift {
@@ -83,6 +84,7 @@ class HostLane final : public EngineLane {
   void compute(const RowSwaps& x) { exchange_rows(x); }
   void compute(const Syevd& matrix) { find_eigenvalues(matrix); }
   void compute(const Gebrd& matrix) { reduce_to_bidiagonal(matrix); }
+  void compute(const Sytrd& matrix) { reduce_to_tridiagonal(matrix); }
   void compute(const Svd& matrix) { decompose(matrix); }
   void compute(const Assign& x) { assign(x); }
   void compute(const Geev& matrix) { find_eigenvalues(matrix); }
@@ -154,6 +156,7 @@ class HostBackend final : public Backend {
         .add(row_swaps, "sdcz")
         .add(syevd, "sdcz")
         .add(gebrd, "sdcz")
+        .add(Operation::Kind::sytrd, "sdcz")
         .add(svd, "sdcz")
         .add(assign, "sdcz")
         .add(geev, "sdcz")

@@ -245,17 +245,19 @@ def lapack_cases(precisions: str) -> list[Case]:
         gemm = f"{p}gemm"
         qr = (f"{p}geqrf", *((f"{p}ormqr", f"{p}orgqr") if p in "sd" else (f"{p}unmqr", f"{p}ungqr")))
         compact = (f"{p}geqr", f"{p}gemqr")
-        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "getri", "potrf", "potrs", "posv", "potri", "trtrs", "trtri"))
+        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "getri", "potrf", "potrs", "posv", "potri", "trtrs", "trtri", "trcon"))
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
-            generalized: tuple[str, ...] = ()
+            others: tuple[str, ...] = ()
             q = p + ("or" if p in "sd" else "un")
             if name in ("nep", "sep", "svd"):  # upper triangles, and P, are the library's
                 end = {"nep": "hr", "sep": "tr", "svd": "br"}[name]
-                generalized = tuple(q + which + end for which in ("gm" if name == "nep" else "g"))
+                others = tuple(q + which + end for which in ("gm" if name == "nep" else "g"))
             if name == "{p}sg":  # of each type as often, and one of these is routed
-                generalized = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx"))
-            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does, solves=generalized, share=0.15))
+                others = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx", "gst"))
+            if name in ("sep", "se2"):
+                others += (f"{p}{'sy' if p in 'sd' else 'he'}trd",)
+            cases.append(Case("lapack", LAPACK / f"xeigtst{p}", LAPACK / f"{name.format(p=p)}.in", does, solves=others, share=0.15))
         cases.append(Case("lapack", LAPACK / f"xlintst{p}", LAPACK / f"{p}test.in", gemm, (*qr, *compact), solves=solves))
         cases.append(Case("lapack", LAPACK / f"xlintstrf{p}", LAPACK / f"{p}test_rfp.in", gemm))
         if lower := {"d": "s", "z": "c"}.get(p):

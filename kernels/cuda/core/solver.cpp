@@ -36,14 +36,17 @@ const SolverLibrary* opened() {
     found.gesvdp = nullptr;
   if (!find(library, "cusolverDnXgeev_bufferSize", found.geev_size) || !find(library, "cusolverDnXgeev", found.geev))
     found.geev = nullptr;
-  for (int i = 0; i < 4; ++i) {
-    const std::string name = std::string("cusolverDn") + "SDCZ"[i] + "gebrd";
-    if (find(library, (name + "_bufferSize").c_str(), found.gebrd_size[i]) &&
-        find(library, name.c_str(), found.gebrd[i]))
-      continue;
-    std::fill_n(found.gebrd, 4, nullptr);
-    break;
-  }
+  const auto find_each = [&](const auto& rest, auto& sizes, auto& functions) {
+    for (int i = 0; i < 4; ++i) {
+      const std::string name = std::string("cusolverDn") + "SDCZ"[i] + rest(i);
+      if (find(library, (name + "_bufferSize").c_str(), sizes[i]) && find(library, name.c_str(), functions[i]))
+        continue;
+      std::fill_n(functions, 4, nullptr);
+      break;
+    }
+  };
+  find_each([](int) { return "gebrd"; }, found.gebrd_size, found.gebrd);
+  find_each([](int i) { return i < 2 ? "sytrd" : "hetrd"; }, found.sytrd_size, found.sytrd);
   return all ? &found : nullptr;
 }
 
@@ -147,6 +150,27 @@ cudaError_t Solver::gebrd(const Gebrd& p, cudaStream_t stream, const std::functi
     if (const cudaError_t error = begin(); error != cudaSuccess) return error;
     return error_of(library.gebrd[which](handle_, m, n, p.A, lda, p.d, p.e, p.tauq, p.taup, own, elements,
                                          static_cast<int*>(memory_)));
+  });
+}
+
+cudaError_t Solver::sytrd(const Sytrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin) {
+  if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  const auto which = static_cast<std::size_t>(p.precision);
+  if (!library.sytrd[which]) return cudaErrorNotSupported;
+  // Its elements may be numbered by 32 bits.
+  if (p.lda > std::numeric_limits<int>::max() / p.n) return cudaErrorMemoryAllocation;
+  const cublasFillMode_t uplo = p.uplo == Uplo::upper ? CUBLAS_FILL_MODE_UPPER : CUBLAS_FILL_MODE_LOWER;
+  const int n = static_cast<int>(p.n), lda = static_cast<int>(p.lda);
+  int elements = 0;
+  if (const int status = library.sytrd_size[which](handle_, uplo, n, p.A, lda, p.d, p.e, p.tau, &elements))
+    return error_of_preparing(status);
+  if (elements < 0) return cudaErrorMemoryAllocation;
+  const std::size_t bytes = static_cast<std::size_t>(elements) * element_size(p.precision);
+  return with_memory(bytes, stream, [&](void* own) {
+    if (const cudaError_t error = begin(); error != cudaSuccess) return error;
+    return error_of(
+        library.sytrd[which](handle_, uplo, n, p.A, lda, p.d, p.e, p.tau, own, elements, static_cast<int*>(memory_)));
   });
 }
 

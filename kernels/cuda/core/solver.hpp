@@ -43,6 +43,12 @@ struct SolverLibrary {
   int (*gebrd[4])(void* handle, int m, int n, void* A, int lda, void* d, void* e, void* tauq, void* taup, void* work,
                   int elements, int* info) = {};
 
+  /// Likewise.
+  int (*sytrd_size[4])(void* handle, cublasFillMode_t uplo, int n, const void* A, int lda, const void* d, const void* e,
+                       const void* tau, int* elements) = {};
+  int (*sytrd[4])(void* handle, cublasFillMode_t uplo, int n, void* A, int lda, void* d, void* e, void* tau, void* work,
+                  int elements, int* info) = {};
+
   /// A = U diag(S) V^H by polar decompositions; null where there are none of these two.
   int (*gesvdp_size)(void* handle, void* params, int vectors, int economic, index m, index n, cudaDataType type_of_A,
                      const void* A, index lda, cudaDataType type_of_S, const void* S, cudaDataType type_of_U,
@@ -65,8 +71,8 @@ struct SolverLibrary {
               void* VR, index ldvr, cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device,
               void* on_host, std::size_t bytes_on_host, int* info) = nullptr;
 
-  /// Null where there is none that has all this but for syevd, gebrd, gesvdp and geev, of the major version that goes
-  /// with the CUDA that we are built with.
+  /// Null where there is none that has all this but for syevd, gebrd, sytrd, gesvdp and geev, of the major version that
+  /// goes with the CUDA that we are built with.
   static const SolverLibrary* get();
 };
 
@@ -106,6 +112,8 @@ class Solver {
   cudaError_t syevd(const Syevd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Likewise; with m >= n.
   cudaError_t gebrd(const Gebrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
+  /// Likewise; with n > 1.
+  cudaError_t sytrd(const Sytrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Likewise.  Waits until it has ended.
   /// @param of_another  becomes true if the result is that of another matrix, which has full rank
   cudaError_t gesvdp(const TallSvd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin,

@@ -187,6 +187,12 @@ class Recorder final : public Lane {
                    ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Sytrd& p, After after) {
+    return add(print("%csytrd   %c ", letter(p.precision), static_cast<char>(p.uplo)) + where(p.A, p.lda) + ", " +
+                   size(p.n, p.n) + ", d " + where(p.d) + ", e " + where(p.e) + ", tau " + where(p.tau) + ", failed " +
+                   where(p.failed),
+               after, p.stream, p.awaited);
+  }
   Status ask_for(const Svd& p, After after) {
     return add(print("%csvd     ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) +
                    (p.u_cols > 0 ? ", U " + where(p.U, p.ldu) + " " + size(p.m, p.u_cols) : std::string()) +

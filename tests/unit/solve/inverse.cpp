@@ -23,7 +23,7 @@ struct Inversion {
   std::vector<T> pivots;
 
   Inversion(Random& r, unsigned seed)
-      : shape{.of = static_cast<InverseOf>(r.below(3)),
+      : shape{.of = static_cast<InverseOf>(r.below(4)),
               .uplo = r.coin() ? Uplo::upper : Uplo::lower,
               .unit = r.coin(),
               .n = r.up_to(24)},
@@ -75,6 +75,8 @@ struct Inversion {
         original(i, j) = T(0);
         if (shape.of == InverseOf::triangle)
           original(i, j) = shape.unit && i == j ? T(1) : in_triangle(i, j) ? f(i, j) : T(0);
+        else if (shape.of == InverseOf::none)  // the product that is made of it
+          for (index k = 0; k < n; ++k) original(i, j) += upper(i, k) * lower(k, j);
         else
           for (index k = 0; k < n; ++k) original(i, j) += lower(i, k) * upper(k, j);
         if (stored(i, j))
@@ -98,7 +100,7 @@ struct Inversion {
     return run_leased<T>(plan, operands, {}, lane);
   }
   std::string text() const {
-    constexpr const char* names[] = {"LU", "Cholesky", "triangle"};
+    constexpr const char* names[] = {"LU", "Cholesky", "triangle", "product"};
     return std::string(names[static_cast<int>(shape.of)]) + " " + static_cast<char>(shape.uplo) +
            (shape.unit ? " of ones" : "") + " n " + std::to_string(shape.n) + ", panels of " +
            std::to_string(cut.width);
@@ -108,7 +110,7 @@ struct Inversion {
   static Number wide(const T& x) { return {std::real(x), std::imag(x)}; }
   Number inverse(index i, index j) const {
     if (stored(i, j)) return wide(A(i, j));
-    if (shape.of == InverseOf::cholesky) return std::conj(wide(A(j, i)));
+    if (shape.of != InverseOf::triangle) return std::conj(wide(A(j, i)));
     return i == j ? 1 : 0;
   }
   /// |X A - I| and |A X - I| are a few n eps of |A| |X|: A is well-conditioned, so both are small whatever the method.
@@ -124,6 +126,14 @@ struct Inversion {
                                 static_cast<long double>(std::numeric_limits<Real<T>>::epsilon()) * of_a * of_x;
     for (index j = 0; j < n; ++j)
       for (index i = 0; i < n; ++i) {
+        if (shape.of == InverseOf::none) {
+          ASSERT_LE(std::abs(inverse(i, j) - wide(original(i, j))), allowed / of_x)
+              << text() << " at " << i << ", " << j;
+          if (!stored(i, j)) {
+            ASSERT_TRUE(same_bits(A(i, j), A0(i, j))) << text() << " at " << i << ", " << j;
+          }
+          continue;
+        }
         Number left = i == j ? -1 : 0, right = left;
         for (index k = 0; k < n; ++k) {
           left += inverse(i, k) * wide(original(k, j));
@@ -146,8 +156,8 @@ TYPED_TEST_SUITE(Inverses, Precisions);
 TYPED_TEST(Inverses, InEveryOrderThatALaneMayChooseHaveTheSameBits) {
   using T = TypeParam;
   Random r(1);
-  int kinds[3][2] = {};
-  for (unsigned round = 0; round < 240; ++round) {
+  int kinds[4][2] = {};
+  for (unsigned round = 0; round < 320; ++round) {
     Inversion<T> x(r, round);
     const Plan plan = x.plan();
     kinds[static_cast<int>(x.shape.of)][x.shape.uplo == Uplo::upper] += x.shape.n > 2 * x.cut.width;
@@ -169,7 +179,7 @@ TYPED_TEST(Inverses, InEveryOrderThatALaneMayChooseHaveTheSameBits) {
     }
   }
   EXPECT_GT(kinds[0][0], 10);
-  for (const int of : {1, 2})
+  for (const int of : {1, 2, 3})
     for (const int count : kinds[of]) EXPECT_GT(count, 5);
 }
 
@@ -203,7 +213,7 @@ TYPED_TEST(Inverses, AFaultAtEveryOperationLeavesEverythingAsItWas) {
 
 TEST(InverseCut, FitsAnyMemoryOrSaysSo) {
   int narrow = 0, none = 0;
-  for (const InverseOf of : {InverseOf::lu, InverseOf::cholesky, InverseOf::triangle})
+  for (const InverseOf of : {InverseOf::lu, InverseOf::cholesky, InverseOf::triangle, InverseOf::none})
     for (const bool in_place : {false, true})
       for (const index n : {1, 7, 100, 511, 2049})
         for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 31; memory *= 2) {

@@ -65,7 +65,26 @@ struct System {
     else
       return x;
   }
-  bool stored(index i, index j) const { return shape.lu || (shape.uplo == Uplo::upper ? i <= j : i >= j); }
+  bool stored(index i, index j) const {
+    return shape.lu || ((shape.uplo == Uplo::upper ? i <= j : i >= j) && !(shape.unit && i == j));
+  }
+
+  /// Instead, a triangular A.
+  void make_triangular(Op trans, bool unit, unsigned seed) {
+    shape.lu = shape.in_order = false;
+    shape.factored = shape.triangle = true;
+    shape.trans = trans;
+    shape.unit = unit;
+    original.random(seed);
+    const auto share = static_cast<Real<T>>(1) / static_cast<Real<T>>(2 * shape.n);
+    for (index j = 0; j < shape.n; ++j)
+      for (index i = 0; i < shape.n; ++i)
+        original(i, j) = i == j         ? T(unit ? 1 : 2) + (unit ? T(0) : original(i, j) * share)
+                         : stored(i, j) ? original(i, j) * share
+                                        : T(0);
+    set_a();
+    A = A0;
+  }
 
   /// What the call gets: A, or factors that are made the slow way; without exchanges those of A with its rows in that
   /// order.
@@ -73,7 +92,7 @@ struct System {
     const index n = shape.n;
     Matrix<T> f = original;
     pivots.assign(shape.lu ? static_cast<std::size_t>(n) : 0, T(0));
-    for (index k = 0; shape.factored && k < n; ++k) {
+    for (index k = 0; shape.factored && !shape.triangle && k < n; ++k) {
       if (shape.lu) {
         index row = k;
         for (index i = k; i < n; ++i)
@@ -221,6 +240,25 @@ TYPED_TEST(SystemExecute, InMemoryOfTheirOwnNothingMoves) {
     x.expect_solved();
     if (testing::Test::HasFatalFailure()) return;
   }
+}
+
+TYPED_TEST(SystemExecute, SolvesWithATriangle) {
+  using T = TypeParam;
+  Random r(6);
+  int transposed = 0, of_ones = 0;
+  for (unsigned round = 0; round < 80; ++round) {
+    System<T> x(r, round);
+    x.make_triangular(ops[r.below(3)], r.coin(), round);
+    transposed += x.shape.trans != Op::none;
+    of_ones += x.shape.unit;
+    Shuffled lane(round);
+    ASSERT_EQ(x.run(x.plan(), lane).status, Status::done);
+    ASSERT_TRUE(lane.well_prepared) << x.text();
+    x.expect_solved();
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(transposed, 30);
+  EXPECT_GT(of_ones, 20);
 }
 
 TYPED_TEST(SystemExecute, WithAMatrixThatWillNotDoNothingChanges) {

@@ -18,6 +18,7 @@
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
+#include "kernels/host/sytrd.hpp"
 #include "kernels/host/trsm.hpp"
 #include "tests/unit/support/reference.hpp"
 
@@ -84,6 +85,9 @@ class Shuffled final : public Lane {
   }
   Status ask_for(const Gebrd& x, After after) {
     return add(after, [x] { reduce_to_bidiagonal(x); });
+  }
+  Status ask_for(const Sytrd& x, After after) {
+    return add(after, [x] { reduce_to_tridiagonal(x); });
   }
   Status ask_for(const Svd& x, After after) {
     return add(after, [x] { decompose(x); });

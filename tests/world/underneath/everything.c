@@ -288,6 +288,12 @@ int main(int argc, char** argv) {
         printf("info %d\n", info);
         show(name, t, e * M * N);
         memcpy(t, c, sizeof c);
+        snprintf(name, sizeof name, "%clauum_", p);
+        f = get(name);
+        CALL(uplo, &n, t, &ld, &info, (size_t)1);
+        printf("info %d\n", info);
+        show(name, t, e * M * N);
+        memcpy(t, c, sizeof c);
         snprintf(name, sizeof name, "%cgetri_", p);
         f = get(name);
         CALL(&n, t, &ld, pivots, work, &lwork, &info);
@@ -318,6 +324,21 @@ int main(int argc, char** argv) {
       f = get(name);
       CALL(uplo, &n, a, &ld, &norm, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1);
       printf("%s %.0f\ninfo %d\n", name, log10(condition), info);  // estimates
+      for (const char* which = "1i"; *which; ++which) {
+        snprintf(name, sizeof name, "%ctrcon_", p);
+        f = get(name);
+        CALL(which, uplo, low ? "u" : "N", &n, a, &ld, &condition, work, z ? (void*)rwork : iwork, &info, (size_t)1,
+             (size_t)1, (size_t)1);
+        printf("%s %.0f\ninfo %d\n", name, log10(condition), info);  // estimates
+      }
+      for (int type = 1; type <= 3; ++type) {
+        memcpy(t, c, sizeof c);
+        snprintf(name, sizeof name, z ? "%chegst_" : "%csygst_", p);
+        f = get(name);
+        CALL(&type, uplo, &n, t, &ld, a, &ld, &info, (size_t)1);
+        printf("info %d\n", info);
+        show(name, t, e * M * N);
+      }
       GET("%cpotrf_");
       a[0] = -1;
       CALL(uplo, &n, a, &ld, &info, (size_t)1);
@@ -343,7 +364,16 @@ int main(int argc, char** argv) {
             }
         show(name, c, e * M * N);
       }
-    // The bidiagonal form, and its reflectors, as every LAPACK has them.
+    // The tridiagonal and the bidiagonal form, and their reflectors, as every LAPACK has them.
+    for (int low = 0; low < 2; ++low) {
+      GET(z ? "%chetrd_" : "%csytrd_");
+      CALL(low ? "l" : "U", &n, a, &ld, rwork, rwork + N, tau, work, &lwork, &info, (size_t)1);
+      printf("info %d\n", info);
+      show(name, rwork, n);
+      show(name, rwork + N, n - 1);
+      show(name, a, e * M * n);
+      show(name, tau, e * (n - 1));
+    }
     for (int wide = 0; wide < 2; ++wide) {
       GET("%cgebrd_");
       CALL(wide ? &n : &m, wide ? &m : &n, a, &ld, rwork, rwork + N, tau, tau + 2 * N, work, &lwork, &info);

@@ -1,0 +1,29 @@
+// How far reflectors are from what they are meant to be.
+#pragma once
+#include <limits>
+
+#include "impl/core/library_call.hpp"
+#include "impl/judge/bounds.hpp"
+#include "impl/judge/judge.hpp"
+
+namespace blaslift::judging {
+
+/// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place.
+/// @param by  judged_with() as of GeqrfArgs
+template <class T>
+double off_unitary(const JudgingLibrary& by, Packed<T>& reflectors, index order, index k, T* tau) {
+  if (k == 0) return 0;
+  call_with_own_workspaces(
+      *by.beside[by_orgqr],
+      OrmqrArgs<T>{{true, false, order, k, k, true}, reflectors.at.get(), order, tau, reflectors.at.get(), order});
+  Packed<T> gram(k, k);
+  for_each_of(k, k, [&](index i, index j) { gram(i, j) = T(i == j ? -1 : 0); });
+  const T one(1);
+  call_product(*by.beside[by_gemm],
+               {precision_of<T>, complex_type<T> ? Op::conjugate : Op::transpose, Op::none, k, k, order, &one,
+                reflectors.at.get(), order, reflectors.at.get(), order, &one, gram.at.get(), k});
+  return static_cast<double>(one_norm(gram, k) / (static_cast<long double>(order) *
+                                                  static_cast<long double>(std::numeric_limits<Real<T>>::epsilon())));
+}
+
+}  // namespace blaslift::judging
