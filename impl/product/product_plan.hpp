@@ -192,9 +192,9 @@ bool cut_to_fit(index m, index n, index k, std::size_t element, std::size_t memo
 inline constexpr index usual_panel = 1024;
 
 /// How much of k plan_gemm() had best begin with where A and B have to be brought; 0: nothing apart.  Products that
-/// take longer than their transfers wait for operands at first, for half a panel of each at a time; with a part of k they
-/// wait as much less.  With 7/32 of k sgemm of 16,384 is busy on an H200 until nearly all of A and B is there.  By levels
-/// it takes 2.5 % longer than without a head; but what is multiplied so is not lost if the guard refuses levels.
+/// take longer than their transfers wait for operands at first, for half a panel of each at a time; with a part of k
+/// they wait as much less.  With 7/32 of k sgemm of 16,384 is busy on an H200 until nearly all of A and B is there.  By
+/// levels it takes 2.5 % longer than without a head; but what is multiplied so is not lost if the guard refuses levels.
 index best_head(index m, index n, index k);
 
 /// The schedule for a product (m, n, k at least 1) cut this way, in panels of about `panel` rows or columns, its pieces
