@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+"""Measures what a page of docs/measurements says of a machine, in one run on one commit, and writes that page.
+
+    bench/run.py --build DIR --results DIR [--commit ID] [--budget SECONDS] [--only calls,programs] [--cases CASE,...] [--rounds COUNT]
+    bench/run.py --page FILE.jsonl
+
+The first runs on a machine with a GPU: single calls with their matrices in the host's memory (by the CPU's library, and preloaded, all of them moved in
+every call) and in the GPU's (preloaded, and cuBLAS or cuSOLVER by itself); then whole programs (bench/programs.py). Run again, it goes on where it
+stopped. run.jsonl has the records, run.md the page. The second prints the page of such records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+import programs
+from common import Failed, Measurement, Store, candidates, cpu_blas, driver_options, list_measurements, measure_all, publish, read_options, run, table_head, table_row
+
+CALLS = {
+    "gemm": (2048, 8192), "symm": (8192,), "trmm": (8192,), "trsm": (2048, 8192), "batch": ("256x500",), "symv": (8192,), "gemv": (8192,),
+    "potrf": (2048, 8192), "getrf": (2048, 8192), "potri": (8192,), "geqrf": (2048, 8192), "sytrd": (2048,), "syevd": (1024, 4096),
+    "sygvd": (2048,), "gebrd": (2048,), "gesdd": (1024, 3000),
+}
+"""Orders of what call_time times in double precision; of a batch with how many products."""
+OF_VECTORS = {"symv", "gemv"}
+"""They go to the GPU for the sake of a matrix that stays, so that they are measured with copies."""
+VENDOR = Path(__file__).resolve().with_name("vendor_time.py")
+SECONDS = 1.0
+PARTS = ("setup", "calls", "programs")
+
+
+def setup() -> dict:
+    """What the head of the page says."""
+    def asked(*command: str) -> str:
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        except (OSError, subprocess.CalledProcessError):
+            return ""
+
+    gpu = asked("nvidia-smi", "--query-gpu=name,driver_version,memory.total", "--format=csv,noheader").strip().splitlines()
+    cpu = re.search(r"Model name:\s*(.*)", asked("lscpu"))
+    openblas = re.search(r"OpenBLAS ([\d.]+)", asked("strings", "-n", "8", cpu_blas() or "/dev/null"))
+    versions = {}
+    for name in ("cublas", "cusolver"):
+        found = sorted(Path("/usr/local").glob(f"cuda*/targets/*/lib/lib{name}.so.*.*"))
+        versions[name] = found[0].name.split(".so.")[1] if found else "?"
+    return {"gpu": gpu[0] if gpu else "no GPU, no driver, no memory", "cpu": cpu[1] if cpu else "?", "cores": os.cpu_count(),
+            "library": f"OpenBLAS {openblas[1]}" if openblas else os.path.basename(cpu_blas() or "none"), **versions}
+
+
+def calls(arguments, environments: dict[str, dict[str, str]]) -> list[Measurement]:
+    wanted = []
+    for name, sizes in CALLS.items():
+        for size in sizes:
+            def command(place: str, n=name, s=size) -> list[str]:
+                return [str(arguments.build / "bin/call_time"), place, n, f"{SECONDS:g}", str(s)]
+
+            plain, lifted = environments["CPU"], environments["blaslift"] | {"BLASLIFT_FORCE": "all"}
+            if name in OF_VECTORS:
+                lifted = lifted | {"BLASLIFT_RESIDENCY": "on"}
+            ways = {"cpu": (command("host"), plain), "host": (command("host"), lifted), "device": (command("device"), lifted),
+                    "vendor": ([sys.executable, str(VENDOR), name, f"{SECONDS:g}", str(size)], {})}
+            for way, (words, environment) in ways.items():
+                wanted.append(Measurement(f"calls/{name}/{size}/{way}", 4, lambda s, w=words, e=environment: run(w, e, s)[0]))
+    return wanted
+
+
+def milliseconds(seconds: float | None) -> str:
+    return "" if seconds is None else f"{1e3 * seconds:.3g}" if seconds < 0.1 else f"{1e3 * seconds:.0f}"
+
+
+def ratio(slow: float | None, fast: float | None) -> str:
+    return f"{slow / fast:.2f}" if slow and fast else ""
+
+
+def mean(ratios: list[float]) -> str:
+    return f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f}"
+
+
+def table_of_calls(store: Store) -> list[str]:
+    lines = table_head(["call", "n", "CPU", "host to host", "times as fast", "in device memory", "cuBLAS, cuSOLVER", "times as fast"])
+    faster: dict[str, list[float]] = {"cpu": [], "vendor": []}
+    for name, sizes in CALLS.items():
+        for size in sizes:
+            times = {way: (store.get(f"calls/{name}/{size}/{way}") or {}).get("median") for way in ("cpu", "host", "device", "vendor")}
+            if not any(times.values()):
+                continue
+            lines.append(table_row([
+                name, str(size).replace("x", ", times "), milliseconds(times["cpu"]), milliseconds(times["host"]), ratio(times["cpu"], times["host"]),
+                milliseconds(times["device"]), milliseconds(times["vendor"]), ratio(times["vendor"], times["device"])]))
+            for other, own in (("cpu", "host"), ("vendor", "device")):
+                if times[other] and times[own]:
+                    faster[other].append(times[other] / times[own])
+    said = [f"{mean(faster[x])} times {what}" for x, what in (("cpu", "the CPU from host to host"), ("vendor", "the vendor's libraries in device memory")) if faster[x]]
+    return [*lines, "", f"Geometric mean: {', '.join(said)}."]
+
+
+def table_of_programs(store: Store) -> list[str]:
+    found: dict[str, dict[str, list[dict]]] = {}
+    for key in store.records:
+        part, *rest = key.split("/")
+        if part == "programs" and (record := store.get(key)):
+            found.setdefault(rest[0], {}).setdefault(rest[1], []).append(record)
+    ways = [way for way in ("first", "again") if any(way in x for x in found.values())]
+    lines = table_head(["program", "plain, s", *(c for way in ways for c in (f"{way}, s", "times as fast")), "left on the CPU"])
+    gains: dict[str, list[float]] = {way: [] for way in ways}
+    for case, records in found.items():
+        if not all(way in records for way in ("plain", *ways)):
+            continue
+        seconds = {way: statistics.median(r["seconds"] for r in records[way]) for way in ("plain", *ways)}
+        cells = [case, f"{seconds['plain']:.2f}"]
+        for way in ways:
+            gains[way].append(seconds["plain"] / seconds[way])
+            cells += [f"{seconds[way]:.2f}", f"{gains[way][-1]:.2f}"]
+        lines.append(table_row([*cells, programs.left_on_the_cpu(records[ways[0]])]))
+    rounds = max((len(r) for x in found.values() for r in x.values()), default=0)
+    means = ", ".join(f"{way} {mean(x)}" for way, x in gains.items() if x)
+    return [*lines, "", f"Geometric mean of {len(lines) - 2}: {means}. Medians of {rounds} run{'s' if rounds > 1 else ''} each, plain and preloaded in turns."]
+
+
+def page(store: Store) -> list[str]:
+    machine = store.get("setup") or {}
+    name, driver, memory = [x.strip() for x in machine.get("gpu", "?, ?, ?").split(",")]
+    lines = [f"# On one {name}", "",
+             f"{name} ({memory}, driver {driver}), cuBLAS {machine.get('cublas')}, cuSOLVER {machine.get('cusolver')};",
+             f"{machine.get('cores')} cores ({machine.get('cpu')}), {machine.get('library')};",
+             f"{store.origin()[1]}.", "",
+             "This page is made by `bench/run.py` from one run; `bench/run.py --page` makes it again from the run's records."]
+    if any(key.startswith("calls/") for key in store.records):
+        lines += ["", "## Single calls", "",
+                  "Double precision, median milliseconds of a call. From host to host everything moves in every call, but for the",
+                  "matrix of symv and gemv, which stays. In device memory nothing moves. Sizes of both are forced to the GPU: by",
+                  "itself blaslift leaves on the CPU what is faster there.", "",
+                  *table_of_calls(store)]
+    if any(key.startswith("programs/") for key in store.records):
+        lines += ["", "## Whole programs", "",
+                  "Programs of NumPy, SciPy, scikit-learn and statsmodels, unchanged ([bench/program_cases.py](../../bench/program_cases.py)).",
+                  '"first" is a first `blaslift run`, "again" a later one of the same command. Seconds of the part that computes.', "",
+                  *table_of_programs(store)]
+    return [*lines, "", "## Again", "", "On a machine with a GPU, CUDA, and Python with these packages:", "",
+            "    cmake --preset release && cmake --build --preset release --target all benches",
+            "    bench/run.py --build build/release --results OUT --commit ID"]
+
+
+def main() -> int:
+    if "--page" in sys.argv[1:2]:
+        records = Path(sys.argv[2])
+        commits = re.findall(r'"commit": "([^"]*)"', records.read_text())
+        print("\n".join(page(Store(records, commits[-1]))))
+        return 0
+    parser = driver_options(__doc__, "run", PARTS, 1500)
+    parser.add_argument("--cases", type=lambda text: text.split(","), default=programs.FIRST, help="programs; default: those that a release is judged by")
+    parser.add_argument("--rounds", type=int, default=1, metavar="COUNT", help="of programs; default: %(default)d")
+    arguments, store = read_options(parser)
+    wanted: list[Measurement] = []
+    with candidates(arguments.build) as environments:
+        if "setup" in arguments.only:
+            wanted.append(Measurement("setup", 1, lambda _: setup()))
+        if "calls" in arguments.only:
+            wanted += calls(arguments, environments)
+        if "programs" in arguments.only:
+            options = argparse.Namespace(build=arguments.build, programs=programs.PROGRAMS, cases=arguments.cases, rounds=arguments.rounds,
+                                         ways=["first", "again"], scale=1.0)
+
+            class Named:
+                """The store as bench/programs.py asks it."""
+
+                @staticmethod
+                def get(key: str):
+                    return store.get(f"programs/{key}")
+
+            wanted += [Measurement(f"programs/{m.key}", m.seconds, m.measure) for m in programs.measurements(options, Named)]
+        if arguments.dry_run:
+            list_measurements(wanted, store)
+            return 0
+        try:
+            complete = measure_all(wanted, store, arguments.budget)
+        except Failed as problem:
+            print(problem, file=sys.stderr)
+            return 1
+    publish(arguments, page(store))
+    return 0 if complete else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+#!/usr/bin/env python3
+"""bench/run.py's records and page, and that the pages of docs/measurements that it has made are those of their records.
+
+Stand-ins answer for call_time and for the library; there is no GPU, so that what asks the vendor's libraries fails, and is said to have.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = {"docs/measurements/h200.md": "bench/results/h200-2026-11-29-run.jsonl"}
+CALL_TIME = '''#!/bin/sh
+# As blaslift would be: four times as fast, twice as fast again in device memory.
+case "$1,$LD_PRELOAD" in
+  host,) echo '{"median": 0.8, "fastest": 0.7, "calls": 3, "bits": "0"}';;
+  host,*) echo '{"median": 0.2, "fastest": 0.1, "calls": 3, "bits": "0"}';;
+  *) echo '{"median": 0.1, "fastest": 0.1, "calls": 3, "bits": "0"}';;
+esac
+'''
+
+
+def run(*words: object) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, ROOT / "bench/run.py", *map(str, words)], capture_output=True, text=True, check=False)
+
+
+def main() -> int:
+    errors = []
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder, "bin/call_time")
+        program.parent.mkdir()
+        program.write_text(CALL_TIME)
+        program.chmod(0o755)
+        done = run("--build", folder, "--results", folder, "--only", "setup,calls", "--commit", "abc")
+        page = Path(folder, "run.md").read_text()
+        records = [json.loads(line) for line in Path(folder, "run.jsonl").read_text().splitlines()]
+        if "| potrf | 8192 | 800 | 200 | 4.00 | 100 |  |  |" not in page or "| batch | 256, times 500 | 800 | 200 |" not in page:
+            errors.append(f"calls: {page}{done.stderr}")
+        if "Geometric mean: 4.00 times the CPU from host to host." not in page or "commit abc" not in page:
+            errors.append("no mean, or no commit")
+        if done.returncode != 1 or not any("failed" in record for record in records if record["key"].endswith("/vendor")):
+            errors.append(f"status {done.returncode} without the vendor's libraries")
+        again = run("--page", Path(folder, "run.jsonl"))
+        if again.stdout != page:
+            errors.append("another page from the records")
+        seconds = {"plain": 3.0, "first": 1.5, "again": 1.0}
+        with Path(folder, "run.jsonl").open("a") as file:
+            for way, taken in seconds.items():
+                routines = {} if way == "plain" else {"dgesv": {"calls": 1, "routed": 0, "cpu_seconds": 0.25, "stayed": {"too small": 1}}}
+                record = {"key": f"programs/solve/{way}/0", "commit": "abc", "date": "2026-01-01", "machine": "m", "seconds": taken, "routines": routines}
+                file.write(json.dumps(record) + "\n")
+        if "| solve | 3.00 | 1.50 | 2.00 | 1.00 | 3.00 | dgesv 0.25 s (too small) |" not in run("--page", Path(folder, "run.jsonl")).stdout:
+            errors.append("programs")
+    for page_file, records_file in PAGES.items():
+        if run("--page", ROOT / records_file).stdout != (ROOT / page_file).read_text():
+            errors.append(f"{page_file} is not what bench/run.py makes of {records_file}")
+    print("\n".join(errors) or "as they should be")
+    return bool(errors)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
