@@ -136,13 +136,14 @@ def page(store: Store) -> list[str]:
     if any(key.startswith("calls/") for key in store.records):
         lines += ["", "## Single calls", "",
                   "Double precision, median milliseconds of a call. From host to host everything moves in every call, but for the",
-                  "matrix of symv and gemv, which stays. In device memory nothing moves. Sizes of both are forced to the GPU: by",
-                  "itself blaslift leaves on the CPU what is faster there.", "",
+                  "matrix of symv and gemv, which stays. In device memory nothing moves. All calls are forced to the GPU: by itself",
+                  "blaslift leaves on the CPU what is faster there.", "",
                   *table_of_calls(store)]
     if any(key.startswith("programs/") for key in store.records):
         lines += ["", "## Whole programs", "",
-                  "Programs of NumPy, SciPy, scikit-learn and statsmodels, unchanged ([bench/program_cases.py](../../bench/program_cases.py)).",
-                  '"first" is a first `blaslift run`, "again" a later one of the same command. Seconds of the part that computes.', "",
+                  "Programs of NumPy, SciPy, scikit-learn and statsmodels, unchanged",
+                  '([bench/program_cases.py](../../bench/program_cases.py)). "first" is a first `blaslift run`, "again" a later one',
+                  "of the same command. Seconds of the part that computes.", "",
                   *table_of_programs(store)]
     return [*lines, "", "## Again", "", "On a machine with a GPU, CUDA, and Python with these packages:", "",
             "    cmake --preset release && cmake --build --preset release --target all benches",

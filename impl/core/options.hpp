@@ -28,7 +28,7 @@ inline constexpr int usual_eagerness = 3;
 struct Cutting {
   int levels = 0;
   index tile = 0;  ///< with levels: their tiles' edge
-  index head = 0;  ///< without: of k, in front of the rest
+  index head = 0;  ///< of k, in front of the rest
 };
 
 struct Options {

@@ -79,27 +79,10 @@ Plans::Plan plan_by_levels(const Problem& product, const GemmArgs<T>& args, cons
   const strassen::Level* list = options.level_list ? options.level_list : &strassen::fused();
   Tiling tiling{strassen::chain(*list, decision.levels), tile};
   tiling.two_streams = options.two_streams && strassen::says_streams(*list);
-  auto plan = [&] {
-    return plan_levels(args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
-                       sizeof(T), tiling, residents, piece, args.part, args.update);
-  };
-  const bool may = args.part == Part::whole && may_overwrite(args.m, args.n, tile, residents);
-  // Rather in more memory: operands that are still there need not be sent again if the guard refuses them.  Some lists
-  // take more steps, or can do less, where operands are to be kept.
-  const bool alone = args.m == tile && args.n == tile, better = list->destroys_inputs || list->basis.changes();
-  tiling.overwrite = may && alone && better;
-  if (may_have_head(tiling, residents, !product.beta_zero, args.part)) tiling.head = decision.head;
-  GemmSchedule schedule = plan();
-  if (tiling.head > 0 && schedule.bytes(sizeof(T)) > room) {  // a second tile of C
-    tiling.head = 0;
-    schedule = plan();
-  }
-  // Strips have to come first then, and wait for all of A and B.
-  const std::size_t enough = alone ? room / 2 : room;
-  if (schedule.bytes(sizeof(T)) > enough && may && !tiling.overwrite) {
-    tiling.overwrite = true;
-    schedule = plan();
-  }
+  tiling.head = decision.head;
+  GemmSchedule schedule =
+      plan_levels_in(room, args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,
+                     sizeof(T), tiling, residents, piece, args.part, args.update);
   if (schedule.bytes(sizeof(T)) > room) return nullptr;
   if (options.two_streams && !tiling.two_streams) {
     constexpr double change_of_stream = 3e-6;
@@ -326,6 +309,8 @@ void cut_as(const Cutting& cutting, const Problem& product, Decision& decision) 
   if (decision.route != Route::device || cutting.tile > most_tile || cutting.head >= std::max<index>(1, product.k))
     return;
   if (cutting.levels > 0 && leaves_of(product, cutting.levels, cutting.tile) > most_leaves) return;
+  // Of what a head leaves, a leaf has something.
+  if (cutting.levels > 0 && (product.k - cutting.head) / (product.k / cutting.tile) >> cutting.levels == 0) return;
   decision.levels = cutting.levels;
   decision.tile = cutting.tile;
   decision.head = whole ? cutting.head : 0;

@@ -19,7 +19,7 @@ struct PlanKey {
   const strassen::Level* list;
   int levels;
   index tile;
-  index head;  ///< without levels: of k, in front of the rest
+  index head;  ///< of k, in front of the rest
   std::size_t room, piece;
   Part part = Part::whole;
   Update update = Update::rank_k;

@@ -510,4 +510,34 @@ GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool tran
   return s;
 }
 
+GemmSchedule plan_levels_in(std::size_t room, index m, index n, index k, bool transposed_a, bool transposed_b,
+                            bool reads_c, std::size_t element, Tiling tiling, const Residents& residents,
+                            std::size_t piece_bytes, Part part, Update update) {
+  const auto plan = [&] {
+    return plan_levels(m, n, k, transposed_a, transposed_b, reads_c, element, tiling, residents, piece_bytes, part,
+                       update);
+  };
+  const index tile = tiling.tile;
+  const bool may = part == Part::whole && may_overwrite(m, n, tile, residents);
+  // Rather in more memory: operands that are still there need not be sent again if the guard refuses them.  Some lists
+  // take more steps, or can do less, where operands are to be kept.
+  const bool alone = m == tile && n == tile,
+             better = std::any_of(tiling.levels.begin(), tiling.levels.end(),
+                                  [](const Level*x) { return x->destroys_inputs || x->basis.changes(); });
+  tiling.overwrite = may && alone && better;
+  if (!may_have_head(tiling, residents, reads_c, part)) tiling.head = 0;
+  GemmSchedule schedule = plan();
+  // Strips have to come first then, and wait for all of A and B.
+  const std::size_t enough = alone ? room / 2 : room;
+  if (tiling.head > 0 && schedule.bytes(element) > enough) {  // a second tile of C, and no input's place is free
+    tiling.head = 0;
+    schedule = plan();
+  }
+  if (schedule.bytes(element) > enough && may && !tiling.overwrite) {
+    tiling.overwrite = true;
+    schedule = plan();
+  }
+  return schedule;
+}
+
 }  // namespace blaslift

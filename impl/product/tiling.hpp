@@ -24,7 +24,8 @@ struct Tiling {
   /// A's and B's device memory holds private copies, read by one tile product each: the outermost level may overwrite
   /// them, and no support matrix is needed.  Then the strips come first, and with them all of A and B.
   bool overwrite = false;
-  /// Of k, as plan_gemm's: with all of C whole, none of it read, and levels that keep their inputs as they are.
+  /// Of k, as plan_gemm's: with all of C whole, none of it read, and levels that keep their inputs as they are; so not
+  /// with `overwrite`.
   index head = 0;
   bool surveyed = true;  ///< A and B are, for impl/product/guard.hpp
   /// Multiplications that are always asked for at once before the findings are known: so many take longer than hearing
@@ -52,5 +53,12 @@ bool may_have_head(const Tiling& tiling, const Residents& residents, bool reads_
 GemmSchedule plan_levels(index m, index n, index k, bool transposed_a, bool transposed_b, bool reads_c,
                          std::size_t element, const Tiling& tiling, Residents residents, std::size_t piece_bytes,
                          Part part = Part::whole, Update update = Update::rank_k);
+
+/// The same in `room` bytes of device memory, as far as that is possible: with the tiling's head where there is room
+/// for what that takes, and overwriting A and B where there is no room for a support matrix.
+/// @param tiling  `overwrite` is not looked at
+GemmSchedule plan_levels_in(std::size_t room, index m, index n, index k, bool transposed_a, bool transposed_b,
+                            bool reads_c, std::size_t element, Tiling tiling, const Residents& residents,
+                            std::size_t piece_bytes, Part part = Part::whole, Update update = Update::rank_k);
 
 }  // namespace blaslift

@@ -69,7 +69,7 @@ struct Decision {
   double reuse_seconds = 0;                    ///< what copies of the reusable operands would have saved
   int levels = 0;                              ///< on the device
   index tile = 0;                              ///< their tiles' edge
-  index head = 0;                              ///< of k, in front of the rest, if not by levels (plan_gemm)
+  index head = 0;                              ///< of k, in front of the rest (plan_gemm, Tiling)
   bool cpu_suffices = false;                   ///< which would do, unless the operands are in device memory
   bool infeasible = false;                     ///< the device cannot, and the CPU cannot read the operands
   bool opens_meanwhile = false;                ///< stays for want of the device, which is opened beside it

@@ -42,7 +42,7 @@ std::string words_of_way(const DeviceFacts& device, const Decision& decision, co
   };
   word("levels", ending.levels);
   word("tile", ending.levels ? ending.tile : 0);
-  word("head", ending.levels ? 0 : decision.head);
+  word("head", decision.head);
   word("reused", ending.reused);
   word("failed", static_cast<int>(ending.reason == Reason::failed));
   char cut[32];

@@ -135,6 +135,33 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
   for (const auto& [what, count] : times) EXPECT_GT(count, 8) << what;
 }
 
+TEST(Tiling, InWhateverRoomThereIsItIsTheProduct) {
+  Random random(5);
+  std::map<std::string, int> times;
+  for (const Levels& levels : chains())
+    for (int time = 0; time < 12; ++time) {
+      Problem p = random_problem(random, levels, 1);
+      p.tiling.overwrite = false;
+      const index least = p.k / p.tiling.tile << levels.size();
+      p.tiling.head = p.k > least ? random.up_to(static_cast<std::size_t>(p.k - least)) : 0;
+      if (random.coin()) p.m = p.n = p.tiling.tile;
+      if (random.coin()) p.residents = {};
+      const auto plan = [&](std::size_t room) {
+        return plan_levels_in(room, p.m, p.n, p.k, p.transposed_a, p.transposed_b, p.reads_c, element, p.tiling,
+                              p.residents, p.piece * element);
+      };
+      const std::size_t most = 2 * plan(SIZE_MAX).bytes(element);
+      std::size_t before = SIZE_MAX;
+      for (int part = 8; part >= 0; --part) {
+        const GemmSchedule s = plan(most / 8 * static_cast<std::size_t>(part));
+        ASSERT_EQ(verdict(s), "") << text(p) << ", room " << part << "/8";
+        times["smaller"] += s.bytes(element) < before && before != SIZE_MAX;
+        before = s.bytes(element);
+      }
+    }
+  EXPECT_GT(times["smaller"], 100);
+}
+
 TEST(Tiling, WithoutLevelsIsTheClassicalProductInTiles) {
   Random random(2);
   for (int time = 0; time < 30; ++time) {
