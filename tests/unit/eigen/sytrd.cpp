@@ -242,11 +242,11 @@ TYPED_TEST(SytrdJudge, FindsWhatIsWrongAndNothingElse) {
     x.tau[at] = T(std::numeric_limits<R>::max() / 2);  // with which sums are not finite
     EXPECT_GT(judged(), 1) << x.text();
     x.tau[at] = factor;
-    T& beside = x.uplo == Uplo::lower ? x.A(1, 0) : x.A(0, 1);
-    const T is = beside;
-    beside += T(1);
+    T& off = x.uplo == Uplo::lower ? x.A(1, 0) : x.A(0, 1);
+    const T is = off;
+    off += T(1);
     EXPECT_GT(judged(), 1) << x.text();
-    beside = is;
+    off = is;
     EXPECT_LE(judged(), 0.5) << x.text();
   }
 }
