@@ -1005,6 +1005,8 @@ struct ReductionQArgs {
                 size = std::max<index>(0, of == Reduction::hessenberg ? ihi - ilo
                                           : whole                     ? order()
                                                                       : order() - 1);
+    // Without reflectors all of Q is an identity: as orgqr's of none.
+    if (of_identity && size == 0) return {{true, false, m, n, 0, true}, A, lda, tau, C, ldc, work, lwork};
     const QProduct product{
         left, adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size, of_identity};
     return {product,

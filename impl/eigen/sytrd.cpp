@@ -135,7 +135,10 @@ Judgement judge(const JudgingLibrary& by, const SytrdArgs<T>& before, const Sytr
   const auto turned = [&](index i) { return lower ? i : n - 1 - i; };
   const auto beside = [&](index i) { return lower ? i : n - 2 - i; };
   Packed<T> A(n, n), product(n, n), reflectors(std::max<index>(1, others), std::max<index>(1, others));
-  bool finite = true;
+  bool finite = true, as_in_a = true;  // where T is, too
+  const auto holds = [&](index i, index j, Real<T> x) {
+    as_in_a = as_in_a && std::real(result.A[turned(i) + turned(j) * result.lda]) == x;
+  };
   for_each_of(n, n, [&](index i, index j) {
     A(i, j) = hermitian_element(before.uplo, before.A, before.lda, turned(i), turned(j));
     product(i, j) = T(0);
@@ -151,12 +154,14 @@ Judgement judge(const JudgingLibrary& by, const SytrdArgs<T>& before, const Sytr
   for (index i = 0; i < n; ++i) {
     product(i, i) = T(result.d[turned(i)]);
     finite = finite && is_finite(result.d[turned(i)]);
+    holds(i, i, result.d[turned(i)]);
     if (i == others) break;
+    holds(i + 1, i, result.e[beside(i)]);
     product(i + 1, i) = product(i, i + 1) = T(result.e[beside(i)]);
     tau[static_cast<std::size_t>(i)] = result.tau[beside(i)];
     finite = finite && is_finite(result.e[beside(i)]) && is_finite(result.tau[beside(i)]);
   }
-  if (!finite) return judgement.ratio = HUGE_VAL, judgement;
+  if (!finite || !as_in_a) return judgement.ratio = HUGE_VAL, judgement;
   // Q T, and of that the adjoint, T Q^H, from the left by Q again.
   for (int side = 0; side < 2; ++side) {
     if (others > 0) {
@@ -179,8 +184,8 @@ Judgement judge(const JudgingLibrary& by, const SytrdArgs<T>& before, const Sytr
   const long double off = one_norm(product, n),
                     unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon();
   // Where the matrix is about to vanish, roundings are not what eps says.
-  if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2)))
-    judgement.ratio = static_cast<double>(off / (unit * size));
+  if (!(off <= static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2))))
+    judgement.ratio = std::isnan(off) ? HUGE_VAL : static_cast<double>(off / (unit * size));
   judgement.ratio = std::max(judgement.ratio, off_unitary(by, reflectors, others, others, tau.data()));
   return judgement;
 }

@@ -1,5 +1,6 @@
 // How far reflectors are from what they are meant to be.
 #pragma once
+#include <cmath>
 #include <limits>
 
 #include "impl/core/library_call.hpp"
@@ -8,7 +9,7 @@
 
 namespace blaslift::judging {
 
-/// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place.
+/// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place; HUGE_VAL if that is NaN.
 /// @param by  judged_with() as of GeqrfArgs
 template <class T>
 double off_unitary(const JudgingLibrary& by, Packed<T>& reflectors, index order, index k, T* tau) {
@@ -22,8 +23,10 @@ double off_unitary(const JudgingLibrary& by, Packed<T>& reflectors, index order,
   call_product(*by.beside[by_gemm],
                {precision_of<T>, complex_type<T> ? Op::conjugate : Op::transpose, Op::none, k, k, order, &one,
                 reflectors.at.get(), order, reflectors.at.get(), order, &one, gram.at.get(), k});
-  return static_cast<double>(one_norm(gram, k) / (static_cast<long double>(order) *
-                                                  static_cast<long double>(std::numeric_limits<Real<T>>::epsilon())));
+  const long double off = one_norm(gram, k);
+  if (std::isnan(off)) return HUGE_VAL;
+  return static_cast<double>(
+      off / (static_cast<long double>(order) * static_cast<long double>(std::numeric_limits<Real<T>>::epsilon())));
 }
 
 }  // namespace blaslift::judging

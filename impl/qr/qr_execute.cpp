@@ -122,7 +122,8 @@ class Applying : public QrRun<T> {
       // What lies a column behind its reflectors is kept with the first of them.
       if (args.before > 0) behind_ = 1;
       result_ = {args.C - behind_ * args.ldc, args.ldc, q_.m, q_.n + behind_};
-      if (q_.of_identity && plan.window < q_.length()) {  // the reflectors are there, and are sent again
+      // The reflectors are there, and are sent again; or a column behind, where another block's may not be sent yet.
+      if (q_.of_identity && (plan.window < q_.length() || (plan.streamed && args.before > 0))) {
         result_.keep_all();
         from_ = result_.kept(0, 0);
         ldf_ = result_.kept_ld();

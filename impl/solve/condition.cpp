@@ -300,7 +300,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionAr
   if (args.of == InverseOf::triangle) {
     const TriangleNorm found = triangle_norm(site, backend, args, operands[operand_a]);
     if (found.outcome.status != Status::done) return {give_up(r, backend, found.outcome.status)};
-    estimate.anorm = found.norm;
+    estimate.anorm = static_cast<Real<T>>(found.norm);  // LAPACK's sum, which may overflow: then rcond is 0
   }
   operands.look();
   operands.keep_inputs();

@@ -194,8 +194,9 @@ Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const Gebr
   const long double off = one_norm(back, k),
                     unit = static_cast<long double>(rows) * std::numeric_limits<Real<T>>::epsilon();
   // Where the matrix is about to vanish, roundings are not what eps says.
-  if (off > static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(rows * (k + 2)))
-    judgement.ratio = static_cast<double>(off / (unit * size));
+  if (!(off <=
+        static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(rows * (k + 2))))
+    judgement.ratio = std::isnan(off) ? HUGE_VAL : static_cast<double>(off / (unit * size));
   judgement.ratio = std::max(judgement.ratio, off_unitary(by, left, rows, k, taus_left.data()));
   judgement.ratio = std::max(judgement.ratio, off_unitary(by, right, others, others, taus_right.data()));
   return judgement;

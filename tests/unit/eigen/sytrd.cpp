@@ -225,18 +225,28 @@ TYPED_TEST(SytrdJudge, FindsWhatIsWrongAndNothingElse) {
       return found.ratio / found.limit;
     };
     EXPECT_LE(judged(), 0.5) << x.text();
-    const R right = d[0];
-    d[0] += R(1e4) * std::numeric_limits<R>::epsilon() * static_cast<R>(x.n * x.n);
-    EXPECT_GT(judged(), 1) << x.text();
-    d[0] = std::numeric_limits<R>::quiet_NaN();
-    EXPECT_GT(judged(), 1) << x.text();
+    const R right = d[0], wrong = right + R(1e4) * std::numeric_limits<R>::epsilon() * static_cast<R>(x.n * x.n);
+    for (const R other : {wrong, std::numeric_limits<R>::quiet_NaN()}) {
+      x.A(0, 0) = T(d[0] = other);
+      EXPECT_GT(judged(), 1) << x.text();
+    }
     d[0] = right;
+    x.A(0, 0) = T(wrong);  // alone
+    EXPECT_GT(judged(), 1) << x.text();
+    x.A(0, 0) = T(right);
     if (x.n < 3) continue;
     const auto at = static_cast<std::size_t>(x.beside(0));
     const T factor = x.tau[at];
     x.tau[at] *= R(0.5);
     EXPECT_GT(judged(), 1) << x.text();
+    x.tau[at] = T(std::numeric_limits<R>::max() / 2);  // with which sums are not finite
+    EXPECT_GT(judged(), 1) << x.text();
     x.tau[at] = factor;
+    T& off = x.uplo == Uplo::lower ? x.A(1, 0) : x.A(0, 1);
+    const T is = off;
+    off += T(1);
+    EXPECT_GT(judged(), 1) << x.text();
+    off = is;
     EXPECT_LE(judged(), 0.5) << x.text();
   }
 }

@@ -258,15 +258,19 @@ TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
   Backend& backend = new_backend();
   FaultPlan& faults = new_faults();
   Backend& failing = new_backend(&faults);
-  const QProduct product{true, false, 20, 20, 20, true};
-  for (const index window : {0, 5, 9, 20}) {
-    const Shape s{20, 20, 20, 4, 2, 5, window};
+  // In the last one a part ends where a block does, whose own reflectors are all that it needs.
+  for (const Shape& s : {Shape{20, 20, 20, 4, 2, 5},
+                         {20, 20, 20, 4, 2, 5, 5},
+                         {20, 20, 20, 4, 2, 5, 9},
+                         {20, 20, 20, 4, 2, 5, 20},
+                         {8, 8, 8, 4, 2, 4, 8}}) {
+    const QProduct product{true, false, s.m, s.n, s.k, true};
     Problem<T> expected(s, product);
     ASSERT_EQ(expected.on(backend).status, Status::done);
     const auto is_right = [&](const Behind<T>& x, const Matrix<T>& was) {
-      for (index i = 0; i < 20; ++i) {
+      for (index i = 0; i < s.m; ++i) {
         ASSERT_EQ(x.A(i, 0), was(i, 0));
-        for (index j = 0; j < 20; ++j) ASSERT_EQ(x.A(i, j + 1), expected.A(i, j)) << window;
+        for (index j = 0; j < s.n; ++j) ASSERT_EQ(x.A(i, j + 1), expected.A(i, j)) << s.window;
       }
       EXPECT_TRUE(x.A.canaries_intact());
     };

@@ -349,7 +349,15 @@ TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
   expect({true, false, 6, 4, 3}, 0, 0, 0);
   x.n = 6, x.k = 7;
   expect({true, false, 5, 5, 5}, 1, 0, 8, 1, 0);
-  x.n = 4;
+  x.m = x.n = 1;  // of no reflectors: all of Q, wherever it is
+  expect({true, false, 1, 1, 0}, 0, 0, 0);
+  EXPECT_TRUE(x.part().product.of_identity);
+  x.of = Reduction::tridiagonal;
+  expect({true, false, 1, 1, 0}, 0, 0, 0);
+  x.of = Reduction::hessenberg, x.m = x.n = 6, x.ilo = x.ihi = 3;
+  expect({true, false, 6, 6, 0}, 0, 0, 0);
+  EXPECT_FALSE(problem_of(Routine::dorghr, x).empty) << "device memory takes it";
+  x.of = Reduction::bidiagonal, x.n = 4;
   EXPECT_FALSE(x.valid()) << "a Q with fewer columns than rows is of fewer reflectors";
 }
 
