@@ -199,6 +199,7 @@ class Search {
   Search(const char* name, const void* caller, const void* frame, const char* fallback, bool beside)
       : name_(name), caller_(caller), fallback_(fallback && *fallback ? fallback : nullptr), beside_(beside) {
     is_symbol_ = symbol_named(name, symbol_);
+    if (is_symbol_) products_ = products_of(info(symbol_).routine);
     look_at_objects([this](Objects& objects) {
       const Object* object = objects.around(caller_);
       const Object* ours = objects.ours();
@@ -220,13 +221,13 @@ class Search {
     if (!in_handler() && !locks_may_be_lost()) end_loading_at_exit();
     // What the loader would take first, then whatever version there is.
     const bool strict = version_.name != nullptr;
-    if (strict && (nearby() || step(Where::everywhere, "a loaded object"))) return true;
+    if (strict && (nearby() || anywhere())) return true;
     version_ = beside_ && !strict ? version_ : Version{version_.linked && !strict, nullptr};
-    if (nearby() || step(Where::everywhere, "a loaded object")) return true;
-    if (fallback_ && opened(fallback_, "BLASLIFT_FALLBACK", true)) return true;
+    if (nearby() || anywhere()) return true;
+    if (!made_of_products() && fallback_ && opened(fallback_, "BLASLIFT_FALLBACK", true)) return true;
     if (step(Where::in_front, "an object in front of blaslift")) return true;
     if (called_by_itself()) return true;
-    return caller_ && by_itself();
+    return !made_of_products() && caller_ && by_itself();
   }
 
   void* function() const { return function_; }
@@ -239,6 +240,10 @@ class Search {
 
  private:
   enum class Where { preloaded, own_tree, start, everywhere, in_front };
+
+  /// The gemm that the caller reaches makes it, rather than an object that has nothing to do with the caller.
+  bool made_of_products() const { return products_ != Routine::count; }
+  bool anywhere() { return !made_of_products() && step(Where::everywhere, "a loaded object"); }
 
   bool nearby() {
     if (step(Where::preloaded, "LD_PRELOAD")) return true;
@@ -360,6 +365,18 @@ class Search {
     return true;
   }
 
+  /// Of a batch of products: whether it stands beside the gemm of its set of names.  Libraries that rename all that
+  /// they export have left out such new ones, whose integers are not those of their plain names.
+  bool tells_its_width(const Definition& found) const {
+    if (info(symbol_).width == Width::wide) return true;
+    const char* gemm = info(symbol_beside(symbol_, products_)).name;
+    bool has_gemm = true;  // generated code is in no object
+    look_at_objects([&](Objects& objects) {
+      if (const Object* its = objects.around(found.at)) has_gemm = bool{find_definition(*its, gemm)};
+    });
+    return has_gemm;
+  }
+
   /// False: it goes on to us, or is not what is wanted, and was refused.
   bool accept(const Definition& found, const char* text, bool suspicious) {
     void* f = found.function();
@@ -370,6 +387,7 @@ class Search {
     if (!f || goes_on(found.at, beside_ ? nullptr : caller_)) return refuse();
     if (wide_only && !probe_wide(f, found, "", is_symbol_ ? info(symbol_).interface : Interface::fortran))
       return refuse();
+    if (made_of_products() && !tells_its_width(found)) return refuse();
     if (beside_) return take(found, f, text);
 
     const auto at = reinterpret_cast<std::uintptr_t>(caller_), start = reinterpret_cast<std::uintptr_t>(found.at);
@@ -405,6 +423,7 @@ class Search {
   const char* fallback_;
   bool beside_, is_symbol_ = false;
   Symbol symbol_{};
+  Routine products_ = Routine::count;  ///< of which a batch is made
   Version version_;
   bool from_start_ = true;    ///< the caller was there when the program started, or is none
   bool linked_ = false;       ///< it has a reference to the name
