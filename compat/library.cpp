@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -140,8 +141,9 @@ constexpr Probe cblas_probes[] = {
 };
 
 /// 64-bit integers?  Asked by a length that reads 3 in 32 bits and negative in 64, of functions that stand in one
-/// object with this one, in its version: another's have nothing to say about it.
-bool probe_wide(void* function, const Definition& found, const std::string& prefix, Interface interface) {
+/// object with this one, in its version: another's have nothing to say about it.  None: no way to ask.
+std::optional<bool> probed_width(void* function, const Definition& found, const std::string& prefix,
+                                 Interface interface) {
   const auto ask = [&](std::span<const Probe> probes, bool& wide) {
     for (const Probe& probe : probes) {
       const std::string name = prefix + probe.name;
@@ -164,8 +166,11 @@ bool probe_wide(void* function, const Definition& found, const std::string& pref
   const bool by_fortran = interface == Interface::fortran;
   const std::span<const Probe> first = by_fortran ? std::span<const Probe>(fortran_probes) : cblas_probes;
   const std::span<const Probe> second = by_fortran ? std::span<const Probe>(cblas_probes) : fortran_probes;
+  return ask(first, wide) || ask(second, wide) ? std::optional<bool>(wide) : std::nullopt;
+}
+bool probe_wide(void* function, const Definition& found, const std::string& prefix, Interface interface) {
   // No way to ask: the names without a suffix are 32-bit by convention, and sizes read so are right in 64 bits, too.
-  return (ask(first, wide) || ask(second, wide)) && wide;
+  return probed_width(function, found, prefix, interface).value_or(false);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -221,13 +226,13 @@ class Search {
     if (!in_handler() && !locks_may_be_lost()) end_loading_at_exit();
     // What the loader would take first, then whatever version there is.
     const bool strict = version_.name != nullptr;
-    if (strict && (nearby() || anywhere())) return true;
+    if (strict && (nearby() || step(Where::everywhere, "a loaded object"))) return true;
     version_ = beside_ && !strict ? version_ : Version{version_.linked && !strict, nullptr};
-    if (nearby() || anywhere()) return true;
-    if (!made_of_products() && fallback_ && opened(fallback_, "BLASLIFT_FALLBACK", true)) return true;
+    if (nearby() || step(Where::everywhere, "a loaded object")) return true;
+    if (fallback_ && opened(fallback_, "BLASLIFT_FALLBACK", true)) return true;
     if (step(Where::in_front, "an object in front of blaslift")) return true;
     if (called_by_itself()) return true;
-    return !made_of_products() && caller_ && by_itself();
+    return caller_ && by_itself();
   }
 
   void* function() const { return function_; }
@@ -240,10 +245,6 @@ class Search {
 
  private:
   enum class Where { preloaded, own_tree, start, everywhere, in_front };
-
-  /// The gemm that the caller reaches makes it, rather than an object that has nothing to do with the caller.
-  bool made_of_products() const { return products_ != Routine::count; }
-  bool anywhere() { return !made_of_products() && step(Where::everywhere, "a loaded object"); }
 
   bool nearby() {
     if (step(Where::preloaded, "LD_PRELOAD")) return true;
@@ -365,14 +366,15 @@ class Search {
     return true;
   }
 
-  /// Of a batch of products: whether it stands beside the gemm of its set of names.  Libraries that rename all that
-  /// they export have left out such new ones, whose integers are not those of their plain names.
-  bool tells_its_width(const Definition& found) const {
-    if (info(symbol_).width == Width::wide) return true;
-    const char* gemm = info(symbol_beside(symbol_, products_)).name;
+  /// Of a batch of products: whether its object tells how wide integers are, or has the gemm of the same set of names.
+  /// Libraries that rename what they export have left out such new ones, whose integers are not those of their names.
+  bool tells_its_width(void* f, const Definition& found) const {
+    const SymbolInfo& batch = info(symbol_);
+    if (batch.width == Width::wide || probed_width(f, found, batch.prefix, batch.interface)) return true;
     bool has_gemm = true;  // generated code is in no object
     look_at_objects([&](Objects& objects) {
-      if (const Object* its = objects.around(found.at)) has_gemm = bool{find_definition(*its, gemm)};
+      if (const Object* its = objects.around(found.at))
+        has_gemm = bool{find_definition(*its, info(symbol_beside(symbol_, products_)).name)};
     });
     return has_gemm;
   }
@@ -387,7 +389,7 @@ class Search {
     if (!f || goes_on(found.at, beside_ ? nullptr : caller_)) return refuse();
     if (wide_only && !probe_wide(f, found, "", is_symbol_ ? info(symbol_).interface : Interface::fortran))
       return refuse();
-    if (made_of_products() && !tells_its_width(found)) return refuse();
+    if (products_ != Routine::count && !tells_its_width(f, found)) return refuse();
     if (beside_) return take(found, f, text);
 
     const auto at = reinterpret_cast<std::uintptr_t>(caller_), start = reinterpret_cast<std::uintptr_t>(found.at);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -262,13 +263,14 @@ def plain_loops(world) -> list[str]:
 
 def batches(world) -> list[str]:
     """Batches of products that no library has are computed by the gemm that is underneath, and nothing is said. One whose
-    matrices are not one matrix stays."""
+    matrices are not one matrix stays. Batches of an object that has nothing to do with the program are not called."""
     own = library(world, "batch.c", "-DLIBRARY", to="libbatch.so")
     program = world.compile("batch.c", *linked(own), "-ldl", to="batch")
+    stranger = library(world, "batch.c", "-DSTRANGER", to="libstranger.so")
     plain = launch([program])
     errors = []
-    for setting, variables in SETTINGS.items():
-        run = launch([program], preload=world.lib, settings=variables)
+    for (setting, variables), also in itertools.product(SETTINGS.items(), ([], [stranger])):
+        run = launch([program, *also], preload=world.lib, settings=variables)
         errors += differs(setting, run, plain)
         if run.stderr:
             errors.append(f"{setting}: {run.stderr!r}")
