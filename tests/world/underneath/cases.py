@@ -277,6 +277,13 @@ def batches(world) -> list[str]:
         account = harness.accounts(run.reports)["dgemm_batch_strided"]
         if (account.calls, account.routed, account.stayed[harness.OF_BATCH]) != (5, 4 if variables else 0, 1):
             errors.append(f"{setting}: {account}")
+    for sizes, routed in {f"0:{1 << 40}": 5, "321000:330000": 4}.items():  # all operands, and the larger C and A
+        run = launch([program], preload=world.fault_lib, settings=FORCED | {"INJECTED_DEVICE_MEMORY": sizes})
+        account = harness.accounts(run.reports)["dgemm_batch_strided"]
+        if account.routed != routed or (routed == 5 and (run.stderr or run.stdout != plain.stdout)):
+            errors.append(f"in device memory: {account}, {run.stderr!r}")
+        if routed < 5 and not run.stderr.endswith("its operands are in device memory: matrices of a batch with gaps\n"):
+            errors.append(f"partly in device memory: {run.stderr!r}")
     return errors
 
 
