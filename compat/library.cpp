@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -140,8 +141,9 @@ constexpr Probe cblas_probes[] = {
 };
 
 /// 64-bit integers?  Asked by a length that reads 3 in 32 bits and negative in 64, of functions that stand in one
-/// object with this one, in its version: another's have nothing to say about it.
-bool probe_wide(void* function, const Definition& found, const std::string& prefix, Interface interface) {
+/// object with this one, in its version: another's have nothing to say about it.  None: no way to ask.
+std::optional<bool> probed_width(void* function, const Definition& found, const std::string& prefix,
+                                 Interface interface) {
   const auto ask = [&](std::span<const Probe> probes, bool& wide) {
     for (const Probe& probe : probes) {
       const std::string name = prefix + probe.name;
@@ -164,8 +166,11 @@ bool probe_wide(void* function, const Definition& found, const std::string& pref
   const bool by_fortran = interface == Interface::fortran;
   const std::span<const Probe> first = by_fortran ? std::span<const Probe>(fortran_probes) : cblas_probes;
   const std::span<const Probe> second = by_fortran ? std::span<const Probe>(cblas_probes) : fortran_probes;
+  return ask(first, wide) || ask(second, wide) ? std::optional<bool>(wide) : std::nullopt;
+}
+bool probe_wide(void* function, const Definition& found, const std::string& prefix, Interface interface) {
   // No way to ask: the names without a suffix are 32-bit by convention, and sizes read so are right in 64 bits, too.
-  return (ask(first, wide) || ask(second, wide)) && wide;
+  return probed_width(function, found, prefix, interface).value_or(false);
 }
 
 // ---------------------------------------------------------------------------------------------------------------
@@ -199,6 +204,7 @@ class Search {
   Search(const char* name, const void* caller, const void* frame, const char* fallback, bool beside)
       : name_(name), caller_(caller), fallback_(fallback && *fallback ? fallback : nullptr), beside_(beside) {
     is_symbol_ = symbol_named(name, symbol_);
+    if (is_symbol_) products_ = products_of(info(symbol_).routine);
     look_at_objects([this](Objects& objects) {
       const Object* object = objects.around(caller_);
       const Object* ours = objects.ours();
@@ -360,6 +366,19 @@ class Search {
     return true;
   }
 
+  /// Of a batch of products: whether its object tells how wide integers are, or has the gemm of the same set of names.
+  /// Libraries that rename what they export have left out such new ones, whose integers are not those of their names.
+  bool tells_its_width(void* f, const Definition& found) const {
+    const SymbolInfo& batch = info(symbol_);
+    if (batch.width == Width::wide || probed_width(f, found, batch.prefix, batch.interface)) return true;
+    bool has_gemm = true;  // generated code is in no object
+    look_at_objects([&](Objects& objects) {
+      if (const Object* its = objects.around(found.at))
+        has_gemm = bool{find_definition(*its, info(symbol_beside(symbol_, products_)).name)};
+    });
+    return has_gemm;
+  }
+
   /// False: it goes on to us, or is not what is wanted, and was refused.
   bool accept(const Definition& found, const char* text, bool suspicious) {
     void* f = found.function();
@@ -370,6 +389,7 @@ class Search {
     if (!f || goes_on(found.at, beside_ ? nullptr : caller_)) return refuse();
     if (wide_only && !probe_wide(f, found, "", is_symbol_ ? info(symbol_).interface : Interface::fortran))
       return refuse();
+    if (products_ != Routine::count && !tells_its_width(f, found)) return refuse();
     if (beside_) return take(found, f, text);
 
     const auto at = reinterpret_cast<std::uintptr_t>(caller_), start = reinterpret_cast<std::uintptr_t>(found.at);
@@ -405,6 +425,7 @@ class Search {
   const char* fallback_;
   bool beside_, is_symbol_ = false;
   Symbol symbol_{};
+  Routine products_ = Routine::count;  ///< of which a batch is made
   Version version_;
   bool from_start_ = true;    ///< the caller was there when the program started, or is none
   bool linked_ = false;       ///< it has a reference to the name

@@ -253,12 +253,17 @@ const char* interned(const std::string& path) {
 
 void nothing() {}
 
-/// For loops that are made of products.
+/// The latest gemm that a caller of batches would have reached, and BLASLIFT_FALLBACK.
+constinit std::atomic<void*> gemm_of_loops{nullptr};
+constinit std::atomic<const char*> fallback_of_loops{nullptr};
+
+/// For loops that are made of products: the gemm of Fortran's in that library.
 LibraryGemm gemm_beside_loops(Symbol symbol) {
   Site here{};
   here.symbol = symbol;
-  here.function = reinterpret_cast<void*>(gemm_beside_loops);
-  const Site* site = site_beside(here, info(symbol).routine, secure_getenv("BLASLIFT_FALLBACK"));
+  here.function = gemm_of_loops.load(std::memory_order_acquire);
+  if (!here.function) here.function = reinterpret_cast<void*>(gemm_beside_loops);
+  const Site* site = site_beside(here, info(symbol).routine, fallback_of_loops.load(std::memory_order_acquire));
   return site ? LibraryGemm{site->function, site->wide} : LibraryGemm{};
 }
 
@@ -279,8 +284,17 @@ Target loops_over_products(Symbol symbol, const void* caller, const void* frame,
   std::string looked;
   if (gemm == Routine::count || !find_target(symbol_beside(symbol, gemm), caller, fallback, target, looked, frame))
     return {};
+  fallback_of_loops.store(fallback && *fallback ? interned(fallback) : nullptr, std::memory_order_release);
+  gemm_of_loops.store(target.function, std::memory_order_release);
   target.function = builtin(symbol, target.wide, gemm_beside_loops);
   return target;
+}
+
+/// Beside what other routines of its library are looked for: loops have the gemm's.
+void* place_of(const Site& of) {
+  void* gemm = gemm_of_loops.load(std::memory_order_acquire);
+  if (!gemm || products_of(info(of.symbol).routine) == Routine::count) return of.function;
+  return of.function == builtin(of.symbol, of.wide, gemm_beside_loops) ? gemm : of.function;
 }
 
 void tell_that_there_is_none(const std::string& looked) {
@@ -400,6 +414,8 @@ const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, co
     if (!target.function) {
       tell_that_there_is_none(looked);
       target = plain_loops(symbol);
+    } else {
+      lasting = lasting && can_be_kept(gemm_of_loops.load(std::memory_order_acquire), caller);
     }
     lasting = lasting && lasts(caller);
   } else {
@@ -408,13 +424,13 @@ const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, co
   return put_down(symbol, caller, target, lasting, ephemeral);
 }
 
-const Site* beside_now(Symbol symbol, const Site& of, const char* fallback) {
+const Site* beside_now(Symbol symbol, const void* function, const char* fallback) {
   const Reserve reserve;
   Target target;
-  if (!find_beside(symbol, of.function, fallback, target)) return nullptr;
+  if (!find_beside(symbol, function, fallback, target)) return nullptr;
   Site ephemeral;
-  const bool lasting = !in_handler() && lasts(of.function) && can_be_kept(target.function, of.function);
-  const Site* site = put_down(symbol, of.function, target, lasting, ephemeral);
+  const bool lasting = !in_handler() && lasts(function) && can_be_kept(target.function, function);
+  const Site* site = put_down(symbol, function, target, lasting, ephemeral);
   return site == &ephemeral ? interned(ephemeral) : site;
 }
 
@@ -441,8 +457,9 @@ void forget_resolving() { OneAtATime::forget(); }
 
 const Site* site_beside(const Site& of, Routine routine, const char* fallback) {
   const Symbol symbol = symbol_beside(of.symbol, routine);
-  const Site* site = known_site(symbol, of.function);
-  if (!site) undisturbed([&] { with_room(room, [&] { site = beside_now(symbol, of, fallback); }); });
+  const void* function = place_of(of);
+  const Site* site = known_site(symbol, function);
+  if (!site) undisturbed([&] { with_room(room, [&] { site = beside_now(symbol, function, fallback); }); });
   return site;
 }
 

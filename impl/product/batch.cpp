@@ -87,23 +87,23 @@ enum { operand_a, operand_b, operand_c };
 template <class T>
 Operands operands_of(Runtime& r, const GemmBatchArgs<T>& x, bool ephemeral) {
   const bool multiplies = x.alpha != T(0) && x.k > 0;
+  GemmBatchArgs<T> all = x;
+  if (!x.regular()) all.count = 1;  // where the first ones are, all are
   return Operands(r,
-                  {{.stored = stored(x.A, x.a()), .reads = multiplies},
-                   {.stored = stored(x.B, x.b()), .reads = multiplies},
-                   {.stored = stored(x.C, x.c()), .writes = true, .reads = x.beta != T(0)}},
+                  {{.stored = stored(x.A, all.a()), .reads = multiplies},
+                   {.stored = stored(x.B, all.b()), .reads = multiplies},
+                   {.stored = stored(x.C, all.c()), .writes = true, .reads = x.beta != T(0)}},
                   ephemeral);
 }
 
 /// On the CPU: so many columns, or rows, of the results as one matrix.
 template <class T>
-void finish(const Site& site, const GemmBatchArgs<T>& args, index first, index lines) {
+void finish(const Site& gemm, const GemmBatchArgs<T>& args, index first, index lines) {
   const BatchForm form = args.c().form;
   const index each = form == BatchForm::as_columns          ? 1
                      : form == BatchForm::one_below_another ? args.m
                                                             : args.n,
               end = first + lines;
-  HostBlas blas(site);
-  const Site& gemm = blas.routine(HostBlas::Kind::gemm);
   for (index i = first / each; i * each < end; ++i) {
     GemmArgs<T> product = args.product(i);
     const index from = std::max(first - i * each, index{0}), to = std::min(end - i * each, each);
@@ -120,9 +120,18 @@ void finish(const Site& site, const GemmBatchArgs<T>& args, index first, index l
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GemmBatchArgs<T>& args,
                Operands& operands, const Decision& decision) {
+  HostBlas blas(site);
   operands.locate(backend);
+  if (!args.regular()) {  // operands are in device memory, where the CPU cannot compute
+    if (!operands.all_in_device_memory()) return {Reason::of_batch};
+    for (index i = 0; i < args.count; ++i) {
+      const GemmArgs<T> product = args.product(i);
+      if (const Status status = at_once(backend, as_gemm(product), blas.operations()); status != Status::done)
+        return {give_up(r, backend, status)};
+    }
+    return {.reason = decision.reason, .computed = true};
+  }
   if (problem.trivial) {  // C is in device memory, and is all that is read
-    HostBlas blas(site);
     const BatchLayout c = args.c();
     const GemmArgs<T> scaling{Op::none, Op::none, c.rows, c.cols,    0,      T(0), nullptr,
                               c.rows,   nullptr,  1,      args.beta, args.C, c.ld};
@@ -137,15 +146,20 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   const BatchCut cut = batch_cut(shape, precision_of<T>, r.arena.limit(),
                                  {.a = there(operand_a), .b = there(operand_b), .c = there(operand_c)});
   if (cut.width == 0) return {Reason::no_room};
+  const Site& gemm = blas.routine(HostBlas::Kind::gemm);  // finding it might throw later
+  std::uint64_t way = 0;
   PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha, .beta = args.beta});
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const Placed &a = at[operand_a], &b = at[operand_b], &c = at[operand_c];
+    way = with_numbers(0, cut.width);
+    for (const Placed& x : at)  // the device's library may choose by how matrices lie
+      way = with_numbers(way, x.device != nullptr, x.in_place, x.device ? x.ld : 0);
     return plan_batch(shape, precision_of<T>, cut,
                       {a.device != nullptr, b.device != nullptr, c.device != nullptr, !a.in_place && !b.in_place});
   };
   Ending ending =
-      planned.compute(decision, false, make_plan, [&](index first, index lines) { finish(site, args, first, lines); });
-  ending.way = with_numbers(0, cut.width);
+      planned.compute(decision, false, make_plan, [&](index first, index lines) { finish(gemm, args, first, lines); });
+  ending.way = way;
   return ending;
 }
 
@@ -162,15 +176,18 @@ void gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay();
   if (!args) return refuse(site, replay);
   Runtime& r = runtime();
-  const Problem problem = problem_of(info(site.symbol).routine, *args);
-  if (!args->regular()) return stay_here(site, Reason::of_batch, problem.flops, replay);
+  Problem problem = problem_of(info(site.symbol).routine, *args);
+  const bool regular = args->regular();
+  if (!regular) problem.overlaps = true;  // such a call stays, too, unless its operands are in device memory
   (void)take_route(
       r, site, known.value, problem, *args, replay,
       [&](const GemmBatchArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
       [&](Backend& backend, const GemmBatchArgs<T>& x, Operands& operands, const Decision& decision) {
         return compute(r, site, backend, problem, x, operands, decision);
       },
-      [](Decision&) {});
+      [&](Decision& decision) {
+        if (!regular && decision.reason == Reason::overlap) decision.reason = Reason::of_batch;
+      });
 }
 
 #define GEMM_BATCH_STRIDED(name, type) template void gemm_batch(const Site&, const GemmBatchArgs<type>*, Replay);

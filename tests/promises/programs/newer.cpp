@@ -2,7 +2,7 @@
 // gemm_batch_strided, in the reference's plainest loops.  Opened beside a library, it is the library underneath for
 // these.
 //
-// WIDE: with integers of 64 bits, which an object says of itself by isamax.
+// WIDE: with integers of 64 bits.  How wide they are an object says by isamax.
 #include <algorithm>
 #include <cctype>
 #include <complex>
@@ -21,14 +21,12 @@ extern "C" {
 // The program's, if it has them: a replay's has none.
 [[gnu::weak]] void xerbla_(const char* routine, const int* argument, std::size_t length);
 [[gnu::weak]] void cblas_xerbla(int argument, const char* routine, const char* form, ...);
-#ifdef WIDE
 Int isamax_(const Int* n, const float* x, const Int*) {
   Int most = 0;
   for (Int i = 0; i < *n; ++i)
     if (most == 0 || std::abs(x[i]) > std::abs(x[most - 1])) most = i + 1;
   return most;
 }
-#endif
 }
 
 namespace {

@@ -1,8 +1,10 @@
 // A program and, with -DLIBRARY, its library with a gemm and no batches of products: it uses these if there are any.
-// Prints what their results sum up to, and how many products the library has computed.
+// Prints what their results sum up to, and how many products the library has computed.  With -DSTRANGER, an object of
+// no gemm whose batches are others' names for something else, which the program opens if told of it.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #ifdef LIBRARY
 
@@ -28,6 +30,11 @@ void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, double
   if (layout == 102 && transa == 111 && transb == 111) multiply(m, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
 }
 
+#elif defined STRANGER
+
+void dgemm_batch_strided_(void) { abort(); }
+void cblas_dgemm_batch_strided(void) { abort(); }
+
 #else
 
 extern int products;
@@ -44,7 +51,8 @@ typedef void Cblas(int, int, int, int, int, int, double, const double*, int, int
 #define COUNT 3
 static double a[COUNT * MOST * MOST], b[MOST * MOST], c[COUNT * MOST * MOST];
 
-int main(void) {
+int main(int argc, char** argv) {
+  if (argc > 1 && !dlopen(argv[1], RTLD_NOW | RTLD_LOCAL)) return puts(dlerror()), 1;
   Fortran* fortran = (Fortran*)dlsym(RTLD_DEFAULT, "dgemm_batch_strided_");
   Cblas* cblas = (Cblas*)dlsym(RTLD_DEFAULT, "cblas_dgemm_batch_strided");
   const double alpha = 2, beta = 1;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 from pathlib import Path
 
@@ -262,19 +263,27 @@ def plain_loops(world) -> list[str]:
 
 def batches(world) -> list[str]:
     """Batches of products that no library has are computed by the gemm that is underneath, and nothing is said. One whose
-    matrices are not one matrix stays."""
+    matrices are not one matrix stays. Batches of an object that has nothing to do with the program are not called."""
     own = library(world, "batch.c", "-DLIBRARY", to="libbatch.so")
     program = world.compile("batch.c", *linked(own), "-ldl", to="batch")
+    stranger = library(world, "batch.c", "-DSTRANGER", to="libstranger.so")
     plain = launch([program])
     errors = []
-    for setting, variables in SETTINGS.items():
-        run = launch([program], preload=world.lib, settings=variables)
+    for (setting, variables), also in itertools.product(SETTINGS.items(), ([], [stranger])):
+        run = launch([program, *also], preload=world.lib, settings=variables)
         errors += differs(setting, run, plain)
         if run.stderr:
             errors.append(f"{setting}: {run.stderr!r}")
         account = harness.accounts(run.reports)["dgemm_batch_strided"]
         if (account.calls, account.routed, account.stayed[harness.OF_BATCH]) != (5, 4 if variables else 0, 1):
             errors.append(f"{setting}: {account}")
+    for sizes, routed in {f"0:{1 << 40}": 5, "321000:330000": 4}.items():  # all operands, and the larger C and A
+        run = launch([program], preload=world.fault_lib, settings=FORCED | {"INJECTED_DEVICE_MEMORY": sizes})
+        account = harness.accounts(run.reports)["dgemm_batch_strided"]
+        if account.routed != routed or (routed == 5 and (run.stderr or run.stdout != plain.stdout)):
+            errors.append(f"in device memory: {account}, {run.stderr!r}")
+        if routed < 5 and not run.stderr.endswith("its operands are in device memory: matrices of a batch with gaps\n"):
+            errors.append(f"partly in device memory: {run.stderr!r}")
     return errors
 
 
