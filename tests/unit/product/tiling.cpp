@@ -139,7 +139,7 @@ TEST(Tiling, InWhateverRoomThereIsItIsTheProduct) {
   Random random(5);
   std::map<std::string, int> times;
   for (const Levels& levels : chains())
-    for (int time = 0; time < 12; ++time) {
+    for (int time = 0; time < 20; ++time) {
       Problem p = random_problem(random, levels, 1);
       p.tiling.overwrite = false;
       const index least = p.k / p.tiling.tile << levels.size();
