@@ -132,7 +132,8 @@ def page(store: Store) -> list[str]:
              f"{name} ({memory}, driver {driver}), cuBLAS {machine.get('cublas')}, cuSOLVER {machine.get('cusolver')};",
              f"{machine.get('cores')} cores ({machine.get('cpu')}), {machine.get('library')};",
              f"{store.origin()[1]}.", "",
-             "This page is made by `bench/run.py` from one run; `bench/run.py --page` makes it again from the run's records."]
+             "This page is made by `bench/run.py` from one run; `bench/run.py --page` makes it again from the run's",
+             f"[records](../../bench/results/{store.path.name})."]
     if any(key.startswith("calls/") for key in store.records):
         lines += ["", "## Single calls", "",
                   "Double precision, median milliseconds of a call. From host to host everything moves in every call, but for the",
