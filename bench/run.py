@@ -66,7 +66,7 @@ def calls(arguments, environments: dict[str, dict[str, str]]) -> list[Measuremen
             if name in OF_VECTORS:
                 lifted = lifted | {"BLASLIFT_RESIDENCY": "on"}
             ways = {"cpu": (command("host"), plain), "host": (command("host"), lifted), "device": (command("device"), lifted),
-                    "vendor": ([sys.executable, str(VENDOR), name, f"{SECONDS:g}", str(size)], {})}
+                    "vendor": ([sys.executable, str(arguments.vendor), name, f"{SECONDS:g}", str(size)], {})}
             for way, (words, environment) in ways.items():
                 wanted.append(Measurement(f"calls/{name}/{size}/{way}", 4, lambda s, w=words, e=environment: run(w, e, s)[0]))
     return wanted
@@ -159,6 +159,7 @@ def main() -> int:
         return 0
     parser = driver_options(__doc__, "run", PARTS, 1500)
     parser.add_argument("--cases", type=lambda text: text.split(","), default=programs.FIRST, help="programs; default: those that a release is judged by")
+    parser.add_argument("--vendor", type=Path, default=VENDOR, help="what times cuBLAS and cuSOLVER; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=1, metavar="COUNT", help="of programs; default: %(default)d")
     arguments, store = read_options(parser)
     wanted: list[Measurement] = []
