@@ -332,14 +332,6 @@ void touched(const GemmSchedule& s, const Step& step, std::vector<Region>& read,
     const Pass& pass = s.passes[static_cast<std::size_t>(step.number)];
     for (const Pass::Source& source : pass.sources) read.push_back(source.region);
     for (const Pass::Target& target : pass.targets) written.push_back(target.region);
-  } else if (step.kind == StepKind::survey) {
-    const auto area = static_cast<Area>(step.number);
-    read.push_back({area, s.as_operand({area, step.block})});
-    written.push_back({area_findings, {0, 0, s.findings(), 1}});
-  } else if (step.kind == StepKind::begin) {
-    written.push_back({area_findings, step.block});
-  } else if (step.kind == StepKind::findings) {
-    read.push_back({area_findings, step.block});
   }
 }
 
