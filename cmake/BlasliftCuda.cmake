@@ -50,10 +50,12 @@ endforeach()
 target_link_libraries(blaslift_cuda_trsm PRIVATE CUDA::cublas)
 
 blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/cholesky/potrf.cu kernels/cuda/lu/getrf.cu kernels/cuda/eigen/syevd.cu kernels/cuda/eigen/sytrd.cu kernels/cuda/eigen/geev.cu kernels/cuda/svd/gebrd.cu kernels/cuda/svd/svd.cu kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp kernels/cuda/core/utilization.cpp
-  kernels/cuda/product/assign.cu kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu kernels/cuda/product/triangle.cu
+  kernels/cuda/product/assign.cu kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/residues.cu kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu kernels/cuda/product/triangle.cu
   kernels/engine/engine.cpp kernels/engine/lane.cpp kernels/engine/pieces.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"
   BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv blaslift_cuda_gemv blaslift_cuda_trsm CUDA::cublas CUDA::cublasLt)
+# Scaling and the guard's numbers have to have the host's bits.
+set_source_files_properties(kernels/cuda/product/residues.cu PROPERTIES COMPILE_OPTIONS "--fmad=false")

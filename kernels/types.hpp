@@ -125,6 +125,25 @@ struct Gemm {
   }
 };
 
+/// Device memory for what operands are split into: residues::Layout says how much, aligned to 256 bytes; whatever it
+/// holds.
+struct ResidueMemory {
+  void* at = nullptr;
+  index count = 0;  ///< of rows of op(A), or columns of op(B), that it has room for
+};
+
+/// A product as kernels/residues.hpp defines it, if its guard accepts the operands; otherwise as Gemm has it.  Of whole
+/// matrices, without E; m, n and k are at least 1, k at most residues::most_k, alpha is not zero.
+struct GemmByResidues : Gemm {
+  ResidueMemory split_a{}, split_b{};
+  index first_a = 0, first_b = 0;     ///< in these, the product's first row and column
+  bool make_a = true, make_b = true;  ///< false: an earlier such product of the same k in the same stream has split it
+  bool kept = false;                  ///< what is split is for later ones, too, also if this one is declined
+  void* sums = nullptr;               ///< sums_bytes on the device, aligned to 256; clobbered
+  std::size_t sums_bytes = 0;
+  bool* declined = nullptr;  ///< becomes true, before the lane has been asked, if the guard does not accept
+};
+
 /// `count` products as Gemm has them, of whole matrices and without E.  Matrices of the same kind have their first
 /// elements `stride` apart; with a stride of 0, which C has not, it is the same matrix for all.  No two of C overlap.
 struct GemmBatch {

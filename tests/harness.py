@@ -290,6 +290,7 @@ class Account:
     stayed: Counter = field(default_factory=Counter)
     levels: Counter = field(default_factory=Counter)
     """Products by Strassen-like levels, by the number of levels."""
+    residues: int = 0
     distrusted: int = 0
     """Products meant for levels that the guard sent back to the classical product."""
 
@@ -313,6 +314,7 @@ def accounts(reports: list[dict]) -> dict[str, Account]:
             account.bytes_out += counters["bytes_out"]
             account.stayed.update(counters["stayed"])
             account.levels.update({int(level): calls for level, calls in counters["levels"].items()})
+            account.residues += counters["residues"]
             account.distrusted += counters["distrusted"]
     return total
 

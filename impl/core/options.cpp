@@ -101,7 +101,7 @@ bool parse_levels(Options& o, const char* value) {
   return true;
 }
 
-/// "2:1024:0": levels, their tiles' edge, head
+/// "2:1024:0", "0:0:0:1": levels, their tiles' edge, head, residues or not
 bool parse_cutting(Options& o, const char* value) {
   std::string_view rest = value;
   const auto next = [&rest](auto& number) {
@@ -110,7 +110,11 @@ bool parse_cutting(Options& o, const char* value) {
     return read_number(word, number) && number >= 0;
   };
   Cutting cutting;
-  if (!next(cutting.levels) || !next(cutting.tile) || !next(cutting.head) || !rest.empty()) return false;
+  if (!next(cutting.levels) || !next(cutting.tile) || !next(cutting.head)) return false;
+  int residues = 0;
+  if (!rest.empty() && (!next(residues) || residues > 1 || !rest.empty())) return false;
+  cutting.residues = residues == 1;
+  if (cutting.residues && cutting.levels + cutting.head > 0) return false;
   if (cutting.levels > strassen::deepest || cutting.tile % (index{1} << cutting.levels) != 0) return false;
   if ((cutting.levels > 0) != (cutting.tile > 0)) return false;
   return o.cutting = cutting, true;
@@ -169,6 +173,16 @@ constexpr OptionInfo table[] = {
        return false;
      },
      true},
+    {"BLASLIFT_PRODUCTS", "auto, classical, levels, residues", "auto",
+     "how large products are computed: auto: classically, by levels or by residues, as is estimated to be fastest; "
+     "residues: by those wherever that can be (for tests)",
+     [](Options& o, const char* v) {
+       constexpr std::string_view names[] = {"auto", "classical", "levels", "residues"};
+       for (int i = 0; i < 4; ++i)
+         if (v == names[i]) return o.products = static_cast<Products>(i), true;
+       return false;
+     },
+     true},
     {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6[:list[:streams]]", "auto",
      "levels of Strassen's algorithm in large products: auto: the number estimated to be fastest, none without leaf "
      "rates in the profile; a number: that many wherever they fit, by a list of steps (default fused) in one or two "
@@ -212,7 +226,7 @@ constexpr OptionInfo table[] = {
      true},
     {"BLASLIFT_INTERNAL_COUNTERS", "a directory", "none", "set by blaslift run: counters in mapped files there",
      [](Options& o, const char* v) { return parse_text(o.counters, v); }},
-    {"BLASLIFT_INTERNAL_CUTTING", "LEVELS:TILE:HEAD", "as is estimated to be fastest",
+    {"BLASLIFT_INTERNAL_CUTTING", "LEVELS:TILE:HEAD[:1]", "as is estimated to be fastest",
      "set by blaslift replay: how products are cut up, as one was that was kept", parse_cutting},
     {"BLASLIFT_INTERNAL_MEASURE", "on, off", "off", "set by blaslift measure: time every call, route none",
      [](Options& o, const char* v) { return parse_switch(o.measure, v, "on", "off"); }},

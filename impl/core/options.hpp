@@ -18,6 +18,14 @@ enum class BackendChoice : std::uint8_t { automatic, cuda, host };
 
 enum class ResidencyMode : std::uint8_t { off, automatic, always };
 
+/// How products may be computed besides classically.
+enum class Products : std::uint8_t {
+  automatic,  ///< by levels or residues where that is estimated to be faster
+  classical,
+  levels,   ///< or by those, as Options::levels says
+  residues  ///< wherever that can be
+};
+
 /// Some of them, by Routine.
 using Routines = std::bitset<routine_count>;
 
@@ -29,6 +37,7 @@ struct Cutting {
   int levels = 0;
   index tile = 0;  ///< with levels: their tiles' edge
   index head = 0;  ///< of k, in front of the rest
+  bool residues = false;
 };
 
 struct Options {
@@ -39,6 +48,7 @@ struct Options {
   bool yields = false;              ///< calls stay while other processes keep the device busy
   bool fixed = false;               ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
+  Products products = Products::automatic;
   int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   strassen::Model estimator = strassen::Model::ours;
   const strassen::Level* level_list = nullptr;  ///< null: fused

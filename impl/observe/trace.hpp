@@ -37,7 +37,8 @@ struct TraceEvent {
   std::uint8_t levels;   ///< by so many
   std::uint8_t reused;   ///< operands with a copy on the device that spared bytes
   bool computed;         ///< the result was there at the end
-  bool distrusted;       ///< the guard has sent it back to no level
+  bool distrusted;       ///< a guard has sent it back to no level, or parts of it from residues
+  bool residues;         ///< by these, or parts of it
   bool beta_zero, left;  ///< of a product: C is not read; Q's side
 };
 static_assert(sizeof(TraceEvent) == 152);
@@ -47,7 +48,7 @@ inline constexpr std::uint64_t most_trace_chunks = 128, most_trace_events = most
 
 /// Begins a file of a trace.
 struct Recording {
-  static constexpr std::uint64_t this_layout = 0x626c61737472c302;  // layout 2
+  static constexpr std::uint64_t this_layout = 0x626c61737472c303;  // layout 3
   Counters counters;
   std::uint64_t layout;
   char host[64];

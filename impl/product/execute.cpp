@@ -78,7 +78,7 @@ struct DeviceMemory {
   }
 
   OperandMemory<T> a, b, c;
-  char* findings = nullptr;
+  char *findings = nullptr, *residues = nullptr;
 
   struct Place {
     T* at;
@@ -114,6 +114,7 @@ struct DeviceMemory {
       at += leased_bytes(area.rows, area.cols, sizeof(T));
     }
     findings = at;
+    residues = at + leased_bytes(s.findings(), 1, sizeof(T));
   }
 
   char* own_ = nullptr;  ///< behind the buffers
@@ -218,6 +219,8 @@ class Run {
 
   void account(ProductOutcome& outcome) const {
     outcome.bytes_in = bytes_in_;
+    outcome.by_residues = by_residues_;
+    outcome.declined = declined_;
     for (std::size_t i = 0; i < s_.steps.size(); ++i) {
       const Step& step = s_.steps[i];
       outcome.committed[i] = step.kind == StepKind::download && asked_[i].landed.load(std::memory_order_acquire);
@@ -560,27 +563,27 @@ class Run {
         const auto to = step.apart
                             ? on_device_.place({first_scratch, x})
                             : typename DeviceMemory<T>::Place{on_device_.c.at(step.c, x.row, x.col), on_device_.c.ld()};
-        status = lane_.ask(Gemm{.precision = precision_of<T>,
-                                .transa = args_.transa,
-                                .transb = args_.transb,
-                                .m = x.rows,
-                                .n = x.cols,
-                                .k = step.kb,
-                                .alpha = step.exchanged ? &alpha_exchanged_ : &args_.alpha,
-                                .A = left.at,
-                                .lda = left.ld,
-                                .B = right.at,
-                                .ldb = right.ld,
-                                .beta = step.apart   ? &zero_
-                                        : step.first ? &args_.beta
-                                                     : &one_,
-                                .C = to.at,
-                                .ldc = to.ld,
-                                .stream = step.stream,
-                                .awaited = s_.awaited[i],
-                                .part = s_.part_of(x),
-                                .update = s_.cut.update},
-                           after);
+        const Gemm product{.precision = precision_of<T>,
+                           .transa = args_.transa,
+                           .transb = args_.transb,
+                           .m = x.rows,
+                           .n = x.cols,
+                           .k = step.kb,
+                           .alpha = step.exchanged ? &alpha_exchanged_ : &args_.alpha,
+                           .A = left.at,
+                           .lda = left.ld,
+                           .B = right.at,
+                           .ldb = right.ld,
+                           .beta = step.apart   ? &zero_
+                                   : step.first ? &args_.beta
+                                                : &one_,
+                           .C = to.at,
+                           .ldc = to.ld,
+                           .stream = step.stream,
+                           .awaited = s_.awaited[i],
+                           .part = s_.part_of(x),
+                           .update = s_.cut.update};
+        status = s_.residues ? by_residues(product, step, after) : lane_.ask(product, after);
         break;
       }
       case StepKind::leaf:
@@ -601,6 +604,28 @@ class Run {
     if (step.kind == StepKind::begin) begun_ = ticket;
     if (computes(step) || step.kind == StepKind::survey) last_[step.stream] = ticket;
     if (computes(step)) ahead_ += multiplications(step);
+    return status;
+  }
+
+  Status by_residues(const Gemm& product, const Step& step, After after) {
+    const Block& x = step.block;
+    const GemmSchedule::ResidueBytes bytes = s_.residue_bytes();
+    char* const at = on_device_.residues;
+    bool declined = false;
+    GemmByResidues p{product};
+    p.split_a = {at, s_.m};
+    p.split_b = {at + bytes.a, s_.n};
+    p.first_a = x.row;
+    p.first_b = x.col;
+    p.make_a = step.makes_a;
+    p.make_b = step.makes_b;
+    p.kept = x.rows < s_.m || x.cols < s_.n;
+    p.sums = at + bytes.a + bytes.b;
+    p.sums_bytes = bytes.sums;
+    p.declined = &declined;
+    const Status status = lane_.ask(p, after);
+    ++by_residues_;
+    declined_ += declined;
     return status;
   }
 
@@ -713,6 +738,7 @@ class Run {
   std::optional<Instead> instead_;
   Ticket next_ticket_ = 0;
   double bytes_in_ = 0;
+  int by_residues_ = 0, declined_ = 0;
 
   // Before there is a verdict.
   std::vector<std::size_t> surveys_;

@@ -26,6 +26,9 @@ struct ProductOutcome : Outcome {
   /// What was gone on with instead; `committed` is by its steps.
   std::shared_ptr<const GemmSchedule> instead{};
 
+  /// By residues: products, and those of them whose operands their guard has not accepted.
+  int by_residues = 0, declined = 0;
+
   bool untouched() const { return bytes_out == 0; }
 };
 

@@ -20,6 +20,7 @@
 #include "impl/route/host_blas.hpp"
 #include "impl/route/route.hpp"
 #include "kernels/crowd.hpp"
+#include "kernels/residues.hpp"
 
 namespace blaslift {
 namespace {
@@ -28,7 +29,9 @@ namespace {
 struct Known {
   Learned gemm, of_triangles[3];      ///< by Update
   Plans plans, plans_without_levels;  ///< apart: those by levels take longer to make, and are fewer
+  Plans plans_by_residues;            ///< apart, likewise
   std::atomic<int> refusals{0};       ///< of levels by the guard, since it last let some pass
+  std::atomic<int> declined{0};       ///< products by residues, since their guard last accepted one
 };
 constinit Undestroyed<Known> known;
 
@@ -55,14 +58,16 @@ struct Attempt {
   Plans::Plan schedule;  ///< null: none fits
   ProductOutcome outcome;
   index tile = 0;           ///< of levels
-  bool distrusted = false;  ///< the guard has refused levels: the schedule is one without
+  bool distrusted = false;  ///< the guard has refused levels: the schedule is one without; or parts by residues
   int levels() const { return schedule ? schedule->depth : 0; }
+  bool residues() const { return outcome.by_residues > outcome.declined; }
 };
 
 /// What a result's bits follow from besides the operands'.
 std::uint64_t way_of(const GemmSchedule& schedule) {
   const Cut& cut = schedule.cut;
-  std::uint64_t way = with_numbers(0, cut.mb, cut.nb, cut.kb, cut.whole_a, cut.whole_b, cut.whole_c, schedule.depth);
+  std::uint64_t way =
+      with_numbers(0, cut.mb, cut.nb, cut.kb, cut.whole_a, cut.whole_b, cut.whole_c, schedule.depth, schedule.residues);
   for (const Step& s : schedule.steps)
     if (s.kind == StepKind::multiply || s.kind == StepKind::leaf || s.kind == StepKind::pass)
       way = with_numbers(way, s.kind, s.block.row, s.block.col, s.block.rows, s.block.cols, s.k0, s.kb, s.first,
@@ -146,6 +151,24 @@ Plans::Plan without_levels(const Problem& product, const GemmArgs<T>& args, cons
   });
 }
 
+/// The product by residues; null if what it takes does not fit into `room`, or C or k would have to be cut.
+template <class T>
+Plans::Plan by_residues(const Problem& product, const GemmArgs<T>& args, const Residents& residents, std::size_t room,
+                        std::size_t piece) {
+  const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = 0, .room = room, .piece = piece};
+  return kept_plan(known->plans_by_residues, key, product, args, residents, [&]() -> Plans::Plan {
+    const Cut whole{.mb = args.m,
+                    .nb = args.n,
+                    .kb = args.k,
+                    .whole_a = residents.a.whole,
+                    .whole_b = residents.b.whole,
+                    .whole_c = residents.c.whole};
+    auto schedule = std::make_shared<const GemmSchedule>(
+        plan_by_residues(args.m, args.n, args.k, !product.beta_zero, precision_of<T>, whole, residents, piece));
+    return schedule->bytes(sizeof(T)) > room ? nullptr : schedule;
+  });
+}
+
 /// What is known of A and B before anything is asked of the device.
 template <class T>
 Seen look_at(const GemmArgs<T>& args, const Operands& x, const Residents& residents, const GemmSchedule& schedule) {
@@ -175,6 +198,8 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
   const bool crowded = moved > little_moves && caller_moves(moved, r.in_flight.load(std::memory_order_relaxed));
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out) / (crowded ? 1 : 16));
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
+  if (decision.residues && backend.facts().computes.can(Operation::Kind::residues, precision_of<T>))
+    t.schedule = by_residues(product, args, residents, room, piece_bytes);
   // Smaller tiles take less memory beside the operands'.
   for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2) {
     t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
@@ -215,6 +240,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
     const Acquired acquired(backend, lane);
     t.outcome = execute(*t.schedule, args, placement, *lane, not_exiting, refusal);
   }
+  t.distrusted = t.distrusted || t.outcome.declined > 0;
   if (t.outcome.instead) {
     t.schedule = t.outcome.instead;
     t.distrusted = true;
@@ -230,7 +256,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   const UnderlyingBlas underlying = blas.operations();
   operands.locate(backend);
   // A triangle has a plan of squares and rectangles, unless nothing is multiplied.
-  if (decision.levels == 0 && operands.all_in_device_memory() && (args.part == Part::whole || product.trivial)) {
+  if (decision.levels == 0 && !decision.residues && operands.all_in_device_memory() &&
+      (args.part == Part::whole || product.trivial)) {
     // Nothing has moved, and nothing is held: no more is done than has to be.
     if (const Status status = at_once(backend, as_gemm(args), underlying); status != Status::done)
       return {.reason = give_up(r, backend, status)};
@@ -248,6 +275,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (choosy && known->refusals.load(std::memory_order_relaxed) >= most_refusals &&
       known->refusals.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
     how.levels = 0;
+  if (choosy && known->declined.load(std::memory_order_relaxed) >= most_refusals &&
+      known->declined.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
+    how.residues = false;
   Attempt done;
   bool distrusted = false;
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
@@ -261,6 +291,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     const auto again = [&] {
       all.add(done.outcome);
       how.levels = 0;
+      how.residues = false;
       operands.spoil_result();
       done = attempt(r, backend, product, args, operands, underlying, how, wait);
     };
@@ -273,14 +304,14 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     }
     if (distrusted) how.levels = 0;
     // Without levels less memory will do: none, where all operands are in device memory.
-    if (done.levels() > 0 && may_try_again()) again();
+    if ((done.levels() > 0 || (done.schedule && done.schedule->residues)) && may_try_again()) again();
     Outcome last = done.outcome;
     last.add(all);
     return last;
   };
   const Outcome outcome = in_attempts(operands, attempts, may_try_again);
   // From here on nothing throws.
-  if (distrusted) known->refusals.fetch_add(1, std::memory_order_relaxed);
+  if (distrusted) (decision.residues ? known->declined : known->refusals).fetch_add(1, std::memory_order_relaxed);
   Ending ending = ended(r, backend, decision, operands, outcome);
   ending.distrusted = distrusted;
   if (outcome.status != Status::done) {
@@ -292,13 +323,17 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     ending.computed = true;
     return ending;
   }
+  if (done.residues()) {
+    if (!distrusted) known->declined.store(0, std::memory_order_relaxed);
+    ending.residues = true;
+  }
   if (done.levels() > 0) {
     known->refusals.store(0, std::memory_order_relaxed);
     ending.levels = done.levels();
     ending.tile = done.tile;
   }
   if (r.options.verify) ending.way = way_of(*done.schedule);
-  ending.as_predicted = done.levels() == decision.levels;
+  ending.as_predicted = done.levels() == decision.levels && done.residues() == decision.residues;
   return ending;
 }
 
@@ -314,6 +349,8 @@ void cut_as(const Cutting& cutting, const Problem& product, Decision& decision) 
   decision.levels = cutting.levels;
   decision.tile = cutting.tile;
   decision.head = whole ? cutting.head : 0;
+  decision.residues =
+      cutting.residues && whole && !product.trivial && product.k <= residues::most_k;
   decision.repeats = true;
 }
 

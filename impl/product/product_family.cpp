@@ -6,6 +6,7 @@
 
 #include "impl/product/product_plan.hpp"
 #include "impl/strassen/estimator.hpp"
+#include "kernels/residues.hpp"
 
 namespace blaslift {
 namespace {
@@ -58,6 +59,28 @@ strassen::Choice levels_for(const Problem& p, const Facts& facts, const Policy& 
     choice.seconds = p.flops / facts.profile->gemm_rate[static_cast<int>(p.element.name)];
   }
   return choice.level > 0 && leaves_of(p, choice.level, choice.tile) <= most_leaves ? choice : strassen::Choice{};
+}
+
+/// Whether the product can be computed by residues.
+bool has_residues(const Problem& p, const Facts& facts) {
+  return p.part == Part::whole && !p.trivial && p.alpha_finite && p.k <= residues::most_k && !facts.rounds_otherwise;
+}
+
+/// Seconds of that on the device; infinite where the profile does not know its rate.
+double residues_seconds(const Problem& p, const Profile& profile) {
+  if (profile.int8_rate == 0) return HUGE_VAL;
+  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), k = static_cast<double>(p.k),
+               element = static_cast<double>(element_size(p.element));
+  const auto precision = static_cast<Precision>(p.element.name);
+  const int parts = residues::parts_split(precision), moduli = residues::count_in(precision), planes = moduli * parts;
+  // H200, INT8 products of 2,048, 3,072, 4,096 and 8,192: 670, 1,200, 1,450 and 1,400 Top/s.
+  constexpr double half = 2000;
+  const double edge = std::cbrt(m * n * k), rate = profile.int8_rate / (1 + std::pow(half / edge, 4));
+  // Operands are read three times and written as a byte for each modulus; sums of 32 bits, written within the
+  // products' time, are read once.
+  const double split = (m * k + k * n) * (3 * element + planes), joined = m * n * (4 * planes + 2 * element);
+  constexpr double steps = 12;
+  return planes * 2 * m * n * k / rate + (split + joined) / profile.pass_rate + (steps + planes) * profile.step_seconds;
 }
 
 /// Seconds of transfers.
@@ -119,10 +142,11 @@ struct WithoutLevels {
   double seconds;
   index head;
 };
-WithoutLevels without_levels(const Problem& p, double computing, const Moving& moving) {
+/// @param may_begin  with a part of k
+WithoutLevels without_levels(const Problem& p, double computing, const Moving& moving, bool may_begin = true) {
   constexpr double last_panel = 256, least_gain = 0.005;  // sgemm of 16,384: 1.2 % estimated, 2 % measured
   const double alone = 1 / std::clamp(static_cast<double>(std::min(p.m, p.n)) / last_panel, 1.0, 32.0);
-  const index head = p.part == Part::whole ? best_head(p.m, p.n, p.k) : 0;
+  const index head = may_begin && p.part == Part::whole ? best_head(p.m, p.n, p.k) : 0;
   const double whole = overlapped(computing, moving, alone).seconds;
   const Overlapped begun = overlapped(computing, moving, alone, static_cast<double>(head) / static_cast<double>(p.k));
   if (head > 0 && begun.busy && begun.seconds < (1 - least_gain) * whole) return {begun.seconds, head};
@@ -168,13 +192,21 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
   Cost best{.seconds = classical, .head = head};
   const auto consider = [&](index most_tile) {
     const strassen::Choice choice = levels_for(p, facts, policy, most_tile);
-    if (choice.level == 0) return;
+    if (choice.level == 0 || policy.products == Products::residues) return;
     const double with_levels = moves ? seconds_by_levels(p, choice, moving) : choice.seconds;
     if (policy.levels <= 0 && with_levels >= best.seconds) return;
     best.levels = choice.level;
     best.tile = choice.tile;
+    best.residues = false;
     best.seconds = with_levels;
   };
+  if (has_residues(p, facts) &&
+      (policy.products == Products::residues || (policy.products == Products::automatic && policy.levels < 0))) {
+    const double alone = residues_seconds(p, *facts.profile);
+    const double seconds = moves && std::isfinite(alone) ? without_levels(p, alone, moving, false).seconds : alone;
+    if (policy.products == Products::residues || seconds < best.seconds)
+      best = {.seconds = std::isfinite(seconds) ? seconds : best.seconds, .residues = true};
+  }
   const index smallest = std::min({p.m, p.n, p.k});
   consider(smallest);
   // Two tiles each way gain less, and begin and end sooner.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "impl/core/blocks.hpp"
+#include "kernels/residues.hpp"
 
 namespace blaslift {
 namespace {
@@ -275,6 +276,13 @@ class Planner {
     product.first = x.first;
     product.apart = x.apart;
     product.exchanged = x.exchanged;
+    if (s_.residues) {
+      // The part grows from its corner: either all of these rows and columns are new, or none of them is.
+      product.makes_a = part.row >= split_rows_;
+      product.makes_b = part.col >= split_cols_;
+      split_rows_ = std::max(split_rows_, part.row + part.rows);
+      split_cols_ = std::max(split_cols_, part.col + part.cols);
+    }
     if (x.adds) {
       s_.steps.push_back({.kind = StepKind::pass, .number = static_cast<std::int32_t>(s_.passes.size())});
       s_.passes.push_back({{{{area_c, part}, false}, {{first_scratch, part}, false}}, {{{area_c, part}, {1, 1}}}});
@@ -305,10 +313,18 @@ class Planner {
   index head_;
   Missing missing_a_, missing_b_, missing_c_;
   Held held_a_, held_b_;
-  int c_;  ///< C's buffer
+  int c_;                                  ///< C's buffer
+  index split_rows_ = 0, split_cols_ = 0;  ///< of op(A) and op(B), into residues
   Block block_{};
   bool need_a_ = true, need_b_ = true, b_from_a_ = false;
 };
+
+GemmSchedule finished(GemmSchedule s, index piece, index panel, index head) {
+  Planner(s, piece, panel, head).plan();
+  s.after = depend(s);
+  s.awaited = awaited_elsewhere(s);
+  return s;
+}
 
 }  // namespace
 
@@ -316,10 +332,24 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
                        std::size_t piece_bytes, index panel, index head) {
   GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
   if (!cut.own_b()) s.residents.b = {.whole = cut.whole_b};
-  Planner(s, static_cast<index>(piece_bytes / element), panel, head).plan();
-  s.after = depend(s);
-  s.awaited = awaited_elsewhere(s);
-  return s;
+  return finished(std::move(s), static_cast<index>(piece_bytes / element), panel, head);
+}
+
+GemmSchedule plan_by_residues(index m, index n, index k, bool reads_c, Precision precision, Cut cut,
+                              Residents residents, std::size_t piece_bytes, index panel) {
+  GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
+  s.residues = true;
+  s.precision = precision;
+  return finished(std::move(s), static_cast<index>(piece_bytes / element_size(precision)), panel, 0);
+}
+
+GemmSchedule::ResidueBytes GemmSchedule::residue_bytes() const {
+  if (!residues) return {};
+  const auto aligned = [](std::size_t bytes) { return leased_bytes(static_cast<index>(bytes), 1, 1); };
+  using blaslift::residues::Layout, blaslift::residues::Tile;
+  const Tile tile(precision, m, n);
+  return {aligned(Layout(precision, m, k).bytes), aligned(Layout(precision, n, k).bytes),
+          aligned(Tile::bytes(precision, tile.rows, tile.cols))};
 }
 
 void touched(const GemmSchedule& s, const Step& step, std::vector<Region>& read, std::vector<Region>& written) {
@@ -706,6 +736,7 @@ std::string to_string(const GemmSchedule& s) {
                 static_cast<long long>(cut.mb), static_cast<long long>(cut.nb), static_cast<long long>(cut.kb),
                 cut.operands, cut.results, s.reads_c ? ", reads C" : "");
   std::string text = line;
+  if (s.residues) text += ", by residues";
   if (cut.whole_a || cut.whole_b || cut.whole_c)
     text +=
         std::string(", resident") + (cut.whole_a ? " A" : "") + (cut.whole_b ? " B" : "") + (cut.whole_c ? " C" : "");

@@ -75,13 +75,14 @@ struct Step {
   StepKind kind;
   /// upload_*, survey: of that operand; multiply, download: of C; begin, findings: a column of what surveys note
   Block block{};
-  index k0 = 0, kb = 0;             ///< multiply: the chunk of k
-  bool first = false;               ///< multiply: first chunk that goes to C
-  bool apart = false;               ///< multiply: to the same place in the first scratch area, over what was there
-  bool exchanged = false;           ///< multiply: the second product of a rank-2k update, op(B)' op(A)'
-  std::int8_t a = 0, b = 0, c = 0;  ///< which of the buffers of each operand it uses
-  std::int32_t number = 0;          ///< leaf, pass: among the schedule's; survey: of the area
-  std::int8_t stream = 0;           ///< what computes: of two
+  index k0 = 0, kb = 0;  ///< multiply: the chunk of k
+  bool first = false;    ///< multiply: first chunk that goes to C
+  bool apart = false;    ///< multiply: to the same place in the first scratch area, over what was there
+  bool makes_a = false, makes_b = false;  ///< multiply, by residues: what it takes of that operand is split first
+  bool exchanged = false;                 ///< multiply: the second product of a rank-2k update, op(B)' op(A)'
+  std::int8_t a = 0, b = 0, c = 0;        ///< which of the buffers of each operand it uses
+  std::int32_t number = 0;                ///< leaf, pass: among the schedule's; survey: of the area
+  std::int8_t stream = 0;                 ///< what computes: of two
 };
 
 struct Residents {
@@ -123,6 +124,11 @@ struct GemmSchedule {
   std::vector<Step> steps{};
   std::vector<std::vector<std::int32_t>> after{};  ///< by step: depend() of this, for execute()
   std::vector<bool> awaited{};                     ///< by step: awaited_elsewhere() of this, for execute()
+
+  /// Products are computed by residues where their guard lets them.  What that takes follows the scratch areas: what A
+  /// and B are split into, and sums.
+  bool residues = false;
+  Precision precision{};  ///< with residues
 
   std::vector<Pass> passes{};
   /// What scratch areas hold, in order.  Their memory follows the buffers'.
@@ -174,11 +180,17 @@ struct GemmSchedule {
   /// How much of k a leaf has.
   index depth_of(const Leaf& leaf) const { return transposed_a ? leaf.x.block.rows : leaf.x.block.cols; }
 
+  struct ResidueBytes {
+    std::size_t a = 0, b = 0, sums = 0;
+    std::size_t all() const { return a + b + sums; }
+  };
+  ResidueBytes residue_bytes() const;
+
   /// Device memory for all buffers and scratch areas.
   std::size_t bytes(std::size_t element) const {
     std::size_t sum = cut.bytes(element);
     for (const Extent& area : scratch) sum += leased_bytes(area.rows, area.cols, element);
-    return sum + leased_bytes(findings(), 1, element);
+    return sum + leased_bytes(findings(), 1, element) + residue_bytes().all();
   }
 };
 
@@ -204,6 +216,10 @@ index best_head(index m, index n, index k);
 ///              0, or where C is more than one block or a triangle, or k more than one chunk: none
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel = usual_panel, index head = 0);
+
+/// The same by residues; C has to be one block, of the whole matrix, and k one chunk.
+GemmSchedule plan_by_residues(index m, index n, index k, bool reads_c, Precision precision, Cut cut,
+                              Residents residents, std::size_t piece_bytes, index panel = usual_panel);
 
 /// Appends what a leaf or a pass reads and writes; a region may be in both.
 void touched(const GemmSchedule& schedule, const Step& step, std::vector<Region>& read, std::vector<Region>& written);

@@ -58,6 +58,7 @@ struct Policy {
   bool measuring;
   bool forced;
   bool fixed;
+  Products products = Products::automatic;
   int levels = 0;  ///< Strassen-like ones: so many, as far as they fit; -1: as many as are estimated to be best
   Eagerness eagerness = eagerness_of(usual_eagerness);
 };
@@ -70,6 +71,7 @@ struct Decision {
   int levels = 0;                              ///< on the device
   index tile = 0;                              ///< their tiles' edge
   index head = 0;                              ///< of k, in front of the rest (plan_gemm, Tiling)
+  bool residues = false;                       ///< computed by them, if their guard accepts the operands
   bool cpu_suffices = false;                   ///< which would do, unless the operands are in device memory
   bool infeasible = false;                     ///< the device cannot, and the CPU cannot read the operands
   bool opens_meanwhile = false;                ///< stays for want of the device, which is opened beside it
@@ -89,12 +91,13 @@ struct Ending {
   Reason reason;  ///< the decision's; why the call stays; `failed` where the library underneath finished the result
   bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
   bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
-  bool distrusted = false;    ///< the guard has sent it back to no level
+  bool distrusted = false;    ///< a guard has sent it back to no level, or parts of it from residues
   double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
   TransferTimes transfers{};  ///< of all attempts
   int reused = 0;             ///< operands whose copies spared bytes
   int levels = 0;             ///< by so many
   index tile = 0;             ///< with levels: the edge of what they were applied to
+  bool residues = false;      ///< by these, or parts of it
   std::uint64_t way = 0;  ///< with_numbers() of it: calls of equal arguments that went the same way have the same bits
   index info = 0;         ///< LAPACK's, of a result that is there: 0, or what it says of the caller's numbers
 };

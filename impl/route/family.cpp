@@ -117,6 +117,7 @@ Decision decide(const Problem& p, const Facts& facts, const Policy& policy) {
     d.levels = cost.levels;
     d.tile = cost.tile;
     d.head = cost.head;
+    d.residues = cost.residues;
     return cost.seconds * (policy.fixed ? 1.0 : facts.slowdown);
   });
   return d;
@@ -139,6 +140,8 @@ std::string to_string(const Problem& problem, const Decision& d) {
   }
   if (d.route == Route::device && d.levels > 0)
     line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
+  else if (d.route == Route::device && d.residues)
+    line += ", by residues";
   else if (d.route == Route::device && d.head > 0)
     line += ", first " + std::to_string(d.head) + " of k";
   return line;

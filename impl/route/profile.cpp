@@ -45,6 +45,7 @@ constexpr Key keys[] = {
     {"cpu_dgemm_rate", rate<&Profile::cpu_rate, 1>},
     {"cpu_cgemm_rate", rate<&Profile::cpu_rate, 2>},
     {"cpu_zgemm_rate", rate<&Profile::cpu_rate, 3>},
+    {"int8_rate", [](Profile& p) -> double& { return p.int8_rate; }},
     {"pass_rate", [](Profile& p) -> double& { return p.pass_rate; }},
     {"step_seconds", [](Profile& p) -> double& { return p.step_seconds; }},
     {"symv_latency_seconds", [](Profile& p) -> double& { return p.symv_latency_seconds; }},
@@ -283,7 +284,8 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
 std::string to_text(const Profile& profile) {
   Profile copy = profile;
   std::string text;
-  for (const Key& key : keys) text += std::string(key.name) + " " + number(key.field(copy), 6) + "\n";
+  for (const Key& key : keys)
+    if (key.field(copy) > 0) text += std::string(key.name) + " " + number(key.field(copy), 6) + "\n";
   for (int p = 0; p < precision_count; ++p)
     for (int t = 0; t < transposes_count; ++t)
       for (const Profile::LeafRate* leaf = profile.leaf_rate[p][t]; leaf->size > 0; ++leaf)

@@ -36,6 +36,7 @@ struct Profile {
   double startup_seconds;             ///< opening the device
   double gemm_rate[precision_count];  ///< flop/s of a large product on the device
   double cpu_rate[precision_count];   ///< flop/s of a large product on this machine's CPU, until measured
+  double int8_rate = 0;               ///< operations/s of a large product of INT8; 0: not known
   double pass_rate;                   ///< bytes/s that sums of blocks read and write on the device
   double step_seconds;                ///< what any operation on the device takes besides
   double symv_latency_seconds;        ///< per SYMV or GEMV of which nothing moves but vectors

@@ -17,7 +17,8 @@ Policy policy_for(const Runtime& r, Routine routine) {
           .measuring = r.options.measure,
           .forced = r.options.forced[static_cast<std::size_t>(routine)],
           .fixed = r.options.fixed,
-          .levels = r.options.levels,
+          .products = r.options.products,
+          .levels = r.options.products == Products::classical ? 0 : r.options.levels,
           .eagerness = eagerness_of(r.options.eagerness)};
 }
 
@@ -107,6 +108,7 @@ void trace(const Call& call, const Decision& decision, const Ending& ending, std
   event.reused = static_cast<std::uint8_t>(ending.reused);
   event.computed = ending.computed;
   event.distrusted = ending.distrusted;
+  event.residues = ending.residues;
   trace(event);
 }
 
@@ -250,6 +252,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   runtime().device.used(start + elapsed);
   if (tracing()) trace(call, decision, ending, start, start + elapsed);
   if (!ending.computed) return;
+  if (ending.residues) c.residues.fetch_add(1, std::memory_order_relaxed);
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   if (constexpr double centuries = 9e9; decision.cpu_seconds > 0 && decision.cpu_seconds < centuries)

@@ -42,7 +42,8 @@ std::string words_of_way(const DeviceFacts& device, const Decision& decision, co
   };
   word("levels", ending.levels);
   word("tile", ending.levels ? ending.tile : 0);
-  word("head", decision.head);
+  word("head", ending.residues ? 0 : decision.head);
+  word("residues", static_cast<int>(ending.residues));
   word("reused", ending.reused);
   word("failed", static_cast<int>(ending.reason == Reason::failed));
   char cut[32];
@@ -221,6 +222,7 @@ bool Check::repeat(Outputs& to, unsigned& findings, std::uint64_t& way) {
     decision.reason = Reason::forced;
     decision.levels = ending_.levels;
     decision.tile = ending_.tile;
+    decision.residues = ending_.residues;
     decision.repeats = true;
     const Ending ending = call_->on_device(to.at.data(), decision);
     if (!ending.computed || ending.reason == Reason::failed) return false;

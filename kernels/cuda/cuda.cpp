@@ -32,6 +32,7 @@
 #include "kernels/cuda/product/assign.hpp"
 #include "kernels/cuda/product/combine.hpp"
 #include "kernels/cuda/product/matmul.hpp"
+#include "kernels/cuda/product/residues.hpp"
 #include "kernels/cuda/product/scale.hpp"
 #include "kernels/cuda/product/survey.hpp"
 #include "kernels/cuda/product/triangle.hpp"
@@ -157,6 +158,7 @@ class CudaLane final : public EngineLane {
   struct Products {
     cublasHandle_t handle = nullptr;
     void* workspace = nullptr;
+    double* findings = nullptr;  ///< pinned: of products by residues, from the first on
     Matmul matmul;
     bool ready = false;
 
@@ -176,6 +178,7 @@ class CudaLane final : public EngineLane {
     void destroy() {
       if (handle) cublasDestroy(handle);
       cudaFree(workspace);
+      cudaFreeHost(findings);
     }
   };
   Products& products(Queue queue) { return products_[queue == Queue::second]; }
@@ -220,6 +223,19 @@ class CudaLane final : public EngineLane {
     Products& own = products(queue);
     const Status made = own.create_once(stream(queue));
     return made == Status::done ? multiply_all(own.handle, p) : made;
+  }
+  Status compute(Queue queue, const GemmByResidues& p) {
+    Products& own = products(queue);
+    if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
+    if (!own.findings)
+      if (const Status made = status_of(cudaMallocHost(reinterpret_cast<void**>(&own.findings), 2 * sizeof(double)));
+          made != Status::done)
+        return made;
+    const ResiduesStarted started = multiply_by_residues(p, own.handle, stream(queue), own.findings);
+    const Status status = started.error != cudaSuccess ? status_of(started.error) : status_of(started.status);
+    if (status != Status::done || started.accepted) return status;
+    *p.declined = true;
+    return compute(queue, static_cast<const Gemm&>(p));
   }
   Status compute(Queue queue, const Combination& combination) { return status_of(combine(combination, stream(queue))); }
   Status compute(Queue queue, const Survey& x) { return status_of(survey(x, stream(queue))); }
@@ -645,6 +661,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
     facts_.computes.add(Operation::Kind::svd, "sdcz").add(Operation::Kind::assign, "sdcz").add(geev, "sdcz");
     facts_.computes.add(Operation::Kind::mirror, "sdcz").add(gemm_batch, "sdcz").add(Operation::Kind::sytrd, "sdcz");
+    facts_.computes.add(residues, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

@@ -354,6 +354,7 @@ class DelayedLane final : public Lane {
   }
   Status ask(const Operation& operation, After after) override {
     if (const auto* product = operation.get<Gemm>()) return multiply(*product, after);
+    if (const auto* product = operation.get<GemmByResidues>()) return spoiled(*product, after);
     if (const auto* products = operation.get<GemmBatch>()) return spoiled(*products, after);
     if (const auto* product = operation.get<Symv>()) return multiply(*product, after);
     if (const auto* product = operation.get<Gemv>()) return spoiled(*product, after);

@@ -22,6 +22,7 @@
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
+#include "kernels/host/residues.hpp"
 #include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
 #include "kernels/host/symv.hpp"
@@ -72,6 +73,11 @@ class HostLane final : public EngineLane {
   }
   void compute(const GemmBatch& batch) {
     for (index i = 0; i < batch.count; ++i) compute(batch.product(i));
+  }
+  void compute(const GemmByResidues& product) {
+    if (multiply_by_residues(product)) return;
+    *product.declined = true;
+    compute(static_cast<const Gemm&>(product));
   }
   void compute(const Combination& combination) { combine(combination); }
   void compute(const Survey& x) { survey(x); }
@@ -161,7 +167,8 @@ class HostBackend final : public Backend {
         .add(assign, "sdcz")
         .add(geev, "sdcz")
         .add(Operation::Kind::mirror, "sdcz")
-        .add(gemm_batch, "sdcz");
+        .add(gemm_batch, "sdcz")
+        .add(residues, "sdcz");
     std::snprintf(facts_.name, sizeof facts_.name, "host backend: the plans on the CPU");
     std::snprintf(facts_.profile, sizeof facts_.profile, "host");
   }

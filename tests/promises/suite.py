@@ -173,6 +173,8 @@ def semantics(s: Setting, m: Member) -> list[str]:
         accounts = harness.accounts(run.reports)
         if mode == "levels" and not all(account.levels for account in accounts.values()):
             found.append("nothing was computed by levels")
+        if mode == "residues" and not all(account.residues for account in accounts.values()):
+            found.append("nothing was computed by residues")
         # In parts, operands are sent more than once; in panels, all are there once, and faults() counts the operations.
         if "BLASLIFT_MEMORY" in settings and mode != "panels" and provider == "reference" and not s.sanitizer:
             ample = s.run("suite", m.name, "semantics", count_of_calls(s), settings=settings | {"BLASLIFT_MEMORY": "64M"})
@@ -233,7 +235,7 @@ def faults(s: Setting, m: Member) -> list[str]:
         "one block": FORCED,
         "little memory": FORCED | {"BLASLIFT_MEMORY": m.fault_memory},
         "copies": FORCED | {"BLASLIFT_RESIDENCY": "always", "BLASLIFT_MEMORY": "1M"},
-        **{mode: settings for mode, settings in m.modes.items() if mode == "levels"},
+        **{mode: settings for mode, settings in m.modes.items() if mode in ("levels", "residues")},
     }
     for number, (variant, settings) in enumerate(variants.items()):
         if s.sanitizer and variant != "little memory":

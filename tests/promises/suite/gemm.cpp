@@ -9,7 +9,8 @@ struct Gemm : Routine<Gemm<T, by_three>> {
   static constexpr int ways_to_nothing = 4;
   static constexpr index largest = 40;
   static constexpr bool goes_with_others = !by_three;
-  static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=4096;levels BLASLIFT_STRASSEN=2";
+  static constexpr std::string_view modes =
+      "blocks BLASLIFT_MEMORY=4096;residues BLASLIFT_PRODUCTS=residues;levels BLASLIFT_STRASSEN=2";
   static constexpr std::string_view fault_memory = "3000";
   static std::string name() { return named<T>(by_three ? "gemm3m" : "gemm"); }
 

@@ -154,7 +154,7 @@ TEST(Text, SaysEverythingInAFewLines) {
             "blaslift: it was lost\n"
             "blaslift: warning: a switch\n"
             "blaslift: dgemm   12 calls; 2 on the device: 0.250 s, 3.00 GB in (2.50 MB spared), 999 B out, 1 by 2 "
-            "levels, 1 badly scaled for levels; 10 on the "
+            "levels, 1 badly scaled; 10 on the "
             "CPU: 1.500 s, too "
             "small 4, "
             "transfers cost more than they save 5, device failed, finished on the CPU 1\n"

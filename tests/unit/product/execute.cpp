@@ -87,6 +87,8 @@ struct Shape {
   bool overwrite = false;
   // Or with this much of k first:
   index head = 0;
+  // Or by residues:
+  bool residues = false;
 };
 
 constexpr index panel = 8;  ///< small, so that blocks have several
@@ -127,6 +129,9 @@ constexpr Shape shapes[] = {
     {14, 13, 33, Op::transpose, Op::none, true, 0, {14, 13, 33, 1, 1}, 0, nullptr, 0, 0, false, 8},
     {14, 13, 33, Op::none, Op::conjugate, false, 0, {14, 13, 33, 1, 1}, 0, nullptr, 0, 0, false, 8},
     {14, 13, 33, Op::none, Op::none, false, 0, {14, 13, 33, 1, 1}, 4 + 2 + 1, nullptr, 0, 0, false, 9},
+    // By residues: operands that arrive, and such as are there.
+    {20, 17, 9, Op::none, Op::none, true, 0, {20, 17, 9, 1, 1}, 0, nullptr, 0, 0, false, 0, true},
+    {14, 13, 33, Op::transpose, Op::transpose, false, 0, {14, 13, 33, 1, 1}, 4 + 1, nullptr, 0, 0, false, 0, true},
 };
 
 /// For tests that run a shape again and again: under sanitizers the precisions take turns, and one shape by levels
@@ -195,6 +200,9 @@ struct Case {
       if (!strassen::says_streams(shape.level())) spread(s, sizeof(T), complex_type<T>, {1e9, 1e8, 1e8, 1e-6, 1e-7});
       return s;
     }
+    if (shape.residues)
+      return plan_by_residues(shape.m, shape.n, shape.k, !shape.beta_zero, precision_of<T>, cut, residents, piece_bytes,
+                              panel);
     return plan_gemm(shape.m, shape.n, shape.k, !shape.beta_zero, sizeof(T), cut, residents, piece_bytes, panel,
                      shape.head);
   }

@@ -100,7 +100,7 @@ def trace_says_so(world) -> list[str]:
     if shown.status:
         return [*errors, f"report: status {shown.status}, {shown.stderr}"]
     events = json.loads((world.scratch / "timeline.json").read_text())["traceEvents"]
-    refused = [e for e in events if e.get("args", {}).get("badly scaled for levels")]
+    refused = [e for e in events if e.get("args", {}).get("badly scaled")]
     if len(refused) != 3:
         errors.append(f"{len(refused)} of 3 calls are shown as refused")
     return errors

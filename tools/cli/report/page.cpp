@@ -382,7 +382,7 @@ std::string levels(const Analysis& a) {
   return figure(
       horizontal_bars("Products on the device by Strassen's levels", bars, 90),
       "Recorded products on the device by levels of Strassen's algorithm." +
-          (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels." : std::string()));
+          (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels or residues." : std::string()));
 }
 
 /// What verification says; empty if it was off.

@@ -55,7 +55,8 @@ Json event_of(const Entry& e) {
       args["bytes spared"] = s.bytes_spared;
       if (s.reused) args["operands there already"] = s.reused;
       if (s.levels) args["levels"] = s.levels;
-      if (s.distrusted) args["badly scaled for levels"] = true;
+      if (s.residues) args["residues"] = true;
+      if (s.distrusted) args["badly scaled"] = true;
     }
   }
   Json event{{"ph", "X"},

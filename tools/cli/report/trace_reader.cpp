@@ -39,7 +39,7 @@ bool plausible(const TraceEvent& e) {
     return reinterpret_cast<const unsigned char*>(
         &e)[reinterpret_cast<const char*>(&field) - reinterpret_cast<const char*>(&e)];
   };
-  for (const bool* field : {&e.computed, &e.distrusted, &e.beta_zero, &e.left})
+  for (const bool* field : {&e.computed, &e.distrusted, &e.residues, &e.beta_zero, &e.left})
     if (byte(*field) > 1) return false;
   constexpr std::int64_t most_size = std::int64_t{1} << 40;
   for (const std::int64_t size : {e.m, e.n, e.k, e.count})
@@ -96,6 +96,7 @@ Span span_of(const TraceEvent& e, const Clock& clock) {
          .reused = e.reused,
          .computed = e.computed,
          .distrusted = e.distrusted,
+         .residues = e.residues,
          .beta_zero = e.beta_zero,
          .left = e.left};
   std::tie(s.in_begin, s.in_end) = within(s, e.transfers.in_begin, e.transfers.in_end, clock);

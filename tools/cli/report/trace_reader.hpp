@@ -25,7 +25,7 @@ struct Span {
   Traced what;
   Reason reason;
   int levels, reused;
-  bool computed, distrusted, beta_zero, left;
+  bool computed, distrusted, residues, beta_zero, left;
 
   std::int64_t elapsed() const { return end - begin; }
   double seconds() const { return 1e-9 * static_cast<double>(elapsed()); }

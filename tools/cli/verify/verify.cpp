@@ -114,7 +114,7 @@ std::string differences(const RecordText& was, const Finished& finished, const V
   compare("driver", was.driver, s.driver);
   const std::string way = s.worst.empty() ? std::string() : s.worst.front().way;
   const std::string before_cut = text;
-  for (const char* word : {"memory", "levels", "tile", "head", "reused", "failed"})
+  for (const char* word : {"memory", "levels", "tile", "head", "residues", "reused", "failed"})
     compare(word, value_in(was.way, word), value_in(way, word));
   if (text == before_cut && value_in(was.way, "cut") != value_in(way, "cut"))
     text += "blaslift: not as recorded: it is split differently\n";
@@ -238,7 +238,8 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
         const std::string value = value_in(was.way, name);
         return value.empty() ? std::string("0") : value;
       };
-      otherwise("BLASLIFT_INTERNAL_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head"));
+      otherwise("BLASLIFT_INTERNAL_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head") +
+                (number("residues") == "0" ? "" : ":1"));
     }
     for (const std::string& setting : was.settings) {
       const std::string variable = setting.substr(0, setting.find('='));
