@@ -10,8 +10,8 @@
 // row's sum of squares, no S can reach half the product of all moduli; f(j) likewise by columns.  Of complex numbers
 // both parts are scaled, rounded and looked at alike; those of S are sums of 2 k products.
 //
-// The guard accepts rows and columns for which every element's error is proven to be at most 8 sqrt(k) u (|A||B|)(i,j)
-// before the last line's roundings; the classical bound is k u (|A||B|)(i,j).
+// The guard accepts rows and columns for which every element's error is proven to be at most 8 sqrt(k) u (|A||B|)(i,j),
+// and at most 2 k u (|A||B|)(i,j), before the last line's roundings; the classical bound is k u (|A||B|)(i,j).
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -255,7 +255,8 @@ double root_of_moduli() {
 template <class R>
 double limit_of(index k) {
   constexpr double unit = std::numeric_limits<R>::epsilon() / 2;
-  return 8 * std::sqrt(static_cast<double>(k)) * unit;
+  const double terms = static_cast<double>(k);
+  return std::fmin(8 * std::sqrt(terms), 2 * terms) * unit;
 }
 
 /// The larger error of a row by `alone` and by the columns' largest `sum`.

@@ -1,6 +1,7 @@
 // Products by residues: on every backend the bits that the definition says.
 #include "kernels/residues.hpp"
 
+#include "impl/core/blocks.hpp"
 #include "tests/conformance/harness.hpp"
 #include "tests/unit/support/by_residues.hpp"
 
@@ -27,7 +28,7 @@ struct Cell {
 
 /// Products by residues into one C, which use what is split together.
 template <class T>
-struct Products {
+struct Run {
   Problem<T>& p;
   std::size_t sums;
   bool declined = false;
@@ -92,7 +93,7 @@ TYPED_TEST(Residues, HaveTheDefinitionsBits) {
         if (p.beta == T(0)) p.C.fill(scalar<T>(nan, nan));  // not read
         // One tile, or many.
         const std::size_t sums = turn % 2 ? Tile::bytes(precision_of<T>, m, n) : Tile::bytes(precision_of<T>, 16, 32);
-        Products<T> products{p, sums};
+        Run<T> products{p, sums};
         ASSERT_TRUE(products.run() == products.expected()) << describe(p.args());
         ASSERT_FALSE(products.declined) << describe(p.args());
       }
@@ -101,7 +102,7 @@ TYPED_TEST(Residues, HaveTheDefinitionsBits) {
 TYPED_TEST(Residues, MayBeSplitForSeveralProducts) {
   using T = TypeParam;
   Problem<T> p(Op::none, Op::none, 50, 70, 90, scalar<T>(-0.5, 0.25), scalar<T>(0.7, -0.3));
-  Products<T> products{p, Tile::bytes(precision_of<T>, 50, 70)};
+  Run<T> products{p, Tile::bytes(precision_of<T>, 50, 70)};
   const Matrix<T> result = products.run({{{0, 0, 17, 20}, true, true},
                                          {{17, 0, 33, 20}, true, false},
                                          {{0, 20, 17, 50}, false, true},
@@ -125,7 +126,7 @@ TYPED_TEST(Residues, OfRowsAndColumnsOfAnyScale) {
     }
     // And such as have nothing, or integers.
     for (index h = 0; h < p.k; ++h) p.op_a(7, h) = T(0), p.op_a(8, h) = T(static_cast<Real<T>>(h % 5));
-    Products<T> products{p, Tile::bytes(precision_of<T>, 40, 30)};
+    Run<T> products{p, Tile::bytes(precision_of<T>, 40, 30)};
     EXPECT_TRUE(products.run() == products.expected());
     EXPECT_FALSE(products.declined);
   }
@@ -141,7 +142,7 @@ TYPED_TEST(Residues, AreDeclinedWhereTheyWouldLoseDigits) {
             : what == 1 ? scalar<T>(0, inf) + scalar<T>(inf, 0)
             : what == 2 ? scalar<T>(-inf, 1)
                         : scalar<T>(std::numeric_limits<float>::max() / 8.0, 0);  // beside numbers of about one
-      Products<T> products{p, Tile::bytes(precision_of<T>, 40, 30)};
+      Run<T> products{p, Tile::bytes(precision_of<T>, 40, 30)};
       const Matrix<T> result = products.run();
       EXPECT_TRUE(products.declined) << what;
       // Computed as any product.
@@ -157,7 +158,7 @@ TYPED_TEST(Residues, AreDeclinedWhereTheyWouldLoseDigits) {
 TYPED_TEST(Residues, RepeatBitForBitAndReadNothingElse) {
   using T = TypeParam;
   Problem<T> p(Op::none, Op::none, 131, 67, 257, scalar<T>(1, 0), scalar<T>(1, 0));
-  Products<T> products{p, Tile::bytes(precision_of<T>, 131, 67)};
+  Run<T> products{p, Tile::bytes(precision_of<T>, 131, 67)};
   const Matrix<T> first = products.run();
   for (int time = 0; time < 3; ++time) ASSERT_TRUE(products.run() == first);
 }

@@ -176,7 +176,7 @@ TYPED_TEST(ByResidues, AreAsAccurateAsTheGuardPromises) {
   constexpr double unit = std::numeric_limits<Number>::epsilon() / 2;
   int accepted = 0, declined = 0, elements = 0;
   double worst = 0;
-  for (int round = 0; round < 60; ++round)
+  for (int round = 0; round < 180; ++round)
     for (const auto& [name_a, of_a] : makers)
       for (const auto& [name_b, of_b] : makers) {
         const auto size = [&bits](std::uint64_t most) { return static_cast<index>(1 + bits() % most); };
@@ -225,9 +225,9 @@ TYPED_TEST(ByResidues, AreAsAccurateAsTheGuardPromises) {
             ++elements;
           }
       }
-  EXPECT_GT(elements, 50000);
-  EXPECT_GT(accepted, 3000);
-  EXPECT_GT(declined, 300);
+  EXPECT_GT(elements, 100000);
+  EXPECT_GT(accepted, 9000);
+  EXPECT_GT(declined, 900);
   EXPECT_LT(worst, 40) << "in units of the rounding";
 }
 
