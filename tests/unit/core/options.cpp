@@ -39,13 +39,15 @@ std::string to_text(const Options& o) {
   std::ostringstream text;
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced
        << " eagerness=" << o.eagerness << " yields=" << o.yields << " fixed=" << o.fixed
-       << " residency=" << static_cast<int>(o.residency) << " levels=" << o.levels
-       << (o.level_list ? o.level_list->name : "") << o.two_streams << " estimator=" << static_cast<int>(o.estimator)
-       << " qr_stream=" << o.qr_stream << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace
-       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
-       << "' measure=" << o.measure << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump
-       << "'";
-  if (o.cutting) text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head;
+       << " residency=" << static_cast<int>(o.residency) << " products=" << static_cast<int>(o.products)
+       << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams
+       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " memory=" << o.memory
+       << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback << "' profile='"
+       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
+       << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+  if (o.cutting)
+    text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head << ':'
+         << o.cutting->residues;
   return text.str();
 }
 
@@ -84,6 +86,10 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_RESIDENCY", "auto", [](Options&) {}},
     {"BLASLIFT_RESIDENCY", "off", [](Options& o) { o.residency = ResidencyMode::off; }},
     {"BLASLIFT_RESIDENCY", "always", [](Options& o) { o.residency = ResidencyMode::always; }},
+    {"BLASLIFT_PRODUCTS", "auto", [](Options&) {}},
+    {"BLASLIFT_PRODUCTS", "classical", [](Options& o) { o.products = Products::classical; }},
+    {"BLASLIFT_PRODUCTS", "levels", [](Options& o) { o.products = Products::levels; }},
+    {"BLASLIFT_PRODUCTS", "residues", [](Options& o) { o.products = Products::residues; }},
     {"BLASLIFT_STRASSEN", "auto", [](Options&) {}},
     {"BLASLIFT_STRASSEN", "off", [](Options& o) { o.levels = 0; }},
     {"BLASLIFT_STRASSEN", "1", [](Options& o) { o.levels = 1; }},
@@ -132,6 +138,7 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_VERIFY_DUMP", "/tmp/wrong", [](Options& o) { o.verify_dump = "/tmp/wrong"; }},
     {"BLASLIFT_INTERNAL_COUNTERS", "/tmp/x", [](Options& o) { o.counters = "/tmp/x"; }},
     {"BLASLIFT_INTERNAL_CUTTING", "2:1024:0", [](Options& o) { o.cutting = {.levels = 2, .tile = 1024, .head = 0}; }},
+    {"BLASLIFT_INTERNAL_CUTTING", "0:0:0:1", [](Options& o) { o.cutting = {.residues = true}; }},
     {"BLASLIFT_INTERNAL_CUTTING", "0:0:512", [](Options& o) { o.cutting = {.levels = 0, .tile = 0, .head = 512}; }},
     {"BLASLIFT_INTERNAL_MEASURE", "off", [](Options&) {}},
     {"BLASLIFT_INTERNAL_MEASURE", "on", [](Options& o) { o.measure = true; }},
@@ -188,7 +195,8 @@ constexpr struct {
     {"BLASLIFT_VERIFY_DUMP", {""}},
     {"BLASLIFT_INTERNAL_COUNTERS", {""}},
     {"BLASLIFT_INTERNAL_CUTTING",
-     {"", "2", "2:1024", "2:1024:0:1", "2:1023:0", "2:0:0", "0:64:0", "7:1280:0", "-1:2:0"}},
+     {"", "2", "2:1024", "2:1024:0:1", "2:1023:0", "2:0:0", "0:64:0", "7:1280:0", "-1:2:0", "0:0:0:2", "0:0:5:1"}},
+    {"BLASLIFT_PRODUCTS", {"", "off", "Residues", "residues:7"}},
     {"BLASLIFT_INTERNAL_MEASURE", {"", "yes"}},
 };
 
@@ -226,7 +234,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 13);
+  EXPECT_EQ(spelled, 14);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

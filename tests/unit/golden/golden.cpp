@@ -631,6 +631,7 @@ std::string words_of(const Decision& d) {
   if (d.reuse_seconds != 0) std::snprintf(line, sizeof line, " reuse %.9g", d.reuse_seconds), text += line;
   if (d.levels != 0 || d.tile != 0) text += ", " + std::to_string(d.levels) + " levels in tiles of " + number(d.tile);
   if (d.head != 0) text += ", head " + number(d.head);
+  if (d.residues) text += ", by residues";
   if (d.slowdown != 1) std::snprintf(line, sizeof line, ", slowed down by %.9g", d.slowdown), text += line;
   if (d.calls != 1) text += ", of " + std::to_string(d.calls) + " calls";
   if (d.opens_meanwhile) text += ", opens it meanwhile";
@@ -668,7 +669,7 @@ constexpr Circumstance circumstances[] = {
     {"forced, unopened", [](Facts& f, Policy& p) { p.forced = true, f.device = DeviceState::unopened; }},
     {"fixed", [](Facts& f, Policy& p) { p.fixed = true, f.slowdown = 3; }},
     {"fixed, forced, levels 2", [](Facts&, Policy& p) { p.fixed = p.forced = true, p.levels = 2; }},
-    {"levels auto", [](Facts&, Policy& p) { p.levels = -1; }},
+    {"levels auto", [](Facts&, Policy& p) { p.levels = -1, p.products = Products::levels; }},
     {"levels 1", [](Facts&, Policy& p) { p.levels = 1; }},
     {"levels 3, forced", [](Facts&, Policy& p) { p.levels = 3, p.forced = true; }},
     {"unopened", [](Facts& f, Policy&) { f.device = DeviceState::unopened; }},
@@ -677,7 +678,10 @@ constexpr Circumstance circumstances[] = {
     {"absent", [](Facts& f, Policy&) { f.device = DeviceState::absent; }},
     {"in device memory", [](Facts& f, Policy&) { f.device_memory = f.result_stays = true, f.spared = 1e18; }},
     {"in device memory, levels auto",
-     [](Facts& f, Policy& p) { f.device_memory = f.result_stays = true, f.spared = 1e18, p.levels = -1; }},
+     [](Facts& f, Policy& p) {
+       f.device_memory = f.result_stays = true, f.spared = 1e18;
+       p.levels = -1, p.products = Products::levels;
+     }},
     {"in device memory, rounds otherwise", [](Facts& f, Policy&) { f.device_memory = f.rounds_otherwise = true; }},
     {"10 MB spared", [](Facts& f, Policy&) { f.spared = 1e7; }},
     {"all spared", [](Facts& f, Policy&) { f.spared = 1e18; }},
@@ -719,8 +723,14 @@ std::string decided(const Problem& said, const Machine& machine, const Circumsta
 void add_decisions(File& file, const char* name, const Machine& machine, const std::vector<Problem>& problems) {
   std::string text;
   for (const Circumstance& c : circumstances) text += decided(problems.front(), machine, c);
-  constexpr Circumstance best = {"levels auto", [](Facts&, Policy&p) { p.levels = -1; }},
-                         there = {"levels auto, all spared", [](Facts&f, Policy&p) { p.levels = -1, f.spared = 1e18; }};
+  constexpr Circumstance best = {"levels auto", [](Facts&, Policy&p) { p.levels = -1, p.products = Products::levels; }},
+                         there = {"levels auto, all spared",
+                                  [](Facts&f, Policy&p) {
+                                    p.levels = -1, p.products = Products::levels, f.spared = 1e18;
+                                  }},
+                         of_all = {"products auto", [](Facts&, Policy&p) { p.levels = -1; }},
+                         of_all_there = {"products auto, all spared",
+                                         [](Facts&f, Policy&p) { p.levels = -1, f.spared = 1e18; }};
   file.add(std::string(name) + ", " + machine.name, text);
   text.clear();
   for (const Problem& problem : problems) {
@@ -728,6 +738,8 @@ void add_decisions(File& file, const char* name, const Machine& machine, const s
     if (&family_of(problem.routine) == &product_family) {
       text += decided(problem, machine, best);
       text += decided(problem, machine, there);
+      if (machine.profile.int8_rate > 0)
+        text += decided(problem, machine, of_all) + decided(problem, machine, of_all_there);
     }
   }
   const std::string many = std::string("more ") + name + ", " + machine.name;
