@@ -34,6 +34,13 @@ class AtTheGate {
     else
       return static_cast<double>(blaslift::integer<symbol>(site_, reinterpret_cast<const void*>(x)));
   }
+  /// The i-th integer of an array, which is in this word of the call.
+  [[gnu::always_inline]] double element(int word_number, std::int64_t i) const {
+    const std::uint64_t at = word(word_number);
+    if (info(symbol).width == Width::wide || site_->wide)
+      return static_cast<double>(reinterpret_cast<const std::int64_t*>(at)[i]);
+    return reinterpret_cast<const std::int32_t*>(at)[i];
+  }
   /// Whether the i-th letter is this one of its choices.
   [[gnu::always_inline]] bool letter(int i, const Choice& choice) const {
     const std::uint64_t x = word(places.letters[i]);
@@ -46,9 +53,9 @@ class AtTheGate {
     return reinterpret_cast<T*>(word(word_number));
   }
 
- private:
   static constexpr Places places = places_of<Signature>(info(symbol).interface);
 
+ private:
   [[gnu::always_inline]] std::uint64_t word(int i) const { return i < 6 ? registers_[i] : stack_[i - 6]; }
 
   const Site* site_;

@@ -1,6 +1,7 @@
 // A program and, with -DLIBRARY, its library with a gemm and no batches of products: it uses these if there are any.
 // Prints what their results sum up to, and how many products the library has computed.  With -DSTRANGER, an object of
-// no gemm whose batches are others' names for something else, which the program opens if told of it.
+// no gemm whose batches are others' names for something else, which the program opens if told of it; -DCOMPLETE: it has
+// a gemm, too.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,6 +35,10 @@ void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, double
 
 void dgemm_batch_strided_(void) { abort(); }
 void cblas_dgemm_batch_strided(void) { abort(); }
+#ifdef COMPLETE
+void dgemm_(void) { abort(); }
+void cblas_dgemm(void) { abort(); }
+#endif
 
 #else
 
