@@ -114,9 +114,9 @@ class Execution : public PlanRun<T> {
                             whole_columns);
     };
     const Scattered<T>& apart = operands_[number].apart;
-    const Status status = !apart ? bring(block)
-                                 : for_each_group(block, apart.cols, Status::done,
-                                                  [&](const Block& b, index) { return bring(b); });
+    const Status status =
+        !apart ? bring(block)
+               : for_each_group(block, apart.cols, Status::done, [&](const Block& b, index) { return bring(b); });
     home_.push_back({s.transfer.operand, block, this->downloads()});
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
     return status;

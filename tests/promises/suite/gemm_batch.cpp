@@ -166,7 +166,10 @@ class Kind {
  public:
   Kind(Draw& draw, std::string_view operand, Role as, Form lies, index rows, index cols, index count)
       : form_(lies), rows_(rows), cols_(cols), count_(count) {
-    if (form_ != pieces) return void(whole_.emplace_back(draw, operand, as, form_, rows, cols, count));
+    if (form_ != pieces) {
+      whole_.emplace_back(draw, operand, as, form_, rows, cols, count);
+      return;
+    }
     const index ld = std::max<index>(1, rows) + draw.gap();
     for (index p = 0; p < count; ++p) apart_.emplace_back(draw, operand, as, rows, cols, ld);
   }
