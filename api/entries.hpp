@@ -34,12 +34,9 @@ class AtTheGate {
     else
       return static_cast<double>(blaslift::integer<symbol>(site_, reinterpret_cast<const void*>(x)));
   }
-  /// The i-th integer of an array, which is in this word of the call.
-  [[gnu::always_inline]] double element(int word_number, std::int64_t i) const {
-    const std::uint64_t at = word(word_number);
-    if (info(symbol).width == Width::wide || site_->wide)
-      return static_cast<double>(reinterpret_cast<const std::int64_t*>(at)[i]);
-    return reinterpret_cast<const std::int32_t*>(at)[i];
+  /// The array that is in this word of the call.
+  [[gnu::always_inline]] Integers integers(int word_number) const {
+    return {reinterpret_cast<void*>(word(word_number)), info(symbol).width == Width::wide || site_->wide};
   }
   /// Whether the i-th letter is this one of its choices.
   [[gnu::always_inline]] bool letter(int i, const Choice& choice) const {
@@ -84,6 +81,15 @@ template <class Call, Symbol symbol>
 using LongWayOf = LongWay<Call, symbol,
                           std::make_index_sequence<static_cast<std::size_t>(
                               places_of<typename Call::Signature>(info(symbol).interface).words())>>;
+
+/// Where a call goes that its entry does not forward: the long way, unless the kind has a way of its own before that.
+template <class Call, Symbol symbol>
+constexpr auto way_beyond() {
+  if constexpr (requires { Call::template beyond<symbol>; })
+    return Call::template beyond<symbol>;
+  else
+    return LongWayOf<Call, symbol>::go;
+}
 
 /// What it is called by, and how wide its integers are.
 template <Symbol symbol>
@@ -196,6 +202,6 @@ struct LapackCall {
     const AtTheGate<Call::Signature, Symbol::symbol> at(                                                           \
         site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e, f);                         \
     return next_function(                                                                                          \
-        site, LongWayOf<Call, Symbol::symbol>::go, [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f,  \
+        site, way_beyond<Call, Symbol::symbol>(), [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f,   \
         real, second);                                                                                             \
   }

@@ -34,13 +34,14 @@ struct GemmBatchSignature {
     std::swap(x.A, x.B);
     std::swap(x.lda, x.ldb);
   }
-  /// Of all groups: a call's only loop on its way to the library underneath.
+  /// Of one group; several are too many for the entry.
   static constexpr double volume(const auto& at) {
+    return at.integer(0) == 1 ? volume_of(at, 0) : std::numeric_limits<double>::infinity();
+  }
+  static constexpr double volume_of(const auto& at, index group) {
     const int count = at.places.integers[0], m = count - 11;
-    double sum = 0;
-    for (auto groups = static_cast<index>(at.integer(0)), i = index{0}; i < groups; ++i)
-      sum += at.element(m, i) * at.element(m + 1, i) * at.element(m + 2, i) * at.element(count + 1, i);
-    return sum;
+    const auto of_group = [&](int word) { return static_cast<double>(at.integers(word).get(group)); };
+    return of_group(m) * of_group(m + 1) * of_group(m + 2) * of_group(count + 1);
   }
 };
 
@@ -69,6 +70,23 @@ struct GemmBatchCall {
       call_words<Signature, interface>(site.function, other);
     };
     gemm_batch(site, valid ? &args : nullptr, replay_of(original, elsewhere));
+  }
+
+  /// Adds up the groups, for which the entry would have to save registers in calls of one, too; with registers and
+  /// stack as they came.
+  template <Symbol symbol>
+  [[gnu::noinline]] static void beyond(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d,
+                                       std::uint64_t e, std::uint64_t f, double real, double second) {
+    const Site* site = known_site(symbol, __builtin_return_address(0));
+    const AtTheGate<Signature, symbol> at(site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e,
+                                          f);
+    const auto volume = [&] {
+      double sum = 0;
+      for (auto i = index{0}, groups = static_cast<index>(at.integer(0)); i < groups; ++i)
+        sum += Signature::volume_of(at, i);
+      return sum;
+    };
+    return next_function(site, LongWayOf<GemmBatchCall, symbol>::go, volume, a, b, c, d, e, f, real, second);
   }
 };
 

@@ -5,7 +5,8 @@
 namespace suite {
 namespace {
 
-enum Form { side_by_side, as_columns, one_below_another, alone, tiles, pieces };
+/// Slanting ones are side by side, each a row lower than the one before it: no one matrix.
+enum Form { side_by_side, as_columns, one_below_another, slanting, alone, tiles, pieces };
 
 /// The matrices of a batch, as one matrix in memory.
 template <class T>
@@ -15,11 +16,12 @@ struct Batch : Matrix<T> {
                   lies == as_columns          ? of_rows * of_cols
                   : lies == one_below_another ? of_rows * count
                   : lies == tiles             ? 2 * of_rows
+                  : lies == slanting          ? of_rows + std::max<index>(0, count - 1)
                                               : of_rows,
-                  lies == side_by_side ? of_cols * count
-                  : lies == as_columns ? count
-                  : lies == tiles      ? of_cols * ((count + 1) / 2)
-                                       : of_cols),
+                  lies == side_by_side || lies == slanting ? of_cols * count
+                  : lies == as_columns                     ? count
+                  : lies == tiles                          ? of_cols * ((count + 1) / 2)
+                                                           : of_cols),
         form(lies),
         each_rows(of_rows),
         each_cols(of_cols) {}
@@ -33,6 +35,7 @@ struct Batch : Matrix<T> {
   index stride() const {
     switch (form) {
       case side_by_side: return each_cols * this->ld();
+      case slanting: return each_cols * this->ld() + 1;
       case as_columns: return this->ld();
       case one_below_another: return each_rows;
       default: return 0;
@@ -42,6 +45,7 @@ struct Batch : Matrix<T> {
     const auto& whole = static_cast<const Matrix<T>&>(*this);
     switch (form) {
       case side_by_side: return whole(i, p * each_cols + j);
+      case slanting: return whole(p + i, p * each_cols + j);
       case as_columns: return whole(i + j * each_rows, p);
       case one_below_another: return whole(p * each_rows + i, j);
       case tiles: return whole(p % 2 * each_rows + i, p / 2 * each_cols + j);
@@ -49,6 +53,16 @@ struct Batch : Matrix<T> {
     }
   }
   using Matrix<T>::operator();
+  /// Of all its elements; what lies between them is nobody's.
+  void use(Use all, index count) {
+    Matrix<T>::use([&](index i, index j) {
+      const index p = form == tiles      ? j / each_cols * 2 + i / each_rows
+                      : form == slanting ? j / each_cols
+                                         : 0,
+                  row = form == slanting ? i - p : 0;
+      return p < count && row >= 0 && row < each_rows ? all : unused;
+    });
+  }
 };
 
 template <class T, class Matrices>
@@ -99,9 +113,9 @@ struct GemmBatch : Routine<GemmBatch<T>> {
   explicit GemmBatch(Draw& draw)
       : transa(draw.letter("NTC")),
         transb(draw.letter("NTC")),
-        form_a(fit(draw, draw.below(4))),
-        form_b(fit(draw, draw.below(4))),
-        form_c(fit(draw, draw.pick(3))),
+        form_a(fit(draw, draw.below(5))),
+        form_b(fit(draw, draw.below(5))),
+        form_c(fit(draw, draw.pick(4))),
         m(draw.nothing(0) ? 0 : draw.size()),
         n(draw.size()),
         k(draw.nothing(1) ? 0 : draw.size()),
@@ -112,9 +126,9 @@ struct GemmBatch : Routine<GemmBatch<T>> {
         B(draw, "B", Role::input, form_b, transb == 'N' ? k : n, transb == 'N' ? n : k, count),
         C(draw, "C", Role::output, form_c, m, n, count) {
     const bool multiplies = alpha != T(0) && k > 0 && m > 0 && count > 0;
-    A.use([&](index, index) { return multiplies ? read : unused; });
-    B.use([&](index, index) { return multiplies ? read : unused; });
-    C.use([&](index, index) { return beta == T(0) ? written : beta == T(1) && !multiplies ? unused : updated; });
+    A.use(multiplies ? read : unused, count);
+    B.use(multiplies ? read : unused, count);
+    C.use(beta == T(0) ? written : beta == T(1) && !multiplies ? unused : updated, count);
   }
   std::vector<Operand*> operands() override { return {&A, &B, &C}; }
   std::string describe() const override {
@@ -165,7 +179,7 @@ template <class T>
 class Kind {
  public:
   Kind(Draw& draw, std::string_view operand, Role as, Form lies, index rows, index cols, index count)
-      : form_(lies), rows_(rows), cols_(cols), count_(count) {
+      : form_(lies), rows_(rows), count_(count) {
     if (form_ != pieces) {
       whole_.emplace_back(draw, operand, as, form_, rows, cols, count);
       return;
@@ -175,12 +189,7 @@ class Kind {
   }
   void use(Use all) {
     for (Piece<T>& x : apart_) x.use([=](index, index) { return all; });
-    for (Batch<T>& x : whole_)
-      x.use([&](index i, index j) {
-        const bool in_use =
-            form_ != tiles || j / std::max<index>(1, cols_) * 2 + i / std::max<index>(1, rows_) < count_;
-        return in_use ? all : unused;
-      });
+    for (Batch<T>& x : whole_) x.use(all, count_);
   }
   void list(std::vector<Operand*>& all) {
     for (Batch<T>& x : whole_) all.push_back(&x);
@@ -198,7 +207,7 @@ class Kind {
 
  private:
   Form form_;
-  index rows_, cols_, count_;
+  index rows_, count_;
   std::vector<Batch<T>> whole_;
   std::vector<Piece<T>> apart_;
 };
@@ -213,7 +222,7 @@ struct Group {
   static bool is_large(const Draw& draw) { return draw.most() > GemmBatch<T>::largest; }
   static Form form(Draw& draw) {
     const Form drawn =
-        std::array{side_by_side, pieces, as_columns, tiles, one_below_another, pieces}[std::size_t(draw.pick(6))];
+        std::array{side_by_side, pieces, as_columns, tiles, slanting, one_below_another}[std::size_t(draw.pick(6))];
     return is_large(draw) && drawn == as_columns ? pieces : drawn;
   }
 
