@@ -280,6 +280,9 @@ def batches(world) -> list[str]:
         account = harness.accounts(run.reports)["dgemm_batch_strided"]
         if (account.calls, account.routed) != (5, 5 if variables else 0):
             errors.append(f"{setting}: {account}")
+        account = harness.accounts(run.reports)["dgemm_batch"]
+        if (account.calls, account.routed) != (2, 2 if variables else 0):
+            errors.append(f"{setting}, in groups: {account}")
     for sizes, routed in {f"0:{1 << 40}": 5, "321000:330000": 4}.items():  # all operands, and the larger C and A
         run = launch([program], preload=world.fault_lib, settings=FORCED | {"INJECTED_DEVICE_MEMORY": sizes})
         account = harness.accounts(run.reports)["dgemm_batch_strided"]
