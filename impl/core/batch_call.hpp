@@ -1,12 +1,11 @@
 // Batches of products with their matrices at other addresses, and in records.
 //
-// A kind of matrices of a batch is an operand if it is one matrix in memory (BatchForm), and otherwise as many as it has
-// matrices.  Those that the call does not touch are none.  Operand "B.2" is the second batch's B, "C.1.7" the first
+// A kind of matrices of a batch is an operand if it is one matrix in memory (BatchForm), and otherwise as many as it
+// has matrices.  Those that the call does not touch are none.  Operand "B.2" is the second batch's B, "C.1.7" the first
 // one's seventh C.
 #pragma once
 #include <deque>
 #include <new>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,11 +17,11 @@ namespace blaslift {
 template <class T>
 class BatchCall {
  public:
-  static constexpr std::size_t most_operands = 10000;  ///< each is mapped by itself
+  static constexpr index most_operands = 10000;  ///< each is mapped by itself
 
   struct Batch {
-    GemmBatchArgs<T> args;       ///< that of the call, with strides where there are such
-    bool apart[3];               ///< A, B and C: each of its matrices is an operand
+    GemmBatchArgs<T> args;  ///< that of the call, with strides where there are such
+    bool apart[3];          ///< A, B and C: each of its matrices is an operand
     std::vector<const T*> a{}, b{};
     std::vector<T*> c{};
   };
@@ -60,6 +59,12 @@ class BatchCall {
     return moved;
   }
 
+  static index operands_of(const Batch& x) {
+    index all = 0;
+    for (int kind = 0; kind < 3; ++kind) all += !touches(x.args, kind) ? 0 : x.apart[kind] ? x.args.count : 1;
+    return all;
+  }
+
   /// "batches=2 transa.1=N ... apart.1=AC ...": what a record says of it.
   std::string words() const {
     std::string all = "batches=" + std::to_string(batches.size());
@@ -83,20 +88,21 @@ class BatchCall {
   static bool touches(const GemmBatchArgs<T>& x, int kind) { return kind == 2 || x.multiplies(); }
 
   void list() {
+    index all = 0;
+    for (const Batch& x : batches) all += operands_of(x);
+    if (all > most_operands) throw std::bad_alloc();
     for (std::size_t i = 0; i < batches.size(); ++i) {
       const Batch& x = batches[i];
-      const auto all = list_operands<GemmBatchStridedSignature<T>>(x.args);
+      const auto kinds = list_operands<GemmBatchStridedSignature<T>>(x.args);
       for (int kind = 0; kind < 3; ++kind) {
         if (!touches(x.args, kind)) continue;
-        CheckedOperand one = all[static_cast<std::size_t>(kind)];
+        CheckedOperand one = kinds[static_cast<std::size_t>(kind)];
         const std::string name = std::string(1, "ABC"[kind]) + '.' + std::to_string(i + 1);
         if (!x.apart[kind]) {
           one.name = names_.emplace_back(name).c_str();
           operands.push_back(one);
           continue;
         }
-        if (static_cast<std::size_t>(x.args.count) > most_operands - std::min(most_operands, operands.size()))
-          throw std::bad_alloc();
         const GemmArgs<T> p = x.args.product(0);
         one.stored.rows = kind == 0 ? p.rows_a() : kind == 1 ? p.rows_b() : p.m;
         one.stored.cols = kind == 0 ? p.cols_a() : kind == 1 ? p.cols_b() : p.n;

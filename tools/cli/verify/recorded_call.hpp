@@ -162,9 +162,12 @@ template <class T>
 struct RecordedBatches {
   explicit RecordedBatches(const Recorded& r) : call_(batches_in(r)) {
     std::vector<void*> at;
+    std::uint64_t bytes = 0;
     for (const CheckedOperand& x : call_.operands) {
       memory.push_back(storage_of(r, x));
       at.push_back(memory.back().data());
+      bytes += memory.back().size();
+      if (bytes > memory_for_calls) fail("the record's matrices are larger than this machine's memory");
     }
     batches = call_.at(at.data());
   }
@@ -176,7 +179,7 @@ struct RecordedBatches {
 
  private:
   static std::vector<typename BatchCall<T>::Batch> batches_in(const Recorded& r) {
-    constexpr auto most = static_cast<index>(BatchCall<T>::most_operands);
+    constexpr index most = BatchCall<T>::most_operands;
     const auto count = number_in<index>(r, "batches");
     if (count < 1 || count > most) fail(not_a_call);
     std::vector<Recorded> ones(static_cast<std::size_t>(count));  // with the names of gemm_batch_strided
@@ -189,6 +192,7 @@ struct RecordedBatches {
       ones[number - 1].text.arguments += word.erase(dot, end - dot) + ' ';
     }
     std::vector<typename BatchCall<T>::Batch> all;
+    index operands = 0;
     for (const Recorded& one : ones) {
       typename BatchCall<T>::Batch x{};
       ReadArguments read(one);
@@ -201,10 +205,14 @@ struct RecordedBatches {
         if (x.apart[kind]) *strides[kind] = 0;
       }
       x.args = regular;
-      if (x.apart[2]) regular.count = 1;  // its results are not in one place
-      const bool many = x.apart[0] || x.apart[1] || x.apart[2];
-      if (!x.args.valid() || !regular.regular() || x.args.empty() || x.args.count > (many ? most : index{1} << 32))
+      const auto together = [](const BatchLayout& of) { return of.form != BatchForm::apart; };
+      const bool many = x.apart[0] || x.apart[1] || x.apart[2],
+                 results = x.apart[2] || (together(regular.c()) && !regular.same_results());
+      if (!regular.valid() || regular.empty() || !together(regular.a()) || !together(regular.b()) || !results ||
+          regular.count > (many ? most : index{1} << 32))
         fail(not_a_call);
+      operands += BatchCall<T>::operands_of(x);
+      if (operands > most) fail(not_a_call);
       all.push_back(std::move(x));
     }
     return all;
