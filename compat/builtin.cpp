@@ -979,8 +979,8 @@ int gemm_groups(LibraryGemm by, const Letter& ta, const Letter& tb, const Int* m
   for (index g = 0, first = 0; g < groups; first += sizes[g++]) {
     const bool reads = alpha[g] != T(0) && k[g] > 0;
     for (index i = first; i < first + sizes[g] && m[g] > 0 && n[g] > 0; ++i)
-      gemm_batch<T>(by, ta(g), tb(g), m[g], n[g], k[g], alpha[g], reads ? A[i] : nullptr, lda[g], 0,
-                    reads ? B[i] : nullptr, ldb[g], 0, beta[g], C[i], ldc[g], 0, 1);
+      gemm_batch<T>(by, ta(g), tb(g), m[g], n[g], reads ? k[g] : Int{0}, alpha[g], reads ? A[i] : C[i], lda[g], 0,
+                    reads ? B[i] : C[i], ldb[g], 0, beta[g], C[i], ldc[g], 0, 1);
   }
   return 0;
 }

@@ -13,6 +13,15 @@
 
 namespace blaslift {
 
+/// Number i of a batch's products for any library: OpenBLAS's kernels of small products read A and B even where alpha
+/// is zero, and then these may have no address.
+template <class T>
+GemmArgs<T> product_of(const GemmBatchArgs<T>& batch, index i) {
+  GemmArgs<T> product = batch.product(i);
+  if (!batch.multiplies()) product.k = 0, product.A = product.B = product.C;
+  return product;
+}
+
 /// A copy of a call's batches, with arrays of addresses of its own.
 template <class T>
 class BatchCall {

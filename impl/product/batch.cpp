@@ -134,22 +134,18 @@ bool results_meet(const Args& args) {
     const GemmBatchArgs<T> x = given.evenly();
     if (x.empty()) return;
     meet = meet || x.same_results();
-    const auto add = [&](const BatchLayout& of, const auto& at, index rows, index cols, bool written) {
+    const auto add = [&](const BatchLayout& of, auto at, index rows, index cols, bool written) {
       const bool apart = of.form == BatchForm::apart;
       for (index i = 0; i < (apart ? x.count : 1); ++i) {
-        const Stored one =
-            apart ? Stored{at(i), rows, cols, of.ld, sizeof(T)} : Stored{at(0), of.rows, of.cols, of.ld, sizeof(T)};
+        const Stored one = apart ? Stored{(x.*at)(i), rows, cols, of.ld, sizeof(T)} : stored<T>((x.*at)(0), of);
         all.push_back({one, one.range(), written});
       }
     };
     const GemmArgs<T> one = x.product(0);
-    add(
-        x.c(), [&](index i) { return x.c_at(i); }, x.m, x.n, true);
+    add(x.c(), &GemmBatchArgs<T>::c_at, x.m, x.n, true);
     if (!x.multiplies()) return;
-    add(
-        x.a(), [&](index i) { return x.a_at(i); }, one.rows_a(), one.cols_a(), false);
-    add(
-        x.b(), [&](index i) { return x.b_at(i); }, one.rows_b(), one.cols_b(), false);
+    add(x.a(), &GemmBatchArgs<T>::a_at, one.rows_a(), one.cols_a(), false);
+    add(x.b(), &GemmBatchArgs<T>::b_at, one.rows_b(), one.cols_b(), false);
   });
   if (meet) return true;
   std::sort(all.begin(), all.end(),
@@ -212,7 +208,7 @@ template <class T>
 void finish(const Site& gemm, const GemmBatchArgs<T>& args, index first, index lines) {
   const index each = lines_of_each(args), end = first + lines;
   for (index i = first / each; i * each < end; ++i) {
-    GemmArgs<T> product = args.product(i);
+    GemmArgs<T> product = product_of(args, i);
     const index from = std::max(first - i * each, index{0}), to = std::min(end - i * each, each);
     if (to - from < each) {  // of columns each is final by itself
       product.n = to - from;
@@ -226,16 +222,16 @@ void finish(const Site& gemm, const GemmBatchArgs<T>& args, index first, index l
 /// Whether all matrices of each kind that lie apart are where the first one is.
 template <class T>
 bool in_one_place(Backend& backend, const GemmBatchArgs<T>& x, const Operands& operands) {
-  const auto same = [&](const BatchLayout& layout, const Operand& first, const auto& at) {
+  const auto same = [&](const BatchLayout& layout, const Operand& first, auto at) {
     if (layout.form != BatchForm::apart || !first.touched()) return true;
     for (index i = 1; i < x.count; ++i)
-      if ((backend.place(at(i), first.stored.range().size(), false) == Place::on_a_device) != first.out_of_reach())
+      if ((backend.place((x.*at)(i), first.stored.range().size(), false) == Place::on_a_device) != first.out_of_reach())
         return false;
     return true;
   };
-  return same(x.a(), operands[operand_a], [&](index i) { return x.a_at(i); }) &&
-         same(x.b(), operands[operand_b], [&](index i) { return x.b_at(i); }) &&
-         same(x.c(), operands[operand_c], [&](index i) { return x.c_at(i); });
+  return same(x.a(), operands[operand_a], &GemmBatchArgs<T>::a_at) &&
+         same(x.b(), operands[operand_b], &GemmBatchArgs<T>::b_at) &&
+         same(x.c(), operands[operand_c], &GemmBatchArgs<T>::c_at);
 }
 
 /// One product after the other, where the CPU cannot compute: all operands are in device memory.
@@ -310,8 +306,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   return ending;
 }
 
-/// The batches of a call, one after the other.  What the device does not compute of those behind the first, the CPU
-/// does.
+/// The batches of a call, one after the other.  If the device computes none of them, it is as compute() has it.  What
+/// it does not compute of others, the CPU does; so it does where nothing is multiplied.
 template <class T, class Args>
 Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Args& args,
                    Operands& operands, const Decision& decision) {
@@ -323,7 +319,7 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
     if (given.empty() || undone) return;
     const GemmBatchArgs<T> batch = given.evenly();
     Ending one{Reason::no_room};
-    bool device_memory = false;
+    bool device_memory = false, by_cpu = failed;
     try {
       if (problem.batches == 1) return void((all = compute(r, site, backend, problem, batch, operands, decision)));
       if (!gemm) gemm = &blas.routine(HostBlas::Kind::gemm);
@@ -331,10 +327,8 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
       own.locate(backend);
       device_memory = own.in_device_memory();
       const Problem its = problem_of(problem.routine, batch);
-      if (failed || (its.trivial && !device_memory))
-        one.reason = all.reason;
-      else
-        one = compute(r, site, backend, its, batch, own, decision);
+      by_cpu = failed || (its.trivial && !device_memory);
+      if (!by_cpu) one = compute(r, site, backend, its, batch, own, decision);
     } catch (const std::exception&) {  // its results are what they were
       if (!begun) throw;
     }
@@ -344,7 +338,7 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
     all.bytes_out += one.bytes_out;
     all.transfers.add(one.transfers);
     all.way = with_numbers(all.way, one.computed, one.way);
-    undone = !one.computed && (!begun || device_memory);
+    undone = !one.computed && ((!begun && !by_cpu) || device_memory);
     if (undone) return void((all.reason = one.reason));
     if (!one.computed) finish(*gemm, batch, 0, batch.count * lines_of_each(batch));
     begun = all.computed = true;
@@ -416,7 +410,7 @@ class CheckableBatches final : public Checkable {
     for (std::size_t i = 0; i < was.size(); ++i)
       for (index j = 0; j < was[i].args.count; ++j) {
         const Judgement one =
-            blaslift::judge(*by.beside[0], was[i].args.product(j), is[i].args.c_at(j), due[i].args.c_at(j), ending);
+            blaslift::judge(*by.beside[0], product_of(was[i].args, j), is[i].args.c_at(j), due[i].args.c_at(j), ending);
         if (!std::exchange(any, true) || one.ratio > worst.ratio) worst = one;
       }
     return worst;

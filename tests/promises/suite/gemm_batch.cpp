@@ -226,14 +226,15 @@ struct Group {
     return is_large(draw) && drawn == as_columns ? pieces : drawn;
   }
 
-  Group(Draw& draw, index most)
+  /// @param idle  it multiplies nothing
+  Group(Draw& draw, index most, bool idle)
       : transa(draw.letter("NTC")),
         transb(draw.letter("NTC")),
         m(draw.nothing(0) ? 0 : draw.size()),
         n(draw.size()),
         k(draw.nothing(1) ? 0 : draw.size()),
         count(draw.nothing(3) ? 0 : 1 + draw.below(int(most))),
-        alpha(draw.nothing(2) ? T(0) : draw.alpha<T>()),
+        alpha(idle || draw.nothing(2) ? T(0) : draw.alpha<T>()),
         beta(draw.beta<T>()),
         A(draw, "A", Role::input, draw.below(3) ? form(draw) : alone, transa == 'N' ? m : k, transa == 'N' ? k : m,
           count),
@@ -261,7 +262,9 @@ struct GemmGroups : Routine<GemmGroups<T>> {
   explicit GemmGroups(Draw& draw) {
     const bool large = Group<T>::is_large(draw);
     const int count = draw.nothing(4) ? 0 : 1 + draw.pick(2) + (large ? 0 : draw.below(2));
-    for (int i = 0; i < count; ++i) groups.emplace_back(draw, large ? 3 - count : i == 0 ? 6 : 3);
+    // One of several, where nobody asks what has moved.
+    const int idle = draw.most() == 2 * largest && count > 1 ? draw.below(count + 1) : -1;
+    for (int i = 0; i < count; ++i) groups.emplace_back(draw, large ? 3 - count : i == 0 ? 6 : 3, i == idle);
   }
   /// Outputs last.
   std::vector<Operand*> operands() override {

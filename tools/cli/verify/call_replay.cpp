@@ -25,8 +25,12 @@ Function find(const Recorded& r, Interface interface, const std::string& fallbac
     for (int i = 0; i < symbol_count; ++i) {
       const SymbolInfo& s = symbol_table[i];
       if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_names) continue;
+      const auto symbol = static_cast<Symbol>(i);
       Target target;
-      if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
+      const auto finds = [&](Symbol x) { return find_target(x, nullptr, fallback.c_str(), target, looked); };
+      // Where no library has batches they are made of its products.
+      const Routine gemm = products_of(s.routine);
+      if (!finds(symbol) && (gemm == Routine::count || !finds(symbol_beside(symbol, gemm)))) continue;
       if (!target.wide && !narrow) fail("the record's call has integers of 64 bits, and this library's have 32");
       if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
     }
