@@ -385,6 +385,7 @@ TEST(BatchCall, ListsEachMatrixThatLiesApartAndWhatIsTouched) {
   GroupsExample<std::int32_t> x;
   x.sizes[0] = 3, x.sizes[2] = 0;
   x.in[1] = x.x + 4, x.in[2] = x.x + 9;
+  x.out[1] = x.x + 36, x.out[2] = x.x + 42;
   x.out[3] = x.x + 80;
   const BatchCall<double> call(x.args());
   std::string names;
@@ -394,7 +395,7 @@ TEST(BatchCall, ListsEachMatrixThatLiesApartAndWhatIsTouched) {
   EXPECT_EQ(call.operands[7].stored.at, x.x + 80);
   EXPECT_EQ(call.words(),
             "batches=2 transa.1=N transb.1=N m.1=2 n.1=2 k.1=2 alpha.1=1 lda.1=3 stridea.1=0 ldb.1=3 strideb.1=0 "
-            "beta.1=0 ldc.1=3 stridec.1=10 batch_size.1=3 apart.1=AB transa.2=T transb.2=T m.2=1 n.2=3 k.2=2 alpha.2=0 "
+            "beta.1=0 ldc.1=3 stridec.1=6 batch_size.1=3 apart.1=AB transa.2=T transb.2=T m.2=1 n.2=3 k.2=2 alpha.2=0 "
             "lda.2=3 stridea.2=0 ldb.2=3 strideb.2=0 beta.2=1 ldc.2=3 stridec.2=0 batch_size.2=1 apart.2=-");
   double other[8];
   void* at[8];
@@ -402,7 +403,7 @@ TEST(BatchCall, ListsEachMatrixThatLiesApartAndWhatIsTouched) {
   const auto moved = call.at(at);
   EXPECT_EQ(moved[0].args.a_at(2), other + 2);
   EXPECT_EQ(moved[0].args.b_at(0), other + 3);
-  EXPECT_EQ(moved[0].args.c_at(1), other + 6 + 10);
+  EXPECT_EQ(moved[0].args.c_at(1), other + 6 + 6);
   EXPECT_EQ(moved[1].args.c_at(0), other + 7);
 }
 
