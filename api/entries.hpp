@@ -194,14 +194,14 @@ struct LapackCall {
 
 /// On the stack is what follows the sixth word.  A float's register passes as a double's: nothing looks at its value
 /// here.
-#define BLASLIFT_ENTRY(symbol, ...)                                                                                \
-  BLASLIFT_EXPORT void symbol(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d, std::uint64_t e, \
-                              std::uint64_t f, double real, double second) {                                       \
-    using Call = __VA_ARGS__;                                                                                      \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
-    const AtTheGate<Call::Signature, Symbol::symbol> at(                                                           \
-        site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e, f);                         \
-    return next_function(                                                                                          \
-        site, way_beyond<Call, Symbol::symbol>(), [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f,   \
-        real, second);                                                                                             \
+#define BLASLIFT_ENTRY(symbol, ...)                                                                                    \
+  BLASLIFT_EXPORT void symbol(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d, std::uint64_t e,     \
+                              std::uint64_t f, double real, double second) {                                           \
+    using Call = __VA_ARGS__;                                                                                          \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                        \
+    const AtTheGate<Call::Signature, Symbol::symbol> at(                                                               \
+        site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e, f);                             \
+    return next_function(                                                                                              \
+        site, way_beyond<Call, Symbol::symbol>(), [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f, real, \
+        second);                                                                                                       \
   }

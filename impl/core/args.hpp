@@ -245,8 +245,8 @@ struct GemmGroupsArgs {
   }
   GemmBatchArgs<T> group(index i, index first) const {
     const auto op = [&](const void* of) { return static_cast<Op>(choice(of, i)->letter); };
-    GemmBatchArgs<T> x{op(transa), op(transb), m.get(i), n.get(i), k.get(i), alpha[i], nullptr, lda.get(i),  0, nullptr,
-                       ldb.get(i), 0,          beta[i],  nullptr,  ldc.get(i), 0,      sizes.get(i)};
+    GemmBatchArgs<T> x{op(transa), op(transb), m.get(i), n.get(i), k.get(i), alpha[i],   nullptr, lda.get(i),  0,
+                       nullptr,    ldb.get(i), 0,        beta[i],  nullptr,  ldc.get(i), 0,       sizes.get(i)};
     if (x.empty()) return x;
     x.each_c = C + first;
     if (x.multiplies()) x.each_a = A + first, x.each_b = B + first;

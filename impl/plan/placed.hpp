@@ -7,8 +7,8 @@
 
 namespace blaslift {
 
-/// Matrices of a call that lie apart in the host's memory, and have the same leading dimension: a plan knows them as one
-/// matrix, in which they are side by side.
+/// Matrices of a call that lie apart in the host's memory, and have the same leading dimension: a plan knows them as
+/// one matrix, in which they are side by side.
 template <class T>
 struct Scattered {
   const T* const* each = nullptr;  ///< where they begin; null: from `first` on, `stride` elements apart
