@@ -34,6 +34,10 @@ class AtTheGate {
     else
       return static_cast<double>(blaslift::integer<symbol>(site_, reinterpret_cast<const void*>(x)));
   }
+  /// The array that is in this word of the call.
+  [[gnu::always_inline]] Integers integers(int word_number) const {
+    return {reinterpret_cast<void*>(word(word_number)), info(symbol).width == Width::wide || site_->wide};
+  }
   /// Whether the i-th letter is this one of its choices.
   [[gnu::always_inline]] bool letter(int i, const Choice& choice) const {
     const std::uint64_t x = word(places.letters[i]);
@@ -46,9 +50,9 @@ class AtTheGate {
     return reinterpret_cast<T*>(word(word_number));
   }
 
- private:
   static constexpr Places places = places_of<Signature>(info(symbol).interface);
 
+ private:
   [[gnu::always_inline]] std::uint64_t word(int i) const { return i < 6 ? registers_[i] : stack_[i - 6]; }
 
   const Site* site_;
@@ -77,6 +81,15 @@ template <class Call, Symbol symbol>
 using LongWayOf = LongWay<Call, symbol,
                           std::make_index_sequence<static_cast<std::size_t>(
                               places_of<typename Call::Signature>(info(symbol).interface).words())>>;
+
+/// Where a call goes that its entry does not forward: the long way, unless the kind has a way of its own before that.
+template <class Call, Symbol symbol>
+constexpr auto way_beyond() {
+  if constexpr (requires { Call::template beyond<symbol>; })
+    return Call::template beyond<symbol>;
+  else
+    return LongWayOf<Call, symbol>::go;
+}
 
 /// What it is called by, and how wide its integers are.
 template <Symbol symbol>
@@ -181,14 +194,14 @@ struct LapackCall {
 
 /// On the stack is what follows the sixth word.  A float's register passes as a double's: nothing looks at its value
 /// here.
-#define BLASLIFT_ENTRY(symbol, ...)                                                                                \
-  BLASLIFT_EXPORT void symbol(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d, std::uint64_t e, \
-                              std::uint64_t f, double real, double second) {                                       \
-    using Call = __VA_ARGS__;                                                                                      \
-    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                    \
-    const AtTheGate<Call::Signature, Symbol::symbol> at(                                                           \
-        site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e, f);                         \
-    return next_function(                                                                                          \
-        site, LongWayOf<Call, Symbol::symbol>::go, [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f,  \
-        real, second);                                                                                             \
+#define BLASLIFT_ENTRY(symbol, ...)                                                                                    \
+  BLASLIFT_EXPORT void symbol(std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d, std::uint64_t e,     \
+                              std::uint64_t f, double real, double second) {                                           \
+    using Call = __VA_ARGS__;                                                                                          \
+    const Site* site = known_site(Symbol::symbol, __builtin_return_address(0));                                        \
+    const AtTheGate<Call::Signature, Symbol::symbol> at(                                                               \
+        site, static_cast<const std::uint64_t*>(__builtin_dwarf_cfa()), a, b, c, d, e, f);                             \
+    return next_function(                                                                                              \
+        site, way_beyond<Call, Symbol::symbol>(), [&] { return Call::Signature::volume(at); }, a, b, c, d, e, f, real, \
+        second);                                                                                                       \
   }

@@ -965,6 +965,26 @@ int wrong_in_gemm_batch(char ta, char tb, index m, index n, index k, index lda, 
   return count >= 0 ? 0 : 17;
 }
 
+/// Batches whose matrices begin where arrays say, or which argument is wrong.
+/// @param ta, tb  char(index group)
+template <class T, class Int, class Letter>
+int gemm_groups(LibraryGemm by, const Letter& ta, const Letter& tb, const Int* m, const Int* n, const Int* k,
+                const T* alpha, const T* const* A, const Int* lda, const T* const* B, const Int* ldb, const T* beta,
+                T* const* C, const Int* ldc, index groups, const Int* sizes) {
+  if (groups < 0) return 14;
+  for (index g = 0; g < groups; ++g) {
+    if (const int wrong = wrong_in_gemm(ta(g), tb(g), m[g], n[g], k[g], lda[g], ldb[g], ldc[g])) return wrong;
+    if (sizes[g] < 0) return 15;
+  }
+  for (index g = 0, first = 0; g < groups; first += sizes[g++]) {
+    const bool reads = alpha[g] != T(0) && k[g] > 0;
+    for (index i = first; i < first + sizes[g] && m[g] > 0 && n[g] > 0; ++i)
+      gemm_batch<T>(by, ta(g), tb(g), m[g], n[g], reads ? k[g] : Int{0}, alpha[g], reads ? A[i] : C[i], lda[g], 0,
+                    reads ? B[i] : C[i], ldb[g], 0, beta[g], C[i], ldc[g], 0, 1);
+  }
+  return 0;
+}
+
 int wrong_in_gemmt(char uplo, char ta, char tb, index n, index k, index lda, index ldb, index ldc) {
   return first_wrong({{uplo == 'U' || uplo == 'L', 1},
                       {is_op(ta), 2},
@@ -1073,6 +1093,15 @@ struct Fortran {
     const char ta = letter(transa), tb = letter(transb);
     if (const int wrong = wrong_in_gemm(ta, tb, *m, *n, *k, *lda, *ldb, *ldc)) return refuse(name, wrong);
     blaslift::gemm<T>(ta, tb, *m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
+  }
+
+  static void gemm_batch(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k,
+                         const T* alpha, const T* const* A, const Int* lda, const T* const* B, const Int* ldb,
+                         const T* beta, T* const* C, const Int* ldc, const Int* groups, const Int* sizes) {
+    const auto of = [](const char* all) { return [all](index g) { return letter(all + g); }; };
+    if (const int wrong = gemm_groups<T>(gemm_underneath<routine, Int>(), of(transa), of(transb), m, n, k, alpha, A,
+                                         lda, B, ldb, beta, C, ldc, *groups, sizes))
+      refuse(name, wrong);
   }
 
   static void gemm_batch_strided(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k,
@@ -2077,6 +2106,22 @@ struct Cblas {
     }
     if (const int wrong = wrong_in_gemm(ta, tb, m, n, k, lda, ldb, ldc)) return refuse_it(wrong);
     blaslift::gemm<T>(ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
+  }
+
+  static void gemm_batch(int layout, const int* transa, const int* transb, const Int* m, const Int* n, const Int* k,
+                         const T* alpha, const T* const* A, const Int* lda, const T* const* B, const Int* ldb,
+                         const T* beta, T* const* C, const Int* ldc, Int groups, const Int* sizes) {
+    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout == by_rows) {
+      std::swap(transa, transb);
+      std::swap(m, n);
+      std::swap(A, B);
+      std::swap(lda, ldb);
+    }
+    const auto of = [](const int* all) { return [all](index g) { return op_of(all[g]); }; };
+    if (const int wrong = gemm_groups<T>(gemm_underneath<routine, Int>(), of(transa), of(transb), m, n, k, alpha, A,
+                                         lda, B, ldb, beta, C, ldc, groups, sizes))
+      refuse_it(wrong);
   }
 
   static void gemm_batch_strided(int layout, int transa, int transb, Int m, Int n, Int k, Scalar alpha, const T* A,

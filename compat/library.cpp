@@ -242,11 +242,13 @@ class Search {
   bool settled() const { return settled_; }
   FirstCall first_call() const { return {symbol_, function_, caller_, frame_}; }
   bool is_symbol() const { return is_symbol_; }
+  bool is_nearby() const { return is_nearby_; }
 
  private:
   enum class Where { preloaded, own_tree, start, everywhere, in_front };
 
-  bool nearby() {
+  bool nearby() { return is_nearby_ = look_nearby(); }
+  bool look_nearby() {
     if (step(Where::preloaded, "LD_PRELOAD")) return true;
     // Got by dlsym from the library that has brought us, it is meant to be that library's.
     const bool own_first = linked_ || !late_ || behind_ours_ || beside_;
@@ -439,6 +441,7 @@ class Search {
   Definition found_;
   void* function_ = nullptr;
   const char* found_by_ = "";
+  bool is_nearby_ = false;
   bool settled_ = true;
 };
 
@@ -524,6 +527,7 @@ bool find(Symbol symbol, const void* caller, const void* frame, const char* fall
     target.function = search.function();
     target.wide = wide;
     target.found_by = search.found_by();
+    target.nearby = search.is_nearby();
     target.settled = search.settled();
     if (const link_map* found = object_of(target.function))
       target.library = *found->l_name ? found->l_name : "the program itself";

@@ -11,6 +11,7 @@ namespace blaslift {
 struct Target {
   void* function = nullptr;   ///< never null in a Target that `find_target` reports found
   bool wide = false;          ///< 64-bit integers
+  bool nearby = false;        ///< by a search that begins with the caller, up to what dlsym finds from here
   bool settled = true;        ///< false: for this call only, which may come back
   std::string library;        ///< path of the object that defines `function`
   const char* found_by = "";  ///< which of the searches below found it

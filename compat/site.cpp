@@ -278,12 +278,14 @@ Target plain_loops(Symbol symbol) {
 }
 
 /// Loops that call a library's products, where it is these that few libraries have.
-Target loops_over_products(Symbol symbol, const void* caller, const void* frame, const char* fallback) {
+/// @param nearby  only those of the caller's own library
+Target loops_over_products(Symbol symbol, const void* caller, const void* frame, const char* fallback, bool nearby) {
   Target target;
   const Routine gemm = products_of(info(symbol).routine);
   std::string looked;
   if (gemm == Routine::count || !find_target(symbol_beside(symbol, gemm), caller, fallback, target, looked, frame))
     return {};
+  if (nearby && !target.nearby) return {};
   fallback_of_loops.store(fallback && *fallback ? interned(fallback) : nullptr, std::memory_order_release);
   gemm_of_loops.store(target.function, std::memory_order_release);
   target.function = builtin(symbol, target.wide, gemm_beside_loops);
@@ -409,17 +411,19 @@ const Site* resolve_now(Symbol symbol, const void* caller, const void* frame, co
   }
   std::string looked;
   bool lasting = !in_handler();  // there nothing is registered: the C library may be in the middle of something
-  if (!find_target(symbol, caller, fallback, target, looked, frame)) {
-    target = loops_over_products(symbol, caller, frame, fallback);
-    if (!target.function) {
-      tell_that_there_is_none(looked);
-      target = plain_loops(symbol);
-    } else {
-      lasting = lasting && can_be_kept(gemm_of_loops.load(std::memory_order_acquire), caller);
-    }
-    lasting = lasting && lasts(caller);
-  } else {
+  const bool found = find_target(symbol, caller, fallback, target, looked, frame);
+  // What has nothing to do with the caller gives way to the products of its own library.
+  Target loops;
+  if (!found || !target.nearby) loops = loops_over_products(symbol, caller, frame, fallback, found);
+  if (loops.function) {
+    target = loops;
+    lasting = lasting && can_be_kept(gemm_of_loops.load(std::memory_order_acquire), caller) && lasts(caller);
+  } else if (found) {
     lasting = lasting && target.settled && lasts(caller) && can_be_kept(target.function, caller);
+  } else {
+    tell_that_there_is_none(looked);
+    target = plain_loops(symbol);
+    lasting = lasting && lasts(caller);
   }
   return put_down(symbol, caller, target, lasting, ephemeral);
 }

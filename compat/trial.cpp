@@ -91,6 +91,13 @@ void try_gemm(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, 1, 1);
 }
+/// Of no groups.
+void try_gemm_batch(void* f, Room& room) {
+  using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size,
+                     Size, Size);
+  Pointer x = room.of;
+  reinterpret_cast<F>(f)("N", "N", &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, &zero, &zero);
+}
 /// Of none: OpenBLAS (seen in 0.3.30) goes on with arguments of no value where a product is empty.
 void try_gemm_batch_strided(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Pointer, Size, Size, Pointer, Size, Size, Pointer,
@@ -452,6 +459,14 @@ void try_cblas_gemm(void* f, Room& room) {
   using F = void (*)(int, int, int, I, I, I, Scalar, Pointer, I, Pointer, I, Scalar, Pointer, I);
   Pointer x = room.of;
   reinterpret_cast<F>(f)(column_major, none, none, 0, 0, 0, scalar, x, 1, x, 1, scalar, x, 1);
+}
+template <class T>
+void try_cblas_gemm_batch(void* f, Room& room) {
+  using F = void (*)(int, const int*, const int*, Size, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer,
+                     Pointer, Size, std::int64_t, Size);
+  Pointer x = room.of;
+  constexpr int op = none;
+  reinterpret_cast<F>(f)(column_major, &op, &op, &zero, &zero, &zero, x, x, &one, x, &one, x, x, &one, 0, &zero);
 }
 template <class T>
 void try_cblas_gemm_batch_strided(void* f, Room& room) {

@@ -23,7 +23,8 @@ SKIPPED = 77
 """The exit status that ctest (SKIP_RETURN_CODE) shows as a skipped test."""
 
 GEMMS = ("sgemm", "dgemm", "cgemm", "zgemm")
-BATCHES = ("sgemm_batch_strided", "dgemm_batch_strided", "cgemm_batch_strided", "zgemm_batch_strided")
+BATCHES = ("sgemm_batch", "dgemm_batch", "cgemm_batch", "zgemm_batch")
+BATCHES += ("sgemm_batch_strided", "dgemm_batch_strided", "cgemm_batch_strided", "zgemm_batch_strided")
 GEMM3MS = ("cgemm3m", "zgemm3m")
 GEMMTS = ("sgemmt", "dgemmt", "cgemmt", "zgemmt", "sgemmtr", "dgemmtr", "cgemmtr", "zgemmtr")
 SYRKS = ("ssyrk", "dsyrk", "csyrk", "zsyrk", "cherk", "zherk")

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "compat/symbols.hpp"
+#include "impl/core/letters.hpp"
 #include "kernels/types.hpp"
 
 namespace blaslift {
@@ -79,6 +80,22 @@ Gemm as_gemm(const GemmArgs<T>& a) {
   return product;
 }
 
+/// A routine's arrays of integers, which are of the caller's width.
+struct Integers {
+  void* at;
+  bool wide;  ///< 64 bits each
+
+  index get(index i) const {
+    return wide ? static_cast<const std::int64_t*>(at)[i] : static_cast<const std::int32_t*>(at)[i];
+  }
+  void set(index i, index value) const {
+    if (wide)
+      static_cast<std::int64_t*>(at)[i] = value;
+    else
+      static_cast<std::int32_t*>(at)[i] = static_cast<std::int32_t>(value);
+  }
+};
+
 /// How the matrices of a batch lie in memory, if they are one matrix there.
 enum class BatchForm : std::uint8_t {
   apart,             ///< they are not: beside those between columns there are other gaps, or they overlap
@@ -110,8 +127,8 @@ constexpr BatchLayout layout_of_batch(index rows, index cols, index ld, index st
   return {BatchForm::apart, 0, 0, ld};
 }
 
-/// `count` products C := alpha * op(A) * op(B) + beta * C of the same sizes, whose matrices lie so many elements apart;
-/// all else is as in GemmArgs.
+/// `count` products C := alpha * op(A) * op(B) + beta * C of the same sizes, whose matrices lie so many elements apart,
+/// or where arrays of addresses say; all else is as in GemmArgs.
 template <class T>
 struct GemmBatchArgs {
   Op transa, transb;
@@ -125,26 +142,116 @@ struct GemmBatchArgs {
   T* C;
   index ldc, stride_c;
   index count;
+  const T* const* each_a = nullptr;  ///< the addresses, in place of A and its stride
+  const T* const* each_b = nullptr;
+  T* const* each_c = nullptr;
 
+  const T* a_at(index i) const { return each_a ? each_a[i] : A + i * stride_a; }
+  const T* b_at(index i) const { return each_b ? each_b[i] : B + i * stride_b; }
+  T* c_at(index i) const { return each_c ? each_c[i] : C + i * stride_c; }
   /// Number i of them.
   GemmArgs<T> product(index i) const {
-    return {transa, transb, m, n, k, alpha, A + i * stride_a, lda, B + i * stride_b, ldb, beta, C + i * stride_c, ldc};
+    return {transa, transb, m, n, k, alpha, a_at(i), lda, b_at(i), ldb, beta, c_at(i), ldc};
   }
-  BatchLayout a() const { return layout_of_batch(first().rows_a(), first().cols_a(), lda, stride_a, count); }
-  BatchLayout b() const { return layout_of_batch(first().rows_b(), first().cols_b(), ldb, stride_b, count); }
-  BatchLayout c() const { return layout_of_batch(m, n, ldc, stride_c, count); }
+  /// Of what arrays say nothing is known, even if it follows a rule: see evenly().
+  BatchLayout a() const { return layout(each_a, sizes().rows_a(), sizes().cols_a(), lda, stride_a); }
+  BatchLayout b() const { return layout(each_b, sizes().rows_b(), sizes().cols_b(), ldb, stride_b); }
+  BatchLayout c() const { return layout(each_c, m, n, ldc, stride_c); }
 
+  bool multiplies() const { return alpha != T(0) && k > 0; }
+  bool empty() const { return m == 0 || n == 0 || count == 0; }
   /// What each product's own checks accept, and no batch of less than nothing; anything else is for xerbla.
-  bool valid() const { return first().valid() && count >= 0; }
+  bool valid() const { return sizes().valid() && count >= 0; }
   /// Whether the matrices of each kind are one matrix.  Results in the same place are not.
   bool regular() const {
     const auto apart = [](const BatchLayout& x) { return x.form == BatchForm::apart; };
-    const bool shared = count > 1 && stride_c == 0 && m > 0 && n > 0;
-    return !apart(a()) && !apart(b()) && !apart(c()) && !shared;
+    return !apart(a()) && !apart(b()) && !apart(c()) && !same_results();
+  }
+  bool same_results() const { return count > 1 && !each_c && stride_c == 0 && m > 0 && n > 0; }
+
+  /// The same batch with a stride in place of each array whose addresses have one.
+  GemmBatchArgs evenly() const {
+    GemmBatchArgs x = *this;
+    settle(x.A, x.stride_a, x.each_a);
+    settle(x.B, x.stride_b, x.each_b);
+    settle(x.C, x.stride_c, x.each_c);
+    return x;
+  }
+
+  /// As GemmGroupsArgs has it: the only batch here.
+  template <class Each>
+  void for_each(const Each& each) const {
+    each(*this);
   }
 
  private:
-  GemmArgs<T> first() const { return product(0); }
+  GemmArgs<T> sizes() const { return {transa, transb, m, n, k, alpha, nullptr, lda, nullptr, ldb, beta, nullptr, ldc}; }
+  BatchLayout layout(const void* each, index rows, index cols, index ld, index stride) const {
+    if (each) return {BatchForm::apart, 0, 0, ld};
+    return layout_of_batch(rows, cols, ld, stride, count);
+  }
+  template <class At, class All>
+  void settle(At& first, index& stride, All& each) const {
+    if (!each || count == 0) return;
+    const auto address = [&each](index i) { return reinterpret_cast<std::intptr_t>(each[i]); };
+    const std::intptr_t apart = count > 1 ? address(1) - address(0) : 0, size = sizeof(T);
+    if (apart % size != 0) return;
+    for (index i = 2; i < count; ++i)
+      if (address(i) - address(i - 1) != apart) return;
+    first = each[0];
+    stride = apart / size;
+    each = nullptr;
+  }
+};
+
+/// Groups of such batches, the caller's arrays: one group after the other, of each an element of what its products have
+/// in common, and so many addresses of each kind as it has products.
+template <class T>
+struct GemmGroupsArgs {
+  bool letters;  ///< transa and transb are characters, as Fortran has them; or CBLAS's numbers
+  const void *transa, *transb;
+  Integers m, n, k;
+  const T* alpha;
+  const T* const* A;
+  Integers lda;
+  const T* const* B;
+  Integers ldb;
+  const T* beta;
+  T* const* C;
+  Integers ldc;
+  index groups;
+  Integers sizes;
+
+  bool valid() const {
+    for (index i = 0; i < groups; ++i)
+      if (!choice(transa, i) || !choice(transb, i) || !group(i, 0).valid()) return false;
+    return groups >= 0;
+  }
+  /// Calls each(GemmBatchArgs<T>) with the groups of valid Args.  Addresses that such a batch does not need are null.
+  template <class Each>
+  void for_each(const Each& each) const {
+    index first = 0;
+    for (index i = 0; i < groups; ++i) {
+      const GemmBatchArgs<T> x = group(i, first);
+      first += x.count;
+      each(x);
+    }
+  }
+
+ private:
+  const Choice* choice(const void* of, index i) const {
+    return letters ? chosen(transposes, static_cast<const char*>(of)[i])
+                   : chosen(transposes, static_cast<const int*>(of)[i]);
+  }
+  GemmBatchArgs<T> group(index i, index first) const {
+    const auto op = [&](const void* of) { return static_cast<Op>(choice(of, i)->letter); };
+    GemmBatchArgs<T> x{op(transa), op(transb), m.get(i), n.get(i), k.get(i), alpha[i],   nullptr, lda.get(i),  0,
+                       nullptr,    ldb.get(i), 0,        beta[i],  nullptr,  ldc.get(i), 0,       sizes.get(i)};
+    if (x.empty()) return x;
+    x.each_c = C + first;
+    if (x.multiplies()) x.each_a = A + first, x.each_b = B + first;
+    return x;
+  }
 };
 
 /// C := alpha * op(A) * op(A)' + beta * C with op(A) n x k, of which one triangle is read and written, column-major.
@@ -367,22 +474,6 @@ struct TrmmArgs {
   index order() const { return left ? m : n; }
   /// What the reference routine's own checks accept; anything else is for its xerbla.
   bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
-};
-
-/// LAPACK's arrays of integers, which are of the caller's width.
-struct Integers {
-  void* at;
-  bool wide;  ///< 64 bits each
-
-  index get(index i) const {
-    return wide ? static_cast<const std::int64_t*>(at)[i] : static_cast<const std::int32_t*>(at)[i];
-  }
-  void set(index i, index value) const {
-    if (wide)
-      static_cast<std::int64_t*>(at)[i] = value;
-    else
-      static_cast<std::int32_t*>(at)[i] = static_cast<std::int32_t>(value);
-  }
 };
 
 /// A = L L^H or U^H U of a symmetric or Hermitian positive definite A (n x n, column-major), in the place of the

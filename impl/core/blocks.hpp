@@ -75,6 +75,18 @@ struct Missing {
   }
 };
 
+/// Calls each(Block, index group) with the parts of a block that lie in one group of so many columns each, until that
+/// returns something else than `done`, which it returns.
+template <class Result, class Each>
+Result for_each_group(const Block& x, index cols, Result done, const Each& each) {
+  for (index col = x.col; col < x.col + x.cols;) {
+    const index group = col / cols, end = std::min(x.col + x.cols, (group + 1) * cols);
+    if (const Result result = each(Block{x.row, col, x.rows, end - col}, group); result != done) return result;
+    col = end;
+  }
+  return done;
+}
+
 /// The block in pieces of at most `elements` (or one): whole columns where a piece holds one, else parts of a column.
 inline std::vector<Block> pieces(const Block& x, index elements) {
   elements = std::max<index>(1, elements);

@@ -22,6 +22,8 @@ struct Problem {
   bool adjoint = false;      ///< it is transposed, or conjugate-transposed
   index right_vectors = 0;   ///< of singular value decompositions V^H's rows; k are U's columns
   index count = 1;           ///< of products: a batch
+  index batches = 1;         ///< of these products; m, n and k are those of the one that takes longest
+  index apart = 0;           ///< transfers of single matrices of batches
   bool same_a = false;       ///< of all products of a batch
   bool same_b = false;       ///< likewise
   bool of_identity = false;  ///< of products with Q: C begins as an identity's first columns

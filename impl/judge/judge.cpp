@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 
+#include "impl/core/batch_call.hpp"
 #include "impl/core/library_call.hpp"
 #include "impl/judge/bounds.hpp"
 #include "kernels/part.hpp"
@@ -212,7 +213,7 @@ template <class T>
 bool call_by_products(const Site& gemm, const GemmBatchArgs<T>& args) {
   if (!gemm.wide && !is_narrow<GemmSignature<T>>(args.product(0))) return false;
   for (index i = 0; i < args.count; ++i) {
-    const GemmArgs<T> product = args.product(i);
+    const GemmArgs<T> product = product_of(args, i);
     call_product(gemm, as_gemm(product));
   }
   return true;

@@ -33,6 +33,7 @@ class Execution : public PlanRun<T> {
       result = plan.kept_groups == 0
                    ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols, x.part)
                    : Overwritten<T>(at, operands[i].ld, x.rows, x.cols, plan.kept_rows, plan.kept_cols, x.part);
+      result.scatter(operands[i].apart);
     }
   }
 
@@ -82,9 +83,17 @@ class Execution : public PlanRun<T> {
       for (const Home& home : home_)
         if (home.operand == s.transfer.operand && overlap(home.block, block))
           if (const Status status = this->await_downloads(home.downloads); status != Status::done) return status;
-    return PlanRun<T>::bring(
-        x.placed, block, [&](index row, index col) { return to.at + (row - block.row) + (col - block.col) * to.ld; },
-        to.ld, x.at, x.ld, x.placed.device ? Part::whole : p_.operands[number].part, !p_.operands[number].ours);
+    // Of a matrix that begins with column `first`.
+    const auto bring = [&](Block b, const T* from, index first) {
+      b.col -= first;
+      return PlanRun<T>::bring(
+          x.placed, b,
+          [&](index row, index col) { return to.at + (row - block.row) + (col + first - block.col) * to.ld; }, to.ld,
+          from, x.ld, x.placed.device ? Part::whole : p_.operands[number].part, !p_.operands[number].ours);
+    };
+    if (!x.apart) return bring(block, x.at, 0);
+    return for_each_group(block, x.apart.cols, Status::done,
+                          [&](const Block& b, index i) { return bring(b, x.apart[i], i * x.apart.cols); });
   }
 
   Status bring_home(const Plan::Step& s) {
@@ -100,7 +109,14 @@ class Execution : public PlanRun<T> {
           status != Status::done)
         return status;
     const Place from = place(s.accesses[0].region);
-    const Status status = this->download(result, block, from.at, from.ld, !p_.operands[number].ours, whole_columns);
+    const auto bring = [&](const Block& b) {
+      return this->download(result, b, from.at + (b.col - block.col) * from.ld, from.ld, !p_.operands[number].ours,
+                            whole_columns);
+    };
+    const Scattered<T>& apart = operands_[number].apart;
+    const Status status =
+        !apart ? bring(block)
+               : for_each_group(block, apart.cols, Status::done, [&](const Block& b, index) { return bring(b); });
     home_.push_back({s.transfer.operand, block, this->downloads()});
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
     return status;

@@ -17,6 +17,7 @@ struct CallOperand {
   const T* at;  ///< a result is written to
   index ld;
   Placed placed{};
+  Scattered<T> apart{};  ///< what it is made of, if not one matrix: it has a part of the lease then
 };
 
 template <class T>

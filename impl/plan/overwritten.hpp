@@ -4,6 +4,7 @@
 
 #include "impl/core/blocks.hpp"
 #include "impl/core/own_memory.hpp"
+#include "impl/plan/placed.hpp"
 #include "kernels/backend.hpp"
 #include "kernels/copy.hpp"
 
@@ -33,7 +34,12 @@ class Overwritten {
 
   explicit operator bool() const { return at_ != nullptr; }
 
-  T* at(index row, index col) const { return at_ + row + col * ld_; }
+  T* at(index row, index col) const {
+    if (apart_) return const_cast<T*>(apart_[col / apart_.cols]) + row + col % apart_.cols * ld_;
+    return at_ + row + col * ld_;
+  }
+  /// From here on its columns lie apart; no block goes from one such matrix to the next.
+  void scatter(const Scattered<T>& apart) { apart_ = apart; }
   index ld() const { return ld_; }
   Part part() const { return part_; }
 
@@ -73,6 +79,7 @@ class Overwritten {
   }
 
   T* at_ = nullptr;
+  Scattered<T> apart_{};
   index ld_ = 0, rows_ = 0, cols_ = 0, kept_rows_ = 1, kept_cols_ = 1;
   Part part_ = Part::whole;
   OwnMemory memory_;

@@ -17,9 +17,13 @@ struct BatchShape {
   bool reads_c;  ///< beta is not zero
 };
 
+/// Matrices that lie apart are side by side in a plan (Scattered).
 template <class T>
 BatchShape shape_of(const GemmBatchArgs<T>& x) {
-  return {x.transa, x.transb, x.m, x.n, x.k, x.count, x.a().form, x.b().form, x.c().form, x.beta != T(0)};
+  const auto form = [](const BatchLayout& of) {
+    return of.form == BatchForm::apart ? BatchForm::side_by_side : of.form;
+  };
+  return {x.transa, x.transb, x.m, x.n, x.k, x.count, form(x.a()), form(x.b()), form(x.c()), x.beta != T(0)};
 }
 
 /// How a batch is cut up; no products in a group: it does not fit.

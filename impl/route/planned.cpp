@@ -52,7 +52,8 @@ Outcome PlannedCall<T>::attempt(const MakePlan& make_plan, bool wait) {
   std::vector<CallOperand<T>> matrices;
   for (std::size_t i = 0; i < places.size(); ++i) {
     const Stored& x = operands_[i].stored;
-    matrices.push_back({static_cast<const T*>(x.at), x.ld, std::move(places[i])});
+    matrices.push_back({static_cast<const T*>(x.at), x.ld, std::move(places[i]), apart[i]});
+    if (apart[i]) matrices.back().placed.direct = false;  // of the others nothing is known
   }
   matrices.insert(matrices.end(), own.begin(), own.end());
   const std::size_t piece = piece_bytes(backend_, operands_.result().stored.bytes());

@@ -1,5 +1,6 @@
 // A call whose steps are a Plan: its operands' copies, its tries, and what a failure leaves of it.
 #pragma once
+#include <array>
 #include <functional>
 #include <vector>
 
@@ -23,6 +24,8 @@ class PlannedCall {
 
   /// How many of the call's operands are the plan's; whatever else the call has is not of its elements.
   std::size_t in_plan = Operands::most;
+  /// By operand: what those are made of that lie apart.  These have no copies.
+  std::array<Scattered<T>, Operands::most> apart{};
   /// Behind these, in host memory: what the plan takes and brings home besides.
   std::vector<CallOperand<T>> own{};
   /// Asked when all is home: false, and the result is taken back, for the library underneath to compute the call.

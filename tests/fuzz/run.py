@@ -72,6 +72,10 @@ def records() -> list[bytes]:
             record(p + "syrk", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 beta=1 ldc=3", element, [("A", 3, 2), ("C", 2, 2)]),
             record(p + "gemm_batch_strided", "transa=N transb=T m=2 n=2 k=3 alpha=1 lda=3 stridea=9 ldb=2 strideb=0 beta=1 ldc=2 stridec=5 batch_size=2",
                    element, [("A", 2, 6), ("B", 2, 3), ("C", 4, 2)]),
+            record(p + "gemm_batch", "batches=2 transa.1=N transb.1=T m.1=2 n.1=2 k.1=3 alpha.1=1 lda.1=3 stridea.1=9 ldb.1=2 strideb.1=0 beta.1=1 ldc.1=2 "
+                   "stridec.1=5 batch_size.1=2 apart.1=- transa.2=N transb.2=N m.2=1 n.2=2 k.2=2 alpha.2=1 lda.2=3 stridea.2=0 ldb.2=2 strideb.2=0 beta.2=1 "
+                   "ldc.2=2 stridec.2=0 batch_size.2=2 apart.2=BC", element,
+                   [("A.1", 2, 6), ("B.1", 2, 3), ("C.1", 4, 2), ("A.2", 1, 2), ("B.2.1", 2, 2), ("B.2.2", 2, 2), ("C.2.1", 1, 2), ("C.2.2", 1, 2)]),
             record(p + "gemmt", "uplo=U transa=N transb=T n=2 k=2 alpha=1 lda=3 ldb=3 beta=2,1 ldc=2", element, [("A", 2, 2), ("B", 2, 2), ("C", 2, 2)]),
             record(p + "syr2k", "uplo=L trans=T n=2 k=3 alpha=1 lda=3 ldb=3 beta=1 ldc=3", element, [("A", 3, 2), ("B", 3, 2), ("C", 2, 2)]),
             record(p + "symm", "side=R uplo=L m=3 n=2 alpha=1 lda=2 ldb=3 beta=1 ldc=3", element, [("A", 2, 2), ("B", 3, 2), ("C", 3, 2)]),

@@ -1,4 +1,4 @@
-// What newer libraries have and many that are installed lack: gemmt, by its other name gemmtr, gemm3m and
+// What newer libraries have and many that are installed lack: gemmt, by its other name gemmtr, gemm3m, gemm_batch and
 // gemm_batch_strided, in the reference's plainest loops.  Opened beside a library, it is the library underneath for
 // these.
 //
@@ -141,6 +141,34 @@ void cblas(const char* name, int layout, const int* part, int transa, int transb
   wrong ? cblas_xerbla(wrong, name, "") : compute(x);
 }
 
+/// Groups of products, of matrices that begin where arrays say.
+/// @param ta, tb  char(Int group)
+/// @param wrong   void(int argument), from 1 on
+template <class T, class Letter, class Wrong>
+void groups(const Letter& ta, const Letter& tb, const Int* m, const Int* n, const Int* k, const T* alpha,
+            const T* const* A, const Int* lda, const T* const* B, const Int* ldb, const T* beta, T* const* C,
+            const Int* ldc, Int count, const Int* sizes, const Wrong& wrong) {
+  if (count < 0) return wrong(14);
+  const auto group = [&](Int g) -> Call<T> {
+    return {{}, ta(g), tb(g), m[g], n[g], k[g], alpha[g], nullptr, lda[g], nullptr, ldb[g], beta[g], nullptr, ldc[g]};
+  };
+  for (Int g = 0; g < count; ++g) {
+    const Call<T> x = group(g);
+    int argument = wrong_size(x, false);
+    if (argument) argument += 2;
+    if (!argument && sizes[g] < 0) argument = 15;
+    if (!is_op(x.tb)) argument = 2;
+    if (!is_op(x.ta)) argument = 1;
+    if (argument) return wrong(argument);
+  }
+  for (Int g = 0; g < count; ++g)
+    for (Int i = 0; i < sizes[g]; ++i) {
+      Call<T> x = group(g);
+      x.A = *A++, x.B = *B++, x.C = *C++;
+      compute_one(x);
+    }
+}
+
 template <class T>
 struct ByValue {
   using type = T;
@@ -191,6 +219,28 @@ struct ByValue<std::complex<R>> {
     cblas<T>("cblas_" #name, layout, nullptr, ta, tb,                                                                 \
              batch_of<T>({{}, 0, 0, m, n, k, a, A, lda, B, ldb, b, C, ldc}, sa, sb, sc, count));                      \
   }
+#define GROUPS(name, NAME, T)                                                                                         \
+  extern "C" void name##_(const char* ta, const char* tb, const Int* m, const Int* n, const Int* k, const T* alpha,   \
+                          const T* const* A, const Int* lda, const T* const* B, const Int* ldb, const T* beta,        \
+                          T* const* C, const Int* ldc, const Int* count, const Int* sizes) {                          \
+    const auto of = [](const char* all) { return [all](Int g) { return static_cast<char>(std::toupper(all[g])); }; }; \
+    groups<T>(of(ta), of(tb), m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, *count, sizes,                            \
+              [](int argument) { xerbla_(NAME, &argument, std::strlen(NAME)); });                                     \
+  }                                                                                                                   \
+  extern "C" void cblas_##name(int layout, const int* ta, const int* tb, const Int* m, const Int* n, const Int* k,    \
+                               const T* alpha, const T* const* A, const Int* lda, const T* const* B, const Int* ldb,  \
+                               const T* beta, T* const* C, const Int* ldc, Int count, const Int* sizes) {             \
+    const auto of = [](const int* all) {                                                                              \
+      return [all](Int g) { return all[g] == 111 ? 'N' : all[g] == 112 ? 'T' : all[g] == 113 ? 'C' : '?'; };          \
+    };                                                                                                                \
+    if (layout == 101) std::swap(ta, tb), std::swap(m, n), std::swap(A, B), std::swap(lda, ldb);                      \
+    groups<T>(of(ta), of(tb), m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, count, sizes,                             \
+              [](int argument) { cblas_xerbla(argument + 1, "cblas_" #name, ""); });                                  \
+  }
+GROUPS(sgemm_batch, "SGEMM_BATCH", float)
+GROUPS(dgemm_batch, "DGEMM_BATCH", double)
+GROUPS(cgemm_batch, "CGEMM_BATCH", std::complex<float>)
+GROUPS(zgemm_batch, "ZGEMM_BATCH", std::complex<double>)
 BATCH(sgemm_batch_strided, "SGEMM_BATCH_STRIDED", float)
 BATCH(dgemm_batch_strided, "DGEMM_BATCH_STRIDED", double)
 BATCH(cgemm_batch_strided, "CGEMM_BATCH_STRIDED", std::complex<float>)

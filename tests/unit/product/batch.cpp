@@ -2,8 +2,13 @@
 // runs things; what is not to be read is NaN, and nothing of the caller's changes if anything fails.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "impl/core/batch_call.hpp"
 #include "impl/product/batch.hpp"
 #include "impl/product/batch_plan.hpp"
 #include "tests/precisions.hpp"
@@ -37,6 +42,8 @@ struct Batch {
   GemmBatchArgs<T> args{};
   BatchShape shape{};
   BatchCut cut{};
+  std::vector<index> order_a, order_b, order_c;  ///< which of the matrices in memory is the plan's
+  bool apart_a = false, apart_b = false, apart_c = false;
 
   static BatchForm any(Random& r, bool alone) {
     return static_cast<BatchForm>((alone ? 1 : 2) + r.below(alone ? 4 : 3));
@@ -72,6 +79,19 @@ struct Batch {
     args.A = A.data(), args.B = B.data(), args.C = C0.data();
     shape = shape_of(args);
     cut = {r.up_to(count), r.up_to(3)};
+    const auto mix = [&](BatchForm form, std::vector<index>& order, bool& apart) {
+      for (index p = 0; p < count; ++p) order.push_back(p);
+      apart = form == BatchForm::side_by_side && r.coin();
+      for (std::size_t p = order.size(); apart && p > 1; --p)
+        std::swap(order[p - 1], order[r.below(static_cast<std::uint32_t>(p))]);
+    };
+    mix(form_a, order_a, apart_a);
+    mix(form_b, order_b, apart_b);
+    mix(form_c, order_c, apart_c);
+  }
+  void put_in_order() {
+    for (auto* order : {&order_a, &order_b, &order_c}) std::sort(order->begin(), order->end());
+    apart_a = apart_b = apart_c = false;
   }
   Plan plan(const BatchHeld& held = {}) const {
     Plan plan = plan_batch(shape, precision_of<T>, cut, held);
@@ -79,24 +99,36 @@ struct Batch {
     return plan;
   }
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Placed& b = {}, const Placed& c = {}) {
-    const auto operand = [](T* at, const BatchLayout& x, const Placed& placed) {
-      return CallOperand<T>{at, x.ld, placed};
+    std::vector<const T*> each[3];
+    const auto operand = [&](int i, T* at, const BatchLayout& x, const Placed& placed, bool apart, index stride,
+                             const std::vector<index>& order) {
+      CallOperand<T> all{at, x.ld, placed};
+      for (const index p : order) each[i].push_back(at + p * stride);
+      if (apart) all.apart = {each[i].data(), nullptr, 0, x.cols / count};
+      return all;
     };
-    return run_leased<T>(
-        plan, {operand(A.data(), args.a(), a), operand(B.data(), args.b(), b), operand(C.data(), args.c(), c)},
-        {.alpha = args.alpha, .beta = args.beta}, lane);
+    return run_leased<T>(plan,
+                         {operand(0, A.data(), args.a(), a, apart_a, args.stride_a, order_a),
+                          operand(1, B.data(), args.b(), b, apart_b, args.stride_b, order_b),
+                          operand(2, C.data(), args.c(), c, apart_c, args.stride_c, order_c)},
+                         {.alpha = args.alpha, .beta = args.beta}, lane);
   }
   std::string text() const {
     return std::to_string(count) + " of " + static_cast<char>(transa) + static_cast<char>(transb) + " " +
            std::to_string(m) + " x " + std::to_string(n) + " x " + std::to_string(k) + ", forms " +
            std::to_string(static_cast<int>(form_a)) + std::to_string(static_cast<int>(form_b)) +
-           std::to_string(static_cast<int>(form_c)) + (shape.reads_c ? "" : ", beta = 0") + ", by " +
-           std::to_string(cut.width) + " in " + std::to_string(cut.slots);
+           std::to_string(static_cast<int>(form_c)) + (apart_a ? ", A apart" : "") + (apart_b ? ", B apart" : "") +
+           (apart_c ? ", C apart" : "") + (shape.reads_c ? "" : ", beta = 0") + ", by " + std::to_string(cut.width) +
+           " in " + std::to_string(cut.slots);
   }
+  /// A column of the plan's C.
+  index in_memory(index col) const { return apart_c ? order_c[static_cast<std::size_t>(col / n)] * n + col % n : col; }
   void expect_multiplied() const {
     for (index p = 0; p < count; ++p) {
-      const GemmArgs<T> product = args.product(p);
-      const T* const result = C.data() + p * args.stride_c;
+      GemmArgs<T> product = args.product(p);
+      const auto at = static_cast<std::size_t>(p);
+      product.A = args.a_at(order_a[at]), product.B = args.b_at(order_b[at]), product.C = args.c_at(order_c[at]);
+      const T* const result = C.data() + order_c[at] * args.stride_c;
       for (index j = 0; j < n; ++j)
         for (index i = 0; i < m; ++i)
           ASSERT_LE(element(product, i, j).excess(result[i + j * args.ldc]), 1)
@@ -113,13 +145,14 @@ TYPED_TEST_SUITE(BatchExecute, Precisions);
 TYPED_TEST(BatchExecute, MultipliesInEveryOrderThatALaneMayChooseWithTheSameBits) {
   using T = TypeParam;
   Random r(1);
-  int many = 0, shared = 0;
+  int many = 0, shared = 0, apart = 0;
   for (unsigned round = 0; round < 200; ++round) {
     Batch<T> x(r, 3 * round);
     ASSERT_TRUE(x.args.regular()) << x.text();
     const Plan plan = x.plan();
     many += x.cut.groups(x.shape) > 3;
     shared += x.count > 1 && x.shape.a == BatchForm::alone;
+    apart += x.count > 2 && x.apart_a + x.apart_b + x.apart_c > 0;
     Matrix<T> first = x.C0;
     for (unsigned seed = 0; seed < 3; ++seed) {
       x.C = x.C0;
@@ -138,6 +171,7 @@ TYPED_TEST(BatchExecute, MultipliesInEveryOrderThatALaneMayChooseWithTheSameBits
   }
   EXPECT_GT(many, 30);
   EXPECT_GT(shared, 30);
+  EXPECT_GT(apart, 30);
 }
 
 TYPED_TEST(BatchExecute, InMemoryOfTheirOwnNothingMoves) {
@@ -145,6 +179,7 @@ TYPED_TEST(BatchExecute, InMemoryOfTheirOwnNothingMoves) {
   Random r(2);
   for (unsigned round = 0; round < 60; ++round) {
     Batch<T> x(r, round);
+    x.put_in_order();
     const Matrix<T> A = x.A, B = x.B;
     const Plan plan = x.plan({true, true, true, false});
     Shuffled lane(round);
@@ -179,9 +214,11 @@ TYPED_TEST(BatchExecute, AFailureLeavesWhatIsComputedAndTheRestAlone) {
                                             Matrix<T> expected = x.C0;
                                             const index ld = x.args.c().ld;
                                             for (const Block& b : outcome.finished)
-                                              for (index j = b.col; j < b.col + b.cols; ++j)
-                                                for (index i = b.row; i < b.row + b.rows; ++i)
+                                              for (index col = b.col; col < b.col + b.cols; ++col)
+                                                for (index i = b.row; i < b.row + b.rows; ++i) {
+                                                  const index j = x.in_memory(col);
                                                   expected.data()[i + j * ld] = good.data()[i + j * ld];
+                                                }
                                             ASSERT_TRUE(x.C == expected) << x.text();
                                           });
     if (testing::Test::HasFatalFailure()) return;
@@ -271,6 +308,105 @@ TEST(BatchLayout, IsOneMatrixOrNone) {
   EXPECT_FALSE(args.valid());
 }
 
+TEST(BatchArgs, ArraysOfAddressesWithADistanceAreAStride) {
+  double x[100];
+  const double* even[] = {x, x + 7, x + 14};
+  const double* uneven[] = {x, x + 7, x + 15};
+  const double* same[] = {x, x, x};
+  double* results[] = {x + 30, x + 25, x + 20};
+  GemmBatchArgs<double> args{Op::none, Op::none, 2, 2, 2, 1, nullptr, 2, 0, nullptr, 2, 0, 0, nullptr, 2, 0, 3};
+  args.each_a = even, args.each_b = uneven, args.each_c = results;
+  EXPECT_EQ(args.a().form, BatchForm::apart);
+  EXPECT_EQ(args.product(1).A, x + 7);
+  GemmBatchArgs<double> settled = args.evenly();
+  EXPECT_EQ(settled.a().form, BatchForm::as_columns);
+  EXPECT_EQ(settled.stride_a, 7);
+  EXPECT_EQ(settled.b().form, BatchForm::apart);
+  EXPECT_EQ(settled.c().form, BatchForm::apart) << "backwards";
+  EXPECT_EQ(settled.stride_c, -5);
+  for (index i = 0; i < 3; ++i) {
+    EXPECT_EQ(settled.product(i).A, args.product(i).A);
+    EXPECT_EQ(settled.product(i).B, args.product(i).B);
+    EXPECT_EQ(settled.product(i).C, args.product(i).C);
+  }
+  args.each_a = same;
+  EXPECT_EQ(args.evenly().a().form, BatchForm::alone);
+  EXPECT_FALSE(args.evenly().regular());
+}
+
+template <class Int>
+struct GroupsExample {
+  char ops[3] = {'n', 'T', 'C'};
+  Int m[3] = {2, 1, 0}, n[3] = {2, 3, 2}, k[3] = {2, 2, 2}, ld[3] = {3, 3, 3}, sizes[3] = {2, 1, 4};
+  double alpha[3] = {1, 0, 2}, beta[3] = {0, 1, 2}, x[100];
+  const double* in[7] = {x, x + 9, nullptr, nullptr, nullptr, nullptr, nullptr};
+  double* out[7] = {x + 30, x + 40, x + 50, nullptr, nullptr, nullptr, nullptr};
+  GemmGroupsArgs<double> args() {
+    const auto of = [](Int* all) { return Integers{all, sizeof(Int) == 8}; };
+    return {true, ops, ops, of(m), of(n), of(k), alpha, in, of(ld), in, of(ld), beta, out, of(ld), 3, of(sizes)};
+  }
+};
+
+template <class Int>
+void look_at_groups() {
+  GroupsExample<Int> x;
+  const GemmGroupsArgs<double> args = x.args();
+  EXPECT_TRUE(args.valid());
+  std::vector<GemmBatchArgs<double>> groups;
+  args.for_each([&](const GemmBatchArgs<double>& group) { groups.push_back(group); });
+  ASSERT_EQ(groups.size(), 3u);
+  EXPECT_EQ(groups[0].transa, Op::none);
+  EXPECT_EQ(groups[0].product(1).A, x.x + 9);
+  EXPECT_EQ(groups[1].transa, Op::transpose);
+  EXPECT_EQ(groups[1].product(0).A, nullptr) << "alpha is zero";
+  EXPECT_EQ(groups[1].product(0).C, x.x + 50);
+  EXPECT_EQ(groups[2].each_c, nullptr) << "it has no results";
+  const auto refuses = [&](auto& place, auto value) {
+    const auto kept = std::exchange(place, value);
+    EXPECT_FALSE(args.valid());
+    place = kept;
+  };
+  refuses(x.ops[2], 'X');
+  refuses(x.m[1], Int{-1});
+  refuses(x.ld[0], Int{1});
+  refuses(x.sizes[2], Int{-1});
+  GemmGroupsArgs<double> none = args;
+  none.groups = 0;
+  EXPECT_TRUE(none.valid());
+  none.groups = -1;
+  EXPECT_FALSE(none.valid());
+}
+TEST(BatchArgs, GroupsAreTheCallersArrays) {
+  look_at_groups<std::int32_t>();
+  look_at_groups<std::int64_t>();
+}
+
+TEST(BatchCall, ListsEachMatrixThatLiesApartAndWhatIsTouched) {
+  GroupsExample<std::int32_t> x;
+  x.sizes[0] = 3, x.sizes[2] = 0;
+  x.in[1] = x.x + 4, x.in[2] = x.x + 9;
+  x.out[1] = x.x + 36, x.out[2] = x.x + 42;
+  x.out[3] = x.x + 80;
+  const BatchCall<double> call(x.args());
+  std::string names;
+  for (const CheckedOperand& one : call.operands) names += std::string(one.name) + ' ';
+  EXPECT_EQ(names, "A.1.1 A.1.2 A.1.3 B.1.1 B.1.2 B.1.3 C.1 C.2 ");
+  EXPECT_EQ(call.operands[2].stored, (Stored{x.x + 9, 2, 2, 3, sizeof(double)}));
+  EXPECT_EQ(call.operands[7].stored.at, x.x + 80);
+  EXPECT_EQ(call.words(),
+            "batches=2 transa.1=N transb.1=N m.1=2 n.1=2 k.1=2 alpha.1=1 lda.1=3 stridea.1=0 ldb.1=3 strideb.1=0 "
+            "beta.1=0 ldc.1=3 stridec.1=6 batch_size.1=3 apart.1=AB transa.2=T transb.2=T m.2=1 n.2=3 k.2=2 alpha.2=0 "
+            "lda.2=3 stridea.2=0 ldb.2=3 strideb.2=0 beta.2=1 ldc.2=3 stridec.2=0 batch_size.2=1 apart.2=-");
+  double other[8];
+  void* at[8];
+  for (std::size_t i = 0; i < 8; ++i) at[i] = other + i;
+  const auto moved = call.at(at);
+  EXPECT_EQ(moved[0].args.a_at(2), other + 2);
+  EXPECT_EQ(moved[0].args.b_at(0), other + 3);
+  EXPECT_EQ(moved[0].args.c_at(1), other + 6 + 6);
+  EXPECT_EQ(moved[1].args.c_at(0), other + 7);
+}
+
 TEST(BatchFamily, CountsWhatMovesAndSmallProductsAsSlow) {
   const auto problem = [](index size, index count, bool same) {
     return counted({.routine = Routine::dgemm_batch_strided,
@@ -299,6 +435,15 @@ TEST(BatchFamily, CountsWhatMovesAndSmallProductsAsSlow) {
   EXPECT_GT(seconds(64, 1 << 15), 2 * seconds(1024, 8)) << "the same flops";
   EXPECT_GT(seconds(65, 1 << 15), seconds(64, 1 << 15));
   EXPECT_GT(seconds(33, 1 << 15), seconds(32, 1 << 15));
+  Problem apart = problem(256, 100, false);
+  const double together = batch_family.cost(apart, facts, {}, 0).seconds;
+  apart.apart = 200;
+  EXPECT_GE(batch_family.cost(apart, facts, {}, 0).seconds, together + 200 * profile.step_seconds)
+      << "each matrix moves by itself";
+  apart.batches = 3;
+  EXPECT_GT(batch_family.cost(apart, facts, {}, 0).seconds, together + 2 * profile.latency_seconds)
+      << "one batch after the other";
+  EXPECT_EQ(to_string(apart), "dgemm_batch_strided m=256 n=256 k=256 batch=100 groups=3 beta=0");
   EXPECT_NEAR(seconds(4096, 8), 8 * 2 * std::pow(4096, 3) / profile.gemm_rate[1], 0.1 * seconds(4096, 8));
 }
 

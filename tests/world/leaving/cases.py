@@ -253,7 +253,7 @@ OUTSIDE = (
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|gemm_batch_strided|gemm3m|gemmtr?|syrk|syr2k|her2k|symm|hemm|trmm|trsm|trtrs|trtri|potrf|potrs|posv|potri|lauum|getrf|getrs|gesv|getri|geqrf|geqr|symv|hemv|gemv|copy|herk|(sy|he)ev[drx]?|(sy|he)gv[dx]?|(sy|he)gst|(sy|he)trd|gebrd|gesdd|gesvd|geev|gels[yds]?|gecon|pocon|trcon)_?$",
+    r"^(cblas_)?[sdcz](gemm|gemm_batch(_strided)?|gemm3m|gemmtr?|syrk|syr2k|her2k|symm|hemm|trmm|trsm|trtrs|trtri|potrf|potrs|posv|potri|lauum|getrf|getrs|gesv|getri|geqrf|geqr|symv|hemv|gemv|copy|herk|(sy|he)ev[drx]?|(sy|he)gv[dx]?|(sy|he)gst|(sy|he)trd|gebrd|gesdd|gesvd|geev|gels[yds]?|gecon|pocon|trcon)_?$",
 )
 
 

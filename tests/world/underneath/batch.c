@@ -1,6 +1,7 @@
 // A program and, with -DLIBRARY, its library with a gemm and no batches of products: it uses these if there are any.
 // Prints what their results sum up to, and how many products the library has computed.  With -DSTRANGER, an object of
-// no gemm whose batches are others' names for something else, which the program opens if told of it.
+// no gemm whose batches are others' names for something else, which the program opens if told of it; -DCOMPLETE: it has
+// a gemm, too.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -34,6 +35,12 @@ void cblas_dgemm(int layout, int transa, int transb, int m, int n, int k, double
 
 void dgemm_batch_strided_(void) { abort(); }
 void cblas_dgemm_batch_strided(void) { abort(); }
+void dgemm_batch_(void) { abort(); }
+void cblas_dgemm_batch(void) { abort(); }
+#ifdef COMPLETE
+void dgemm_(void) { abort(); }
+void cblas_dgemm(void) { abort(); }
+#endif
 
 #else
 
@@ -46,6 +53,12 @@ typedef void Fortran(const char*, const char*, const int*, const int*, const int
                      const int*, const int*);
 typedef void Cblas(int, int, int, int, int, int, double, const double*, int, int, const double*, int, int, double,
                    double*, int, int, int);
+
+typedef void FortranGroups(const char*, const char*, const int*, const int*, const int*, const double*, const double**,
+                           const int*, const double**, const int*, const double*, double**, const int*, const int*,
+                           const int*);
+typedef void CblasGroups(int, const int*, const int*, const int*, const int*, const int*, const double*, const double**,
+                         const int*, const double**, const int*, const double*, double**, const int*, int, const int*);
 
 #define MOST 210
 #define COUNT 3
@@ -75,6 +88,24 @@ int main(int argc, char** argv) {
   else
     for (int i = 0; i < COUNT; ++i)
       dgemm_("N", "N", &n, &n, &n, &alpha, a + i * with_gaps, &ld, b, &n, &beta, c + i * apart, &n, 1, 1);
+  // In two groups, of which the second has two products, and its matrices lie in backward order.
+  FortranGroups* in_groups = (FortranGroups*)dlsym(RTLD_DEFAULT, "dgemm_batch_");
+  CblasGroups* in_groups_by_cblas = (CblasGroups*)dlsym(RTLD_DEFAULT, "cblas_dgemm_batch");
+  const int sizes[] = {180, 200}, groups = 2, products_of[] = {1, 2}, codes[] = {111, 111};
+  const double alphas[] = {2, 3}, betas[] = {1, -1};
+  const double *as[] = {a, a + 2 * apart, a + apart}, *bs[] = {b, b, b};
+  double* cs[] = {c, c + 2 * apart, c + apart};
+  for (int way = 0; way < 2; ++way)
+    if (way == 0 && in_groups)
+      in_groups("NN", "NN", sizes, sizes, sizes, alphas, as, sizes, bs, sizes, betas, cs, sizes, &groups, products_of);
+    else if (way == 1 && in_groups_by_cblas)
+      in_groups_by_cblas(102, codes, codes, sizes, sizes, sizes, alphas, as, sizes, bs, sizes, betas, cs, sizes, groups,
+                         products_of);
+    else
+      for (int i = 0; i < 3; ++i) {
+        const int g = i > 0, size = sizes[g];
+        dgemm_("N", "N", &size, &size, &size, alphas + g, as[i], &size, bs[i], &size, betas + g, cs[i], &size, 1, 1);
+      }
   double sum = 0;
   for (int i = 0; i < COUNT * MOST * MOST; ++i) sum += c[i] * (i % 11 - 3);
   printf("%.17g, %d products\n", sum, products);

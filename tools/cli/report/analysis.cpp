@@ -1,8 +1,10 @@
 #include "tools/cli/report/analysis.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "impl/route/device.hpp"
@@ -25,8 +27,15 @@ Problem problem_of(const Span& s) {
             .count = s.count};
   switch (s.routine) {
 #define ROUTINE(kind, name, type) \
-  case Routine::name:             \
-    p.element = element_of<type>; \
+  case Routine::name: p.element = element_of<type>; break;
+// The largest of several groups, as often as makes the flops of all.
+#define GEMM_BATCH(name, type)                                                                       \
+  case Routine::name:                                                                                \
+    p.element = element_of<type>;                                                                    \
+    if (const double one = (std::is_floating_point_v<type> ? 2.0 : 8.0) * static_cast<double>(s.m) * \
+                           static_cast<double>(s.n) * static_cast<double>(s.k);                      \
+        one > 0)                                                                                     \
+      p.count = std::max<index>(1, std::llround(s.flops / one));                                     \
     break;
 #define OF_TRIANGLE(name, type, of)                                    \
   case Routine::name:                                                  \

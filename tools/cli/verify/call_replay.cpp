@@ -25,8 +25,12 @@ Function find(const Recorded& r, Interface interface, const std::string& fallbac
     for (int i = 0; i < symbol_count; ++i) {
       const SymbolInfo& s = symbol_table[i];
       if (r.text.routine != s.base || s.interface != interface || (prefix == s.prefix) != own_names) continue;
+      const auto symbol = static_cast<Symbol>(i);
       Target target;
-      if (!find_target(static_cast<Symbol>(i), nullptr, fallback.c_str(), target, looked)) continue;
+      const auto finds = [&](Symbol x) { return find_target(x, nullptr, fallback.c_str(), target, looked); };
+      // Where no library has batches they are made of its products.
+      const Routine gemm = products_of(s.routine);
+      if (!finds(symbol) && (gemm == Routine::count || !finds(symbol_beside(symbol, gemm)))) continue;
       if (!target.wide && !narrow) fail("the record's call has integers of 64 bits, and this library's have 32");
       if (void* f = dlsym(RTLD_DEFAULT, s.name)) return {f, target.wide};
     }
@@ -59,6 +63,49 @@ void make(const Recorded& r, const std::string& fallback) {
   blaslift::call<Signature>(function.at, Interface::fortran, args, function.wide);
 }
 
+/// A call of gemm_batch (impl/core/batch_call.hpp), by its Fortran symbol.
+template <class T>
+void make_batches(const Recorded& r, const std::string& fallback) {
+  const RecordedBatches<T> call(r);
+  std::string ops[2];
+  std::vector<index> numbers[7];  // m, n, k, lda, ldb, ldc and group sizes
+  std::vector<T> alpha, beta;
+  std::vector<const T*> a, b;
+  std::vector<T*> c;
+  bool narrow = true;
+  for (const auto& x : call.batches) {
+    const GemmBatchArgs<T>& args = x.args;
+    ops[0] += static_cast<char>(args.transa);
+    ops[1] += static_cast<char>(args.transb);
+    const index of_args[] = {args.m, args.n, args.k, args.lda, args.ldb, args.ldc, args.count};
+    for (std::size_t i = 0; i < std::size(of_args); ++i) {
+      numbers[i].push_back(of_args[i]);
+      narrow = narrow && of_args[i] <= INT32_MAX;
+    }
+    alpha.push_back(args.alpha);
+    beta.push_back(args.beta);
+    for (index i = 0; i < args.count; ++i) {
+      a.push_back(args.a_at(i));
+      b.push_back(args.b_at(i));
+      c.push_back(args.c_at(i));
+    }
+  }
+  const Function function = find(r, Interface::fortran, fallback, narrow);
+  std::vector<std::int32_t> in_32_bits[std::size(numbers)];
+  const void* sizes[std::size(numbers)];
+  for (std::size_t i = 0; i < std::size(numbers); ++i) {
+    in_32_bits[i].assign(numbers[i].begin(), numbers[i].end());
+    sizes[i] = function.wide ? static_cast<const void*>(numbers[i].data()) : in_32_bits[i].data();
+  }
+  const auto groups = static_cast<index>(call.batches.size());  // the lower half of it comes first
+  const void* const all[] = {ops[0].data(), ops[1].data(), sizes[0], sizes[1], sizes[2],
+                             alpha.data(),  a.data(),      sizes[3], b.data(), sizes[4],
+                             beta.data(),   c.data(),      sizes[5], &groups,  sizes[6]};
+  CallWords words;
+  for (std::size_t i = 0; i < std::size(all); ++i) words.set(static_cast<int>(i), all[i]);
+  blaslift::call<std::size(all)>(function.at, words);
+}
+
 }  // namespace
 
 const char* system_library(const std::string& routine) {
@@ -75,6 +122,8 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define MAKE(name, ...) \
   if (routine == #name) return make<__VA_ARGS__>(recorded, fallback);
 #define GEMM(name, type) MAKE(name, GemmSignature<type>)
+#define GEMM_BATCH(name, type) \
+  if (routine == #name) return make_batches<type>(recorded, fallback);
 #define GEMM_BATCH_STRIDED(name, type) MAKE(name, GemmBatchStridedSignature<type>)
 #define GEMM3M(name, type) MAKE(name, GemmSignature<type>)
 #define GEMMT(name, type) MAKE(name, GemmtSignature<type>)

@@ -1,11 +1,13 @@
 // Calls that verification has kept in files (impl/observe/call_record.hpp), read: their words and data, and by a
 // signature (impl/core/signature.hpp) their arguments and operands.
 #pragma once
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
 
+#include "impl/core/batch_call.hpp"
 #include "impl/core/signatures.hpp"
 #include "impl/core/text.hpp"
 #include "impl/observe/call_record.hpp"
@@ -153,6 +155,70 @@ struct RecordedCall {
 
   typename Signature::Args args{};
   std::vector<std::vector<char>> memory{};
+};
+
+/// Batches of products; likewise.
+template <class T>
+struct RecordedBatches {
+  explicit RecordedBatches(const Recorded& r) : call_(batches_in(r)) {
+    std::vector<void*> at;
+    std::uint64_t bytes = 0;
+    for (const CheckedOperand& x : call_.operands) {
+      memory.push_back(storage_of(r, x));
+      at.push_back(memory.back().data());
+      bytes += memory.back().size();
+      if (bytes > memory_for_calls) fail("the record's matrices are larger than this machine's memory");
+    }
+    batches = call_.at(at.data());
+  }
+  RecordedBatches(const RecordedBatches&) = delete;
+  RecordedBatches& operator=(const RecordedBatches&) = delete;
+
+  std::vector<typename BatchCall<T>::Batch> batches{};
+  std::vector<std::vector<char>> memory{};
+
+ private:
+  static std::vector<typename BatchCall<T>::Batch> batches_in(const Recorded& r) {
+    constexpr index most = BatchCall<T>::most_operands;
+    const auto count = number_in<index>(r, "batches");
+    if (count < 1 || count > most) fail(not_a_call);
+    std::vector<Recorded> ones(static_cast<std::size_t>(count));  // with the names of gemm_batch_strided
+    std::istringstream words(r.text.arguments);
+    for (std::string word; words >> word;) {  // "name.number=value"
+      const std::size_t end = word.find('='), dot = word.rfind('.', end);
+      std::size_t number = 0;
+      if (end == word.npos || dot == word.npos || !read_number(word.substr(dot + 1, end - dot - 1), number)) continue;
+      if (number < 1 || number > ones.size()) fail(not_a_call);
+      ones[number - 1].text.arguments += word.erase(dot, end - dot) + ' ';
+    }
+    std::vector<typename BatchCall<T>::Batch> all;
+    index operands = 0;
+    for (const Recorded& one : ones) {
+      typename BatchCall<T>::Batch x{};
+      ReadArguments read(one);
+      GemmBatchStridedSignature<T>::describe(x.args, read);
+      GemmBatchArgs<T> regular = x.args;
+      index* const strides[] = {&regular.stride_a, &regular.stride_b, &regular.stride_c};
+      const std::string apart = one.argument("apart");
+      for (std::size_t kind = 0; kind < std::size(strides); ++kind) {
+        x.apart[kind] = apart.find("ABC"[kind]) != apart.npos;
+        if (x.apart[kind]) *strides[kind] = 0;
+      }
+      x.args = regular;
+      const auto together = [](const BatchLayout& of) { return of.form != BatchForm::apart; };
+      const bool many = x.apart[0] || x.apart[1] || x.apart[2],
+                 results = x.apart[2] || (together(regular.c()) && !regular.same_results());
+      if (!regular.valid() || regular.empty() || !together(regular.a()) || !together(regular.b()) || !results ||
+          regular.count > (many ? most : index{1} << 32))
+        fail(not_a_call);
+      operands += BatchCall<T>::operands_of(x);
+      if (operands > most) fail(not_a_call);
+      all.push_back(std::move(x));
+    }
+    return all;
+  }
+
+  const BatchCall<T> call_;
 };
 
 }  // namespace blaslift::cli
