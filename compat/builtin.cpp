@@ -705,6 +705,18 @@ void sytd2(bool lower, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tau)
 }
 
 template <class T>
+void gehd2(index n, index ilo, index ihi, T* A, index lda, T* tau) {
+  std::fill_n(tau, std::max<index>(0, n - 1), T(0));
+  for (index j = ilo - 1; j + 1 < ihi; ++j) {
+    const index count = ihi - j - 1;
+    T* const column = A + j + 1 + j * lda;
+    tau[j] = reflector(count, *column, column + 1);
+    reflect(false, ihi, count, column, tau[j], A + (j + 1) * lda, lda);
+    reflect(true, count, n - j - 1, column, conjugate(tau[j]), column + lda, lda);
+  }
+}
+
+template <class T>
 void ormqr(bool left, bool adjoint, index m, index n, index k, const T* A, index lda, const T* tau, T* C, index ldc) {
   const bool forwards = left == adjoint;
   for (index step = 0; step < k; ++step) {
@@ -1621,6 +1633,19 @@ struct Fortran {
                                    {*lda >= std::max<index>(1, *n), 4},
                                    {*lwork == -1 || *lwork >= 1, 9}});
     if (!settled(wrong, *lwork == -1, 1, work, status)) blaslift::sytd2<T>(uplo == 'L', *n, A, *lda, d, e, tau);
+  }
+
+  static void gehrd(const Int* n, const Int* ilo, const Int* ihi, T* A, const Int* lda, T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *n);
+    const int wrong = first_wrong({{*n >= 0, 1},
+                                   {*ilo >= 1 && *ilo <= least, 2},
+                                   {*ihi >= std::min(*ilo, *n) && *ihi <= *n, 3},
+                                   {*lda >= least, 5},
+                                   {*lwork == -1 || *lwork >= least, 8}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    blaslift::gehd2<T>(*n, *ilo, *ihi, A, *lda, tau);
+    *work = T(static_cast<Real<T>>(least));
   }
 
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,

@@ -221,6 +221,10 @@ void try_sytrd(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)("U", &zero, x, &one, x, x, x, x, &one, &room.status, 1);
 }
+void try_gehrd(void* f, Room& room) {
+  using F = void (*)(Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &one, &zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
 void try_gebrd(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, room.of, room.of, room.of, &one, &room.status);

@@ -32,9 +32,10 @@ class Operation {
     geev,
     mirror,
     gemm_batch,
-    sytrd
+    sytrd,
+    gehrd
   };
-  static constexpr int kinds = 18;
+  static constexpr int kinds = 19;
 
   /// Some of them.
   class Kinds {
@@ -74,6 +75,7 @@ class Operation {
   Operation(const Mirror& x) : Operation(Kind::mirror, x, x.precision) {}
   Operation(const GemmBatch& x) : Operation(Kind::gemm_batch, x, x.precision) {}
   Operation(const Sytrd& x) : Operation(Kind::sytrd, x, x.precision) {}
+  Operation(const Gehrd& x) : Operation(Kind::gehrd, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -96,6 +98,7 @@ class Operation {
       case Kind::geev: return see(*static_cast<const Geev*>(of_));
       case Kind::mirror: return see(*static_cast<const Mirror*>(of_));
       case Kind::sytrd: return see(*static_cast<const Sytrd*>(of_));
+      case Kind::gehrd: return see(*static_cast<const Gehrd*>(of_));
       case Kind::gemm_batch: break;
     }
     return see(*static_cast<const GemmBatch*>(of_));

@@ -649,6 +649,28 @@ struct SytrdArgs {
   static index least_workspace() { return 1; }
 };
 
+/// A (n x n, column-major) = Q H Q^H in LAPACK's format, in rows and columns `ilo` to `ihi`: there H is zero below what
+/// is beside its diagonal, and a reflector of Q less than there are columns lies in that place.  Other rows and columns
+/// are multiplied by Q and Q^H as far as a matrix goes that is an upper triangle outside.
+template <class T>
+struct GehrdArgs {
+  index n, ilo, ihi;  ///< counted from 1
+  T* A;
+  index lda;
+  T* tau;             ///< n - 1, zero for columns that have no reflector
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index beside() const { return n > 1 ? n - 1 : 0; }
+  index reflectors() const { return ihi > ilo ? ihi - ilo : 0; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const {
+    return n >= 0 && ilo >= 1 && ilo <= std::max<index>(1, n) && ihi >= std::min(ilo, n) && ihi <= n &&
+           ld_suffices(lda, n);
+  }
+  index least_workspace() const { return n > 1 ? n : 1; }
+};
+
 /// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where
 /// m >= n and lower otherwise, and beside it min(m, n) reflectors of each of Q and P.
 template <class T>

@@ -708,6 +708,25 @@ struct SytrdSignature : LapackSignature<SytrdArgs<T>> {
 };
 
 template <class T>
+struct GehrdSignature : LapackSignature<GehrdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("n", x.n);
+    see.integer("ilo", x.ilo);
+    see.integer("ihi", x.ihi);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("tau", x.tau, [&] { return Use{x.beside(), 1, std::max<index>(1, x.beside()), false, true}; });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0), k = at.integer(2) - at.integer(1);
+    return k * k * (n + 2 * k / 3);
+  }
+};
+
+template <class T>
 struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
@@ -1086,6 +1105,10 @@ decltype(auto) with_signature(const SygstArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const SytrdArgs<T>&, With with) {
   return with(SytrdSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const GehrdArgs<T>&, With with) {
+  return with(GehrdSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const GebrdArgs<T>&, With with) {

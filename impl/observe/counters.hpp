@@ -135,7 +135,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c69660f;  // "blaslif", layout 15
+  static constexpr std::uint64_t this_layout = 0x626c61736c696610;  // "blaslif", layout 16
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it

@@ -98,6 +98,7 @@ def records() -> list[bytes]:
             record(p + "trcon", "norm=I uplo=L diag=U n=2 lda=2", element, [("A", 2, 2)]),
             record(p + ("sygst" if p in "sd" else "hegst"), "itype=2 uplo=L n=2 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 2), ("result", 2, 2)]),
             record(p + ("sytrd" if p in "sd" else "hetrd"), "uplo=L n=2 lda=2 lwork=1", element, [("A", 2, 2), ("result", 2, 2), ("result-d", 2, 1, real)]),
+            record(p + "gehrd", "n=3 ilo=1 ihi=3 lda=3 lwork=3", element, [("A", 3, 3), ("result", 3, 3), ("result-tau", 2, 1, element)]),
             record(p + "gebrd", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
             record(p + "gesdd", "jobz=S m=3 n=2 lda=3 ldu=3 ldvt=2 lwork=40", element,
                    [("A", 3, 2), ("result-U", 3, 2), ("result-VT", 2, 2), ("result-s", 2, 1, element // (2 if p in "cz" else 1))]),

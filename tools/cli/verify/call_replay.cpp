@@ -117,6 +117,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define SYGVX(name, type) MAKE(name, SygvxSignature<type>)
 #define SYGST(name, type) MAKE(name, SygstSignature<type>)
 #define SYTRD(name, type) MAKE(name, SytrdSignature<type>)
+#define GEHRD(name, type) MAKE(name, GehrdSignature<type>)
 #define SYMV(name, type) MAKE(name, SymvSignature<type>)
 #define HEMV(name, type) MAKE(name, SymvSignature<type>)
 #define GEMV(name, type) MAKE(name, GemvSignature<type>)
