@@ -280,7 +280,8 @@ class CudaLane final : public EngineLane {
     Products& own = products(queue);
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
     return status_of(gehrd(p, stream(queue), [&](const Gemm& product) {
-      const Status status = product.n == 1 ? multiply_vector(own.handle, product) : compute(queue, product);
+      const bool of_vector = product.n == 1 && product.transb == Op::none;
+      const Status status = of_vector ? multiply_vector(own.handle, product) : compute(queue, product);
       return status == Status::done        ? cudaSuccess
              : status == Status::no_memory ? cudaErrorMemoryAllocation
                                            : cudaErrorUnknown;
@@ -329,7 +330,7 @@ class CudaLane final : public EngineLane {
     return Status::lost;
   }
 
-  /// With B and C of one column.
+  /// With B, which is not transposed, and C of one column.
   static Status multiply_vector(cublasHandle_t handle, const Gemm& p) {
     const auto call = [&]<class T>(auto function, T) {
       const bool plain = p.transa == Op::none;

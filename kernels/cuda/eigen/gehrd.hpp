@@ -9,7 +9,7 @@
 namespace blaslift {
 
 /// Starts a Gehrd on the stream, in work memory of the stream's pool.
-/// @param multiply  starts a product on that stream; where n is 1, B and C are vectors
+/// @param multiply  starts a product on that stream; most are with a vector
 cudaError_t gehrd(const Gehrd& p, cudaStream_t stream, const std::function<cudaError_t(const Gemm&)>& multiply);
 
 }  // namespace blaslift
