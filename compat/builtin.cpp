@@ -1906,6 +1906,23 @@ struct Fortran {
       blaslift::ormqr<T>(side == 'L', trans != 'N', *m, *n, *k, A, *lda, tau, C, *ldc);
   }
 
+  static void ormlq(const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
+                    const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
+    const char side = letter(s), trans = letter(t);
+    const bool left = side == 'L';
+    const index order = left ? *m : *n, length = left ? *n : *m, least = std::max<index>(1, length);
+    const int wrong = first_wrong({{left || side == 'R', 1},
+                                   {trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 2},
+                                   {*m >= 0, 3},
+                                   {*n >= 0, 4},
+                                   {*k >= 0 && *k <= order, 5},
+                                   {*lda >= std::max<index>(1, *k), 7},
+                                   {*ldc >= std::max<index>(1, *m), 10},
+                                   {*lwork == -1 || *lwork >= least, 12}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    multiply_other<T>({false, order, A, *lda}, left, trans == 'N', length, *k, tau, C, *ldc);
+  }
+
   static void orgqr(const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);

@@ -395,6 +395,7 @@ void try_ormqr(void* f, Room& room) {
   reinterpret_cast<F>(f)("L", "N", &zero, &zero, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
                          &room.status, 1, 1);
 }
+void try_ormlq(void* f, Room& room) { try_ormqr(f, room); }
 void try_ormtr(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Letter, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer,
                      Length, Length, Length);

@@ -48,9 +48,9 @@ const Family& family_of(Routine routine) {
                                 *gelss = &gelss_family, *symv = &symv_family, *hemv = &symv_family,
                                 *gemv = &gemv_family, *copy = &copy_family, *wsymv = &symv_family, *geqrf = &qr_family,
                                 *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
-                                *gemqr = &apply_q_family, *ormtr = &apply_q_family, *orgtr = &apply_q_family,
-                                *ormhr = &apply_q_family, *orghr = &apply_q_family, *ormbr = &apply_q_family,
-                                *orgbr = &apply_q_family, *gemm_batch_strided = &batch_family;
+                                *gemqr = &apply_q_family, *ormlq = &apply_q_family, *ormtr = &apply_q_family,
+                                *orgtr = &apply_q_family, *ormhr = &apply_q_family, *orghr = &apply_q_family,
+                                *ormbr = &apply_q_family, *orgbr = &apply_q_family, *gemm_batch_strided = &batch_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

@@ -526,7 +526,7 @@ struct RowSwaps {
   bool awaited = true;
 };
 
-/// C := A, or A transposed (not conjugated); or, where A is null, what an identity has there.  C (m x n) is a block of
+/// C := A, or A transposed, or its adjoint; or, where A is null, what an identity has there.  C (m x n) is a block of
 /// a matrix on or beside whose diagonal it lies: of a triangle of that nothing else is written, nor the diagonal itself
 /// if `strict`.  A and C share nothing.
 struct Assign {
@@ -540,6 +540,7 @@ struct Assign {
   index lda;
   void* C;
   index ldc;
+  bool conjugated = false;  ///< as well as transposed
   std::int8_t stream = 0;
   bool awaited = true;
 

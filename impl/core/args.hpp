@@ -923,6 +923,7 @@ struct QProduct {
   bool adjoint;
   index m, n, k;
   bool of_identity = false;  ///< C begins as an identity's first n columns and, in memory, takes the reflectors' place
+  bool rows = false;         ///< the reflectors are conjugate rows, as gelqf leaves them; not of an identity
 
   index order() const { return left ? m : n; }   ///< of Q
   index length() const { return left ? n : m; }  ///< of C, the other way
@@ -932,7 +933,7 @@ struct QProduct {
 template <class T>
 struct OrmqrArgs {
   QProduct product;
-  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them
+  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them; or as rows of k x order
   index lda;
   const T* tau;
   T* C;
@@ -956,8 +957,9 @@ struct OrmqrArgs {
 
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const {
-    const auto [left, adjoint, m, n, k, of_identity] = product;
-    if (m < 0 || n < 0 || k < 0 || k > product.order() || !ld_suffices(lda, product.order()) || !ld_suffices(ldc, m))
+    const auto [left, adjoint, m, n, k, of_identity, rows] = product;
+    if (m < 0 || n < 0 || k < 0 || k > product.order() || !ld_suffices(lda, rows ? k : product.order()) ||
+        !ld_suffices(ldc, m))
       return false;
     return !of_identity || (n <= m && k <= n);
   }
@@ -1015,14 +1017,14 @@ struct ReductionQArgs {
     return std::max<index>(1, size);
   }
 
-  /// Whether the reflectors are as geqrf leaves them, and not as geqlf or gelqf does.
-  bool is_qr() const {
-    return of == Reduction::bidiagonal ? !rows : of == Reduction::hessenberg || uplo == Uplo::lower;
+  /// Whether the reflectors are as geqrf leaves them, or for a product as gelqf does, and not as geqlf.
+  bool is_known_form() const {
+    return of == Reduction::bidiagonal ? !(rows && of_identity) : of == Reduction::hessenberg || uplo == Uplo::lower;
   }
   /// If so: what is not an identity of Q, and what there is to do with that.
   OrmqrArgs<T> part() const {
     // Reflectors that begin below the diagonal leave the first row as it is.
-    const bool whole = of == Reduction::bidiagonal && k <= order();
+    const bool whole = of == Reduction::bidiagonal && (rows ? k < order() : k <= order());
     const index first = of == Reduction::hessenberg ? ilo - 1 : 0, before = whole ? 0 : first + 1,
                 size = std::max<index>(0, of == Reduction::hessenberg ? ihi - ilo
                                           : whole                     ? order()
@@ -1030,9 +1032,10 @@ struct ReductionQArgs {
     // Without reflectors all of Q is an identity: as orgqr's of none.
     if (of_identity && size == 0) return {{true, false, m, n, 0, true}, A, lda, tau, C, ldc, work, lwork};
     const QProduct product{
-        left, adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size, of_identity};
+        left,        adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size,
+        of_identity, rows};
     return {product,
-            A + before + first * lda,
+            rows ? A + before * lda : A + before + first * lda,
             lda,
             tau + first,
             C + (left ? before : 0) + (!left || of_identity ? before * ldc : 0),

@@ -126,6 +126,7 @@ def records() -> list[bytes]:
             record(p + ("sygvx" if p in "sd" else "hegvx"), "itype=1 jobz=V range=I uplo=L n=2 lda=2 ldb=2 il=2 iu=2 abstol=0 ldz=2 lwork=16",
                    element, [("A", 2, 2), ("B", 2, 2), ("m", 1, 1, 8), ("w", 2, 1, real), ("Z", 2, 1), ("ifail", 1, 1, 8), ("result-ifail", 1, 1, 8)]),
             record(p + "geqrf", "m=3 n=2 lda=3 lwork=4", element, [("A", 3, 2), ("result", 3, 2)]),
+            record(p + other + "mlq", "side=R trans=N m=2 n=3 k=2 lda=2 ldc=2 lwork=4", element, [("A", 2, 3), ("tau", 2, 1), ("C", 2, 3)]),
             record(p + other + "mqr", "side=L trans=N m=3 n=2 k=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 2), ("tau", 2, 1), ("C", 3, 2)]),
             record(p + other + "mtr", "side=L uplo=L trans=N m=3 n=2 lda=3 ldc=3 lwork=4", element, [("A", 3, 3), ("tau", 2, 1), ("C", 3, 2)]),
             record(p + other + "gtr", "uplo=U n=3 lda=3 lwork=4", element, [("A", 3, 3), ("tau", 2, 1)]),

@@ -206,8 +206,9 @@ class Recorder final : public Lane {
                after, p.stream, p.awaited);
   }
   Status ask_for(const Assign& p, After after) {
-    return add(print("%cassign  ", letter(p.precision)) + where(p.C, p.ldc) +
-                   " := " + (p.A ? where(p.A, p.lda) + (p.transposed ? " transposed" : "") : std::string("identity")) +
+    return add(print("%cassign  ", letter(p.precision)) + where(p.C, p.ldc) + " := " +
+                   (p.A ? where(p.A, p.lda) + (p.transposed ? " transposed" : "") + (p.conjugated ? " conjugated" : "")
+                        : std::string("identity")) +
                    ", " + size(p.m, p.n) + part_name(p.part) + (p.strict ? " strict" : "") +
                    print(" below %lld", static_cast<long long>(p.below)),
                after, p.stream, p.awaited);

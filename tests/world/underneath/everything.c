@@ -195,6 +195,13 @@ int main(int argc, char** argv) {
         CALL(side ? "R" : "L", !adjoint ? "N" : z ? "C" : "T", &m, &m, &n, a, &ld, tau, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
         show(z ? "zunmqr" : "dormqr", c, e * M * M);
       }
+    for (int side = 0; side < 2; ++side)
+      for (int adjoint = 0; adjoint < 2; ++adjoint) {
+        f = get(z ? "zunmlq_" : "dormlq_");
+        fill(c, 2 * M * M);
+        CALL(side ? "R" : "L", !adjoint ? "N" : z ? "C" : "T", &n, &n, &k, a, &ld, tau, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+        show(z ? "zunmlq" : "dormlq", c, e * M * N);
+      }
     f = get(z ? "zungqr_" : "dorgqr_");
     CALL(&m, &n, &k, a, &ld, tau, work, &lwork, &info);
     show(z ? "zungqr" : "dorgqr", a, e * M * N);

@@ -123,6 +123,7 @@ void make_call(const Recorded& recorded, const std::string& fallback, const std:
 #define GEMV(name, type) MAKE(name, GemvSignature<type>)
 #define GEQRF(name, type) MAKE(name, GeqrfSignature<type>)
 #define ORMQR(name, type) MAKE(name, OrmqrSignature<type>)
+#define ORMLQ(name, type) MAKE(name, OrmlqSignature<type>)
 #define ORGQR(name, type) MAKE(name, OrgqrSignature<type>)
 #define ORMTR(name, type) MAKE(name, OrmtrSignature<type>)
 #define ORGTR(name, type) MAKE(name, OrgtrSignature<type>)
