@@ -3,7 +3,7 @@
 //
 //   call_time host|device
 //   gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|lauum|syevd|sytrd|
-//             sygvd|sygst|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
+//             sygvd|sygst|gehrd|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //   call_time host|device batch SECONDS NxPRODUCTS
 //
@@ -13,8 +13,8 @@
 // A's lower triangle, syevd has eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri,
 // trtri and lauum have factors with a large diagonal, sygst as B, gesdd min(m, n) singular vectors of each side, gecon
 // factors by LU, gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made anew before each call,
-// outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices with their reflectors' factors, and
-// condition numbers are always in the host's memory.  batch is many gemms, by gemm_batch_strided if there is one.
+// outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices, reflectors' factors, and condition
+// numbers are always in the host's memory.  batch is many gemms, by gemm_batch_strided if there is one.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -50,6 +50,7 @@ void dlauum_(const char*, const int*, double*, const int*, int*, std::size_t);
 void dsygst_(const int*, const char*, const int*, double*, const int*, const double*, const int*, int*, std::size_t);
 void dsytrd_(const char*, const int*, double*, const int*, double*, double*, double*, double*, const int*, int*,
              std::size_t);
+void dgehrd_(const int*, const int*, const int*, double*, const int*, double*, double*, const int*, int*);
 void dtrtri_(const char*, const char*, const int*, double*, const int*, int*, std::size_t, std::size_t);
 void dgetrf_(const int*, const int*, double*, const int*, int*, int*);
 void dsyevd_(const char*, const char*, const int*, double*, const int*, double*, double*, const int*, int*, const int*,
@@ -333,6 +334,17 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         limit, [&] { a.set(made); },
         [&] { dsytrd_("L", &n, a.at(), &n, d.data(), e.data(), tau.data(), work.data(), &lwork, &info, 1); }, a);
     if (info != 0) throw std::runtime_error("dsytrd: info = " + std::to_string(info));
+  } else if (routine == "gehrd") {
+    Place made(driver, all);
+    made.set_random(1);
+    const auto order = static_cast<std::size_t>(n);
+    const int lwork = 64 * n, one = 1;
+    std::vector<double> tau(order), work(64 * order);
+    int info = 0;
+    measure(
+        limit, [&] { a.set(made); },
+        [&] { dgehrd_(&n, &one, &n, a.at(), &n, tau.data(), work.data(), &lwork, &info); }, a);
+    if (info != 0) throw std::runtime_error("dgehrd: info = " + std::to_string(info));
   } else if (routine == "geev") {
     Place made(driver, all), vectors(driver, all);
     made.set_random(1);
@@ -490,7 +502,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
 constexpr const char* usage =
     "usage: call_time host|device "
     "gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|lauum|syevd|sytrd|sygvd|"
-    "sygst|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|"
+    "sygst|gehrd|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|"
     "geqrf "
     "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n"
@@ -506,7 +518,7 @@ constexpr Timed routines[] = {{"gemm", true},   {"symm", true},   {"trmm", true}
                               {"getrf", false}, {"syevd", true},  {"sygvd", true},  {"geev", true},   {"gebrd", false},
                               {"gesdd", false}, {"gecon", true},  {"gelsy", false}, {"gelsd", false}, {"gelss", false},
                               {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false}, {"gesv", false},
-                              {"batch", false}};
+                              {"batch", false}, {"gehrd", true}};
 
 }  // namespace
 

@@ -705,6 +705,18 @@ void sytd2(bool lower, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tau)
 }
 
 template <class T>
+void gehd2(index n, index ilo, index ihi, T* A, index lda, T* tau) {
+  std::fill_n(tau, std::max<index>(0, n - 1), T(0));
+  for (index j = ilo - 1; j + 1 < ihi; ++j) {
+    const index count = ihi - j - 1;
+    T* const column = A + j + 1 + j * lda;
+    tau[j] = reflector(count, *column, column + 1);
+    reflect(false, ihi, count, column, tau[j], A + (j + 1) * lda, lda);
+    reflect(true, count, n - j - 1, column, conjugate(tau[j]), column + lda, lda);
+  }
+}
+
+template <class T>
 void ormqr(bool left, bool adjoint, index m, index n, index k, const T* A, index lda, const T* tau, T* C, index ldc) {
   const bool forwards = left == adjoint;
   for (index step = 0; step < k; ++step) {
@@ -1652,6 +1664,19 @@ struct Fortran {
     if (!settled(wrong, *lwork == -1, 1, work, status)) blaslift::sytd2<T>(uplo == 'L', *n, A, *lda, d, e, tau);
   }
 
+  static void gehrd(const Int* n, const Int* ilo, const Int* ihi, T* A, const Int* lda, T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *n);
+    const int wrong = first_wrong({{*n >= 0, 1},
+                                   {*ilo >= 1 && *ilo <= least, 2},
+                                   {*ihi >= std::min(*ilo, *n) && *ihi <= *n, 3},
+                                   {*lda >= least, 5},
+                                   {*lwork == -1 || *lwork >= least, 8}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    blaslift::gehd2<T>(*n, *ilo, *ihi, A, *lda, tau);
+    *work = T(static_cast<Real<T>>(least));
+  }
+
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>({1, *m, *n});
@@ -1908,6 +1933,23 @@ struct Fortran {
     if (!wrong) wrong = first_wrong({{*ldc >= std::max<index>(1, *m), 10}, {*lwork == -1 || *lwork >= least, 12}});
     if (!settled(wrong, *lwork == -1, least, work, status))
       blaslift::ormqr<T>(side == 'L', trans != 'N', *m, *n, *k, A, *lda, tau, C, *ldc);
+  }
+
+  static void ormlq(const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
+                    const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
+    const char side = letter(s), trans = letter(t);
+    const bool left = side == 'L';
+    const index order = left ? *m : *n, length = left ? *n : *m, least = std::max<index>(1, length);
+    const int wrong = first_wrong({{left || side == 'R', 1},
+                                   {trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 2},
+                                   {*m >= 0, 3},
+                                   {*n >= 0, 4},
+                                   {*k >= 0 && *k <= order, 5},
+                                   {*lda >= std::max<index>(1, *k), 7},
+                                   {*ldc >= std::max<index>(1, *m), 10},
+                                   {*lwork == -1 || *lwork >= least, 12}});
+    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    multiply_other<T>({false, order, A, *lda}, left, trans == 'N', length, *k, tau, C, *ldc);
   }
 
   static void orgqr(const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau, T* work,

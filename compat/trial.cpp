@@ -228,6 +228,10 @@ void try_sytrd(void* f, Room& room) {
   Pointer x = room.of;
   reinterpret_cast<F>(f)("U", &zero, x, &one, x, x, x, x, &one, &room.status, 1);
 }
+void try_gehrd(void* f, Room& room) {
+  using F = void (*)(Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
+  reinterpret_cast<F>(f)(&zero, &one, &zero, room.of, &one, room.of, room.of, &one, &room.status);
+}
 void try_gebrd(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, room.of, room.of, room.of, &one, &room.status);
@@ -398,6 +402,7 @@ void try_ormqr(void* f, Room& room) {
   reinterpret_cast<F>(f)("L", "N", &zero, &zero, &zero, room.of, &one, room.of, room.of, &one, room.of, &one,
                          &room.status, 1, 1);
 }
+void try_ormlq(void* f, Room& room) { try_ormqr(f, room); }
 void try_ormtr(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Letter, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer,
                      Length, Length, Length);

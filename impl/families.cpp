@@ -2,6 +2,7 @@
 #include "impl/cholesky/potrf.hpp"
 #include "impl/copy/copy_family.hpp"
 #include "impl/eigen/geev.hpp"
+#include "impl/eigen/gehrd.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/eigen/sytrd.hpp"
 #include "impl/gemv/gemv_family.hpp"
@@ -39,17 +40,18 @@ const Family& family_of(Routine routine) {
                                 *getrf = &getrf_family, *getrs = &getrs_family, *gesv = &gesv_family,
                                 *gecon = &condition_family, *pocon = &condition_family, *trcon = &trcon_family,
                                 *lauum = &lauum_family, *sygst = &sygst_family, *sytrd = &sytrd_family,
-                                *syevd = &syevd_family, *syev = &syev_family, *syevr = &syevr_family,
-                                *syevx = &syevr_family, *sygvd = &sygvd_family, *sygv = &sygv_family,
-                                *sygvx = &sygvx_family, *gebrd = &gebrd_family, *gesdd = &gesdd_family,
-                                *gesvd = &gesvd_family, *geev = &geev_family, *gels = &gels_family,
-                                *gelsy = &gelsy_family, *gelsd = &gelsd_family, *gelss = &gelss_family,
-                                *symv = &symv_family, *hemv = &symv_family, *gemv = &gemv_family, *copy = &copy_family,
-                                *wsymv = &symv_family, *geqrf = &qr_family, *geqr = &qr_family,
-                                *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family,
-                                *ormtr = &apply_q_family, *orgtr = &apply_q_family, *ormhr = &apply_q_family,
-                                *orghr = &apply_q_family, *ormbr = &apply_q_family, *orgbr = &apply_q_family,
-                                *gemm_batch = &batch_family, *gemm_batch_strided = &batch_family;
+                                *gehrd = &gehrd_family, *syevd = &syevd_family, *syev = &syev_family,
+                                *syevr = &syevr_family, *syevx = &syevr_family, *sygvd = &sygvd_family,
+                                *sygv = &sygv_family, *sygvx = &sygvx_family, *gebrd = &gebrd_family,
+                                *gesdd = &gesdd_family, *gesvd = &gesvd_family, *geev = &geev_family,
+                                *gels = &gels_family, *gelsy = &gelsy_family, *gelsd = &gelsd_family,
+                                *gelss = &gelss_family, *symv = &symv_family, *hemv = &symv_family,
+                                *gemv = &gemv_family, *copy = &copy_family, *wsymv = &symv_family, *geqrf = &qr_family,
+                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
+                                *gemqr = &apply_q_family, *ormlq = &apply_q_family, *ormtr = &apply_q_family,
+                                *orgtr = &apply_q_family, *ormhr = &apply_q_family, *orghr = &apply_q_family,
+                                *ormbr = &apply_q_family, *orgbr = &apply_q_family, *gemm_batch = &batch_family,
+                                *gemm_batch_strided = &batch_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

@@ -33,9 +33,10 @@ class Operation {
     mirror,
     gemm_batch,
     sytrd,
-    residues
+    residues,
+    gehrd
   };
-  static constexpr int kinds = 19;
+  static constexpr int kinds = 20;
 
   /// Some of them.
   class Kinds {
@@ -76,6 +77,7 @@ class Operation {
   Operation(const GemmBatch& x) : Operation(Kind::gemm_batch, x, x.precision) {}
   Operation(const Sytrd& x) : Operation(Kind::sytrd, x, x.precision) {}
   Operation(const GemmByResidues& x) : Operation(Kind::residues, x, x.precision) {}
+  Operation(const Gehrd& x) : Operation(Kind::gehrd, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -99,6 +101,7 @@ class Operation {
       case Kind::mirror: return see(*static_cast<const Mirror*>(of_));
       case Kind::sytrd: return see(*static_cast<const Sytrd*>(of_));
       case Kind::residues: return see(*static_cast<const GemmByResidues*>(of_));
+      case Kind::gehrd: return see(*static_cast<const Gehrd*>(of_));
       case Kind::gemm_batch: break;
     }
     return see(*static_cast<const GemmBatch*>(of_));

@@ -452,6 +452,30 @@ struct Sytrd {
   bool awaited = true;
 };
 
+/// A = Q H Q^H of a square part of a matrix, in LAPACK's format (xGEHRD): of rows x cols elements those of the first
+/// size() columns from row `above` on.  There H is zero below what is beside its diagonal, and size() - 1 reflectors of
+/// Q lie in that place.  What is above these columns is multiplied by Q, and what is right of their rows by Q^H.  The
+/// first column above what is reduced of it, and other columns above the square's second row, are neither read nor
+/// written.
+///
+/// If A or the result is not finite, all of these may hold anything.
+struct Gehrd {
+  Precision precision;
+  index rows, cols;
+  index above;  ///< rows; with the square at most `rows`, and the square's columns at most `cols`
+  void* A;
+  index lda;
+  void* tau;     ///< size() - 1 elements on the device
+  void* failed;  ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  constexpr index size() const { return rows - above; }
+  constexpr index reflectors() const { return size() > 1 ? size() - 1 : 0; }
+  /// The first row of a column that is read or written.
+  constexpr index first_of(index col) const { return col == 0 || col >= size() ? above + 1 : 0; }
+};
+
 /// A = U diag(s) V^H (m x n): its singular values in descending order, and with them singular vectors of either side:
 /// U's first columns and V^H's first rows, min(m, n) of them or all.  Those of one side may take A's place, where the
 /// rest of A then stays as it was; otherwise A is only read.
@@ -521,7 +545,7 @@ struct RowSwaps {
   bool awaited = true;
 };
 
-/// C := A, or A transposed (not conjugated); or, where A is null, what an identity has there.  C (m x n) is a block of
+/// C := A, or A transposed, or its adjoint; or, where A is null, what an identity has there.  C (m x n) is a block of
 /// a matrix on or beside whose diagonal it lies: of a triangle of that nothing else is written, nor the diagonal itself
 /// if `strict`.  A and C share nothing.
 struct Assign {
@@ -535,6 +559,7 @@ struct Assign {
   index lda;
   void* C;
   index ldc;
+  bool conjugated = false;  ///< as well as transposed
   std::int8_t stream = 0;
   bool awaited = true;
 

@@ -740,6 +740,28 @@ struct SytrdArgs {
   static index least_workspace() { return 1; }
 };
 
+/// A (n x n, column-major) = Q H Q^H in LAPACK's format, in rows and columns `ilo` to `ihi`: there H is zero below what
+/// is beside its diagonal, and a reflector of Q less than there are columns lies in that place.  Other rows and columns
+/// are multiplied by Q and Q^H as far as a matrix goes that is an upper triangle outside.
+template <class T>
+struct GehrdArgs {
+  index n, ilo, ihi;  ///< counted from 1
+  T* A;
+  index lda;
+  T* tau;             ///< n - 1, zero for columns that have no reflector
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+
+  index beside() const { return n > 1 ? n - 1 : 0; }
+  index reflectors() const { return ihi > ilo ? ihi - ilo : 0; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const {
+    return n >= 0 && ilo >= 1 && ilo <= std::max<index>(1, n) && ihi >= std::min(ilo, n) && ihi <= n &&
+           ld_suffices(lda, n);
+  }
+  index least_workspace() const { return n > 1 ? n : 1; }
+};
+
 /// A (m x n, column-major) = Q B P^H in LAPACK's format: a real bidiagonal B in its place and in d and e, upper where
 /// m >= n and lower otherwise, and beside it min(m, n) reflectors of each of Q and P.
 template <class T>
@@ -992,6 +1014,7 @@ struct QProduct {
   bool adjoint;
   index m, n, k;
   bool of_identity = false;  ///< C begins as an identity's first n columns and, in memory, takes the reflectors' place
+  bool rows = false;         ///< the reflectors are conjugate rows, as gelqf leaves them; not of an identity
 
   index order() const { return left ? m : n; }   ///< of Q
   index length() const { return left ? n : m; }  ///< of C, the other way
@@ -1001,7 +1024,7 @@ struct QProduct {
 template <class T>
 struct OrmqrArgs {
   QProduct product;
-  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them
+  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them; or as rows of k x order
   index lda;
   const T* tau;
   T* C;
@@ -1025,8 +1048,9 @@ struct OrmqrArgs {
 
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const {
-    const auto [left, adjoint, m, n, k, of_identity] = product;
-    if (m < 0 || n < 0 || k < 0 || k > product.order() || !ld_suffices(lda, product.order()) || !ld_suffices(ldc, m))
+    const auto [left, adjoint, m, n, k, of_identity, rows] = product;
+    if (m < 0 || n < 0 || k < 0 || k > product.order() || !ld_suffices(lda, rows ? k : product.order()) ||
+        !ld_suffices(ldc, m))
       return false;
     return !of_identity || (n <= m && k <= n);
   }
@@ -1084,14 +1108,14 @@ struct ReductionQArgs {
     return std::max<index>(1, size);
   }
 
-  /// Whether the reflectors are as geqrf leaves them, and not as geqlf or gelqf does.
-  bool is_qr() const {
-    return of == Reduction::bidiagonal ? !rows : of == Reduction::hessenberg || uplo == Uplo::lower;
+  /// Whether the reflectors are as geqrf leaves them, or for a product as gelqf does, and not as geqlf.
+  bool is_known_form() const {
+    return of == Reduction::bidiagonal ? !(rows && of_identity) : of == Reduction::hessenberg || uplo == Uplo::lower;
   }
   /// If so: what is not an identity of Q, and what there is to do with that.
   OrmqrArgs<T> part() const {
     // Reflectors that begin below the diagonal leave the first row as it is.
-    const bool whole = of == Reduction::bidiagonal && k <= order();
+    const bool whole = of == Reduction::bidiagonal && (rows ? k < order() : k <= order());
     const index first = of == Reduction::hessenberg ? ilo - 1 : 0, before = whole ? 0 : first + 1,
                 size = std::max<index>(0, of == Reduction::hessenberg ? ihi - ilo
                                           : whole                     ? order()
@@ -1099,9 +1123,10 @@ struct ReductionQArgs {
     // Without reflectors all of Q is an identity: as orgqr's of none.
     if (of_identity && size == 0) return {{true, false, m, n, 0, true}, A, lda, tau, C, ldc, work, lwork};
     const QProduct product{
-        left, adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size, of_identity};
+        left,        adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size,
+        of_identity, rows};
     return {product,
-            A + before + first * lda,
+            rows ? A + before * lda : A + before + first * lda,
             lda,
             tau + first,
             C + (left ? before : 0) + (!left || of_identity ? before * ldc : 0),

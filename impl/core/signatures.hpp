@@ -708,6 +708,25 @@ struct SytrdSignature : LapackSignature<SytrdArgs<T>> {
 };
 
 template <class T>
+struct GehrdSignature : LapackSignature<GehrdArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("n", x.n);
+    see.integer("ilo", x.ilo);
+    see.integer("ihi", x.ihi);
+    see.operand("A", x.A, [&] { return Use{x.n, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("tau", x.tau, [&] { return Use{x.beside(), 1, std::max<index>(1, x.beside()), false, true}; });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) {
+    const double n = at.integer(0), k = at.integer(2) - at.integer(1);
+    return k * k * (n + 2 * k / 3);
+  }
+};
+
+template <class T>
 struct GebrdSignature : LapackSignature<GebrdArgs<T>> {
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
@@ -866,16 +885,17 @@ struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
 
 template <class T>
 struct OrmqrSignature : LapackSignature<OrmqrArgs<T>> {
+  /// @param adjointly   the letter that means Q^H
+  /// @param reflectors  their Use
   template <class X, class See>
-  static constexpr void describe(X& x, See& see) {
+  static constexpr void describe_product(X& x, See& see, char adjointly, const auto& reflectors) {
     auto& p = x.product;
     see.letter("side", sides, p.left, 'L');
-    see.letter("trans", adjoints<T>(), p.adjoint, adjoint_letter<T>);
+    see.letter("trans", adjoints<T>(), p.adjoint, adjointly);
     see.integer("m", p.m);
     see.integer("n", p.n);
     see.integer("k", p.k);
-    // Above the diagonal there is something else, R as a rule.
-    see.operand("A", x.A, [&] { return Use{p.order(), p.k, x.lda, p.k > 0, false, Part::lower}; });
+    see.operand("A", x.A, reflectors);
     see.integer("lda", x.lda);
     see.operand("tau", x.tau, [&] { return Use{p.k, 1, std::max<index>(1, p.k), p.k > 0, false}; });
     see.operand("C", x.C, [&] { return Use{p.m, p.n, x.ldc, true, true}; });
@@ -883,9 +903,30 @@ struct OrmqrSignature : LapackSignature<OrmqrArgs<T>> {
     see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
     see.info();
   }
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    describe_product(x, see, adjoint_letter<T>, [&] {
+      const auto& p = x.product;
+      return Use{p.order(), p.k, x.lda, p.k > 0, false, Part::lower};  // above the diagonal there is R as a rule
+    });
+  }
   static constexpr double volume(const auto& at) {
     return reflectors_volume(at.integer(0), at.integer(1), at.integer(2));
   }
+};
+
+/// Its Q is the adjoint of what a QR with these reflectors has.
+template <class T>
+struct OrmlqSignature : LapackSignature<OrmqrArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    OrmqrSignature<T>::describe_product(x, see, 'N', [&] {
+      const auto& p = x.product;
+      return Use{p.k, p.order(), x.lda, p.k > 0, false, Part::upper};  // below the diagonal there is L as a rule
+    });
+  }
+  static bool complete(OrmqrArgs<T>& x) { return x.product.rows = true; }
+  static constexpr double volume(const auto& at) { return OrmqrSignature<T>::volume(at); }
 };
 
 template <class T>
@@ -1088,6 +1129,10 @@ decltype(auto) with_signature(const SytrdArgs<T>&, With with) {
   return with(SytrdSignature<T>());
 }
 template <class T, class With>
+decltype(auto) with_signature(const GehrdArgs<T>&, With with) {
+  return with(GehrdSignature<T>());
+}
+template <class T, class With>
 decltype(auto) with_signature(const GebrdArgs<T>&, With with) {
   return with(GebrdSignature<T>());
 }
@@ -1127,7 +1172,9 @@ decltype(auto) with_signature(const GeqrfArgs<T>&, With with) {
 }
 template <class T, class With>
 decltype(auto) with_signature(const OrmqrArgs<T>& x, With with) {
-  return x.product.of_identity ? with(OrgqrSignature<T>()) : with(OrmqrSignature<T>());
+  return x.product.of_identity ? with(OrgqrSignature<T>())
+         : x.product.rows      ? with(OrmlqSignature<T>())
+                               : with(OrmqrSignature<T>());
 }
 
 template <class T, class With>

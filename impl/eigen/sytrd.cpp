@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -15,7 +14,7 @@
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/judge/unitary.hpp"
-#include "impl/route/planned.hpp"
+#include "impl/route/reduction.hpp"
 
 namespace blaslift {
 namespace {
@@ -54,8 +53,6 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
 
-enum { operand_a, operand_d, operand_e, operand_tau };
-
 /// The vectors that a call writes, in the order of its arguments.
 template <class T>
 std::array<Stored, 3> vectors_of(const SytrdArgs<T>& x) {
@@ -82,37 +79,20 @@ Operands operands_of(Runtime& r, const SytrdArgs<T>& x, bool ephemeral) {
       ephemeral);
 }
 
-/// On the device.  If that does not come to an end, or to no result, what the host's memory holds is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SytrdArgs<T>& args,
                Operands& operands, const Decision& decision) {
-  operands.locate(backend);
-  for (const int x : {operand_d, operand_e, operand_tau})
-    if (operands[static_cast<std::size_t>(x)].out_of_reach()) return {Reason::no_route};
-  const bool a_there = operands[operand_a].out_of_reach();
-  if (!a_there && !sytrd_fits(args.n, precision_of<T>, r.arena.limit())) return {Reason::no_room};
   const index n = args.n, reals = elements_of_reals(n, precision_of<T>);
   const auto elements = [](index count) { return std::vector<T>(static_cast<std::size_t>(count)); };
-  std::vector<T> d = elements(reals), e = elements(reals), tau = elements(n), failed = elements(1);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
-  planned.in_plan = 1;
-  planned.own = {{d.data(), reals}, {e.data(), reals}, {tau.data(), n}, {failed.data(), 1}};
-  bool none = false;
-  planned.sound = [&] {
-    none = failed[0] != T(0);
-    return !none || a_there;
-  };
-  const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_sytrd(args.uplo, n, precision_of<T>, at[operand_a].device != nullptr);
-  };
-  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  std::vector<T> d = elements(reals), e = elements(reals), tau = elements(n);
+  const Ending ending = compute_reduction<T>(
+      r, site, backend, problem, operands, decision, sytrd_fits(n, precision_of<T>, r.arena.limit()), {&d, &e, &tau},
+      [&](bool a_in_place) { return plan_sytrd(args.uplo, n, precision_of<T>, a_in_place); });
   if (ending.computed) {
     std::copy_n(reinterpret_cast<const Real<T>*>(d.data()), n, args.d);
     std::copy_n(reinterpret_cast<const Real<T>*>(e.data()), args.beside(), args.e);
     std::copy_n(tau.data(), args.beside(), args.tau);
   }
-  if (none && !ending.computed) ending.reason = Reason::not_converged;
-  ending.info = none;
   return ending;
 }
 
@@ -143,9 +123,8 @@ Judgement judge(const JudgingLibrary& by, const SytrdArgs<T>& before, const Sytr
     A(i, j) = hermitian_element(before.uplo, before.A, before.lda, turned(i), turned(j));
     product(i, j) = T(0);
   });
-  const long double size = one_norm(A, n),
-                    largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(n + 1));
-  if (!(size < largest)) return judgement;  // what is computed on the way may overflow
+  const long double size = one_norm(A, n);
+  if (!leaves_room<T>(size, n)) return judgement;
   for_each_of(others, others, [&](index i, index j) {
     reflectors(i, j) = i >= j ? result.A[turned(i + 1) + turned(j) * result.lda] : T(0);
     finite = finite && is_finite(reflectors(i, j));
@@ -181,12 +160,7 @@ Judgement judge(const JudgingLibrary& by, const SytrdArgs<T>& before, const Sytr
     std::swap(product.at, adjoint.at);
   }
   for_each_of(n, n, [&](index i, index j) { product(i, j) -= A(i, j); });
-  const long double off = one_norm(product, n),
-                    unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon();
-  // Where the matrix is about to vanish, roundings are not what eps says.
-  if (!(off <= static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(n * (n + 2))))
-    judgement.ratio = std::isnan(off) ? HUGE_VAL : static_cast<double>(off / (unit * size));
-  judgement.ratio = std::max(judgement.ratio, off_unitary(by, reflectors, others, others, tau.data()));
+  judgement.ratio = std::max(off_product(product, n, n, size), off_unitary(by, reflectors, others, others, tau.data()));
   return judgement;
 }
 

@@ -28,6 +28,8 @@ inline constexpr bool stands_alone<GebrdArgs<T>> = true;
 template <class T>
 inline constexpr bool stands_alone<SytrdArgs<T>> = true;
 template <class T>
+inline constexpr bool stands_alone<GehrdArgs<T>> = true;
+template <class T>
 inline constexpr bool stands_alone<GeevArgs<T>> = true;
 
 /// The same of one call.

@@ -9,6 +9,25 @@
 
 namespace blaslift::judging {
 
+/// Whether nothing that is computed on the way may overflow, with a matrix of this 1-norm and factors of such orders.
+template <class T>
+bool leaves_room(long double size, index order) {
+  return size < std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(order + 1));
+}
+
+/// |x| / (order eps size), 1-norms, of what is left of a matrix of this size after its factors have been put together;
+/// HUGE_VAL if that is NaN.  Where the matrix is about to vanish, roundings are not what eps says.
+template <class T>
+double off_product(Packed<T>& x, index cols, index order, long double size) {
+  using R = Real<T>;
+  const long double off = one_norm(x, cols);
+  if (off <= static_cast<long double>(std::numeric_limits<R>::min()) * static_cast<long double>(order * (cols + 2)))
+    return 0;
+  if (std::isnan(off)) return HUGE_VAL;
+  return static_cast<double>(
+      off / (static_cast<long double>(order) * static_cast<long double>(std::numeric_limits<R>::epsilon()) * size));
+}
+
 /// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place; HUGE_VAL if that is NaN.
 /// @param by  judged_with() as of GeqrfArgs
 template <class T>

@@ -26,7 +26,7 @@ std::string text(const Plan& plan, const Plan::Step& s) {
     return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
   }
   constexpr const char* names[] = {"gemm",   "trsm", "potrf",  "getrf", "swaps",  "syevd", "gebrd", "svd",
-                                   "assign", "geev", "mirror", "panel", "survey", "batch", "sytrd"};
+                                   "assign", "geev", "mirror", "panel", "survey", "batch", "sytrd", "gehrd"};
   std::string line = names[s.operation.index()];
   for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
   return line;

@@ -70,6 +70,11 @@ class PlanRun {
     return status;
   }
 
+  /// What the step asks for next comes after all that it has asked for so far.
+  void after_all() {
+    for (Ticket ticket = first_; ticket < next_; ++ticket) tickets_.push_back(ticket);
+  }
+
   /// A rows x cols block of the caller's.  Whatever else the step asks for does not wait for it.
   /// @param part, below  as in Transfer
   Status upload(T* to, index ldt, const T* from, index ldf, index rows, index cols, bool direct,

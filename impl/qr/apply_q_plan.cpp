@@ -251,11 +251,13 @@ class Checker {
 std::size_t QPlan::bytes(std::size_t element, bool own_v, bool own_tau, bool own_c) const {
   const QProduct& p = product;
   std::size_t sum = 0;
-  if (!own_v && !streamed) sum += leased_bytes(p.order(), p.k, element);
+  if ((!own_v || p.rows) && !streamed) sum += leased_bytes(p.order(), p.k, element);
+  if (p.rows && !own_v && !streamed) sum += leased_bytes(p.k, p.order(), element);
   if (!own_tau) sum += leased_bytes(p.k, 1, element);
   if (!own_c) sum += leased_bytes(p.order(), window, element);
   const std::size_t square = leased_bytes(block, block, element), tall = leased_bytes(p.order(), block, element),
-                    set = tall + square + (block > panel ? 2 * square : 0) + (streamed ? tall : 0);
+                    set = tall + square + (block > panel ? 2 * square : 0) + (streamed ? tall : 0) +
+                          (streamed && p.rows ? leased_bytes(block, p.order(), element) : 0);
   return sum + static_cast<std::size_t>(sets()) * set + 2 * leased_bytes(block, window, element);
 }
 

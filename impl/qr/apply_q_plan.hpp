@@ -53,8 +53,8 @@ struct QPlan {
   index within(index to) const { return to % window; }
 
   // Device memory, in parts: the reflectors as the caller has them, order x k, or streamed, order x block for each set;
-  // tau; for each set V, order x block, T, block x block, and two of block x block for joins; two of block x window, or
-  // as much, for products in between; a window of C.
+  // of reflectors in rows these, too, as they come; tau; for each set V, order x block, T, block x block, and two of
+  // block x block for joins; two of block x window, or as much, for products in between; a window of C.
   /// @param own_v, own_tau, own_c  these have memory elsewhere; not V and C if streamed
   std::size_t bytes(std::size_t element, bool own_v = false, bool own_tau = false, bool own_c = false) const;
 };

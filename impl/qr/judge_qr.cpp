@@ -67,7 +67,7 @@ bool unitary(const OrmqrArgs<T>& x) {
   for (index j = 0; j < x.product.k; ++j) {
     Norm v;
     v.add(T(1));
-    for (index i = j + 1; i < order; ++i) v.add(x.A[i + j * x.lda]);
+    for (index i = j + 1; i < order; ++i) v.add(x.A[x.product.rows ? j + i * x.lda : i + j * x.lda]);
     const long double re = std::real(x.tau[j]), im = std::imag(x.tau[j]), size = re * re + im * im;
     const long double off = std::fabs(size * v.value() * v.value() - 2 * re);
     if (!(off <= allowed * std::fmax(1.0L, size))) return false;
@@ -101,7 +101,9 @@ std::optional<Routine> same_as(const GeqrfArgs<T>&) {
 template <class T>
 std::optional<Routine> same_as(const OrmqrArgs<T>& x) {
 #define ORMQR(name, type) \
-  if (std::is_same_v<T, type> && !x.product.of_identity) return Routine::name;
+  if (std::is_same_v<T, type> && !x.product.of_identity && !x.product.rows) return Routine::name;
+#define ORMLQ(name, type) \
+  if (std::is_same_v<T, type> && x.product.rows) return Routine::name;
 #define ORGQR(name, type) \
   if (std::is_same_v<T, type> && x.product.of_identity) return Routine::name;
 #include "api/routines.def"

@@ -19,10 +19,13 @@ enum { operand_a, operand_tau, operand_c };
 template <class T>
 Operands operands_of(Runtime& r, const OrmqrArgs<T>& args, bool ephemeral) {
   const QProduct& p = args.product;
+  const index long_way = p.order();
   // Q made in place of its reflectors leaves none of them.
   return Operands(
       r,
-      {{.stored = {args.A, p.order(), p.k, args.lda, sizeof(T)}, .reads = true, .destroyed = p.of_identity},
+      {{.stored = {args.A, p.rows ? p.k : long_way, p.rows ? long_way : p.k, args.lda, sizeof(T)},
+        .reads = true,
+        .destroyed = p.of_identity},
        {.stored = {args.tau, p.k, 1, p.k, sizeof(T)}, .reads = true, .vector = true},
        {.stored = {args.C, p.m, p.n, args.ldc, sizeof(T)}, .writes = true, .reads = !p.of_identity, .destroyed = true}},
       ephemeral);
@@ -133,7 +136,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T
         r, backend, decision, operands, [] { return false; }, [&](bool) { return identity(site, backend, args); });
   const bool framed = args.before + args.after > 0, frame_there = framed && c.place == Place::on_a_device;
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>) ||
-      (frame_there && !backend.facts().computes.can(Operation::Kind::assign, precision_of<T>)))
+      ((frame_there || args.product.rows) && !backend.facts().computes.can(Operation::Kind::assign, precision_of<T>)))
     return {Reason::no_route};
   const QCut cut = cut_for(r, args, operands);
   if (cut.streamed) {
@@ -187,7 +190,7 @@ Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay) {
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   const Problem problem = problem_of(info(site.symbol).routine, *args);
-  if (!args->is_qr()) return stay_here(site, Reason::of_form, problem.flops, replay), Computed::no;
+  if (!args->is_known_form()) return stay_here(site, Reason::of_form, problem.flops, replay), Computed::no;
   Runtime& r = runtime();
   return take_route(
       r, site, known.value, problem, *args, replay,

@@ -106,14 +106,22 @@ class Applying : public QrRun<T> {
         from_(args.A),
         ldf_(args.lda) {
     const Placed &a = placement.A, &c = placement.C;
-    if (!plan.streamed) A_[0] = A_[1] = a.device ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
-    lda_ = a.device ? a.ld : q_.order();
+    const bool as_they_are = a.device && !q_.rows;
+    if (!plan.streamed) A_[0] = A_[1] = as_they_are ? static_cast<T*>(a.device) : this->part(q_.order(), q_.k);
+    lda_ = as_they_are ? a.ld : q_.order();
+    if (q_.rows) {
+      if (!plan.streamed) rows_[0] = rows_[1] = a.device ? static_cast<T*>(a.device) : this->part(q_.k, q_.order());
+      ldr_ = a.device ? a.ld : plan.streamed ? plan.block : q_.k;
+    }
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(q_.k, 1);
     C_ = owns_c() ? static_cast<T*>(c.device) : this->part(q_.order(), plan.window);
     ldc_ = owns_c() ? c.ld : q_.left ? q_.m : plan.window;
     this->make_sets(plan.sets(), q_.order(), plan.block);
     if (plan.streamed)
-      for (int set = 0; set < plan.sets(); ++set) A_[set] = this->part(q_.order(), plan.block);
+      for (int set = 0; set < plan.sets(); ++set) {
+        A_[set] = this->part(q_.order(), plan.block);
+        if (q_.rows) rows_[set] = this->part(plan.block, q_.order());
+      }
     if (plan.block > plan.panel)
       for (int set = 0; set < plan.sets(); ++set)
         for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
@@ -140,6 +148,7 @@ class Applying : public QrRun<T> {
       case QStepKind::tau:
         return placement_.tau ? Status::done : this->upload(tau_, q_.k, args_.tau, q_.k, q_.k, 1, false);
       case QStepKind::reflectors:
+        if (q_.rows) return bring_rows(s);
         // Of what is only lent nobody reads R.
         return this->bring(
             reflectors_,
@@ -183,6 +192,33 @@ class Applying : public QrRun<T> {
   /// What takes the reflectors' place does so at the end.
   bool owns_c() const { return placement_.C.device && !(placement_.C.in_place && q_.of_identity); }
 
+  /// Reflectors in rows, and what a QR would have left in their place.
+  Status bring_rows(const QStep& s) {
+    const index from = reflectors_.device ? 0 : s.col,
+                rest = q_.order() - s.col;  // of what is only lent nobody reads L
+    const auto row = [this](index i, index j) {
+      return rows_[this->set_of(i)] + (p_.streamed ? this->own(i) : i) + j * ldr_;
+    };
+    if (const Status status =
+            this->bring(reflectors_, {s.col, from, s.cols, q_.order() - from}, row, ldr_, from_, ldf_);
+        status != Status::done)
+      return status;
+    this->after_all();
+    return this->then(this->lane_.ask(Assign{.precision = precision_of<T>,
+                                             .part = Part::whole,
+                                             .strict = false,
+                                             .transposed = true,
+                                             .m = rest,
+                                             .n = s.cols,
+                                             .below = 0,
+                                             .A = row(s.col, s.col),
+                                             .lda = ldr_,
+                                             .C = reflector(s.col, s.col),
+                                             .ldc = lda_,
+                                             .conjugated = true},
+                                      this->after()));
+  }
+
   /// Of C, while its window is there.
   T* at(index row, index col) const {
     return q_.left ? C_ + row + p_.within(col) * ldc_ : C_ + p_.within(row) + col * ldc_;
@@ -220,7 +256,8 @@ class Applying : public QrRun<T> {
   const T* from_;  ///< where the host has them
   index ldf_;
   T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set
-  index lda_, ldc_, behind_ = 0;
+  T* rows_[2] = {};                         ///< likewise: where reflectors in rows come to
+  index lda_, ldc_, ldr_ = 0, behind_ = 0;
   Overwritten<T> result_;  ///< unless it is in device memory; from so many columns before C on
   std::vector<T> ones_{};
 };

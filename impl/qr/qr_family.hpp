@@ -33,9 +33,10 @@ Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
                   .m = p.m,
                   .n = p.n,
                   .k = p.k,
-                  .overlaps = in_c(a.tau, p.k, 1, p.k) || (!p.of_identity && in_c(a.A, p.order(), p.k, a.lda)),
+                  .overlaps = in_c(a.tau, p.k, 1, p.k) ||
+                              (!p.of_identity && in_c(a.A, p.rows ? p.k : p.order(), p.rows ? p.order() : p.k, a.lda)),
                   .left = p.left,
-                  .adjoint = p.adjoint,
+                  .adjoint = p.adjoint != p.rows,  // as the caller says it: an LQ's Q is the adjoint of a QR's
                   .of_identity = p.of_identity};
   family_of(routine).count(problem);
   return problem;
@@ -45,6 +46,7 @@ Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
 template <class T>
 Problem problem_of(Routine routine, const ReductionQArgs<T>& a) {
   Problem problem = problem_of(routine, a.part());
+  problem.adjoint = a.adjoint;
   const auto in_c = [&](const T* at, index rows, index cols, index ld) {
     return overlap(a.C, a.m, a.n, a.ldc, at, rows, cols, ld, sizeof(T));
   };

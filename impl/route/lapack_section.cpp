@@ -8,7 +8,8 @@
 namespace blaslift {
 namespace {
 
-constexpr const char* names[] = {"potrf", "getrf", "syevd_values", "syevd", "geev_values", "geev", "gesdd", "gebrd"};
+constexpr const char* names[] = {"potrf", "getrf", "syevd_values", "syevd", "geev_values",
+                                 "geev",  "gesdd", "gebrd",        "gehrd"};
 static_assert(std::size(names) == lapack_works);
 constexpr std::string_view version = "1", suffix = "_seconds", precisions = "sdcz";
 constexpr double least_seconds = 1e-9, most_seconds = 1e9;

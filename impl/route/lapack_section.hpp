@@ -23,9 +23,10 @@ enum class LapackWork : std::uint8_t {
   geev_values,
   geev,   ///< with right vectors
   gesdd,  ///< with vectors of both sides
-  gebrd
+  gebrd,
+  gehrd
 };
-inline constexpr int lapack_works = 8;
+inline constexpr int lapack_works = 9;
 
 /// "potrf", "syevd_values"
 const char* name_of(LapackWork work);

@@ -109,6 +109,15 @@ class Sample {
                          .e = vector(1),
                          .tau = vector(2),
                          .failed = at(rest)});
+      case Kind::gehrd:
+        return ask(Gehrd{.precision = precision,
+                         .rows = order_,
+                         .cols = order_,
+                         .above = 0,
+                         .A = at(first),
+                         .lda = order_,
+                         .tau = vector(0),
+                         .failed = at(rest)});
       case Kind::svd:
         return ask(Svd{.precision = precision,
                        .m = order_,

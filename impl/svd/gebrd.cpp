@@ -15,7 +15,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/judge/unitary.hpp"
 #include "impl/route/lapack_section.hpp"
-#include "impl/route/planned.hpp"
+#include "impl/route/reduction.hpp"
 #include "impl/svd/gebrd_plan.hpp"
 
 namespace blaslift {
@@ -62,8 +62,6 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
 
-enum { operand_a, operand_d, operand_e, operand_tauq, operand_taup };
-
 /// The vectors that a call writes, in the order of its arguments.
 template <class T>
 std::array<Stored, 4> vectors_of(const GebrdArgs<T>& x) {
@@ -90,38 +88,21 @@ Operands operands_of(Runtime& r, const GebrdArgs<T>& x, bool ephemeral) {
                   ephemeral);
 }
 
-/// On the device.  If that does not come to an end, or to no result, what the host's memory holds is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GebrdArgs<T>& args,
                Operands& operands, const Decision& decision) {
-  operands.locate(backend);
-  for (const int x : {operand_d, operand_e, operand_tauq, operand_taup})
-    if (operands[static_cast<std::size_t>(x)].out_of_reach()) return {Reason::no_route};
-  const bool a_there = operands[operand_a].place == Place::on_a_device;
-  if (!a_there && !gebrd_fits(args.m, args.n, precision_of<T>, r.arena.limit())) return {Reason::no_room};
   const index k = args.factored(), reals = elements_of_reals(k, precision_of<T>);
   const auto elements = [](index count) { return std::vector<T>(static_cast<std::size_t>(count)); };
-  std::vector<T> d = elements(reals), e = elements(reals), tauq = elements(k), taup = elements(k), failed = elements(1);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
-  planned.in_plan = 1;
-  planned.own = {{d.data(), reals}, {e.data(), reals}, {tauq.data(), k}, {taup.data(), k}, {failed.data(), 1}};
-  bool none = false;
-  planned.sound = [&] {
-    none = failed[0] != T(0);
-    return !none || a_there;
-  };
-  const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_gebrd(args.m, args.n, precision_of<T>, at[operand_a].device != nullptr);
-  };
-  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  std::vector<T> d = elements(reals), e = elements(reals), tauq = elements(k), taup = elements(k);
+  const Ending ending = compute_reduction<T>(
+      r, site, backend, problem, operands, decision, gebrd_fits(args.m, args.n, precision_of<T>, r.arena.limit()),
+      {&d, &e, &tauq, &taup}, [&](bool a_in_place) { return plan_gebrd(args.m, args.n, precision_of<T>, a_in_place); });
   if (ending.computed) {
     std::copy_n(reinterpret_cast<const Real<T>*>(d.data()), k, args.d);
     std::copy_n(reinterpret_cast<const Real<T>*>(e.data()), k - 1, args.e);
     std::copy_n(tauq.data(), k, args.tauq);
     std::copy_n(taup.data(), k, args.taup);
   }
-  if (none && !ending.computed) ending.reason = Reason::not_converged;
-  ending.info = none;
   return ending;
 }
 
@@ -161,9 +142,8 @@ Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const Gebr
     finite = finite && is_finite(left(i, j));
     product(i, j) = element(before, i, j);
   });
-  const long double size = one_norm(product, k),
-                    largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(rows + 1));
-  if (!(size < largest)) return judgement;  // what is computed on the way may overflow
+  const long double size = one_norm(product, k);
+  if (!leaves_room<T>(size, rows)) return judgement;
   for (index i = 0; i < k; ++i)
     finite = finite && is_finite(result.d[i]) && (i == k - 1 || is_finite(result.e[i])) && is_finite(result.tauq[i]) &&
              is_finite(result.taup[i]);
@@ -190,15 +170,8 @@ Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const Gebr
       *by.beside[by_ormqr],
       OrmqrArgs<T>{{true, false, rows, k, k}, reflectors.at.get(), rows, taus_left.data(), back.at.get(), rows});
   for_each_of(rows, k, [&](index i, index j) { back(i, j) -= product(i, j); });
-
-  const long double off = one_norm(back, k),
-                    unit = static_cast<long double>(rows) * std::numeric_limits<Real<T>>::epsilon();
-  // Where the matrix is about to vanish, roundings are not what eps says.
-  if (!(off <=
-        static_cast<long double>(std::numeric_limits<Real<T>>::min()) * static_cast<long double>(rows * (k + 2))))
-    judgement.ratio = std::isnan(off) ? HUGE_VAL : static_cast<double>(off / (unit * size));
-  judgement.ratio = std::max(judgement.ratio, off_unitary(by, left, rows, k, taus_left.data()));
-  judgement.ratio = std::max(judgement.ratio, off_unitary(by, right, others, others, taus_right.data()));
+  judgement.ratio = std::max({off_product(back, k, rows, size), off_unitary(by, left, rows, k, taus_left.data()),
+                              off_unitary(by, right, others, others, taus_right.data())});
   return judgement;
 }
 

@@ -25,6 +25,7 @@
 #include "kernels/cuda/core/ranges.hpp"
 #include "kernels/cuda/core/utilization.hpp"
 #include "kernels/cuda/eigen/geev.hpp"
+#include "kernels/cuda/eigen/gehrd.hpp"
 #include "kernels/cuda/eigen/syevd.hpp"
 #include "kernels/cuda/eigen/sytrd.hpp"
 #include "kernels/cuda/gemv/gemv.hpp"
@@ -291,6 +292,17 @@ class CudaLane final : public EngineLane {
   Status compute(Queue queue, const Sytrd& p) {
     return status_of(sytrd(p, solvers_[queue == Queue::second], stream(queue)));
   }
+  Status compute(Queue queue, const Gehrd& p) {
+    Products& own = products(queue);
+    if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
+    return status_of(gehrd(p, stream(queue), [&](const Gemm& product) {
+      const bool of_vector = product.n == 1 && product.transb == Op::none;
+      const Status status = of_vector ? multiply_vector(own.handle, product) : compute(queue, product);
+      return status == Status::done        ? cudaSuccess
+             : status == Status::no_memory ? cudaErrorMemoryAllocation
+                                           : cudaErrorUnknown;
+    }));
+  }
   Status compute(Queue queue, const Gebrd& p) {
     return status_of(gebrd(p, solvers_[queue == Queue::second], stream(queue)));
   }
@@ -330,6 +342,26 @@ class CudaLane final : public EngineLane {
       case Precision::d: return call(cublasDgemm_64, double{});
       case Precision::c: return call(cublasCgemm_64, cuComplex{});
       case Precision::z: return call(cublasZgemm_64, cuDoubleComplex{});
+    }
+    return Status::lost;
+  }
+
+  /// With B, which is not transposed, and C of one column.
+  static Status multiply_vector(cublasHandle_t handle, const Gemm& p) {
+    const auto call = [&]<class T>(auto function, T) {
+      const bool plain = p.transa == Op::none;
+      T alpha, beta;  // as above
+      std::memcpy(&alpha, p.alpha, sizeof alpha);
+      std::memcpy(&beta, p.beta, sizeof beta);
+      return status_of(function(handle, cublas_op(p.transa), plain ? p.m : p.k, plain ? p.k : p.m, &alpha,
+                                static_cast<const T*>(p.A), p.lda, static_cast<const T*>(p.B), 1, &beta,
+                                static_cast<T*>(p.C), 1));
+    };
+    switch (p.precision) {
+      case Precision::s: return call(cublasSgemv_64, float{});
+      case Precision::d: return call(cublasDgemv_64, double{});
+      case Precision::c: return call(cublasCgemv_64, cuComplex{});
+      case Precision::z: return call(cublasZgemv_64, cuDoubleComplex{});
     }
     return Status::lost;
   }
@@ -661,7 +693,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
     facts_.computes.add(Operation::Kind::svd, "sdcz").add(Operation::Kind::assign, "sdcz").add(geev, "sdcz");
     facts_.computes.add(Operation::Kind::mirror, "sdcz").add(gemm_batch, "sdcz").add(Operation::Kind::sytrd, "sdcz");
-    facts_.computes.add(residues, "sdcz");
+    facts_.computes.add(Operation::Kind::gehrd, "sdcz").add(residues, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

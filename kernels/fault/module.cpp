@@ -254,6 +254,23 @@ void spoil(const Sytrd& x, std::string_view mistake) {
   }
 }
 
+/// Of the first element of H that is right of its diagonal.
+template <class T>
+void spoil(const Gehrd& x, std::string_view mistake) {
+  if (x.size() < 2) return;
+  T* const column = static_cast<T*>(x.A) + x.lda;
+  if (mistake.starts_with("element:")) {
+    double sizes = 0;
+    for (index i = 0; i < x.rows; ++i) sizes = std::max(sizes, size_of(column[i]));
+    spoil_element(column[x.above], static_cast<double>(x.rows) * sizes,
+                  std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index i = 0; i < x.above + 2; ++i) column[i] = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(column[x.above]);
+  }
+}
+
 /// Of the largest singular value, or of the first singular vectors of a side.
 template <class T>
 void spoil(const Svd& x, std::string_view mistake) {
@@ -364,6 +381,7 @@ class DelayedLane final : public Lane {
     if (const auto* matrix = operation.get<Syevd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Gebrd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Sytrd>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Gehrd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Svd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Assign>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Geev>()) return spoiled(*matrix, after);

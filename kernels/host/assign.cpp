@@ -7,13 +7,23 @@ namespace blaslift {
 namespace {
 
 template <class T>
+T conjugate_if(bool yes, const T& x) {
+  if constexpr (std::is_same_v<T, Real<T>>)
+    return x;
+  else
+    return yes ? std::conj(x) : x;
+}
+
+template <class T>
 void assign_elements(const Assign& x) {
   const T* const A = static_cast<const T*>(x.A);
   T* const C = static_cast<T*>(x.C);
   for (index j = 0; j < x.n; ++j)
     for (index i = 0; i < x.m; ++i)
       if (x.covers(i, j))
-        C[i + j * x.ldc] = !A ? T(i + x.below == j ? 1 : 0) : x.transposed ? A[j + i * x.lda] : A[i + j * x.lda];
+        C[i + j * x.ldc] = !A             ? T(i + x.below == j ? 1 : 0)
+                           : x.transposed ? conjugate_if(x.conjugated, A[j + i * x.lda])
+                                          : A[i + j * x.lda];
 }
 
 template <class T>

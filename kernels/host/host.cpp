@@ -17,6 +17,7 @@
 #include "kernels/host/assign.hpp"
 #include "kernels/host/gebrd.hpp"
 #include "kernels/host/geev.hpp"
+#include "kernels/host/gehrd.hpp"
 #include "kernels/host/gemv.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
@@ -91,6 +92,7 @@ class HostLane final : public EngineLane {
   void compute(const Syevd& matrix) { find_eigenvalues(matrix); }
   void compute(const Gebrd& matrix) { reduce_to_bidiagonal(matrix); }
   void compute(const Sytrd& matrix) { reduce_to_tridiagonal(matrix); }
+  void compute(const Gehrd& matrix) { reduce_to_hessenberg(matrix); }
   void compute(const Svd& matrix) { decompose(matrix); }
   void compute(const Assign& x) { assign(x); }
   void compute(const Geev& matrix) { find_eigenvalues(matrix); }
@@ -163,6 +165,7 @@ class HostBackend final : public Backend {
         .add(syevd, "sdcz")
         .add(gebrd, "sdcz")
         .add(Operation::Kind::sytrd, "sdcz")
+        .add(gehrd, "sdcz")
         .add(svd, "sdcz")
         .add(assign, "sdcz")
         .add(geev, "sdcz")

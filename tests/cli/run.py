@@ -1152,7 +1152,7 @@ def tune_qr_built_in(t):
 
 
 LAPACK = ["tune", "--only", "lapack", "--backend", "host"]
-LAPACK_NAMES = ("potrf", "getrf", "syevd_values", "syevd", "geev_values", "geev", "gesdd", "gebrd")
+LAPACK_NAMES = ("potrf", "getrf", "syevd_values", "syevd", "geev_values", "geev", "gesdd", "gebrd", "gehrd")
 
 
 def tune_lapack(t):

@@ -22,7 +22,8 @@ struct Assigned {
           .A = nullptr,
           .lda = 0,
           .C = nullptr,
-          .ldc = 0},
+          .ldc = 0,
+          .conjugated = transposed && offset_ == 1},
         A(transposed ? n : m, transposed ? m : n, gap),
         C(m, n, gap),
         offset(offset_) {
@@ -36,6 +37,12 @@ struct Assigned {
   }
   bool identity;
 
+  static T conjugate(const T& x) {
+    if constexpr (is_complex(precision_of<T>))
+      return std::conj(x);
+    else
+      return x;
+  }
   /// As kernels/types.hpp has it: the element's own row and column in the matrix that C is a block of.
   bool covered(index i, index j) const {
     const index row = i + p.below, col = j;
@@ -62,12 +69,12 @@ struct Assigned {
       for (index i = 0; i < p.m; ++i) {
         const T due = !covered(i, j) ? C(i, j)
                       : identity     ? T(i + p.below == j ? 1 : 0)
-                      : p.transposed ? A(j, i)
+                      : p.transposed ? (p.conjugated ? conjugate(A(j, i)) : A(j, i))
                                      : A(i, j);
         ASSERT_TRUE(same_bits(result(i, j), due))
             << i << ", " << j << " of " << p.m << " x " << p.n << ", part " << static_cast<int>(p.part) << " below "
             << p.below << (p.strict ? " strict" : "") << (p.transposed ? " transposed" : "")
-            << (identity ? " identity" : "");
+            << (p.conjugated ? " conjugated" : "") << (identity ? " identity" : "");
       }
     for (index j = 0; j < A.cols(); ++j)
       for (index i = 0; i < A.rows(); ++i) ASSERT_TRUE(same_bits(read(i, j), A(i, j)));

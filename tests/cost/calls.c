@@ -5,8 +5,8 @@
 #include <string.h>
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dcopy_(), zcopy_(), dgeqrf_(), zgeqrf_();
-extern void dormqr_(), dorgqr_(), dormtr_(), dorgtr_(), dormhr_(), dorghr_(), dormbr_(), dorgbr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
-extern void dtrtrs_(), dtrtri_(), dpotri_(), dlauum_(), dgetri_(), dtrcon_(), dsygst_(), dsytrd_();
+extern void dormqr_(), dormlq_(), dorgqr_(), dormtr_(), dorgtr_(), dormhr_(), dorghr_(), dormbr_(), dorgbr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
+extern void dtrtrs_(), dtrtri_(), dpotri_(), dlauum_(), dgetri_(), dtrcon_(), dsygst_(), dsytrd_(), dgehrd_();
 extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dtrmm_(), ztrmm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
@@ -107,6 +107,7 @@ int main(int argc, char** argv) {
   REPEAT("dtrcon_", dtrcon_("1", "L", "N", &none, A, &size, tau, work, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
   REPEAT("dsygst_", dsygst_(&one_step, "L", &none, A, &size, C, &size, &info, (size_t)1))
   REPEAT("dsytrd_", dsytrd_("L", &none, A, &size, tau, tau, tau, work, &lwork, &info, (size_t)1))
+  REPEAT("dgehrd_", dgehrd_(&none, &one_step, &none, A, &size, tau, work, &lwork, &info))
   REPEAT("dgebrd_", dgebrd_(&none, &none, A, &size, tau, tau, tau, tau, work, &lwork, &info))
   REPEAT("dgesdd_", dgesdd_("N", &none, &none, A, &size, tau, C, &size, C, &size, work, &lwork, ipiv, &info, (size_t)1))
   REPEAT("dgesvd_",
@@ -132,6 +133,7 @@ int main(int argc, char** argv) {
   REPEAT("dormqr_",
          dormqr_("L", "T", &size, &size, &size, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dorgqr_", dorgqr_(&size, &size, &size, A, &size, tau, work, &lwork, &info))
+  REPEAT("dormlq_", dormlq_("L", "T", &none, &none, &none, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dormtr_", dormtr_("L", "L", "T", &none, &none, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1,
                             (size_t)1, (size_t)1))
   REPEAT("dorgtr_", dorgtr_("L", &none, A, &size, tau, work, &lwork, &info, (size_t)1))

@@ -250,9 +250,11 @@ def lapack_cases(precisions: str) -> list[Case]:
             does = None if name in WITHOUT_GEMM else gemm
             others: tuple[str, ...] = ()
             q = p + ("or" if p in "sd" else "un")
-            if name in ("nep", "sep", "svd"):  # upper triangles, and P, are the library's
+            if name in ("nep", "sep", "svd"):  # upper triangles are the library's
                 end = {"nep": "hr", "sep": "tr", "svd": "br"}[name]
-                others = tuple(q + which + end for which in ("gm" if name == "nep" else "g"))
+                others = tuple(q + which + end for which in ("g" if name == "sep" else "gm"))
+            if name == "nep":
+                others += (f"{p}gehrd",)
             if name == "{p}sg":  # of each type as often, and one of these is routed
                 others = tuple(f"{p}{'sy' if p in 'sd' else 'he'}{end}" for end in ("gvd", "gv", "gvx", "gst"))
             if name in ("sep", "se2"):

@@ -27,7 +27,8 @@ __global__ void assign_elements(Assign x) {
         for (int part = 0; part < parts; ++part) {
           const R of_identity = part == 0 && i + x.below == j ? 1 : 0;
           const index from = x.transposed ? j + i * x.lda : i + j * x.lda;
-          C[(i + j * x.ldc) * parts + part] = A ? A[from * parts + part] : of_identity;
+          const R of_a = A ? A[from * parts + part] : 0;
+          C[(i + j * x.ldc) * parts + part] = !A ? of_identity : part == 1 && x.conjugated ? -of_a : of_a;
         }
 }
 

@@ -1,5 +1,5 @@
 // Products with the Q of a reduction whose reflectors are not as geqrf leaves them, and that Q itself: of the upper
-// triangle of sytrd, and of the rows of gebrd.  A line for each with what it leaves.
+// triangle of sytrd, and P, of the rows of gebrd.  A line for each with what it leaves.
 #include <cstdio>
 #include <map>
 #include <random>
@@ -12,7 +12,6 @@ using namespace promises;
 
 #define ORMTR(name, type) extern "C" void name##_(...);
 #define ORGTR(name, type) extern "C" void name##_(...);
-#define ORMBR(name, type) extern "C" void name##_(...);
 #define ORGBR(name, type) extern "C" void name##_(...);
 #include "api/routines.def"
 
@@ -67,17 +66,10 @@ void of_tridiagonal(const char* name, const char* made, const Multiply& multiply
   }
 }
 
-template <class T, class Multiply, class Make>
-void of_bidiagonal(const char* name, const char* made, const Multiply& multiply, const Make& make_p) {
+template <class T, class Make>
+void of_bidiagonal(const char* made, const Make& make_p) {
   for (int n : {2, 9, 33})
     for (int k : {n / 2, n + 4}) {
-      for (const char* side = "LR"; *side; ++side)
-        for (const char trans : {'N', adjoint<T>}) {
-          Operands<T> x(n);
-          multiply("P", side, &trans, &n, &n, &k, x.A.data(), &x.lda, x.tau.data(), x.C.data(), &x.lda, x.work.data(),
-                   &x.lwork, &x.info, one, one, one);
-          x.tell(name, x.C);
-        }
       Operands<T> x(n);
       make_p("P", &n, &n, &k, x.A.data(), &x.lda, x.tau.data(), x.work.data(), &x.lwork, &x.info, one);
       x.tell(made, x.A);
@@ -91,10 +83,10 @@ int main() {
   of_tridiagonal<double>("dormtr", "dorgtr", dormtr_, dorgtr_);
   of_tridiagonal<std::complex<float>>("cunmtr", "cungtr", cunmtr_, cungtr_);
   of_tridiagonal<std::complex<double>>("zunmtr", "zungtr", zunmtr_, zungtr_);
-  of_bidiagonal<float>("sormbr", "sorgbr", sormbr_, sorgbr_);
-  of_bidiagonal<double>("dormbr", "dorgbr", dormbr_, dorgbr_);
-  of_bidiagonal<std::complex<float>>("cunmbr", "cungbr", cunmbr_, cungbr_);
-  of_bidiagonal<std::complex<double>>("zunmbr", "zungbr", zunmbr_, zungbr_);
+  of_bidiagonal<float>("sorgbr", sorgbr_);
+  of_bidiagonal<double>("dorgbr", dorgbr_);
+  of_bidiagonal<std::complex<float>>("cungbr", cungbr_);
+  of_bidiagonal<std::complex<double>>("zungbr", zungbr_);
   const char* between = "calls {";
   for (const auto& [name, number] : calls)
     std::printf("%s\"%s\": %d", std::exchange(between, ", "), name.c_str(), number);

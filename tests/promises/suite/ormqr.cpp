@@ -1,25 +1,26 @@
-// C := op(Q) C or C op(Q), and the first columns of Q, of reflectors as geqrf leaves them.
+// C := op(Q) C or C op(Q), and the first columns of Q, of reflectors as geqrf leaves them; and products with the Q of
+// those that gelqf leaves.
 #include "tests/promises/suite/reflectors.hpp"
 
 namespace suite {
 namespace {
 
-template <class T>
-struct Ormqr : Routine<Ormqr<T>> {
+template <class T, bool rows>
+struct Applied : Routine<Applied<T, rows>> {
   static constexpr bool calls_others = true;
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison = false;
   static constexpr index largest = 32;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
   static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=50K SUITE_TALL=no";
-  static std::string name() { return named<T>(is_complex<T> ? "unmqr" : "ormqr"); }
+  static std::string name() { return named<T>(std::string(is_complex<T> ? "un" : "or") + (rows ? "mlq" : "mqr")); }
 
   char side, trans;
   index m, n, order, k;
   Matrix<T> A, tau, C, work;
   Info info;
 
-  explicit Ormqr(Draw& draw)
+  explicit Applied(Draw& draw)
       : side(draw.letter("LR")),
         trans(draw.letter(is_complex<T> ? "NC" : "NT")),
         m(draw.nothing(0) ? 0
@@ -30,13 +31,13 @@ struct Ormqr : Routine<Ormqr<T>> {
                           : draw.size()),
         order(side == 'L' ? m : n),
         k(draw.nothing(2) ? 0 : std::min(order, draw.size())),
-        A(draw, "A", Role::input, order, k),
+        A(draw, "A", Role::input, rows ? k : order, rows ? order : k),
         tau(draw, "tau", Role::input, k, 1),
         C(draw, "C", Role::output, m, n),
         work(draw, "work", Role::workspace, std::max<index>(1, side == 'L' ? n : m) * (draw.pick(2) ? 33 : 1), 1) {
-    // Of R, which shares A with the reflectors, nothing is read.
+    // Of R or L, which shares A with the reflectors, nothing is read.
     const bool multiplies = m > 0 && n > 0 && k > 0;
-    A.use([&](index i, index j) { return multiplies && i > j ? read : unused; });
+    A.use([&](index i, index j) { return multiplies && (rows ? j > i : i > j) ? read : unused; });
     C.use([&](index, index) { return multiplies ? updated : unused; });
   }
   std::vector<Operand*> operands() override { return {&A, &tau, &C, &work}; }
@@ -47,19 +48,22 @@ struct Ormqr : Routine<Ormqr<T>> {
     Call::prepare(draw);
     restore(draw);
   }
-  void restore(Draw& draw) override { make_tau(draw, A, tau); }
+  void restore(Draw& draw) override { make_tau(draw, A, tau, rows); }
 
   void make() override {
     info = {};
     fortran(name(), side, trans, m, n, k, A.data(), A.leading(), tau.data(), C.data(), C.leading(), work.data(),
             work.leading(), info.address());
   }
-  void judge(const Ormqr& was, Judge& judge) const {
+  void judge(const Applied& was, Judge& judge) const {
     judge.check("info is not 0", info.value() == 0);
     if (m == 0 || n == 0 || k == 0) return;
     Dense<T> due = wide(was.C);
     if (side == 'R') due = due.adjoint();  // C Q = (Q^H C^H)^H
-    reference::apply_lapack_q((side == 'L') == (trans != 'N'), order, k, was.A.data(), was.A.ld(), was.tau.data(), due);
+    const std::vector<T> columns = as_columns(was.A, rows);
+    // An LQ's Q is the adjoint of a QR's with the same reflectors.
+    const bool adjointly = (side == 'L') == ((trans != 'N') != rows);
+    reference::apply_lapack_q(adjointly, order, k, columns.data(), order, was.tau.data(), due);
     if (side == 'R') due = due.adjoint();
     judge.at_most("||C - op(Q) C||", (wide(C) - due).norm(), of_reflectors<T>(order, k) * due.norm());
   }
@@ -80,7 +84,7 @@ struct Ormqr : Routine<Ormqr<T>> {
       case 4: return n = -1, true;
       case 5: return k = -1, true;
       case 6: return k = order + 1, true;
-      case 7: return A.tell(order - 1), true;
+      case 7: return A.tell((rows ? k : order) - 1), true;
       case 8: return C.tell(m - 1), true;
       case 9: return work.tell((side == 'L' ? n : m) - 1), true;
       case 10: return work.tell(-2), true;
@@ -90,6 +94,11 @@ struct Ormqr : Routine<Ormqr<T>> {
   }
 };
 
+template <class T>
+using Ormqr = Applied<T, false>;
+template <class T>
+using Ormlq = Applied<T, true>;
+JOIN(ormlq, Ormlq<float>, Ormlq<double>, Ormlq<std::complex<float>>, Ormlq<std::complex<double>>);
 JOIN(ormqr, Ormqr<float>, Ormqr<double>, Ormqr<std::complex<float>>, Ormqr<std::complex<double>>);
 
 template <class T>

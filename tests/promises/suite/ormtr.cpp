@@ -1,5 +1,5 @@
 // Products with the Q of a reduction, and that Q itself: ormtr, ormhr, ormbr, orgtr, orghr and orgbr, of reflectors as
-// geqrf leaves them.  Calls with others stay (reflectors.py).
+// geqrf leaves them, and products with P, whose reflectors are as gelqf's.  Calls with others stay (reflectors.py).
 #include "tests/promises/suite/reflectors.hpp"
 
 namespace suite {
@@ -15,9 +15,10 @@ struct Reflectors {
   index begin = 1;       ///< the first row that changes; the first reflector begins there
   index first = 0;       ///< its column
   index rows, count;     ///< that change; reflectors
+  bool of_p;             ///< bidiagonal: rows of the matrix
 
-  Reflectors(Draw& draw, Of of, index of_order, bool none)
-      : order(of_order), rows(std::max<index>(0, order - 1)), count(rows) {
+  Reflectors(Draw& draw, Of of, index of_order, bool none, bool p = false)
+      : order(of_order), rows(std::max<index>(0, order - 1)), count(rows), of_p(p) {
     if (of == Of::hessenberg) {
       const bool all = draw.pick(2) == 1;
       ilo = all || order < 2 ? 1 : 1 + draw.below(int(order - 1));
@@ -25,10 +26,11 @@ struct Reflectors {
       begin = ilo, first = ilo - 1, rows = count = std::max<index>(0, ihi - ilo);
     } else if (of == Of::bidiagonal) {
       const bool longer = !none && order > 1 && draw.pick(2) == 1;
-      k = none ? 0 : longer ? order + draw.size() : std::min(order, draw.size());
+      k = none ? 0 : longer ? order + draw.size() - of_p : std::clamp<index>(order - of_p, 0, draw.size());
       if (!longer) begin = 0, rows = order, count = k;
     }
   }
+  /// Of column j, or of P's row j.
   bool reads(index i, index j) const {
     return j >= first && j < first + count && i > begin + j - first && i < begin + rows;
   }
@@ -40,8 +42,8 @@ struct Reflectors {
   void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau) const {
     for (index j = first; j < first + count; ++j) {
       Real<T> sum = 1;
-      for (index i = 0; i < A.rows(); ++i)
-        if (reads(i, j)) sum += std::norm(A(i, j));
+      for (index i = 0; i < (of_p ? A.cols() : A.rows()); ++i)
+        if (reads(i, j)) sum += std::norm(of_p ? A(j, i) : A(i, j));
       const double angle = 3 * draw.number();
       tau(j, 0) = draw.below(8) == 0 ? T(0)
                   : is_complex<T>    ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),
@@ -52,7 +54,9 @@ struct Reflectors {
   /// C := Q C or Q^H C, for the rows that change.
   template <class T>
   void apply(bool adjointly, const Matrix<T>& A, const Matrix<T>& tau, Dense<T>& C) const {
-    reference::apply_lapack_q(adjointly, rows, count, A.data() + begin + first * A.ld(), A.ld(), tau.data() + first, C);
+    const std::vector<T> columns = as_columns(A, of_p);
+    const index ld = of_p ? A.cols() : A.rows();
+    reference::apply_lapack_q(adjointly, rows, count, columns.data() + begin + first * ld, ld, tau.data() + first, C);
   }
 };
 
@@ -72,41 +76,45 @@ struct Product : Routine<Product<T, of>> {
   static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return name_of<T>(false, of); }
 
-  char side, trans, uplo = 'L', vect = 'Q';
+  char side, trans, uplo = 'L', vect;
   index m, n;
   Reflectors q;
   Matrix<T> A, tau, C, work;
   Info info;
 
   /// Rows, or columns, of C on Q's side.
-  static index of_order(Draw& draw, bool none) { return of == Of::bidiagonal ? tall(draw) : none ? 1 : draw.size(2); }
+  static index of_order(Draw& draw, bool none, bool of_p) {
+    return of == Of::bidiagonal ? std::max<index>(of_p ? 2 : 1, tall(draw)) : none ? 1 : draw.size(2);
+  }
   explicit Product(Draw& draw)
       : side(draw.letter("LR")),
         trans(draw.letter(is_complex<T> ? "NC" : "NT")),
+        vect(of == Of::bidiagonal ? draw.letter("QP") : 'Q'),
         m(draw.nothing(0) ? 0
-          : side == 'L'   ? of_order(draw, draw.nothing(2))
+          : side == 'L'   ? of_order(draw, draw.nothing(2), vect == 'P')
                           : draw.size()),
         n(draw.nothing(1) ? 0
-          : side == 'R'   ? of_order(draw, draw.nothing(2))
+          : side == 'R'   ? of_order(draw, draw.nothing(2), vect == 'P')
                           : draw.size()),
-        q(draw, of, side == 'L' ? m : n, draw.nothing(2)),
-        A(draw, "A", Role::input, q.order, of == Of::bidiagonal ? std::min(q.order, q.k) : q.order),
+        q(draw, of, side == 'L' ? m : n, draw.nothing(2), vect == 'P'),
+        A(draw, "A", Role::input, rows_of_a(), q.of_p || of != Of::bidiagonal ? q.order : std::min(q.order, q.k)),
         tau(draw, "tau", Role::input, q.taus(of), 1),
         C(draw, "C", Role::output, m, n),
         work(draw, "work", Role::workspace, std::max<index>(1, side == 'L' ? n : m) * (draw.pick(2) ? 33 : 1), 1) {
     // What the matrix was reduced to shares A with the reflectors: nothing of it is read.
     const bool multiplies = m > 0 && n > 0 && q.count > 0;
-    A.use([&](index i, index j) { return multiplies && q.reads(i, j) ? read : unused; });
+    A.use([&](index i, index j) { return multiplies && (q.of_p ? q.reads(j, i) : q.reads(i, j)) ? read : unused; });
     tau.use([&](index j, index) { return multiplies && q.reads_tau(j) ? read : unused; });
     C.use([&](index i, index j) {
       const index along = side == 'L' ? i : j;
       return multiplies && along >= q.begin && along < q.begin + q.rows ? updated : unused;
     });
   }
+  index rows_of_a() const { return q.of_p ? std::min(q.order, q.k) : q.order; }
   std::vector<Operand*> operands() override { return {&A, &tau, &C, &work}; }
   std::string describe() const override {
-    return text(name(), "%c%c m=%ld n=%ld k=%ld ilo=%ld ihi=%ld", side, trans, long(m), long(n), long(q.k), long(q.ilo),
-                long(q.ihi));
+    return text(name(), "%c%c%c m=%ld n=%ld k=%ld ilo=%ld ihi=%ld", vect, side, trans, long(m), long(n), long(q.k),
+                long(q.ilo), long(q.ihi));
   }
   void prepare(Draw& draw) override {
     Call::prepare(draw);
@@ -157,7 +165,7 @@ struct Product : Routine<Product<T, of>> {
       case 2: return trans = is_complex<T> ? 'T' : 'C', true;
       case 3: return m = -1, true;
       case 4: return n = -1, true;
-      case 5: return A.tell(q.order - 1), true;
+      case 5: return A.tell(rows_of_a() - 1), true;
       case 6: return C.tell(m - 1), true;
       case 7: return work.tell((side == 'L' ? n : m) - 1), true;
       case 8: return work.tell(-2), true;

@@ -41,13 +41,29 @@ void judge_factors(Judge& judge, Dense<T> A, const Matrix<T>& factors, const T* 
   judge.at_most("||Q^H Q - I||", reference::orthogonality(Q), allowed * std::sqrt(static_cast<double>(k)));
 }
 
-/// Makes reflectors of whatever is below A's diagonal: H = I - tau v v^H is unitary if 2 Re(tau) = |tau|^2 v^H v. Every
-/// eighth is an identity.
+/// Reflectors in a matrix of our own as a QR leaves them: of rows the adjoint.  Its leading dimension is the
+/// reflectors' length.
 template <class T>
-void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau) {
+std::vector<T> as_columns(const Matrix<T>& A, bool rows) {
+  std::vector<T> columns;
+  const auto conjugate = [](const T& x) {
+    if constexpr (is_complex<T>)
+      return std::conj(x);
+    else
+      return x;
+  };
+  for (index j = 0; j < (rows ? A.rows() : A.cols()); ++j)
+    for (index i = 0; i < (rows ? A.cols() : A.rows()); ++i) columns.push_back(rows ? conjugate(A(j, i)) : A(i, j));
+  return columns;
+}
+
+/// Makes reflectors of whatever is below A's diagonal, or with rows right of it: H = I - tau v v^H is unitary if 2
+/// Re(tau) = |tau|^2 v^H v. Every eighth is an identity.
+template <class T>
+void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau, bool rows = false) {
   for (index j = 0; j < tau.rows(); ++j) {
     Real<T> sum = 1;
-    for (index i = j + 1; i < A.rows(); ++i) sum += std::norm(A(i, j));
+    for (index i = j + 1; i < (rows ? A.cols() : A.rows()); ++i) sum += std::norm(rows ? A(j, i) : A(i, j));
     const double angle = 3 * draw.number();
     tau(j, 0) = draw.below(8) == 0 ? T(0)
                 : is_complex<T>    ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),

@@ -9,10 +9,7 @@
 #include "impl/eigen/sytrd_plan.hpp"
 #include "impl/judge/judge.hpp"
 #include "tests/precisions.hpp"
-#include "tests/unit/support/plans.hpp"
-#include "tests/unit/support/random.hpp"
-#include "tests/unit/support/reference.hpp"
-#include "tests/unit/support/shuffled.hpp"
+#include "tests/unit/support/reductions.hpp"
 
 namespace blaslift {
 namespace {
@@ -21,6 +18,7 @@ using namespace reference;
 
 template <class T>
 struct Reduction {
+  using Element = T;
   using R = Real<T>;
   using Number = std::complex<long double>;
 
@@ -47,22 +45,14 @@ struct Reduction {
   index turned(index i) const { return uplo == Uplo::lower ? i : n - 1 - i; }
   index beside(index i) const { return uplo == Uplo::lower ? i : n - 2 - i; }
 
-  Plan plan(bool a_in_place = false) const {
-    Plan plan = plan_sytrd(uplo, n, precision_of<T>, a_in_place);
-    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
-    return plan;
-  }
-  static bool sound() { return true; }
-  template <class Sound = bool (*)()>
-  PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Sound& is_sound = sound) {
-    const auto column = [](std::vector<T>& x) { return CallOperand<T>{x.data(), static_cast<index>(x.size())}; };
-    return run_leased<T>(plan, {{A.data(), A.ld(), a}, column(d), column(e), column(tau), column(failed)}, {}, lane,
-                         is_sound);
+  std::vector<std::vector<T>*> columns() { return {&d, &e, &tau, &failed}; }
+  Plan make_plan(bool a_in_place) const { return plan_sytrd(uplo, n, precision_of<T>, a_in_place); }
+  index moved() const { return n * (n + 1) / 2; }
+  void poison(Random& r, const T& x) {
+    const index i = r.below(static_cast<int>(n)), j = r.below(static_cast<int>(n));
+    A0(stored(i, j) ? i : j, stored(i, j) ? j : i) = x;
   }
   std::string text() const { return std::string(1, static_cast<char>(uplo)) + " n " + std::to_string(n); }
-  bool untouched() const {
-    return std::memcmp(A.data(), A0.data(), static_cast<std::size_t>(A.ld() * n) * sizeof(T)) == 0;
-  }
 
   static R real(const std::vector<T>& x, index i) { return reinterpret_cast<const R*>(x.data())[i]; }
   static Number widened(const T& x) { return {std::real(x), std::imag(x)}; }
@@ -111,76 +101,16 @@ class SytrdExecute : public testing::Test {};
 TYPED_TEST_SUITE(SytrdExecute, Precisions);
 
 TYPED_TEST(SytrdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
-  using T = TypeParam;
-  Random r(1);
-  for (unsigned round = 0; round < 80; ++round) {
-    Reduction<T> x(r, round);
-    const Plan plan = x.plan();
-    Matrix<T> first = x.A0;
-    for (unsigned seed = 0; seed < 3; ++seed) {
-      x.A = x.A0;
-      x.failed[0] = T(7);
-      Shuffled lane(seed);
-      const PlanOutcome outcome = x.run(plan, lane);
-      ASSERT_EQ(outcome.status, Status::done);
-      ASSERT_EQ(x.failed[0], T(0)) << x.text();
-      x.expect_right();
-      if (testing::Test::HasFatalFailure()) return;
-      if (seed == 0) first = x.A;
-      ASSERT_TRUE(x.A == first) << "other bits: " << x.text();
-      EXPECT_EQ(outcome.bytes_in, static_cast<double>(x.n * (x.n + 1) / 2) * sizeof(T));
-      EXPECT_EQ(outcome.bytes_out, outcome.bytes_in);
-    }
-  }
+  reductions::are_right_in_every_order<Reduction<TypeParam>>([](const auto&) {});
 }
-
 TYPED_TEST(SytrdExecute, InMemoryOfItsOwnTheMatrixDoesNotMove) {
-  using T = TypeParam;
-  Random r(2);
-  for (unsigned round = 0; round < 40; ++round) {
-    Reduction<T> x(r, round);
-    Shuffled lane(round);
-    const PlanOutcome outcome = x.run(x.plan(true), lane, {.device = x.A.data(), .ld = x.A.ld(), .in_place = true});
-    ASSERT_EQ(outcome.status, Status::done);
-    EXPECT_EQ(outcome.bytes_in, 0);
-    EXPECT_EQ(outcome.bytes_out, 0);
-    x.expect_right();
-    if (testing::Test::HasFatalFailure()) return;
-  }
+  reductions::stay_in_memory_of_their_own<Reduction<TypeParam>>();
 }
-
 TYPED_TEST(SytrdExecute, AMatrixThatIsNotFiniteIsSaidToBeSoAndStays) {
-  using T = TypeParam;
-  Random r(3);
-  for (unsigned round = 0; round < 60; ++round) {
-    Reduction<T> x(r, round);
-    constexpr double odd[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                              -std::numeric_limits<double>::infinity()};
-    const index i = r.below(static_cast<int>(x.n)), j = r.below(static_cast<int>(x.n));
-    x.A0(x.stored(i, j) ? i : j, x.stored(i, j) ? j : i) = scalar<T>(odd[round % 3], 0);
-    x.A = x.A0;
-    T said(7);
-    Shuffled lane(round);
-    const PlanOutcome outcome = x.run(x.plan(), lane, {}, [&] { return said = x.failed[0], said == T(0); });
-    ASSERT_EQ(outcome.status, Status::done);
-    ASSERT_EQ(said, T(1)) << x.text();
-    ASSERT_TRUE(outcome.taken_back);
-    ASSERT_TRUE(x.untouched()) << x.text();
-  }
+  reductions::say_what_is_not_finite<Reduction<TypeParam>>();
 }
-
 TYPED_TEST(SytrdExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
-  using T = TypeParam;
-  Random r(4);
-  int struck = 0;
-  for (unsigned round = 0; round < 8; ++round) {
-    Reduction<T> x(r, 90 + round);
-    const Plan plan = x.plan();
-    struck += with_each_operation_failing([&] { x.A = x.A0; }, [&](Lane& lane) { return x.run(plan, lane); },
-                                          [&] { x.expect_right(); }, [&] { ASSERT_TRUE(x.untouched()) << x.text(); });
-    if (testing::Test::HasFatalFailure()) return;
-  }
-  EXPECT_GT(struck, 80);
+  reductions::bear_a_fault_at_every_operation<Reduction<TypeParam>>();
 }
 
 // ---- verification, by the plain loops that stand in for a library

@@ -193,6 +193,11 @@ class Recorder final : public Lane {
                    where(p.failed),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Gehrd& p, After after) {
+    return add(print("%cgehrd   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.rows, p.cols) + " from " +
+                   std::to_string(p.above) + ", tau " + where(p.tau) + ", failed " + where(p.failed),
+               after, p.stream, p.awaited);
+  }
   Status ask_for(const Svd& p, After after) {
     return add(print("%csvd     ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) +
                    (p.u_cols > 0 ? ", U " + where(p.U, p.ldu) + " " + size(p.m, p.u_cols) : std::string()) +
@@ -201,8 +206,9 @@ class Recorder final : public Lane {
                after, p.stream, p.awaited);
   }
   Status ask_for(const Assign& p, After after) {
-    return add(print("%cassign  ", letter(p.precision)) + where(p.C, p.ldc) +
-                   " := " + (p.A ? where(p.A, p.lda) + (p.transposed ? " transposed" : "") : std::string("identity")) +
+    return add(print("%cassign  ", letter(p.precision)) + where(p.C, p.ldc) + " := " +
+                   (p.A ? where(p.A, p.lda) + (p.transposed ? " transposed" : "") + (p.conjugated ? " conjugated" : "")
+                        : std::string("identity")) +
                    ", " + size(p.m, p.n) + part_name(p.part) + (p.strict ? " strict" : "") +
                    print(" below %lld", static_cast<long long>(p.below)),
                after, p.stream, p.awaited);

@@ -58,6 +58,17 @@ struct Problem {
     C = C0;
     const auto size = [](index x) { return static_cast<int>(x); };
     Lapack<T>::get()->geqrf(size(A.rows()), size(product.k), A.data(), size(A.ld()), tau.data());
+    if (product.rows) A = adjoint_of(A);
+  }
+  static Matrix<T> adjoint_of(const Matrix<T>& x) {
+    Matrix<T> adjoint(x.cols(), x.rows(), 2);
+    for (index j = 0; j < x.cols(); ++j)
+      for (index i = 0; i < x.rows(); ++i)
+        if constexpr (complex_type<T>)
+          adjoint(j, i) = std::conj(x(i, j));
+        else
+          adjoint(j, i) = x(i, j);
+    return adjoint;
   }
 
   void* aligned() {
@@ -90,7 +101,8 @@ struct Problem {
       for (index j = 0; j < p.n; ++j) c(j, j) = 1;
     }
     if (!p.left) c = c.adjoint();  // C Q = (Q^H C^H)^H
-    apply_lapack_q(p.left == p.adjoint, p.order(), p.k, reflectors.data(), reflectors.ld(), tau.data(), c);
+    const Matrix<T> columns = p.rows ? adjoint_of(reflectors) : reflectors;
+    apply_lapack_q(p.left == p.adjoint, p.order(), p.k, columns.data(), columns.ld(), tau.data(), c);
     return p.left ? c : c.adjoint();
   }
   void expect_right(const Matrix<T>& reflectors) const {
@@ -110,7 +122,7 @@ void for_products(const Act& act) {
     for (const bool left : {true, false})
       for (const bool adjoint : {true, false}) {
         if (s.k > (left ? s.m : s.n)) continue;
-        act(s, QProduct{left, adjoint, s.m, s.n, s.k});
+        for (const bool rows : {false, true}) act(s, QProduct{left, adjoint, s.m, s.n, s.k, false, rows});
       }
     if (s.n <= s.m && s.k <= s.n) act(s, QProduct{true, false, s.m, s.n, s.k, true});
   }
@@ -213,7 +225,9 @@ TYPED_TEST(QExecute, AFailureLeavesTheCallersMemoryAlone) {
   const Shape whole{20, 13, 9, 4, 2, 5}, in_windows{20, 13, 9, 4, 2, 5, 7};
   for (const auto& [s, product] : {std::pair{whole, QProduct{true, true, 20, 13, 9}},
                                    {whole, QProduct{true, false, 20, 13, 9, true}},
+                                   {whole, QProduct{true, true, 20, 13, 9, false, true}},
                                    {in_windows, QProduct{true, true, 20, 13, 9}},
+                                   {in_windows, QProduct{true, true, 20, 13, 9, false, true}},
                                    {in_windows, QProduct{true, false, 20, 13, 9, true}}}) {
     faults.at = 0;
     faults.seen = 0;

@@ -307,19 +307,20 @@ TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
   ReductionQArgs<double> x{
       Reduction::tridiagonal, false, Uplo::lower, false, true, true, 6, 4, 0, 0, 0, A, 7, tau, C, 8};
   const auto expect = [&](const QProduct& product, index a, index t, index c, index before = 0, index after = 0) {
-    ASSERT_TRUE(x.valid() && x.is_qr());
+    ASSERT_TRUE(x.valid() && x.is_known_form());
     const OrmqrArgs<double> part = x.part();
     EXPECT_EQ((std::tuple{part.product.left, part.product.adjoint, part.product.m, part.product.n, part.product.k}),
               (std::tuple{product.left, product.adjoint, product.m, product.n, product.k}));
     EXPECT_EQ((std::tuple{part.A - A, part.tau - tau, part.C - (x.of_identity ? A : C)}), (std::tuple{a, t, c}));
     EXPECT_EQ((std::tuple{part.lda, part.ldc, part.before, part.after}), (std::tuple{x.lda, x.ldc, before, after}));
+    EXPECT_EQ(part.product.rows, x.rows);
     EXPECT_TRUE(part.valid());
   };
   expect({true, true, 5, 4, 5}, 1, 0, 1);
   x.left = false;
   expect({false, true, 6, 3, 3}, 1, 0, 8);
   x.uplo = Uplo::upper;
-  EXPECT_TRUE(x.valid() && !x.is_qr());
+  EXPECT_TRUE(x.valid() && !x.is_known_form());
   x.of = Reduction::hessenberg, x.ilo = 2, x.ihi = 4;
   expect({false, true, 6, 2, 2}, 2 + 7, 1, 2 * 8);
   x.left = true;
@@ -331,7 +332,11 @@ TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
   x.k = 9;
   expect({true, true, 5, 4, 5}, 1, 0, 1);
   x.rows = true;
-  EXPECT_TRUE(x.valid() && !x.is_qr());
+  expect({true, true, 5, 4, 5}, 7, 0, 1);
+  x.k = 3;
+  expect({true, true, 6, 4, 3}, 0, 0, 0);
+  x.of_identity = true;
+  EXPECT_FALSE(x.is_known_form());
 
   x = {Reduction::tridiagonal, true, Uplo::lower, false, true, false, 6, 6, 0, 0, 0, A, 7, tau, A, 7};
   expect({true, false, 5, 5, 5}, 1, 0, 8, 1, 0);

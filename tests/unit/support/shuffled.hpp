@@ -12,6 +12,7 @@
 #include "kernels/host/assign.hpp"
 #include "kernels/host/gebrd.hpp"
 #include "kernels/host/geev.hpp"
+#include "kernels/host/gehrd.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
@@ -88,6 +89,9 @@ class Shuffled final : public Lane {
   }
   Status ask_for(const Sytrd& x, After after) {
     return add(after, [x] { reduce_to_tridiagonal(x); });
+  }
+  Status ask_for(const Gehrd& x, After after) {
+    return add(after, [x] { reduce_to_hessenberg(x); });
   }
   Status ask_for(const Svd& x, After after) {
     return add(after, [x] { decompose(x); });

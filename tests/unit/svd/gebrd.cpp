@@ -7,10 +7,7 @@
 #include "impl/svd/gebrd_plan.hpp"
 #include "tests/precisions.hpp"
 #include "tests/unit/support/estimates.hpp"
-#include "tests/unit/support/plans.hpp"
-#include "tests/unit/support/random.hpp"
-#include "tests/unit/support/reference.hpp"
-#include "tests/unit/support/shuffled.hpp"
+#include "tests/unit/support/reductions.hpp"
 
 namespace blaslift {
 namespace {
@@ -19,6 +16,7 @@ using namespace reference;
 
 template <class T>
 struct Reduction {
+  using Element = T;
   using R = Real<T>;
   using Number = std::complex<long double>;
 
@@ -40,19 +38,10 @@ struct Reduction {
     A = A0;
   }
 
-  Plan plan(bool a_in_place = false) const {
-    Plan plan = plan_gebrd(m, n, precision_of<T>, a_in_place);
-    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
-    return plan;
-  }
-  static bool sound() { return true; }
-  template <class Sound = bool (*)()>
-  PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Sound& is_sound = sound) {
-    const auto column = [](std::vector<T>& x) { return CallOperand<T>{x.data(), static_cast<index>(x.size())}; };
-    return run_leased<T>(plan,
-                         {{A.data(), A.ld(), a}, column(d), column(e), column(tauq), column(taup), column(failed)}, {},
-                         lane, is_sound);
-  }
+  std::vector<std::vector<T>*> columns() { return {&d, &e, &tauq, &taup, &failed}; }
+  Plan make_plan(bool a_in_place) const { return plan_gebrd(m, n, precision_of<T>, a_in_place); }
+  index moved() const { return m * n; }
+  void poison(Random& r, const T& x) { A0(r.below(static_cast<int>(m)), r.below(static_cast<int>(n))) = x; }
   std::string text() const { return std::to_string(m) + " x " + std::to_string(n); }
 
   static R real(const std::vector<T>& x, index i) { return reinterpret_cast<const R*>(x.data())[i]; }
@@ -99,84 +88,19 @@ class GebrdExecute : public testing::Test {};
 TYPED_TEST_SUITE(GebrdExecute, Precisions);
 
 TYPED_TEST(GebrdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
-  using T = TypeParam;
-  Random r(1);
   int wide = 0;
-  for (unsigned round = 0; round < 80; ++round) {
-    Reduction<T> x(r, round);
-    const Plan plan = x.plan();
-    wide += x.m < x.n;
-    Matrix<T> first = x.A0;
-    for (unsigned seed = 0; seed < 3; ++seed) {
-      x.A = x.A0;
-      x.failed[0] = T(7);
-      Shuffled lane(seed);
-      const PlanOutcome outcome = x.run(plan, lane);
-      ASSERT_EQ(outcome.status, Status::done);
-      ASSERT_EQ(x.failed[0], T(0)) << x.text();
-      x.expect_right();
-      if (testing::Test::HasFatalFailure()) return;
-      if (seed == 0) first = x.A;
-      ASSERT_TRUE(x.A == first) << "other bits: " << x.text();
-      EXPECT_EQ(outcome.bytes_in, static_cast<double>(x.m * x.n) * sizeof(T));
-      EXPECT_EQ(outcome.bytes_out, outcome.bytes_in);
-    }
-  }
+  reductions::are_right_in_every_order<Reduction<TypeParam>>([&](const auto& x) { wide += x.m < x.n; });
   EXPECT_GT(wide, 20);
   EXPECT_LT(wide, 60);
 }
-
 TYPED_TEST(GebrdExecute, InMemoryOfItsOwnTheMatrixDoesNotMove) {
-  using T = TypeParam;
-  Random r(2);
-  for (unsigned round = 0; round < 40; ++round) {
-    Reduction<T> x(r, round);
-    Shuffled lane(round);
-    const PlanOutcome outcome = x.run(x.plan(true), lane, {.device = x.A.data(), .ld = x.A.ld(), .in_place = true});
-    ASSERT_EQ(outcome.status, Status::done);
-    EXPECT_EQ(outcome.bytes_in, 0);
-    EXPECT_EQ(outcome.bytes_out, 0);
-    x.expect_right();
-    if (testing::Test::HasFatalFailure()) return;
-  }
+  reductions::stay_in_memory_of_their_own<Reduction<TypeParam>>();
 }
-
 TYPED_TEST(GebrdExecute, AMatrixThatIsNotFiniteIsSaidToBeSoAndStays) {
-  using T = TypeParam;
-  Random r(3);
-  for (unsigned round = 0; round < 60; ++round) {
-    Reduction<T> x(r, round);
-    constexpr double odd[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
-                              -std::numeric_limits<double>::infinity()};
-    x.A0(r.below(static_cast<int>(x.m)), r.below(static_cast<int>(x.n))) = scalar<T>(odd[round % 3], 0);
-    x.A = x.A0;
-    T said(7);
-    Shuffled lane(round);
-    const PlanOutcome outcome = x.run(x.plan(), lane, {}, [&] { return said = x.failed[0], said == T(0); });
-    ASSERT_EQ(outcome.status, Status::done);
-    ASSERT_EQ(said, T(1)) << x.text();
-    ASSERT_TRUE(outcome.taken_back);
-    ASSERT_EQ(std::memcmp(x.A.data(), x.A0.data(), static_cast<std::size_t>(x.A.ld() * x.n) * sizeof(T)), 0)
-        << x.text();
-  }
+  reductions::say_what_is_not_finite<Reduction<TypeParam>>();
 }
-
 TYPED_TEST(GebrdExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
-  using T = TypeParam;
-  Random r(4);
-  int struck = 0;
-  for (unsigned round = 0; round < 8; ++round) {
-    Reduction<T> x(r, 90 + round);
-    const Plan plan = x.plan();
-    struck += with_each_operation_failing(
-        [&] { x.A = x.A0; }, [&](Lane& lane) { return x.run(plan, lane); }, [&] { x.expect_right(); },
-        [&] {
-          ASSERT_EQ(std::memcmp(x.A.data(), x.A0.data(), static_cast<std::size_t>(x.A.ld() * x.n) * sizeof(T)), 0)
-              << x.text();
-        });
-    if (testing::Test::HasFatalFailure()) return;
-  }
-  EXPECT_GT(struck, 100);
+  reductions::bear_a_fault_at_every_operation<Reduction<TypeParam>>();
 }
 
 TEST(GebrdFits, WithWhatALibraryWorksInOrNotAtAll) {

@@ -195,6 +195,13 @@ int main(int argc, char** argv) {
         CALL(side ? "R" : "L", !adjoint ? "N" : z ? "C" : "T", &m, &m, &n, a, &ld, tau, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
         show(z ? "zunmqr" : "dormqr", c, e * M * M);
       }
+    for (int side = 0; side < 2; ++side)
+      for (int adjoint = 0; adjoint < 2; ++adjoint) {
+        f = get(z ? "zunmlq_" : "dormlq_");
+        fill(c, 2 * M * M);
+        CALL(side ? "R" : "L", !adjoint ? "N" : z ? "C" : "T", &n, &n, &k, a, &ld, tau, c, &ld, work, &lwork, &info, (size_t)1, (size_t)1);
+        show(z ? "zunmlq" : "dormlq", c, e * M * N);
+      }
     f = get(z ? "zungqr_" : "dorgqr_");
     CALL(&m, &n, &k, a, &ld, tau, work, &lwork, &info);
     show(z ? "zungqr" : "dorgqr", a, e * M * N);
@@ -364,13 +371,21 @@ int main(int argc, char** argv) {
             }
         show(name, c, e * M * N);
       }
-    // The tridiagonal and the bidiagonal form, and their reflectors, as every LAPACK has them.
+    // The tridiagonal, the Hessenberg and the bidiagonal form, and their reflectors, as every LAPACK has them.
     for (int low = 0; low < 2; ++low) {
       GET(z ? "%chetrd_" : "%csytrd_");
       CALL(low ? "l" : "U", &n, a, &ld, rwork, rwork + N, tau, work, &lwork, &info, (size_t)1);
       printf("info %d\n", info);
       show(name, rwork, n);
       show(name, rwork + N, n - 1);
+      show(name, a, e * M * n);
+      show(name, tau, e * (n - 1));
+    }
+    for (int low = 1; low < 3; ++low) {
+      const int high = n - low + 1;
+      GET("%cgehrd_");
+      CALL(&n, &low, &high, a, &ld, tau, work, &lwork, &info);
+      printf("info %d\n", info);
       show(name, a, e * M * n);
       show(name, tau, e * (n - 1));
     }

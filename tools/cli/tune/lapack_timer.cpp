@@ -10,6 +10,8 @@
 #include "impl/cholesky/potrf_plan.hpp"
 #include "impl/eigen/geev.hpp"
 #include "impl/eigen/geev_plan.hpp"
+#include "impl/eigen/gehrd.hpp"
+#include "impl/eigen/gehrd_plan.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/eigen/syevd_plan.hpp"
 #include "impl/lu/getrf.hpp"
@@ -57,6 +59,7 @@ Timed timed(LapackWork work, Precision p, index n, std::size_t memory) {
     case LapackWork::geev_values: return {plan_geev(n, false, p, true), {n, imaginary, 1}};
     case LapackWork::geev: return {plan_geev(n, true, p, true, true), {n, imaginary, 1}};
     case LapackWork::gesdd: return {plan_svd(svd_shape(n), p, true, true, true), {reals, 1}};
+    case LapackWork::gehrd: return {plan_gehrd(n, n, 0, p, true), {n - 1, 1}};
     case LapackWork::gebrd: break;
   }
   return {plan_gebrd(n, n, p, true), {reals, reals, n, n, 1}};
@@ -105,6 +108,7 @@ Operation::Kinds operations_of(LapackWork work) {
     case LapackWork::geev_values:
     case LapackWork::geev: return geev_family.needs;
     case LapackWork::gesdd: return gesdd_family.needs;
+    case LapackWork::gehrd: return gehrd_family.needs;
     case LapackWork::gebrd: break;
   }
   return gebrd_family.needs;
@@ -120,6 +124,7 @@ bool LapackTimer::fits(LapackWork work, Precision p, index n, std::size_t memory
       case LapackWork::geev_values:
       case LapackWork::geev: return geev_fits(n, work == LapackWork::geev, p, memory);
       case LapackWork::gesdd: return svd_fits(svd_shape(n), p, memory);
+      case LapackWork::gehrd: return gehrd_fits(n, n, p, memory);
       case LapackWork::gebrd: break;
     }
     return gebrd_fits(n, n, p, memory);

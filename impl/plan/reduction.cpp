@@ -1,0 +1,31 @@
+#include "impl/plan/reduction.hpp"
+
+namespace blaslift {
+
+Plan plan_reduction(const PlannedOperation& operation, index rows, index cols, Part part,
+                    std::initializer_list<std::pair<const char*, index>> columns, bool a_in_place) {
+  constexpr int operand_a = 0;
+  const Block all{0, 0, rows, cols};
+  Plan plan;
+  plan.operands = {{"A", rows, cols, true, false, part}};
+  const Plan::Origin a{a_in_place ? plan.add_own_area(operand_a) : plan.add_area("A", rows, cols), operand_a};
+  plan.upload(a, all);
+  std::vector<Plan::Access> accesses{Plan::update(a, all)};
+  accesses[0].part = part;
+  std::vector<std::pair<Plan::Origin, Block>> found;
+  const auto add = [&](const char* name, index length) {
+    const auto operand = static_cast<int>(plan.operands.size());
+    plan.operands.push_back({name, length, 1, true, true});
+    found.push_back({{plan.add_area(name, length, 1), operand}, {0, 0, length, 1}});
+    accesses.push_back(Plan::access(found.back().first, found.back().second, AccessMode::write));
+  };
+  for (const auto& [name, length] : columns) add(name, length);
+  add("failed", 1);
+  plan.compute(operation, std::move(accesses), Scalar::one);
+  plan.download(a, all);
+  for (const auto& [origin, block] : found) plan.download(origin, block);
+  plan.after = order_of(plan);
+  return plan;
+}
+
+}  // namespace blaslift
