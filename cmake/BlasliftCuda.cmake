@@ -58,4 +58,4 @@ set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv blaslift_cuda_gemv blaslift_cuda_trsm CUDA::cublas CUDA::cublasLt)
 # Scaling and the guard's numbers have to have the host's bits.
-set_source_files_properties(kernels/cuda/product/residues.cu PROPERTIES COMPILE_OPTIONS "--fmad=false")
+set_source_files_properties(kernels/cuda/product/residues.cu PROPERTIES COMPILE_OPTIONS "--fmad=false;-Xcompiler=-ffp-contract=off")

@@ -215,7 +215,8 @@ struct Layout {
     const auto all = static_cast<std::size_t>(count), parts = static_cast<std::size_t>(is_complex(precision) ? 2 : 1),
                real = element_size(precision) / parts,
                planes = static_cast<std::size_t>(count_in(precision) * parts_split(precision));
-    scaling = aligned(planes * static_cast<std::size_t>(plane));
+    // INT8 products read whole granules of rows, from whichever row on.
+    scaling = aligned(planes * static_cast<std::size_t>(plane) + static_cast<std::size_t>(15 * padded));
     found = scaling + aligned(all * sizeof(Scaling));
     largest = found + aligned(all * sizeof(Found));
     bytes = largest + aligned((all + static_cast<std::size_t>(k)) * real);
@@ -261,13 +262,13 @@ double limit_of(index k) {
 
 /// The larger error of a row by `alone` and by the columns' largest `sum`.
 BLASLIFT_BOTH inline double error_of(const Scaling& x, double sum) {
-  const double coarse = sum == 0 ? 0 : x.coarse * sum;
-  return x.alone <= coarse ? x.alone : coarse;
+  const double coarse = x.coarse * sum;  // not a number where nothing is known of one, and the other is zeros
+  return coarse < x.alone ? coarse : x.alone;
 }
 
 /// Both operands' largest such errors together.
 BLASLIFT_BOTH inline bool acceptable(double of_a, double of_b, double limit) {
-  return of_a + of_b + of_a * of_b <= limit;
+  return of_a <= limit && of_b <= limit && of_a + of_b + of_a * of_b <= limit;  // flags no overflow
 }
 
 /// An integer rounded to the nearest real, ties to even.

@@ -200,7 +200,8 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
   if (decision.residues && backend.facts().computes.can(Operation::Kind::residues, precision_of<T>))
     t.schedule = by_residues(product, args, residents, room, piece_bytes);
-  // Smaller tiles take less memory beside the operands'.
+  // Where they are not to be, or find no room, levels are the next best.  Smaller tiles take less memory beside the
+  // operands'.
   for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2) {
     t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
     t.tile = tiles.tile;
@@ -275,7 +276,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (choosy && known->refusals.load(std::memory_order_relaxed) >= most_refusals &&
       known->refusals.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
     how.levels = 0;
-  if (choosy && known->declined.load(std::memory_order_relaxed) >= most_refusals &&
+  if (choosy && r.options.products == Products::automatic &&
+      known->declined.load(std::memory_order_relaxed) >= most_refusals &&
       known->declined.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
     how.residues = false;
   Attempt done;
@@ -311,7 +313,11 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   };
   const Outcome outcome = in_attempts(operands, attempts, may_try_again);
   // From here on nothing throws.
-  if (distrusted) (decision.residues ? known->declined : known->refusals).fetch_add(1, std::memory_order_relaxed);
+  const bool by_residues = done.schedule && done.schedule->residues;
+  if (distrusted && !by_residues) known->refusals.fetch_add(1, std::memory_order_relaxed);
+  if (by_residues && !decision.repeats)
+    done.residues() ? known->declined.store(0, std::memory_order_relaxed)
+                    : (void)known->declined.fetch_add(1, std::memory_order_relaxed);
   Ending ending = ended(r, backend, decision, operands, outcome);
   ending.distrusted = distrusted;
   if (outcome.status != Status::done) {
@@ -323,17 +329,14 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     ending.computed = true;
     return ending;
   }
-  if (done.residues()) {
-    if (!distrusted) known->declined.store(0, std::memory_order_relaxed);
-    ending.residues = true;
-  }
+  ending.residues = done.residues();
   if (done.levels() > 0) {
     known->refusals.store(0, std::memory_order_relaxed);
     ending.levels = done.levels();
     ending.tile = done.tile;
   }
   if (r.options.verify) ending.way = way_of(*done.schedule);
-  ending.as_predicted = done.levels() == decision.levels && done.residues() == decision.residues;
+  ending.as_predicted = decision.residues ? ending.residues && !distrusted : done.levels() == decision.levels;
   return ending;
 }
 
@@ -350,7 +353,7 @@ void cut_as(const Cutting& cutting, const Problem& product, Decision& decision) 
   decision.tile = cutting.tile;
   decision.head = whole ? cutting.head : 0;
   decision.residues =
-      cutting.residues && whole && !product.trivial && product.k <= residues::most_k;
+      cutting.residues && whole && !product.trivial && product.alpha_finite && product.k <= residues::most_k;
   decision.repeats = true;
 }
 

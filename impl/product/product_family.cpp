@@ -197,20 +197,19 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
     if (policy.levels <= 0 && with_levels >= best.seconds) return;
     best.levels = choice.level;
     best.tile = choice.tile;
-    best.residues = false;
     best.seconds = with_levels;
   };
-  if (has_residues(p, facts) &&
-      (policy.products == Products::residues || (policy.products == Products::automatic && policy.levels < 0))) {
-    const double alone = residues_seconds(p, *facts.profile);
-    const double seconds = moves && std::isfinite(alone) ? without_levels(p, alone, moving, false).seconds : alone;
-    if (policy.products == Products::residues || seconds < best.seconds)
-      best = {.seconds = std::isfinite(seconds) ? seconds : best.seconds, .residues = true};
-  }
   const index smallest = std::min({p.m, p.n, p.k});
   consider(smallest);
   // Two tiles each way gain less, and begin and end sooner.
   if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
+  if (has_residues(p, facts) &&
+      (policy.products == Products::residues || (policy.products == Products::automatic && policy.levels < 0))) {
+    const double alone = residues_seconds(p, *facts.profile);
+    const double seconds = moves && std::isfinite(alone) ? without_levels(p, alone, moving, false).seconds : alone;
+    best.residues = policy.products == Products::residues || seconds < best.seconds;
+    if (best.residues && std::isfinite(seconds)) best.seconds = seconds;
+  }
   best.seconds = facts.profile->latency_seconds + best.seconds;
   return best;
 }

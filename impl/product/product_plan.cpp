@@ -420,7 +420,7 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
     access(at, r.area, 0, s.as_operand(r), size, write);
   };
   // Surveys note maxima, in any order.
-  std::int32_t begin = 0;
+  std::int32_t begin = 0, last_by_residues = -1;
   std::vector<std::int32_t> surveys;
   for (std::size_t at = 0; at < s.steps.size(); ++at) {
     const Step& step = s.steps[at];
@@ -439,6 +439,10 @@ std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
           access_region(at, {first_scratch, x}, true);
         else
           access(at, area_c, step.c, x, unit_c(s.cut), true);
+        if (s.residues) {  // they share what is split, and the memory of their sums
+          if (last_by_residues >= 0) after[at].push_back(last_by_residues);
+          last_by_residues = static_cast<std::int32_t>(at);
+        }
         break;
       case StepKind::begin: begin = static_cast<std::int32_t>(at); break;
       case StepKind::survey:

@@ -138,10 +138,10 @@ std::string to_string(const Problem& problem, const Decision& d) {
     std::snprintf(text, sizeof text, " (cpu %.3g ms, device %.3g ms)", d.cpu_seconds * 1e3, d.device_seconds * 1e3);
     line += text;
   }
-  if (d.route == Route::device && d.levels > 0)
-    line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
-  else if (d.route == Route::device && d.residues)
+  if (d.route == Route::device && d.residues)
     line += ", by residues";
+  else if (d.route == Route::device && d.levels > 0)
+    line += ", levels " + std::to_string(d.levels) + " in tiles of " + std::to_string(d.tile);
   else if (d.route == Route::device && d.head > 0)
     line += ", first " + std::to_string(d.head) + " of k";
   return line;

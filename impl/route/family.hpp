@@ -14,7 +14,7 @@ struct Cost {
   double seconds;  ///< with what moves, by the profile
   int levels = 0;  ///< as in Decision
   index tile = 0, head = 0;
-  bool residues = false;
+  bool residues = false;  ///< if these find no room, or are declined again and again, by levels or head
 };
 
 /// Functions of numbers alone, so that decisions can be printed and tested without a device.

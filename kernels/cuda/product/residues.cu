@@ -345,7 +345,7 @@ struct Join<15> {
   }
 };
 
-/// Of a sum of products of residues, between -p and p.
+/// Of a sum of products of residues, less than 1.5 p large: the quotient is off by less than one, up to k = 130,000.
 __device__ inline int reduced(int sum, int p) {
   return sum - p * __float2int_rn(static_cast<float>(sum) * (1.0f / static_cast<float>(p)));
 }
