@@ -35,10 +35,10 @@ struct GemmBatchSignature {
     std::swap(x.lda, x.ldb);
   }
   /// Of one group; several are too many for the entry.
-  static constexpr double volume(const auto& at) {
+  [[gnu::always_inline]] static constexpr double volume(const auto& at) {
     return at.integer(0) == 1 ? volume_of(at, 0) : std::numeric_limits<double>::infinity();
   }
-  static constexpr double volume_of(const auto& at, index group) {
+  [[gnu::always_inline]] static constexpr double volume_of(const auto& at, index group) {
     const int count = at.places.integers[0], m = count - 11;
     const auto of_group = [&](int word) { return static_cast<double>(at.integers(word).get(group)); };
     return of_group(m) * of_group(m + 1) * of_group(m + 2) * of_group(count + 1);

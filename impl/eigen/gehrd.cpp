@@ -61,7 +61,7 @@ double cpu_rate(const Problem& p, const Profile& profile) {
 /// Estimated, until a profile has measured times: a column takes five kernels, one of which reads what is left of the
 /// square, and the products of a panel read and write what is left of the matrix five times.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  constexpr double column_seconds = 25e-6, passes = 5, panel = 32;
+  constexpr double column_seconds = 33e-6, passes = 5, panel = 32;
   const Profile& profile = *facts.profile;
   const double n = static_cast<double>(p.n), k = static_cast<double>(p.k),
                moved = passes * static_cast<double>(element_size(p.element)) * n * k * k / (2 * panel),

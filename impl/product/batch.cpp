@@ -327,7 +327,7 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
       own.locate(backend);
       device_memory = own.in_device_memory();
       const Problem its = problem_of(problem.routine, batch);
-      by_cpu = failed || (its.trivial && !device_memory);
+      by_cpu = failed || ((its.trivial || its.overlaps) && !device_memory);
       if (!by_cpu) one = compute(r, site, backend, its, batch, own, decision);
     } catch (const std::exception&) {  // its results are what they were
       if (!begun) throw;
@@ -439,8 +439,9 @@ class CheckableBatches final : public Checkable {
       args_.for_each([&](const GemmBatchArgs<T>& batch) {
         const GemmBatchArgs<T>& x = batch.empty() ? batch : (next++)->args;
         for (index i = 0; i < batch.count; ++i) {
-          a.push_back(x.a_at(i));
-          b.push_back(x.b_at(i));
+          // What is not to be read has no copies; libraries are there that read it.
+          a.push_back(batch.multiplies() ? x.a_at(i) : args_.A[a.size()]);
+          b.push_back(batch.multiplies() ? x.b_at(i) : args_.B[b.size()]);
           c.push_back(x.c_at(i));
         }
       });

@@ -158,7 +158,13 @@ TYPED_TEST(Residues, AreDeclinedWhereTheyWouldLoseDigits) {
       products.declined = false;
       const Matrix<T> beside_zeros = products.run();
       EXPECT_TRUE(products.declined) << what;
-      EXPECT_LE(worst_excess(product(p.args()), beside_zeros), 1.0);
+      Matrix<T> classical = p.C;
+      Gemm g = as_gemm(p.args());
+      g.C = classical.data();
+      naive(g);
+      for (index j = 0; j < p.n; ++j)
+        for (index i = 0; i < p.m; ++i)
+          ASSERT_EQ(std::isnan(std::real(beside_zeros(i, j))), std::isnan(std::real(classical(i, j)))) << i << "," << j;
     }
 }
 

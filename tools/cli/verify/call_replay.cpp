@@ -77,7 +77,9 @@ void make_batches(const Recorded& r, const std::string& fallback) {
     const GemmBatchArgs<T>& args = x.args;
     ops[0] += static_cast<char>(args.transa);
     ops[1] += static_cast<char>(args.transb);
-    const index of_args[] = {args.m, args.n, args.k, args.lda, args.ldb, args.ldc, args.count};
+    // Records have no A and B of a group that does not multiply, and libraries are there that read them even so.
+    const bool multiplies = args.multiplies();
+    const index of_args[] = {args.m, args.n, multiplies ? args.k : 0, args.lda, args.ldb, args.ldc, args.count};
     for (std::size_t i = 0; i < std::size(of_args); ++i) {
       numbers[i].push_back(of_args[i]);
       narrow = narrow && of_args[i] <= INT32_MAX;
@@ -85,8 +87,8 @@ void make_batches(const Recorded& r, const std::string& fallback) {
     alpha.push_back(args.alpha);
     beta.push_back(args.beta);
     for (index i = 0; i < args.count; ++i) {
-      a.push_back(args.a_at(i));
-      b.push_back(args.b_at(i));
+      a.push_back(multiplies ? args.a_at(i) : args.c_at(i));
+      b.push_back(multiplies ? args.b_at(i) : args.c_at(i));
       c.push_back(args.c_at(i));
     }
   }
