@@ -27,12 +27,8 @@ Plan plan_gehrd(index rows, index cols, index above, Precision precision, bool a
                         .lda = 0,
                         .tau = nullptr,
                         .failed = nullptr};
-  // What LAPACK does not write does not come home: of the first column what lies above its reflector, and beyond the
-  // square what lies above all of them.
-  const index below = above + 1, size = rows - above;
-  return plan_reduction(
-      reduction, rows, cols, Part::whole, {{"tau", std::max<index>(1, reduction.reflectors())}}, a_in_place,
-      {{below, 0, rows - below, 1}, {0, 1, rows, size - 1}, {below, size, rows - below, cols - size}});
+  return plan_reduction(reduction, rows, cols, Part::whole, {{"tau", std::max<index>(1, reduction.reflectors())}},
+                        a_in_place);
 }
 
 }  // namespace blaslift

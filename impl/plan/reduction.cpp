@@ -3,8 +3,7 @@
 namespace blaslift {
 
 Plan plan_reduction(const PlannedOperation& operation, index rows, index cols, Part part,
-                    std::initializer_list<std::pair<const char*, index>> columns, bool a_in_place,
-                    std::initializer_list<Block> home) {
+                    std::initializer_list<std::pair<const char*, index>> columns, bool a_in_place) {
   constexpr int operand_a = 0;
   const Block all{0, 0, rows, cols};
   Plan plan;
@@ -23,9 +22,7 @@ Plan plan_reduction(const PlannedOperation& operation, index rows, index cols, P
   for (const auto& [name, length] : columns) add(name, length);
   add("failed", 1);
   plan.compute(operation, std::move(accesses), Scalar::one);
-  if (home.size() == 0) plan.download(a, all);
-  for (const Block& block : home)
-    if (block.rows > 0 && block.cols > 0) plan.download(a, block);
+  plan.download(a, all);
   for (const auto& [origin, block] : found) plan.download(origin, block);
   plan.after = order_of(plan);
   return plan;

@@ -24,6 +24,7 @@
 #include "kernels/engine/lane.hpp"
 #include "kernels/host/host.hpp"
 #include "tests/precisions.hpp"
+#include "tests/unit/support/by_residues.hpp"
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 
@@ -559,6 +560,12 @@ class Shuffled final : public Lane {
     std::memcpy(x.scalars[1], product.beta, element_size(product.precision));
     return add(after, x);
   }
+  Status ask_for(const GemmByResidues& product, After after) {
+    Asked x{.kind = Kind::residues, .by_residues = product};
+    std::memcpy(x.scalars[0], product.alpha, element_size(product.precision));
+    std::memcpy(x.scalars[1], product.beta, element_size(product.precision));
+    return add(after, x);
+  }
   Status ask_for(const Combination& combination, After after) {
     Asked x{.kind = Kind::combine, .combination = combination};
     if (combination.scale) std::memcpy(x.scalars[0], combination.scale, element_size(combination.precision));
@@ -621,11 +628,12 @@ class Shuffled final : public Lane {
     return Status::done;
   }
 
-  enum class Kind : std::uint8_t { upload, gemm, combine, survey, download };
+  enum class Kind : std::uint8_t { upload, gemm, residues, combine, survey, download };
   struct Asked {
     Kind kind;
     Transfer transfer{};
     Gemm product{};
+    GemmByResidues by_residues{};
     Combination combination{};
     Survey survey_of{};
     alignas(16) unsigned char scalars[2][16]{};
@@ -670,6 +678,10 @@ class Shuffled final : public Lane {
         x.product.alpha = x.scalars[0];
         x.product.beta = x.scalars[1];
         return naive(x.product);
+      case Kind::residues:
+        x.by_residues.alpha = x.scalars[0];
+        x.by_residues.beta = x.scalars[1];
+        return split_and_multiply(x.by_residues);
       case Kind::combine: x.combination.scale = x.scalars[0]; return naive(x.combination);
       case Kind::survey: return naive(x.survey_of);
       case Kind::download: copy_block(t.host, t.ldh, t.device, t.ldd, t.rows, t.cols, t.element); x.landed->store(true);
@@ -827,6 +839,17 @@ class Late final : public EngineLane {
       g.alpha = alpha.data();
       g.beta = beta.data();
       naive(g);
+    });
+  }
+  Status compute_later(Queue queue, const GemmByResidues& product) {
+    std::array<unsigned char, 16> alpha{}, beta{};
+    std::memcpy(alpha.data(), product.alpha, element_size(product.precision));
+    std::memcpy(beta.data(), product.beta, element_size(product.precision));
+    const std::lock_guard lock(mutex_);
+    return add(queue, [g = GemmByResidues(product), alpha, beta]() mutable {
+      g.alpha = alpha.data();
+      g.beta = beta.data();
+      split_and_multiply(g);
     });
   }
   Status compute_later(Queue queue, const Combination& combination) {

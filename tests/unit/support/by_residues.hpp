@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "kernels/host/residues.hpp"
 #include "tests/unit/support/reference.hpp"
 
 namespace blaslift::reference {
@@ -112,6 +113,21 @@ void by_residues(const Gemm& g) {
           rounded_product(alpha, exactly(rows[static_cast<std::size_t>(i)], cols[static_cast<std::size_t>(j)]));
       c = beta == T(0) ? value : beta == T(1) ? c + value : fused_product(beta, c, value);
     }
+}
+
+/// As a device would compute it that splits rows and columns when it is told to: what has not been split by then shows.
+inline void split_and_multiply(const GemmByResidues& g) {
+  const auto is_split = [](const ResidueMemory& memory, index first, index count, bool make) {
+    constexpr char split = 1;  // no canary's byte
+    char* const marks = static_cast<char*>(memory.at) + first;
+    if (make) std::fill_n(marks, count, split);
+    return std::all_of(marks, marks + count, [](char mark) { return mark == split; });
+  };
+  const bool a = is_split(g.split_a, g.first_a, g.m, g.make_a), b = is_split(g.split_b, g.first_b, g.n, g.make_b);
+  if (!a || !b)
+    fill_with_canaries(g.C, element_size(g.precision) * static_cast<std::size_t>(g.m));
+  else if (!multiply_by_residues(g))
+    naive(g);
 }
 
 }  // namespace blaslift::reference

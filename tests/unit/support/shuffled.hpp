@@ -17,11 +17,11 @@
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
 #include "kernels/host/qr_panel.hpp"
-#include "kernels/host/residues.hpp"
 #include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
 #include "kernels/host/sytrd.hpp"
 #include "kernels/host/trsm.hpp"
+#include "tests/unit/support/by_residues.hpp"
 #include "tests/unit/support/reference.hpp"
 
 namespace blaslift {
@@ -51,7 +51,6 @@ class Shuffled final : public Lane {
       reference::naive(product);
     });
   }
-  /// What is to have been split has to have been: the memory for it says so.
   Status ask_for(const GemmByResidues& g, After after) {
     std::array<std::array<char, 16>, 2> scalars;
     std::memcpy(scalars[0].data(), g.alpha, element_size(g.precision));
@@ -59,18 +58,7 @@ class Shuffled final : public Lane {
     return add(after, [product = g, scalars]() mutable {
       product.alpha = scalars[0].data();
       product.beta = scalars[1].data();
-      const auto is_split = [](const ResidueMemory& memory, index first, index count, bool make) {
-        constexpr char split = 1;
-        char* const marks = static_cast<char*>(memory.at) + first;
-        if (make) std::fill_n(marks, count, split);
-        return std::all_of(marks, marks + count, [](char mark) { return mark == split; });
-      };
-      const bool a = is_split(product.split_a, product.first_a, product.m, product.make_a),
-                 b = is_split(product.split_b, product.first_b, product.n, product.make_b);
-      if (!a || !b)
-        std::memset(product.C, 0xff, element_size(product.precision) * static_cast<std::size_t>(product.m));
-      else if (!multiply_by_residues(product))
-        reference::naive(product);
+      reference::split_and_multiply(product);
     });
   }
   Status ask_for(const GemmBatch& g, After after) {
