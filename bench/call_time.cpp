@@ -342,8 +342,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     std::vector<double> tau(order), work(64 * order);
     int info = 0;
     measure(
-        limit, [&] { a.set(made); },
-        [&] { dgehrd_(&n, &one, &n, a.at(), &n, tau.data(), work.data(), &lwork, &info); }, a);
+        limit, [&] { a.set(made); }, [&] { dgehrd_(&n, &one, &n, a.at(), &n, tau.data(), work.data(), &lwork, &info); },
+        a);
     if (info != 0) throw std::runtime_error("dgehrd: info = " + std::to_string(info));
   } else if (routine == "geev") {
     Place made(driver, all), vectors(driver, all);

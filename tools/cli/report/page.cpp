@@ -379,10 +379,10 @@ std::string levels(const Analysis& a) {
                       {{"device", static_cast<double>(calls[i]), in_calls(calls[i])}},
                       in_calls(calls[i])});
   if (bars.empty()) return nothing("No recorded product ran on the device.");
-  return figure(
-      horizontal_bars("Products on the device by Strassen's levels", bars, 90),
-      "Recorded products on the device by levels of Strassen's algorithm." +
-          (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels or residues." : std::string()));
+  return figure(horizontal_bars("Products on the device by Strassen's levels", bars, 90),
+                "Recorded products on the device by levels of Strassen's algorithm." +
+                    (distrusted ? " " + in_calls(distrusted) + " had operands too badly scaled for levels or residues."
+                                : std::string()));
 }
 
 /// What verification says; empty if it was off.

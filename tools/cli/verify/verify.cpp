@@ -239,7 +239,7 @@ void replay(const Verification& how, const std::string& path, std::map<std::stri
         return value.empty() ? std::string("0") : value;
       };
       otherwise("BLASLIFT_INTERNAL_CUTTING", number("levels") + ':' + number("tile") + ':' + number("head") +
-                (number("residues") == "0" ? "" : ":1"));
+                                                 (number("residues") == "0" ? "" : ":1"));
     }
     for (const std::string& setting : was.settings) {
       const std::string variable = setting.substr(0, setting.find('='));
