@@ -58,7 +58,8 @@ double cpu_rate(const Problem& p, const Profile& profile) {
   return cpu_rate_beside_reading(p, profile, 1, bytes_read(p) / reading_rate);
 }
 
-/// Estimated, until a profile has measured times: a column takes five kernels, one of which reads what is left of the
+/// Estimated, until a profile has measured times (H200, 2026-11-29: 33 us a column up to 2,048): a column takes five
+/// kernels, one of which reads what is left of the
 /// square, and the products of a panel read and write what is left of the matrix five times.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double column_seconds = 33e-6, passes = 5, panel = 32;

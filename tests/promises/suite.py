@@ -281,6 +281,7 @@ def fault_errors(s: Setting, m: Member, run: Run, variant: str) -> list[str]:
         good = made == calls and set(stayed) <= {FAILED, NO_ROOM, NO_DEVICE, OF_LIBRARY}
         if fault == "0":
             good = good and not stayed and (out == sum(brings) or not m.moves_outputs)
+            good = good and (variant != "residues" or any(account.residues for account in total.values()))
         if fault == "never":
             good = good and not any(account.routed for account in total.values())
         # With copies, a device may be lost where it is not needed any more.
