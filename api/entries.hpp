@@ -1,4 +1,4 @@
-// The exported functions of a kind, from its signature (impl/core/signatures.hpp).
+// The exported functions of a kind of routines, made from its signature (impl/core/signatures.hpp).
 //
 // A kind's source, such as api/gemm.cpp, says which signature and which route a symbol has, and by which sets of names
 // (api/names.hpp) the routine is called.

@@ -1,4 +1,4 @@
-// What a routine says of itself to join the suite of promises: a struct, one of whose values is one call.
+// What a routine says of itself to join the suite of promises: a struct, each of whose values is one call.
 //
 //   template <class T>
 //   struct Gemm : Routine<Gemm<T>> {
