@@ -98,7 +98,7 @@ bool is_wide(const Site& site) {
 }
 
 /// A routine of BLAS.
-/// @tparam route  void(const Site&, const Args*, Replay): Args are null if invalid
+/// @tparam route  called with (const Site&, const Args*, Replay): Args are null if invalid
 template <class S, auto route>
 struct BlasCall {
   using Signature = S;
@@ -112,7 +112,7 @@ struct BlasCall {
       CallWords other = readdressed<S, interface>(words, with_operands_of<S>(args, x));
       call_words<S, interface>(site.function, other);
     };
-    route(site, valid ? &args : nullptr, replay_of(original, elsewhere));
+    (void)route(site, valid ? &args : nullptr, replay_of(original, elsewhere));
   }
 };
 

@@ -5,6 +5,6 @@
 
 using namespace blaslift;
 
-#define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, LapackCall<TrtrsSignature<T>, trtrs<T>>)
+#define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, LapackCall<TrtrsSignature<T>, trsm<T>>)
 #define TRTRS(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type)
 #include "api/routines.def"

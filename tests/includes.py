@@ -24,7 +24,7 @@ FLOORS = [
     "impl/residency",
     "impl/route",
     "impl/judge",
-    "impl/vector",
+    "impl/vector impl/triangular",
     "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/gemv impl/copy impl/qr",
     "impl/solve",
     "impl/families.cpp",  # what general code gets from families

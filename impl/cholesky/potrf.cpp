@@ -49,6 +49,11 @@ std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t m
   return cut.streamed() ? std::optional(sent_again(p.n, cut, element_size(p.element))) : std::nullopt;
 }
 
+template <class T>
+Problem problem_of(Routine routine, const PotrfArgs<T>& x) {
+  return counted({.routine = routine, .element = precision_of<T>, .m = x.n, .n = x.n, .part = part_of(x.uplo)});
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
@@ -158,21 +163,9 @@ constinit const Family potrf_family{.count = count,
 
 template <class T>
 Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->n,
-                                   .n = args->n,
-                                   .part = part_of(args->uplo)});
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const PotrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const PotrfArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define POTRF(name, type)                                                                         \

@@ -435,10 +435,23 @@ struct CopyArgs {
   static bool valid() { return true; }
 };
 
-/// op(A) X = alpha B or, with A on the right, X op(A) = alpha B: X replaces B (m x n).  A is triangular: its other
-/// triangle is not read, nor its diagonal where that is of ones.
+/// A triangle beside m x n elements: what TriangularArgs say of it besides its elements.
+struct TriangularShape {
+  bool left;  ///< A's side
+  Uplo uplo;
+  Op trans;
+  bool unit;
+  index m, n;
+
+  index order() const { return left ? m : n; }
+  index others() const { return left ? n : m; }
+  bool plain() const { return left == (trans == Op::none); }
+};
+
+/// A triangular A on the left or right of B (m x n), which the result replaces.  A's other triangle is not read, nor
+/// its diagonal where that is of ones.
 template <class T>
-struct TrsmArgs {
+struct TriangularArgs {
   bool left;  ///< A's side
   Uplo uplo;
   Op trans;
@@ -449,32 +462,22 @@ struct TrsmArgs {
   index lda;
   T* B;
   index ldb;
+
+  TriangularShape shape() const { return {left, uplo, trans, unit, m, n}; }
+  index order() const { return left ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
+};
+
+/// op(A) X = alpha B or, with A on the right, X op(A) = alpha B: X replaces B.
+template <class T>
+struct TrsmArgs : TriangularArgs<T> {
   bool checked = false;  ///< xTRTRS: A on the left, alpha is 1; nothing is solved with a zero on the diagonal
-
-  index order() const { return left ? m : n; }
-  /// What the reference routine's own checks accept; anything else is for its xerbla.
-  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
 };
 
-/// B := alpha op(A) B or, with A on the right, alpha B op(A) (m x n).  A is triangular: its other triangle is not read,
-/// nor its diagonal where that is of ones.
+/// B := alpha op(A) B or, with A on the right, alpha B op(A).
 template <class T>
-struct TrmmArgs {
-  bool left;  ///< A's side
-  Uplo uplo;
-  Op trans;
-  bool unit;
-  index m, n;
-  T alpha;
-  const T* A;
-  index lda;
-  T* B;
-  index ldb;
-
-  index order() const { return left ? m : n; }
-  /// What the reference routine's own checks accept; anything else is for its xerbla.
-  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, order()) && ld_suffices(ldb, m); }
-};
+struct TrmmArgs : TriangularArgs<T> {};
 
 /// A = L L^H or U^H U of a symmetric or Hermitian positive definite A (n x n, column-major), in the place of the
 /// triangle that it is stored in; the other one is neither read nor written.

@@ -1035,6 +1035,71 @@ using OrmbrSignature = ReductionQSignature<T, Reduction::bidiagonal, false>;
 template <class T>
 using OrgbrSignature = ReductionQSignature<T, Reduction::bidiagonal, true>;
 
+/// The signatures by the kinds of api/routines.def.
+namespace signature_of {
+#define SIGNATURE(kind, name) \
+  template <class T>          \
+  using kind = name<T>;
+SIGNATURE(gemm, GemmSignature)
+SIGNATURE(gemm_batch_strided, GemmBatchStridedSignature)
+SIGNATURE(gemm3m, GemmSignature)
+SIGNATURE(gemmt, GemmtSignature)
+SIGNATURE(syrk, SyrkSignature)
+SIGNATURE(herk, HerkSignature)
+SIGNATURE(syr2k, Syr2kSignature)
+SIGNATURE(her2k, Her2kSignature)
+SIGNATURE(symm, SymmSignature)
+SIGNATURE(hemm, HemmSignature)
+SIGNATURE(trmm, TrmmSignature)
+SIGNATURE(trsm, TrsmSignature)
+SIGNATURE(trtrs, TrtrsSignature)
+SIGNATURE(trtri, TrtriSignature)
+SIGNATURE(potri, PotriSignature)
+SIGNATURE(lauum, LauumSignature)
+SIGNATURE(getri, GetriSignature)
+SIGNATURE(potrf, PotrfSignature)
+SIGNATURE(potrs, PotrsSignature)
+SIGNATURE(posv, PosvSignature)
+SIGNATURE(getrf, GetrfSignature)
+SIGNATURE(getrs, GetrsSignature)
+SIGNATURE(gesv, GesvSignature)
+SIGNATURE(gecon, GeconSignature)
+SIGNATURE(pocon, PoconSignature)
+SIGNATURE(trcon, TrconSignature)
+SIGNATURE(syevd, SyevdSignature)
+SIGNATURE(gebrd, GebrdSignature)
+SIGNATURE(gesdd, GesddSignature)
+SIGNATURE(gesvd, GesvdSignature)
+SIGNATURE(geev, GeevSignature)
+SIGNATURE(gels, GelsSignature)
+SIGNATURE(gelsy, GelsySignature)
+SIGNATURE(gelsd, GelsdSignature)
+SIGNATURE(gelss, GelssSignature)
+SIGNATURE(syev, SyevSignature)
+SIGNATURE(syevr, SyevrSignature)
+SIGNATURE(syevx, SyevxSignature)
+SIGNATURE(sygvd, SygvdSignature)
+SIGNATURE(sygv, SygvSignature)
+SIGNATURE(sygvx, SygvxSignature)
+SIGNATURE(sygst, SygstSignature)
+SIGNATURE(sytrd, SytrdSignature)
+SIGNATURE(gehrd, GehrdSignature)
+SIGNATURE(symv, SymvSignature)
+SIGNATURE(hemv, SymvSignature)
+SIGNATURE(gemv, GemvSignature)
+SIGNATURE(geqrf, GeqrfSignature)
+SIGNATURE(ormqr, OrmqrSignature)
+SIGNATURE(ormlq, OrmlqSignature)
+SIGNATURE(orgqr, OrgqrSignature)
+SIGNATURE(ormtr, OrmtrSignature)
+SIGNATURE(orgtr, OrgtrSignature)
+SIGNATURE(ormhr, OrmhrSignature)
+SIGNATURE(orghr, OrghrSignature)
+SIGNATURE(ormbr, OrmbrSignature)
+SIGNATURE(orgbr, OrgbrSignature)
+#undef SIGNATURE
+}  // namespace signature_of
+
 /// Calls `with` with the signature that Args came by.
 template <class T, class With>
 decltype(auto) with_signature(const GemmArgs<T>&, With with) {

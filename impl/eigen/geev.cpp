@@ -78,6 +78,16 @@ bool overlaps(const GeevArgs<T>& x) {
   return any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)}, stored_vr(x), column(x.w, x.n), column(x.wi, x.parts * x.n)});
 }
 
+template <class T>
+Problem problem_of(Routine routine, const GeevArgs<T>& x) {
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.n,
+                  .n = x.n,
+                  .k = x.right ? x.n : 0,
+                  .overlaps = overlaps(x)});
+}
+
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
 Operands operands_of(Runtime& r, const GeevArgs<T>& x, bool ephemeral) {
@@ -265,26 +275,16 @@ std::vector<Routine> judged_with(const GeevArgs<T>&) {
 constinit const Family geev_family{
     .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::geev};
 
+/// No device's library has left eigenvectors.
 template <class T>
 Computed geev(const Site& site, const GeevArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->n,
-                                   .n = args->n,
-                                   .k = args->right ? args->n : 0,
-                                   .overlaps = overlaps(*args)});
-  // No device's library has these.
-  if (args->left) return stay_here(site, Reason::of_left, problem.flops, replay), Computed::no;
-  Runtime& r = runtime();
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const GeevArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const GeevArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>,
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>,
+       .stays = [](const GeevArgs<T>& x) { return x.left ? std::optional(Reason::of_left) : std::nullopt; }});
 }
 
 #define GEEV(name, type)                                                                                               \

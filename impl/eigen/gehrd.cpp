@@ -83,6 +83,16 @@ Stored tau_of(const GehrdArgs<T>& x) {
 }
 
 template <class T>
+Problem problem_of(Routine routine, const GehrdArgs<T>& x) {
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.ihi,
+                  .n = x.n,
+                  .k = x.reflectors(),
+                  .overlaps = any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)}, tau_of(x)})});
+}
+
+template <class T>
 Operands operands_of(Runtime& r, const GehrdArgs<T>& x, bool ephemeral) {
   const auto [rows, cols, above] = touched(x);
   return Operands(r,
@@ -178,23 +188,9 @@ constinit const Family gehrd_family{
 
 template <class T>
 Computed gehrd(const Site& site, const GehrdArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const Problem problem =
-      counted({.routine = info(site.symbol).routine,
-               .element = precision_of<T>,
-               .m = args->ihi,
-               .n = args->n,
-               .k = args->reflectors(),
-               .overlaps = any_overlap({{args->A, args->n, args->n, args->lda, sizeof(T)}, tau_of(*args)})});
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const GehrdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const GehrdArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define GEHRD(name, type)                                                                         \

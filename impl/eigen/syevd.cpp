@@ -51,6 +51,12 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                      seconds_out(p, facts)};
 }
 
+/// How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
+template <class T>
+std::optional<Reason> stays(const SyevdArgs<T>& x) {
+  return x.range == EigenRange::interval ? std::optional(Reason::of_interval) : std::nullopt;
+}
+
 // ---- on the device
 
 /// Of such calls, in this process, by driver: their CPU times differ by more than sizes.
@@ -69,6 +75,18 @@ bool overlaps(const SyevdArgs<T>& x) {
                       {x.Z, shape.apart ? x.n : 0, shape.count, x.ldz, sizeof(T)},
                       column(x.m.at, x.chooses() ? 1 : 0, element_size(x.m)),
                       column(x.of_vectors.at, x.count_of_vectors(), element_size(x.of_vectors))});
+}
+
+template <class T>
+Problem problem_of(Routine routine, const SyevdArgs<T>& x) {
+  const EigenShape shape = x.shape();
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.n,
+                  .n = x.n,
+                  .k = shape.vectors ? shape.count : 0,
+                  .overlaps = overlaps(x),
+                  .part = part_of(x.uplo)});
 }
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
@@ -284,27 +302,13 @@ constinit const Family syevr_family{.count = count<EigenDriver::evr>,
 
 template <class T>
 Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  const EigenShape shape = args->shape();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->n,
-                                   .n = args->n,
-                                   .k = shape.vectors ? shape.count : 0,
-                                   .overlaps = overlaps(*args),
-                                   .part = part_of(args->uplo)});
-  // How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
-  if (args->range == EigenRange::interval)
-    return stay_here(site, Reason::of_interval, problem.flops, replay), Computed::no;
-  Runtime& r = runtime();
   return take_route(
-      r, site, known[static_cast<int>(args->driver)].value, problem, *args, replay,
-      [&](const SyevdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const SyevdArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = [](const SyevdArgs<T>& x) -> Learned& { return known[static_cast<int>(x.driver)].value; },
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>,
+       .stays = stays<T>});
 }
 
 #define SYEVD(name, type)                                                                         \

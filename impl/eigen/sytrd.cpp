@@ -68,6 +68,16 @@ bool overlaps(const SytrdArgs<T>& x) {
 }
 
 template <class T>
+Problem problem_of(Routine routine, const SytrdArgs<T>& x) {
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.n,
+                  .n = x.n,
+                  .overlaps = overlaps(x),
+                  .part = part_of(x.uplo)});
+}
+
+template <class T>
 Operands operands_of(Runtime& r, const SytrdArgs<T>& x, bool ephemeral) {
   const auto [d, e, tau] = vectors_of(x);
   return Operands(
@@ -174,22 +184,9 @@ constinit const Family sytrd_family{
 
 template <class T>
 Computed sytrd(const Site& site, const SytrdArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->n,
-                                   .n = args->n,
-                                   .overlaps = overlaps(*args),
-                                   .part = part_of(args->uplo)});
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const SytrdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const SytrdArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define SYTRD(name, type)                                                                         \

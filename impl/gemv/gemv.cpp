@@ -12,9 +12,15 @@ namespace {
 
 constinit Undestroyed<LearnedOfVectors> known;  // of such calls, in this process
 
+template <class T>
+Operands operands_of(Runtime& r, const GemvArgs<T>& x, bool ephemeral) {
+  return vector_operands(r, x, {x.A, x.m, x.n, x.lda, sizeof(T)}, ephemeral);
+}
+
 /// On the device.  If that does not come to an end, y in the host's memory is untouched.
 template <class T>
-Ending compute(Runtime& r, Backend& backend, const GemvArgs<T>& args, Operands& operands, const Decision& decision) {
+Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const GemvArgs<T>& args, Operands& operands,
+               const Decision& decision) {
   const Gemv product{.precision = precision_of<T>,
                      .transposed = args.trans != Op::none,
                      .conjugated = args.trans == Op::conjugate || args.conjugated,
@@ -36,22 +42,16 @@ Ending compute(Runtime& r, Backend& backend, const GemvArgs<T>& args, Operands& 
 }  // namespace
 
 template <class T>
-void gemv(const Site& site, const GemvArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
-  Runtime& r = runtime();
-  (void)take_route(
-      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const GemvArgs<T>& x, bool ephemeral) {
-        return vector_operands(r, x, {x.A, x.m, x.n, x.lda, sizeof(T)}, ephemeral);
-      },
-      [&](Backend& backend, const GemvArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, backend, x, operands, decision);
-      },
-      [](Decision&) {}, timed_vector_flops);
+Computed gemv(const Site& site, const GemvArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .timed = timed_vector_flops});
 }
 
-#define GEMV(name, type) template void gemv(const Site&, const GemvArgs<type>*, Replay);
+#define GEMV(name, type) template Computed gemv(const Site&, const GemvArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

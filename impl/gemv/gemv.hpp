@@ -8,6 +8,6 @@ namespace blaslift {
 
 /// Computes one call that the forwarding path did not settle; as gemm().
 template <class T>
-void gemv(const Site& site, const GemvArgs<T>* args, Replay replay);
+Computed gemv(const Site& site, const GemvArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

@@ -295,13 +295,8 @@ Judgement judge(const Site& gemm, const SymmArgs<T>& x, const T* result, const T
 template <class T>
 Judgement judge(const Site& gemm, const TrmmArgs<T>& x, const T* result, const T* reference, const Ending& ending) {
   const index m = x.m, n = x.n, order = x.alpha != T(0) ? x.order() : 0;
-  Packed<T> A(order, order), B(m, n), judged(m, n), expected(m, n);
   bool finite = true;
-  for_each_of(order, order, [&](index i, index j) {
-    const bool stored = x.uplo == Uplo::upper ? i <= j : i >= j;
-    A(i, j) = i == j && x.unit ? T(1) : stored ? x.A[i + j * x.lda] : T(0);
-    finite = finite && is_finite(A(i, j));
-  });
+  Packed<T> A = triangular(x, order, finite), B(m, n), judged(m, n), expected(m, n);
   if (!finite) return {};
   // Columns of B, or rows, do not know each other.  A zero of A beside the triangle is not multiplied with Inf or NaN.
   std::vector<bool> clean(static_cast<std::size_t>(x.left ? n : m), true);

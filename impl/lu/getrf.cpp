@@ -43,6 +43,11 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   return {.seconds = profile.latency_seconds + std::max({computing, in, out}) + beside_transfers * (in + out)};
 }
 
+template <class T>
+Problem problem_of(Routine routine, const GetrfArgs<T>& x) {
+  return counted({.routine = routine, .element = precision_of<T>, .m = x.m, .n = x.n});
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
@@ -153,18 +158,9 @@ constinit const Family getrf_family{
 
 template <class T>
 Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const Problem problem =
-      counted({.routine = info(site.symbol).routine, .element = precision_of<T>, .m = args->m, .n = args->n});
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const GetrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const GetrfArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define GETRF(name, type)                                                                         \

@@ -4,6 +4,7 @@
 // A call without its matrices is a Shape: left (A's side), uplo, order() of A, others() across.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -63,6 +64,14 @@ PanelCut cut_to(index tile, index width, index others, bool may_stream, const au
     next = smaller(next);
   }
   return fits(cut) ? cut : PanelCut{};
+}
+
+/// A Family's sent_again.
+/// @param cut  PanelCut(): how the call is cut up, which is not empty
+std::optional<double> sent_again(const auto& shape, std::size_t element, const auto& cut) {
+  if (shape.m == 0 || shape.n == 0) return std::nullopt;
+  const PanelCut how = cut();
+  return how.streamed ? std::optional(blaslift::sent_again(shape, how, element)) : std::nullopt;
 }
 
 /// Where the parts of such a call lie: in the operands, and on the device.  Operand 0 is A.

@@ -90,7 +90,7 @@ Problem problem_of(Routine routine, const GemmBatchArgs<T>& x) {
 
 /// Of a call, whose batches are the elements of Args.
 template <class T, class Args>
-Problem problem_of(Routine routine, const Args& args) {
+Problem problem_of_all(Routine routine, const Args& args) {
   Problem all = counted({.routine = routine, .element = precision_of<T>, .count = 0});
   double most = -1;
   index batches = 0;
@@ -348,27 +348,19 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
   return all;
 }
 
-/// Calls of either routine.
+/// Of calls of either routine.
 template <class T, class Args>
-void route_batches(const Site& site, const Args* args, Replay replay) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
-  Runtime& r = runtime();
-  const Problem problem = problem_of<T>(info(site.symbol).routine, *args);
-  (void)take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const Args& x, bool ephemeral) { return operands_of<T>(r, x, ephemeral); },
-      [&](Backend& backend, const Args& x, Operands& operands, const Decision& decision) {
-        return compute_all<T>(r, site, backend, problem, x, operands, decision);
-      },
-      [&](Decision& decision) {
-        // Device memory is computed in order.
-        if (decision.route != Route::device || decision.reason == Reason::device_memory) return;
-        if (!results_meet<T>(*args)) return;
-        decision.route = Route::cpu;
-        decision.reason = Reason::overlap;
-      });
-}
+constexpr Way<Args> way{.learned = together<known>,
+                        .problem = problem_of_all<T, Args>,
+                        .operands = operands_of<T, Args>,
+                        .compute = compute_all<T, Args>,
+                        .refine = [](const Runtime&, const Problem&, const Args& x, Decision& decision) {
+                          // Device memory is computed in order.
+                          if (decision.route != Route::device || decision.reason == Reason::device_memory) return;
+                          if (!results_meet<T>(x)) return;
+                          decision.route = Route::cpu;
+                          decision.reason = Reason::overlap;
+                        }};
 
 // ---- verification
 
@@ -478,18 +470,18 @@ std::unique_ptr<Checkable> checkable(const GemmBatchArgs<T>& args, bool overlaps
 }
 
 template <class T>
-void gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay) {
+Computed gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay) {
   if (args && !args->regular()) replay.call_elsewhere = nullptr;  // there, its matrices need not lie so
-  route_batches<T>(site, args, replay);
+  return take_route(site, args, replay, way<T, GemmBatchArgs<T>>);
 }
 template <class T>
-void gemm_batch(const Site& site, const GemmGroupsArgs<T>* args, Replay replay) {
-  route_batches<T>(site, args, replay);
+Computed gemm_batch(const Site& site, const GemmGroupsArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay, way<T, GemmGroupsArgs<T>>);
 }
 
-#define GEMM_BATCH_STRIDED(name, type)                                       \
-  template void gemm_batch(const Site&, const GemmBatchArgs<type>*, Replay); \
-  template void gemm_batch(const Site&, const GemmGroupsArgs<type>*, Replay);
+#define GEMM_BATCH_STRIDED(name, type)                                           \
+  template Computed gemm_batch(const Site&, const GemmBatchArgs<type>*, Replay); \
+  template Computed gemm_batch(const Site&, const GemmGroupsArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

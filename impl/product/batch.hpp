@@ -13,10 +13,10 @@ extern const Family batch_family;
 /// are not one matrix in memory (GemmBatchArgs::regular) moves matrix by matrix.  One whose results have elements in
 /// common stays.
 template <class T>
-void gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay);
+Computed gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay);
 
 /// The same of xGEMM_BATCH, whose groups are computed one after the other.
 template <class T>
-void gemm_batch(const Site& site, const GemmGroupsArgs<T>* args, Replay replay);
+Computed gemm_batch(const Site& site, const GemmGroupsArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

@@ -357,50 +357,56 @@ void cut_as(const Cutting& cutting, const Problem& product, Decision& decision) 
   decision.repeats = true;
 }
 
-/// @param product  GemmArgs(const Args&)
-template <class Args, class ProductOf>
-void product(const Site& site, const Args* args, Replay replay, const ProductOf& product_of) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
-  Runtime& r = runtime();
-  const auto& gemm = product_of(*args);
-  const Problem problem = problem_of(info(site.symbol).routine, gemm);
-  (void)take_route(
-      r, site, gemm.part == Part::whole ? known->gemm : known->of_triangles[static_cast<int>(gemm.update)], problem,
-      *args, replay, [&](const Args& x, bool ephemeral) { return operands_of(r, product_of(x), ephemeral); },
-      [&](Backend& backend, const Args& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, product_of(x), operands, decision);
-      },
-      [&](Decision& decision) {
-        if (r.options.cutting) cut_as(*r.options.cutting, problem, decision);
-      });
+template <class T>
+const GemmArgs<T>& product_of(const GemmArgs<T>& x) {
+  return x;
 }
+template <class Args>
+auto product_of(const Args& x) {
+  return x.product();
+}
+
+/// The way of calls that are such a product.
+template <class Args>
+constexpr Way<Args> way{
+    .learned = [](const Args& x) -> Learned& {
+      const auto& product = product_of(x);
+      return product.part == Part::whole ? known->gemm : known->of_triangles[static_cast<int>(product.update)];
+    },
+    .problem = [](Routine routine, const Args& x) { return problem_of(routine, product_of(x)); },
+    .operands = [](Runtime& r, const Args& x, bool ephemeral) { return operands_of(r, product_of(x), ephemeral); },
+    .compute =
+        [](Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
+           const Decision& decision) { return compute(r, site, backend, problem, product_of(x), operands, decision); },
+    .refine =
+        [](const Runtime& r, const Problem& problem, const Args&, Decision& decision) {
+          if (r.options.cutting) cut_as(*r.options.cutting, problem, decision);
+        }};
 
 }  // namespace
 
 template <class T>
-void gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
-  product(site, args, replay, [](const GemmArgs<T>& x) -> const GemmArgs<T>& { return x; });
+Computed gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay, way<GemmArgs<T>>);
+}
+template <class T>
+Computed gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay, way<GemmtArgs<T>>);
+}
+template <class T>
+Computed syrk(const Site& site, const SyrkArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay, way<SyrkArgs<T>>);
+}
+template <class T>
+Computed syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay, way<Syr2kArgs<T>>);
 }
 
-template <class T>
-void gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay) {
-  product(site, args, replay, [](const GemmtArgs<T>& x) { return x.product(); });
-}
-template <class T>
-void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay) {
-  product(site, args, replay, [](const SyrkArgs<T>& x) { return x.product(); });
-}
-template <class T>
-void syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay) {
-  product(site, args, replay, [](const Syr2kArgs<T>& x) { return x.product(); });
-}
-
-#define GEMM(name, type)                                            \
-  template void gemm(const Site&, const GemmArgs<type>*, Replay);   \
-  template void gemmt(const Site&, const GemmtArgs<type>*, Replay); \
-  template void syrk(const Site&, const SyrkArgs<type>*, Replay);   \
-  template void syr2k(const Site&, const Syr2kArgs<type>*, Replay);
+#define GEMM(name, type)                                                \
+  template Computed gemm(const Site&, const GemmArgs<type>*, Replay);   \
+  template Computed gemmt(const Site&, const GemmtArgs<type>*, Replay); \
+  template Computed syrk(const Site&, const SyrkArgs<type>*, Replay);   \
+  template Computed syr2k(const Site&, const Syr2kArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -13,15 +13,15 @@ namespace blaslift {
 ///               xerbla reports it.  No lock is held and nothing is left to undo then: xerbla may not return.
 /// @param replay the call as it came.
 template <class T>
-void gemm(const Site& site, const GemmArgs<T>* args, Replay replay);
+Computed gemm(const Site& site, const GemmArgs<T>* args, Replay replay);
 /// xGEMMT, xGEMMTR.
 template <class T>
-void gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay);
+Computed gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay);
 /// xSYRK, or xHERK if args->hermitian.
 template <class T>
-void syrk(const Site& site, const SyrkArgs<T>* args, Replay replay);
+Computed syrk(const Site& site, const SyrkArgs<T>* args, Replay replay);
 /// xSYR2K, or xHER2K if args->hermitian.
 template <class T>
-void syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay);
+Computed syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

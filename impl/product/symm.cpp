@@ -40,19 +40,12 @@ std::string text(const Problem& p) {
 }
 
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  const Profile& profile = *facts.profile;
-  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
-               again = facts.sent_again / profile.in_rate,
-               computing = p.flops / profile.gemm_rate[static_cast<int>(p.element.name)];
-  constexpr double panels = 8;
-  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
+  return cost_in_panels(p, facts, spared, p.flops / facts.profile->gemm_rate[static_cast<int>(p.element.name)]);
 }
 
 std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
-  if (p.m == 0 || p.n == 0) return std::nullopt;
   const SymmShape shape = shape_of(p);
-  const SymmCut cut = symm_cut(shape, p.precision(), memory);
-  return cut.streamed ? std::optional(sent_again(shape, cut, element_size(p.element))) : std::nullopt;
+  return panels::sent_again(shape, element_size(p.element), [&] { return symm_cut(shape, p.precision(), memory); });
 }
 
 template <class T>
@@ -136,21 +129,13 @@ constinit const Family symm_family{.count = count,
                                    .sent_again = sent_again};
 
 template <class T>
-void symm(const Site& site, const SymmArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
-  Runtime& r = runtime();
-  const Problem problem = problem_of(info(site.symbol).routine, *args);
-  (void)take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const SymmArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const SymmArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+Computed symm(const Site& site, const SymmArgs<T>* args, Replay replay) {
+  return take_route(
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
-#define SYMM(name, type) template void symm(const Site&, const SymmArgs<type>*, Replay);
+#define SYMM(name, type) template Computed symm(const Site&, const SymmArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

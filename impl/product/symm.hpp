@@ -11,6 +11,6 @@ extern const Family symm_family;
 
 /// Computes one call that the forwarding path did not settle; as gemm().  xSYMM, or xHEMM if args->hermitian.
 template <class T>
-void symm(const Site& site, const SymmArgs<T>* args, Replay replay);
+Computed symm(const Site& site, const SymmArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

@@ -11,65 +11,25 @@
 #include "impl/product/trmm_plan.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
+#include "impl/triangular/triangular.hpp"
 
 namespace blaslift {
 namespace {
 
 // ---- what the family says of a call
 
-/// Cuts, and what is sent, are the same for op() of either kind and any diagonal.
-TrmmShape shape_of(const Problem& p) {
-  return {p.left, p.part == Part::upper ? Uplo::upper : Uplo::lower, p.adjoint ? Op::transpose : Op::none, false, p.m,
-          p.n};
-}
-
-void count(Problem& p) {
-  const double order = static_cast<double>(p.left ? p.m : p.n), others = static_cast<double>(p.left ? p.n : p.m),
-               element = static_cast<double>(element_size(p.element));
-  p.empty = p.m == 0 || p.n == 0;
-  p.trivial = p.alpha_zero;
-  p.flops = (is_complex(p.element) ? 4.0 : 1.0) * order * order * others;
-  p.volume = order * order * others / 2;
-  p.bytes_out = order * others * element;
-  p.bytes_in = p.alpha_zero ? 0 : p.bytes_out + order * (order + 1) / 2 * element;
-}
-
-std::string text(const Problem& p) {
-  return std::string(name_of(p.routine)) + (p.left ? " L" : " R") + (p.part == Part::upper ? "U" : "L") +
-         (p.adjoint ? "T" : "N") + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
-         (p.alpha_zero ? " alpha=0" : "");
-}
-
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  const Profile& profile = *facts.profile;
-  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
-               again = facts.sent_again / profile.in_rate, order = static_cast<double>(p.left ? p.m : p.n);
   // All of the diagonal's tiles are multiplied, which are a quarter of A or 4,096 wide.
-  const double tiles = std::min(1.0, std::max(0.25, 4096 / std::max(order, 1.0)));
-  constexpr double panels = 8;
-  const double computing = p.flops / profile.gemm_rate[static_cast<int>(p.element.name)] * (1 + tiles);
-  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
+  const double order = static_cast<double>(p.left ? p.m : p.n),
+               tiles = std::min(1.0, std::max(0.25, 4096 / std::max(order, 1.0)));
+  return cost_in_panels(p, facts, spared,
+                        p.flops / facts.profile->gemm_rate[static_cast<int>(p.element.name)] * (1 + tiles));
 }
 
 std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
-  if (p.m == 0 || p.n == 0) return std::nullopt;
-  const TrmmShape shape = shape_of(p);
-  const TrmmCut cut = trmm_cut(shape, p.precision(), memory);
-  return cut.streamed ? std::optional(sent_again(shape, cut, element_size(p.element))) : std::nullopt;
-}
-
-template <class T>
-Problem problem_of(Routine routine, const TrmmArgs<T>& a) {
-  return counted({.routine = routine,
-                  .element = precision_of<T>,
-                  .m = a.m,
-                  .n = a.n,
-                  .alpha_zero = a.alpha == T(0),
-                  .overlaps = overlap(a.B, a.m, a.n, a.ldb, a.A, a.order(), a.order(), a.lda, sizeof(T)),
-                  .part = part_of(a.uplo),
-                  .alpha_finite = is_finite(a.alpha),
-                  .left = a.left,
-                  .adjoint = a.trans != Op::none});
+  return triangular_sent_again<TrmmShape>(
+      p, memory,
+      [](const TrmmShape& shape, Precision precision, std::size_t bytes) { return trmm_cut(shape, precision, bytes); });
 }
 
 // ---- on the device
@@ -77,15 +37,6 @@ Problem problem_of(Routine routine, const TrmmArgs<T>& a) {
 constinit Undestroyed<Learned> known;  // of such calls, in this process
 
 enum { operand_a, operand_b };
-
-template <class T>
-Operands operands_of(Runtime& r, const TrmmArgs<T>& x, bool ephemeral) {
-  const bool reads = x.alpha != T(0);
-  return Operands(r,
-                  {{.stored = {x.A, x.order(), x.order(), x.lda, sizeof(T), part_of(x.uplo)}, .reads = reads},
-                   {.stored = {x.B, x.m, x.n, x.ldb, sizeof(T)}, .writes = true, .reads = reads, .destroyed = true}},
-                  ephemeral);
-}
 
 /// Whether all magnitudes are finite, that a plan has brought home.
 template <class T>
@@ -127,7 +78,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   }
   if (!r.device.can(trmm_family.needs, precision_of<T>)) return {Reason::no_route};
   const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
-  const TrmmShape shape{args.left, args.uplo, args.trans, args.unit, args.m, args.n};
+  const TrmmShape shape{args.shape()};
   // From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in
   // the program's device memory takes no room.
   TrmmCut cut = trmm_cut(shape, precision_of<T>, r.arena.limit(), {.a = there(operand_a), .b = there(operand_b)});
@@ -160,29 +111,23 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 
 }  // namespace
 
-constinit const Family trmm_family{.count = count,
-                                   .text = text,
+constinit const Family trmm_family{.count = count_triangular,
+                                   .text = text_of_triangular,
                                    .cpu_rate = cpu_rate_of_products,
                                    .cost = cost,
                                    .needs = Operation::Kinds(Operation::Kind::assign) | Operation::Kind::survey,
                                    .sent_again = sent_again};
 
 template <class T>
-void trmm(const Site& site, const TrmmArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
-  Runtime& r = runtime();
-  const Problem problem = problem_of(info(site.symbol).routine, *args);
-  (void)take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const TrmmArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const TrmmArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+Computed trmm(const Site& site, const TrmmArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = triangular_problem<TrmmArgs<T>>,
+                     .operands = triangular_operands<TrmmArgs<T>>,
+                     .compute = compute<T>});
 }
 
-#define TRMM(name, type) template void trmm(const Site&, const TrmmArgs<type>*, Replay);
+#define TRMM(name, type) template Computed trmm(const Site&, const TrmmArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

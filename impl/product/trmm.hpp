@@ -12,6 +12,6 @@ extern const Family trmm_family;
 /// Computes one call that the forwarding path did not settle; as gemm().  With a B in the host's memory that is not
 /// finite the library underneath makes the call.
 template <class T>
-void trmm(const Site& site, const TrmmArgs<T>* args, Replay replay);
+Computed trmm(const Site& site, const TrmmArgs<T>* args, Replay replay);
 
 }  // namespace blaslift

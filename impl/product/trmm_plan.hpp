@@ -8,21 +8,13 @@
 // Zeros times Inf or NaN are NaN where the reference reads nothing.  So the magnitudes of B come home with the result,
 // which is none if one of them is not finite.
 #pragma once
+#include "impl/core/args.hpp"
 #include "impl/plan/panels.hpp"
 
 namespace blaslift {
 
 /// A product without its matrices.
-struct TrmmShape {
-  bool left;  ///< A's side
-  Uplo uplo;
-  Op trans;
-  bool unit;
-  index m, n;  ///< of B
-
-  index order() const { return left ? m : n; }
-  index others() const { return left ? n : m; }
-  bool plain() const { return left == (trans == Op::none); }
+struct TrmmShape : TriangularShape {
   // For panels::Planner.  What becomes final first is the last tile's part, or the first one's, on which no other one
   // depends.
   bool column() const { return !plain(); }

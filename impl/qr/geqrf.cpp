@@ -60,8 +60,8 @@ Outcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<
 
 /// On the device.  If that does not come to an end, A and tau in the host's memory are what they were.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T>& args, Operands& operands,
-               const Decision& decision) {
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, const GeqrfArgs<T>& args,
+               Operands& operands, const Decision& decision) {
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
   const QrCut cut = cut_for(r, args, operands[operand_a]);
@@ -82,16 +82,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T
 
 template <class T>
 Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
   return take_route(
-      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const GeqrfArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const GeqrfArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define GEQRF(name, type) template Computed geqrf(const Site&, const GeqrfArgs<type>*, Replay);

@@ -127,8 +127,8 @@ Status frame(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
 
 /// On the device.  If that does not come to an end, C in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T>& args, Operands& operands,
-               const Decision& decision) {
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, const OrmqrArgs<T>& args,
+               Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const Operand &a = operands[operand_a], &c = operands[operand_c];
   if (args.product.k == 0)
@@ -173,32 +173,23 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T
 
 template <class T>
 Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
   return take_route(
-      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const OrmqrArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const OrmqrArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 template <class T>
 Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  const Problem problem = problem_of(info(site.symbol).routine, *args);
-  if (!args->is_known_form()) return stay_here(site, Reason::of_form, problem.flops, replay), Computed::no;
-  Runtime& r = runtime();
+  using Args = ReductionQArgs<T>;
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const ReductionQArgs<T>& x, bool ephemeral) { return operands_of(r, x.part(), ephemeral); },
-      [&](Backend& backend, const ReductionQArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, x.part(), operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>,
+       .problem = problem_of<T>,
+       .operands = [](Runtime& r, const Args& x, bool ephemeral) { return operands_of(r, x.part(), ephemeral); },
+       .compute =
+           [](Runtime& r, const Site& from, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
+              const Decision& decision) { return compute(r, from, backend, problem, x.part(), operands, decision); },
+       .stays = [](const Args& x) { return x.is_known_form() ? std::nullopt : std::optional(Reason::of_form); }});
 }
 
 #define ORMQR(name, type)                                               \

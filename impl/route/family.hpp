@@ -67,6 +67,15 @@ inline double seconds_in(const Problem& p, const Facts& facts, double spared) {
 inline double seconds_out(const Problem& p, const Facts& facts) {
   return facts.result_stays ? 0 : p.bytes_out / facts.profile->out_rate;
 }
+/// A Family's cost where what arrives, is computed and goes home comes in panels, each beside the next one's computing.
+/// @param computing  seconds on the device
+inline Cost cost_in_panels(const Problem& p, const Facts& facts, double spared, double computing) {
+  constexpr double panels = 8;
+  const Profile& profile = *facts.profile;
+  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
+               again = facts.sent_again / profile.in_rate;
+  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
+}
 /// A Family's cpu_rate where products of matrices are most of the work.
 inline double cpu_rate_of_products(const Problem& p, const Profile& profile) {
   return profile.cpu_rate[static_cast<int>(p.element.name)];

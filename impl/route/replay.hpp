@@ -16,6 +16,20 @@ struct Replay {
   void elsewhere(void* const* operands) const { call_elsewhere(context_elsewhere, operands); }
 };
 
+/// What became of a call.
+struct Computed {
+  enum How : std::uint8_t {
+    no,               ///< not here: the host BLAS has had the call
+    yes,              ///< on the device
+    in_device_memory  ///< likewise, and the operands are there
+  };
+  Computed(How what, index its_info = 0) : how(what), info(its_info) {}
+  operator How() const { return how; }
+
+  How how;
+  index info;  ///< the ending's
+};
+
 /// The site of a call from a place that has none yet.
 /// @param ephemeral  memory for one that is of this call only
 const Site& new_site(Symbol symbol, const void* caller, Site& ephemeral);

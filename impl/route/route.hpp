@@ -223,39 +223,51 @@ bool take_route(Runtime& r, Call& call, Replay replay, const Try& try_device, co
   return done;
 }
 
-/// What became of a call.
-struct Computed {
-  enum How : std::uint8_t {
-    no,               ///< not here: the host BLAS has had the call
-    yes,              ///< on the device
-    in_device_memory  ///< likewise, and the operands are there
-  };
-  Computed(How what, index its_info = 0) : how(what), info(its_info) {}
-  operator How() const { return how; }
-
-  How how;
-  index info;  ///< the ending's
+/// What the way of calls with such Args takes of their family.
+template <class Args>
+struct Way {
+  /// What has been learned from calls of this one's kind.
+  Learned& (*learned)(const Args&);
+  Problem (*problem)(Routine, const Args&);
+  /// @param ephemeral  in what verification computes again
+  Operands (*operands)(Runtime&, const Args&, bool ephemeral);
+  /// As on_device has it.
+  Ending (*compute)(Runtime&, const Site&, Backend&, const Problem&, const Args&, Operands&, const Decision&);
+  /// Why a call stays, whatever its size; if it does.
+  std::optional<Reason> (*stays)(const Args&) = nullptr;
+  /// What the family has to say to a decision.
+  void (*refine)(const Runtime&, const Problem&, const Args&, Decision&) = nullptr;
+  double timed = timed_flops;  ///< flops from which on the call's time on the CPU is taken
 };
 
-/// The way of a call of any family.
-/// @param args         the call's arguments, for which there is checkable() (impl/judge/judge.hpp)
-/// @param operands_of  Operands(const Args&, bool ephemeral): ephemeral in what verification computes again
-/// @param compute      Ending(Backend&, const Args&, Operands&, const Decision&): as on_device has it
-/// @param refine       void(Decision&): what a family has to say to a decision
-/// @param timed        flops from which on the call's time on the CPU is taken
-template <class Args, class OperandsOf, class Compute, class Refine>
-Computed take_route(Runtime& r, const Site& site, Learned& learned, const Problem& problem, const Args& args,
-                    Replay replay, const OperandsOf& operands_of, const Compute& compute, const Refine& refine,
-                    double timed = timed_flops) {
-  Call call{site, learned, problem, timed};
+/// For a Way whose calls all learn from each other.
+template <auto& known, class Args>
+Learned& together(const Args&) {
+  return known.value;
+}
+
+/// The way of a call that the forwarding path did not settle: computed on the device, or by the library underneath.
+/// @param args  its arguments, for which there is checkable() (impl/judge/judge.hpp); null if the reference would
+/// refuse
+///              them
+template <class Args>
+Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!args) return refuse(site, replay), Computed::no;
+  const Problem problem = way.problem(info(site.symbol).routine, *args);
+  if (way.stays)
+    if (const auto reason = way.stays(*args)) return stay_here(site, *reason, problem.flops, replay), Computed::no;
+  Runtime& r = runtime();
+  Learned& learned = way.learned(*args);
+  Call call{site, learned, problem, way.timed};
   bool device_memory = false;
   index info = 0;
   const auto try_device = [&](Decision& decision) {
-    Operands operands = operands_of(args, false);  // lets go of its copies while we are still inside
+    Operands operands = way.operands(r, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
-    refine(decision);
+    if (way.refine) way.refine(r, problem, *args, decision);
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
-      const Ending ending = compute(backend, args, operands, decision);
+      const Ending ending = way.compute(r, site, backend, problem, *args, operands, decision);
       info = ending.info;
       return ending;
     });
@@ -263,9 +275,9 @@ Computed take_route(Runtime& r, const Site& site, Learned& learned, const Proble
     return done;
   };
   const auto describe = [&]() -> std::unique_ptr<Checkable> {
-    return checkable(args, problem.overlaps, replay, [&](const Args& other, const Decision& decision) {
-      Operands operands = operands_of(other, true);
-      return compute(r.device.backend(), other, operands, decision);
+    return checkable(*args, problem.overlaps, replay, [&](const Args& other, const Decision& decision) {
+      Operands operands = way.operands(r, other, true);
+      return way.compute(r, site, r.device.backend(), problem, other, operands, decision);
     });
   };
   if (!take_route(r, call, replay, try_device, describe)) return Computed::no;

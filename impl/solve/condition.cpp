@@ -138,6 +138,18 @@ double estimated_norm(index n, std::vector<T>& extreme, const Multiply& multiply
   return other;
 }
 
+template <class T>
+Problem problem_of(Routine routine, const ConditionArgs<T>& x) {
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.n,
+                  .n = x.n,
+                  .alpha_zero = x.anorm == T(0),
+                  .overlaps = any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)}, {x.rcond, 1, 1, 1, sizeof(Real<T>)}}),
+                  .part = x.part(),
+                  .alpha_finite = is_finite(std::real(x.anorm))});
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known[3];  // of such calls, in this process, by what is inverted
@@ -290,8 +302,8 @@ class Estimate {
 
 /// On the device.  If that does not come to an end, or to no result, rcond is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, Operands& operands,
-               const Decision& decision) {
+Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, const ConditionArgs<T>& args,
+               Operands& operands, const Decision& decision) {
   if (!r.device.can(condition_family.needs, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
   if (operands[operand_rcond].out_of_reach()) return {Reason::no_route};
@@ -350,26 +362,13 @@ constinit const Family condition_family{
 
 template <class T>
 Computed condition(const Site& site, const ConditionArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const bool overlaps =
-      any_overlap({{args->A, args->n, args->n, args->lda, sizeof(T)}, {args->rcond, 1, 1, 1, sizeof(Real<T>)}});
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->n,
-                                   .n = args->n,
-                                   .alpha_zero = args->anorm == T(0),
-                                   .overlaps = overlaps,
-                                   .part = args->part(),
-                                   .alpha_finite = is_finite(std::real(args->anorm))});
   return take_route(
-      r, site, known[static_cast<int>(args->of)].value, problem, *args, replay,
-      [&](const ConditionArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const ConditionArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, x, operands, decision);
-      },
-      [](Decision&) {}, timed_vector_flops);
+      site, args, replay,
+      {.learned = [](const ConditionArgs<T>& x) -> Learned& { return known[static_cast<int>(x.of)].value; },
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>,
+       .timed = timed_vector_flops});
 }
 
 #define GECON(name, type)                                                                                 \

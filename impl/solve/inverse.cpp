@@ -58,6 +58,12 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + std::max(computing, out) + out / panels};
 }
 
+template <class T>
+Problem problem_of(Routine routine, const InverseArgs<T>& x) {
+  return counted(
+      {.routine = routine, .element = precision_of<T>, .m = x.shape.n, .n = x.shape.n, .part = x.shape.part()});
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known[4];  // of such calls, in this process
@@ -237,19 +243,12 @@ constinit const Family getri_family{
 
 template <class T>
 Computed invert(const Site& site, const InverseArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const InverseShape& s = args->shape;
-  const Problem problem =
-      counted({.routine = info(site.symbol).routine, .element = precision_of<T>, .m = s.n, .n = s.n, .part = s.part()});
   return take_route(
-      r, site, known[static_cast<int>(s.of)].value, problem, *args, replay,
-      [&](const InverseArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const InverseArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = [](const InverseArgs<T>& x) -> Learned& { return known[static_cast<int>(x.shape.of)].value; },
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>});
 }
 
 #define GETRI(name, type) template Computed invert(const Site&, const InverseArgs<type>*, Replay);

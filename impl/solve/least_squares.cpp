@@ -121,6 +121,12 @@ bool overlaps(const LeastSquaresArgs<T>& x) {
                       stored(x.rank, x.driver != LeastSquaresDriver::gels)});
 }
 
+template <class T>
+Problem problem_of(Routine routine, const LeastSquaresArgs<T>& x) {
+  return counted(
+      {.routine = routine, .element = precision_of<T>, .m = x.m, .n = x.n, .k = x.nrhs, .overlaps = overlaps(x)});
+}
+
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was but for gels. The
 /// rest is the CPU's to write, what gelsy and gelss leave in A's first rows among it.
 template <class T>
@@ -467,26 +473,16 @@ constinit const Family gelsy_family = family<LeastSquaresDriver::gelsy>(),
 
 template <class T>
 Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->m,
-                                   .n = args->n,
-                                   .k = args->nrhs,
-                                   .overlaps = overlaps(*args)});
-  if (args->m < args->n || args->adjoint)
-    return stay_here(site, Reason::of_columns, problem.flops, replay), Computed::no;
-  Runtime& r = runtime();
   return take_route(
-      r, site, known[static_cast<int>(args->driver)].value, problem, *args, replay,
-      [&](const LeastSquaresArgs<T>& of, bool ephemeral) { return operands_of(r, of, ephemeral); },
-      [&](Backend& backend, const LeastSquaresArgs<T>& of, Operands& operands, const Decision& decision) {
-        if (of.driver == LeastSquaresDriver::gels)
-          return compute_full_rank(r, site, backend, problem, of, operands, decision);
-        return compute(r, site, backend, problem, of, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = [](const LeastSquaresArgs<T>& x) -> Learned& { return known[static_cast<int>(x.driver)].value; },
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>,
+       .stays =
+           [](const LeastSquaresArgs<T>& x) {
+             return x.m < x.n || x.adjoint ? std::optional(Reason::of_columns) : std::nullopt;
+           }});
 }
 
 #define GELSY(name, type)                                                                                       \

@@ -44,6 +44,16 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + computing + seconds_out(p, facts)};
 }
 
+template <class T>
+Problem problem_of(Routine routine, const SygstArgs<T>& x) {
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.n,
+                  .n = x.n,
+                  .overlaps = any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)}, {x.B, x.n, x.n, x.ldb, sizeof(T)}}),
+                  .part = part_of(x.uplo)});
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
@@ -152,23 +162,9 @@ constinit const Family sygst_family{
 
 template <class T>
 Computed sygst(const Site& site, const SygstArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->n,
-                                   .n = args->n,
-                                   .overlaps = any_overlap({{args->A, args->n, args->n, args->lda, sizeof(T)},
-                                                            {args->B, args->n, args->n, args->ldb, sizeof(T)}}),
-                                   .part = part_of(args->uplo)});
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const SygstArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const SygstArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define SYGST(name, type)                                                                         \

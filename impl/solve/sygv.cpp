@@ -65,6 +65,13 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                      seconds_out(p, facts)};
 }
 
+/// How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
+template <class T>
+std::optional<Reason> stays(const SygvArgs<T>& x) {
+  if (x.itype != 1) return Reason::of_type;
+  return x.eigen.range == EigenRange::interval ? std::optional(Reason::of_interval) : std::nullopt;
+}
+
 // ---- on the device
 
 /// Of such calls, in this process, by driver: their CPU times differ by more than sizes.
@@ -85,6 +92,18 @@ bool overlaps(const SygvArgs<T>& args) {
                       {x.Z, shape.apart ? x.n : 0, shape.count, x.ldz, sizeof(T)},
                       column(x.m.at, x.chooses() ? 1 : 0, element_size(x.m)),
                       column(x.of_vectors.at, x.count_of_vectors(), element_size(x.of_vectors))});
+}
+
+template <class T>
+Problem problem_of(Routine routine, const SygvArgs<T>& x) {
+  const EigenShape shape = x.eigen.shape();
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.eigen.n,
+                  .n = x.eigen.n,
+                  .k = shape.vectors ? shape.count : 0,
+                  .overlaps = overlaps(x),
+                  .part = part_of(x.eigen.uplo)});
 }
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
@@ -302,28 +321,13 @@ constinit const Family sygvd_family{.count = count<EigenDriver::evd>,
 
 template <class T>
 Computed sygv(const Site& site, const SygvArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  const SyevdArgs<T>& x = args->eigen;
-  const EigenShape shape = x.shape();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = x.n,
-                                   .n = x.n,
-                                   .k = shape.vectors ? shape.count : 0,
-                                   .overlaps = overlaps(*args),
-                                   .part = part_of(x.uplo)});
-  if (args->itype != 1) return stay_here(site, Reason::of_type, problem.flops, replay), Computed::no;
-  // How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
-  if (x.range == EigenRange::interval) return stay_here(site, Reason::of_interval, problem.flops, replay), Computed::no;
-  Runtime& r = runtime();
   return take_route(
-      r, site, known[static_cast<int>(x.driver)].value, problem, *args, replay,
-      [&](const SygvArgs<T>& of, bool ephemeral) { return operands_of(r, of, ephemeral); },
-      [&](Backend& backend, const SygvArgs<T>& of, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, of, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = [](const SygvArgs<T>& x) -> Learned& { return known[static_cast<int>(x.eigen.driver)].value; },
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>,
+       .stays = stays<T>});
 }
 
 #define SYGVD(name, type)                                                                                              \

@@ -67,6 +67,18 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   return {.seconds = profile.latency_seconds + (factored ? in + computing : std::max(in, computing)) + out};
 }
 
+template <class T>
+Problem problem_of(Routine routine, const SystemArgs<T>& x) {
+  const SystemShape& s = x.shape;
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = s.n,
+                  .n = s.nrhs,
+                  .overlaps = overlap(x.B, s.n, s.nrhs, x.ldb, x.A, s.n, s.n, x.lda, sizeof(T)),
+                  .part = s.part(),
+                  .adjoint = s.trans != Op::none});
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known[2][2];  // of such calls, in this process: of LU or not, with factors or not
@@ -143,9 +155,8 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   const index n = s.n, cols = s.nrhs;
   Judgement judgement{0, 8 * static_cast<double>(n + 3) * (complex_type<T> ? 2 : 1)};
   if (n == 0 || cols == 0) return judgement;
-  constexpr double eps = std::numeric_limits<Real<T>>::epsilon(),
-                   tiny = static_cast<double>(std::numeric_limits<Real<T>>::min());
-  Packed<T> lower(n, n), upper(n, n), X(n, cols), rest(n, cols), between(n, cols);
+  Packed<T> lower(n, n), upper(n, n), X(n, cols, result.B, result.ldb), rest(n, cols, before.B, before.ldb),
+      between(n, cols);
   bool judged = true;
   const auto factor = [&](index i, index j) { return result.A[i + j * result.lda]; };
   const auto adjoint = [](const T& x) {
@@ -160,11 +171,7 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
     upper(i, j) = i > j ? T(0) : stored_upper ? factor(i, j) : adjoint(factor(j, i));
     judged = judged && is_finite(lower(i, j)) && is_finite(upper(i, j)) && (i != j || upper(i, j) != T(0));
   });
-  for_each_of(n, cols, [&](index i, index j) {
-    X(i, j) = result.B[i + j * result.ldb];
-    rest(i, j) = before.B[i + j * before.ldb];
-    judged = judged && is_finite(rest(i, j));
-  });
+  for_each_of(n, cols, [&](index i, index j) { judged = judged && is_finite(rest(i, j)); });
   for (index i = 0; s.lu && i < n; ++i) judged = judged && result.ipiv.get(i) > i && result.ipiv.get(i) <= n;
   if (!judged) return judgement;  // the factors' own judgement says more
   const bool forward = s.trans == Op::none;
@@ -176,22 +183,12 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   Packed<T>&first = forward ? lower : upper, &second = forward ? upper : lower;
   multiply(second, X, between, T(1), T(0));
   multiply(first, between, rest, T(-1), T(1));
-  for (Packed<T>* x : {&lower, &upper})
-    for_each_of(n, n, [&](index i, index j) { (*x)(i, j) = magnitude((*x)(i, j)); });
-  bool finite = true;
-  for_each_of(n, cols, [&](index i, index j) {
-    finite = finite && is_finite(X(i, j));
-    X(i, j) = magnitude(X(i, j));
-  });
+  for (Packed<T>* x : {&lower, &upper}) make_magnitudes(*x, n);
+  make_magnitudes(X, cols);
   Packed<T> terms(n, cols);
   multiply(second, X, between, T(1), T(0));
   multiply(first, between, terms, T(1), T(0));
-  for_each_of(n, cols, [&](index i, index j) {
-    const double off = size_of(rest(i, j)), unit = eps * size_of(terms(i, j));
-    if (!std::isfinite(unit) && finite) return;  // overflows on the way
-    const double ratio = off > tiny * static_cast<double>(n + 2) || !finite ? off / unit : 0;
-    if (!(ratio <= judgement.ratio)) judgement.ratio = std::isnan(ratio) ? HUGE_VAL : ratio;
-  });
+  judgement.ratio = residual_ratio(rest, terms, X, cols, n, [](index, index) { return true; });
   return judgement;
 }
 
@@ -245,25 +242,12 @@ constinit const Family getrs_family{
 
 template <class T>
 Computed solve_system(const Site& site, const SystemArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const SystemShape& s = args->shape;
-  const Problem problem =
-      counted({.routine = info(site.symbol).routine,
-               .element = precision_of<T>,
-               .m = s.n,
-               .n = s.nrhs,
-               .overlaps = overlap(args->B, s.n, s.nrhs, args->ldb, args->A, s.n, s.n, args->lda, sizeof(T)),
-               .part = s.part(),
-               .adjoint = s.trans != Op::none});
   return take_route(
-      r, site, known[s.lu][s.factored].value, problem, *args, replay,
-      [&](const SystemArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const SystemArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = [](const SystemArgs<T>& x) -> Learned& { return known[x.shape.lu][x.shape.factored].value; },
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>});
 }
 
 #define GETRS(name, type) template Computed solve_system(const Site&, const SystemArgs<type>*, Replay);

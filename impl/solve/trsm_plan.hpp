@@ -10,16 +10,7 @@
 namespace blaslift {
 
 /// A system without its matrices.
-struct TrsmShape {
-  bool left;  ///< A's side
-  Uplo uplo;
-  Op trans;
-  bool unit;
-  index m, n;  ///< of B
-
-  index order() const { return left ? m : n; }
-  index others() const { return left ? n : m; }
-  bool plain() const { return left == (trans == Op::none); }
+struct TrsmShape : TriangularShape {
   // For panels::Planner.  What is known first is the first tile's, or the last one's.
   bool column() const { return plain(); }
   bool backward() const { return (uplo == Uplo::lower) != plain(); }

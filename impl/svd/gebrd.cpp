@@ -77,6 +77,11 @@ bool overlaps(const GebrdArgs<T>& x) {
 }
 
 template <class T>
+Problem problem_of(Routine routine, const GebrdArgs<T>& x) {
+  return counted({.routine = routine, .element = precision_of<T>, .m = x.m, .n = x.n, .overlaps = overlaps(x)});
+}
+
+template <class T>
 Operands operands_of(Runtime& r, const GebrdArgs<T>& x, bool ephemeral) {
   const auto [d, e, tauq, taup] = vectors_of(x);
   return Operands(r,
@@ -185,21 +190,9 @@ constinit const Family gebrd_family{
 
 template <class T>
 Computed gebrd(const Site& site, const GebrdArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->m,
-                                   .n = args->n,
-                                   .overlaps = overlaps(*args)});
   return take_route(
-      r, site, known.value, problem, *args, replay,
-      [&](const GebrdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const GebrdArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+      site, args, replay,
+      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
 }
 
 #define GEBRD(name, type)                                                                         \

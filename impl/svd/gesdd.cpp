@@ -104,6 +104,18 @@ bool overlaps(const SvdArgs<T>& x) {
   return any_overlap({{x.A, x.m, x.n, x.lda, sizeof(T)}, stored_u(x), stored_vt(x), stored_s(x)});
 }
 
+template <class T>
+Problem problem_of(Routine routine, const SvdArgs<T>& x) {
+  const SvdShape shape = x.shape();
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.m,
+                  .n = x.n,
+                  .k = shape.u_cols,
+                  .overlaps = overlaps(x),
+                  .right_vectors = shape.vt_rows});
+}
+
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
 Operands operands_of(Runtime& r, const SvdArgs<T>& x, bool ephemeral) {
@@ -272,24 +284,11 @@ constinit const Family gesvd_family{
 
 template <class T>
 Computed svd(const Site& site, const SvdArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  Runtime& r = runtime();
-  const SvdShape shape = args->shape();
-  const Problem problem = counted({.routine = info(site.symbol).routine,
-                                   .element = precision_of<T>,
-                                   .m = args->m,
-                                   .n = args->n,
-                                   .k = shape.u_cols,
-                                   .overlaps = overlaps(*args),
-                                   .right_vectors = shape.vt_rows});
-  return take_route(
-      r, site, known[static_cast<int>(args->driver)].value, problem, *args, replay,
-      [&](const SvdArgs<T>& x, bool ephemeral) { return operands_of(r, x, ephemeral); },
-      [&](Backend& backend, const SvdArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, site, backend, problem, x, operands, decision);
-      },
-      [](Decision&) {});
+  return take_route(site, args, replay,
+                    {.learned = [](const SvdArgs<T>& x) -> Learned& { return known[static_cast<int>(x.driver)].value; },
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>});
 }
 
 #define GESDD(name, type)                                                                                           \

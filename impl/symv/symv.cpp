@@ -19,9 +19,15 @@ namespace {
 
 constinit Undestroyed<LearnedOfVectors> known;  // of such calls, in this process
 
+template <class T>
+Operands operands_of(Runtime& r, const SymvArgs<T>& x, bool ephemeral) {
+  return vector_operands(r, x, {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, ephemeral);
+}
+
 /// On the device.  If that does not come to an end, y in the host's memory is untouched.
 template <class T>
-Ending compute(Runtime& r, Backend& backend, const SymvArgs<T>& args, Operands& operands, const Decision& decision) {
+Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const SymvArgs<T>& args, Operands& operands,
+               const Decision& decision) {
   const SymvRule& rule = symv_rule(r.device.profile(), element_of<T>, args.uplo, args.n);
   const SymvRule taken = args.alpha == T(0) ? SymvRule{} : rule;  // strips, which take no workspace
   const Symv product{.precision = element_of<T>,
@@ -53,22 +59,16 @@ std::unique_ptr<Checkable> checkable(const SymvArgs<DoubleDouble>&, bool, Replay
 }
 
 template <class T>
-void symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
-  if (!enter(site)) return replay();
-  if (!args) return refuse(site, replay);
-  Runtime& r = runtime();
-  (void)take_route(
-      r, site, known.value, problem_of(info(site.symbol).routine, *args), *args, replay,
-      [&](const SymvArgs<T>& x, bool ephemeral) {
-        return vector_operands(r, x, {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, ephemeral);
-      },
-      [&](Backend& backend, const SymvArgs<T>& x, Operands& operands, const Decision& decision) {
-        return compute(r, backend, x, operands, decision);
-      },
-      [](Decision&) {}, timed_vector_flops);
+Computed symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .timed = timed_vector_flops});
 }
 
-#define SYMV(name, type) template void symv(const Site&, const SymvArgs<type>*, Replay);
+#define SYMV(name, type) template Computed symv(const Site&, const SymvArgs<type>*, Replay);
 #define HEMV(name, type) SYMV(name, type)
 #define WSYMV(name, type) SYMV(name, type)
 #include "api/routines.def"

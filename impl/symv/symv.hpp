@@ -8,6 +8,6 @@ namespace blaslift {
 
 /// Computes one call that the forwarding path did not settle; as gemm().
 template <class T>
-void symv(const Site& site, const SymvArgs<T>* args, Replay replay);
+Computed symv(const Site& site, const SymvArgs<T>* args, Replay replay);
 
 }  // namespace blaslift
