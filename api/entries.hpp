@@ -12,7 +12,7 @@
 #include "api/entry.hpp"
 #include "compat/call.hpp"
 #include "impl/core/signatures.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
 
 namespace blaslift {
 

@@ -13,6 +13,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -149,11 +150,6 @@ Judgement judge(const JudgingLibrary& by, const PotrfArgs<T>& before, const Potr
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const PotrfArgs<T>&) {
-  return judged_with_products<T>();
-}
-
 constinit const Family potrf_family{.count = count,
                                     .text = text,
                                     .cpu_rate = cpu_rate_of_factors,
@@ -163,9 +159,12 @@ constinit const Family potrf_family{.count = count,
 
 template <class T>
 Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<PotrfArgs<T>>}});
 }
 
 #define POTRF(name, type)                                                                         \

@@ -14,6 +14,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -219,8 +220,11 @@ long double off_normal(Packed<T>& V, const GeevArgs<T>& result) {
   return off / unit;
 }
 
-}  // namespace
-
+/// That the eigenvalues are those of a matrix near to A, by sums of which no eigenvalue's condition is a part: the
+/// largest of |sum w - tr A| / (sqrt(n) u) and |sum w^2 - tr A^2| / (2 u |A|) with u = n eps |A|, Frobenius's norm.
+/// With eigenvectors LAPACK's own test ratio, |A V - V diag(w)| / (n eps |A|), 1-norms, and by how much a vector's
+/// length differs from 1, or a largest element of it from a real one, in units of n eps.  With LAPACK's threshold
+/// (ded.in). Eigenvalues that are not in LAPACK's order of pairs are beyond any bound.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const GeevArgs<T>& before, const GeevArgs<T>& result, const GeevArgs<T>&,
                 const Ending& ending) {
@@ -267,10 +271,7 @@ Judgement judge(const JudgingLibrary& by, const GeevArgs<T>& before, const GeevA
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const GeevArgs<T>&) {
-  return judged_with_products<T>();
-}
+}  // namespace
 
 constinit const Family geev_family{
     .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::geev};
@@ -284,13 +285,11 @@ Computed geev(const Site& site, const GeevArgs<T>* args, Replay replay) {
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
+       .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<GeevArgs<T>>},
        .stays = [](const GeevArgs<T>& x) { return x.left ? std::optional(Reason::of_left) : std::nullopt; }});
 }
 
-#define GEEV(name, type)                                                                                               \
-  template Judgement judge(const JudgingLibrary&, const GeevArgs<type>&, const GeevArgs<type>&, const GeevArgs<type>&, \
-                           const Ending&);                                                                             \
-  template Computed geev(const Site&, const GeevArgs<type>*, Replay);
+#define GEEV(name, type) template Computed geev(const Site&, const GeevArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

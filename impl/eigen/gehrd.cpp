@@ -14,6 +14,7 @@
 #include "impl/judge/unitary.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/reduction.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -178,19 +179,17 @@ Judgement judge(const JudgingLibrary& by, const GehrdArgs<T>& before, const Gehr
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const GehrdArgs<T>&) {
-  return judged_with(GeqrfArgs<T>{});
-}
-
 constinit const Family gehrd_family{
     .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::gehrd};
 
 template <class T>
 Computed gehrd(const Site& site, const GehrdArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GehrdArgs<T>>}});
 }
 
 #define GEHRD(name, type)                                                                         \

@@ -14,6 +14,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -200,41 +201,9 @@ Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const 
   return judgement;
 }
 
-}  // namespace
-
-double eigen_flops(EigenDriver driver, const Problem& p) {
-  const double form = 4.0 / 3 * cube(p.n);
-  double flops = form;
-  if (driver == EigenDriver::evd) return flops_by_halves(p);
-  // Q, and three rotations of its columns for each of them (Golub and Van Loan, Matrix Computations, 8.3).
-  if (driver == EigenDriver::ev && p.k > 0) flops += form + 6 * cube(p.n);
-  // The tridiagonal matrix's vectors are next to nothing; only those asked for become the matrix's own.  So it is with
-  // evx, too, as far as nothing has to be made orthogonal.
-  if (driver == EigenDriver::evr || driver == EigenDriver::evx)
-    flops += 2 * static_cast<double>(p.n) * static_cast<double>(p.n) * static_cast<double>(p.k);
-  return (is_complex(p.element) ? 4.0 : 1.0) * flops;
-}
-
-/// Half of the tridiagonal form is products of the matrix with vectors, which wait for memory.
-double cpu_rate_of_eigenproblems(const Problem& p, const Profile& profile) {
-  return cpu_rate_of_products(p, profile) / 4;
-}
-
-/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
-/// order 1,024, 2,048 and so on to 16,384; without them a tenth less.  It computes all of them whatever the driver: if
-/// some are asked for, less comes home.
-double syevd_seconds(const Problem& p, const Profile& profile) {
-  if (const auto seconds = measured_seconds(profile, p.k > 0 ? LapackWork::syevd : LapackWork::syevd_values,
-                                            p.precision(), static_cast<double>(p.n)))
-    return *seconds;
-  constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.9, beside_products = 7;
-  const double x = static_cast<double>(p.n) / thousand, part = p.k > 0 ? 1 : without_vectors;
-  Problem whole = p;
-  whole.k = p.n;
-  return part * (step * x + square * x * x +
-                 beside_products * flops_by_halves(whole) / profile.gemm_rate[static_cast<int>(p.element.name)]);
-}
-
+/// With eigenvectors LAPACK's own kind of test (dsyt21, dsyt22): the larger one of |A V - V diag(w)| / (n eps |A|) and
+/// |I - V^H V| / (n eps), 1-norms.  Without them, or if these are not all, the largest |w - reference| / (n eps |w|),
+/// with |w| the largest eigenvalue, or A's longest column where only some are known.  With LAPACK's threshold (sep.in).
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
                 const SyevdArgs<T>& reference, const Ending& ending) {
@@ -279,9 +248,39 @@ Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const Syev
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const SyevdArgs<T>&) {
-  return judged_with_products<T>();
+}  // namespace
+
+double eigen_flops(EigenDriver driver, const Problem& p) {
+  const double form = 4.0 / 3 * cube(p.n);
+  double flops = form;
+  if (driver == EigenDriver::evd) return flops_by_halves(p);
+  // Q, and three rotations of its columns for each of them (Golub and Van Loan, Matrix Computations, 8.3).
+  if (driver == EigenDriver::ev && p.k > 0) flops += form + 6 * cube(p.n);
+  // The tridiagonal matrix's vectors are next to nothing; only those asked for become the matrix's own.  So it is with
+  // evx, too, as far as nothing has to be made orthogonal.
+  if (driver == EigenDriver::evr || driver == EigenDriver::evx)
+    flops += 2 * static_cast<double>(p.n) * static_cast<double>(p.n) * static_cast<double>(p.k);
+  return (is_complex(p.element) ? 4.0 : 1.0) * flops;
+}
+
+/// Half of the tridiagonal form is products of the matrix with vectors, which wait for memory.
+double cpu_rate_of_eigenproblems(const Problem& p, const Profile& profile) {
+  return cpu_rate_of_products(p, profile) / 4;
+}
+
+/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
+/// order 1,024, 2,048 and so on to 16,384; without them a tenth less.  It computes all of them whatever the driver: if
+/// some are asked for, less comes home.
+double syevd_seconds(const Problem& p, const Profile& profile) {
+  if (const auto seconds = measured_seconds(profile, p.k > 0 ? LapackWork::syevd : LapackWork::syevd_values,
+                                            p.precision(), static_cast<double>(p.n)))
+    return *seconds;
+  constexpr double step = 7e-3, square = 3.5e-3, thousand = 1024, without_vectors = 0.9, beside_products = 7;
+  const double x = static_cast<double>(p.n) / thousand, part = p.k > 0 ? 1 : without_vectors;
+  Problem whole = p;
+  whole.k = p.n;
+  return part * (step * x + square * x * x +
+                 beside_products * flops_by_halves(whole) / profile.gemm_rate[static_cast<int>(p.element.name)]);
 }
 
 constinit const Family syevd_family{.count = count<EigenDriver::evd>,
@@ -308,13 +307,13 @@ Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
+       .judging = {.judge = judge<T>,
+                   .with = judged_with_products<T>,
+                   .alone = [](const SyevdArgs<T>& x) { return x.vectors && x.shape().all(); }},
        .stays = stays<T>});
 }
 
-#define SYEVD(name, type)                                                                         \
-  template Judgement judge(const JudgingLibrary&, const SyevdArgs<type>&, const SyevdArgs<type>&, \
-                           const SyevdArgs<type>&, const Ending&);                                \
-  template Computed syevd(const Site&, const SyevdArgs<type>*, Replay);
+#define SYEVD(name, type) template Computed syevd(const Site&, const SyevdArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

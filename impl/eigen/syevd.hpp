@@ -2,7 +2,7 @@
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
 
 namespace blaslift {
 
@@ -12,13 +12,6 @@ namespace blaslift {
 /// underneath.
 template <class T>
 Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay);
-
-/// With eigenvectors LAPACK's own kind of test (dsyt21, dsyt22): the larger one of |A V - V diag(w)| / (n eps |A|) and
-/// |I - V^H V| / (n eps), 1-norms.  Without them, or if these are not all, the largest |w - reference| / (n eps |w|),
-/// with |w| the largest eigenvalue, or A's longest column where only some are known.  With LAPACK's threshold (sep.in).
-template <class T>
-Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
-                const SyevdArgs<T>& reference, const Ending& ending);
 
 /// What a driver does on the CPU, of order n and with k vectors.
 double eigen_flops(EigenDriver driver, const Problem& p);

@@ -15,6 +15,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/judge/unitary.hpp"
 #include "impl/route/reduction.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -174,19 +175,17 @@ Judgement judge(const JudgingLibrary& by, const SytrdArgs<T>& before, const Sytr
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const SytrdArgs<T>&) {
-  return judged_with(GeqrfArgs<T>{});
-}
-
 constinit const Family sytrd_family{
     .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::sytrd};
 
 template <class T>
 Computed sytrd(const Site& site, const SytrdArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_qr<T>, .alone = always<SytrdArgs<T>>}});
 }
 
 #define SYTRD(name, type)                                                                         \

@@ -48,6 +48,7 @@ Computed gemv(const Site& site, const GemvArgs<T>* args, Replay replay) {
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
                      .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .reference = call_vector_product<GemvArgs<T>>},
                      .timed = timed_vector_flops});
 }
 

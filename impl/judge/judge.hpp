@@ -1,6 +1,6 @@
 // What a correct result may differ by, and a routine's calls as verification takes them.
 //
-// A routine that verification is to look at has a judge() for its Args, which take_route finds by checkable().
+// A routine that verification is to look at has a Judging in its Way, with a judge() for its Args.
 #pragma once
 #include <memory>
 #include <optional>
@@ -12,81 +12,20 @@
 
 namespace blaslift {
 
-/// Factors are judged by what they give back: there is no reference.
-template <class Args>
-inline constexpr bool stands_alone = false;
-template <class T>
-inline constexpr bool stands_alone<GeqrfArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<PotrfArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<GetrfArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<SystemArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<GebrdArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<SytrdArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<GehrdArgs<T>> = true;
-template <class T>
-inline constexpr bool stands_alone<GeevArgs<T>> = true;
-
-/// The same of one call.
-template <class Args>
-bool is_alone(const Args&) {
-  return stands_alone<Args>;
-}
-template <class T>
-bool is_alone(const SyevdArgs<T>& args) {
-  return args.vectors && args.shape().all();
-}
-
-template <class T>
-bool is_alone(const SygvArgs<T>& args) {
-  return is_alone(args.eigen);
-}
-template <class T>
-bool is_alone(const SvdArgs<T>& args) {
-  return args.shape().both_sides();
-}
-
-/// The call by a library that has the routine's symbol, if its result is needed; false if its integers are too narrow
-/// for the sizes.
-template <class Args>
-bool call_for_reference(const Site& library, const Args& args) {
-  if (is_alone(args)) return library.wide || with_signature(args, [&](auto s) { return is_narrow<decltype(s)>(args); });
-  return call_by(library, args);
-}
+// A Judging's reference.
 /// By products of the library's gemm: not every library has this routine.
 template <class T>
 bool call_by_products(const Site& gemm, const GemmtArgs<T>& args);
 template <class T>
 bool call_by_products(const Site& gemm, const GemmBatchArgs<T>& args);
-template <class T>
-bool call_for_reference(const Site& gemm, const GemmtArgs<T>& args) {
-  return call_by_products(gemm, args);
-}
-template <class T>
-bool call_for_reference(const Site& gemm, const GemmBatchArgs<T>& args) {
-  return call_by_products(gemm, args);
-}
 /// y := alpha * conj(A) * x + beta * y by the Fortran symbol, which does not say that: of conjugates, and conjugated.
 template <class Args>
 bool call_conjugated(const Site& library, Args args);
-template <class T, template <class> class Args>
-bool call_vector_product(const Site& library, const Args<T>& args) {
-  if constexpr (is_complex(precision_of<T>))
+template <class Args>
+bool call_vector_product(const Site& library, const Args& args) {
+  if constexpr (is_complex(precision_of<decltype(args.alpha)>))
     if (args.conjugated && info(library.symbol).interface == Interface::fortran) return call_conjugated(library, args);
   return call_by(library, args);
-}
-template <class T>
-bool call_for_reference(const Site& library, const SymvArgs<T>& args) {
-  return call_vector_product(library, args);
-}
-template <class T>
-bool call_for_reference(const Site& library, const GemvArgs<T>& args) {
-  return call_vector_product(library, args);
 }
 
 /// BLAS's own test ratio: the largest of |result - reference| / (eps (|alpha| |op(A)| |op(B)| + |beta| |C|)), element
@@ -214,11 +153,7 @@ Judgement judge(const JudgingLibrary&, const OrmqrArgs<T>& before, const OrmqrAr
   return judge(before, result.C, reference.C);
 }
 
-/// What a judgement takes besides the routine itself; in this order.
-template <class Args>
-std::vector<Routine> judged_with(const Args&) {
-  return {};
-}
+// A Judging's with.
 /// A product of matrices.
 template <class T>
 std::vector<Routine> judged_with_products() {
@@ -230,107 +165,66 @@ std::vector<Routine> judged_with_products() {
 }
 enum { by_ormqr, by_orgqr, by_gemm };
 template <class T>
-std::vector<Routine> judged_with(const GeqrfArgs<T>&);
+std::vector<Routine> judged_with_qr();
+
+/// A Judging's of_oracle.
 template <class T>
-std::vector<Routine> judged_with(const GemmtArgs<T>&) {
-  return judged_with_products<T>();
+Routine product_of_oracle() {
+  return judged_with_products<T>().front();
 }
 
-template <class T>
-std::vector<Routine> judged_with(const GemmBatchArgs<T>&) {
-  return judged_with_products<T>();
-}
-
-template <class T>
-std::vector<Routine> judged_with(const SymmArgs<T>&) {
-  return judged_with_products<T>();
-}
-
-template <class T>
-std::vector<Routine> judged_with(const TrmmArgs<T>&) {
-  return judged_with_products<T>();
-}
-
-/// The routine whose operands these are, where several have them.
-template <class Args>
-std::optional<Routine> same_as(const Args&) {
-  return std::nullopt;
-}
+// A Judging's same_as.
 template <class T>
 std::optional<Routine> same_as(const GeqrfArgs<T>&);
 template <class T>
 std::optional<Routine> same_as(const OrmqrArgs<T>&);
 
-/// The routine by which an oracle makes the reference, where few libraries have the call's own.
-template <class Args>
-std::optional<Routine> of_oracle(const Args&) {
-  return std::nullopt;
-}
-/// Also of gemm3m.
-template <class T>
-std::optional<Routine> of_oracle(const GemmArgs<T>&) {
-  return judged_with_products<T>().front();
-}
-template <class T>
-std::optional<Routine> of_oracle(const GemmtArgs<T>&) {
-  return judged_with_products<T>().front();
-}
-template <class T>
-std::optional<Routine> of_oracle(const GemmBatchArgs<T>&) {
-  return judged_with_products<T>().front();
-}
-
-/// By whatever judge() there is for Args.
-template <class Args>
-Judgement judgement_of(const JudgingLibrary& by, const Args& before, const Args& result, const Args& reference,
-                       const Ending& ending) {
-  return judge(by, before, result, reference, ending);
-}
-template <class Args>
-std::vector<Routine> judged_beside(const Args& args) {
-  return judged_with(args);
-}
-
 template <class Args, class Repeat>
 class CheckableCall final : public Checkable {
  public:
-  CheckableCall(const Args& args, bool overlap, Replay replay, const Repeat& repeat)
-      : args_(args), replay_(replay), repeat_(repeat) {
+  CheckableCall(const Args& args, bool overlap, Replay replay, const Judging<Args>& judging, const Repeat& repeat)
+      : args_(args), replay_(replay), judging_(judging), repeat_(repeat) {
     operands = operands_of(args);
     arguments = to_words(args);
     overlaps = overlap;
-    alone = is_alone(args);
-    same_as = blaslift::same_as(args);
-    of_oracle = blaslift::of_oracle(args);
-    beside = judged_beside(args);
+    if (judging.alone) alone = judging.alone(args);
+    if (judging.same_as) same_as = judging.same_as(args);
+    if (judging.of_oracle) of_oracle = judging.of_oracle();
+    if (judging.with) beside = judging.with();
   }
 
   void underneath(void* const* at) const override { replay_.elsewhere(at); }
   bool by(const Site& oracle, void* const* at) const override {
-    return call_for_reference(oracle, alone ? args_ : with_operands(args_, at));
+    if (alone) return oracle.wide || with_signature(args_, [&](auto s) { return is_narrow<decltype(s)>(args_); });
+    const Args args = with_operands(args_, at);
+    return judging_.reference ? judging_.reference(oracle, args) : call_by(oracle, args);
   }
   Ending on_device(void* const* at, const Decision& decision) const override {
     return repeat_(with_operands(args_, at), decision);
   }
   Judgement judge(const JudgingLibrary& by, void* const* before, void* const* result, void* const* reference,
                   const Ending& ending) const override {
-    return judgement_of(by, with_operands(args_, before), with_operands(args_, result),
-                        alone ? args_ : with_operands(args_, reference), ending);
+    return judging_.judge(by, with_operands(args_, before), with_operands(args_, result),
+                          alone ? args_ : with_operands(args_, reference), ending);
   }
 
  private:
   const Args& args_;
   const Replay replay_;
+  const Judging<Args> judging_;
   const Repeat repeat_;
 };
 
+/// What take_route asks for; some families have their own.
 /// @param args    live as long as the call
 /// @param replay  without other operands, if its results are not those that Args describe
 /// @param repeat  Ending(const Args&, const Decision&): the call on the device, of other operands, as decided before;
 ///                nothing of it is counted, learned or kept
 template <class Args, class Repeat>
-std::unique_ptr<Checkable> checkable(const Args& args, bool overlaps, Replay replay, const Repeat& repeat) {
-  return std::make_unique<CheckableCall<Args, Repeat>>(args, overlaps, replay, repeat);
+std::unique_ptr<Checkable> checkable(const Args& args, bool overlaps, Replay replay, const Judging<Args>& judging,
+                                     const Repeat& repeat) {
+  if (!judging.judge) return nullptr;
+  return std::make_unique<CheckableCall<Args, Repeat>>(args, overlaps, replay, judging, repeat);
 }
 
 }  // namespace blaslift

@@ -14,6 +14,7 @@
 #include "impl/lu/getrf_plan.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -144,11 +145,6 @@ Judgement judge(const JudgingLibrary& by, const GetrfArgs<T>& before, const Getr
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const GetrfArgs<T>&) {
-  return judged_with_products<T>();
-}
-
 constinit const Family getrf_family{
     .count = count,
     .text = text,
@@ -158,9 +154,12 @@ constinit const Family getrf_family{
 
 template <class T>
 Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<GetrfArgs<T>>}});
 }
 
 #define GETRF(name, type)                                                                         \

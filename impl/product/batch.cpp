@@ -348,12 +348,25 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
   return all;
 }
 
+template <class T>
+constexpr Judging<GemmBatchArgs<T>> judging(const GemmBatchArgs<T>*) {
+  return {.judge = judge,
+          .with = judged_with_products<T>,
+          .of_oracle = product_of_oracle<T>,
+          .reference = call_by_products<T>};
+}
+template <class T>
+constexpr Judging<GemmGroupsArgs<T>> judging(const GemmGroupsArgs<T>*) {
+  return {};
+}
+
 /// Of calls of either routine.
 template <class T, class Args>
 constexpr Way<Args> way{.learned = together<known>,
                         .problem = problem_of_all<T, Args>,
                         .operands = operands_of<T, Args>,
                         .compute = compute_all<T, Args>,
+                        .judging = judging(static_cast<const Args*>(nullptr)),
                         .refine = [](const Runtime&, const Problem&, const Args& x, Decision& decision) {
                           // Device memory is computed in order.
                           if (decision.route != Route::device || decision.reason == Reason::device_memory) return;
@@ -458,14 +471,17 @@ constinit const Family batch_family{.count = count,
                                     .cost = cost,
                                     .needs = Operation::Kinds(Operation::Kind::gemm_batch)};
 
-// As take_route finds it: in place of what general code has.
+// In place of what general code has.
 template <class T, class Repeat>
-std::unique_ptr<Checkable> checkable(const GemmGroupsArgs<T>& args, bool, Replay replay, const Repeat& repeat) {
+std::unique_ptr<Checkable> checkable(const GemmGroupsArgs<T>& args, bool, Replay replay,
+                                     const Judging<GemmGroupsArgs<T>>&, const Repeat& repeat) {
   return std::make_unique<CheckableBatches<T, GemmGroupsArgs<T>, Repeat>>(args, replay, repeat);
 }
 template <class T, class Repeat>
-std::unique_ptr<Checkable> checkable(const GemmBatchArgs<T>& args, bool overlaps, Replay replay, const Repeat& repeat) {
-  if (args.regular()) return std::make_unique<CheckableCall<GemmBatchArgs<T>, Repeat>>(args, overlaps, replay, repeat);
+std::unique_ptr<Checkable> checkable(const GemmBatchArgs<T>& args, bool overlaps, Replay replay,
+                                     const Judging<GemmBatchArgs<T>>& judging, const Repeat& repeat) {
+  if (args.regular())
+    return std::make_unique<CheckableCall<GemmBatchArgs<T>, Repeat>>(args, overlaps, replay, judging, repeat);
   return std::make_unique<CheckableBatches<T, GemmBatchArgs<T>, Repeat>>(args, replay, repeat);
 }
 

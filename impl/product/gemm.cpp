@@ -366,6 +366,22 @@ auto product_of(const Args& x) {
   return x.product();
 }
 
+template <class T>
+constexpr Judging<GemmArgs<T>> judging(const GemmArgs<T>*) {
+  return {.judge = judge, .of_oracle = product_of_oracle<T>};  // also of gemm3m
+}
+template <class T>
+constexpr Judging<GemmtArgs<T>> judging(const GemmtArgs<T>*) {
+  return {.judge = judge,
+          .with = judged_with_products<T>,
+          .of_oracle = product_of_oracle<T>,
+          .reference = call_by_products<T>};
+}
+template <class Args>
+constexpr Judging<Args> judging(const Args*) {
+  return {.judge = judge};
+}
+
 /// The way of calls that are such a product.
 template <class Args>
 constexpr Way<Args> way{
@@ -378,6 +394,7 @@ constexpr Way<Args> way{
     .compute =
         [](Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
            const Decision& decision) { return compute(r, site, backend, problem, product_of(x), operands, decision); },
+    .judging = judging(static_cast<const Args*>(nullptr)),
     .refine =
         [](const Runtime& r, const Problem& problem, const Args&, Decision& decision) {
           if (r.options.cutting) cut_as(*r.options.cutting, problem, decision);

@@ -130,9 +130,12 @@ constinit const Family symm_family{.count = count,
 
 template <class T>
 Computed symm(const Site& site, const SymmArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
 }
 
 #define SYMM(name, type) template Computed symm(const Site&, const SymmArgs<type>*, Replay);

@@ -124,7 +124,8 @@ Computed trmm(const Site& site, const TrmmArgs<T>* args, Replay replay) {
                     {.learned = together<known>,
                      .problem = triangular_problem<TrmmArgs<T>>,
                      .operands = triangular_operands<TrmmArgs<T>>,
-                     .compute = compute<T>});
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
 }
 
 #define TRMM(name, type) template Computed trmm(const Site&, const TrmmArgs<type>*, Replay);

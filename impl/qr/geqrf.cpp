@@ -8,6 +8,7 @@
 #include "impl/qr/qr_execute.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/route/in_place.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -84,7 +85,12 @@ template <class T>
 Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
   return take_route(
       site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+      {.learned = together<known>,
+       .problem = problem_of<T>,
+       .operands = operands_of<T>,
+       .compute = compute<T>,
+       .judging = {
+           .judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GeqrfArgs<T>>, .same_as = same_as<T>}});
 }
 
 #define GEQRF(name, type) template Computed geqrf(const Site&, const GeqrfArgs<type>*, Replay);

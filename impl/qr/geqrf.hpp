@@ -2,7 +2,7 @@
 #pragma once
 #include "compat/site.hpp"
 #include "impl/core/args.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
 
 namespace blaslift {
 

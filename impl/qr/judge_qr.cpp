@@ -78,7 +78,7 @@ bool unitary(const OrmqrArgs<T>& x) {
 }  // namespace
 
 template <class T>
-std::vector<Routine> judged_with(const GeqrfArgs<T>&) {
+std::vector<Routine> judged_with_qr() {
   std::vector<Routine> routines(3);
 #define ORMQR(name, type) \
   if (std::is_same_v<T, type>) routines[by_ormqr] = Routine::name;
@@ -204,9 +204,9 @@ Judgement judge(const JudgingLibrary&, const ReductionQArgs<T>& before, const Re
   return judgement;
 }
 
-#define GEQRF(name, type)                                            \
-  template std::optional<Routine> same_as(const GeqrfArgs<type>&);   \
-  template std::vector<Routine> judged_with(const GeqrfArgs<type>&); \
+#define GEQRF(name, type)                                          \
+  template std::optional<Routine> same_as(const GeqrfArgs<type>&); \
+  template std::vector<Routine> judged_with_qr<type>();            \
   template Judgement judge(const JudgingLibrary&, const GeqrfArgs<type>&, const GeqrfArgs<type>&);
 #define ORMQR(name, type)                                                                                   \
   template std::optional<Routine> same_as(const OrmqrArgs<type>&);                                          \

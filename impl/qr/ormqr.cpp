@@ -8,6 +8,7 @@
 #include "impl/qr/qr_execute.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/route/in_place.hpp"
+#include "impl/route/route.hpp"
 
 namespace blaslift {
 namespace {
@@ -173,9 +174,12 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
 
 template <class T>
 Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .same_as = same_as<T>}});
 }
 
 template <class T>
@@ -189,6 +193,7 @@ Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay) {
        .compute =
            [](Runtime& r, const Site& from, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
               const Decision& decision) { return compute(r, from, backend, problem, x.part(), operands, decision); },
+       .judging = {.judge = judge<T>},
        .stays = [](const Args& x) { return x.is_known_form() ? std::nullopt : std::optional(Reason::of_form); }});
 }
 

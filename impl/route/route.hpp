@@ -233,6 +233,7 @@ struct Way {
   Operands (*operands)(Runtime&, const Args&, bool ephemeral);
   /// As on_device has it.
   Ending (*compute)(Runtime&, const Site&, Backend&, const Problem&, const Args&, Operands&, const Decision&);
+  Judging<Args> judging{};
   /// Why a call stays, whatever its size; if it does.
   std::optional<Reason> (*stays)(const Args&) = nullptr;
   /// What the family has to say to a decision.
@@ -275,10 +276,11 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
     return done;
   };
   const auto describe = [&]() -> std::unique_ptr<Checkable> {
-    return checkable(*args, problem.overlaps, replay, [&](const Args& other, const Decision& decision) {
+    const auto repeat = [&](const Args& other, const Decision& decision) {
       Operands operands = way.operands(r, other, true);
       return way.compute(r, site, r.device.backend(), problem, other, operands, decision);
-    });
+    };
+    return checkable(*args, problem.overlaps, replay, way.judging, repeat);
   };
   if (!take_route(r, call, replay, try_device, describe)) return Computed::no;
   return {device_memory ? Computed::in_device_memory : Computed::yes, info};

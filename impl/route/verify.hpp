@@ -32,6 +32,29 @@ struct JudgingLibrary {
   const Site* const* beside;  ///< of others in the same library, in the order of Checkable::beside
 };
 
+/// How verification judges calls with such Args: a family's part of their Way.
+template <class Args>
+struct Judging {
+  /// How far a result is from right; null: such calls are not looked at.
+  Judgement (*judge)(const JudgingLibrary& by, const Args& before, const Args& result, const Args& reference,
+                     const Ending& ending) = nullptr;
+  /// Which other routines of the library that takes; null: none.
+  std::vector<Routine> (*with)() = nullptr;
+  /// Whether a result is judged by what it gives back, so that no reference is computed; null: none is.
+  bool (*alone)(const Args&) = nullptr;
+  /// The routine whose operands these are, where several have them; null: the call's own.
+  std::optional<Routine> (*same_as)(const Args&) = nullptr;
+  /// The routine by which an oracle makes the reference, where few libraries have the call's own; null: that.
+  Routine (*of_oracle)() = nullptr;
+  /// The reference by that routine, or false if its integers are too narrow; null: by the call with these Args.
+  bool (*reference)(const Site& library, const Args&) = nullptr;
+};
+/// A Judging's alone, of all calls.
+template <class Args>
+bool always(const Args&) {
+  return true;
+}
+
 /// A call as verification sees it.  Addresses of operands come in the order of `operands`; those that are neither read
 /// nor written are the program's.
 class Checkable {

@@ -3,7 +3,7 @@
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
 
 namespace blaslift {
 
@@ -11,13 +11,6 @@ namespace blaslift {
 /// xLACN2.  If a solution is not finite, the library underneath, which scales them, makes the call.
 template <class T>
 Computed condition(const Site& site, const ConditionArgs<T>* args, Replay replay);
-
-/// The estimates of two right implementations are the same but for roundings, where these do not decide which columns
-/// are looked at; then they are within the estimator's usual factor of 3, as LAPACK's testers take it (dget06): the
-/// larger one over the smaller one.
-template <class T>
-Judgement judge(const JudgingLibrary& by, const ConditionArgs<T>& before, const ConditionArgs<T>& result,
-                const ConditionArgs<T>& reference, const Ending& ending);
 
 extern const Family condition_family, trcon_family;
 

@@ -13,6 +13,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 #include "impl/solve/diagonal.hpp"
 #include "impl/solve/inverse_plan.hpp"
 
@@ -129,8 +130,6 @@ bool all_finite(Packed<T>& x, index n) {
   return finite;
 }
 
-}  // namespace
-
 /// LAPACK's own test ratio (dget03, dpot03, dtrt01), |I - X A| / (n eps |A| |X|), 1-norms, with its threshold
 /// (dtest.in); or |I - A X| if that is smaller: no method makes both small (Higham, Accuracy and Stability, 14.1). |A|
 /// is that of what A's factors come to without cancellation, and so is A; where A or the reference is not finite
@@ -214,10 +213,7 @@ Judgement judge(const JudgingLibrary& by, const InverseArgs<T>& before, const In
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const InverseArgs<T>&) {
-  return judged_with_products<T>();
-}
+}  // namespace
 
 constinit const Family getri_family{
     .count = count<InverseOf::lu>,
@@ -248,7 +244,8 @@ Computed invert(const Site& site, const InverseArgs<T>* args, Replay replay) {
       {.learned = [](const InverseArgs<T>& x) -> Learned& { return known[static_cast<int>(x.shape.of)].value; },
        .problem = problem_of<T>,
        .operands = operands_of<T>,
-       .compute = compute<T>});
+       .compute = compute<T>,
+       .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
 }
 
 #define GETRI(name, type) template Computed invert(const Site&, const InverseArgs<type>*, Replay);

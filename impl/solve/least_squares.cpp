@@ -15,6 +15,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 #include "impl/solve/least_squares_plan.hpp"
 
 namespace blaslift {
@@ -350,8 +351,11 @@ bool in_order(const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& resu
   return true;
 }
 
-}  // namespace
-
+/// Of the columns x of X the largest |A^H (B - A x)| / (l eps |A| (|A| |x| + |b|)), l being A's longer side, as a
+/// backward stable method has it (Higham, Accuracy and Stability, theorem 20.3; LAPACK's dqrt17), beside what of that a
+/// reference solution of less than full rank has.  Singular values are compared with reference ones, in units of l eps
+/// |A|, and with the rank; where that is full, what is below X with the residual; and gels's R by R^H R = A^H A, in
+/// units of l eps |A|^2.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result,
                 const LeastSquaresArgs<T>& reference, const Ending& ending) {
@@ -451,12 +455,6 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const LeastSquaresArgs<T>&) {
-  return judged_with_products<T>();
-}
-
-namespace {
 constexpr Operation::Kinds takes =
     Operation::Kinds(Operation::Kind::qr_panel) | Operation::Kind::assign | Operation::Kind::trsm;
 
@@ -464,6 +462,7 @@ template <LeastSquaresDriver driver>
 constexpr Family family() {
   return {.count = count<driver>, .text = text, .cpu_rate = cpu_rate<driver>, .cost = cost<driver>, .needs = takes};
 }
+
 }  // namespace
 
 constinit const Family gelsy_family = family<LeastSquaresDriver::gelsy>(),
@@ -479,16 +478,14 @@ Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
+       .judging = {.judge = judge<T>, .with = judged_with_products<T>},
        .stays =
            [](const LeastSquaresArgs<T>& x) {
              return x.m < x.n || x.adjoint ? std::optional(Reason::of_columns) : std::nullopt;
            }});
 }
 
-#define GELSY(name, type)                                                                                       \
-  template Judgement judge(const JudgingLibrary&, const LeastSquaresArgs<type>&, const LeastSquaresArgs<type>&, \
-                           const LeastSquaresArgs<type>&, const Ending&);                                       \
-  template Computed least_squares(const Site&, const LeastSquaresArgs<type>*, Replay);
+#define GELSY(name, type) template Computed least_squares(const Site&, const LeastSquaresArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -2,7 +2,7 @@
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
 
 namespace blaslift {
 
@@ -13,15 +13,6 @@ namespace blaslift {
 /// is singular, it is the library's.
 template <class T>
 Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay replay);
-
-/// Of the columns x of X the largest |A^H (B - A x)| / (l eps |A| (|A| |x| + |b|)), l being A's longer side, as a
-/// backward stable method has it (Higham, Accuracy and Stability, theorem 20.3; LAPACK's dqrt17), beside what of that a
-/// reference solution of less than full rank has.  Singular values are compared with reference ones, in units of l eps
-/// |A|, and with the rank; where that is full, what is below X with the residual; and gels's R by R^H R = A^H A, in
-/// units of l eps |A|^2.
-template <class T>
-Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result,
-                const LeastSquaresArgs<T>& reference, const Ending& ending);
 
 extern const Family gels_family, gelsy_family, gelsd_family, gelss_family;
 

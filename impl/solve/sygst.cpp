@@ -12,6 +12,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 #include "impl/solve/sygv_plan.hpp"
 
 namespace blaslift {
@@ -145,7 +146,7 @@ Judgement judge(const JudgingLibrary& by, const SygstArgs<T>& before, const Sygs
 
 /// The library's trsm.
 template <class T>
-std::vector<Routine> judged_with(const SygstArgs<T>&) {
+std::vector<Routine> judged_with() {
   std::vector<Routine> routines;
 #define TRSM(name, type) \
   if (std::is_same_v<T, type>) routines.push_back(Routine::name);
@@ -162,9 +163,12 @@ constinit const Family sygst_family{
 
 template <class T>
 Computed sygst(const Site& site, const SygstArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with<T>}});
 }
 
 #define SYGST(name, type)                                                                         \

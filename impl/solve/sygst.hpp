@@ -2,7 +2,8 @@
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
+#include "impl/route/verify.hpp"
 
 namespace blaslift {
 

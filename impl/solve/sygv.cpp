@@ -16,6 +16,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 #include "impl/solve/sygv_plan.hpp"
 
 namespace blaslift {
@@ -290,7 +291,7 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
 
 /// The library's gemm and its trsm.
 template <class T>
-std::vector<Routine> judged_with(const SygvArgs<T>&) {
+std::vector<Routine> judged_with() {
   std::vector<Routine> routines = judged_with_products<T>();
 #define TRSM(name, type) \
   if (std::is_same_v<T, type>) routines.push_back(Routine::name);
@@ -327,6 +328,9 @@ Computed sygv(const Site& site, const SygvArgs<T>* args, Replay replay) {
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
+       .judging = {.judge = judge<T>,
+                   .with = judged_with<T>,
+                   .alone = [](const SygvArgs<T>& x) { return x.eigen.vectors && x.eigen.shape().all(); }},
        .stays = stays<T>});
 }
 

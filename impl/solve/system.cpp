@@ -14,6 +14,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 #include "impl/solve/system_plan.hpp"
 
 namespace blaslift {
@@ -192,8 +193,6 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   return judgement;
 }
 
-}  // namespace
-
 /// Of A's own factors, if they were made, and of the solutions with them: the one that is closer to its limit.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SystemArgs<T>& before, const SystemArgs<T>& result,
@@ -213,14 +212,9 @@ Judgement judge(const JudgingLibrary& by, const SystemArgs<T>& before, const Sys
   return solutions.ratio / solutions.limit > factors.ratio / factors.limit ? solutions : factors;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const SystemArgs<T>&) {
-  return judged_with_products<T>();
-}
-
-namespace {
 constexpr Operation::Kinds for_lu = Operation::Kinds(Operation::Kind::row_swaps) | Operation::Kind::trsm;
-}
+
+}  // namespace
 
 constinit const Family getrs_family{
     .count = count<true, true>, .text = text<true>, .cpu_rate = cpu_rate, .cost = cost<true, true>, .needs = for_lu},
@@ -247,7 +241,8 @@ Computed solve_system(const Site& site, const SystemArgs<T>* args, Replay replay
       {.learned = [](const SystemArgs<T>& x) -> Learned& { return known[x.shape.lu][x.shape.factored].value; },
        .problem = problem_of<T>,
        .operands = operands_of<T>,
-       .compute = compute<T>});
+       .compute = compute<T>,
+       .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<SystemArgs<T>>}});
 }
 
 #define GETRS(name, type) template Computed solve_system(const Site&, const SystemArgs<type>*, Replay);

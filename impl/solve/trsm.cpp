@@ -103,8 +103,6 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 
 using namespace judging;
 
-}  // namespace
-
 /// |alpha B - op(A) X| <= limit eps |op(A)| |X|, element by element, however ill-conditioned A is (Higham, Accuracy and
 /// Stability, 8.5): n roundings by substitution, twice that with inverses of blocks, and n of the residual itself; in
 /// units of |re| + |im|.  Where A or the reference is not finite anything may be.
@@ -144,10 +142,7 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const TrsmArgs<T>&) {
-  return judged_with_products<T>();
-}
+}  // namespace
 
 constinit const Family trsm_family{.count = count_triangular,
                                    .text = text_of_triangular,
@@ -168,7 +163,8 @@ Computed trsm(const Site& site, const TrsmArgs<T>* args, Replay replay) {
                     {.learned = together<known>,
                      .problem = triangular_problem<TrsmArgs<T>>,
                      .operands = triangular_operands<TrsmArgs<T>>,
-                     .compute = compute<T>});
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
 }
 
 #define TRSM(name, type) template Computed trsm(const Site&, const TrsmArgs<type>*, Replay);

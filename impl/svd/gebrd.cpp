@@ -16,6 +16,7 @@
 #include "impl/judge/unitary.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/reduction.hpp"
+#include "impl/route/route.hpp"
 #include "impl/svd/gebrd_plan.hpp"
 
 namespace blaslift {
@@ -125,8 +126,8 @@ T conjugate(const T& x) {
     return x;
 }
 
-}  // namespace
-
+/// LAPACK's own test ratios (dbdt01, dort01), with its threshold (svd.in): the largest of |A - Q B P^H| / (max(m, n)
+/// eps |A|), |I - Q^H Q| / (m eps) and |I - P^H P| / (n eps), 1-norms, with Q and P by the library's ormqr.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const GebrdArgs<T>& result, const GebrdArgs<T>&,
                 const Ending& ending) {
@@ -180,25 +181,22 @@ Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const Gebr
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const GebrdArgs<T>&) {
-  return judged_with(GeqrfArgs<T>{});
-}
+}  // namespace
 
 constinit const Family gebrd_family{
     .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::gebrd};
 
 template <class T>
 Computed gebrd(const Site& site, const GebrdArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = together<known>, .problem = problem_of<T>, .operands = operands_of<T>, .compute = compute<T>});
+  return take_route(site, args, replay,
+                    {.learned = together<known>,
+                     .problem = problem_of<T>,
+                     .operands = operands_of<T>,
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GebrdArgs<T>>}});
 }
 
-#define GEBRD(name, type)                                                                         \
-  template Judgement judge(const JudgingLibrary&, const GebrdArgs<type>&, const GebrdArgs<type>&, \
-                           const GebrdArgs<type>&, const Ending&);                                \
-  template Computed gebrd(const Site&, const GebrdArgs<type>*, Replay);
+#define GEBRD(name, type) template Computed gebrd(const Site&, const GebrdArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -3,7 +3,7 @@
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
-#include "impl/route/route.hpp"
+#include "impl/route/replay.hpp"
 
 namespace blaslift {
 
@@ -11,12 +11,6 @@ namespace blaslift {
 /// device memory, info is above zero.
 template <class T>
 Computed gebrd(const Site& site, const GebrdArgs<T>* args, Replay replay);
-
-/// LAPACK's own test ratios (dbdt01, dort01), with its threshold (svd.in): the largest of |A - Q B P^H| / (max(m, n)
-/// eps |A|), |I - Q^H Q| / (m eps) and |I - P^H P| / (n eps), 1-norms, with Q and P by the library's ormqr.
-template <class T>
-Judgement judge(const JudgingLibrary& by, const GebrdArgs<T>& before, const GebrdArgs<T>& result,
-                const GebrdArgs<T>& reference, const Ending& ending);
 
 extern const Family gebrd_family;
 

@@ -13,6 +13,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
+#include "impl/route/route.hpp"
 #include "impl/svd/gesdd_plan.hpp"
 
 namespace blaslift {
@@ -207,8 +208,10 @@ double off_unitary(const Site& gemm, Packed<T>& x, index cols) {
                              (static_cast<long double>(x.ld) * epsilon<T>()));
 }
 
-}  // namespace
-
+/// LAPACK's own test ratios (dbdt01, dort01), with its threshold (svd.in).  With singular vectors of both sides the
+/// largest of |A - U diag(s) V^H| / (max(m, n) eps |A|), |I - U^H U| / (m eps) and |I - V^H V| / (n eps), 1-norms; with
+/// those of one side |U^H A A^H U - diag(s)^2| / (max(m, n) eps s_1^2), or the same of A^H and V, in place of the first
+/// one.  If not all of these are there, the largest |s - reference| / (max(m, n) eps s_1), too.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SvdArgs<T>& before, const SvdArgs<T>& result,
                 const SvdArgs<T>& reference, const Ending& ending) {
@@ -272,10 +275,7 @@ Judgement judge(const JudgingLibrary& by, const SvdArgs<T>& before, const SvdArg
   return judgement;
 }
 
-template <class T>
-std::vector<Routine> judged_with(const SvdArgs<T>&) {
-  return judged_with_products<T>();
-}
+}  // namespace
 
 constinit const Family gesdd_family{
     .count = count<SvdDriver::gesdd>, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::svd};
@@ -288,13 +288,13 @@ Computed svd(const Site& site, const SvdArgs<T>* args, Replay replay) {
                     {.learned = [](const SvdArgs<T>& x) -> Learned& { return known[static_cast<int>(x.driver)].value; },
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
-                     .compute = compute<T>});
+                     .compute = compute<T>,
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = [](const SvdArgs<T>& x) {
+                                   return x.shape().both_sides();
+                                 }}});
 }
 
-#define GESDD(name, type)                                                                                           \
-  template Judgement judge(const JudgingLibrary&, const SvdArgs<type>&, const SvdArgs<type>&, const SvdArgs<type>&, \
-                           const Ending&);                                                                          \
-  template Computed svd(const Site&, const SvdArgs<type>*, Replay);
+#define GESDD(name, type) template Computed svd(const Site&, const SvdArgs<type>*, Replay);
 #include "api/routines.def"
 
 }  // namespace blaslift

@@ -52,9 +52,15 @@ Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const 
 
 }  // namespace
 
+/// What the library underneath computes, too.
+template <class T>
+constexpr Judging<SymvArgs<T>> judging{.judge = judge<T>, .reference = call_vector_product<SymvArgs<T>>};
+template <>
+constexpr Judging<SymvArgs<DoubleDouble>> judging<DoubleDouble>{};
 /// No other library has it.
 template <class Repeat>
-std::unique_ptr<Checkable> checkable(const SymvArgs<DoubleDouble>&, bool, Replay, const Repeat&) {
+std::unique_ptr<Checkable> checkable(const SymvArgs<DoubleDouble>&, bool, Replay,
+                                     const Judging<SymvArgs<DoubleDouble>>&, const Repeat&) {
   return nullptr;
 }
 
@@ -65,6 +71,7 @@ Computed symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
                      .compute = compute<T>,
+                     .judging = judging<T>,
                      .timed = timed_vector_flops});
 }
 
