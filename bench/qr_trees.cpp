@@ -1,5 +1,5 @@
-// QR of a matrix of tiles on the host's threads: trees and tile sizes compared, as in Takayanagi's Tile CAQR (2021),
-// chapter 8.
+// QR of a matrix of tiles on the host's threads: tile sizes compared, as in Takayanagi's Tile CAQR (2021), chapter 8,
+// and trees, which that names as future work.
 //
 //   qr_trees s|d M N THREADS REPETITIONS TILE[,TILE...] TREE[,TREE...] [TIMELINE]
 //

@@ -1,5 +1,5 @@
 // QR of a whole matrix of tiles by any number of threads, left as the tree has it (Takayanagi, Tile CAQR, 2021,
-// chapters 3 and 4): what tests and benchmarks of trees run.  Calls of LAPACK's go by panels
+// chapters 4 and 5): what tests and benchmarks of trees run.  Calls of LAPACK's go by panels
 // (kernels/host/qr_panel.hpp).
 #pragma once
 #include <algorithm>

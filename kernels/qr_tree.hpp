@@ -1,4 +1,4 @@
-// QR of a matrix of tiles (Takayanagi, Tile CAQR, 2021, chapters 3 and 4): which tile is annihilated by which, and what
+// QR of a matrix of tiles (Takayanagi, Tile CAQR, 2021, chapters 4 and 5): which tile is annihilated by which, and what
 // follows from it, as data that can be printed, checked and executed.
 //
 // All backends follow the same trees, so their results differ by nothing but how a tile is computed.  A tree is fixed

@@ -6,9 +6,9 @@
 // factored while the others follow, in a stream of their own.  For that there are two sets of V and T.
 //
 // Where the columns have to come first, that bulk of them keeps the device waiting until the last one is there.  As a
-// stream, the first blocks' reflectors are applied to each piece of the columns on the right as it arrives
-// (Takayanagi's Stream update beside his Bulk update, 2021, chapter 5).  Then there is a set of V and T for each of
-// these blocks, and one more.
+// stream, the first blocks' reflectors are applied to each piece of the columns on the right as it arrives.  Then there
+// is a set of V and T for each of these blocks, and one more.  (Takayanagi, 2021, sections 7.3 and 7.4, has these two
+// names for other methods: his tiles are in the host's memory, and are sent for each update.)
 //
 // A matrix for which the device has no room goes through it in parts of whole blocks of columns, from left to right:
 // each gets all reflectors before it, which come back from where they were brought to, and is then factored like a

@@ -309,6 +309,7 @@ const Level& high_level() {
 
 const Level& parallel() {
   // Of the pairs of products that are to overlap only the last can: the others' second writes what the first reads.
+  // The streams are as printed, 0 and 1, and nothing follows them.
   static const Level& level = *new Level{.name = "parallel", .steps = {
     step(C22, A11 - A21),
     step(C11, B22 - B12),

@@ -87,7 +87,7 @@ const Level& absorbed();     ///< RUM with additions absorbed in products and sh
 const Level& fused();        ///< ours: an order in which more additions share passes
 const Level& lai();          ///< two temporaries
 const Level& low_level();    ///< Otsuka: overwrites inputs
-const Level& high_level();   ///< Otsuka: seven temporaries
+const Level& high_level();   ///< Otsuka: seven temporaries; in print above low_level or parallel, here by itself
 const Level& parallel();     ///< Otsuka, for two streams; overwrites inputs
 const Level& alternative();  ///< twelve additions, in bases of its own (Karstadt and Schwartz); three temporaries
 const std::vector<const Level*>& levels();
@@ -118,7 +118,8 @@ struct Free {
 };
 std::vector<Free> free_blocks(const Level& level);
 
-/// Whether some of its steps are meant for a second stream.
+/// Whether some of its steps are meant for a second stream: 1 and 2, as Li counts.  Otsuka's 0 and 1 are not meant:
+/// two of his three pairs of products race (parallel()).
 bool says_streams(const Level& level);
 
 /// Quarter blocks that the passes of one level read or write; without changes of basis.

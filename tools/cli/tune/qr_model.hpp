@@ -1,5 +1,5 @@
 // How long a blocked QR takes with which widths, from three timings for each width (after Takayanagi, Tile CAQR, 2021,
-// chapter 6): there one kernel's time and how often it comes give the time of a tile QR, and so the best tile size
+// chapter 6): there three kernels' times and how often they come give the time of a tile QR, and so the best tile size
 // without a search; here the three operations that a plan is made of do, and the plan itself says how often each comes
 // and what it waits for.  Pure functions.
 #pragma once
