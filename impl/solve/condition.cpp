@@ -345,7 +345,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
 template <class T>
 Judgement judge(const JudgingLibrary&, const ConditionArgs<T>& before, const ConditionArgs<T>& result,
                 const ConditionArgs<T>& reference, const Ending&) {
-  Judgement judgement{0, 3};
+  // Both are lower bounds, mostly within 3 of the norm, and the one or the other may be further below it: of L of a
+  // Hilbert matrix of order 12 LAPACK's is 3.04.  Within 10, as Higham found it (Accuracy and Stability, 15.3).
+  Judgement judgement{0, 10};
   if (before.n == 0) return judgement;
   const double a = static_cast<double>(*result.rcond), b = static_cast<double>(*reference.rcond);
   if (!is_finite(b)) return judgement;

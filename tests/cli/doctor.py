@@ -558,6 +558,9 @@ def julia(t):
 def known_programs(t):
     if shutil.which("mpirun"):
         t.expect(UNCLEAR, {"launcher": []}, "mpirun", "-n", "2", "program")
+    for front in ("Rscript", "octave"):  # they have no BLAS themselves
+        if shutil.which(front):
+            t.expect(UNCLEAR, {"launcher": []}, front, "program")
 
 
 def python(t):

@@ -703,6 +703,28 @@ def numpy(t):
         all_good(done, summary)
 
 
+def estimates(t):
+    """LAPACK's estimate of a condition number may be three times off where blaslift's is right: L of Hilbert matrices."""
+    code = ("import ctypes as c\n"
+            "dtrcon = c.CDLL(None).dtrcon_\n"
+            "for n in range(8, 25):\n"
+            "    a = [[1 / (i + j + 1) for j in range(n)] for i in range(n)]\n"
+            "    for k in range(n):\n"
+            "        pivot = max(range(k, n), key=lambda i: abs(a[i][k]))\n"
+            "        a[k], a[pivot] = a[pivot], a[k]\n"
+            "        for i in range(k + 1, n):\n"
+            "            a[i][k] /= a[k][k]\n"
+            "            for j in range(k + 1, n): a[i][j] -= a[i][k] * a[k][j]\n"
+            "    columns = (c.c_double * (n * n))(*(a[i][j] for j in range(n) for i in range(n)))\n"
+            "    rcond, work, iwork, order, info = c.c_double(), (c.c_double * (3 * n))(), (c.c_int * n)(), c.c_int(n), c.c_int()\n"
+            "    at = [c.byref(x) for x in (order, columns, order, rcond, work, iwork, info)]\n"
+            "    dtrcon(b'1', b'L', b'U', *at, *(c.c_size_t(1) for _ in range(3)))\n")
+    done, summary = t.verify(*HOST, "--fallback", REFERENCE_LAPACK, "--at-least", "17", "--", "/usr/bin/python3", "-c", code)
+    all_good(done, summary)
+    ratios = [call["ratio"] for call in summary["worst"] if call["routine"] == "dtrcon"]
+    assert max(ratios) > 3, ratios
+
+
 def options(t):
     for arguments in (["--sample", "0"], ["--sample", "x"], ["--backend", "vulkan"], ["--wrong-status", "0"], ["--nonsense"]):
         done = t.run("verify", *arguments, "--", t.program, "status", "0")

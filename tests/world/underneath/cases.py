@@ -385,6 +385,18 @@ def names_64(world) -> list[str]:
     return errors
 
 
+def jumping(world) -> list[str]:
+    """A routine may end with a jump to another one: `measure` counts both, and the program goes on."""
+    jumps = library(world, "jumping.c", "-O2", "-fno-inline", to="libjumps.so")
+    program = world.compile("jumping.c", "-DPROGRAM", *linked(jumps), to="program")
+    run = launch([world.command, "measure", "--", program])
+    errors = differs("measure", run, launch([program]))
+    for name, made in {"ddot": 2, "dsdot": 4, "sdsdot": 4}.items():
+        if not any(line.split()[:2] == [name, str(made)] for line in run.stderr.splitlines()):
+            errors.append(f"measure does not tell of {made} {name}: {run.stderr}")
+    return errors
+
+
 def beside_itself(world) -> list[str]:
     """A BLAS that calls itself for parts, through the linker, is still the one underneath."""
     own = library(world, "own.c", "-DFORTRAN=dgemm_", "-DSELF", "-DSCALE=3", to="libself.so")

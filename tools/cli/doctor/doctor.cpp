@@ -395,14 +395,15 @@ void look_at_name(const std::string& program, const std::vector<ObjectFacts>& al
                         {},
                         "What a shell starts shows when it runs; programs that it starts inherit what is preloaded.",
                         run_it});
-  else if (is_one_of({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "aprun", "jsrun", "env",
-                      "nice", "nohup", "time", "timeout", "taskset", "numactl", "stdbuf", "setsid"}))
+  else if (const bool front = is_one_of({"Rscript", "octave"});
+           front || is_one_of({"mpirun", "mpiexec", "mpiexec.hydra", "orterun", "prterun", "srun", "aprun", "jsrun",
+                               "env", "nice", "nohup", "time", "timeout", "taskset", "numactl", "stdbuf", "setsid"}))
     findings.push_back({"launcher",
                         Effect::maybe,
                         program,
                         {},
                         "It starts another program, which was not looked at.",
-                        "Ask about that program itself: blaslift doctor, then its name."});
+                        front ? run_it : "Ask about that program itself: blaslift doctor, then its name."});
   else if (std::ranges::any_of(all, [](const ObjectFacts& f) { return f.opens && !f.blas && !f.ours; }))
     findings.push_back({"opens-libraries",
                         Effect::maybe,

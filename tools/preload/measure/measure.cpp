@@ -33,6 +33,7 @@ constexpr struct {
 struct Frame {
   void** slot;  ///< stack address of the return address that was replaced
   void* return_address;
+  void* target;
   int routine;
   std::uint64_t start_ns;
   std::uint64_t nested_before;
@@ -80,14 +81,20 @@ void* find(int symbol, void* caller) {
 void* measure_enter(int symbol, void** return_address) try {
   const ErrnoKept errno_kept;
   const Reserve reserve;
-  void* caller = *return_address;
   Stack& s = stack();
+  // A routine whose last step is this call, and which jumped here (dptsv, dpttrs): both return to the same place, this
+  // one first, and by way of the stub, which finds the other's frame there.
+  const bool jumped = *return_address == reinterpret_cast<void*>(measure_leave_stub);
+  // The stack grows down: frames at or below this one were left by a jump (an xerbla that does not return).
+  while (s.depth > 0 &&
+         (jumped ? s.frames[s.depth - 1].slot < return_address : s.frames[s.depth - 1].slot <= return_address))
+    --s.depth;
+  void* const caller = jumped && s.depth > 0 ? s.frames[s.depth - 1].target : *return_address;
   void*& target = s.targets[{symbol, caller}];
   if (!target) target = find(symbol, caller);
-  // The stack grows down: frames at or below this one were left by a jump (an xerbla that does not return).
-  while (s.depth > 0 && s.frames[s.depth - 1].slot <= return_address) --s.depth;
   if (s.depth == Stack::most) return target;
-  s.frames[s.depth++] = {return_address, caller, symbols[symbol].routine, now_ns(), thread_state.nested_ns};
+  s.frames[s.depth++] = {return_address,          *return_address, target,
+                         symbols[symbol].routine, now_ns(),        thread_state.nested_ns};
   thread_state.nested_ns = 0;
   *return_address = reinterpret_cast<void*>(measure_leave_stub);
   return target;
