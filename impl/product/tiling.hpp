@@ -31,7 +31,7 @@ struct Tiling {
   /// Multiplications that are always asked for at once before the findings are known: so many take longer than hearing
   /// of them.
   double least_unjudged = 5e9;
-  /// Steps of the outermost level overlap where their list says so (Step::stream), with all that is below them.
+  /// Steps of the outermost level whose list says so (Step::stream) overlap, with all that is below them.
   bool two_streams = false;
 };
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <map>
 
 #include "tests/unit/support/interpreter.hpp"
@@ -76,6 +77,7 @@ std::vector<Levels> chains() {
   for (const Level* level : strassen::levels()) {
     all.push_back({level});
     all.push_back({level, level});
+    if (level->last) all.push_back(strassen::chain(*level, 2));
   }
   Random random(3);
   for (int i = 0; i < 10; ++i) {
@@ -243,6 +245,38 @@ TEST(Tiling, LevelsThatDestroyWhatMustStayAreNotCounted) {
   EXPECT_EQ(depth(true, once), 1);
   EXPECT_EQ(depth(true, twice), 2) << "some operands below are nobody else's";
   for (const bool overwrite : {false, true}) EXPECT_EQ(depth(overwrite, Levels(2, &strassen::fused())), 2);
+}
+
+TEST(Tiling, OtsukasMethodKeepsOperandsByAnotherListAndSoGoesByAllLevels) {
+  for (const Level* level : {&strassen::otsuka(), &strassen::otsuka_pairs()})
+    for (const int levels : {1, 2, 3})
+      for (const bool overwrite : {false, true}) {
+        const Problem p{.m = 8, .n = 8, .k = 8, .tiling = {strassen::chain(*level, levels), 8, overwrite}};
+        const GemmSchedule s = p.plan();
+        EXPECT_EQ(verdict(s), "") << text(p);
+        EXPECT_EQ(s.depth, levels) << text(p);
+        EXPECT_EQ(s.leaves.size(), static_cast<std::size_t>(std::pow(7, levels))) << text(p);
+      }
+}
+
+TEST(Tiling, StreamsAreThoseThatTheOutermostListThatHasSomeSays) {
+  const auto streams = [](const Level& level, int levels) {
+    Problem p{.m = 8, .n = 8, .k = 8, .tiling = {strassen::chain(level, levels), 8, true}};
+    p.tiling.two_streams = true;
+    std::string text;
+    for (const Step& step : p.plan().steps)
+      if (step.kind == StepKind::leaf) text += step.stream == 0 ? '1' : '2';
+    return text;
+  };
+  // RUM's products are in the streams 2 1 2 2 1 2 1.
+  const std::string inside = "2122121";
+  std::string outermost;
+  for (const char stream : inside) outermost += std::string(7, stream);
+  EXPECT_EQ(streams(strassen::rum(), 2), outermost);
+  // Three pairs and one alone; the high level above says nothing, and two of its products are kept by Lai's list.
+  const std::string pairs = "1212121", lai = "1111111", method = pairs + lai + lai + pairs + pairs + pairs + pairs;
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 1), pairs);
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 2), method);
 }
 
 // ---- memory
