@@ -87,7 +87,7 @@ class Levels {
 
     const bool scales = p.scaled;
     auto is_e = [](strassen::Block b) { return b >= strassen::E11 && b <= strassen::E22; };
-    const bool overlap = tiling_.two_streams && depth == says_streams_;
+    const bool overlap = tiling_.two_streams && (tiling_.at_all_levels || depth == says_streams_);
     auto free = free_of(level).begin();
     for (const strassen::Step& step : level->steps) {
       if (overlap) stream_ = step.stream == 2;

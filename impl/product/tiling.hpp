@@ -33,6 +33,7 @@ struct Tiling {
   double least_unjudged = 5e9;
   /// Steps of the outermost level whose list says so (Step::stream) overlap, with all that is below them.
   bool two_streams = false;
+  bool at_all_levels = false;  ///< two_streams: so do those of every other level, each as its own list says
 };
 
 /// Whether `overwrite` is possible: each operand is in buffers, which are private, and one tile of C is all there is.

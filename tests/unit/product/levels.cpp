@@ -166,6 +166,8 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
                 Tiling two_streams = kept;
                 two_streams.two_streams = true;
                 ASSERT_TRUE(x.compute(x.plan(two_streams)) == c) << "not the same bits twice, or in two streams";
+                two_streams.at_all_levels = true;
+                ASSERT_TRUE(x.compute(x.plan(two_streams)) == c) << "not the same bits in two streams at all levels";
                 if (!strassen::says_streams(*level)) {
                   GemmSchedule apart = x.plan(kept);
                   spread(apart, sizeof(T), complex_type<T>, {1e9, 1e8, 1e8, 1e-6, 1e-7});

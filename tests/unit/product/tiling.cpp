@@ -67,6 +67,7 @@ Problem random_problem(Random& random, const Levels& levels, index leaf) {
     p.tiling.head = random.up_to(static_cast<std::size_t>(p.k - least));
   p.tiling.surveyed = random.coin();
   p.tiling.two_streams = random.coin();
+  p.tiling.at_all_levels = random.coin();
   p.piece = static_cast<std::size_t>(random.up_to(3 * p.tiling.tile));
   return p;
 }
@@ -259,10 +260,11 @@ TEST(Tiling, OtsukasMethodKeepsOperandsByAnotherListAndSoGoesByAllLevels) {
       }
 }
 
-TEST(Tiling, StreamsAreThoseThatTheOutermostListThatHasSomeSays) {
-  const auto streams = [](const Level& level, int levels) {
+TEST(Tiling, StreamsAtAllLevelsAreThoseThatTheListSays) {
+  const auto streams = [](const Level& level, int levels, bool all) {
     Problem p{.m = 8, .n = 8, .k = 8, .tiling = {strassen::chain(level, levels), 8, true}};
     p.tiling.two_streams = true;
+    p.tiling.at_all_levels = all;
     std::string text;
     for (const Step& step : p.plan().steps)
       if (step.kind == StepKind::leaf) text += step.stream == 0 ? '1' : '2';
@@ -270,13 +272,15 @@ TEST(Tiling, StreamsAreThoseThatTheOutermostListThatHasSomeSays) {
   };
   // RUM's products are in the streams 2 1 2 2 1 2 1.
   const std::string inside = "2122121";
-  std::string outermost;
-  for (const char stream : inside) outermost += std::string(7, stream);
-  EXPECT_EQ(streams(strassen::rum(), 2), outermost);
+  std::string outermost, all;
+  for (const char stream : inside) outermost += std::string(7, stream), all += inside;
+  EXPECT_EQ(streams(strassen::rum(), 2, false), outermost);
+  EXPECT_EQ(streams(strassen::rum(), 2, true), all);
   // Three pairs and one alone; the high level above says nothing, and two of its products are kept by Lai's list.
   const std::string pairs = "1212121", lai = "1111111", method = pairs + lai + lai + pairs + pairs + pairs + pairs;
-  EXPECT_EQ(streams(strassen::otsuka_pairs(), 1), pairs);
-  EXPECT_EQ(streams(strassen::otsuka_pairs(), 2), method);
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 1, false), pairs);
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 2, false), method);
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 2, true), method);
 }
 
 // ---- memory
