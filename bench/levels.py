@@ -60,8 +60,9 @@ from common import (
 PARTS = ["leaf", "fused", "auto", "turns", "methods", "memory", "host"]
 LEVELS = ["off", "1", "2", "3", "4"]
 LIBRARIES_IN_ONE_PROCESS = {"GLIBC_TUNABLES": "glibc.rtld.optional_static_tls=100000"}
-METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level", "alternative"]
-PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level"]
+METHODS = ["fused:1", "absorbed", "absorbed:2", "rum", "rum:2", "lai", "high_level", "alternative", "rum:all", "otsuka",
+           "otsuka_pairs:2", "winograd15:2"]
+PUBLISHED = ["fused", "absorbed", "rum", "lai", "high_level", "otsuka"]
 """Lists whose memory is compared."""
 
 LEAST_REPETITIONS = 3  # as in levels_time.cu

@@ -74,7 +74,8 @@ def by_level(store: Store, p: str) -> Figure:
 
 def named(method: str) -> str:
     """As BLASLIFT_STRASSEN has it, for the reader; fused runs in two streams unless told otherwise."""
-    return method.replace(":1", ", one stream").replace(":2", ", two streams")
+    two = ", two streams"
+    return method.replace(":1", ", one stream").replace(":2", two).replace(":all", two + " at all levels")
 
 
 def by_method(store: Store, p: str) -> Figure:
@@ -86,7 +87,7 @@ def by_method(store: Store, p: str) -> Figure:
     for i, method in enumerate(METHODS):
         points = best([measured(store, "methods", p, f"{level}:{method}") for level in levels])
         sizes |= {n for n, _ in points}
-        figure.curves.append(Curve(named(method), points, line(i, dashed=":2" in method)))
+        figure.curves.append(Curve(named(method), points, line(i, dashed=":2" in method or ":all" in method)))
     fused = best([measured(store, "fused", p, level) for level in levels])
     figure.curves.append(Curve("fused", [point for point in fused if point[0] in sizes], line(len(METHODS))))
     return figure

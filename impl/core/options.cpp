@@ -68,7 +68,7 @@ bool parse_bytes(std::size_t& target, const char* value) {
   return true;
 }
 
-/// "auto", "off", "2", "2:rum", "2:rum:2"
+/// "auto", "off", "2", "2:rum", "2:rum:2", "2:rum:all"
 bool parse_levels(Options& o, const char* value) {
   std::string_view rest = value;
   auto next = [&rest] {
@@ -89,15 +89,18 @@ bool parse_levels(Options& o, const char* value) {
     if (found == lists.end()) return false;
     list = *found;
   }
-  bool two_streams = !list || list == &strassen::fused() || list == &strassen::alternative();
+  bool two_streams = !list || list == &strassen::fused() || list == &strassen::alternative(), at_all_levels = false;
   if (!rest.empty()) {
     const std::string_view streams = next();
-    if ((streams != "1" && streams != "2") || !rest.empty()) return false;
-    two_streams = streams == "2";
+    at_all_levels = streams == "all";
+    if ((streams != "1" && streams != "2" && !at_all_levels) || !rest.empty()) return false;
+    if (at_all_levels && !strassen::says_streams(*list)) return false;
+    two_streams = streams != "1";
   }
   o.levels = count[0] - '0';
   o.level_list = list;
   o.two_streams = two_streams;
+  o.at_all_levels = at_all_levels;
   return true;
 }
 
@@ -185,8 +188,8 @@ constexpr OptionInfo table[] = {
      true},
     {"BLASLIFT_STRASSEN", "auto, off, or 1 to 6[:list[:streams]]", "auto",
      "levels of Strassen's algorithm in large products: auto: the number estimated to be fastest, none without leaf "
-     "rates in the profile; a number: that many wherever they fit, by a list of steps (default fused) in one or two "
-     "streams (for tests)",
+     "rates in the profile; a number: that many wherever they fit, by a list of steps (default fused) in 1 or 2 "
+     "streams, or all: its own two at all levels (for tests)",
      parse_levels, true},
     {"BLASLIFT_QR", "stream, bulk", "stream",
      "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "

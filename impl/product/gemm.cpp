@@ -84,6 +84,7 @@ Plans::Plan plan_by_levels(const Problem& product, const GemmArgs<T>& args, cons
   const strassen::Level* list = options.level_list ? options.level_list : &strassen::fused();
   Tiling tiling{strassen::chain(*list, decision.levels), tile};
   tiling.two_streams = options.two_streams && strassen::says_streams(*list);
+  tiling.at_all_levels = options.at_all_levels;
   tiling.head = decision.head;
   GemmSchedule schedule =
       plan_levels_in(room, args.m, args.n, args.k, args.transa != Op::none, args.transb != Op::none, !product.beta_zero,

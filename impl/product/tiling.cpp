@@ -28,11 +28,9 @@ Region quarter(const Region& whole, int number, bool transposed) {
 class Levels {
  public:
   Levels(GemmSchedule& schedule, const Tiling& tiling)
-      : s_(schedule), levels_(tiling.levels), two_streams_(tiling.two_streams), squares_(tiling.head == 0) {
-    for (const Level* level : levels_) {
-      free_.emplace(level, strassen::free_blocks(*level));
-      if (level->with_e) free_.emplace(level->with_e, strassen::free_blocks(*level->with_e));
-    }
+      : s_(schedule), levels_(tiling.levels), tiling_(tiling), squares_(tiling.head == 0) {
+    const auto says = [](const Level* level) { return strassen::says_streams(*level); };
+    says_streams_ = static_cast<std::size_t>(std::find_if(levels_.begin(), levels_.end(), says) - levels_.begin());
   }
 
   std::vector<Step> steps;
@@ -49,8 +47,9 @@ class Levels {
   };
   void multiply(const Product& p, std::size_t depth = 0) {
     const Level* level = depth < levels_.size() ? levels_[depth] : nullptr;
-    if (level && is_somewhere(p.e) && level->with_e) level = level->with_e;
-    if (!level || (level->destroys_inputs && !p.private_inputs)) return leaf(p);
+    if (level && level->destroys_inputs && !p.private_inputs) level = level->keeping;
+    if (!level) return leaf(p);
+    if (is_somewhere(p.e) && level->with_e) level = level->with_e;
     deepest = std::max(deepest, static_cast<int>(depth) + 1);
 
     const index half = p.c.block.rows / 2;
@@ -88,9 +87,10 @@ class Levels {
 
     const bool scales = p.scaled;
     auto is_e = [](strassen::Block b) { return b >= strassen::E11 && b <= strassen::E22; };
-    auto free = free_.at(level).begin();
+    const bool overlap = tiling_.two_streams && (tiling_.at_all_levels || depth == says_streams_);
+    auto free = free_of(level).begin();
     for (const strassen::Step& step : level->steps) {
-      if (depth == 0) stream_ = two_streams_ && step.stream == 2;
+      if (overlap) stream_ = step.stream == 2;
       if (step.is_product()) {
         const auto kept = [&](strassen::Block b) { return b <= strassen::B22 && !p.private_inputs; };
         held[static_cast<std::size_t>(step.target)] = sizes[area_c];
@@ -125,7 +125,7 @@ class Levels {
         sums.erase(sums.begin(), others);
       }
     }
-    if (depth == 0) stream_ = 0;
+    if (overlap) stream_ = 0;
     if (is_somewhere(p.e) && !level->adds_e) add_up(p.c, {p.c, 1, false}, {p.e, 1, p.scaled});
   }
 
@@ -235,6 +235,12 @@ class Levels {
     pass(result);
   }
 
+  const std::vector<strassen::Free>& free_of(const Level* level) {
+    const auto [found, is_new] = free_.try_emplace(level);
+    if (is_new) found->second = strassen::free_blocks(*level);
+    return found->second;
+  }
+
   void leaf(const Product& p) {
     steps.push_back({.kind = StepKind::leaf, .number = static_cast<std::int32_t>(s_.leaves.size()), .stream = stream_});
     s_.leaves.push_back({p.c, p.a, p.b, p.e, p.negative, is_somewhere(p.e), p.scaled});
@@ -258,8 +264,9 @@ class Levels {
 
   GemmSchedule& s_;
   const std::vector<const Level*>& levels_;
-  const bool two_streams_;
-  const bool squares_;  ///< A's and B's blocks are as large as C's, and so may lend their place
+  const Tiling& tiling_;
+  const bool squares_;        ///< A's and B's blocks are as large as C's, and so may lend their place
+  std::size_t says_streams_;  ///< the outermost level that does
   std::int8_t stream_ = 0;
   std::map<const Level*, std::vector<strassen::Free>> free_;
   std::map<std::pair<std::size_t, std::size_t>, Area> scratch_;

@@ -31,8 +31,9 @@ struct Tiling {
   /// Multiplications that are always asked for at once before the findings are known: so many take longer than hearing
   /// of them.
   double least_unjudged = 5e9;
-  /// Steps of the outermost level overlap where their list says so (Step::stream), with all that is below them.
+  /// Steps of the outermost level whose list says so (Step::stream) overlap, with all that is below them.
   bool two_streams = false;
+  bool at_all_levels = false;  ///< two_streams: so do those of every other level, each as its own list says
 };
 
 /// Whether `overwrite` is possible: each operand is in buffers, which are private, and one tile of C is all there is.

@@ -71,6 +71,16 @@ const Level& also_with_e(Level& level, const char* name, const std::vector<std::
   return level;
 }
 
+/// High levels over a low one.
+const Level& of_otsuka(const char* name, const Level& low) {
+  Level& level = *new Level(low);
+  level.name = name;
+  level.above = &high_level();
+  level.last = true;
+  level.keeping = &lai();
+  return level;
+}
+
 // What steps touch.
 
 Blocks reads(const Step& s) {
@@ -367,18 +377,155 @@ const Level& alternative() {
   return level;
 }
 
+// A product is added to C's blocks as soon as it is there, so that three temporaries do.
+const Level& original() {
+  constexpr Block T1 = temporary(0), T2 = temporary(1), T3 = temporary(2);
+  static const Level& level = *new Level{.name = "original", .steps = {
+    step(T1, A11 + A22),
+    step(T2, B11 + B22),
+    step(C11, T1 * T2),
+    step(T1, A21 + A22),
+    step(C21, T1 * B11),
+    step(C22, C11 - C21),
+    step(T2, B12 - B22),
+    step(C12, A11 * T2),
+    step(C22, C22 + C12),
+    step(T2, B21 - B11),
+    step(T1, A22 * T2),
+    step(C11, C11 + T1),
+    step(C21, C21 + T1),
+    step(T1, A11 + A12),
+    step(T2, T1 * B22),
+    step(C11, C11 - T2),
+    step(C12, C12 + T2),
+    step(T1, A21 - A11),
+    step(T2, B11 + B12),
+    step(T3, T1 * T2),
+    step(C22, C22 + T3),
+    step(T1, A12 - A22),
+    step(T2, B21 + B22),
+    step(T3, T1 * T2),
+    step(C11, C11 + T3)},
+    .temporaries = {"T1", "T2", "T3"}};
+  return level;
+}
+
+const Level& winograd() {
+  constexpr Block S1 = temporary(0), S2 = temporary(1), S3 = temporary(2), S4 = temporary(3), S5 = temporary(4),
+                  S6 = temporary(5), S7 = temporary(6), S8 = temporary(7), M1 = temporary(8), M2 = temporary(9),
+                  M3 = temporary(10), M4 = temporary(11), M5 = temporary(12), M6 = temporary(13), M7 = temporary(14),
+                  V1 = temporary(15), V2 = temporary(16), V3 = temporary(17);
+  static const Level& level = *new Level{.name = "winograd", .steps = {
+    step(S1, A21 + A22),
+    step(S2, S1 - A11),
+    step(S3, A11 - A21),
+    step(S4, A12 - S2),
+    step(S5, B12 - B11),
+    step(S6, B22 - S5),
+    step(S7, B22 - B12),
+    step(S8, S6 - B21),
+    step(M1, S2 * S6),
+    step(M2, A11 * B11),
+    step(M3, A12 * B21),
+    step(M4, S3 * S7),
+    step(M5, S1 * S5),
+    step(M6, S4 * B22),
+    step(M7, A22 * S8),
+    step(V1, M1 + M2),
+    step(V2, V1 + M4),
+    step(V3, M5 + M6),
+    step(C11, M2 + M3),
+    step(C12, V1 + V3),
+    step(C21, V2 - M7),
+    step(C22, V2 + M5)},
+    .temporaries = {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "M1", "M2", "M3", "M4", "M5", "M6", "M7", "V1",
+                    "V2", "V3"}};
+  return level;
+}
+
+// Its seven streams are left out: spread() has two, and finds what can overlap by itself.
+const Level& winograd15() {
+  constexpr Block S1 = temporary(0), S2 = temporary(1), S3 = temporary(2), S4 = temporary(3), S5 = temporary(4),
+                  S6 = temporary(5), S7 = temporary(6), S8 = temporary(7), M1 = temporary(8), M2 = temporary(9),
+                  M3 = temporary(10), M4 = temporary(11), M5 = temporary(12), M6 = temporary(13), M7 = temporary(14);
+  static const Level& level = *new Level{.name = "winograd15", .steps = {
+    step(S1, A21 + A22),
+    step(S3, A11 - A21),
+    step(S5, B12 - B11),
+    step(S7, B22 - B12),
+    step(S2, S1 - A11),
+    step(S6, B22 - S5),
+    step(S4, A12 - S2),
+    step(S8, S6 - B21),
+    step(M1, S2 * S6),
+    step(M2, A11 * B11),
+    step(M3, A12 * B21),
+    step(M4, S3 * S7),
+    step(M5, S1 * S5),
+    step(M6, S4 * B22),
+    step(M7, A22 * S8),
+    step(S1, M1 + M2),
+    step(C11, M2 + M3),
+    step(C12, M5 + M6),
+    step(S2, S1 + M4),
+    step(C12, S1 + C12),
+    step(C21, S2 - M7),
+    step(C22, S2 + M5)},
+    .temporaries = {"S1", "S2", "S3", "S4", "S5", "S6", "S7", "S8", "M1", "M2", "M3", "M4", "M5", "M6", "M7"}};
+  return level;
+}
+
+const Level& pairs() {
+  static const Level& level = *new Level{.name = "pairs", .steps = {
+    step(C22, A11 - A21),
+    step(C11, B22 - B12),
+    step(A21, A21 + A22),
+    step(C12, B12 - B11),
+    on(1, step(C21, C22 * C11)),
+    on(2, step(B12, A21 * C12)),
+    step(A21, A21 - A11),
+    step(C12, B22 - C12),
+    on(1, step(C11, A21 * C12)),
+    on(2, step(C22, A11 * B11)),
+    step(C11, C11 + C22),
+    step(C21, C21 + C11),
+    step(A21, A12 - A21),
+    step(C12, C12 - B21),
+    on(1, step(A11, A21 * B22)),
+    on(2, step(B11, A22 * C12)),
+    step(C12, C11 + A11),
+    step(C12, C12 + B12),
+    step(C11, A12 * B21),
+    step(C11, C11 + C22),
+    step(C22, C21 + B12),
+    step(C21, C21 - B11)},
+    .destroys_inputs = true};
+  return level;
+}
+
 // clang-format on
+
+const Level& otsuka() {
+  static const Level& level = of_otsuka("otsuka", low_level());
+  return level;
+}
+
+const Level& otsuka_pairs() {
+  static const Level& level = of_otsuka("otsuka_pairs", pairs());
+  return level;
+}
 
 const std::vector<const Level*>& levels() {
   static const auto& all = *new std::vector<const Level*>{
-      &classical(), &rum(), &absorbed(), &fused(), &lai(), &low_level(), &high_level(), &parallel(), &alternative()};
+      &classical(),   &rum(),      &absorbed(), &fused(),      &lai(),   &low_level(), &high_level(),  &parallel(),
+      &alternative(), &original(), &winograd(), &winograd15(), &pairs(), &otsuka(),    &otsuka_pairs()};
   return all;
 }
 
 std::vector<const Level*> chain(const Level& level, int levels) {
-  constexpr std::size_t outermost = 2;
   std::vector<const Level*> all(static_cast<std::size_t>(levels), &level);
-  if (level.above) std::fill_n(all.begin(), std::min(outermost, all.size()), level.above);
+  const int outer = level.last ? levels - 1 : std::min(levels, 2);
+  if (level.above) std::fill_n(all.begin(), outer, level.above);  // of a negative number: nothing
   return all;
 }
 

@@ -4,9 +4,11 @@
 // Any scale s comes free: every block of C is a sum of products, so each product is scaled by s and nothing else
 // changes.
 //
-// Sources: RUM: Li, 2023, algorithm 3.1; its state table: chapter 3.3.2.  Lai: algorithm 2.2 there.  LowLevel,
-// HighLevel and parallel: Otsuka, 2020, as Li prints them (algorithms 2.4 and 2.3, table 2.1), mended; the tests name
-// the errors.  Alternative bases: Karstadt and Schwartz, Matrix multiplication, a little faster, 2017.
+// Sources: the original form: Strassen, Gaussian elimination is not optimal, 1969.  RUM: Li, 2023, algorithm 3.1; its
+// state table: chapter 3.3.2.  Winograd: algorithm 2.1 there.  Lai: algorithm 2.2 and, in parallel, figures 2.7 and 2.8
+// there.  LowLevel, HighLevel and parallel: Otsuka, 2020, as Li prints them (algorithms 2.4 and 2.3, table 2.1),
+// mended; the tests name the errors.  Alternative bases: Karstadt and Schwartz, Matrix multiplication, a little faster,
+// 2017.
 #pragma once
 #include <cstdint>
 #include <string>
@@ -73,8 +75,11 @@ struct Level {
   bool adds_e = false;            ///< computes C := s * A * B + E; E is only read
   const Level* with_e = nullptr;  ///< the same with E.  Null: C := C + E in a pass of its own, twelve quarter blocks
   Basis basis{};                  ///< what the steps take A's and B's blocks, and leave C's, in; E's are as C's
-  /// The outermost two levels are by this list, where a number of levels is asked for.  Null: all are alike.
+  /// Outer levels are by this list, where a number of levels is asked for.  Null: all are alike.
   const Level* above = nullptr;
+  bool last = false;  ///< so are all but the last; otherwise the outermost two
+  /// A product whose inputs are to be kept is by this list, where the level destroys them.  Null: it is classical.
+  const Level* keeping = nullptr;
 
   bool needs_support() const { return outermost[0] != none; }
   /// A block under its name at the outermost level.
@@ -90,6 +95,13 @@ const Level& low_level();    ///< Otsuka: overwrites inputs
 const Level& high_level();   ///< Otsuka: seven temporaries; in print above low_level or parallel, here by itself
 const Level& parallel();     ///< Otsuka, for two streams; overwrites inputs
 const Level& alternative();  ///< twelve additions, in bases of its own (Karstadt and Schwartz); three temporaries
+const Level& original();     ///< Strassen: eighteen additions; three temporaries
+const Level& winograd();     ///< fifteen additions, each result in a block of its own; eighteen temporaries
+const Level& winograd15();   ///< Lai, for seven streams; fifteen temporaries
+const Level& pairs();        ///< ours: Otsuka's parallel list with pairs of products that share nothing
+/// Otsuka's method: high_level() over low_level() or pairs(), and lai() in place of these where inputs are to be kept.
+const Level& otsuka();
+const Level& otsuka_pairs();
 const std::vector<const Level*>& levels();
 
 /// So many levels of a list, the outermost first, with what it has above.

@@ -40,7 +40,7 @@ std::string to_text(const Options& o) {
   text << "on=" << o.on << " backend=" << static_cast<int>(o.backend) << " forced=" << o.forced
        << " eagerness=" << o.eagerness << " yields=" << o.yields << " fixed=" << o.fixed
        << " residency=" << static_cast<int>(o.residency) << " products=" << static_cast<int>(o.products)
-       << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams
+       << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams << o.at_all_levels
        << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " memory=" << o.memory
        << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback << "' profile='"
        << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
@@ -101,6 +101,15 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_STRASSEN", "1:high_level:1",
      [](Options& o) { o.levels = 1, o.level_list = &strassen::high_level(), o.two_streams = false; }},
     {"BLASLIFT_STRASSEN", "4:rum:2", [](Options& o) { o.levels = 4, o.level_list = &strassen::rum(); }},
+    {"BLASLIFT_STRASSEN", "3:rum:all",
+     [](Options& o) { o.levels = 3, o.level_list = &strassen::rum(), o.at_all_levels = true; }},
+    {"BLASLIFT_STRASSEN", "2:otsuka",
+     [](Options& o) { o.levels = 2, o.level_list = &strassen::otsuka(), o.two_streams = false; }},
+    {"BLASLIFT_STRASSEN", "2:otsuka_pairs:2",
+     [](Options& o) { o.levels = 2, o.level_list = &strassen::otsuka_pairs(); }},
+    {"BLASLIFT_STRASSEN", "1:original",
+     [](Options& o) { o.levels = 1, o.level_list = &strassen::original(), o.two_streams = false; }},
+    {"BLASLIFT_STRASSEN", "1:winograd15:2", [](Options& o) { o.levels = 1, o.level_list = &strassen::winograd15(); }},
     {"BLASLIFT_STRASSEN", "4:fused:1",
      [](Options& o) { o.levels = 4, o.level_list = &strassen::fused(), o.two_streams = false; }},
     {"BLASLIFT_INTERNAL_ESTIMATOR", "ours", [](Options&) {}},
@@ -156,8 +165,9 @@ constexpr struct {
     {"BLASLIFT_DECISION", {"", "fix", "learnt", "Fixed"}},
     {"BLASLIFT_RESIDENCY", {"", "on", "Always", "automatic", "offf", "auto "}},
     {"BLASLIFT_STRASSEN",
-     {"", "on", "0", "7", "-1", "1.5", "11", " 1", "1 ", "Auto", "1:", "1:strassen", "1:rum:", "1:rum:3", "1:rum:2:1",
-      ":rum", "auto:rum", "off:rum", "1::2"}},
+     {"",      "on",       "0",          "7",        "-1",      "1.5",       "11",          " 1",          "1 ",
+      "Auto",  "1:",       "1:strassen", "1:rum:",   "1:rum:3", "1:rum:2:1", "1:rum:all:2", "1:fused:all", "1:lai:all",
+      "1:all", "1:rum:al", ":rum",       "auto:rum", "off:rum", "1::2"}},
     {"BLASLIFT_INTERNAL_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
     {"BLASLIFT_START",
      {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1", "early:1:", "early:1:x",

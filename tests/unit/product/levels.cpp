@@ -83,7 +83,7 @@ struct Problem {
     const index smallest = std::min({m, n, k});
     while (smallest >> levels == 0) --levels;
     const index tile = smallest >> levels << levels;
-    return {std::vector(static_cast<std::size_t>(levels), &level), tile,
+    return {level.last ? strassen::chain(level, levels) : std::vector(static_cast<std::size_t>(levels), &level), tile,
             may_be_overwritten && may_overwrite(m, n, tile, {})};
   }
 
@@ -143,10 +143,12 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
           const auto turn = (&size - sizes) + static_cast<int>(opa) + static_cast<int>(opb) + beta_zero;
           if (turn % 2 != (sizeof(Real<T>) == 8) && !watched) continue;
           Problem<T> x(opa, opb, size, beta_zero);
-          for (const Level* level : strassen::levels())
-            // Deep ones take long, and transposes are no different there: of what `auto` takes, all the same.
-            for (int levels = 0;
-                 levels <= ((opa == opb || !beta_zero) && (watched || level != &strassen::fused()) ? 2 : 4); ++levels) {
+          bool has_turn = turn / 2 % 2 != 0;
+          for (const Level* level : strassen::levels()) {
+            // Deep ones take long, and transposes are no different there: lists take turns.  Of what `auto` takes, all.
+            has_turn = !has_turn;
+            const bool deep = !watched && (level == &strassen::fused() || (opa != opb && beta_zero && has_turn));
+            for (int levels = 0; levels <= (deep ? 4 : 2); ++levels) {
               const Tiling kept = x.tiling(*level, levels, false), overwritten = x.tiling(*level, levels, true);
               SCOPED_TRACE(testing::Message()
                            << describe(x.args(x.C)) << ", " << levels << " levels of " << level->name);
@@ -164,6 +166,8 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
                 Tiling two_streams = kept;
                 two_streams.two_streams = true;
                 ASSERT_TRUE(x.compute(x.plan(two_streams)) == c) << "not the same bits twice, or in two streams";
+                two_streams.at_all_levels = true;
+                ASSERT_TRUE(x.compute(x.plan(two_streams)) == c) << "not the same bits in two streams at all levels";
                 if (!strassen::says_streams(*level)) {
                   GemmSchedule apart = x.plan(kept);
                   spread(apart, sizeof(T), complex_type<T>, {1e9, 1e8, 1e8, 1e-6, 1e-7});
@@ -175,6 +179,7 @@ TYPED_TEST(Levels, EveryListEveryTransposeAndSizeWithinTheoryAndTheSameBitsTwice
               ++products[static_cast<int>(kept.levels.size())];
               if (this->HasFailure()) return;
             }
+          }
         }
   for (int levels = 0; levels <= 4 && !watched; ++levels) EXPECT_GT(products[levels], 50) << levels;
   EXPECT_GT(products[1], 40);

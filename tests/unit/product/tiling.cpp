@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <map>
 
+#include "impl/route/device.hpp"
+#include "impl/route/family.hpp"
 #include "tests/unit/support/interpreter.hpp"
 
 namespace blaslift {
@@ -66,6 +69,7 @@ Problem random_problem(Random& random, const Levels& levels, index leaf) {
     p.tiling.head = random.up_to(static_cast<std::size_t>(p.k - least));
   p.tiling.surveyed = random.coin();
   p.tiling.two_streams = random.coin();
+  p.tiling.at_all_levels = random.coin();
   p.piece = static_cast<std::size_t>(random.up_to(3 * p.tiling.tile));
   return p;
 }
@@ -76,6 +80,7 @@ std::vector<Levels> chains() {
   for (const Level* level : strassen::levels()) {
     all.push_back({level});
     all.push_back({level, level});
+    if (level->last) all.push_back(strassen::chain(*level, 2));
   }
   Random random(3);
   for (int i = 0; i < 10; ++i) {
@@ -245,6 +250,41 @@ TEST(Tiling, LevelsThatDestroyWhatMustStayAreNotCounted) {
   for (const bool overwrite : {false, true}) EXPECT_EQ(depth(overwrite, Levels(2, &strassen::fused())), 2);
 }
 
+TEST(Tiling, OtsukasMethodKeepsOperandsByAnotherListAndSoGoesByAllLevels) {
+  for (const Level* level : {&strassen::otsuka(), &strassen::otsuka_pairs()})
+    for (const int levels : {1, 2, 3})
+      for (const bool overwrite : {false, true}) {
+        const Problem p{.m = 8, .n = 8, .k = 8, .tiling = {strassen::chain(*level, levels), 8, overwrite}};
+        const GemmSchedule s = p.plan();
+        EXPECT_EQ(verdict(s), "") << text(p);
+        EXPECT_EQ(s.depth, levels) << text(p);
+        EXPECT_EQ(s.leaves.size(), static_cast<std::size_t>(std::pow(7, levels))) << text(p);
+      }
+}
+
+TEST(Tiling, StreamsAtAllLevelsAreThoseThatTheListSays) {
+  const auto streams = [](const Level& level, int levels, bool all) {
+    Problem p{.m = 8, .n = 8, .k = 8, .tiling = {strassen::chain(level, levels), 8, true}};
+    p.tiling.two_streams = true;
+    p.tiling.at_all_levels = all;
+    std::string text;
+    for (const Step& step : p.plan().steps)
+      if (step.kind == StepKind::leaf) text += step.stream == 0 ? '1' : '2';
+    return text;
+  };
+  // RUM's products are in the streams 2 1 2 2 1 2 1.
+  const std::string inside = "2122121";
+  std::string outermost, all;
+  for (const char stream : inside) outermost += std::string(7, stream), all += inside;
+  EXPECT_EQ(streams(strassen::rum(), 2, false), outermost);
+  EXPECT_EQ(streams(strassen::rum(), 2, true), all);
+  // Three pairs and one alone; the high level above says nothing, and two of its products are kept by Lai's list.
+  const std::string pairs = "1212121", lai = "1111111", method = pairs + lai + lai + pairs + pairs + pairs + pairs;
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 1, false), pairs);
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 2, false), method);
+  EXPECT_EQ(streams(strassen::otsuka_pairs(), 2, true), method);
+}
+
 // ---- memory
 
 /// Beside A, B and C, in quarter blocks of the tile.
@@ -280,6 +320,113 @@ TEST(Tiling, TakesNoMemoryBesideTheOperandsWhereTheseMayBeOverwritten) {
   EXPECT_DOUBLE_EQ(beside(strassen::lai(), 4), 2 * (1 + 1 / 4. + 1 / 16. + 1 / 64.));
   EXPECT_NEAR(beside(strassen::lai(), 6), 2.67, 0.01);
   EXPECT_NEAR(beside(strassen::high_level(), 6), 9.33, 0.01);
+}
+
+/// By so many levels of a list, A, B and C included.
+double quarter_blocks(const Level& level, int levels, bool overwrite = true) {
+  return 12 + scratch({.m = 64, .n = 64, .k = 64, .tiling = {strassen::chain(level, levels), 64, overwrite}});
+}
+
+TEST(Tiling, MemoryOfEveryListIsThatOfThePage) {
+  // docs/developer/levels.md has this table.
+  using namespace strassen;
+  const struct {
+    std::vector<const Level*> lists;
+    double on_private_copies[4];  ///< by levels
+    double kept;                  ///< four levels, A and B to be kept
+  } rows[] = {
+      {{&classical(), &rum(), &absorbed(), &fused()}, {12, 12, 12, 12}, 16},
+      {{&low_level(), &parallel(), &pairs()}, {12, 12, 12, 12}, 12},
+      {{&alternative()}, {12, 12, 12.1875, 12.234375}, 20.234375},
+      {{&lai()}, {14, 14.5, 14.625, 14.65625}, 14.65625},
+      {{&original()}, {15, 15.75, 15.9375, 15.984375}, 15.984375},
+      {{&otsuka(), &otsuka_pairs()}, {12, 19.5, 20.875, 21.21875}, 21.21875},
+      {{&high_level()}, {19, 20.75, 21.1875, 21.296875}, 21.296875},
+      {{&winograd15()}, {27, 30.75, 31.6875, 31.921875}, 31.921875},
+      {{&winograd()}, {30, 34.5, 35.625, 35.90625}, 35.90625},
+  };
+  std::size_t lists = 0;
+  for (const auto& row : rows)
+    for (const Level* level : row.lists) {
+      ++lists;
+      for (int levels = 1; levels <= 4; ++levels)
+        EXPECT_EQ(quarter_blocks(*level, levels), row.on_private_copies[levels - 1]) << level->name << levels;
+      EXPECT_EQ(quarter_blocks(*level, 4, false), row.kept) << level->name;
+    }
+  EXPECT_EQ(lists, strassen::levels().size());
+}
+
+TEST(Tiling, MemoryIsTheThesis) {
+  // Tables 3.9 to 3.11.  The one for 2,048 says most: in MiB, a quarter block being 8, beside 8.125 for whatever else
+  // there was.
+  const auto printed = [](double mebibytes) { return (mebibytes - 8.125) / 8; };
+  constexpr double last_digit = 0.005 / 8 * 1.01;
+  constexpr double of_rum = 104.13, of_otsuka[] = {104.13, 160.13, 174.13, 177.63},
+                   of_lai[] = {120.13, 124.13, 125.13, 125.38};
+  for (int levels = 1; levels <= 4; ++levels) {
+    SCOPED_TRACE(levels);
+    EXPECT_NEAR(quarter_blocks(strassen::rum(), levels), printed(of_rum), last_digit);
+    EXPECT_NEAR(quarter_blocks(strassen::lai(), levels), printed(of_lai[levels - 1]), last_digit);
+    // The two products that LowLevel must not compute take Lai's two temporaries, in the last level.
+    const double to_keep = levels > 1 ? 2 / std::pow(4, levels - 1) : 0;
+    for (const Level* level : {&strassen::otsuka(), &strassen::otsuka_pairs()})
+      EXPECT_NEAR(quarter_blocks(*level, levels) - to_keep, printed(of_otsuka[levels - 1]), last_digit);
+  }
+}
+
+TEST(Tiling, PrivateCopiesGoByAllLevelsThatAreEstimatedToPayAsFarAsAandBandCFit) {
+  // Host to host on an H100 of 80 GB: of FP64, a support matrix would fit up to 46,100.
+  constexpr double most = 0.8 * 85e9;
+  const Profile profile = built_in_profile("sm_90");
+  const auto estimator = make_estimator(profile, Precision::d);
+  ASSERT_TRUE(estimator);
+  Facts facts{DeviceState::ready, &profile, 1e11, 1, 0, false, false};
+  facts.estimator = &*estimator;
+  const Policy policy{
+      .on = true, .measuring = false, .forced = false, .fixed = false, .products = Products::levels, .levels = -1};
+  for (const index n : {40000, 46000, 46200, 48001, 50000, 52000, 53100}) {
+    SCOPED_TRACE(n);
+    const Decision d =
+        decide(counted({.routine = Routine::dgemm, .element = Element::d, .m = n, .n = n, .k = n, .beta_zero = true}),
+               facts, policy);
+    EXPECT_GE(d.levels, 3);
+    Tiling tiling{strassen::chain(strassen::fused(), d.levels), d.tile};
+    tiling.head = d.head;
+    const GemmSchedule s = plan_levels_in(static_cast<std::size_t>(most), n, n, n, false, false, false, element, tiling,
+                                          {}, std::size_t{1} << 26);
+    EXPECT_LE(static_cast<double>(s.bytes(element)), most);
+    EXPECT_EQ(s.depth, d.levels);
+    EXPECT_EQ(s.scratch.empty(), n > 46100);
+  }
+}
+
+TEST(Tiling, PaddingIsPredictedToSaveLittleBesideStrips) {
+  // docs/developer/levels.md has these bounds.  Padded is to the next square without strips, of the best level.
+  const Profile profile = built_in_profile("sm_90");
+  double least = 1, most = 1, least_copied = 2, most_copied = 0;
+  for (const Precision precision : {Precision::d, Precision::s}) {
+    const auto estimator = make_estimator(profile, precision);
+    ASSERT_TRUE(estimator);
+    for (const index n : {7001, 8191, 8193, 10001, 12287, 16383, 16385, 20001, 24575, 32767, 32769, 40001}) {
+      const double strips = estimator->estimate({n, n, n}).seconds;
+      double padded = HUGE_VAL;
+      for (int level = 1; level <= 4; ++level) {
+        const index unit = index{16} << level, edge = (n + unit - 1) / unit * unit;
+        padded = std::min(padded, estimator->seconds({edge, edge, edge}, level, edge));
+      }
+      least = std::min(least, padded / strips);
+      most = std::max(most, padded / strips);
+      // A and B into larger squares, C out of one: each is read and written.
+      const double copies =
+          6.0 * static_cast<double>(n * n) * static_cast<double>(element_size(precision)) / profile.pass_rate;
+      least_copied = std::min(least_copied, (padded + copies) / strips);
+      most_copied = std::max(most_copied, (padded + copies) / strips);
+    }
+  }
+  EXPECT_GT(least, 0.965);
+  EXPECT_LT(most, 1.02);
+  EXPECT_GT(least_copied, 0.99);
+  EXPECT_LT(most_copied, 1.035);
 }
 
 TEST(Tiling, AlternativeBasesTakeCopiesOfInputsThatAreToBeKeptAndNoSupportMatrix) {

@@ -10,6 +10,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 #include <stdexcept>
 
 namespace blaslift::strassen {
@@ -125,8 +126,9 @@ class Interpreter {
                bool private_inputs) {
     if (depth == chain_.size()) return multiply(c, a, b, e, scale);
     const Level* level = chain_[depth];
+    if (level->destroys_inputs && !private_inputs) level = level->keeping;
+    if (!level) return multiply(c, a, b, e, scale);
     if (e.data && level->with_e) level = level->with_e;
-    if (level->destroys_inputs && !private_inputs) return multiply(c, a, b, e, scale);
 
     std::deque<Own> own;
     auto bring = [&](std::size_t size) { return own.emplace_back(*this, size).matrix.square(); };
@@ -322,7 +324,8 @@ std::vector<Mutant> mutants_of(const Level& original) {
 }
 
 TEST(Strassen, CheckFindsExactlyTheMutantsThatAreWrong) {
-  for (const Level* level : all_levels())
+  for (const Level* level : all_levels()) {
+    if (level->last) continue;  // another list's steps
     for (const Mutant& mutant : mutants_of(*level))
       for (const bool outermost : {false, true}) {
         if (level->destroys_inputs && !outermost) continue;  // of no use where inputs are kept
@@ -335,6 +338,7 @@ TEST(Strassen, CheckFindsExactlyTheMutantsThatAreWrong) {
         EXPECT_EQ(fault.empty(), wrong.empty()) << level->name << (outermost ? ", outermost, " : ", ") << mutant.what
                                                 << "\ncheck: " << fault << "\ninterpreter: " << wrong;
       }
+  }
 }
 
 // The state table.
@@ -409,7 +413,9 @@ TEST(Strassen, StateTableOfRumIsTheThesis) {
 
 TEST(Strassen, EveryLevelLendsWhatTheAnalysisChooses) {
   for (const Level* level : all_levels()) {
-    const bool lends = level->needs_support() || level == &low_level();
+    const auto any = [](const Step& step) { return step.lend != none; };
+    const bool lends = std::any_of(level->steps.begin(), level->steps.end(), any);
+    EXPECT_TRUE(lends || !level->needs_support()) << level->name;
     for (const Free& free : free_blocks(*level))
       EXPECT_EQ(level->steps[static_cast<std::size_t>(free.step) - 1].lend, lends ? free.choice : none)
           << level->name << ", step " << free.step;
@@ -434,6 +440,38 @@ TEST(Strassen, OneOfThreePairsOfTheParallelLevelCanOverlap) {
                         first.target != second.x && first.target != second.y);
   }
   EXPECT_EQ(overlap, (std::vector<bool>{false, false, true}));
+}
+
+TEST(Strassen, AllThreePairsOfOursCanOverlap) {
+  // Neither writes what the other reads or writes.
+  const std::vector<Step>& steps = pairs().steps;
+  int found = 0;
+  for (std::size_t i = 0; i + 1 < steps.size(); ++i) {
+    const Step &first = steps[i], &second = steps[i + 1];
+    ASSERT_EQ(second.stream == 2, first.stream == 1) << i;
+    if (second.stream != 2) continue;
+    ++found;
+    ASSERT_TRUE(first.is_product() && second.is_product());
+    EXPECT_EQ((std::set<Block>{first.target, first.x, first.y, second.target, second.x, second.y}.size()), 6u) << i;
+  }
+  EXPECT_EQ(found, 3);
+}
+
+TEST(Strassen, OtsukasMethodIsHighLevelsOverALowOne) {
+  for (const auto& [method, low] : {std::pair{&otsuka(), &low_level()}, std::pair{&otsuka_pairs(), &pairs()}}) {
+    EXPECT_EQ(chain(*method, 1), (Chain{method}));
+    EXPECT_EQ(chain(*method, 3), (Chain{&high_level(), &high_level(), method}));
+    EXPECT_EQ(to_string(*method).substr(std::string(method->name).size()),
+              to_string(*low).substr(std::string(low->name).size()));
+    EXPECT_EQ(method->keeping, &lai());
+    for (int levels = 1; levels <= 3; ++levels)
+      for (const bool private_inputs : {false, true})
+        EXPECT_EQ(Interpreter(chain(*method, levels)).run(24, private_inputs, false), "") << method->name << levels;
+    // The products whose operands are needed again, by a list that does not keep them.
+    Level careless = *low;
+    careless.destroys_inputs = false;
+    EXPECT_EQ(Interpreter({&high_level(), &careless}).run(12, true, false), "wrong") << low->name;
+  }
 }
 
 // What is printed wrong.
@@ -471,7 +509,10 @@ TEST(Strassen, ProductsTakeSumsOfABlocksAndOfBBlocksOnly) {
 
 TEST(Strassen, Passes) {
   EXPECT_EQ(passes(classical()), 0);
-  for (const Level* level : {&rum(), &lai(), &low_level(), &parallel()}) EXPECT_EQ(passes(*level), 45) << level->name;
+  for (const Level* level :
+       {&rum(), &lai(), &low_level(), &parallel(), &winograd(), &winograd15(), &pairs(), &otsuka()})
+    EXPECT_EQ(passes(*level), 45) << level->name;
+  EXPECT_EQ(passes(original()), 54);    // eighteen additions of three blocks
   EXPECT_EQ(passes(high_level()), 51);  // three copies
   EXPECT_EQ(passes(absorbed()), 30);
   EXPECT_EQ(passes(*absorbed().with_e), 35);
@@ -537,6 +578,9 @@ TEST(Strassen, Memory) {
   EXPECT_EQ(memory(lai(), true), 12 + 2 * three_levels);
   EXPECT_EQ(memory(high_level(), true), 12 + 7 * three_levels);
   EXPECT_EQ(memory(alternative(), true), 12 + 3 * three_levels);  // and copies of A and B, where they are to be kept
+  EXPECT_EQ(memory(original(), true), 12 + 3 * three_levels);
+  EXPECT_EQ(memory(winograd(), true), 12 + 18 * three_levels);
+  EXPECT_EQ(memory(winograd15(), true), 12 + 15 * three_levels);
   // The thesis, (3.1) and (3.2).
   EXPECT_NEAR(12 + static_cast<double>(lai().temporaries.size()) * all_levels_below, 14.6667, 1e-4);
   EXPECT_NEAR(12 + static_cast<double>(high_level().temporaries.size()) * all_levels_below, 21.3333, 1e-4);

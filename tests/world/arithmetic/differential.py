@@ -31,6 +31,8 @@ MODES: dict[str, dict[str, str]] = {
     "one level": FORCED | {"BLASLIFT_STRASSEN": "1"},
     "two levels": FORCED | {"BLASLIFT_STRASSEN": "2"},
     "three levels": FORCED | {"BLASLIFT_STRASSEN": "3"},
+    "Otsuka's levels": FORCED | {"BLASLIFT_STRASSEN": "2:otsuka"},
+    "RUM in two streams": FORCED | {"BLASLIFT_STRASSEN": "2:rum:all"},
     "in 64 KiB": FORCED | {"BLASLIFT_MEMORY": "64K"},
     "in 1 KiB": FORCED | {"BLASLIFT_MEMORY": "1K"},
     "levels in 256 KiB": FORCED | {"BLASLIFT_MEMORY": "256K", "BLASLIFT_STRASSEN": "1"},
@@ -38,7 +40,7 @@ MODES: dict[str, dict[str, str]] = {
     "verified": FORCED | {"BLASLIFT_VERIFY": "all"},
 }
 
-SLOW = {"two levels": 4, "three levels": 8, "in 1 KiB": 16}
+SLOW = {"two levels": 4, "three levels": 8, "Otsuka's levels": 4, "RUM in two streams": 4, "in 1 KiB": 16}
 """Such calls take so many times as long as others, and a mode has so many times fewer of them."""
 
 
@@ -50,7 +52,7 @@ def share(calls: int, mode: str, modes: list[str]) -> int:
 PROCESS = 4000
 """Calls that one process makes: every one of its matrices may have a copy, among which the next one's is looked for."""
 
-SOME_LEVELS = {"one level", "two levels", "three levels", "levels in 256 KiB"}
+SOME_LEVELS = {"one level", "two levels", "three levels", "Otsuka's levels", "RUM in two streams", "levels in 256 KiB"}
 
 ROUTINES = {f"{p}{base}" for p in "sdcz" for base in ("gemm", "syrk", "geqrf", "geqr", "gemqr")}
 ROUTINES |= {"cherk", "zherk", "ssymv", "dsymv", "chemv", "zhemv", "sgemv", "dgemv", "cgemv", "zgemv"}
