@@ -1035,7 +1035,7 @@ using OrmbrSignature = ReductionQSignature<T, Reduction::bidiagonal, false>;
 template <class T>
 using OrgbrSignature = ReductionQSignature<T, Reduction::bidiagonal, true>;
 
-/// The signatures by the kinds of api/routines.def.
+/// The signatures by the kinds of api/routines.def, of those whose records are of Args with one.
 namespace signature_of {
 #define SIGNATURE(kind, name) \
   template <class T>          \

@@ -276,7 +276,6 @@ Judgement judge(const JudgingLibrary& by, const GeevArgs<T>& before, const GeevA
 constinit const Family geev_family{
     .count = count, .text = text, .cpu_rate = cpu_rate, .cost = cost, .needs = Operation::Kind::geev};
 
-/// No device's library has left eigenvectors.
 template <class T>
 Computed geev(const Site& site, const GeevArgs<T>* args, Replay replay) {
   return take_route(
@@ -286,6 +285,7 @@ Computed geev(const Site& site, const GeevArgs<T>* args, Replay replay) {
        .operands = operands_of<T>,
        .compute = compute<T>,
        .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<GeevArgs<T>>},
+       // No device's library has left eigenvectors.
        .stays = [](const GeevArgs<T>& x) { return x.left ? std::optional(Reason::of_left) : std::nullopt; }});
 }
 

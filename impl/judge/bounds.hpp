@@ -89,18 +89,20 @@ Packed<T> triangular(const TriangularArgs<T>& x, index order, bool& finite) {
 
 /// The largest |rest| / (eps |terms|) of a residual's elements, where that is more than what underflows on the way;
 /// with solutions that are not finite, more than any limit.
-/// @param order   of the matrices that the solutions X are multiplied with
+/// @param X       the solutions, as they are: the sums of magnitudes that `terms` has may overflow
+/// @param order   of the matrices that they are multiplied with
 /// @param counts  bool(i, j): whether this element is judged
 template <class T, class Counts>
-double residual_ratio(Packed<T>& rest, Packed<T>& terms, Packed<T>& X, index cols, index order, const Counts& counts) {
+double residual_ratio(Packed<T>& rest, Packed<T>& terms, const T* X, index ldx, index cols, index order,
+                      const Counts& counts) {
   constexpr double eps = std::numeric_limits<Real<T>>::epsilon(),
                    tiny = static_cast<double>(std::numeric_limits<Real<T>>::min());
   double largest = 0;
-  for_each_of(X.ld, cols, [&](index i, index j) {
+  for_each_of(rest.ld, cols, [&](index i, index j) {
     if (!counts(i, j)) return;
     const double off = size_of(rest(i, j)), unit = eps * size_of(terms(i, j));
     double ratio = 0;
-    if (!is_finite(X(i, j)))
+    if (!is_finite(X[i + j * ldx]))
       ratio = HUGE_VAL;
     else if (std::isfinite(unit) && off > tiny * static_cast<double>(order + 2))
       ratio = off / unit;

@@ -223,7 +223,6 @@ class CheckableCall final : public Checkable {
 template <class Args, class Repeat>
 std::unique_ptr<Checkable> checkable(const Args& args, bool overlaps, Replay replay, const Judging<Args>& judging,
                                      const Repeat& repeat) {
-  if (!judging.judge) return nullptr;
   return std::make_unique<CheckableCall<Args, Repeat>>(args, overlaps, replay, judging, repeat);
 }
 

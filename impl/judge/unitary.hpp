@@ -29,7 +29,7 @@ double off_product(Packed<T>& x, index cols, index order, long double size) {
 }
 
 /// |I - Q^H Q| / (order eps), with Q of k reflectors, which is made of them in their place; HUGE_VAL if that is NaN.
-/// @param by  judged_with() as of GeqrfArgs
+/// @param by  `beside` as judged_with_qr() has it
 template <class T>
 double off_unitary(const JudgingLibrary& by, Packed<T>& reflectors, index order, index k, T* tau) {
   if (k == 0) return 0;

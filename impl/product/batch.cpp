@@ -349,14 +349,15 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
 }
 
 template <class T>
-constexpr Judging<GemmBatchArgs<T>> judging(const GemmBatchArgs<T>*) {
+constexpr Judging<GemmBatchArgs<T>> judging_of(const GemmBatchArgs<T>*) {
   return {.judge = judge,
           .with = judged_with_products<T>,
           .of_oracle = product_of_oracle<T>,
           .reference = call_by_products<T>};
 }
+/// CheckableBatches judges by itself.
 template <class T>
-constexpr Judging<GemmGroupsArgs<T>> judging(const GemmGroupsArgs<T>*) {
+constexpr Judging<GemmGroupsArgs<T>> judging_of(const GemmGroupsArgs<T>*) {
   return {};
 }
 
@@ -366,7 +367,7 @@ constexpr Way<Args> way{.learned = together<known>,
                         .problem = problem_of_all<T, Args>,
                         .operands = operands_of<T, Args>,
                         .compute = compute_all<T, Args>,
-                        .judging = judging(static_cast<const Args*>(nullptr)),
+                        .judging = judging_of(static_cast<const Args*>(nullptr)),
                         .refine = [](const Runtime&, const Problem&, const Args& x, Decision& decision) {
                           // Device memory is computed in order.
                           if (decision.route != Route::device || decision.reason == Reason::device_memory) return;

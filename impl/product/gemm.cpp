@@ -368,18 +368,18 @@ auto product_of(const Args& x) {
 }
 
 template <class T>
-constexpr Judging<GemmArgs<T>> judging(const GemmArgs<T>*) {
+constexpr Judging<GemmArgs<T>> judging_of(const GemmArgs<T>*) {
   return {.judge = judge, .of_oracle = product_of_oracle<T>};  // also of gemm3m
 }
 template <class T>
-constexpr Judging<GemmtArgs<T>> judging(const GemmtArgs<T>*) {
+constexpr Judging<GemmtArgs<T>> judging_of(const GemmtArgs<T>*) {
   return {.judge = judge,
           .with = judged_with_products<T>,
           .of_oracle = product_of_oracle<T>,
           .reference = call_by_products<T>};
 }
 template <class Args>
-constexpr Judging<Args> judging(const Args*) {
+constexpr Judging<Args> judging_of(const Args*) {
   return {.judge = judge};
 }
 
@@ -395,7 +395,7 @@ constexpr Way<Args> way{
     .compute =
         [](Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
            const Decision& decision) { return compute(r, site, backend, problem, product_of(x), operands, decision); },
-    .judging = judging(static_cast<const Args*>(nullptr)),
+    .judging = judging_of(static_cast<const Args*>(nullptr)),
     .refine =
         [](const Runtime& r, const Problem& problem, const Args&, Decision& decision) {
           if (r.options.cutting) cut_as(*r.options.cutting, problem, decision);

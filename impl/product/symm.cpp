@@ -1,7 +1,6 @@
 #include "impl/product/symm.hpp"
 
-#include <algorithm>
-#include <limits>
+#include <optional>
 #include <string>
 
 #include "impl/core/undestroyed.hpp"

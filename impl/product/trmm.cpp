@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "impl/core/undestroyed.hpp"

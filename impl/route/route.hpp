@@ -248,8 +248,7 @@ Learned& together(const Args&) {
 }
 
 /// The way of a call that the forwarding path did not settle: computed on the device, or by the library underneath.
-/// @param args  its arguments, for which there is checkable() (impl/judge/judge.hpp); null if the reference would
-/// refuse
+/// @param args  its arguments, for which there is checkable() (impl/judge/judge.hpp); null: the reference would refuse
 ///              them
 template <class Args>
 Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way) {

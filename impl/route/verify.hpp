@@ -35,7 +35,7 @@ struct JudgingLibrary {
 /// How verification judges calls with such Args: a family's part of their Way.
 template <class Args>
 struct Judging {
-  /// How far a result is from right; null: such calls are not looked at.
+  /// How far a result is from right; null: their checkable() has something else.
   Judgement (*judge)(const JudgingLibrary& by, const Args& before, const Args& result, const Args& reference,
                      const Ending& ending) = nullptr;
   /// Which other routines of the library that takes; null: none.

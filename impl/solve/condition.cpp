@@ -339,9 +339,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
 
 // ---- what a correct result is
 
-/// The estimates of two right implementations are the same but for roundings, where these do not decide which columns
-/// are looked at; then they are within the estimator's usual factor of 3, as LAPACK's testers take it (dget06): the
-/// larger one over the smaller one.
+/// The larger estimate over the smaller one.  Those of two right implementations are the same but for roundings, where
+/// these do not decide which columns are looked at.
 template <class T>
 Judgement judge(const JudgingLibrary&, const ConditionArgs<T>& before, const ConditionArgs<T>& result,
                 const ConditionArgs<T>& reference, const Ending&) {

@@ -245,10 +245,39 @@ bool has_memory(const LeastSquaresArgs<T>& x) {
   return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
 }
 
+/// All of gels on the device.  A and B in the host's memory are what they were unless the result is there.
+template <class T>
+Ending compute_full_rank(Runtime& r, const Site& site, Backend& backend, const Problem& problem,
+                         const LeastSquaresArgs<T>& x, Operands& operands, const Decision& decision) {
+  operands.locate(backend);
+  if (operands[operand_a].out_of_reach() || operands[operand_b].out_of_reach()) return {Reason::no_route};
+  if (!least_squares_fits(x.m, x.n, x.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  const Real<T> b = largest_of(x.B, x.m, x.nrhs, x.ldb);
+  std::optional<Reason> refused;
+  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  planned.in_plan = 2;
+  planned.sound = [&] {
+    refused = refused_for(x, x.A, x.lda, b);
+    for (index i = 0; !refused && i < x.n; ++i)
+      if (x.A[i * (x.lda + 1)] == T(0)) refused = Reason::singular;
+    return !refused;
+  };
+  Ending ending = planned.compute(
+      decision, false,
+      [&](const std::vector<Placed>& at) {
+        return plan_gels(x.m, x.n, x.nrhs, precision_of<T>, at[operand_a].device != nullptr);
+      },
+      [](index, index) {});
+  if (refused && !ending.computed) ending.reason = *refused;
+  return ending;
+}
+
 /// If that does not come to an end, or the driver to no result, what is in the host's memory is what it was.
 template <class T>
 Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const LeastSquaresArgs<T>& args,
                Operands& operands, const Decision& decision) {
+  if (args.driver == LeastSquaresDriver::gels)
+    return compute_full_rank(r, site, backend, problem, args, operands, decision);
   operands.locate(backend);
   for (const std::size_t x : {operand_b, operand_values, operand_rank})
     if (operands[x].out_of_reach()) return {Reason::no_route};
@@ -275,33 +304,6 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   ending.info = a_there;
   ending.as_predicted = false;
   if (!a_there) ending.reason = *refused;
-  return ending;
-}
-
-/// All of gels on the device.  A and B in the host's memory are what they were unless the result is there.
-template <class T>
-Ending compute_full_rank(Runtime& r, const Site& site, Backend& backend, const Problem& problem,
-                         const LeastSquaresArgs<T>& x, Operands& operands, const Decision& decision) {
-  operands.locate(backend);
-  if (operands[operand_a].out_of_reach() || operands[operand_b].out_of_reach()) return {Reason::no_route};
-  if (!least_squares_fits(x.m, x.n, x.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
-  const Real<T> b = largest_of(x.B, x.m, x.nrhs, x.ldb);
-  std::optional<Reason> refused;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
-  planned.in_plan = 2;
-  planned.sound = [&] {
-    refused = refused_for(x, x.A, x.lda, b);
-    for (index i = 0; !refused && i < x.n; ++i)
-      if (x.A[i * (x.lda + 1)] == T(0)) refused = Reason::singular;
-    return !refused;
-  };
-  Ending ending = planned.compute(
-      decision, false,
-      [&](const std::vector<Placed>& at) {
-        return plan_gels(x.m, x.n, x.nrhs, precision_of<T>, at[operand_a].device != nullptr);
-      },
-      [](index, index) {});
-  if (refused && !ending.computed) ending.reason = *refused;
   return ending;
 }
 

@@ -97,6 +97,16 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 
 using namespace judging;
 
+/// The library's trsm.
+template <class T>
+std::vector<Routine> judged_with_solves() {
+  std::vector<Routine> routines;
+#define TRSM(name, type) \
+  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
+#include "api/routines.def"
+  return routines;
+}
+
 }  // namespace
 
 template <class T>
@@ -144,16 +154,6 @@ Judgement judge(const JudgingLibrary& by, const SygstArgs<T>& before, const Sygs
   return judgement;
 }
 
-/// The library's trsm.
-template <class T>
-std::vector<Routine> judged_with() {
-  std::vector<Routine> routines;
-#define TRSM(name, type) \
-  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
-#include "api/routines.def"
-  return routines;
-}
-
 constinit const Family sygst_family{
     .count = count,
     .text = text,
@@ -168,7 +168,7 @@ Computed sygst(const Site& site, const SygstArgs<T>* args, Replay replay) {
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
                      .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .with = judged_with<T>}});
+                     .judging = {.judge = judge<T>, .with = judged_with_solves<T>}});
 }
 
 #define SYGST(name, type)                                                                         \

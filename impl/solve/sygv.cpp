@@ -214,6 +214,16 @@ long double row_norm(Packed<T>& x, index cols) {
   return largest;
 }
 
+/// The library's gemm and its trsm.
+template <class T>
+std::vector<Routine> judged_with_products_and_solves() {
+  std::vector<Routine> routines = judged_with_products<T>();
+#define TRSM(name, type) \
+  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
+#include "api/routines.def"
+  return routines;
+}
+
 }  // namespace
 
 template <class T>
@@ -289,16 +299,6 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
   return worse(judgement, factor);
 }
 
-/// The library's gemm and its trsm.
-template <class T>
-std::vector<Routine> judged_with() {
-  std::vector<Routine> routines = judged_with_products<T>();
-#define TRSM(name, type) \
-  if (std::is_same_v<T, type>) routines.push_back(Routine::name);
-#include "api/routines.def"
-  return routines;
-}
-
 namespace {
 constexpr Operation::Kinds takes = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::trsm |
                                    Operation::Kind::syevd | Operation::Kind::assign | Operation::Kind::mirror;
@@ -329,7 +329,7 @@ Computed sygv(const Site& site, const SygvArgs<T>* args, Replay replay) {
        .operands = operands_of<T>,
        .compute = compute<T>,
        .judging = {.judge = judge<T>,
-                   .with = judged_with<T>,
+                   .with = judged_with_products_and_solves<T>,
                    .alone = [](const SygvArgs<T>& x) { return x.eigen.vectors && x.eigen.shape().all(); }},
        .stays = stays<T>});
 }

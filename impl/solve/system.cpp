@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -189,7 +188,7 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   Packed<T> terms(n, cols);
   multiply(second, X, between, T(1), T(0));
   multiply(first, between, terms, T(1), T(0));
-  judgement.ratio = residual_ratio(rest, terms, X, cols, n, [](index, index) { return true; });
+  judgement.ratio = residual_ratio(rest, terms, result.B, result.ldb, cols, n, [](index, index) { return true; });
   return judgement;
 }
 

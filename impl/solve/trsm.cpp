@@ -1,10 +1,9 @@
 #include "impl/solve/trsm.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <memory>
-#include <string>
+#include <optional>
+#include <vector>
 
 #include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
@@ -138,7 +137,8 @@ Judgement judge(const JudgingLibrary& by, const TrsmArgs<T>& before, const TrsmA
   make_magnitudes(A, order);
   make_magnitudes(X, n);
   multiply(terms, one, zero);
-  judgement.ratio = residual_ratio(rest, terms, X, n, order, [&](index i, index j) { return judged[line(i, j)]; });
+  judgement.ratio =
+      residual_ratio(rest, terms, result.B, result.ldb, n, order, [&](index i, index j) { return judged[line(i, j)]; });
   return judgement;
 }
 

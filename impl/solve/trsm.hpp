@@ -9,7 +9,8 @@ namespace blaslift {
 
 extern const Family trsm_family, trtrs_family;
 
-/// Computes one call of xTRSM or xTRTRS that the forwarding path did not settle; as gemm().
+/// Computes one call of xTRSM or xTRTRS that the forwarding path did not settle; as gemm().  With a zero on xTRTRS's
+/// diagonal, the library underneath makes the call.
 template <class T>
 Computed trsm(const Site& site, const TrsmArgs<T>* args, Replay replay);
 

@@ -50,13 +50,14 @@ Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const 
   return vector_product(r, backend, args, product, symv_workspace(product), operands, decision, way);
 }
 
+/// How calls are judged that the library underneath has, too.
+template <class T>
+constexpr Judging<SymvArgs<T>> judging_of{.judge = judge<T>, .reference = call_vector_product<SymvArgs<T>>};
+template <>
+constexpr Judging<SymvArgs<DoubleDouble>> judging_of<DoubleDouble>{};
+
 }  // namespace
 
-/// What the library underneath computes, too.
-template <class T>
-constexpr Judging<SymvArgs<T>> judging{.judge = judge<T>, .reference = call_vector_product<SymvArgs<T>>};
-template <>
-constexpr Judging<SymvArgs<DoubleDouble>> judging<DoubleDouble>{};
 /// No other library has it.
 template <class Repeat>
 std::unique_ptr<Checkable> checkable(const SymvArgs<DoubleDouble>&, bool, Replay,
@@ -71,7 +72,7 @@ Computed symv(const Site& site, const SymvArgs<T>* args, Replay replay) {
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
                      .compute = compute<T>,
-                     .judging = judging<T>,
+                     .judging = judging_of<T>,
                      .timed = timed_vector_flops});
 }
 
