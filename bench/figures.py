@@ -13,8 +13,8 @@ from pathlib import Path
 
 from common import Store
 
-COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee",
-           "#882255", "#000000"]  # Paul Tol's, for all eyes
+COLOURS = ["#999999", "#4477aa", "#228833", "#ccbb44", "#ee6677", "#aa3377", "#66ccee", "#882255", "#44aa99",
+           "#332288", "#999933", "#cc6677", "#000000"]  # Paul Tol's, for all eyes
 
 RENDERED = Path(__file__).resolve().parent.parent / "build/rendered"
 

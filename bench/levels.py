@@ -543,7 +543,7 @@ class Tables:
                 if any(cells):
                     lines.append(f"| {n} | {level} | {self.speedup(f'fused/{p}/{level}/{n}')} | {' | '.join(cells)} |")
         head = ["fused", *METHODS]
-        return ["Times faster than cuBLAS; `:2`: two streams.", "", f"| n | levels | {' | '.join(head)} |",
+        return ["Times faster than cuBLAS; `:2`: two streams at the outermost level, `:all`: at all.", "", f"| n | levels | {' | '.join(head)} |",
                 "|---:" * (len(head) + 2) + "|", *lines] if lines else []
 
     def turns(self, p: str) -> list[str]:

@@ -227,7 +227,7 @@ def clean_environment(additions: dict[str, str]) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if not name.startswith(("BLASLIFT", "PYTEST", "LD_", "OMP_", "OPENBLAS_"))
+        if not name.startswith(("BLASLIFT", "PYTEST", "LD_", "OMP_", "OPENBLAS_", "R_", "_R_", "OCTAVE_"))
     }
     threads = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "2", "OMP_WAIT_POLICY": "passive"}
     return kept | {"LC_ALL": "C.UTF-8"} | threads | additions
