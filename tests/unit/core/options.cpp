@@ -168,6 +168,7 @@ constexpr struct {
      {"",      "on",       "0",          "7",        "-1",      "1.5",       "11",          " 1",          "1 ",
       "Auto",  "1:",       "1:strassen", "1:rum:",   "1:rum:3", "1:rum:2:1", "1:rum:all:2", "1:fused:all", "1:lai:all",
       "1:all", "1:rum:al", ":rum",       "auto:rum", "off:rum", "1::2"}},
+    {"BLASLIFT_STRASSEN", {"2::all", ":all", "2:otsuka:9", "2:otsuka:all", "1:parallel:all", "3:rum:all:2"}},
     {"BLASLIFT_INTERNAL_ESTIMATOR", {"", "Ours", "li", "thesis ", "0"}},
     {"BLASLIFT_START",
      {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1", "early:1:", "early:1:x",

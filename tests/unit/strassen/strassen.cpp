@@ -415,7 +415,7 @@ TEST(Strassen, EveryLevelLendsWhatTheAnalysisChooses) {
   for (const Level* level : all_levels()) {
     const auto any = [](const Step& step) { return step.lend != none; };
     const bool lends = std::any_of(level->steps.begin(), level->steps.end(), any);
-    EXPECT_TRUE(lends || !level->needs_support()) << level->name;
+    EXPECT_TRUE(lends || !(level->needs_support() || level == &low_level())) << level->name;
     for (const Free& free : free_blocks(*level))
       EXPECT_EQ(level->steps[static_cast<std::size_t>(free.step) - 1].lend, lends ? free.choice : none)
           << level->name << ", step " << free.step;
