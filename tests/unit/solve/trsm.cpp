@@ -9,6 +9,7 @@
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
+#include "tests/unit/support/triangular.hpp"
 
 namespace blaslift {
 namespace {
@@ -23,17 +24,7 @@ struct System {
   TrsmCut cut{};
 
   System(Random& r, unsigned seed)
-      : args{{.left = r.coin(),
-              .uplo = r.coin() ? Uplo::upper : Uplo::lower,
-              .trans = ops[r.below(3)],
-              .unit = r.coin(),
-              .m = r.up_to(30),
-              .n = r.up_to(30),
-              .alpha = scalar<T>(0.75, -0.5),
-              .A = nullptr,
-              .lda = 0,
-              .B = nullptr,
-              .ldb = 0}},
+      : args{any_triangular<T>(r)},
         A(args.order(), args.order(), r.up_to(4) - 1),
         B0(args.m, args.n, r.up_to(4) - 1),
         B(B0) {
