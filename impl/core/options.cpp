@@ -117,7 +117,7 @@ bool parse_cutting(Options& o, const char* value) {
   int residues = 0;
   if (!rest.empty() && (!next(residues) || residues > 1 || !rest.empty())) return false;
   cutting.residues = residues == 1;
-  if (cutting.residues && cutting.levels + cutting.head > 0) return false;
+  if (cutting.residues && (cutting.levels > 0 || cutting.head > 0)) return false;
   if (cutting.levels > strassen::deepest || cutting.tile % (index{1} << cutting.levels) != 0) return false;
   if ((cutting.levels > 0) != (cutting.tile > 0)) return false;
   return o.cutting = cutting, true;
