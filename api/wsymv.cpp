@@ -94,7 +94,7 @@ BLASLIFT_EXPORT int blaslift_wsymv(char uplo, std::int64_t n, const blaslift_w* 
   const auto original = [&] {
     undisturbed([&] {
       try {
-        on_host(args, symv_rule(runtime().device.profile(), Element::w, args.uplo, args.n));
+        on_host(args, symv_rule(runtime().first.device.profile(), Element::w, args.uplo, args.n));
       } catch (const std::bad_alloc&) {
         no_memory = true;
       }

@@ -132,7 +132,7 @@ bool time_matrix(Backend& backend, int m, int n, int ld) {
 
 bool run(const std::string& backend_name, std::string modules, char** sizes) {
   std::string why;
-  Backend* backend = open_module(modules, backend_name.c_str(), {0, 0, 1, nullptr, nullptr}, why);
+  Backend* backend = open_module(modules, backend_name.c_str(), {.local_size = 1}, why);
   if (!backend) {
     std::fprintf(stderr, "bus_rate: %s\n", why.c_str());
     std::exit(exit_skipped);

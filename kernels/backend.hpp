@@ -37,12 +37,13 @@ struct DeviceFacts {
   std::size_t piece_bytes;  ///< largest download in one operation
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
+  int devices;            ///< that this process may use, this one among them: OpenRequest::number is below it
   bool loads_when_used;   ///< the first operation of a kind takes long, whatever its size
   Capabilities computes;  ///< what may be asked of lanes, after Backend::equip
 };
 
 /// Where memory that a program names lies.
-enum class Place : std::uint8_t {
+enum class MemoryKind : std::uint8_t {
   pageable,    ///< the program's own; the device reaches it through staging only
   mixed,       ///< pageable, but a device may write into parts of it
   reachable,   ///< pinned, registered or managed: the device copies to and from it directly
@@ -186,7 +187,7 @@ class Backend {
 
   /// Where the program's memory [memory, memory + bytes) is; bytes is at least one.
   /// @param everywhere  look for parts of pageable memory that a device may write into; otherwise only at its ends
-  virtual Place place(const void* memory, std::size_t bytes, bool everywhere) = 0;
+  virtual MemoryKind memory_kind(const void* memory, std::size_t bytes, bool everywhere) = 0;
 
   /// Algorithms that compute this product where everything is aligned to `alignment` bytes: classical, in the product's
   /// precision, repeating bit for bit.  Those that are expected to be the fastest come first.
@@ -212,6 +213,7 @@ class Backend {
 struct OpenRequest {
   std::size_t memory_limit;    ///< bytes of device memory at most; 0: a polite share
   int local_rank, local_size;  ///< this process among those of its job on this node
+  int number;                  ///< which of the devices that this process may use, from 0
   /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`,
   /// which gives unused device memory back, unless the device may no longer be touched.
   void (*idle)(void* context, void (*trim)(void* backend), void* backend);
@@ -222,10 +224,10 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 36;
+inline constexpr int backend_version = 37;
 
-/// A module's only export: opens the device.  Returns null and a sentence in `why` if it cannot be used.  Called once
-/// per process; the backend lives until the process ends.
+/// A module's only export: opens a device.  Returns null and a sentence in `why` if it cannot be used.  Called once a
+/// process for each of its devices; the backend lives until the process ends.
 using OpenBackend = Backend* (*)(int version, const OpenRequest* request, char* why, std::size_t why_size);
 inline constexpr char open_backend_name[] = "blaslift_open_backend";
 

@@ -293,6 +293,8 @@ class Account:
     stayed: Counter = field(default_factory=Counter)
     levels: Counter = field(default_factory=Counter)
     """Products by Strassen-like levels, by the number of levels."""
+    dealt: int = 0
+    """By several devices."""
     residues: int = 0
     distrusted: int = 0
     """Products meant for levels that the guard sent back to the classical product."""
@@ -317,6 +319,7 @@ def accounts(reports: list[dict]) -> dict[str, Account]:
             account.bytes_out += counters["bytes_out"]
             account.stayed.update(counters["stayed"])
             account.levels.update({int(level): calls for level, calls in counters["levels"].items()})
+            account.dealt += counters["dealt"]
             account.residues += counters["residues"]
             account.distrusted += counters["distrusted"]
     return total

@@ -60,8 +60,8 @@ Problem problem_of(Routine routine, const PotrfArgs<T>& x) {
 constinit Undestroyed<Learned> known;  // of such calls, in this process
 
 template <class T>
-Operands operands_of(Runtime& r, const PotrfArgs<T>& x, bool ephemeral) {
-  return Operands(r,
+Operands operands_of(Place& place, const PotrfArgs<T>& x, bool ephemeral) {
+  return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)},
                     .writes = true,
                     .reads = true,
@@ -73,16 +73,16 @@ Operands operands_of(Runtime& r, const PotrfArgs<T>& x, bool ephemeral) {
 /// On the device.  If that does not come to an end, or with a matrix that is not positive definite, A in the host's
 /// memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const PotrfArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const PotrfArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  const bool in_device_memory = operands.result().place == Place::on_a_device;
+  const bool in_device_memory = operands.result().memory == MemoryKind::on_a_device;
   const PotrfCut cut =
-      in_device_memory ? potrf_cut_in_place(args.n) : potrf_cut(args.n, precision_of<T>, r.arena.limit());
+      in_device_memory ? potrf_cut_in_place(args.n) : potrf_cut(args.n, precision_of<T>, place.arena.limit());
   if (cut.panel == 0) return {Reason::no_room};
   std::vector<T> failed(static_cast<std::size_t>(cut.panels(args.n)));
   index info = 0;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.own = {{failed.data(), cut.panels(args.n)}};
   planned.sound = [&] {
     const auto first = std::find_if(failed.begin(), failed.end(), [](const T& x) { return x != T(0); });

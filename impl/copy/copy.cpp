@@ -17,7 +17,7 @@ constinit Undestroyed<Gain> gain;  // next() is asked by who has the crew
 /// Without a look at the device, which it does not matter to.
 Decision decision_on(const Runtime& r, const Problem& problem) {
   const Facts facts{.device = DeviceState::unopened,
-                    .profile = &r.device.profile(),
+                    .profile = &r.first.device.profile(),
                     .cpu_rate = 1,
                     .slowdown = 1,
                     .missed_seconds = 0,

@@ -15,6 +15,13 @@ namespace blaslift {
 /// those of a block of the caller's own product do.
 void call_product(const Site& site, const Gemm& product);
 
+/// A BLAS call by what `site` has led to, of whose routine Args are.  Sizes must fit its integers, as those of a part
+/// of the caller's own call do.
+template <class Args>
+void call_library(const Site& site, const Args& args) {
+  with_signature(args, [&](auto s) { call<decltype(s)>(site.function, info(site.symbol).interface, args, site.wide); });
+}
+
 namespace signatures {
 
 /// Has a library say into our memory which sizes are best.

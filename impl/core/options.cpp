@@ -104,6 +104,14 @@ bool parse_levels(Options& o, const char* value) {
   return true;
 }
 
+/// "all", "4"
+bool parse_devices(int& devices, const char* value) {
+  if (std::string_view(value) == "all") return devices = 0, true;
+  int number = 0;
+  if (!read_number(std::string_view(value), number) || number <= 0) return false;
+  return devices = number, true;
+}
+
 /// "2:1024:0", "0:0:0:1": levels, their tiles' edge, head, residues or not
 bool parse_cutting(Options& o, const char* value) {
   std::string_view rest = value;
@@ -195,6 +203,9 @@ constexpr OptionInfo table[] = {
      "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "
      "(rounds differently)",
      [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
+    {"BLASLIFT_DEVICES", "all, or a number", "1",
+     "devices that large products and triangular systems may be dealt out over",
+     [](Options& o, const char* v) { return parse_devices(o.devices, v); }, true},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G, T: 8G, 8GB, 8GiB",
      "four fifths of the card, shared among the node's ranks", "limit of device memory",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},

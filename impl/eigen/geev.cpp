@@ -91,8 +91,8 @@ Problem problem_of(Routine routine, const GeevArgs<T>& x) {
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
-Operands operands_of(Runtime& r, const GeevArgs<T>& x, bool ephemeral) {
-  return Operands(r,
+Operands operands_of(Place& place, const GeevArgs<T>& x, bool ephemeral) {
+  return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T)}, .reads = true, .destroyed = true},
                    {.stored = stored_vr(x), .writes = x.right},
                    {.stored = column(x.w, x.n), .writes = true, .vector = true},
@@ -102,17 +102,17 @@ Operands operands_of(Runtime& r, const GeevArgs<T>& x, bool ephemeral) {
 
 /// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GeevArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const GeevArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const index n = args.n, parts = args.parts * n;
   const bool w_there = operands[operand_w].out_of_reach(), wi_there = operands[operand_wi].out_of_reach(),
              any_there =
                  operands[operand_a].out_of_reach() || operands[operand_vr].out_of_reach() || w_there || wi_there;
-  if (!any_there && !geev_fits(n, args.right, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!any_there && !geev_fits(n, args.right, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   std::vector<T> w(w_there ? 0 : static_cast<std::size_t>(n)), wi(wi_there ? 0 : static_cast<std::size_t>(parts)),
       failed(1);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 2;
   planned.own = {{w.data(), n}, {wi.data(), std::max<index>(1, parts)}, {failed.data(), 1}};
   if (w_there) planned.own[0].placed = {.device = args.w, .ld = n, .in_place = true};

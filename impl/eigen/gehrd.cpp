@@ -94,9 +94,9 @@ Problem problem_of(Routine routine, const GehrdArgs<T>& x) {
 }
 
 template <class T>
-Operands operands_of(Runtime& r, const GehrdArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const GehrdArgs<T>& x, bool ephemeral) {
   const auto [rows, cols, above] = touched(x);
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {x.A + (x.ilo - 1) * x.lda, rows, cols, x.lda, sizeof(T)},
                     .writes = true,
                     .reads = true,
@@ -106,13 +106,13 @@ Operands operands_of(Runtime& r, const GehrdArgs<T>& x, bool ephemeral) {
 }
 
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GehrdArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const GehrdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   const auto [rows, cols, above] = touched(args);
   std::vector<T> tau(static_cast<std::size_t>(args.reflectors()));
   const Ending ending = compute_reduction<T>(
-      r, site, backend, problem, operands, decision, gehrd_fits(rows, cols, precision_of<T>, r.arena.limit()), {&tau},
-      [&](bool a_in_place) { return plan_gehrd(rows, cols, above, precision_of<T>, a_in_place); });
+      place, site, backend, problem, operands, decision, gehrd_fits(rows, cols, precision_of<T>, place.arena.limit()),
+      {&tau}, [&](bool a_in_place) { return plan_gehrd(rows, cols, above, precision_of<T>, a_in_place); });
   if (ending.computed) {
     std::fill_n(args.tau, args.beside(), T(0));
     std::copy(tau.begin(), tau.end(), args.tau + args.ilo - 1);

@@ -92,10 +92,10 @@ Problem problem_of(Routine routine, const SyevdArgs<T>& x) {
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
-Operands operands_of(Runtime& r, const SyevdArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const SyevdArgs<T>& x, bool ephemeral) {
   const EigenShape shape = x.shape();
   const index besides = x.count_of_vectors();
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.written()},
                     .writes = shape.vectors && !shape.apart,
                     .reads = true,
@@ -113,17 +113,17 @@ Operands operands_of(Runtime& r, const SyevdArgs<T>& x, bool ephemeral) {
 
 /// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SyevdArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SyevdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const EigenShape shape = args.shape();
   const bool a_there = operands[operand_a].out_of_reach(), z_there = operands[operand_z].out_of_reach(),
              w_there = operands[operand_w].out_of_reach();
   if (operands[operand_of_vectors].out_of_reach()) return {Reason::no_route};
-  if (!a_there && !z_there && !syevd_fits(shape, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!a_there && !z_there && !syevd_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const index count = elements_of_reals(shape.count, precision_of<T>);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), failed(1);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = shape.apart ? 2 : 1;
   planned.own = {{values.data(), count}, {failed.data(), 1}};
   if (w_there) planned.own[0].placed = {.device = args.w, .ld = count, .in_place = true};

@@ -79,10 +79,10 @@ Problem problem_of(Routine routine, const SytrdArgs<T>& x) {
 }
 
 template <class T>
-Operands operands_of(Runtime& r, const SytrdArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const SytrdArgs<T>& x, bool ephemeral) {
   const auto [d, e, tau] = vectors_of(x);
   return Operands(
-      r,
+      place,
       {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, .writes = true, .reads = true, .destroyed = true},
        {.stored = d, .writes = true, .vector = true},
        {.stored = e, .writes = true, .vector = true},
@@ -91,14 +91,14 @@ Operands operands_of(Runtime& r, const SytrdArgs<T>& x, bool ephemeral) {
 }
 
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SytrdArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SytrdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   const index n = args.n, reals = elements_of_reals(n, precision_of<T>);
   const auto elements = [](index count) { return std::vector<T>(static_cast<std::size_t>(count)); };
   std::vector<T> d = elements(reals), e = elements(reals), tau = elements(n);
   const Ending ending = compute_reduction<T>(
-      r, site, backend, problem, operands, decision, sytrd_fits(n, precision_of<T>, r.arena.limit()), {&d, &e, &tau},
-      [&](bool a_in_place) { return plan_sytrd(args.uplo, n, precision_of<T>, a_in_place); });
+      place, site, backend, problem, operands, decision, sytrd_fits(n, precision_of<T>, place.arena.limit()),
+      {&d, &e, &tau}, [&](bool a_in_place) { return plan_sytrd(args.uplo, n, precision_of<T>, a_in_place); });
   if (ending.computed) {
     std::copy_n(reinterpret_cast<const Real<T>*>(d.data()), n, args.d);
     std::copy_n(reinterpret_cast<const Real<T>*>(e.data()), args.beside(), args.e);

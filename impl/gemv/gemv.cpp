@@ -13,13 +13,13 @@ namespace {
 constinit Undestroyed<LearnedOfVectors> known;  // of such calls, in this process
 
 template <class T>
-Operands operands_of(Runtime& r, const GemvArgs<T>& x, bool ephemeral) {
-  return vector_operands(r, x, {x.A, x.m, x.n, x.lda, sizeof(T)}, ephemeral);
+Operands operands_of(Place& place, const GemvArgs<T>& x, bool ephemeral) {
+  return vector_operands(place, x, {x.A, x.m, x.n, x.lda, sizeof(T)}, ephemeral);
 }
 
 /// On the device.  If that does not come to an end, y in the host's memory is untouched.
 template <class T>
-Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const GemvArgs<T>& args, Operands& operands,
+Ending compute(Place& place, const Site&, Backend& backend, const Problem&, const GemvArgs<T>& args, Operands& operands,
                const Decision& decision) {
   const Gemv product{.precision = precision_of<T>,
                      .transposed = args.trans != Op::none,
@@ -36,7 +36,7 @@ Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const 
                      .incy = args.incy};
   const std::size_t workspace = args.alpha == T(0) ? 0 : gemv_workspace(product);
   // How it is cut up follows from its arguments.
-  return vector_product(r, backend, args, product, workspace, operands, decision, 0);
+  return vector_product(place, backend, args, product, workspace, operands, decision, 0);
 }
 
 }  // namespace

@@ -56,9 +56,9 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_pivots };
 
 template <class T>
-Operands operands_of(Runtime& r, const GetrfArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const GetrfArgs<T>& x, bool ephemeral) {
   return Operands(
-      r,
+      place,
       {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true, .factors = true},
        {.stored = stored(x.ipiv, x.factored()), .writes = true, .vector = true}},
       ephemeral);
@@ -67,18 +67,18 @@ Operands operands_of(Runtime& r, const GetrfArgs<T>& x, bool ephemeral) {
 /// On the device.  If that does not come to an end, or with a pivot that will not do, A and the pivots in the host's
 /// memory are what they were.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GetrfArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const GetrfArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
-  if (operands[operand_pivots].place == Place::on_a_device) return {Reason::no_route};
-  const bool in_device_memory = operands[operand_a].place == Place::on_a_device;
+  if (operands[operand_pivots].memory == MemoryKind::on_a_device) return {Reason::no_route};
+  const bool in_device_memory = operands[operand_a].memory == MemoryKind::on_a_device;
   const GetrfCut cut = getrf_cut(args.m, args.n, precision_of<T>,
-                                 in_device_memory ? std::numeric_limits<std::size_t>::max() : r.arena.limit());
+                                 in_device_memory ? std::numeric_limits<std::size_t>::max() : place.arena.limit());
   if (cut.panel == 0) return {Reason::no_room};
   const index count = args.factored();
   std::vector<T> pivots(static_cast<std::size_t>(count)), failed(static_cast<std::size_t>(cut.panels(count)));
   index info = 0;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
   planned.own = {{pivots.data(), count}, {failed.data(), cut.panels(count)}};
   planned.sound = [&] {

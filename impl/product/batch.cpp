@@ -175,7 +175,7 @@ enum { operand_a, operand_b, operand_c };
 /// Those of the call's first batch that has any.  Where its first matrices are, all are, as far as decisions go; copies
 /// that outlive the call there are of a single batch's.
 template <class T, class Args>
-Operands operands_of(Runtime& r, const Args& args, bool ephemeral) {
+Operands operands_of(Place& place, const Args& args, bool ephemeral) {
   GemmBatchArgs<T> x{};
   index batches = 0;
   args.for_each([&](const GemmBatchArgs<T>& batch) {
@@ -189,7 +189,7 @@ Operands operands_of(Runtime& r, const Args& args, bool ephemeral) {
                        .vector = apart};
   };
   const GemmArgs<T> first = x.count > 0 ? x.product(0) : GemmArgs<T>{};
-  return Operands(r,
+  return Operands(place,
                   {role(x.a(), first.A, first.rows_a(), first.cols_a(), false, x.multiplies()),
                    role(x.b(), first.B, first.rows_b(), first.cols_b(), false, x.multiplies()),
                    role(x.c(), first.C, x.m, x.n, true, x.beta != T(0))},
@@ -225,7 +225,8 @@ bool in_one_place(Backend& backend, const GemmBatchArgs<T>& x, const Operands& o
   const auto same = [&](const BatchLayout& layout, const Operand& first, auto at) {
     if (layout.form != BatchForm::apart || !first.touched()) return true;
     for (index i = 1; i < x.count; ++i)
-      if ((backend.place((x.*at)(i), first.stored.range().size(), false) == Place::on_a_device) != first.out_of_reach())
+      if ((backend.memory_kind((x.*at)(i), first.stored.range().size(), false) == MemoryKind::on_a_device) !=
+          first.out_of_reach())
         return false;
     return true;
   };
@@ -236,12 +237,12 @@ bool in_one_place(Backend& backend, const GemmBatchArgs<T>& x, const Operands& o
 
 /// One product after the other, where the CPU cannot compute: all operands are in device memory.
 template <class T>
-Ending one_by_one(Runtime& r, Backend& backend, const UnderlyingBlas& blas, const GemmBatchArgs<T>& args,
+Ending one_by_one(Place& place, Backend& backend, const UnderlyingBlas& blas, const GemmBatchArgs<T>& args,
                   const Decision& decision) {
   for (index i = 0; i < args.count; ++i) {
     const GemmArgs<T> product = args.product(i);
     if (const Status status = at_once(backend, as_gemm(product), blas); status != Status::done)
-      return {give_up(r, backend, status)};
+      return {give_up(place, backend, status)};
   }
   return {.reason = decision.reason, .computed = true};
 }
@@ -250,16 +251,16 @@ Ending one_by_one(Runtime& r, Backend& backend, const UnderlyingBlas& blas, cons
 /// result.
 /// @param args  evenly(); but for device memory its results do not meet anything
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GemmBatchArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const GemmBatchArgs<T>& args,
                Operands& operands, const Decision& decision) {
   HostBlas blas(site);
   operands.locate(backend);
   const BatchLayout layouts[] = {args.a(), args.b(), args.c()};
   const auto apart = [&](std::size_t x) { return layouts[x].form == BatchForm::apart; };
-  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
+  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
   if (!args.regular()) {
     if (!in_one_place(backend, args, operands)) return {Reason::of_batch};
-    if (operands.all_in_device_memory()) return one_by_one(r, backend, blas.operations(), args, decision);
+    if (operands.all_in_device_memory()) return one_by_one(place, backend, blas.operations(), args, decision);
     for (const std::size_t x : {operand_a, operand_b, operand_c})
       if (apart(x) && operands[x].out_of_reach()) return {Reason::of_batch};
     if (decision.reason == Reason::device_memory && results_meet<T>(args)) return {Reason::of_batch};
@@ -269,18 +270,18 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     const GemmArgs<T> scaling{Op::none, Op::none, c.rows, c.cols,    0,      T(0), nullptr,
                               c.rows,   nullptr,  1,      args.beta, args.C, c.ld};
     const Status status = at_once(backend, as_gemm(scaling), blas.operations());
-    if (status != Status::done) return {give_up(r, backend, status)};
+    if (status != Status::done) return {give_up(place, backend, status)};
     return {.reason = decision.reason, .computed = true};
   }
   const BatchShape shape = shape_of(args);
   // From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in
   // the program's device memory takes no room.
-  const BatchCut cut = batch_cut(shape, precision_of<T>, r.arena.limit(),
+  const BatchCut cut = batch_cut(shape, precision_of<T>, place.arena.limit(),
                                  {.a = there(operand_a), .b = there(operand_b), .c = there(operand_c)});
   if (cut.width == 0) return {Reason::no_room};
   const Site& gemm = blas.routine(HostBlas::Kind::gemm);  // finding it might throw later
   std::uint64_t way = 0;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha, .beta = args.beta});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {.alpha = args.alpha, .beta = args.beta});
   const auto scatter = [&](std::size_t x, const T* const* each, const T* first, index stride) {
     if (apart(x) && !there(x)) planned.apart[x] = {each, first, stride, operands[x].stored.cols};
   };
@@ -290,7 +291,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   for (index i = 1; apart(operand_c) && i < args.count; ++i) {  // the first one is the operand
     Stored c = operands[operand_c].stored;
     c.at = args.c_at(i);
-    r.residency.before_writing(c);
+    place.residency.before_writing(c);
   }
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const Placed &a = at[operand_a], &b = at[operand_b], &c = at[operand_c];
@@ -309,7 +310,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
 /// The batches of a call, one after the other.  If the device computes none of them, it is as compute() has it.  What
 /// it does not compute of others, the CPU does; so it does where nothing is multiplied.
 template <class T, class Args>
-Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Args& args,
+Ending compute_all(Place& place, const Site& site, Backend& backend, const Problem& problem, const Args& args,
                    Operands& operands, const Decision& decision) {
   Ending all{.reason = decision.reason, .as_predicted = true};
   HostBlas blas(site);
@@ -321,14 +322,14 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
     Ending one{Reason::no_room};
     bool device_memory = false, by_cpu = failed;
     try {
-      if (problem.batches == 1) return void((all = compute(r, site, backend, problem, batch, operands, decision)));
+      if (problem.batches == 1) return void((all = compute(place, site, backend, problem, batch, operands, decision)));
       if (!gemm) gemm = &blas.routine(HostBlas::Kind::gemm);
-      Operands own = operands_of<T>(r, batch, true);
+      Operands own = operands_of<T>(place, batch, true);
       own.locate(backend);
       device_memory = own.in_device_memory();
       const Problem its = problem_of(problem.routine, batch);
       by_cpu = failed || ((its.trivial || its.overlaps) && !device_memory);
-      if (!by_cpu) one = compute(r, site, backend, its, batch, own, decision);
+      if (!by_cpu) one = compute(place, site, backend, its, batch, own, decision);
     } catch (const std::exception&) {  // its results are what they were
       if (!begun) throw;
     }
@@ -346,6 +347,23 @@ Ending compute_all(Runtime& r, const Site& site, Backend& backend, const Problem
   if (undone) all.computed = false;
   if (all.computed && failed) all.reason = Reason::failed;
   return all;
+}
+
+/// Of so many products.
+template <class T>
+std::vector<GemmBatchArgs<T>> parts_of(const GemmBatchArgs<T>& x, int places) {
+  std::vector<GemmBatchArgs<T>> parts;
+  for (const Share& share : shares_of(x.count, places)) {
+    GemmBatchArgs<T>& part = parts.emplace_back(x);
+    const auto begin = [&](auto*& first, index stride, auto*& each) {
+      each ? (void)(each += share.first) : (void)(first += share.first * stride);
+    };
+    begin(part.A, x.stride_a, part.each_a);
+    begin(part.B, x.stride_b, part.each_b);
+    begin(part.C, x.stride_c, part.each_c);
+    part.count = share.count;
+  }
+  return parts;
 }
 
 template <class T>
@@ -368,7 +386,7 @@ constexpr Way<Args> way{.learned = together<known>,
                         .operands = operands_of<T, Args>,
                         .compute = compute_all<T, Args>,
                         .judging = judging_of(static_cast<const Args*>(nullptr)),
-                        .refine = [](const Runtime&, const Problem&, const Args& x, Decision& decision) {
+                        .refine = [](const Options&, const Problem&, const Args& x, Decision& decision) {
                           // Device memory is computed in order.
                           if (decision.route != Route::device || decision.reason == Reason::device_memory) return;
                           if (!results_meet<T>(x)) return;
@@ -489,7 +507,16 @@ std::unique_ptr<Checkable> checkable(const GemmBatchArgs<T>& args, bool overlaps
 template <class T>
 Computed gemm_batch(const Site& site, const GemmBatchArgs<T>* args, Replay replay) {
   if (args && !args->regular()) replay.call_elsewhere = nullptr;  // there, its matrices need not lie so
-  return take_route(site, args, replay, way<T, GemmBatchArgs<T>>);
+  static constexpr Dealing<GemmBatchArgs<T>> dealing{
+      .parts = parts_of<T>,
+      .way = way<T, GemmBatchArgs<T>>,
+      .on_cpu =
+          [](const Site&, HostBlas& blas, const GemmBatchArgs<T>& part) {
+            const GemmBatchArgs<T> batch = part.evenly();
+            finish(blas.routine(HostBlas::Kind::gemm), batch, 0, batch.count * lines_of_each(batch));
+          },
+      .prepare = [](HostBlas& blas, const GemmBatchArgs<T>&) { (void)blas.routine(HostBlas::Kind::gemm); }};
+  return take_route(site, args, replay, way<T, GemmBatchArgs<T>>, &dealing);
 }
 template <class T>
 Computed gemm_batch(const Site& site, const GemmGroupsArgs<T>* args, Replay replay) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "impl/product/at_once.hpp"
 #include "impl/product/execute.hpp"
 #include "impl/product/glance.hpp"
+#include "impl/product/product_parts.hpp"
 #include "impl/product/streams.hpp"
 #include "impl/product/tiling.hpp"
 #include "impl/route/attempts.hpp"
@@ -37,14 +39,14 @@ constinit Undestroyed<Known> known;
 
 /// A call's operands.  Where B is A, it is not one of them.
 template <class T>
-Operands operands_of(Runtime& r, const GemmArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const GemmArgs<T>& x, bool ephemeral) {
   const bool multiplies = x.k != 0 && x.alpha != T(0);
   const OperandRole a{.stored = {x.A, x.rows_a(), x.cols_a(), x.lda, sizeof(T)},
                       .transposed = x.transa != Op::none,
                       .reads = multiplies},
       c{.stored = {x.C, x.m, x.n, x.ldc, sizeof(T), x.part}, .writes = true, .reads = x.beta != T(0)};
-  if (!x.own_b()) return Operands(r, {a, c}, ephemeral);
-  return Operands(r,
+  if (!x.own_b()) return Operands(place, {a, c}, ephemeral);
+  return Operands(place,
                   {a,
                    {.stored = {x.B, x.rows_b(), x.cols_b(), x.ldb, sizeof(T)},
                     .transposed = x.transb != Op::none,
@@ -122,16 +124,16 @@ Plans::Plan kept_plan(Plans& plans, PlanKey key, const Problem& product, const G
 }
 
 template <class T>
-Plans::Plan by_levels(Runtime& r, const Problem& product, const GemmArgs<T>& args, const Residents& residents,
+Plans::Plan by_levels(Place& place, const Problem& product, const GemmArgs<T>& args, const Residents& residents,
                       const Decision& decision, std::size_t room, std::size_t piece) {
-  const PlanKey key{.list = r.options.level_list,
+  const PlanKey key{.list = place.options.level_list,
                     .levels = decision.levels,
                     .tile = decision.tile,
                     .head = decision.head,
                     .room = room,
                     .piece = piece};
   return kept_plan(known->plans, key, product, args, residents, [&] {
-    return plan_by_levels(product, args, residents, decision, r.options, r.device.profile(), room, piece);
+    return plan_by_levels(product, args, residents, decision, place.options, place.device.profile(), room, piece);
   });
 }
 
@@ -178,25 +180,25 @@ Seen look_at(const GemmArgs<T>& args, const Operands& x, const Residents& reside
   // Where nothing has to arrive, the device has seen all in a moment.
   if (!schedule.surveyed || (is_there(residents.a) && (!own_b || is_there(residents.b)))) return {};
   // Memory that the device reaches may be there, and come back for this.
-  if (x[0].place != Place::pageable || (own_b && x[1].place != Place::pageable)) return {};
+  if (x[0].memory != MemoryKind::pageable || (own_b && x[1].memory != MemoryKind::pageable)) return {};
   return glance(args, schedule.slice, schedule.slices());
 }
 
 /// Runs the product on the device, with the copies that the operands hold.
 /// @param wait  for room; otherwise the outcome is no_memory if there is none now
 template <class T>
-Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const GemmArgs<T>& args, const Operands& x,
+Attempt attempt(Place& place, Backend& backend, const Problem& product, const GemmArgs<T>& args, const Operands& x,
                 const UnderlyingBlas& underlying, const Decision& decision, bool wait) {
   Attempt t;
   Status& status = t.outcome.status = Status::no_memory;
   const Operand as_if_streamed({});  // B, where it is A
   const Operand &a = x[0], &b = args.own_b() ? x[1] : as_if_streamed, &c = x.result();
   const Residents residents{a.resident(), b.resident(), c.resident()};
-  const std::size_t room = r.arena.limit() - std::min(r.arena.limit(), x.held_bytes());
+  const std::size_t room = place.arena.limit() - std::min(place.arena.limit(), x.held_bytes());
   const auto moved = static_cast<std::size_t>(x.moved());
   // Pieces of small results are small, so that several threads share them; in a crowd each call has but one.
   constexpr std::size_t least_piece = std::size_t{256} << 10;
-  const bool crowded = moved > little_moves && caller_moves(moved, r.in_flight.load(std::memory_order_relaxed));
+  const bool crowded = moved > little_moves && caller_moves(moved, runtime().in_flight.load(std::memory_order_relaxed));
   const std::size_t piece = std::max(least_piece, static_cast<std::size_t>(product.bytes_out) / (crowded ? 1 : 16));
   const std::size_t piece_bytes = std::min(piece, backend.facts().piece_bytes);
   if (decision.residues && backend.facts().computes.can(Operation::Kind::residues, precision_of<T>))
@@ -204,7 +206,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
   // Where they are not to be, or find no room, levels are the next best.  Smaller tiles take less memory beside the
   // operands'.
   for (Decision tiles = decision; !t.schedule && tiles.levels > 0; --tiles.levels, tiles.tile /= 2) {
-    t.schedule = by_levels(r, product, args, residents, tiles, room, piece_bytes);
+    t.schedule = by_levels(place, product, args, residents, tiles, room, piece_bytes);
     t.tile = tiles.tile;
   }
   const auto classical = [&] { return without_levels(product, args, residents, decision.head, room, piece_bytes); };
@@ -219,7 +221,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
   if (!t.schedule) t.schedule = classical();
   if (!t.schedule) return t;
 
-  const auto direct = [](const Operand& o) { return o.place == Place::reachable; };
+  const auto direct = [](const Operand& o) { return o.memory == MemoryKind::reachable; };
   // A piece of C that a failure tears is computed again, so it may not be needed for that.
   const bool c_direct = direct(c) && product.beta_zero;
   Placement placement{.a = a.placement(direct(a)), .b = b.placement(direct(b)), .c = c.placement(c_direct)};
@@ -235,8 +237,8 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
       return buffers + plan->bytes(sizeof(T)) - plan->cut.bytes(sizeof(T)) > bytes ? nullptr : plan;
     };
   }
-  if (bytes && (status = r.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
-  const Leased leased(r.arena, placement.lease, bytes);
+  if (bytes && (status = place.arena.take(bytes, wait, placement.lease)) != Status::done) return t;
+  const Leased leased(place.arena, placement.lease, bytes);
   // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, moved, status)) {
     const Acquired acquired(backend, lane);
@@ -252,7 +254,7 @@ Attempt attempt(Runtime& r, Backend& backend, const Problem& product, const Gemm
 
 /// On the device.  A product that has failed there with a part of C done is finished by the host BLAS.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& product, const GemmArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& product, const GemmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   HostBlas blas(site);
   const UnderlyingBlas underlying = blas.operations();
@@ -262,22 +264,22 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
       (args.part == Part::whole || product.trivial)) {
     // Nothing has moved, and nothing is held: no more is done than has to be.
     if (const Status status = at_once(backend, as_gemm(args), underlying); status != Status::done)
-      return {.reason = give_up(r, backend, status)};
+      return {.reason = give_up(place, backend, status)};
     return {.reason = decision.reason, .computed = true, .as_predicted = true};
   }
   (void)blas.routine(HostBlas::Kind::gemm);  // finding it might throw later
   operands.look();
   operands.keep();
   const Operand& c = operands.result();
-  r.residency.before_writing(c.stored);
+  place.residency.before_writing(c.stored);
   Decision how = decision;
   // After so many refusals in a row, levels are tried in one call of so many.
   constexpr int most_refusals = 4, retry_interval = 16;
-  const bool choosy = r.options.levels < 0 && !r.options.fixed && !decision.repeats;
+  const bool choosy = place.options.levels < 0 && !place.options.fixed && !decision.repeats;
   if (choosy && known->refusals.load(std::memory_order_relaxed) >= most_refusals &&
       known->refusals.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
     how.levels = 0;
-  if (choosy && r.options.products == Products::automatic &&
+  if (choosy && place.options.products == Products::automatic &&
       known->declined.load(std::memory_order_relaxed) >= most_refusals &&
       known->declined.fetch_add(1, std::memory_order_relaxed) % retry_interval != 0)
     how.residues = false;
@@ -285,7 +287,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   bool distrusted = false;
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
   const auto may_try_again = [&] {
-    const bool kept = c.place != Place::on_a_device || product.beta_zero;
+    const bool kept = c.memory != MemoryKind::on_a_device || product.beta_zero;
     return done.outcome.status == Status::no_memory && done.outcome.untouched() &&
            (kept || done.outcome.committed.empty());
   };
@@ -296,9 +298,9 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
       how.levels = 0;
       how.residues = false;
       operands.spoil_result();
-      done = attempt(r, backend, product, args, operands, underlying, how, wait);
+      done = attempt(place, backend, product, args, operands, underlying, how, wait);
     };
-    done = attempt(r, backend, product, args, operands, underlying, how, wait);
+    done = attempt(place, backend, product, args, operands, underlying, how, wait);
     distrusted = distrusted || done.distrusted;
     // It could not be gone on with at once.  Nothing is lost: A, B and C are as they were.
     if (done.outcome.status == Status::done && done.outcome.verdict != Verdict::sound && !done.outcome.instead) {
@@ -319,7 +321,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   if (by_residues && !decision.repeats)
     done.residues() ? known->declined.store(0, std::memory_order_relaxed)
                     : (void)known->declined.fetch_add(1, std::memory_order_relaxed);
-  Ending ending = ended(r, backend, decision, operands, outcome);
+  Ending ending = ended(place, backend, decision, operands, outcome);
   ending.distrusted = distrusted;
   if (outcome.status != Status::done) {
     // Nothing committed, as if we had never been there; or nobody else can finish it.
@@ -336,7 +338,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     ending.levels = done.levels();
     ending.tile = done.tile;
   }
-  if (r.options.verify) ending.way = way_of(*done.schedule);
+  if (place.options.verify) ending.way = way_of(*done.schedule);
   ending.as_predicted = decision.residues ? ending.residues && !distrusted : done.levels() == decision.levels;
   return ending;
 }
@@ -385,39 +387,54 @@ constexpr Judging<Args> judging_of(const Args*) {
 
 /// The way of calls that are such a product.
 template <class Args>
-constexpr Way<Args> way{
-    .learned = [](const Args& x) -> Learned& {
-      const auto& product = product_of(x);
-      return product.part == Part::whole ? known->gemm : known->of_triangles[static_cast<int>(product.update)];
-    },
-    .problem = [](Routine routine, const Args& x) { return problem_of(routine, product_of(x)); },
-    .operands = [](Runtime& r, const Args& x, bool ephemeral) { return operands_of(r, product_of(x), ephemeral); },
-    .compute =
-        [](Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
-           const Decision& decision) { return compute(r, site, backend, problem, product_of(x), operands, decision); },
-    .judging = judging_of(static_cast<const Args*>(nullptr)),
-    .refine =
-        [](const Runtime& r, const Problem& problem, const Args&, Decision& decision) {
-          if (r.options.cutting) cut_as(*r.options.cutting, problem, decision);
-        }};
+constexpr Way<Args> way{.learned = [](const Args& x) -> Learned& {
+                          const auto& product = product_of(x);
+                          return product.part == Part::whole ? known->gemm
+                                                             : known->of_triangles[static_cast<int>(product.update)];
+                        },
+                        .problem = [](Routine routine, const Args& x) { return problem_of(routine, product_of(x)); },
+                        .operands = [](Place& place, const Args& x,
+                                       bool ephemeral) { return operands_of(place, product_of(x), ephemeral); },
+                        .compute =
+                            [](Place& place, const Site& site, Backend& backend, const Problem& problem, const Args& x,
+                               Operands& operands, const Decision& decision) {
+                              return compute(place, site, backend, problem, product_of(x), operands, decision);
+                            },
+                        .judging = judging_of(static_cast<const Args*>(nullptr)),
+                        .refine =
+                            [](const Options& options, const Problem& problem, const Args&, Decision& decision) {
+                              if (options.cutting) cut_as(*options.cutting, problem, decision);
+                            }};
+
+/// How such a call is dealt out.
+template <class Args>
+constexpr Dealing<Args, std::decay_t<decltype(product_of(std::declval<Args>()))>> dealing{
+    .parts = [](const Args& x, int places) { return parts_of(product_of(x), places); },
+    .way = way<std::decay_t<decltype(product_of(std::declval<Args>()))>>,
+    .on_cpu =
+        [](const Site&, HostBlas& blas, const auto& part) {
+          const UnderlyingBlas underlying = blas.operations();
+          underlying.call(underlying.context, as_gemm(part));
+        },
+    .prepare = [](HostBlas& blas, const auto& part) { (void)blas.routine(HostBlas::kind_of(as_gemm(part))); }};
 
 }  // namespace
 
 template <class T>
 Computed gemm(const Site& site, const GemmArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay, way<GemmArgs<T>>);
+  return take_route(site, args, replay, way<GemmArgs<T>>, &dealing<GemmArgs<T>>);
 }
 template <class T>
 Computed gemmt(const Site& site, const GemmtArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay, way<GemmtArgs<T>>);
+  return take_route(site, args, replay, way<GemmtArgs<T>>, &dealing<GemmtArgs<T>>);
 }
 template <class T>
 Computed syrk(const Site& site, const SyrkArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay, way<SyrkArgs<T>>);
+  return take_route(site, args, replay, way<SyrkArgs<T>>, &dealing<SyrkArgs<T>>);
 }
 template <class T>
 Computed syr2k(const Site& site, const Syr2kArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay, way<Syr2kArgs<T>>);
+  return take_route(site, args, replay, way<Syr2kArgs<T>>, &dealing<Syr2kArgs<T>>);
 }
 
 #define GEMM(name, type)                                                \

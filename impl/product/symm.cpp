@@ -2,7 +2,9 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/product/at_once.hpp"
@@ -63,6 +65,24 @@ Problem problem_of(Routine routine, const SymmArgs<T>& a) {
                   .left = a.left});
 }
 
+/// So many columns of C with A on the left, or rows, from the first on.
+template <class T>
+SymmArgs<T> part_of(const SymmArgs<T>& x, index first, index count) {
+  SymmArgs<T> part = x;
+  part.B += x.left ? first * x.ldb : first;
+  part.C += x.left ? first * x.ldc : first;
+  (x.left ? part.n : part.m) = count;
+  return part;
+}
+
+template <class T>
+std::vector<SymmArgs<T>> parts_of(const SymmArgs<T>& x, int places) {
+  std::vector<SymmArgs<T>> parts;
+  for (const Share& share : shares_of(x.left ? x.n : x.m, places))
+    parts.push_back(part_of(x, share.first, share.count));
+  return parts;
+}
+
 // ---- on the device
 
 constinit Undestroyed<Learned> known;  // of such calls, in this process
@@ -70,9 +90,9 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_b, operand_c };
 
 template <class T>
-Operands operands_of(Runtime& r, const SymmArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const SymmArgs<T>& x, bool ephemeral) {
   const bool multiplies = x.alpha != T(0);
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {x.A, x.order(), x.order(), x.lda, sizeof(T), part_of(x.uplo)}, .reads = multiplies},
                    {.stored = {x.B, x.m, x.n, x.ldb, sizeof(T)}, .reads = multiplies},
                    {.stored = {x.C, x.m, x.n, x.ldc, sizeof(T)}, .writes = true, .reads = x.beta != T(0)}},
@@ -81,7 +101,7 @@ Operands operands_of(Runtime& r, const SymmArgs<T>& x, bool ephemeral) {
 
 /// On the device.  If that does not come to an end, C in the host's memory is what it was, or all of the result.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SymmArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SymmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   if (problem.trivial) {  // C is in device memory, and is all that is read
@@ -89,30 +109,23 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     const GemmArgs<T> scaling{Op::none, Op::none, args.m, args.n,    0,      T(0),    nullptr,
                               args.m,   nullptr,  1,      args.beta, args.C, args.ldc};
     const Status status = at_once(backend, as_gemm(scaling), blas.operations());
-    if (status != Status::done) return {give_up(r, backend, status)};
+    if (status != Status::done) return {give_up(place, backend, status)};
     return {.reason = decision.reason, .computed = true};
   }
-  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
+  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
   const SymmShape shape{args.hermitian, args.left, args.uplo, args.m, args.n, args.beta != T(0)};
   // From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in
   // the program's device memory takes no room.
-  const SymmCut cut = symm_cut(shape, precision_of<T>, r.arena.limit(),
+  const SymmCut cut = symm_cut(shape, precision_of<T>, place.arena.limit(),
                                {.a = there(operand_a), .b = there(operand_b), .c = there(operand_c)});
   if (cut.tile == 0) return {Reason::no_room};
-  PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha, .beta = args.beta});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {.alpha = args.alpha, .beta = args.beta});
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const Placed &a = at[operand_a], &b = at[operand_b], &c = at[operand_c];
     return plan_symm(shape, precision_of<T>, cut,
                      {a.device != nullptr, b.device != nullptr, c.device != nullptr, !a.in_place && !b.in_place});
   };
-  const auto finish = [&](index first, index count) {
-    SymmArgs<T> rest = args;
-    rest.B += args.left ? first * args.ldb : first;
-    rest.C += args.left ? first * args.ldc : first;
-    (args.left ? rest.n : rest.m) = count;
-    with_signature(rest,
-                   [&](auto s) { call<decltype(s)>(site.function, info(site.symbol).interface, rest, site.wide); });
-  };
+  const auto finish = [&](index first, index count) { call_library(site, part_of(args, first, count)); };
   Ending ending = planned.compute(decision, cut.streamed, make_plan, finish);
   ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
   return ending;
@@ -129,12 +142,16 @@ constinit const Family symm_family{.count = count,
 
 template <class T>
 Computed symm(const Site& site, const SymmArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay,
-                    {.learned = together<known>,
-                     .problem = problem_of<T>,
-                     .operands = operands_of<T>,
-                     .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
+  static constexpr Way<SymmArgs<T>> way{.learned = together<known>,
+                                        .problem = problem_of<T>,
+                                        .operands = operands_of<T>,
+                                        .compute = compute<T>,
+                                        .judging = {.judge = judge<T>, .with = judged_with_products<T>}};
+  static constexpr Dealing<SymmArgs<T>> dealing{
+      .parts = parts_of<T>, .way = way, .on_cpu = [](const Site& from, HostBlas&, const SymmArgs<T>& part) {
+        call_library(from, part);
+      }};
+  return take_route(site, args, replay, way, &dealing);
 }
 
 #define SYMM(name, type) template Computed symm(const Site&, const SymmArgs<type>*, Replay);

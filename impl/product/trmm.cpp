@@ -46,7 +46,7 @@ bool all_finite(const std::vector<T>& magnitudes) {
 
 /// Looks through a B in the program's device memory, from which a result cannot be taken back.
 template <class T>
-Outcome survey(Runtime& r, const Site& site, Backend& backend, const TrmmShape& shape, const Operands& operands,
+Outcome survey(Place& place, const Site& site, Backend& backend, const TrmmShape& shape, const Operands& operands,
                bool& finite) {
   const Plan plan = plan_survey(shape, precision_of<T>);
   std::vector<T> magnitudes(static_cast<std::size_t>(plan.operands[1].rows));
@@ -55,17 +55,17 @@ Outcome survey(Runtime& r, const Site& site, Backend& backend, const TrmmShape& 
                                              {magnitudes.data(), plan.operands[1].rows}};
   const double bytes = static_cast<double>(magnitudes.size() * sizeof(T));
   const std::size_t piece = piece_bytes(backend, bytes);
-  const Outcome outcome =
-      run_plan(r, site, backend, operands, plan.bytes(sizeof(T)), true, bytes, [&](Lane& lane, void* lease) -> Outcome {
-        return execute<T>(plan, matrices, {}, lease, piece, lane, not_exiting);
-      });
+  const Outcome outcome = run_plan(place, site, backend, operands, plan.bytes(sizeof(T)), true, bytes,
+                                   [&](Lane& lane, void* lease) -> Outcome {
+                                     return execute<T>(plan, matrices, {}, lease, piece, lane, not_exiting);
+                                   });
   finite = all_finite(magnitudes);
   return outcome;
 }
 
 /// On the device.  If that does not come to an end, or B is not finite, B in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrmmArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const TrmmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   if (problem.trivial) {  // B is in device memory, and only written
@@ -73,26 +73,26 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
     const GemmArgs<T> clearing{Op::none, Op::none, args.m, args.n, 0,      T(0),    nullptr,
                                args.m,   nullptr,  1,      T(0),   args.B, args.ldb};
     const Status status = at_once(backend, as_gemm(clearing), blas.operations());
-    if (status != Status::done) return {give_up(r, backend, status)};
+    if (status != Status::done) return {give_up(place, backend, status)};
     return {.reason = decision.reason, .computed = true};
   }
-  if (!r.device.can(trmm_family.needs, precision_of<T>)) return {Reason::no_route};
-  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
+  if (!place.device.can(trmm_family.needs, precision_of<T>)) return {Reason::no_route};
+  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
   const TrmmShape shape{args.shape()};
   // From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in
   // the program's device memory takes no room.
-  TrmmCut cut = trmm_cut(shape, precision_of<T>, r.arena.limit(), {.a = there(operand_a), .b = there(operand_b)});
+  TrmmCut cut = trmm_cut(shape, precision_of<T>, place.arena.limit(), {.a = there(operand_a), .b = there(operand_b)});
   if (cut.tile == 0) return {Reason::no_room};
   if (there(operand_b)) {
     bool finite = true;
-    const Outcome outcome = survey<T>(r, site, backend, shape, operands, finite);
-    if (outcome.status != Status::done) return {give_up(r, backend, outcome.status)};
+    const Outcome outcome = survey<T>(place, site, backend, shape, operands, finite);
+    if (outcome.status != Status::done) return {give_up(place, backend, outcome.status)};
     // Row by row, or column by column, there are no zeros beside the diagonal.
     if (!finite) cut.tile = 1;
   }
   const index rows = trmm_magnitudes(precision_of<T>, cut);
   std::vector<T> magnitudes(static_cast<std::size_t>(rows * cut.panels(shape)));
-  PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {.alpha = args.alpha});
   planned.in_plan = 2;
   planned.own = {{magnitudes.data(), rows}};
   bool taken_back = false;
@@ -120,12 +120,13 @@ constinit const Family trmm_family{.count = count_triangular,
 
 template <class T>
 Computed trmm(const Site& site, const TrmmArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay,
-                    {.learned = together<known>,
-                     .problem = triangular_problem<TrmmArgs<T>>,
-                     .operands = triangular_operands<TrmmArgs<T>>,
-                     .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
+  static constexpr Way<TrmmArgs<T>> way{.learned = together<known>,
+                                        .problem = triangular_problem<TrmmArgs<T>>,
+                                        .operands = triangular_operands<TrmmArgs<T>>,
+                                        .compute = compute<T>,
+                                        .judging = {.judge = judge<T>, .with = judged_with_products<T>}};
+  static constexpr Dealing<TrmmArgs<T>> dealing = triangular_dealing(way);
+  return take_route(site, args, replay, way, &dealing);
 }
 
 #define TRMM(name, type) template Computed trmm(const Site&, const TrmmArgs<type>*, Replay);

@@ -18,9 +18,9 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_tau };
 
 template <class T>
-Operands operands_of(Runtime& r, const GeqrfArgs<T>& args, bool ephemeral) {
+Operands operands_of(Place& place, const GeqrfArgs<T>& args, bool ephemeral) {
   const index k = args.factored();
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {args.A, args.m, args.n, args.lda, sizeof(T)},
                     .writes = true,
                     .reads = true,
@@ -32,27 +32,27 @@ Operands operands_of(Runtime& r, const GeqrfArgs<T>& args, bool ephemeral) {
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
-QrCut cut_for(const Runtime& r, const GeqrfArgs<T>& args, const Operand& a) {
-  const QrWidths widths = qr_widths(r.device.profile(), precision_of<T>, args.factored());
+QrCut cut_for(const Place& place, const GeqrfArgs<T>& args, const Operand& a) {
+  const QrWidths widths = qr_widths(place.device.profile(), precision_of<T>, args.factored());
   // In the program's device memory all columns are there, and it fits, or not at all.
-  if (a.place == Place::on_a_device)
+  if (a.memory == MemoryKind::on_a_device)
     return qr_cut(args.m, args.n, widths, sizeof(T), std::numeric_limits<std::size_t>::max());
-  const QrCut cut = qr_cut(args.m, args.n, widths, sizeof(T), r.arena.limit());
-  return r.options.qr_stream ? as_stream(args.m, args.n, cut, sizeof(T), r.arena.limit()) : cut;
+  const QrCut cut = qr_cut(args.m, args.n, widths, sizeof(T), place.arena.limit());
+  return place.options.qr_stream ? as_stream(args.m, args.n, cut, sizeof(T), place.arena.limit()) : cut;
 }
 
 /// With the copy that A has now, or in a lease.
 template <class T>
-Outcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<T>& args, const Operands& operands,
+Outcome attempt(Place& place, const Site& site, Backend& backend, const GeqrfArgs<T>& args, const Operands& operands,
                 bool wait) {
   const Operand &a = operands[operand_a], &tau = operands[operand_tau];
-  const auto [block, panel, part, lead] = cut_for(r, args, a);
+  const auto [block, panel, part, lead] = cut_for(place, args, a);
   const QrPlan plan = plan_qr(args.m, args.n, block, panel, part, lead);
   QrPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr};
-  if (tau.place == Place::on_a_device) placement.tau = args.tau;
+  if (tau.memory == MemoryKind::on_a_device) placement.tau = args.tau;
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau),
                     piece = piece_bytes(backend, a.stored.bytes());
-  return run_plan(r, site, backend, operands, bytes, wait, 2 * a.stored.bytes() - a.known.spared,
+  return run_plan(place, site, backend, operands, bytes, wait, 2 * a.stored.bytes() - a.known.spared,
                   [&](Lane& lane, void* lease) {
                     placement.lease = lease;
                     return execute(plan, args, placement, piece, lane, not_exiting);
@@ -61,11 +61,11 @@ Outcome attempt(Runtime& r, const Site& site, Backend& backend, const GeqrfArgs<
 
 /// On the device.  If that does not come to an end, A and tau in the host's memory are what they were.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, const GeqrfArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem&, const GeqrfArgs<T>& args,
                Operands& operands, const Decision& decision) {
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
-  const QrCut cut = cut_for(r, args, operands[operand_a]);
+  const QrCut cut = cut_for(place, args, operands[operand_a]);
   if (cut.part < args.n) {
     operands.forget();  // a copy of A would take the room that there is
   } else {
@@ -73,8 +73,8 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
     operands.keep();
   }
   Ending ending = computed_in_place(
-      r, backend, decision, operands, [] { return true; },
-      [&](bool wait) { return attempt(r, site, backend, args, operands, wait); });
+      place, backend, decision, operands, [] { return true; },
+      [&](bool wait) { return attempt(place, site, backend, args, operands, wait); });
   ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.lead);
   return ending;
 }

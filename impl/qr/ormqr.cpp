@@ -3,7 +3,9 @@
 #include "impl/qr/qr_section.hpp"
 
 #include <limits>
+#include <vector>
 
+#include "impl/core/library_call.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/qr/qr_execute.hpp"
 #include "impl/qr/qr_family.hpp"
@@ -18,12 +20,12 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_tau, operand_c };
 
 template <class T>
-Operands operands_of(Runtime& r, const OrmqrArgs<T>& args, bool ephemeral) {
+Operands operands_of(Place& place, const OrmqrArgs<T>& args, bool ephemeral) {
   const QProduct& p = args.product;
   const index long_way = p.order();
   // Q made in place of its reflectors leaves none of them.
   return Operands(
-      r,
+      place,
       {{.stored = {args.A, p.rows ? p.k : long_way, p.rows ? long_way : p.k, args.lda, sizeof(T)},
         .reads = true,
         .destroyed = p.of_identity},
@@ -34,32 +36,46 @@ Operands operands_of(Runtime& r, const OrmqrArgs<T>& args, bool ephemeral) {
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
 template <class T>
-QCut cut_for(const Runtime& r, const OrmqrArgs<T>& args, const Operands& operands) {
-  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
+QCut cut_for(const Place& place, const OrmqrArgs<T>& args, const Operands& operands) {
+  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
   // What is in the program's device memory is worked on there, and fits, or not at all.
   const std::size_t memory =
-      there(operand_a) || there(operand_c) ? std::numeric_limits<std::size_t>::max() : r.arena.limit();
-  return q_cut(args.product, qr_widths(r.device.profile(), precision_of<T>, args.product.k), sizeof(T), memory);
+      there(operand_a) || there(operand_c) ? std::numeric_limits<std::size_t>::max() : place.arena.limit();
+  return q_cut(args.product, qr_widths(place.device.profile(), precision_of<T>, args.product.k), sizeof(T), memory);
 }
 
 /// With the copies that the operands have now, or in a lease.
 template <class T>
-Outcome attempt(Runtime& r, const Site& site, Backend& backend, const OrmqrArgs<T>& args, const Operands& operands,
+Outcome attempt(Place& place, const Site& site, Backend& backend, const OrmqrArgs<T>& args, const Operands& operands,
                 bool wait) {
   const Operand &a = operands[operand_a], &tau = operands[operand_tau], &c = operands[operand_c];
-  const QCut cut = cut_for(r, args, operands);
+  const QCut cut = cut_for(place, args, operands);
   const QPlan plan = plan_q(args.product, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   QPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr, .C = placed(c)};
-  if (tau.place == Place::on_a_device) placement.tau = const_cast<T*>(args.tau);
+  if (tau.memory == MemoryKind::on_a_device) placement.tau = const_cast<T*>(args.tau);
   const bool c_is_leased = !placement.C.device || (placement.C.in_place && args.product.of_identity);
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau, !c_is_leased),
                     piece = piece_bytes(backend, c.stored.bytes());
   const double moved =
       a.stored.bytes() + sent_again(args.product, cut, sizeof(T)) + 2 * c.stored.bytes() - operands.spared();
-  return run_plan(r, site, backend, operands, bytes, wait, moved, [&](Lane& lane, void* lease) {
+  return run_plan(place, site, backend, operands, bytes, wait, moved, [&](Lane& lane, void* lease) {
     placement.lease = lease;
     return execute(plan, args, placement, piece, lane, not_exiting);
   });
+}
+
+/// Of columns of C with Q on the left, or of rows.
+template <class T>
+std::vector<OrmqrArgs<T>> parts_of(const OrmqrArgs<T>& x, int places) {
+  std::vector<OrmqrArgs<T>> parts;
+  const QProduct& q = x.product;
+  if (q.of_identity) return parts;
+  for (const Share& share : shares_of(q.left ? q.n : q.m, places)) {
+    parts.push_back(x);
+    parts.back().C += q.left ? share.first * x.ldc : share.first;
+    (q.left ? parts.back().product.n : parts.back().product.m) = share.count;
+  }
+  return parts;
 }
 
 /// What no reflectors leave of C, in the program's device memory: an identity.
@@ -128,18 +144,18 @@ Status frame(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
 
 /// On the device.  If that does not come to an end, C in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, const OrmqrArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem&, const OrmqrArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const Operand &a = operands[operand_a], &c = operands[operand_c];
   if (args.product.k == 0)
     return computed_in_place(
-        r, backend, decision, operands, [] { return false; }, [&](bool) { return identity(site, backend, args); });
-  const bool framed = args.before + args.after > 0, frame_there = framed && c.place == Place::on_a_device;
+        place, backend, decision, operands, [] { return false; }, [&](bool) { return identity(site, backend, args); });
+  const bool framed = args.before + args.after > 0, frame_there = framed && c.memory == MemoryKind::on_a_device;
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>) ||
       ((frame_there || args.product.rows) && !backend.facts().computes.can(Operation::Kind::assign, precision_of<T>)))
     return {Reason::no_route};
-  const QCut cut = cut_for(r, args, operands);
+  const QCut cut = cut_for(place, args, operands);
   if (cut.streamed) {
     operands.forget();  // copies would take the room that there is
   } else {
@@ -151,13 +167,13 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
   // A copy of a part that nobody has by its address would be of no use.
   if (!cut.streamed && !framed) operands.keep_result();
   args.around([&](index row, index col, index rows, index cols) {
-    r.residency.before_writing({args.C + row + col * args.ldc, rows, cols, args.ldc, sizeof(T)});
+    place.residency.before_writing({args.C + row + col * args.ldc, rows, cols, args.ldc, sizeof(T)});
   });
   // Another try begins with C as it was: in the program's device memory a first one may have changed it.
   Ending ending = computed_in_place(
-      r, backend, decision, operands, [&] { return c.place != Place::on_a_device; },
+      place, backend, decision, operands, [&] { return c.memory != MemoryKind::on_a_device; },
       [&](bool wait) {
-        Outcome outcome = attempt(r, site, backend, args, operands, wait);
+        Outcome outcome = attempt(place, site, backend, args, operands, wait);
         if (frame_there && outcome.status == Status::done) outcome.status = frame(site, backend, args);
         return outcome;
       });
@@ -174,12 +190,16 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
 
 template <class T>
 Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay,
-                    {.learned = together<known>,
-                     .problem = problem_of<T>,
-                     .operands = operands_of<T>,
-                     .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .same_as = same_as<T>}});
+  static constexpr Way<OrmqrArgs<T>> way{.learned = together<known>,
+                                         .problem = problem_of<T>,
+                                         .operands = operands_of<T>,
+                                         .compute = compute<T>,
+                                         .judging = {.judge = judge<T>, .same_as = same_as<T>}};
+  static constexpr Dealing<OrmqrArgs<T>> dealing{
+      .parts = parts_of<T>, .way = way, .on_cpu = [](const Site& from, HostBlas&, const OrmqrArgs<T>& part) {
+        call_library(from, part);
+      }};
+  return take_route(site, args, replay, way, &dealing);
 }
 
 template <class T>
@@ -189,10 +209,12 @@ Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay) {
       site, args, replay,
       {.learned = together<known>,
        .problem = problem_of<T>,
-       .operands = [](Runtime& r, const Args& x, bool ephemeral) { return operands_of(r, x.part(), ephemeral); },
+       .operands = [](Place& place, const Args& x, bool ephemeral) { return operands_of(place, x.part(), ephemeral); },
        .compute =
-           [](Runtime& r, const Site& from, Backend& backend, const Problem& problem, const Args& x, Operands& operands,
-              const Decision& decision) { return compute(r, from, backend, problem, x.part(), operands, decision); },
+           [](Place& place, const Site& from, Backend& backend, const Problem& problem, const Args& x,
+              Operands& operands, const Decision& decision) {
+             return compute(place, from, backend, problem, x.part(), operands, decision);
+           },
        .judging = {.judge = judge<T>},
        .stays = [](const Args& x) { return x.is_known_form() ? std::nullopt : std::optional(Reason::of_form); }});
 }

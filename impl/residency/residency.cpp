@@ -162,7 +162,8 @@ bool Residency::blind(Glance& glance) {
 
 /// Whether the device cannot write there; takes a microsecond for every 2 MiB.
 bool Residency::ordinary(Range memory) const {
-  return backend_->place(reinterpret_cast<const void*>(memory.begin), memory.size(), true) == Place::pageable;
+  return backend_->memory_kind(reinterpret_cast<const void*>(memory.begin), memory.size(), true) ==
+         MemoryKind::pageable;
 }
 
 Residency::Memory& Residency::recall(const Stored& x) {

@@ -79,6 +79,7 @@ struct Decision {
   double slowdown = 1;                         ///< in device_seconds: over the profile's prediction
   int calls = 1;                               ///< as in Facts
   double worth = 1;                            ///< as in Eagerness
+  int places = 1;                              ///< that it is dealt out over
 
   /// What the device would save by prediction; negative if it loses.
   double saving() const { return cpu_seconds - device_seconds; }
@@ -98,6 +99,7 @@ struct Ending {
   int levels = 0;             ///< by so many
   index tile = 0;             ///< with levels: the edge of what they were applied to
   bool residues = false;      ///< by these, or parts of it
+  int places = 1;             ///< that have computed parts of it
   std::uint64_t way = 0;  ///< with_numbers() of it: calls of equal arguments that went the same way have the same bits
   index info = 0;         ///< LAPACK's, of a result that is there: 0, or what it says of the caller's numbers
 };

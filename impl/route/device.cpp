@@ -203,8 +203,8 @@ Backend* open_module(const std::string& directory, const char* name, const OpenR
   return backend;
 }
 
-Device::Device(const Options& options, Idle idle, void* idle_context)
-    : options_(options), idle_(idle), idle_context_(idle_context) {
+Device::Device(const Options& options, int number, Idle idle, void* idle_context)
+    : options_(options), number_(number), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
   profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", "", options, warnings_);
   for (int i = 0; i < 2; ++i) make_estimators(profile_[i], options.estimator, estimators_[i]);
@@ -236,11 +236,16 @@ Backend* Device::open() {
   state_.store(DeviceState::opening, std::memory_order_release);
   const Opening opening{state_};
   const LocalRank local = local_rank();
-  const OpenRequest request{options_.memory, local.rank,    local.size,
-                            idle_,           idle_context_, [] { thread_state.inside = &thread_state; }};
+  const OpenRequest request{.memory_limit = options_.memory,
+                            .local_rank = local.rank,
+                            .local_size = local.size,
+                            .number = number_,
+                            .idle = idle_,
+                            .idle_context = idle_context_,
+                            .adopt = [] { thread_state.inside = &thread_state; }};
   const char* name = options_.backend == BackendChoice::host ? "host" : "cuda";
   Counters& c = counters();
-  if (!backend_ && has_loaded_cuda()) c.has_cuda.store(1, std::memory_order_relaxed);
+  if (!backend_ && number_ == 0 && has_loaded_cuda()) c.has_cuda.store(1, std::memory_order_relaxed);
   std::string why;
   if (!backend_) {  // a call before this one may have had no memory left afterwards
     SignalsBlocked blocked;
@@ -257,11 +262,13 @@ Backend* Device::open() {
   make_estimators(profile_[1], options_.estimator, estimators_[1]);
   const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
   backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));
-  if (options_.profile.empty()) say(warnings);  // a file that was named has been warned about
-  c.backend.set(name);
-  c.device.set(facts.name);
-  c.driver.set(facts.driver);
-  if (options_.backend != BackendChoice::host) c.warning.set(foreign_switches().c_str());
+  if (number_ == 0) {
+    if (options_.profile.empty()) say(warnings);  // a file that was named has been warned about
+    c.backend.set(name);
+    c.device.set(facts.name);
+    c.driver.set(facts.driver);
+    if (options_.backend != BackendChoice::host) c.warning.set(foreign_switches().c_str());
+  }
   state_.store(DeviceState::ready, std::memory_order_release);
   return backend_;
 }

@@ -1,4 +1,4 @@
-// The device of this process: its module, opened at the first call that could use it, and what became of it.
+// A device of this process: its module, opened at the first call that could use it, and what became of it.
 #pragma once
 #include <atomic>
 #include <mutex>
@@ -22,7 +22,8 @@ class Device {
  public:
   /// @param idle  see OpenRequest
   using Idle = void (*)(void* context, void (*trim)(void* backend), void* backend);
-  Device(const Options& options, Idle idle, void* idle_context);
+  /// @param number  of the devices that this process may use, from 0
+  Device(const Options& options, int number, Idle idle, void* idle_context);
 
   DeviceState state() const { return state_.load(std::memory_order_acquire); }
 
@@ -68,6 +69,7 @@ class Device {
   bool looks_and_yields(bool alone);
 
   const Options& options_;
+  const int number_;
   const Idle idle_;
   void* const idle_context_;
   std::string warnings_;

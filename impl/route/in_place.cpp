@@ -5,12 +5,12 @@
 namespace blaslift {
 
 Placed placed(const Operand& x) {
-  if (x.place == Place::on_a_device)
+  if (x.memory == MemoryKind::on_a_device)
     return {.device = const_cast<void*>(x.stored.at), .ld = x.stored.ld, .in_place = true};
   return {.device = x.known.hold.device,
           .ld = x.known.hold.ld,
           .missing = x.known.hold.missing,
-          .direct = x.place == Place::reachable};
+          .direct = x.memory == MemoryKind::reachable};
 }
 
 std::size_t piece_bytes(const Backend& backend, double result_bytes) {
@@ -22,7 +22,7 @@ bool can_keep(std::span<const Operand> operands) {
   constexpr double little = 64 << 20;  // not worth a look
   double bytes = 0;
   for (const Operand& x : operands)
-    if (x.writes && x.place != Place::on_a_device) bytes += x.stored.bytes();
+    if (x.writes && x.memory != MemoryKind::on_a_device) bytes += x.stored.bytes();
   return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
 }
 

@@ -23,13 +23,13 @@ bool can_keep(std::span<const Operand> operands);
 /// @param moved    bytes, there and back
 /// @param execute  Outcome(Lane&, void* lease)
 template <class Execute>
-Outcome run_plan(Runtime& r, const Site& site, Backend& backend, const Operands& operands, std::size_t bytes, bool wait,
-                 double moved, const Execute& execute) {
-  if (bytes > r.arena.limit() - std::min(r.arena.limit(), operands.held_bytes())) return {Status::no_memory};
+Outcome run_plan(Place& place, const Site& site, Backend& backend, const Operands& operands, std::size_t bytes,
+                 bool wait, double moved, const Execute& execute) {
+  if (bytes > place.arena.limit() - std::min(place.arena.limit(), operands.held_bytes())) return {Status::no_memory};
   void* lease = nullptr;
-  Outcome outcome{r.arena.take(bytes, wait, lease)};
+  Outcome outcome{place.arena.take(bytes, wait, lease)};
   if (outcome.status != Status::done) return outcome;
-  const Leased leased(r.arena, lease, bytes);
+  const Leased leased(place.arena, lease, bytes);
   HostBlas blas(site);
   if (Lane* lane = backend.acquire(blas.operations(), static_cast<std::size_t>(moved), outcome.status)) {
     const Acquired acquired(backend, lane);
@@ -43,12 +43,12 @@ Outcome run_plan(Runtime& r, const Site& site, Backend& backend, const Operands&
 /// @param again    bool(): whether a second attempt would find the result's memory as the first one did
 /// @param attempt  as in_attempts has it
 template <class Again, class Attempt>
-Ending computed_in_place(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands,
+Ending computed_in_place(Place& place, const Backend& backend, const Decision& decision, Operands& operands,
                          const Again& again, const Attempt& attempt) {
   if (!can_keep(std::as_const(operands).all())) return {Reason::no_room};
   for (const Operand& x : operands.all())
-    if (x.writes && x.touched()) r.residency.before_writing(x.stored);
-  return ended(r, backend, decision, operands, in_attempts(operands, attempt, again));
+    if (x.writes && x.touched()) place.residency.before_writing(x.stored);
+  return ended(place, backend, decision, operands, in_attempts(operands, attempt, again));
 }
 
 }  // namespace blaslift

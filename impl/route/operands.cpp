@@ -33,7 +33,7 @@ std::vector<Block> in_triangle(Part triangle, index n, const std::vector<Block>&
 // ---- one
 
 Resident Operand::resident() const {
-  if (place == Place::on_a_device) return {.whole = true, .in_place = true};
+  if (memory == MemoryKind::on_a_device) return {.whole = true, .in_place = true};
   Resident x{known.hold.device != nullptr, known.hold.missing};
   if (transposed)
     for (Block& b : x.missing) b = {b.col, b.row, b.cols, b.rows};
@@ -41,7 +41,7 @@ Resident Operand::resident() const {
 }
 
 DeviceOperand Operand::placement(bool direct) const {
-  if (place == Place::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
+  if (memory == MemoryKind::on_a_device) return {const_cast<void*>(stored.at), stored.ld, false};
   return {known.hold.device, known.hold.ld, direct};
 }
 
@@ -66,7 +66,7 @@ std::vector<Block> Operand::missing() const {
 
 template <class Each>
 void Operand::for_each_missing(const Each& each) const {
-  if (place == Place::on_a_device) return;
+  if (memory == MemoryKind::on_a_device) return;
   const Block whole{0, 0, stored.rows, stored.cols};
   const std::span<const Block> blocks = known.hold ? std::span<const Block>(known.hold.missing) : std::span(&whole, 1);
   const Part held = known.hold ? known.hold.part : stored.part;
@@ -78,7 +78,7 @@ void Operand::for_each_missing(const Each& each) const {
 
 // ---- all of a call's
 
-Operands::Operands(Runtime& r, std::span<const OperandRole> all, bool ephemeral) : runtime_(r), count_(all.size()) {
+Operands::Operands(Place& place, std::span<const OperandRole> all, bool ephemeral) : place_(place), count_(all.size()) {
   Operand* next = first();
   for (const OperandRole& role : all) std::construct_at(next++, role, ephemeral);
   while (result_ + 1 < count_ && !first()[result_].writes) ++result_;
@@ -87,24 +87,24 @@ Operands::Operands(Runtime& r, std::span<const OperandRole> all, bool ephemeral)
 void Operands::locate(Backend& backend) {
   if (std::exchange(located_, true)) return;
   for (Operand& x : all())
-    x.place = x.touched() ? backend.place(x.stored.at, x.stored.range().size(), false) : Place::on_a_device;
+    x.memory = x.touched() ? backend.memory_kind(x.stored.at, x.stored.range().size(), false) : MemoryKind::on_a_device;
 }
 
 void Operands::look_at(Operand& x) {
-  x.cared_for = !x.vector && !x.ephemeral && x.place == Place::pageable && runtime_.residency.cares(x.stored);
+  x.cared_for = !x.vector && !x.ephemeral && x.memory == MemoryKind::pageable && place_.residency.cares(x.stored);
 }
 
 void Operands::peek() {
   Operand& first = (*this)[0];
   look_at(first);
-  if (first.cared_for) first.known.hold = runtime_.residency.peek(first.stored);
+  if (first.cared_for) first.known.hold = place_.residency.peek(first.stored);
   unconfirmed_ = static_cast<bool>(first.known.hold);
   if (unconfirmed_) first.known.spared = first.stored.bytes();  // as far as is known until it is confirmed
 }
 
 bool Operands::confirm() {
   Operand& first = (*this)[0];
-  unconfirmed_ = !runtime_.residency.confirm(first.known.hold, first.stored, glance_);
+  unconfirmed_ = !place_.residency.confirm(first.known.hold, first.stored, glance_);
   return !unconfirmed_;
 }
 
@@ -114,7 +114,7 @@ void Operands::look() {
   unconfirmed_ = false;
   for (Operand& x : all()) {
     look_at(x);
-    if (x.cared_for) x.known = runtime_.residency.look(x.stored, x.writes, x.reads, glance_);
+    if (x.cared_for) x.known = place_.residency.look(x.stored, x.writes, x.reads, glance_);
   }
 }
 
@@ -126,17 +126,17 @@ void Operands::keep_inputs() {
   std::stable_sort(inputs.begin(), inputs.begin() + static_cast<std::ptrdiff_t>(count),
                    [](const Operand* x, const Operand* y) { return x->stored.bytes() > y->stored.bytes(); });
   for (Operand* x : std::span(inputs.data(), count))
-    x->known.hold = runtime_.residency.keep(x->stored, {.writes = false, .reads = x->reads}, glance_);
+    x->known.hold = place_.residency.keep(x->stored, {.writes = false, .reads = x->reads}, glance_);
 }
 
 void Operands::keep_result() {
   if (Operand& x = result(); x.cared_for && !x.known.hold)
-    x.known.hold = runtime_.residency.keep(x.stored, {.writes = true, .reads = x.reads, .factors = x.factors}, glance_);
+    x.known.hold = place_.residency.keep(x.stored, {.writes = true, .reads = x.reads, .factors = x.factors}, glance_);
 }
 
 void Operands::close(bool good) {
   for (Operand& x : all())
-    if (x.known.hold) runtime_.residency.close(x.known.hold, good);
+    if (x.known.hold) place_.residency.close(x.known.hold, good);
 }
 
 void Operands::forget() {
@@ -168,18 +168,18 @@ int Operands::reused() const {
 double Operands::moved() const {
   double bytes = 0;
   for (const Operand& x : all())
-    if (x.place != Place::on_a_device)
+    if (x.memory != MemoryKind::on_a_device)
       bytes += x.counted(x.stored.bytes() * ((x.reads ? 1 : 0) + (x.writes ? 1 : 0))) - x.spared();
   return bytes;
 }
 double Operands::in_place() const {
   double bytes = 0;
   for (const Operand& x : all())
-    if (x.reads && x.place == Place::on_a_device) bytes += x.counted(x.stored.bytes());
+    if (x.reads && x.memory == MemoryKind::on_a_device) bytes += x.counted(x.stored.bytes());
   return bytes;
 }
 bool Operands::all_in_device_memory() const {
-  return std::ranges::all_of(all(), [](const Operand& x) { return x.place == Place::on_a_device; });
+  return std::ranges::all_of(all(), [](const Operand& x) { return x.memory == MemoryKind::on_a_device; });
 }
 bool Operands::in_device_memory() const {
   return std::ranges::any_of(all(), [](const Operand& x) { return x.out_of_reach(); });

@@ -24,7 +24,7 @@ struct OperandRole {
 struct Operand : OperandRole {
   explicit Operand(const OperandRole& role, bool is_ephemeral = false) : OperandRole(role), ephemeral(is_ephemeral) {}
 
-  Place place = Place::pageable;
+  MemoryKind memory = MemoryKind::pageable;
   bool cared_for = false;  ///< may have a copy that outlives the call
   bool ephemeral = false;  ///< its memory does not: verification's own
   Residency::Prospect known{};
@@ -34,7 +34,7 @@ struct Operand : OperandRole {
 
   bool touched() const { return (reads || writes) && stored.rows > 0 && stored.cols > 0; }
   /// After locate.
-  bool out_of_reach() const { return touched() && place == Place::on_a_device; }
+  bool out_of_reach() const { return touched() && memory == MemoryKind::on_a_device; }
   /// After look: a copy of it could serve later calls, as far as is known.
   bool reusable() const { return reads && !destroyed && !known.hold && known.unchanged; }
 
@@ -63,8 +63,8 @@ class Operands {
   /// @param all        of them the first that is written is the result; where two are the same matrix, it is here once
   /// @param ephemeral  verification's own memory
   template <std::size_t count>
-  requires(count <= most) Operands(Runtime& r, const OperandRole (&all)[count], bool ephemeral)
-      : Operands(r, std::span<const OperandRole>(all), ephemeral) {}
+  requires(count <= most) Operands(Place& place, const OperandRole (&all)[count], bool ephemeral)
+      : Operands(place, std::span<const OperandRole>(all), ephemeral) {}
   ~Operands() {
     close(false);
     std::destroy_n(first(), count_);
@@ -117,12 +117,12 @@ class Operands {
   bool writes_in_device_memory() const;
 
  private:
-  Operands(Runtime& r, std::span<const OperandRole> all, bool ephemeral);
+  Operands(Place& place, std::span<const OperandRole> all, bool ephemeral);
   void look_at(Operand& x);
   Operand* first() { return std::launder(reinterpret_cast<Operand*>(room_)); }
   const Operand* first() const { return std::launder(reinterpret_cast<const Operand*>(room_)); }
 
-  Runtime& runtime_;
+  Place& place_;
   const std::size_t count_;
   std::size_t result_ = 0;
   alignas(Operand) std::byte room_[most * sizeof(Operand)];  ///< small products are to cost little more than themselves

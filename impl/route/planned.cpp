@@ -9,7 +9,7 @@ namespace blaslift {
 template <class T>
 Ending PlannedCall<T>::compute(const Decision& decision, bool streamed, const MakePlan& make_plan,
                                const Finish& finish) {
-  if (!r_.device.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
+  if (!place_.device.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
   if (streamed) {
     operands_.forget();
   } else {
@@ -19,8 +19,8 @@ Ending PlannedCall<T>::compute(const Decision& decision, bool streamed, const Ma
   // Another try begins with the result as it was: in the program's device memory a first one may have changed it, if it
   // has found room.
   const auto again = [&] { return !started_ || (!operands_.writes_in_device_memory() && !any_finished()); };
-  Ending ending =
-      computed_in_place(r_, backend_, decision, operands_, again, [&](bool wait) { return attempt(make_plan, wait); });
+  Ending ending = computed_in_place(place_, backend_, decision, operands_, again,
+                                    [&](bool wait) { return attempt(make_plan, wait); });
   if (!ending.computed && any_finished()) {
     operands_.close(false);
     const bool by_columns = by_columns_;
@@ -58,7 +58,7 @@ Outcome PlannedCall<T>::attempt(const MakePlan& make_plan, bool wait) {
   matrices.insert(matrices.end(), own.begin(), own.end());
   const std::size_t piece = piece_bytes(backend_, operands_.result().stored.bytes());
   const double moved = problem_.bytes_in + problem_.bytes_out - operands_.spared();
-  return run_plan(r_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
+  return run_plan(place_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
     started_ = true;
     PlanOutcome outcome = execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting, sound);
     finished_ = std::move(outcome.finished);

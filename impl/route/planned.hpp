@@ -18,9 +18,9 @@ class PlannedCall {
   using Finish = std::function<void(index first, index count)>;
 
   /// @param operands  in the order of the plan's
-  PlannedCall(Runtime& r, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
+  PlannedCall(Place& place, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
               const CallScalars<T>& scalars)
-      : r_(r), site_(site), backend_(backend), problem_(problem), operands_(operands), scalars_(scalars) {}
+      : place_(place), site_(site), backend_(backend), problem_(problem), operands_(operands), scalars_(scalars) {}
 
   /// How many of the call's operands are the plan's; whatever else the call has is not of its elements.
   std::size_t in_plan = Operands::most;
@@ -43,7 +43,7 @@ class PlannedCall {
   Outcome attempt(const MakePlan& make_plan, bool wait);
   bool any_finished() const { return !finished_.empty(); }
 
-  Runtime& r_;
+  Place& place_;
   const Site& site_;
   Backend& backend_;
   const Problem& problem_;

@@ -14,7 +14,7 @@ namespace blaslift {
 /// @param columns    by their lengths in the plan: what it brings home besides
 /// @param make_plan  whether A has device memory of its own
 template <class T>
-Ending compute_reduction(Runtime& r, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
+Ending compute_reduction(Place& place, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
                          const Decision& decision, bool fits, std::initializer_list<std::vector<T>*> columns,
                          const std::function<Plan(bool)>& make_plan) {
   constexpr std::size_t operand_a = 0;
@@ -25,7 +25,7 @@ Ending compute_reduction(Runtime& r, const Site& site, Backend& backend, const P
   if (!a_there && !fits) return {Reason::no_room};
   T failed{};
   bool none = false;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
   for (std::vector<T>* column : columns) planned.own.push_back({column->data(), static_cast<index>(column->size())});
   planned.own.push_back({&failed, 1});

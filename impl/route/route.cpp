@@ -10,8 +10,6 @@
 
 namespace blaslift {
 
-namespace {
-
 Policy policy_for(const Runtime& r, Routine routine) {
   return {.on = r.options.on,
           .measuring = r.options.measure,
@@ -22,9 +20,11 @@ Policy policy_for(const Runtime& r, Routine routine) {
           .eagerness = eagerness_of(r.options.eagerness)};
 }
 
+namespace {
+
 /// The device for a call, which waits for it if need be.
 Backend* open_for_call(Runtime& r) {
-  if (!not_open_yet(r.device.state())) return open_device(r);
+  if (!not_open_yet(r.first.device.state())) return open_device(r);
   const std::uint64_t start = now_ns();
   Backend* backend = open_device(r);
   counters().opening_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
@@ -36,7 +36,7 @@ Backend* open_for_call(Runtime& r) {
 /// @param large  large enough for a device
 void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
   if (policy.fixed && policy.on && !policy.measuring && (large || policy.forced) &&
-      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.device.state()))
+      !r.forked.load(std::memory_order_relaxed) && !too_late(r) && not_open_yet(r.first.device.state()))
     open_for_call(r);
 }
 
@@ -145,26 +145,26 @@ void note_offloadable(const Site& site, double flops, const Decision& decision, 
 }  // namespace
 
 Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
-  const double until_measured = family_of(p.routine).cpu_rate(p, r.device.profile());
+  const double until_measured = family_of(p.routine).cpu_rate(p, r.first.device.profile());
   // With this call among them; inside of one that is on the CPU it is already.
   const int on_device = std::max(1, r.in_flight.load(std::memory_order_relaxed)),
             others = r.on_cpu.load(std::memory_order_relaxed),
             on_cpu = std::max(1, others + (thread_state.on_cpu ? 0 : 1));
   const bool forked = r.forked.load(std::memory_order_relaxed), exiting = too_late(r);
-  return {.device = r.device.state(),
-          .profile = &r.device.profile(),
+  return {.device = r.first.device.state(),
+          .profile = &r.first.device.profile(),
           .cpu_rate = learned.cpu.rate(p.element, p.flops, until_measured / on_cpu, on_cpu),
           .slowdown = learned.device.at(on_device),
           .missed_seconds = r.missed_seconds.load(std::memory_order_relaxed),
           .forked = forked,
           .exiting = exiting,
-          .estimator = p.element == Element::w ? nullptr : r.device.estimator(p.precision()),
+          .estimator = p.element == Element::w ? nullptr : r.first.device.estimator(p.precision()),
           .trial = learned.trials.allowed(),
           .calls = on_device,
           .rounds_otherwise = rounds_otherwise(),
           .traps = RouteScope::traps(),
-          .busy = !r.options.fixed && !forked && !exiting && r.device.yields(on_device == 1),
-          .until_open = r.device.until_open()};
+          .busy = !r.options.fixed && !forked && !exiting && r.first.device.yields(on_device == 1),
+          .until_open = r.first.device.until_open()};
 }
 
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operands& operands) {
@@ -174,11 +174,11 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
   const auto now = [&] {
     Facts facts = facts_now(r, learned, p);
     if (facts.device != DeviceState::ready) return facts;
-    const DeviceFacts& device = r.device.backend().facts();
+    const DeviceFacts& device = r.first.device.backend().facts();
     facts.able = device.computes.can(family.needs, p.element);
     if (!family.sent_again) return facts;
     // Not the arena's limit, which the thread that opens the device may be about to set.
-    const std::optional<double> bytes = family.sent_again(p, r.device.profile(), device.memory);
+    const std::optional<double> bytes = family.sent_again(p, r.first.device.profile(), device.memory);
     cut = bytes.has_value();
     facts.sent_again = bytes.value_or(0);
     return facts;
@@ -198,12 +198,12 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
     facts = now();  // by the device's own profile
   }
   if (!may_ask(facts, policy)) return decide(p, facts, policy);
-  operands.locate(r.device.backend());
+  operands.locate(r.first.device.backend());
   facts.device_memory = operands.in_device_memory();
   if (facts.device_memory) {
     facts.sent_again = 0;
     facts.spared = operands.in_place();
-    facts.result_stays = operands.result().place == Place::on_a_device;
+    facts.result_stays = operands.result().memory == MemoryKind::on_a_device;
     return decide(p, facts, policy);
   }
   Decision decision = decide(p, facts, policy);
@@ -219,16 +219,16 @@ Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operan
   decision = decide(p, facts, policy);
   if (decision.route == Route::cpu && decision.reuse_seconds > 0)
     for (const Operand& x : operands.all())
-      if (x.reusable()) r.residency.note_missed(x.stored, decision.reuse_seconds);
+      if (x.reusable()) r.first.residency.note_missed(x.stored, decision.reuse_seconds);
   return decision;
 }
 
-Reason give_up(Runtime& r, const Backend& backend, Status status) {
+Reason give_up(Place& place, const Backend& backend, Status status) {
   if (!not_exiting()) return Reason::exiting;
   if (status == Status::lost) {
     char why[160];
     std::snprintf(why, sizeof why, "%s was lost: a device operation failed", backend.facts().name);
-    r.device.lose(why);
+    place.device.lose(why);
   }
   return status == Status::no_memory ? Reason::no_room : Reason::failed;
 }
@@ -249,10 +249,11 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   add(c.bytes_out, ending.bytes_out);
   add(c.bytes_spared, ending.bytes_spared);
   if (ending.distrusted) c.distrusted.fetch_add(1, std::memory_order_relaxed);
-  runtime().device.used(start + elapsed);
+  runtime().first.device.used(start + elapsed);
   if (tracing()) trace(call, decision, ending, start, start + elapsed);
   if (!ending.computed) return;
   if (ending.residues) c.residues.fetch_add(1, std::memory_order_relaxed);
+  if (ending.places > 1) c.dealt.fetch_add(1, std::memory_order_relaxed);
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);
   if (constexpr double centuries = 9e9; decision.cpu_seconds > 0 && decision.cpu_seconds < centuries)
@@ -264,13 +265,14 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   (failed ? c.stayed[static_cast<int>(Reason::failed)] : c.routed).fetch_add(1, std::memory_order_relaxed);
 }
 
-Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands, const Outcome& outcome) {
+Ending ended(Place& place, const Backend& backend, const Decision& decision, Operands& operands,
+             const Outcome& outcome) {
   Ending ending{.reason = decision.reason,
                 .bytes_in = outcome.bytes_in,
                 .bytes_out = outcome.bytes_out,
                 .transfers = outcome.transfers};
   if (outcome.status != Status::done) {
-    ending.reason = give_up(r, backend, outcome.status);
+    ending.reason = give_up(place, backend, outcome.status);
     return ending;
   }
   if (outcome.taken_back) return ending;
@@ -280,7 +282,7 @@ Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Opera
     ending.reused = operands.reused();
     operands.close(true);
   }
-  if (const Operand& result = operands.result(); result.cared_for) r.residency.note_result(result.stored);
+  if (const Operand& result = operands.result(); result.cared_for) place.residency.note_result(result.stored);
   return ending;
 }
 

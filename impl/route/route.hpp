@@ -1,7 +1,9 @@
 // A call's way from its decision to its end, whatever the routine: take_route, with on_device on it, and what is
 // counted and learned.
 #pragma once
+#include <algorithm>
 #include <exception>
+#include <vector>
 
 #include "compat/site.hpp"
 #include "compat/undisturbed.hpp"
@@ -9,7 +11,9 @@
 #include "impl/core/floats.hpp"
 #include "impl/core/outcome.hpp"
 #include "impl/observe/trace.hpp"
+#include "impl/route/dealing.hpp"
 #include "impl/route/family.hpp"
+#include "impl/route/host_blas.hpp"
 #include "impl/route/learned.hpp"
 #include "impl/route/operands.hpp"
 #include "impl/route/replay.hpp"
@@ -30,7 +34,7 @@ class RouteScope {
     thread_state.inside = this;
     runtime_.in_flight.fetch_add(1, std::memory_order_seq_cst);
     constexpr double may_last = 1e8;  // some milliseconds
-    if (flops >= may_last || runtime_.device.state() == DeviceState::unopened) admit_unhandled_signals();
+    if (flops >= may_last || runtime_.first.device.state() == DeviceState::unopened) admit_unhandled_signals();
   }
   ~RouteScope() {
     runtime_.in_flight.fetch_sub(1, std::memory_order_seq_cst);
@@ -85,6 +89,8 @@ struct Call {
   Check* check = nullptr;  ///< of its result; null: none
 };
 
+Policy policy_for(const Runtime& r, Routine routine);
+
 /// Without a look at the operands.
 Facts facts_now(Runtime& r, const Learned& learned, const Problem& problem);
 
@@ -92,10 +98,11 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& problem);
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& problem, Operands& operands);
 
 /// Why a call stays whose run on the device has ended with `status`, not `done`.  No further call uses a lost device.
-Reason give_up(Runtime& r, const Backend& backend, Status status);
+Reason give_up(Place& place, const Backend& backend, Status status);
 
 /// How a call has ended.  Where its result is there, lets go of the operands' copies, which are good.
-Ending ended(Runtime& r, const Backend& backend, const Decision& decision, Operands& operands, const Outcome& outcome);
+Ending ended(Place& place, const Backend& backend, const Decision& decision, Operands& operands,
+             const Outcome& outcome);
 
 /// While a call is on the device: tools that watch the device are told.
 class NamedRange {
@@ -230,14 +237,14 @@ struct Way {
   Learned& (*learned)(const Args&);
   Problem (*problem)(Routine, const Args&);
   /// @param ephemeral  in what verification computes again
-  Operands (*operands)(Runtime&, const Args&, bool ephemeral);
+  Operands (*operands)(Place&, const Args&, bool ephemeral);
   /// As on_device has it.
-  Ending (*compute)(Runtime&, const Site&, Backend&, const Problem&, const Args&, Operands&, const Decision&);
+  Ending (*compute)(Place&, const Site&, Backend&, const Problem&, const Args&, Operands&, const Decision&);
   Judging<Args> judging{};
   /// Why a call stays, whatever its size; if it does.
   std::optional<Reason> (*stays)(const Args&) = nullptr;
   /// What the family has to say to a decision.
-  void (*refine)(const Runtime&, const Problem&, const Args&, Decision&) = nullptr;
+  void (*refine)(const Options&, const Problem&, const Args&, Decision&) = nullptr;
   double timed = timed_flops;  ///< flops from which on the call's time on the CPU is taken
 };
 
@@ -247,11 +254,76 @@ Learned& together(const Args&) {
   return known.value;
 }
 
+/// How calls with such Args are dealt out over places.
+template <class Args, class Part = Args>
+struct Dealing {
+  /// Calls that together are the call: none reads what another one writes, and the largest come first.  Empty, or the
+  /// one: the call does not fall into so many.
+  std::vector<Part> (*parts)(const Args&, int places);
+  const Way<Part>& way;  ///< theirs
+  /// Computes one by the library underneath.
+  void (*on_cpu)(const Site&, HostBlas&, const Part&);
+  /// Before anything is computed: finds what that needs; may throw.
+  void (*prepare)(HostBlas&, const Part&) = nullptr;
+};
+
+/// A part of a call at a place, whose device is opened if need be.
+template <class Part>
+Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Part& part,
+                    const Decision& whole, const Way<Part>& way) {
+  try {
+    Backend* backend = open_place(r, place);
+    if (!backend) return {Reason::no_device};
+    const Problem problem = way.problem(routine, part);
+    if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
+    Operands operands = way.operands(place, part, true);
+    const Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
+    return way.compute(place, site, *backend, problem, part, operands, decision);
+  } catch (const std::exception&) {  // nothing has happened yet
+    return {Reason::no_room};
+  }
+}
+
+/// A call dealt out, as its decision says.  What no place has computed is computed at the first one, or else by the
+/// library underneath.  If nothing has been computed anywhere, the result's memory is what it was.
+template <class Args, class Part>
+Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& args, Operands& operands,
+                     const Decision& decision, const Dealing<Args, Part>& dealing) {
+  const std::vector<Part> parts = dealing.parts(args, decision.places);
+  HostBlas blas(site);
+  if (dealing.prepare)
+    for (const Part& part : parts) dealing.prepare(blas, part);
+  std::vector<Ending> endings(parts.size(), Ending{Reason::no_room});
+  std::vector<char> has_computed(static_cast<std::size_t>(decision.places));
+  operands.forget();
+  r.first.residency.before_writing(operands.result().stored);
+  at_places(r, decision.places, static_cast<int>(parts.size()), [&](Place& place, int number) {
+    const auto i = static_cast<std::size_t>(number);
+    endings[i] = compute_part(r, place, site, routine, parts[i], decision, dealing.way);
+    if (endings[i].computed) has_computed[static_cast<std::size_t>(place.number)] = 1;
+    return endings[i].computed;
+  });
+  // From here on nothing throws.
+  if (std::none_of(endings.begin(), endings.end(), [](const Ending& x) { return x.computed; })) return endings.front();
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (endings[i].computed) continue;
+    if (i > 0) endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way);
+    if (endings[i].computed) continue;
+    dealing.on_cpu(site, blas, parts[i]);
+    endings[i].reason = Reason::failed;
+  }
+  Ending all = combined(decision, endings);
+  all.places = static_cast<int>(std::count(has_computed.begin(), has_computed.end(), 1));
+  return all;
+}
+
 /// The way of a call that the forwarding path did not settle: computed on the device, or by the library underneath.
-/// @param args  its arguments, for which there is checkable() (impl/judge/judge.hpp); null: the reference would refuse
-///              them
-template <class Args>
-Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way) {
+/// @param args     its arguments, for which there is checkable() (impl/judge/judge.hpp); null: the reference would
+///                 refuse them
+/// @param dealing  null: it is computed at one place
+template <class Args, class Part = Args>
+Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way,
+                    const Dealing<Args, Part>* dealing = nullptr) {
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   const Problem problem = way.problem(info(site.symbol).routine, *args);
@@ -262,12 +334,23 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
   Call call{site, learned, problem, way.timed};
   bool device_memory = false;
   index info = 0;
+  const auto compute = [&](Backend& backend, const Args& its, Operands& operands, const Decision& decision) {
+    return decision.places > 1 ? compute_dealt(r, site, problem.routine, its, operands, decision, *dealing)
+                               : way.compute(r.first, site, backend, problem, its, operands, decision);
+  };
+  const auto parts = [&](int places) {
+    std::vector<Problem> problems;
+    for (const Part& part : dealing->parts(*args, places))
+      problems.push_back(dealing->way.problem(problem.routine, part));
+    return problems;
+  };
   const auto try_device = [&](Decision& decision) {
-    Operands operands = way.operands(r, *args, false);  // lets go of its copies while we are still inside
+    Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
-    if (way.refine) way.refine(r, problem, *args, decision);
+    if (way.refine) way.refine(r.options, problem, *args, decision);
+    if (dealing) deal(r, policy_for(r, problem.routine), problem, operands, decision, parts);
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
-      const Ending ending = way.compute(r, site, backend, problem, *args, operands, decision);
+      const Ending ending = compute(backend, *args, operands, decision);
       info = ending.info;
       return ending;
     });
@@ -276,8 +359,8 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
   };
   const auto describe = [&]() -> std::unique_ptr<Checkable> {
     const auto repeat = [&](const Args& other, const Decision& decision) {
-      Operands operands = way.operands(r, other, true);
-      return way.compute(r, site, r.device.backend(), problem, other, operands, decision);
+      Operands operands = way.operands(r.first, other, true);
+      return compute(r.first.device.backend(), other, operands, decision);
     };
     return checkable(*args, problem.overlaps, replay, way.judging, repeat);
   };

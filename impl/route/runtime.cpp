@@ -10,6 +10,7 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -57,7 +58,7 @@ void in_forked_child() {
   opening_beside.store(false, std::memory_order_relaxed);
   if (Runtime* r = the_runtime.load(std::memory_order_acquire)) {
     r->inherited.store(true, std::memory_order_relaxed);
-    if (r->device.touched()) r->forked.store(true, std::memory_order_release);
+    if (r->first.device.touched()) r->forked.store(true, std::memory_order_release);
     r->on_cpu.store(0, std::memory_order_relaxed);  // the parent's other threads are not here
     r->recurring.forget_lock();
     this_process.gate.store(gate.load(std::memory_order_relaxed), std::memory_order_relaxed);
@@ -99,10 +100,10 @@ std::string rates_of(Profile profile) {
 }
 
 /// Nothing has moved for a while: the device's memory is for others, and so is the host's.
-void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
-  auto* r = static_cast<Runtime*>(runtime);
+void give_up_copies(void* place, void (*trim)(void* backend), void* backend) {
+  Runtime* r = the_runtime.load(std::memory_order_acquire);
   r->in_flight.fetch_add(1, std::memory_order_seq_cst);
-  while (!r->exiting.load(std::memory_order_seq_cst) && r->residency.evict_one()) {
+  while (!r->exiting.load(std::memory_order_seq_cst) && static_cast<Place*>(place)->residency.evict_one()) {
   }
   if (!r->exiting.load(std::memory_order_seq_cst)) trim(backend);
   OwnMemory::trim();
@@ -130,7 +131,7 @@ void give_up_copies(void* runtime, void (*trim)(void* backend), void* backend) {
 
 Runtime::Runtime()
     : options(read_options(all_variables(), warnings)),
-      device(
+      first(
           [this]() -> const Options& {
             if (options.measure) options.verify = 0;
             // Counters before the device, which notes there why it is absent.
@@ -143,9 +144,36 @@ Runtime::Runtime()
             set_trace_up(options.trace.empty() ? nullptr : options.trace.c_str());
             return options;
           }(),
-          give_up_copies, this),
+          0) {}
+
+Place::Place(const Options& process_options, int which)
+    : options(process_options),
+      device(process_options, which, give_up_copies, this),
       // What was kept from earlier calls must not show in the bits of a fixed route.
-      residency(options.fixed ? ResidencyMode::off : options.residency) {}
+      residency(options.fixed || which > 0 ? ResidencyMode::off : options.residency),
+      number(which) {}
+
+int Runtime::places() const {
+  if (options.devices == 1 || first.device.state() != DeviceState::ready) return 1;
+  const int there = std::min(first.device.backend().facts().devices, most_places);
+  int places = options.devices == 0 ? there : std::min(options.devices, there);
+  // What is lost is not asked again, nor what is behind it.
+  for (int i = 1; i < places; ++i)
+    if (const Place* other = others_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
+        other && other->device.state() == DeviceState::absent)
+      places = i;
+  return std::max(1, places);
+}
+
+Place& Runtime::place(int number) {
+  if (number == 0) return first;
+  std::atomic<Place*>& other = others_[static_cast<std::size_t>(number)];
+  if (Place* made = other.load(std::memory_order_acquire)) return *made;
+  Place* made = nullptr;
+  auto mine = std::make_unique<Place>(options, number);
+  if (other.compare_exchange_strong(made, mine.get(), std::memory_order_acq_rel)) made = mine.release();
+  return *made;
+}
 
 namespace {
 
@@ -156,12 +184,12 @@ Runtime& make_runtime() {
   Runtime* mine = new Runtime;
   // The loser of a race is left: the counters may already have its directory's name.
   if (!the_runtime.compare_exchange_strong(made, mine, std::memory_order_acq_rel)) return *made;
-  say(mine->warnings, mine->device.warnings());
+  say(mine->warnings, mine->first.device.warnings());
   const Options& o = mine->options;
   if (o.report == "stderr") keep_stderr();
   if (!o.trace.empty()) {
     counters();
-    trace_profile(rates_of(mine->device.profile()), false);
+    trace_profile(rates_of(mine->first.device.profile()), false);
   }
   constexpr double infinity = std::numeric_limits<double>::infinity();
   const bool all = (o.on && (o.measure || o.forced.any())) || (o.verify != 0 && !o.oracle.empty());
@@ -194,15 +222,32 @@ bool may_have_runtime() { return own_runtime() || !in_handler(); }
 
 namespace {
 
-constinit std::atomic<bool> ready{false};
+/// Of the first place, whose device is open.
+void open_residency(Runtime& r) try {
+  Place& place = r.first;
+  Backend& backend = place.device.backend();
+  std::string why;
+  Tracker* tracker = nullptr;
+  if (*backend.facts().unseen_writes)
+    why = backend.facts().unseen_writes;
+  else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
+    tracker = open_tracker(why);
+  place.residency.open(place.arena, backend, tracker, why);
+  counters().residency.set(place.residency.state().c_str());
+  if (tracing()) trace_profile(rates_of(place.device.profile()), true);
+} catch (const std::exception&) {  // without copies, then
+  counters().residency.set("off: out of memory");
+}
 
-Backend* open_now(Runtime& r) try {
+}  // namespace
+
+Backend* Place::open_now(Runtime& r) try {
   const Loading loading;  // exit waits until it will wait for what the device does
   if (!loading.allowed()) return nullptr;
   const ToNearest to_nearest;  // for the self-test, and for threads that start now
   TraceEvent event{.what = Traced::opening};
-  if (tracing() && r.device.state() == DeviceState::unopened) event.begin_ns = now_ns();
-  Backend* backend = r.device.open();
+  if (tracing() && device.state() == DeviceState::unopened) event.begin_ns = now_ns();
+  Backend* backend = device.open();
   if (event.begin_ns) {
     event.end_ns = now_ns();
     event.own_ns = event.end_ns - event.begin_ns;
@@ -211,41 +256,25 @@ Backend* open_now(Runtime& r) try {
     trace(event);
   }
   if (!backend) return nullptr;
-  static constinit std::mutex opening;
-  static constinit bool opened = false;
-  std::lock_guard lock(opening);
-  if (std::exchange(opened, true)) return backend;
+  std::lock_guard lock(opening_);
+  if (std::exchange(opened_, true)) return backend;
+  const bool is_first = number == 0;
   // Registered after the device's libraries have registered theirs, so that it runs before them.
-  if (std::atexit(at_exit) != 0) return r.device.lose("out of memory"), nullptr;
-  r.arena.open(*backend,
-               {[](void* residency) { return static_cast<Residency*>(residency)->evict_one(); }, &r.residency});
-  try {
-    std::string why;
-    Tracker* tracker = nullptr;
-    if (*backend->facts().unseen_writes)
-      why = backend->facts().unseen_writes;
-    else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
-      tracker = open_tracker(why);
-    r.residency.open(r.arena, *backend, tracker, why);
-    counters().residency.set(r.residency.state().c_str());
-    if (tracing()) trace_profile(rates_of(r.device.profile()), true);
-  } catch (const std::exception&) {  // without copies, then
-    counters().residency.set("off: out of memory");
-  }
-  ready.store(true, std::memory_order_release);
+  if (is_first && std::atexit(at_exit) != 0) return device.lose("out of memory"), nullptr;
+  arena.open(*backend, {[](void* copies) { return static_cast<Residency*>(copies)->evict_one(); }, &residency});
+  if (is_first) open_residency(r);
+  ready_.store(true, std::memory_order_release);
   return backend;
 } catch (const std::exception&) {  // out of memory
   return nullptr;
 }
 
-}  // namespace
-
-Backend* open_device(Runtime& r) {
-  if (ready.load(std::memory_order_acquire) && r.device.state() == DeviceState::ready && !exit_has_begun())
-    return &r.device.backend();
+Backend* open_place(Runtime& r, Place& place) {
+  if (place.ready_.load(std::memory_order_acquire) && place.device.state() == DeviceState::ready && !exit_has_begun())
+    return &place.device.backend();
   Backend* backend = nullptr;
   constexpr unsigned long room = 8 << 20;  // drivers expect what threads usually have
-  with_room(room, [&] { backend = open_now(r); });
+  with_room(room, [&] { backend = place.open_now(r); });
   return backend;
 }
 
@@ -276,8 +305,8 @@ void open_beside(Runtime& r, const Routines& expected) {
   if (Backend* backend = goes_on() ? open_device(r) : nullptr) {
     r.warming.store(true, std::memory_order_seq_cst);  // exit by another thread waits, too
     warm(
-        *backend, r.arena, expected, [&r](Operation::Kind kind, Precision p) { return r.device.can(kind, p); },
-        goes_on);
+        *backend, r.first.arena, expected,
+        [&r](Operation::Kind kind, Precision p) { return r.first.device.can(kind, p); }, goes_on);
     r.warming.store(false, std::memory_order_seq_cst);
   }
   opening_beside.store(false, std::memory_order_seq_cst);

@@ -138,8 +138,8 @@ void Check::copy_operands(Backend* backend) {
     const CheckedOperand& x = operands[i];
     at_[i] = const_cast<void*>(x.stored.at);
     if (!x.reads && !x.writes) continue;
-    if (backend &&
-        backend->place(x.stored.at, static_cast<std::size_t>(x.stored.range().size()), false) == Place::on_a_device)
+    if (backend && backend->memory_kind(x.stored.at, static_cast<std::size_t>(x.stored.range().size()), false) ==
+                       MemoryKind::on_a_device)
       return leave(Unchecked::on_device);
     if (!x.reads) continue;
     if (!before_[i].make(x.stored, x.stored.at)) return leave(Unchecked::memory);
@@ -303,7 +303,7 @@ void Check::note(unsigned findings, const Judgement& judgement, const Outputs* a
   copy_text(call.arguments, call_->arguments);
   copy_text(call.caller, caller);
   const std::string way =
-      ending_.computed ? words_of_way(runtime_.device.backend().facts(), decision_, ending_) : std::string();
+      ending_.computed ? words_of_way(runtime_.first.device.backend().facts(), decision_, ending_) : std::string();
   copy_text(call.way, way);
 
   Counters& c = counters();
@@ -360,14 +360,14 @@ std::string Check::keep(unsigned findings, const Judgement& judgement, const std
                   .ratio = blaslift::number(judgement.ratio),
                   .limit = blaslift::number(judgement.limit)};
   if (ending_.computed) {
-    const DeviceFacts& facts = runtime_.device.backend().facts();
+    const DeviceFacts& facts = runtime_.first.device.backend().facts();
     text.backend = counters().backend.get();
     text.device = facts.name;
     text.driver = facts.driver;
     text.way = way;
     for (const auto& [variable, value] : runtime_.options.of_ways)
       text.settings.push_back(std::string(variable) + '=' + value);
-    text.profile = version_line() + to_text(runtime_.device.profile());
+    text.profile = version_line() + to_text(runtime_.first.device.profile());
   }
   std::vector<RecordBlock> blocks;
   const auto& operands = call_->operands;

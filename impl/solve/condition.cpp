@@ -158,8 +158,8 @@ constinit Undestroyed<Learned> known[3];  // of such calls, in this process, by 
 enum { operand_a, operand_rcond };
 
 template <class T>
-Operands operands_of(Runtime& r, const ConditionArgs<T>& x, bool ephemeral) {
-  return Operands(r,
+Operands operands_of(Place& place, const ConditionArgs<T>& x, bool ephemeral) {
+  return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.part()}, .reads = true},
                    {.stored = {x.rcond, 1, 1, 1, sizeof(Real<T>)}, .writes = true, .vector = true}},
                   ephemeral);
@@ -212,9 +212,9 @@ TriangleNorm triangle_norm(const Site& site, Backend& backend, const ConditionAr
 template <class T>
 class Estimate {
  public:
-  Estimate(Runtime& r, const Site& site, Backend& backend, const ConditionArgs<T>& args, const Operands& operands)
+  Estimate(Place& place, const Site& site, Backend& backend, const ConditionArgs<T>& args, const Operands& operands)
       : anorm(static_cast<double>(std::real(args.anorm))),
-        r_(r),
+        place_(place),
         site_(site),
         backend_(backend),
         args_(args),
@@ -244,11 +244,11 @@ class Estimate {
     at_ = placed(a);
     const std::size_t size = bytes();
     Outcome all{Status::no_memory};
-    if (size > r_.arena.limit() - std::min(r_.arena.limit(), operands_.held_bytes())) return all;
+    if (size > place_.arena.limit() - std::min(place_.arena.limit(), operands_.held_bytes())) return all;
     void* lease = nullptr;
-    all.status = r_.arena.take(size, wait, lease);
+    all.status = place_.arena.take(size, wait, lease);
     if (all.status != Status::done) return all;
-    const Leased leased(r_.arena, lease, size);
+    const Leased leased(place_.arena, lease, size);
     if (!at_.device) {
       at_.device = lease;
       at_.ld = args_.n;
@@ -292,7 +292,7 @@ class Estimate {
     return all.status == Status::done && std::all_of(x.begin(), x.end(), [](const T& e) { return is_finite(e); });
   }
 
-  Runtime& r_;
+  Place& place_;
   const Site& site_;
   Backend& backend_;
   const ConditionArgs<T>& args_;
@@ -303,16 +303,16 @@ class Estimate {
 
 /// On the device.  If that does not come to an end, or to no result, rcond is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, const ConditionArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem&, const ConditionArgs<T>& args,
                Operands& operands, const Decision& decision) {
-  if (!r.device.can(condition_family.needs, precision_of<T>)) return {Reason::no_route};
+  if (!place.device.can(condition_family.needs, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
   if (operands[operand_rcond].out_of_reach()) return {Reason::no_route};
-  Estimate<T> estimate(r, site, backend, args, operands);
-  if (!estimate.fits(r.arena.limit())) return {Reason::no_room};
+  Estimate<T> estimate(place, site, backend, args, operands);
+  if (!estimate.fits(place.arena.limit())) return {Reason::no_room};
   if (args.of == InverseOf::triangle) {
     const TriangleNorm found = triangle_norm(site, backend, args, operands[operand_a]);
-    if (found.outcome.status != Status::done) return {give_up(r, backend, found.outcome.status)};
+    if (found.outcome.status != Status::done) return {give_up(place, backend, found.outcome.status)};
     estimate.anorm = static_cast<Real<T>>(found.norm);  // LAPACK's sum, which may overflow: then rcond is 0
   }
   operands.look();
@@ -325,14 +325,14 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem&, c
     outcome.taken_back = false;
   }
   if (outcome.status == Status::done && !outcome.taken_back) {
-    r.residency.before_writing(operands[operand_rcond].stored);
+    place.residency.before_writing(operands[operand_rcond].stored);
     *args.rcond = estimate.rcond;
     // Nobody says so, but LAPACK's own xLATDF looks for it there.
     T* const left = args.work + args.n;
-    if (backend.place(left, estimate.extreme.size() * sizeof(T), false) != Place::on_a_device)
+    if (backend.memory_kind(left, estimate.extreme.size() * sizeof(T), false) != MemoryKind::on_a_device)
       std::copy(estimate.extreme.begin(), estimate.extreme.end(), left);
   }
-  Ending ending = ended(r, backend, decision, operands, outcome);
+  Ending ending = ended(place, backend, decision, operands, outcome);
   if (outcome.taken_back) ending.reason = args.of == InverseOf::cholesky ? Reason::not_definite : Reason::singular;
   return ending;
 }

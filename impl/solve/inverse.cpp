@@ -72,32 +72,32 @@ constinit Undestroyed<Learned> known[4];  // of such calls, in this process
 enum { operand_a, operand_pivots };
 
 template <class T>
-Operands operands_of(Runtime& r, const InverseArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const InverseArgs<T>& x, bool ephemeral) {
   const InverseShape& s = x.shape;
   const OperandRole A{
       .stored = {x.A, s.n, s.n, x.lda, sizeof(T), s.part()}, .writes = true, .reads = true, .destroyed = true};
-  if (s.of != InverseOf::lu) return Operands(r, {A}, ephemeral);
-  return Operands(r, {A, {.stored = stored(x.ipiv, s.n), .reads = true, .vector = true}}, ephemeral);
+  if (s.of != InverseOf::lu) return Operands(place, {A}, ephemeral);
+  return Operands(place, {A, {.stored = stored(x.ipiv, s.n), .reads = true, .vector = true}}, ephemeral);
 }
 
 /// On the device.  If that does not come to an end, or with a zero on the diagonal, A in the host's memory is what it
 /// was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const InverseArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const InverseArgs<T>& args,
                Operands& operands, const Decision& decision) {
   const InverseShape& s = args.shape;
   operands.locate(backend);
-  if (s.of == InverseOf::lu && operands[operand_pivots].place == Place::on_a_device) return {Reason::no_route};
-  const InverseCut cut = inverse_cut(s, precision_of<T>, r.arena.limit(), operands[operand_a].out_of_reach());
+  if (s.of == InverseOf::lu && operands[operand_pivots].memory == MemoryKind::on_a_device) return {Reason::no_route};
+  const InverseCut cut = inverse_cut(s, precision_of<T>, place.arena.limit(), operands[operand_a].out_of_reach());
   if (cut.width == 0) return {Reason::no_room};
   std::vector<T> pivots(s.of == InverseOf::lu ? static_cast<std::size_t>(s.n) : 0);
   if (s.of == InverseOf::lu && !get_pivots(args.ipiv, s.n, pivots)) return {Reason::invalid};
   if (!s.unit && s.of != InverseOf::none) {
     const FirstZero zero = first_zero<T>(site, backend, operands[operand_a]);
-    if (zero.outcome.status != Status::done) return {give_up(r, backend, zero.outcome.status)};
+    if (zero.outcome.status != Status::done) return {give_up(place, backend, zero.outcome.status)};
     if (zero.number > 0) return ended_by_zero(zero.number, operands, decision);
   }
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
   if (s.of == InverseOf::lu) planned.own.push_back({pivots.data(), s.n});
   const auto make_plan = [&](const std::vector<Placed>& at) {

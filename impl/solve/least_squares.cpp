@@ -131,10 +131,10 @@ Problem problem_of(Routine routine, const LeastSquaresArgs<T>& x) {
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was but for gels. The
 /// rest is the CPU's to write, what gelsy and gelss leave in A's first rows among it.
 template <class T>
-Operands operands_of(Runtime& r, const LeastSquaresArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const LeastSquaresArgs<T>& x, bool ephemeral) {
   if (x.driver == LeastSquaresDriver::gels)
     return Operands(
-        r,
+        place,
         {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)},
           .writes = true,
           .reads = true,
@@ -142,7 +142,7 @@ Operands operands_of(Runtime& r, const LeastSquaresArgs<T>& x, bool ephemeral) {
           .factors = true},
          {.stored = {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)}, .writes = true, .reads = true, .vector = true}},
         ephemeral);
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .reads = true, .destroyed = true},
                    {.stored = {x.B, x.longer(), x.nrhs, x.ldb, sizeof(T)}, .writes = true, .vector = true},
                    {.stored = stored_values(x), .writes = true, .vector = true},
@@ -247,14 +247,14 @@ bool has_memory(const LeastSquaresArgs<T>& x) {
 
 /// All of gels on the device.  A and B in the host's memory are what they were unless the result is there.
 template <class T>
-Ending compute_full_rank(Runtime& r, const Site& site, Backend& backend, const Problem& problem,
+Ending compute_full_rank(Place& place, const Site& site, Backend& backend, const Problem& problem,
                          const LeastSquaresArgs<T>& x, Operands& operands, const Decision& decision) {
   operands.locate(backend);
   if (operands[operand_a].out_of_reach() || operands[operand_b].out_of_reach()) return {Reason::no_route};
-  if (!least_squares_fits(x.m, x.n, x.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!least_squares_fits(x.m, x.n, x.nrhs, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const Real<T> b = largest_of(x.B, x.m, x.nrhs, x.ldb);
   std::optional<Reason> refused;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 2;
   planned.sound = [&] {
     refused = refused_for(x, x.A, x.lda, b);
@@ -274,19 +274,19 @@ Ending compute_full_rank(Runtime& r, const Site& site, Backend& backend, const P
 
 /// If that does not come to an end, or the driver to no result, what is in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const LeastSquaresArgs<T>& args,
-               Operands& operands, const Decision& decision) {
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem,
+               const LeastSquaresArgs<T>& args, Operands& operands, const Decision& decision) {
   if (args.driver == LeastSquaresDriver::gels)
-    return compute_full_rank(r, site, backend, problem, args, operands, decision);
+    return compute_full_rank(place, site, backend, problem, args, operands, decision);
   operands.locate(backend);
   for (const std::size_t x : {operand_b, operand_values, operand_rank})
     if (operands[x].out_of_reach()) return {Reason::no_route};
   const bool a_there = operands[operand_a].out_of_reach();
   if (a_there && args.driver != LeastSquaresDriver::gelsd) return {Reason::no_route};
-  if (!least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   if (!has_memory(args)) return {Reason::no_room};
   Home<T> home(args);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
   planned.own = {{home.B.data(), args.m}, {home.R.data(), args.n}};
   Ending ending = planned.compute(
@@ -297,7 +297,7 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
       [](index, index) {});
   if (!ending.computed) return ending;
   std::optional<Reason> refused = home.refused();
-  if (!refused && !home.solve(site, r.options.verify != 0)) refused = Reason::not_converged;
+  if (!refused && !home.solve(site, place.options.verify != 0)) refused = Reason::not_converged;
   if (!refused) return home.hand_over(), ending;
   // With A in device memory nobody else can compute it.
   ending.computed = a_there;

@@ -62,10 +62,10 @@ constinit Undestroyed<Learned> known;  // of such calls, in this process
 enum { operand_a, operand_b };
 
 template <class T>
-Operands operands_of(Runtime& r, const SygstArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const SygstArgs<T>& x, bool ephemeral) {
   const Part part = part_of(x.uplo);
   return Operands(
-      r,
+      place,
       {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), part}, .writes = true, .reads = true, .destroyed = true},
        {.stored = {x.B, x.n, x.n, x.ldb, sizeof(T), part}, .reads = true}},
       ephemeral);
@@ -80,12 +80,12 @@ bool fits(index itype, index n, Precision precision, std::size_t memory, const S
 
 /// On the device.  If that does not come to an end, A in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SygstArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SygstArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const SygvHeld there{.a = operands[operand_a].out_of_reach(), .b = operands[operand_b].out_of_reach()};
-  if (!fits(args.itype, args.n, precision_of<T>, r.arena.limit(), there)) return {Reason::no_room};
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  if (!fits(args.itype, args.n, precision_of<T>, place.arena.limit(), there)) return {Reason::no_room};
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   const auto make_plan = [&](const std::vector<Placed>& at) {
     return plan_sygst(args.itype, args.uplo, args.n, precision_of<T>,
                       {.a = at[operand_a].device != nullptr, .b = at[operand_b].device != nullptr});

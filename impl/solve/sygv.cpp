@@ -109,11 +109,11 @@ Problem problem_of(Routine routine, const SygvArgs<T>& x) {
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
-Operands operands_of(Runtime& r, const SygvArgs<T>& args, bool ephemeral) {
+Operands operands_of(Place& place, const SygvArgs<T>& args, bool ephemeral) {
   const SyevdArgs<T>& x = args.eigen;
   const EigenShape shape = x.shape();
   const index besides = x.count_of_vectors();
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.written()},
                     .writes = shape.vectors && !shape.apart,
                     .reads = true,
@@ -135,7 +135,7 @@ Operands operands_of(Runtime& r, const SygvArgs<T>& args, bool ephemeral) {
 
 /// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SygvArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SygvArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const SyevdArgs<T>& x = args.eigen;
@@ -144,12 +144,12 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   const bool w_there = there(operand_w),
              any_there = there(operand_a) || there(operand_b) || there(operand_z) || w_there;
   if (there(operand_of_vectors)) return {Reason::no_route};
-  if (!any_there && !sygv_fits(shape, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!any_there && !sygv_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const PotrfCut cut = sygv_cut(shape.n, precision_of<T>);
   const index count = elements_of_reals(shape.count, precision_of<T>), panels = cut.panels(shape.n);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), pivots(static_cast<std::size_t>(panels)),
       failed(1);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = shape.apart ? 3 : 2;
   planned.own = {{values.data(), count}, {pivots.data(), panels}, {failed.data(), 1}};
   if (w_there) planned.own[0].placed = {.device = x.w, .ld = count, .in_place = true};

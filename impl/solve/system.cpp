@@ -86,35 +86,48 @@ constinit Undestroyed<Learned> known[2][2];  // of such calls, in this process: 
 enum { operand_a, operand_b, operand_pivots };
 
 template <class T>
-Operands operands_of(Runtime& r, const SystemArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const SystemArgs<T>& x, bool ephemeral) {
   const SystemShape& s = x.shape;
   const OperandRole A{.stored = {x.A, s.n, s.n, x.lda, sizeof(T), s.part()},
                       .writes = !s.factored,
                       .reads = true,
                       .destroyed = !s.factored},
       B{.stored = {x.B, s.n, s.nrhs, x.ldb, sizeof(T)}, .writes = true, .reads = true, .destroyed = true};
-  if (!s.lu) return Operands(r, {A, B}, ephemeral);
-  return Operands(r,
+  if (!s.lu) return Operands(place, {A, B}, ephemeral);
+  return Operands(place,
                   {A, B, {.stored = stored(x.ipiv, s.n), .writes = !s.factored, .reads = s.factored, .vector = true}},
                   ephemeral);
+}
+
+/// Of right-hand sides, where the factors are there.
+template <class T>
+std::vector<SystemArgs<T>> parts_of(const SystemArgs<T>& x, int places) {
+  std::vector<SystemArgs<T>> parts;
+  if (!x.shape.factored) return parts;
+  for (const Share& share : shares_of(x.shape.nrhs, places)) {
+    parts.push_back(x);
+    parts.back().B += share.first * x.ldb;
+    parts.back().shape.nrhs = share.count;
+  }
+  return parts;
 }
 
 /// On the device.  If that does not come to an end, or with a matrix that will not do, A, B and the pivots in the
 /// host's memory are what they were.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SystemArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SystemArgs<T>& args,
                Operands& operands, const Decision& decision) {
   const SystemShape& s = args.shape;
   operands.locate(backend);
-  if (s.lu && operands[operand_pivots].place == Place::on_a_device) return {Reason::no_route};
-  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
-  const SystemCut cut = system_cut(s, precision_of<T>, r.arena.limit(), {there(operand_a), there(operand_b)});
+  if (s.lu && operands[operand_pivots].memory == MemoryKind::on_a_device) return {Reason::no_route};
+  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
+  const SystemCut cut = system_cut(s, precision_of<T>, place.arena.limit(), {there(operand_a), there(operand_b)});
   if (cut.width == 0) return {Reason::no_room};
   const auto panels = static_cast<std::size_t>((s.n + cut.panel - 1) / cut.panel);
   std::vector<T> pivots(s.lu ? static_cast<std::size_t>(s.n) : 0), failed(s.factored ? 0 : panels);
   if (s.lu && s.factored && !get_pivots(args.ipiv, cut.panel, pivots)) return {Reason::invalid};
   index info = 0;
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 2;
   if (s.lu) planned.own.push_back({pivots.data(), s.n});
   if (!s.factored) planned.own.push_back({failed.data(), static_cast<index>(panels)});
@@ -235,13 +248,17 @@ constinit const Family getrs_family{
 
 template <class T>
 Computed solve_system(const Site& site, const SystemArgs<T>* args, Replay replay) {
-  return take_route(
-      site, args, replay,
-      {.learned = [](const SystemArgs<T>& x) -> Learned& { return known[x.shape.lu][x.shape.factored].value; },
-       .problem = problem_of<T>,
-       .operands = operands_of<T>,
-       .compute = compute<T>,
-       .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<SystemArgs<T>>}});
+  static constexpr Way<SystemArgs<T>> way{
+      .learned = [](const SystemArgs<T>& x) -> Learned& { return known[x.shape.lu][x.shape.factored].value; },
+      .problem = problem_of<T>,
+      .operands = operands_of<T>,
+      .compute = compute<T>,
+      .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<SystemArgs<T>>}};
+  static constexpr Dealing<SystemArgs<T>> dealing{
+      .parts = parts_of<T>, .way = way, .on_cpu = [](const Site& from, HostBlas&, const SystemArgs<T>& part) {
+        call_library(from, part);
+      }};
+  return take_route(site, args, replay, way, &dealing);
 }
 
 #define GETRS(name, type) template Computed solve_system(const Site&, const SystemArgs<type>*, Replay);

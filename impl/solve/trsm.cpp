@@ -57,11 +57,11 @@ enum { operand_a, operand_b };
 /// From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in the
 /// program's device memory is there as a whole, and fits, or not at all.
 template <class T>
-TrsmCut cut_for(const Runtime& r, const Problem& problem, const Operands& operands) {
-  const auto there = [&](std::size_t x) { return operands[x].place == Place::on_a_device; };
+TrsmCut cut_for(const Place& place, const Problem& problem, const Operands& operands) {
+  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
   const TrsmShape shape{triangular_shape(problem)};
-  TrsmCut cut =
-      trsm_cut(shape, precision_of<T>, there(operand_a) ? std::numeric_limits<std::size_t>::max() : r.arena.limit());
+  TrsmCut cut = trsm_cut(shape, precision_of<T>,
+                         there(operand_a) ? std::numeric_limits<std::size_t>::max() : place.arena.limit());
   if (there(operand_b)) cut.width = shape.others();
   if (there(operand_a) && there(operand_b)) cut.tile = shape.order();
   return cut;
@@ -69,30 +69,24 @@ TrsmCut cut_for(const Runtime& r, const Problem& problem, const Operands& operan
 
 /// On the device.  If that does not come to an end, B in the host's memory is what it was, or all of X.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const TrsmArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   if (args.checked && !args.unit) {
     const FirstZero zero = first_zero<T>(site, backend, operands[operand_a]);
-    if (zero.outcome.status != Status::done) return {give_up(r, backend, zero.outcome.status)};
+    if (zero.outcome.status != Status::done) return {give_up(place, backend, zero.outcome.status)};
     if (zero.number > 0) return ended_by_zero(zero.number, operands, decision);
   }
   if (args.checked && args.n == 0) return {.reason = decision.reason, .computed = true};
   const TrsmShape shape{args.shape()};
-  const TrsmCut cut = cut_for<T>(r, problem, operands);
+  const TrsmCut cut = cut_for<T>(place, problem, operands);
   if (cut.tile == 0) return {Reason::no_room};
-  PlannedCall<T> planned(r, site, backend, problem, operands, {.alpha = args.alpha});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {.alpha = args.alpha});
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const Placed &a = at[operand_a], &b = at[operand_b];
     return plan_trsm(shape, precision_of<T>, cut, {a.device != nullptr, b.device != nullptr, !a.in_place});
   };
-  const auto finish = [&](index first, index count) {
-    TrsmArgs<T> rest = args;
-    rest.B += args.left ? first * args.ldb : first;
-    (args.left ? rest.n : rest.m) = count;
-    with_signature(rest,
-                   [&](auto s) { call<decltype(s)>(site.function, info(site.symbol).interface, rest, site.wide); });
-  };
+  const auto finish = [&](index first, index count) { call_library(site, triangular_part(args, first, count)); };
   Ending ending = planned.compute(decision, cut.streamed, make_plan, finish);
   ending.way = with_numbers(0, cut.tile, cut.width, cut.streamed);
   return ending;
@@ -159,12 +153,13 @@ constinit const Family trsm_family{.count = count_triangular,
 
 template <class T>
 Computed trsm(const Site& site, const TrsmArgs<T>* args, Replay replay) {
-  return take_route(site, args, replay,
-                    {.learned = together<known>,
-                     .problem = triangular_problem<TrsmArgs<T>>,
-                     .operands = triangular_operands<TrsmArgs<T>>,
-                     .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .with = judged_with_products<T>}});
+  static constexpr Way<TrsmArgs<T>> way{.learned = together<known>,
+                                        .problem = triangular_problem<TrsmArgs<T>>,
+                                        .operands = triangular_operands<TrsmArgs<T>>,
+                                        .compute = compute<T>,
+                                        .judging = {.judge = judge<T>, .with = judged_with_products<T>}};
+  static constexpr Dealing<TrsmArgs<T>> dealing = triangular_dealing(way);
+  return take_route(site, args, replay, way, args && args->checked ? nullptr : &dealing);
 }
 
 #define TRSM(name, type) template Computed trsm(const Site&, const TrsmArgs<type>*, Replay);

@@ -83,9 +83,9 @@ Problem problem_of(Routine routine, const GebrdArgs<T>& x) {
 }
 
 template <class T>
-Operands operands_of(Runtime& r, const GebrdArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const GebrdArgs<T>& x, bool ephemeral) {
   const auto [d, e, tauq, taup] = vectors_of(x);
-  return Operands(r,
+  return Operands(place,
                   {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = true, .reads = true, .destroyed = true},
                    {.stored = d, .writes = true, .vector = true},
                    {.stored = e, .writes = true, .vector = true},
@@ -95,14 +95,15 @@ Operands operands_of(Runtime& r, const GebrdArgs<T>& x, bool ephemeral) {
 }
 
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const GebrdArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const GebrdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   const index k = args.factored(), reals = elements_of_reals(k, precision_of<T>);
   const auto elements = [](index count) { return std::vector<T>(static_cast<std::size_t>(count)); };
   std::vector<T> d = elements(reals), e = elements(reals), tauq = elements(k), taup = elements(k);
-  const Ending ending = compute_reduction<T>(
-      r, site, backend, problem, operands, decision, gebrd_fits(args.m, args.n, precision_of<T>, r.arena.limit()),
-      {&d, &e, &tauq, &taup}, [&](bool a_in_place) { return plan_gebrd(args.m, args.n, precision_of<T>, a_in_place); });
+  const Ending ending =
+      compute_reduction<T>(place, site, backend, problem, operands, decision,
+                           gebrd_fits(args.m, args.n, precision_of<T>, place.arena.limit()), {&d, &e, &tauq, &taup},
+                           [&](bool a_in_place) { return plan_gebrd(args.m, args.n, precision_of<T>, a_in_place); });
   if (ending.computed) {
     std::copy_n(reinterpret_cast<const Real<T>*>(d.data()), k, args.d);
     std::copy_n(reinterpret_cast<const Real<T>*>(e.data()), k - 1, args.e);

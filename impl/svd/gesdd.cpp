@@ -119,10 +119,10 @@ Problem problem_of(Routine routine, const SvdArgs<T>& x) {
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
 template <class T>
-Operands operands_of(Runtime& r, const SvdArgs<T>& x, bool ephemeral) {
+Operands operands_of(Place& place, const SvdArgs<T>& x, bool ephemeral) {
   const SvdShape shape = x.shape();
   return Operands(
-      r,
+      place,
       {{.stored = {x.A, x.m, x.n, x.lda, sizeof(T)}, .writes = shape.replaced(), .reads = true, .destroyed = true},
        {.stored = stored_u(x), .writes = shape.cols_of_u() > 0},
        {.stored = stored_vt(x), .writes = shape.rows_of_vt() > 0},
@@ -132,7 +132,7 @@ Operands operands_of(Runtime& r, const SvdArgs<T>& x, bool ephemeral) {
 
 /// On the device.  If that does not come to an end, or to no result, what is in the host's memory is what it was.
 template <class T>
-Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const SvdArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const SvdArgs<T>& args,
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const SvdShape shape = args.shape();
@@ -140,10 +140,10 @@ Ending compute(Runtime& r, const Site& site, Backend& backend, const Problem& pr
   for (const int x : {operand_a, operand_u, operand_vt, operand_s})
     any_there = any_there || operands[static_cast<std::size_t>(x)].out_of_reach();
   const bool s_there = operands[operand_s].out_of_reach();
-  if (!any_there && !svd_fits(shape, precision_of<T>, r.arena.limit())) return {Reason::no_room};
+  if (!any_there && !svd_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const index count = elements_of_reals(shape.count(), precision_of<T>);
   std::vector<T> values(s_there ? 0 : static_cast<std::size_t>(count)), failed(1);
-  PlannedCall<T> planned(r, site, backend, problem, operands, {});
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 3;
   planned.own = {{values.data(), count}, {failed.data(), 1}};
   if (s_there) planned.own[0].placed = {.device = args.s, .ld = count, .in_place = true};

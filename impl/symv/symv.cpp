@@ -20,15 +20,15 @@ namespace {
 constinit Undestroyed<LearnedOfVectors> known;  // of such calls, in this process
 
 template <class T>
-Operands operands_of(Runtime& r, const SymvArgs<T>& x, bool ephemeral) {
-  return vector_operands(r, x, {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, ephemeral);
+Operands operands_of(Place& place, const SymvArgs<T>& x, bool ephemeral) {
+  return vector_operands(place, x, {x.A, x.n, x.n, x.lda, sizeof(T), part_of(x.uplo)}, ephemeral);
 }
 
 /// On the device.  If that does not come to an end, y in the host's memory is untouched.
 template <class T>
-Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const SymvArgs<T>& args, Operands& operands,
+Ending compute(Place& place, const Site&, Backend& backend, const Problem&, const SymvArgs<T>& args, Operands& operands,
                const Decision& decision) {
-  const SymvRule& rule = symv_rule(r.device.profile(), element_of<T>, args.uplo, args.n);
+  const SymvRule& rule = symv_rule(place.device.profile(), element_of<T>, args.uplo, args.n);
   const SymvRule taken = args.alpha == T(0) ? SymvRule{} : rule;  // strips, which take no workspace
   const Symv product{.precision = element_of<T>,
                      .hermitian = is_complex(element_of<T>),
@@ -47,7 +47,7 @@ Ending compute(Runtime& r, const Site&, Backend& backend, const Problem&, const 
                      .conjugated = args.conjugated};
   const std::uint64_t way =
       with_numbers(0, rule.blocking.U, rule.blocking.Tx, rule.blocking.Ty, rule.blocking.H, rule.way);
-  return vector_product(r, backend, args, product, symv_workspace(product), operands, decision, way);
+  return vector_product(place, backend, args, product, symv_workspace(product), operands, decision, way);
 }
 
 /// How calls are judged that the library underneath has, too.

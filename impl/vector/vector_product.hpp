@@ -23,14 +23,14 @@ enum { operand_a, operand_x, operand_y };
 
 /// @param matrix  A as it lies in memory
 template <class Args>
-Operands vector_operands(Runtime& r, const Args& args, const Stored& matrix, bool ephemeral) {
+Operands vector_operands(Place& place, const Args& args, const Stored& matrix, bool ephemeral) {
   using T = decltype(args.alpha);
   const bool multiplies = args.alpha != T(0);
   const auto vector = [](const T* at, index n, index inc) -> Stored {
     const StoredVector v = stored_vector(at, n, inc, std::max<index>(1, n));
     return {v.at, v.rows, v.cols, v.ld, sizeof(T)};
   };
-  return Operands(r,
+  return Operands(place,
                   {{.stored = matrix, .reads = multiplies},
                    {.stored = vector(args.x, args.terms(), args.incx), .reads = multiplies, .vector = true},
                    {.stored = vector(args.y, args.results(), args.incy),
@@ -60,8 +60,8 @@ class VectorRun {
         product_(product),
         workspace_(std::max<std::size_t>(1, workspace)),
         operands_(operands),
-        x_here_(operands[operand_x].place != Place::on_a_device),
-        y_here_(operands[operand_y].place != Place::on_a_device) {
+        x_here_(operands[operand_x].memory != MemoryKind::on_a_device),
+        y_here_(operands[operand_y].memory != MemoryKind::on_a_device) {
     if (x_here_) pack(args.x, args.terms(), args.incx, x_);
     if (y_here_ && args.beta != T(0)) pack(args.y, args.results(), args.incy, y_);
     if (y_here_) result_.resize(static_cast<std::size_t>(args.results()));
@@ -74,7 +74,7 @@ class VectorRun {
   Outcome attempt(Arena& arena, Backend& backend, bool wait, Meanwhile meanwhile) {
     const index nx = args_.terms(), ny = args_.results();
     const Operand& a = operands_[operand_a];
-    const bool leases_a = a.place != Place::on_a_device && !a.known.hold;
+    const bool leases_a = a.memory != MemoryKind::on_a_device && !a.known.hold;
     const index ld = copy_ld(a.stored);
     const std::size_t matrix = leases_a ? leased_bytes(ld, a.stored.cols, sizeof(T)) : 0,
                       x_bytes = x_here_ ? leased_bytes(nx, 1, sizeof(T)) : 0,
@@ -97,10 +97,10 @@ class VectorRun {
     Product p = product_;
     char* next = static_cast<char*>(lease);
     const auto take = [&next](std::size_t size) { return std::exchange(next, next + size); };
-    if (a.place != Place::on_a_device) {
+    if (a.memory != MemoryKind::on_a_device) {
       p.A = leases_a ? take(matrix) : a.known.hold.device;
       p.lda = leases_a ? ld : a.known.hold.ld;
-      const bool direct = a.place == Place::reachable;
+      const bool direct = a.memory == MemoryKind::reachable;
       for (const Block& b : missing)
         uploads.push_back({static_cast<T*>(const_cast<void*>(p.A)) + b.row + b.col * p.lda, p.lda,
                            const_cast<T*>(args_.A) + b.row + b.col * args_.lda, args_.lda, b.rows, b.cols, sizeof(T),
@@ -183,7 +183,7 @@ class VectorRun {
 /// @param workspace  bytes that it needs
 /// @param way        as in Ending
 template <class Args, class Product>
-Ending vector_product(Runtime& r, Backend& backend, const Args& args, const Product& product, std::size_t workspace,
+Ending vector_product(Place& place, Backend& backend, const Args& args, const Product& product, std::size_t workspace,
                       Operands& operands, const Decision& decision, std::uint64_t way) {
   using T = decltype(Args::alpha);
   operands.locate(backend);
@@ -192,7 +192,7 @@ Ending vector_product(Runtime& r, Backend& backend, const Args& args, const Prod
   Outcome outcome{Status::no_memory};
   if (operands.unconfirmed()) {
     bool good = false;
-    outcome = run.attempt(r.arena, backend, false, [&] { return good = operands.confirm(); });
+    outcome = run.attempt(place.arena, backend, false, [&] { return good = operands.confirm(); });
     if (outcome.status == Status::done && !good) outcome.status = Status::no_memory;
   }
   if (outcome.status == Status::no_memory) {
@@ -206,8 +206,8 @@ Ending vector_product(Runtime& r, Backend& backend, const Args& args, const Prod
     const Outcome first = outcome;
     // Another try begins with y as it was: in the program's device memory a first one may have changed it.
     outcome = in_attempts(
-        operands, [&](bool wait) { return run.attempt(r.arena, backend, wait, [] { return true; }); },
-        [&] { return y.place != Place::on_a_device || args.beta == T(0); });
+        operands, [&](bool wait) { return run.attempt(place.arena, backend, wait, [] { return true; }); },
+        [&] { return y.memory != MemoryKind::on_a_device || args.beta == T(0); });
     outcome.add(first);
   }
   const Stored& matrix = a.stored;
@@ -217,12 +217,12 @@ Ending vector_product(Runtime& r, Backend& backend, const Args& args, const Prod
           : bytes_of(in_triangle(matrix.part, matrix.rows, {{0, 0, matrix.rows, matrix.cols}}), sizeof(T));
   // From here on nothing throws.
   if (outcome.status == Status::done) {
-    r.residency.before_writing(y.stored);
+    place.residency.before_writing(y.stored);
     run.commit();
   }
   // Of what would have been sent, with what that has of the other triangle.
   const double spared = a.known.hold ? std::max(0.0, whole - run.bytes_of_matrix()) : 0;
-  Ending ending = ended(r, backend, decision, operands, outcome);
+  Ending ending = ended(place, backend, decision, operands, outcome);
   if (ending.computed) {
     ending.bytes_spared = spared;
     ending.reused = spared > 0;

@@ -551,7 +551,7 @@ class CudaBackend final : public Backend {
     const CUcontext before = current_context();
     std::string problem;
     try {
-      problem = open_on(request.local_rank % count, request);
+      problem = open_on(request, count);
     } catch (const std::exception&) {  // the program's context is current again in any case
       problem = "out of memory";
     }
@@ -645,8 +645,8 @@ class CudaBackend final : public Backend {
     visit.end(context_);
   }
 
-  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
-    return place_of(memory, bytes, everywhere);
+  MemoryKind memory_kind(const void* memory, std::size_t bytes, bool everywhere) override {
+    return memory_kind_of(memory, bytes, everywhere);
   }
 
   int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) override {
@@ -680,7 +680,13 @@ class CudaBackend final : public Backend {
   void end_range() override { ranges_.end(); }
 
  private:
-  std::string open_on(int device, const OpenRequest& request) {
+  /// Processes of a job share the devices out: each has every so-manieth one, or one of them with others.
+  /// @param count  of the devices that are visible
+  std::string open_on(const OpenRequest& request, int count) {
+    const int sharing = std::max(1, request.local_size), mine = request.local_rank % count;
+    facts_.devices = 1 + (count - 1 - mine) / std::min(sharing, count);
+    const int device = mine + request.number * sharing;
+    if (device >= count) return "there are no more GPUs for this process";
     if (const std::string problem = context_.open(device); !problem.empty()) return problem;
     if (const cudaError_t error = cudaSetDevice(device); error != cudaSuccess) return cudaGetErrorString(error);
     cudaDeviceProp properties{};

@@ -462,8 +462,8 @@ class Around : public Backend {
   void release(Lane* lane) override { backend_.release(lane); }
   Status allocate(std::size_t bytes, void*& memory) override { return backend_.allocate(bytes, memory); }
   void free(void* memory) override { backend_.free(memory); }
-  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
-    return backend_.place(memory, bytes, everywhere);
+  MemoryKind memory_kind(const void* memory, std::size_t bytes, bool everywhere) override {
+    return backend_.memory_kind(memory, bytes, everywhere);
   }
   int candidates(const SquareProduct& product, std::uint32_t alignment, Candidate* candidates, int most) override {
     return backend_.candidates(product, alignment, candidates, most);
@@ -523,8 +523,9 @@ class WithDeviceMemory final : public Around {
   WithDeviceMemory(Backend& backend, std::size_t least, std::size_t most)
       : Around(backend), least_(least), most_(most) {}
 
-  Place place(const void* memory, std::size_t bytes, bool everywhere) override {
-    return bytes >= least_ && bytes <= most_ ? Place::on_a_device : backend_.place(memory, bytes, everywhere);
+  MemoryKind memory_kind(const void* memory, std::size_t bytes, bool everywhere) override {
+    return bytes >= least_ && bytes <= most_ ? MemoryKind::on_a_device
+                                             : backend_.memory_kind(memory, bytes, everywhere);
   }
 
  private:
@@ -576,10 +577,13 @@ Backend* open(const OpenRequest& request, char* why, std::size_t why_size) {
     std::this_thread::sleep_for(std::chrono::duration<double>(std::atof(seconds)));
     initialised = true;
   }
-  plan.at = std::atol(text.data());
-  plan.status = text.find(":no_memory") != text.npos ? Status::no_memory : Status::lost;
-  plan.scribble = text.find(":torn") != text.npos;
-  std::atexit(write_counts);
+  static std::once_flag once;  // one plan for all devices, which count on
+  std::call_once(once, [&] {
+    plan.at = std::atol(text.data());
+    plan.status = text.find(":no_memory") != text.npos ? Status::no_memory : Status::lost;
+    plan.scribble = text.find(":torn") != text.npos;
+    std::atexit(write_counts);
+  });
   Backend* backend = make_host_backend(request, &plan);
   if (text == "bare" && backend) backend = new Bare(*backend);
   if (const char* sizes = std::getenv("INJECTED_DEVICE_MEMORY"); sizes && backend) {

@@ -151,6 +151,7 @@ class HostBackend final : public Backend {
         faults_(faults) {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
+    facts_.devices = 16;  // any number: they are all the CPU
     using enum Operation::Kind;
     facts_.computes.add(gemm, "sdcz")
         .add(combine, "sdcz")
@@ -209,7 +210,7 @@ class HostBackend final : public Backend {
 
   void free(void* memory) override { std::free(memory); }
 
-  Place place(const void*, std::size_t, bool) override { return Place::pageable; }
+  MemoryKind memory_kind(const void*, std::size_t, bool) override { return MemoryKind::pageable; }
 
   // The library underneath has one way to compute a product.
   int candidates(const SquareProduct&, std::uint32_t, Candidate*, int) override { return 0; }

@@ -264,21 +264,21 @@ TEST(Copy, DownloadsLandAndLeaveTheGaps) {
 
 // ---- where memory is, and transfers without staging
 
-TEST(Place, OrdinaryMemoryIsPageable) {
+TEST(MemoryKind, OrdinaryMemoryIsPageable) {
   std::vector<double> heap(std::size_t{1} << 20);
   double stack[16];
   static double global[16];
   Guarded<double> mapped(100000), constant(1000);
   constant.make_read_only();
   for (const bool everywhere : {false, true}) {
-    EXPECT_EQ(backend->place(heap.data(), heap.size() * sizeof(double), everywhere), Place::pageable);
-    EXPECT_EQ(backend->place(heap.data() + 77, 1, everywhere), Place::pageable);
-    EXPECT_EQ(backend->place(stack, sizeof stack, everywhere), Place::pageable);
-    EXPECT_EQ(backend->place(global, sizeof global, everywhere), Place::pageable);
-    EXPECT_EQ(backend->place(mapped.data(), 100000 * sizeof(double), everywhere), Place::pageable);
-    EXPECT_EQ(backend->place(constant.data(), 1000 * sizeof(double), everywhere), Place::pageable);
+    EXPECT_EQ(backend->memory_kind(heap.data(), heap.size() * sizeof(double), everywhere), MemoryKind::pageable);
+    EXPECT_EQ(backend->memory_kind(heap.data() + 77, 1, everywhere), MemoryKind::pageable);
+    EXPECT_EQ(backend->memory_kind(stack, sizeof stack, everywhere), MemoryKind::pageable);
+    EXPECT_EQ(backend->memory_kind(global, sizeof global, everywhere), MemoryKind::pageable);
+    EXPECT_EQ(backend->memory_kind(mapped.data(), 100000 * sizeof(double), everywhere), MemoryKind::pageable);
+    EXPECT_EQ(backend->memory_kind(constant.data(), 1000 * sizeof(double), everywhere), MemoryKind::pageable);
     // Nothing is touched to find out: behind `mapped`, nothing is readable.
-    EXPECT_EQ(backend->place(mapped.data() + 100000, 100, everywhere), Place::pageable);
+    EXPECT_EQ(backend->memory_kind(mapped.data() + 100000, 100, everywhere), MemoryKind::pageable);
   }
 }
 
@@ -288,13 +288,13 @@ struct Reachable {
   const char* library;
   const char* allocate;  ///< int (void**, size_t)
   const char* free;      ///< int (void*)
-  Place place;
+  MemoryKind kind;
   unsigned flags = 0;  ///< a third argument of the first
 };
 constexpr Reachable reachable[] = {
-    {"libcuda.so.1", "cuMemAllocHost_v2", "cuMemFreeHost", Place::reachable},
-    {"libcuda.so.1", "cuMemAllocManaged", "cuMemFree_v2", Place::reachable, 1},
-    {"libcuda.so.1", "cuMemAlloc_v2", "cuMemFree_v2", Place::on_a_device},
+    {"libcuda.so.1", "cuMemAllocHost_v2", "cuMemFreeHost", MemoryKind::reachable},
+    {"libcuda.so.1", "cuMemAllocManaged", "cuMemFree_v2", MemoryKind::reachable, 1},
+    {"libcuda.so.1", "cuMemAlloc_v2", "cuMemFree_v2", MemoryKind::on_a_device},
 };
 
 TEST(Direct, CopiesToAndFromWhereTheDeviceReaches) {
@@ -315,8 +315,8 @@ TEST(Direct, CopiesToAndFromWhereTheDeviceReaches) {
     void* memory[2] = {};
     for (void*& m : memory) ASSERT_EQ(allocate(&m, bytes, r.flags), 0);
     for (const bool everywhere : {false, true}) {
-      EXPECT_EQ(backend->place(memory[0], bytes, everywhere), r.place);
-      EXPECT_EQ(backend->place(static_cast<char*>(memory[0]) + 8, 1, everywhere), r.place);
+      EXPECT_EQ(backend->memory_kind(memory[0], bytes, everywhere), r.kind);
+      EXPECT_EQ(backend->memory_kind(static_cast<char*>(memory[0]) + 8, 1, everywhere), r.kind);
     }
     auto *from = static_cast<double*>(memory[0]), *to = static_cast<double*>(memory[1]);
     Matrix<double> x(rows, cols, ldh - rows), back(rows, cols, ldh - rows);

@@ -58,6 +58,8 @@ class Member:
     bytes_on_device: int
     of_host: bool
     """No device computes it: even forced calls stay, and of those that are made half are to be made by several threads."""
+    dealt: bool
+    """It falls into parts, which several devices compute."""
 
 
 def members(s: Setting) -> dict[str, Member]:
@@ -70,7 +72,7 @@ def members(s: Setting) -> dict[str, Member]:
             title, *variables = mode.split()
             modes[title] = FORCED | dict(variable.split("=", 1) for variable in variables)
         found[name] = Member(name, tuple(facts["routines"]), modes, facts["mistake"], facts["fault_memory"], tuple(facts["fault_sizes"].split()),
-                             facts["overlap"], facts["moves_outputs"], facts["calls_others"], facts["in_device_memory"], facts["bytes_on_device"], facts["of_host"])
+                             facts["overlap"], facts["moves_outputs"], facts["calls_others"], facts["in_device_memory"], facts["bytes_on_device"], facts["of_host"], facts["dealt"])
     return found
 
 
@@ -345,6 +347,55 @@ def device(s: Setting, m: Member) -> list[str]:
     return errors
 
 
+def places(s: Setting, m: Member) -> list[str]:
+    """Calls dealt out over 2 to 7 devices are right, also by 8 threads at once, verified, in little memory, and with each
+    operation of any of the devices failing in turn; most of them are dealt out, and none of what does not fall into parts."""
+    errors = []
+    for devices in ("3",) if s.sanitizer else ("2", "3", "4", "7"):
+        runs = {
+            "": ("semantics", "72", {}),
+            "little memory, ": ("semantics", "72", {"BLASLIFT_MEMORY": m.fault_memory}),
+            "verified, ": ("semantics", "72", {"BLASLIFT_VERIFY": "all"}),
+            "copies, ": ("again", None, {"BLASLIFT_RESIDENCY": "always"}),
+            "threads, ": ("threads", None, {}),
+        }
+        for title, (part, count, more) in runs.items():
+            if title and devices != "3":
+                continue
+            run = s.run("suite", m.name, part, *([count] if count else []), settings=FORCED | {"BLASLIFT_DEVICES": devices} | more, timeout=200)
+            found = verdict_errors(run)
+            if not m.fault_sizes or "BLASLIFT_MEMORY" not in more:
+                found += counted_errors(s, m, run, routed=None if "BLASLIFT_MEMORY" in more else True, stayed={NO_ROOM})
+            accounts = harness.accounts(run.reports)
+            for name in (name for name in told(run) if name in exported(s)):
+                account = accounts[name]
+                least = (0.6 if count else 0.3) * account.routed if m.dealt else 0  # of one column there is but one part
+                if account.dealt < least or (account.dealt > 0) != m.dealt:
+                    found.append(f"{name}: {account.dealt} of {account.routed} calls were dealt out")
+                if "BLASLIFT_VERIFY" in more:
+                    checked = verified(run.reports[0], name)
+                    if checked["wrong"] or checked["checked"] != checked["repeated"]:
+                        found.append(f"{name}: {checked}, {run.reports[0]['worst'][:3]}")
+            errors += labelled(f"{title}{devices} devices", found)
+            print(f"{title}{devices} devices: { {name: f'{x.dealt} of {x.routed}' for name, x in accounts.items()} }")
+    if not s.sanitizer and m.routines[0] in exported(s):
+        precision = max((routine[0] for routine in m.routines), key="sdcz".index)
+        run = s.run("suite", m.name, "faults", precision, "0", "9", "12", settings=FORCED | {"BLASLIFT_DEVICES": "3"}, library=s.fault_library, timeout=300)
+        found = [error for error in verdict_errors(run) if "stderr" not in error]
+        struck = 0
+        for fault, report in zip((line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")), run.reports):
+            total = {name: account for name, account in harness.accounts([report]).items() if name in m.routines}
+            found += labelled(fault, bookkeeping_errors(total))
+            struck += any(account.stayed for account in total.values())
+            if fault == "0" and m.dealt and not all(account.dealt == account.calls for account in total.values()):
+                found.append(f"without a fault: {total}")
+        print(f"faults: {len(run.reports)} children, {struck} struck")
+        if len(run.reports) < 30 or struck < 0.15 * len(run.reports):
+            found.append(f"{struck} of {len(run.reports)} faults struck")
+        errors += labelled("faults", found)
+    return errors
+
+
 def verified(report: dict, name: str) -> dict:
     return report["routines"][name].get("verified", {"checked": 0, "wrong": 0, "repeated": 0})
 
@@ -410,7 +461,7 @@ def replay(s: Setting, m: Member) -> list[str]:
     return errors
 
 
-ASPECTS = {test.__name__: test for test in (semantics, stays, overlap, faults, copies, threads, device, verify, replay)}
+ASPECTS = {test.__name__: test for test in (semantics, stays, overlap, faults, copies, threads, places, device, verify, replay)}
 
 
 def promise_of(name: str):

@@ -59,17 +59,17 @@ Allocation allocation_of(CUdeviceptr address) {
 
 }  // namespace
 
-Place place_of(const void* memory, std::size_t bytes, bool everywhere) {
+MemoryKind memory_kind_of(const void* memory, std::size_t bytes, bool everywhere) {
   const auto begin = reinterpret_cast<CUdeviceptr>(memory), end = begin + bytes;
   if (const Known first = known_of(begin); first.at_all) {
-    if (first.on_a_device) return Place::on_a_device;
+    if (first.on_a_device) return MemoryKind::on_a_device;
     const Allocation a = allocation_of(begin);
-    return a.begin <= begin && end <= a.begin + a.size ? Place::reachable : Place::mixed;
+    return a.begin <= begin && end <= a.begin + a.size ? MemoryKind::reachable : MemoryKind::mixed;
   }
   constexpr CUdeviceptr stride = CUdeviceptr{2} << 20;
   for (CUdeviceptr at = begin + stride; everywhere && at < end; at += stride)
-    if (known_of(at).at_all) return Place::mixed;
-  return known_of(end - 1).at_all ? Place::mixed : Place::pageable;
+    if (known_of(at).at_all) return MemoryKind::mixed;
+  return known_of(end - 1).at_all ? MemoryKind::mixed : MemoryKind::pageable;
 }
 
 CUcontext current_context() {

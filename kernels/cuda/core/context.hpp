@@ -39,6 +39,6 @@ void make_current(CUcontext context);
 
 /// Where the program's memory is, as the driver knows it (Backend::place).  What the program registered in pieces of
 /// less than 2 MiB inside a large range of its own may go unseen.
-Place place_of(const void* memory, std::size_t bytes, bool everywhere);
+MemoryKind memory_kind_of(const void* memory, std::size_t bytes, bool everywhere);
 
 }  // namespace blaslift

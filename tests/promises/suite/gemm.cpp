@@ -8,6 +8,7 @@ template <class T, bool by_three = false>
 struct Gemm : Routine<Gemm<T, by_three>> {
   static constexpr int ways_to_nothing = 4;
   static constexpr index largest = 40;
+  static constexpr bool dealt = true;
   static constexpr bool goes_with_others = !by_three;
   static constexpr std::string_view modes =
       "blocks BLASLIFT_MEMORY=4096;residues BLASLIFT_PRODUCTS=residues;levels BLASLIFT_STRASSEN=2";

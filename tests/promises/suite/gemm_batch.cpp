@@ -93,6 +93,7 @@ template <class T>
 struct GemmBatch : Routine<GemmBatch<T>> {
   static constexpr int ways_to_nothing = 4;
   static constexpr index largest = 20;
+  static constexpr bool dealt = true;
   // In groups of products, of which less than one comes home at once; one has to fit.
   static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=10K";
   static constexpr std::string_view fault_memory = "6K", fault_sizes = "5 7";

@@ -10,6 +10,7 @@ struct Getrs : Routine<Getrs<T>> {
   static constexpr bool poison = false;
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
+  static constexpr bool dealt = true;
   static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=96K", fault_memory = "40K", fault_sizes = "13 16";
   static constexpr index least_on_device = least_beside_pivots, bytes_on_device = bytes_beside_pivots;
   static std::string name() { return named<T>("getrs"); }

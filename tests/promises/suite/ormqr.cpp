@@ -11,6 +11,7 @@ struct Applied : Routine<Applied<T, rows>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison = false;
   static constexpr index largest = 32;
+  static constexpr bool dealt = true;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
   static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=50K SUITE_TALL=no";
   static std::string name() { return named<T>(std::string(is_complex<T> ? "un" : "or") + (rows ? "mlq" : "mqr")); }

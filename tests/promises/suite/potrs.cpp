@@ -10,6 +10,7 @@ struct Potrs : Routine<Potrs<T>> {
   static constexpr bool poison = false;
   static constexpr bool calls_others = true;
   static constexpr index largest = 32;
+  static constexpr bool dealt = true;
   static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=96K", fault_memory = "4K";
   static std::string name() { return named<T>("potrs"); }
 

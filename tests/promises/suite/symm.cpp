@@ -8,6 +8,7 @@ template <class T, bool hermitian>
 struct Symm : Routine<Symm<T, hermitian>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr index largest = 40;
+  static constexpr bool dealt = true;
   // A arrives in strips for each panel of B and C; a failure leaves some panels computed.
   static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=18K", fault_memory = "5K", fault_sizes = "9 10";
   static std::string name() { return named<T>(hermitian ? "hemm" : "symm"); }

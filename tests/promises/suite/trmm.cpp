@@ -9,6 +9,7 @@ struct Trmm : Routine<Trmm<T>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison_of_results = false;  // the library underneath makes the call then
   static constexpr index largest = 40;
+  static constexpr bool dealt = true;
   // A arrives in strips for each panel of B.
   static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=10K", fault_memory = "4K";
   static std::string name() { return named<T>("trmm"); }

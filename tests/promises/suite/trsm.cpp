@@ -9,6 +9,7 @@ struct Trsm : Routine<Trsm<T>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr bool poison = false;  // a residual of what is not finite says nothing
   static constexpr index largest = 40;
+  static constexpr bool dealt = true;
   // A arrives in strips for each panel of B; a failure leaves some panels solved.
   static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=10K", fault_memory = "3K";
   static std::string name() { return named<T>("trsm"); }

@@ -41,10 +41,10 @@ std::string to_text(const Options& o) {
        << " eagerness=" << o.eagerness << " yields=" << o.yields << " fixed=" << o.fixed
        << " residency=" << static_cast<int>(o.residency) << " products=" << static_cast<int>(o.products)
        << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams << o.at_all_levels
-       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " memory=" << o.memory
-       << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback << "' profile='"
-       << o.profile << "' counters='" << o.counters << "' measure=" << o.measure << " verify=" << o.verify
-       << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " devices=" << o.devices
+       << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
+       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
+       << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
   if (o.cutting)
     text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head << ':'
          << o.cutting->residues;
@@ -122,6 +122,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_START", "early:1:dgesv,gemm", [](Options&) {}},
     {"BLASLIFT_QR", "bulk", [](Options& o) { o.qr_stream = false; }},
     {"BLASLIFT_QR", "stream", [](Options&) {}},
+    {"BLASLIFT_DEVICES", "all", [](Options& o) { o.devices = 0; }},
+    {"BLASLIFT_DEVICES", "4", [](Options& o) { o.devices = 4; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -174,6 +176,7 @@ constexpr struct {
      {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1", "early:1:", "early:1:x",
       "early:1:2", "early:dgesv:dgemm", "early:dgesv:1", "early:,dgesv", "needed:dgesv"}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
+    {"BLASLIFT_DEVICES", {"", "0", "-1", "+2", " 2", "2 ", "All", "all,", "0,1", "1.5", "99999999999"}},
     {"BLASLIFT_MEMORY",
      {"",
       "0",

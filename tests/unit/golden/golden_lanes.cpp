@@ -62,7 +62,7 @@ bool repeating = false;
 template <class T>
 class Memory {
  public:
-  Memory(const char* name, index count, Place place)
+  Memory(const char* name, index count, MemoryKind place)
       : bytes_(std::max<std::size_t>(1, static_cast<std::size_t>(count)) * sizeof(T)),
         at_(mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
     if (at_ == MAP_FAILED) std::abort();
@@ -105,11 +105,11 @@ void record(const std::string& name, std::size_t piece, const Call& call) {
 }
 
 std::string number(index x) { return std::to_string(x); }
-std::string places_of(std::initializer_list<std::pair<const char*, Place>> places) {
+std::string places_of(std::initializer_list<std::pair<const char*, MemoryKind>> places) {
   std::string text;
-  for (const auto& [name, place] : places)
-    if (place != Place::pageable)
-      text += std::string(", ") + name + (place == Place::reachable ? " reachable" : " on the device");
+  for (const auto& [name, memory] : places)
+    if (memory != MemoryKind::pageable)
+      text += std::string(", ") + name + (memory == MemoryKind::reachable ? " reachable" : " on the device");
   return text;
 }
 
@@ -123,10 +123,11 @@ T scalar(double re, double im) {
     return {static_cast<Real<T>>(re), static_cast<Real<T>>(re == 0 || re == 1 ? 0 : im)};
 }
 
-constexpr Place pageable = Place::pageable, reachable = Place::reachable, on_device = Place::on_a_device;
+constexpr MemoryKind pageable = MemoryKind::pageable, reachable = MemoryKind::reachable,
+                     on_device = MemoryKind::on_a_device;
 
 struct Places {
-  Place a = pageable, b = pageable, c = pageable;
+  MemoryKind a = pageable, b = pageable, c = pageable;
 };
 
 template <class T>
@@ -551,7 +552,7 @@ int record_lanes(const char* set) {
   for (const Set& x : sets)
     if (x.name == set) {
       x.calls();
-      return repeating && runtime().residency.state() != "on" ? no_copies : 0;
+      return repeating && runtime().first.residency.state() != "on" ? no_copies : 0;
     }
   return std::fprintf(stderr, "no set %s\n", set), 2;
 }

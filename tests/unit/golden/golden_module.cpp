@@ -288,7 +288,7 @@ class Recording final : public Backend {
     if (!memory) return Status::no_memory;
     const std::string name = "D" + std::to_string(device().allocations++);
     device().text += print("allocate %s: %zu bytes\n", name.c_str(), bytes);
-    device().memory[static_cast<const char*>(memory)] = {name, bytes, static_cast<int>(Place::on_a_device)};
+    device().memory[static_cast<const char*>(memory)] = {name, bytes, static_cast<int>(MemoryKind::on_a_device)};
     return Status::done;
   }
   void free(void* memory) override {
@@ -297,9 +297,9 @@ class Recording final : public Backend {
     device().memory.erase(static_cast<const char*>(memory));
     std::free(memory);
   }
-  Place place(const void* memory, std::size_t, bool) override {
+  MemoryKind memory_kind(const void* memory, std::size_t, bool) override {
     const auto* found = named(memory);
-    return found ? static_cast<Place>(found->second.place) : Place::pageable;
+    return found ? static_cast<MemoryKind>(found->second.place) : MemoryKind::pageable;
   }
   int candidates(const SquareProduct&, std::uint32_t, Candidate*, int) override { return 0; }
   void prefer(const Preference*, int) override {}

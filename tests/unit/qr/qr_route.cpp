@@ -413,7 +413,7 @@ TEST(QrKeeps, WhatAResultOverwritesWhereTheHostHasMemoryForIt) {
   EXPECT_TRUE(can_keep({&result, 1}));
   result.stored.cols = index{1} << 40;  // 7 PiB
   EXPECT_FALSE(can_keep({&result, 1}));
-  result.place = Place::on_a_device;
+  result.memory = MemoryKind::on_a_device;
   EXPECT_TRUE(can_keep({&result, 1})) << "nothing is kept";
 }
 

@@ -854,19 +854,19 @@ TEST_P(Resides, OnlyTheProgramsOwnMemoryIsKept) {
   World& w = world(ResidencyMode::always);
   const Mapped memory(64);
   const Stored x = columns_of_pages(memory);
-  for (const Place place : {Place::mixed, Place::reachable, Place::on_a_device}) {
-    w.heap.where = place;
+  for (const MemoryKind kind : {MemoryKind::mixed, MemoryKind::reachable, MemoryKind::on_a_device}) {
+    w.heap.where = kind;
     EXPECT_FALSE(w.operand(x).held);
   }
-  w.heap.where = Place::pageable;
+  w.heap.where = MemoryKind::pageable;
   EXPECT_TRUE(w.operand(x).held);
   EXPECT_EQ(w.operand(x).missing_bytes(8), 0);
   // Registered since, which pins pages for writing: one of them is enough.
-  w.heap.where = Place::mixed;
+  w.heap.where = MemoryKind::mixed;
   w.store(memory.at(20), 1);
   EXPECT_FALSE(w.operand(x).held);
   EXPECT_FALSE(w.operand(x).held);
-  w.heap.where = Place::pageable;
+  w.heap.where = MemoryKind::pageable;
   EXPECT_EQ(w.operand(x).missing_bytes(8), x.bytes()) << "a new copy";
 }
 
@@ -881,9 +881,9 @@ TEST_P(Resides, ResultsInMemoryThatIsRegisteredMeanwhileAreNotKept) {
   ASSERT_TRUE(x.known.hold);
   w.residency->before_writing(c);
   w.write(x, false);
-  w.heap.where = Place::mixed;
+  w.heap.where = MemoryKind::mixed;
   w.residency->close(x.known.hold, true);
-  w.heap.where = Place::pageable;
+  w.heap.where = MemoryKind::pageable;
   EXPECT_EQ(w.operand(c).missing_bytes(8), c.bytes());
 }
 

@@ -43,7 +43,7 @@ class Recorder final : public Backend, Lane {
     EXPECT_EQ(leases_.erase(memory), 1u);
     std::free(memory);
   }
-  Place place(const void*, std::size_t, bool) override { return Place::pageable; }
+  MemoryKind memory_kind(const void*, std::size_t, bool) override { return MemoryKind::pageable; }
   int candidates(const SquareProduct&, std::uint32_t, Candidate*, int) override { return 0; }
   void prefer(const Preference*, int) override {}
 

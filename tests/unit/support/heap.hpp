@@ -16,8 +16,8 @@ class Heap final : public Backend {
 
   std::atomic<int> refusals{0};  ///< allocations that will fail
   Status refusal = Status::no_memory;
-  std::function<void()> while_refusing;  ///< what happens meanwhile
-  Place where = Place::pageable;         ///< all of the program's memory
+  std::function<void()> while_refusing;     ///< what happens meanwhile
+  MemoryKind where = MemoryKind::pageable;  ///< all of the program's memory
   std::atomic<std::size_t> given{0}, most{0};
   std::atomic<int> allocations{0};
 
@@ -51,7 +51,7 @@ class Heap final : public Backend {
     std::free(start);
   }
 
-  Place place(const void*, std::size_t, bool) override { return where; }
+  MemoryKind memory_kind(const void*, std::size_t, bool) override { return where; }
   int candidates(const SquareProduct&, std::uint32_t, Candidate*, int) override { return 0; }
   void prefer(const Preference*, int) override {}
 

@@ -17,7 +17,14 @@ Opened open_backend(const Options& options) {
   Opened opened;
   const LocalRank local = local_rank();
   opened.backend = open_module(library_directory(), host ? "host" : "cuda",
-                               {options.memory, local.rank, local.size, nullptr, nullptr, nullptr}, opened.why);
+                               {.memory_limit = options.memory,
+                                .local_rank = local.rank,
+                                .local_size = local.size,
+                                .number = 0,
+                                .idle = nullptr,
+                                .idle_context = nullptr,
+                                .adopt = nullptr},
+                               opened.why);
   return opened;
 }
 

@@ -1,0 +1,49 @@
+// Dealing out: a call whose result falls into parts is computed at several places at the same time, each of which moves
+// its parts by its own bus.  take_route has the rest (impl/route/route.hpp).
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "impl/route/family.hpp"
+#include "impl/route/operands.hpp"
+
+namespace blaslift {
+
+/// Rows or columns.
+struct Share {
+  index first, count;
+};
+/// n of them in up to so many shares of about the same size, none empty.
+std::vector<Share> shares_of(index n, int places);
+
+/// If a call that goes to the device is to be dealt out, says so in its decision: how many places, and what they take.
+/// @param parts  what its parts are over so many places; empty, or one: it does not fall into parts
+void deal(Runtime& r, const Policy& policy, const Problem& problem, const Operands& operands, Decision& decision,
+          const std::function<std::vector<Problem>(int places)>& parts);
+
+/// Seconds until parts have been computed of which each place takes the next one once it has ended one.
+double dealt_seconds(std::span<const double> parts, int places);
+
+/// Over how many places, and how long that takes.
+struct Dealt {
+  int places;
+  double seconds;
+};
+/// The fewest places that take little longer than the best number of them does.
+/// @param alone       seconds at one place
+/// @param of_parts    seconds of each part over so many places; fewer than two: there are no parts
+Dealt choose_places(double alone, int most, const std::function<std::vector<double>(int places)>& of_parts);
+
+/// How an open device goes about a part of a call.
+Decision decide_part(const Place& place, const Policy& policy, const Problem& part, const Decision& whole);
+
+/// Calls job(place, number) once for each number from 0 to `count` - 1: at the first place by the calling thread, at
+/// each of the others by a thread of ours.  Each place begins with the part of its own number.  False from the job:
+/// this place takes no more.  What is then left is not called.
+void at_places(Runtime& r, int places, int count, const std::function<bool(Place&, int number)>& job);
+
+/// What has come of a call from what has come of its parts, all of which are there.
+Ending combined(const Decision& decision, std::span<const Ending> parts);
+
+}  // namespace blaslift
