@@ -214,6 +214,7 @@ struct OpenRequest {
   std::size_t memory_limit;    ///< bytes of device memory at most; 0: a polite share
   int local_rank, local_size;  ///< this process among those of its job on this node
   int number;                  ///< which of the devices that this process may use, from 0
+  int most_used;               ///< of these it uses so many; 0: all
   /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`,
   /// which gives unused device memory back, unless the device may no longer be touched.
   void (*idle)(void* context, void (*trim)(void* backend), void* backend);

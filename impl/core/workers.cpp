@@ -184,4 +184,27 @@ bool PartCrew::run(Job job, void* context) {
   return others != 0;
 }
 
+bool Worker::give(const char* name, std::function<void()> work) {
+  const std::lock_guard lock(mutex_);
+  given_.push_back(std::move(work));
+  if (!started_) {
+    const OwnThreads threads;
+    started_ = threads.start(name, [this] { serve(); });
+  }
+  if (!started_) given_.pop_back();
+  changed_.notify_one();
+  return started_;
+}
+
+void Worker::serve() {
+  for (std::unique_lock lock(mutex_);;) {
+    changed_.wait(lock, [this] { return !given_.empty(); });
+    const std::function<void()> work = std::move(given_.front());
+    given_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
 }  // namespace blaslift

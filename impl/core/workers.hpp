@@ -1,7 +1,10 @@
 // Crew: threads that help one caller at a time through a list of short jobs.  PartCrew: the same for what is done again
-// and again, of which each has a part of its own.
+// and again, of which each has a part of its own.  Worker: one thread that does what it is given.
 #pragma once
 #include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
 #include <mutex>
 
 namespace blaslift {
@@ -75,6 +78,22 @@ class PartCrew {
   Job job_ = nullptr;
   void* context_ = nullptr;
   Helper helpers_[most_helpers];  ///< the first has part 1
+};
+
+/// Does what it is given, in order.  Never destroyed: its thread, which starts with the first of that, waits for ever.
+class Worker {
+ public:
+  /// @param name  the thread's, as for OwnThreads::start
+  /// @return whether there is a thread; otherwise `work` is not done.  Throws std::bad_alloc.
+  bool give(const char* name, std::function<void()> work);
+
+ private:
+  void serve();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> given_{};
+  bool started_ = false;
 };
 
 }  // namespace blaslift

@@ -154,18 +154,24 @@ Plans::Plan without_levels(const Problem& product, const GemmArgs<T>& args, cons
   });
 }
 
-/// The product by residues; null if what it takes does not fit into `room`, or C or k would have to be cut.
+/// The product by residues; null if what it takes does not fit into `room`, or C or k would have to be cut.  Of a
+/// triangle all of the squares on its diagonal are computed: in a buffer, which nobody else reads.
 template <class T>
 Plans::Plan by_residues(const Problem& product, const GemmArgs<T>& args, const Residents& residents, std::size_t room,
                         std::size_t piece) {
+  // A positive alpha leaves herk's diagonal without imaginary parts: they are sums of what cancels, and exact.
+  if (args.part != Part::whole && (residents.c.whole || (as_gemm(args).hermitian() && !(std::real(args.alpha) > 0))))
+    return nullptr;
   const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = 0, .room = room, .piece = piece};
   return kept_plan(known->plans_by_residues, key, product, args, residents, [&]() -> Plans::Plan {
     const Cut whole{.mb = args.m,
                     .nb = args.n,
                     .kb = args.k,
                     .whole_a = residents.a.whole,
-                    .whole_b = residents.b.whole,
-                    .whole_c = residents.c.whole};
+                    .whole_b = residents.b.whole || !args.own_b(),
+                    .whole_c = residents.c.whole,
+                    .part = args.part,
+                    .update = args.update};
     auto schedule = std::make_shared<const GemmSchedule>(
         plan_by_residues(args.m, args.n, args.k, !product.beta_zero, precision_of<T>, whole, residents, piece));
     return schedule->bytes(sizeof(T)) > room ? nullptr : schedule;
@@ -269,7 +275,8 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   }
   (void)blas.routine(HostBlas::Kind::gemm);  // finding it might throw later
   operands.look();
-  operands.keep();
+  operands.keep_inputs();
+  if (!decision.residues || args.part == Part::whole) operands.keep_result();
   const Operand& c = operands.result();
   place.residency.before_writing(c.stored);
   Decision how = decision;
@@ -355,8 +362,7 @@ void cut_as(const Cutting& cutting, const Problem& product, Decision& decision) 
   decision.levels = cutting.levels;
   decision.tile = cutting.tile;
   decision.head = whole ? cutting.head : 0;
-  decision.residues =
-      cutting.residues && whole && !product.trivial && product.alpha_finite && product.k <= residues::most_k;
+  decision.residues = cutting.residues && has_residues(product);
   decision.repeats = true;
 }
 

@@ -61,11 +61,6 @@ strassen::Choice levels_for(const Problem& p, const Facts& facts, const Policy& 
   return choice.level > 0 && leaves_of(p, choice.level, choice.tile) <= most_leaves ? choice : strassen::Choice{};
 }
 
-/// Whether the product can be computed by residues.
-bool has_residues(const Problem& p, const Facts& facts) {
-  return p.part == Part::whole && !p.trivial && p.alpha_finite && p.k <= residues::most_k && !facts.rounds_otherwise;
-}
-
 /// Seconds of that on the device; infinite where the profile does not know its rate.
 double residues_seconds(const Problem& p, const Profile& profile) {
   if (profile.int8_rate == 0) return HUGE_VAL;
@@ -76,11 +71,15 @@ double residues_seconds(const Problem& p, const Profile& profile) {
   // H200, INT8 products of 2,048, 3,072, 4,096 and 8,192: 670, 1,200, 1,450 and 1,400 Top/s.
   constexpr double half = 2000;
   const double edge = std::cbrt(m * n * k), rate = profile.int8_rate / (1 + std::pow(half / edge, 4));
+  // Of a triangle squares and rectangles are computed, about eight of them along the diagonal.
+  const double panels = n / std::max(static_cast<double>(usual_panel), n / 8),
+               results = p.part == Part::whole ? m * n : n * n * (1 + 1 / std::max(1.0, panels)) / 2;
   // Operands are read three times and written as a byte for each modulus; sums of 32 bits, written within the
   // products' time, are read once.
-  const double split = (m * k + k * n) * (3 * element + planes), joined = m * n * (4 * planes + 2 * element);
+  const double split = (m * k + k * n) * (3 * element + planes), joined = results * (4 * planes + 2 * element);
   constexpr double steps = 12;
-  return planes * 2 * m * n * k / rate + (split + joined) / profile.pass_rate + (steps + planes) * profile.step_seconds;
+  return planes * 2 * results * k / rate + (split + joined) / profile.pass_rate +
+         (steps + planes) * profile.step_seconds;
 }
 
 /// Seconds of transfers.
@@ -203,7 +202,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
   consider(smallest);
   // Two tiles each way gain less, and begin and end sooner.
   if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
-  if (has_residues(p, facts) &&
+  if (has_residues(p) && !facts.rounds_otherwise &&
       (policy.products == Products::residues || (policy.products == Products::automatic && policy.levels < 0))) {
     const double alone = residues_seconds(p, *facts.profile);
     const double seconds = moves && std::isfinite(alone) ? without_levels(p, alone, moving, false).seconds : alone;
@@ -218,6 +217,12 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
 
 constinit const Family product_family{
     .count = count, .text = text, .cpu_rate = cpu_rate_of_products, .cost = cost, .needs = Operation::Kind::gemm};
+
+bool has_residues(const Problem& p) {
+  const bool herk = p.part != Part::whole && (p.routine == Routine::cherk || p.routine == Routine::zherk);
+  return (p.part == Part::whole || p.update != Update::rank_2k) && !(herk && !p.beta_zero) && !p.trivial &&
+         p.alpha_finite && p.k <= residues::most_k;
+}
 
 double leaves_of(const Problem& p, int level, index tile) {
   const auto tiles = [tile](index size) { return static_cast<double>(size / tile); };

@@ -11,6 +11,10 @@ extern const Family product_family;
 inline constexpr double most_leaves = 50000;
 double leaves_of(const Problem& product, int level, index tile);
 
+/// Whether the product can be computed by residues, as far as its arguments say.  Not two products in one; and not a
+/// herk that reads C, whose diagonal may hold anything for imaginary parts.
+bool has_residues(const Problem& product);
+
 template <class T>
 Problem problem_of(Routine routine, const GemmArgs<T>& a) {
   Problem problem{.routine = routine,

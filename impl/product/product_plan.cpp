@@ -338,6 +338,7 @@ GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t elem
 GemmSchedule plan_by_residues(index m, index n, index k, bool reads_c, Precision precision, Cut cut,
                               Residents residents, std::size_t piece_bytes, index panel) {
   GemmSchedule s{.m = m, .n = n, .k = k, .reads_c = reads_c, .cut = cut, .residents = std::move(residents)};
+  if (!cut.own_b()) s.residents.b = {.whole = cut.whole_b};
   s.residues = true;
   s.precision = precision;
   return finished(std::move(s), static_cast<index>(piece_bytes / element_size(precision)), panel, 0);

@@ -217,7 +217,7 @@ index best_head(index m, index n, index k);
 GemmSchedule plan_gemm(index m, index n, index k, bool reads_c, std::size_t element, Cut cut, Residents residents,
                        std::size_t piece_bytes, index panel = usual_panel, index head = 0);
 
-/// The same by residues; C has to be one block, of the whole matrix, and k one chunk.
+/// The same by residues; C has to be one block, and k one chunk.  Of a triangle with a buffer of its own.
 GemmSchedule plan_by_residues(index m, index n, index k, bool reads_c, Precision precision, Cut cut,
                               Residents residents, std::size_t piece_bytes, index panel = usual_panel);
 

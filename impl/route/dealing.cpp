@@ -5,10 +5,11 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <utility>
 
-#include "compat/process.hpp"
 #include "impl/core/hash.hpp"
-#include "kernels/own_thread.hpp"
+#include "impl/observe/counters.hpp"
+#include "impl/route/runtime.hpp"
 
 namespace blaslift {
 
@@ -33,6 +34,7 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
   std::vector<Dealt> all{{1, alone}};
   double least = worth_it * alone;
   for (int places = 2; places <= most; ++places) {
+    if (places > 4 && places % 2 != 0 && places != most) continue;  // a triangle has many parts
     const std::vector<double> seconds = of_parts(places);
     if (seconds.size() < 2) continue;
     all.push_back({places, dealt_seconds(seconds, places)});
@@ -41,16 +43,29 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
   return *std::find_if(all.begin(), all.end(), [&](const Dealt& x) { return worth_it * x.seconds <= least; });
 }
 
+namespace {
+
+/// What a call, or a part of one, takes at an open place, and how the place goes about it.
+Cost cost_at(const Place& place, const Policy& policy, const Problem& problem, double spared) {
+  const Family& family = family_of(problem.routine);
+  const Profile& profile = place.device.profile();
+  Facts facts{.device = DeviceState::ready,
+              .profile = &profile,
+              .cpu_rate = 1,
+              .slowdown = 1,
+              .missed_seconds = 0,
+              .forked = false,
+              .exiting = false,
+              .estimator = problem.element == Element::w ? nullptr : place.device.estimator(problem.precision())};
+  if (family.sent_again)
+    facts.sent_again = family.sent_again(problem, profile, place.device.backend().facts().memory).value_or(0);
+  return family.cost(problem, facts, policy, spared);
+}
+
+}  // namespace
+
 Decision decide_part(const Place& place, const Policy& policy, const Problem& part, const Decision& whole) {
-  const Facts facts{.device = DeviceState::ready,
-                    .profile = &place.device.profile(),
-                    .cpu_rate = 1,
-                    .slowdown = 1,
-                    .missed_seconds = 0,
-                    .forked = false,
-                    .exiting = false,
-                    .estimator = place.device.estimator(part.precision())};
-  const Cost cost = family_of(part.routine).cost(part, facts, policy, 0);
+  const Cost cost = cost_at(place, policy, part, 0);
   Decision decision = whole;
   decision.device_seconds = cost.seconds;
   decision.levels = cost.levels;
@@ -63,61 +78,93 @@ Decision decide_part(const Place& place, const Policy& policy, const Problem& pa
 
 namespace {
 
-/// Whether a call waits for places that are not open: as the first one is, they are bought once what they would have
-/// saved has reached their price.
-bool waits_for_places(Runtime& r, const Policy& policy, int places, double saving) {
-  if (policy.fixed) return false;
-  bool open = true;
-  for (int i = 1; i < places; ++i) open = open && r.place(i).device.state() == DeviceState::ready;
-  if (open) return false;
+/// Whether a call is worth opening further places: as the first one's is, their devices are bought once what they would
+/// have saved has reached the price of one.
+bool buys_places(Runtime& r, const Policy& policy, double saving) {
+  if (policy.fixed || policy.forced) return true;
   double missed = r.missed_by_dealing.load(std::memory_order_relaxed);
   while (!r.missed_by_dealing.compare_exchange_weak(missed, missed + saving, std::memory_order_relaxed)) {
   }
-  return missed + saving < policy.eagerness.start_up * r.first.device.profile().startup_seconds;
+  return missed + saving >= policy.eagerness.start_up * r.first.device.profile().startup_seconds;
+}
+
+/// How many of the first so many places are there, those opened that are worth it.  By the calling thread: it may hold
+/// the loader's lock, which opening takes.
+int ready_places(Runtime& r, const Policy& policy, int places, double saving) {
+  bool bought = false;
+  for (int i = 1; i < places; ++i) {
+    Place& place = r.place(i);
+    if (place.device.state() == DeviceState::ready) continue;
+    const bool others_open_it = place.device.state() == DeviceState::opening && !policy.fixed && !policy.forced;
+    if (others_open_it || (!bought && !buys_places(r, policy, saving))) return i;
+    bought = true;
+    const std::uint64_t start = now_ns();
+    const bool opened = open_place(r, place) != nullptr;
+    counters().opening_ns.fetch_add(now_ns() - start, std::memory_order_relaxed);
+    if (!opened) return i;
+  }
+  return places;
+}
+
+/// Seconds that the call would take at the first place with all the copies that could be kept there.
+double seconds_with_copies(Runtime& r, const Policy& policy, const Problem& problem, const Operands& operands) {
+  double reusable = operands.spared();
+  for (const Operand& x : operands.all())
+    if (x.reusable()) reusable += x.counted(x.stored.bytes());
+  return cost_at(r.first, policy, problem, reusable).seconds;
 }
 
 }  // namespace
 
-void deal(Runtime& r, const Policy& policy, const Problem& problem, const Operands& operands, Decision& decision,
-          const std::function<std::vector<Problem>(int places)>& parts) {
+void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
+          Decision& decision, const std::function<std::vector<Problem>(int places)>& parts) {
   const bool may = decision.route == Route::device && decision.reason != Reason::device_memory &&
-                   decision.reason != Reason::trial && !problem.trivial && !operands.in_device_memory();
+                   decision.reason != Reason::trial && decision.reason != Reason::reuse && !problem.trivial &&
+                   !operands.in_device_memory();
   const int most = may ? r.places() : 1;
-  if (most == 1) return;
-  if (policy.forced) {
-    decision.places = std::max(1, std::min(most, static_cast<int>(parts(most).size())));
-    return;
-  }
-  const double alone = decision.device_seconds / decision.slowdown;
-  const Dealt dealt = choose_places(alone, most, [&](int places) {
+  if (most == 1 || !can_keep(operands.all())) return;
+  const double slowdown = policy.fixed ? 1 : learned.dealt.at(decision.calls);
+  const auto seconds_of = [&](int places) {
     std::vector<double> seconds;
-    for (const Problem& part : parts(places))
-      seconds.push_back(decide_part(r.first, policy, part, decision).device_seconds);
+    for (const Problem& part : parts(places)) seconds.push_back(slowdown * cost_at(r.first, policy, part, 0).seconds);
     return seconds;
-  });
-  if (dealt.places == 1 || waits_for_places(r, policy, dealt.places, alone - dealt.seconds)) return;
-  decision.places = dealt.places;
-  decision.device_seconds = dealt.seconds * decision.slowdown;
+  };
+  Dealt dealt{1, decision.device_seconds};
+  if (policy.forced) {
+    const std::vector<double> seconds = seconds_of(most);
+    dealt = {std::max(1, std::min(most, static_cast<int>(seconds.size()))), dealt_seconds(seconds, most)};
+  } else {
+    dealt = choose_places(decision.device_seconds, most, seconds_of);
+    if (dealt.places > 1 && seconds_with_copies(r, policy, problem, operands) <= dealt.seconds) return;
+  }
+  if (dealt.places == 1) return;
+  const int ready = ready_places(r, policy, dealt.places, decision.device_seconds - dealt.seconds);
+  if (ready == 1) return;
+  decision.places = ready;
+  decision.device_seconds = ready == dealt.places ? dealt.seconds : dealt_seconds(seconds_of(ready), ready);
+  decision.slowdown = slowdown;
 }
 
 namespace {
 
-/// Who takes which part, and whether all have ended.  Threads of ours may still be leaving when the caller has gone on.
+/// Who takes which part, and whether all have ended.  It outlives the call if a handler of the program's has left that
+/// by a jump.
 struct Deal {
-  Deal(int all, int of_places) : count(all), next(std::min(all, of_places)) {}
+  Deal(Runtime& its_runtime, int all, int of_places, std::function<bool(Place&, int)> its_job)
+      : runtime(its_runtime), count(all), job(std::move(its_job)), next(std::min(all, of_places)) {}
 
-  void work(Runtime& r, int number, const std::function<bool(Place&, int)>& job) {
-    try {
-      Place& place = r.place(number);
-      for (int part = number < count ? number : -1; part >= 0; part = take())
-        if (!job(place, part)) break;
-    } catch (const std::exception&) {  // no memory for a place: its part is left
-    }
+  void work(Place& place) {
+    for (int part = place.number < count ? place.number : -1; part >= 0; part = take())
+      if (!job(place, part)) break;
   }
 
   int take() {
     std::lock_guard lock(mutex);
     return next < count ? next++ : -1;
+  }
+  void begin() {
+    std::lock_guard lock(mutex);
+    ++working;
   }
   void end() {
     std::lock_guard lock(mutex);
@@ -129,7 +176,9 @@ struct Deal {
     ended.wait(lock, [this] { return working == 0; });
   }
 
+  Runtime& runtime;
   const int count;
+  const std::function<bool(Place&, int)> job;
   std::mutex mutex;
   std::condition_variable ended;
   int next;
@@ -138,25 +187,24 @@ struct Deal {
 
 }  // namespace
 
-void at_places(Runtime& r, int places, int count, const std::function<bool(Place&, int number)>& job) {
-  const auto dealt = std::make_shared<Deal>(count, places);
-  {
-    const OwnThreads threads;
-    for (int number = 1; number < std::min(places, count); ++number) {
-      {
-        std::lock_guard lock(dealt->mutex);
-        ++dealt->working;
-      }
-      const bool started = threads.start("blaslift-place", [dealt, number, &r, &job] {
+void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int number)> job) {
+  const auto deal = std::make_shared<Deal>(r, count, places, std::move(job));
+  for (int number = 1; number < std::min(places, count); ++number) {
+    deal->begin();
+    bool given = false;
+    try {
+      Place& place = r.place(number);
+      given = place.worker.give("blaslift-place", [deal, &place] {
         thread_state.inside = &thread_state;
-        dealt->work(r, number, job);
-        dealt->end();
+        deal->work(place);
+        deal->end();
       });
-      if (!started) dealt->end();  // its part is left
+    } catch (const std::exception&) {  // no memory for that
     }
+    if (!given) deal->end();  // its part is left
   }
-  dealt->work(r, 0, job);
-  dealt->await();
+  deal->work(r.first);
+  deal->await();
 }
 
 Ending combined(const Decision& decision, std::span<const Ending> parts) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "impl/route/family.hpp"
+#include "impl/route/learned.hpp"
 #include "impl/route/operands.hpp"
 
 namespace blaslift {
@@ -17,10 +18,11 @@ struct Share {
 /// n of them in up to so many shares of about the same size, none empty.
 std::vector<Share> shares_of(index n, int places);
 
-/// If a call that goes to the device is to be dealt out, says so in its decision: how many places, and what they take.
+/// If a call that goes to the device is to be dealt out, opens the places and says so in its decision: how many, and
+/// what they take.
 /// @param parts  what its parts are over so many places; empty, or one: it does not fall into parts
-void deal(Runtime& r, const Policy& policy, const Problem& problem, const Operands& operands, Decision& decision,
-          const std::function<std::vector<Problem>(int places)>& parts);
+void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
+          Decision& decision, const std::function<std::vector<Problem>(int places)>& parts);
 
 /// Seconds until parts have been computed of which each place takes the next one once it has ended one.
 double dealt_seconds(std::span<const double> parts, int places);
@@ -39,9 +41,10 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
 Decision decide_part(const Place& place, const Policy& policy, const Problem& part, const Decision& whole);
 
 /// Calls job(place, number) once for each number from 0 to `count` - 1: at the first place by the calling thread, at
-/// each of the others by a thread of ours.  Each place begins with the part of its own number.  False from the job:
-/// this place takes no more.  What is then left is not called.
-void at_places(Runtime& r, int places, int count, const std::function<bool(Place&, int number)>& job);
+/// each of the others by its worker.  Each place begins with the part of its own number.  False from the job: this
+/// place takes no more.  What is then left is not called.
+/// @param job  owns what it needs: it outlives the call if a handler of the program's leaves that by a jump
+void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int number)> job);
 
 /// What has come of a call from what has come of its parts, all of which are there.
 Ending combined(const Decision& decision, std::span<const Ending> parts);

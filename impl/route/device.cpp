@@ -240,6 +240,7 @@ Backend* Device::open() {
                             .local_rank = local.rank,
                             .local_size = local.size,
                             .number = number_,
+                            .most_used = options_.devices,
                             .idle = idle_,
                             .idle_context = idle_context_,
                             .adopt = [] { thread_state.inside = &thread_state; }};
@@ -300,7 +301,7 @@ bool Device::is_equipped(Operation::Kind kind) {
 }
 
 void Device::lose(const char* why) {
-  counters().detail.set(why);
+  counters().detail.set((number_ == 0 ? why : "device " + std::to_string(number_) + ": " + why).c_str());
   state_.store(DeviceState::absent, std::memory_order_release);
 }
 

@@ -1,6 +1,5 @@
 // What routines have in common that compute in place: plans in a lease, and what they overwrite is kept.
 #pragma once
-#include <span>
 #include <utility>
 
 #include "impl/plan/placed.hpp"
@@ -14,9 +13,6 @@ Placed placed(const Operand& x);
 
 /// Of a download at most: pieces of small results are small, so that several threads share them.
 std::size_t piece_bytes(const Backend& backend, double result_bytes);
-
-/// Whether the host has memory for what the results overwrite, which is kept until all of them are there.
-bool can_keep(std::span<const Operand> operands);
 
 /// Runs a plan in a lease of so many bytes; copies that the operands hold are not in it.
 /// @param wait     for room; otherwise the outcome is no_memory if there is none now

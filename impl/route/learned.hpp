@@ -74,6 +74,7 @@ class Trials {
 struct Learned {
   CpuRates cpu;
   Slowdowns device;
+  Slowdowns dealt;  ///< of calls that several places compute
   Trials trials;
 };
 

@@ -52,6 +52,9 @@ struct Operand : OperandRole {
   void for_each_missing(const Each& each) const;
 };
 
+/// Whether the host has memory for what the results overwrite, where that is kept until all of them are there.
+bool can_keep(std::span<const Operand> operands);
+
 /// The parts of `missing`, disjoint blocks of an n x n matrix, that hold what is missing of its triangle.
 std::vector<Block> in_triangle(Part triangle, index n, const std::vector<Block>& missing);
 

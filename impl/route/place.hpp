@@ -6,6 +6,7 @@
 
 #include "impl/core/arena.hpp"
 #include "impl/core/options.hpp"
+#include "impl/core/workers.hpp"
 #include "impl/residency/residency.hpp"
 #include "impl/route/device.hpp"
 
@@ -23,6 +24,7 @@ struct Place {
   Device device;
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
+  Worker worker;  ///< computes parts of calls here; not at the first place, where callers do
   const int number;
 
  private:

@@ -42,7 +42,8 @@ void open_for_fixed(Runtime& r, const Policy& policy, bool large) {
 
 /// Contention makes the device slower than predicted.
 void learn_device(Learned& learned, const Decision& decision, double measured) {
-  learned.device.learn(decision.calls, decision.device_seconds / decision.slowdown, measured);
+  (decision.places > 1 ? learned.dealt : learned.device)
+      .learn(decision.calls, decision.device_seconds / decision.slowdown, measured);
   if (decision.reason == Reason::trial) learned.trials.settle(decision.device_seconds, measured);
 }
 

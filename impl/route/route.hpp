@@ -3,6 +3,7 @@
 #pragma once
 #include <algorithm>
 #include <exception>
+#include <memory>
 #include <vector>
 
 #include "compat/site.hpp"
@@ -267,7 +268,7 @@ struct Dealing {
   void (*prepare)(HostBlas&, const Part&) = nullptr;
 };
 
-/// A part of a call at a place, whose device is opened if need be.
+/// A part of a call at a place, which is open.
 template <class Part>
 Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Part& part,
                     const Decision& whole, const Way<Part>& way) {
@@ -277,7 +278,8 @@ Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine,
     const Problem problem = way.problem(routine, part);
     if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
     Operands operands = way.operands(place, part, true);
-    const Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
+    Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
+    if (way.refine) way.refine(r.options, problem, part, decision);
     return way.compute(place, site, *backend, problem, part, operands, decision);
   } catch (const std::exception&) {  // nothing has happened yet
     return {Reason::no_room};
@@ -289,31 +291,45 @@ Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine,
 template <class Args, class Part>
 Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& args, Operands& operands,
                      const Decision& decision, const Dealing<Args, Part>& dealing) {
-  const std::vector<Part> parts = dealing.parts(args, decision.places);
+  struct Shared {
+    const std::vector<Part> parts;
+    const Decision decision;
+    std::vector<Ending> endings{};
+    std::vector<char> has_computed{};  ///< by place
+  };
+  const auto call = std::make_shared<Shared>(Shared{dealing.parts(args, decision.places), decision});
+  const std::vector<Part>& parts = call->parts;
+  std::vector<Ending>& endings = call->endings;
+  endings.assign(parts.size(), Ending{Reason::no_room});
+  call->has_computed.resize(static_cast<std::size_t>(decision.places));
   HostBlas blas(site);
   if (dealing.prepare)
     for (const Part& part : parts) dealing.prepare(blas, part);
-  std::vector<Ending> endings(parts.size(), Ending{Reason::no_room});
-  std::vector<char> has_computed(static_cast<std::size_t>(decision.places));
   operands.forget();
   r.first.residency.before_writing(operands.result().stored);
-  at_places(r, decision.places, static_cast<int>(parts.size()), [&](Place& place, int number) {
-    const auto i = static_cast<std::size_t>(number);
-    endings[i] = compute_part(r, place, site, routine, parts[i], decision, dealing.way);
-    if (endings[i].computed) has_computed[static_cast<std::size_t>(place.number)] = 1;
-    return endings[i].computed;
-  });
+  at_places(r, decision.places, static_cast<int>(parts.size()),
+            [call, &r, &site, routine, &way = dealing.way](Place& place, int number) {
+              const auto i = static_cast<std::size_t>(number);
+              Ending& ending = call->endings[i];
+              ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way);
+              if (ending.computed) call->has_computed[static_cast<std::size_t>(place.number)] = 1;
+              return ending.computed;
+            });
   // From here on nothing throws.
   if (std::none_of(endings.begin(), endings.end(), [](const Ending& x) { return x.computed; })) return endings.front();
+  bool all_at_once = true;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     if (endings[i].computed) continue;
-    if (i > 0) endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way);
+    all_at_once = false;
+    if (i > 0 && endings[i].reason != Reason::not_finite)
+      endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way);
     if (endings[i].computed) continue;
     dealing.on_cpu(site, blas, parts[i]);
     endings[i].reason = Reason::failed;
   }
   Ending all = combined(decision, endings);
-  all.places = static_cast<int>(std::count(has_computed.begin(), has_computed.end(), 1));
+  all.as_predicted = all.as_predicted && all_at_once;
+  all.places = static_cast<int>(std::count(call->has_computed.begin(), call->has_computed.end(), 1));
   return all;
 }
 
@@ -348,7 +364,7 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
     Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     if (way.refine) way.refine(r.options, problem, *args, decision);
-    if (dealing) deal(r, policy_for(r, problem.routine), problem, operands, decision, parts);
+    if (dealing) deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, parts);
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute(backend, *args, operands, decision);
       info = ending.info;

@@ -541,7 +541,7 @@ class CudaBackend final : public Backend {
  public:
   /// Returns an error sentence, or an empty string.
   std::string open(const OpenRequest& request) {
-    if (void* driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD)) {
+    if (void* driver = request.number == 0 ? dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD) : nullptr) {
       driver_was_loaded = true;
       dlclose(driver);
     }
@@ -710,8 +710,8 @@ class CudaBackend final : public Backend {
                   static_cast<unsigned>(properties.pciBusID), static_cast<unsigned>(properties.pciDeviceID));
     std::snprintf(facts_.profile, sizeof facts_.profile, "sm_%d%d", properties.major, properties.minor);
     std::snprintf(facts_.algorithms, sizeof facts_.algorithms, "%s-%s", matmul_version().c_str(), facts_.profile);
-    // A polite share: four fifths of the card, split among the job's processes on this node.
-    facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(std::max(1, request.local_size));
+    // A polite share: four fifths of the card, split among the job's processes that have it.
+    facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>((sharing + count - 1) / count);
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
     // Their workspaces shall take an eighth of a small card at most.
     most_lanes_ = static_cast<int>(std::clamp<std::size_t>(facts_.memory / 8 / workspace_bytes, few_lanes, most_lanes));
@@ -729,7 +729,8 @@ class CudaBackend final : public Backend {
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     facts_.loads_when_used = true;
-    const unsigned cores = std::thread::hardware_concurrency();
+    const int used = request.most_used > 0 ? std::min(request.most_used, facts_.devices) : facts_.devices;
+    const unsigned cores = std::thread::hardware_concurrency() / static_cast<unsigned>(used);
     const unsigned out = std::clamp(cores * 3 / 8, 1u, most_threads_out),
                    beside = std::clamp(cores / 4, 1u, most_threads_beside);
     const Engine::Threads threads{.in = static_cast<int>(std::clamp(cores * 11 / 16, 1u, most_threads_in)),

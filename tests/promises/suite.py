@@ -359,6 +359,8 @@ def places(s: Setting, m: Member) -> list[str]:
             "copies, ": ("again", None, {"BLASLIFT_RESIDENCY": "always"}),
             "threads, ": ("threads", None, {}),
         }
+        if "residues" in m.modes:
+            runs["by residues, "] = ("semantics", "72", {"BLASLIFT_PRODUCTS": "residues"})
         for title, (part, count, more) in runs.items():
             if title and devices != "3":
                 continue
@@ -372,6 +374,8 @@ def places(s: Setting, m: Member) -> list[str]:
                 least = (0.6 if count else 0.3) * account.routed if m.dealt else 0  # of one column there is but one part
                 if account.dealt < least or (account.dealt > 0) != m.dealt:
                     found.append(f"{name}: {account.dealt} of {account.routed} calls were dealt out")
+                if "BLASLIFT_PRODUCTS" in more and not account.residues:
+                    found.append(f"{name}: nothing was computed by residues")
                 if "BLASLIFT_VERIFY" in more:
                     checked = verified(run.reports[0], name)
                     if checked["wrong"] or checked["checked"] != checked["repeated"]:

@@ -2,6 +2,8 @@
 // that they compile beside each other.
 #pragma once
 #include <algorithm>
+#include <atomic>
+#include <new>
 
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/qr_panel_kernels.hpp"
@@ -57,6 +59,31 @@ struct Prepared {
   }
 };
 
+/// For the calling thread's device.
+class PreparedByDevice {
+ public:
+  cudaError_t get(const void* kernel, std::size_t shared, const Prepared*& prepared) {
+    int device = 0;
+    if (const cudaError_t error = cudaGetDevice(&device); error != cudaSuccess) return error;
+    if (device >= most_devices) return cudaErrorInvalidDevice;
+    std::atomic<const Prepared*>& known = known_[device];
+    prepared = known.load(std::memory_order_acquire);
+    if (!prepared) {
+      const Prepared* const mine = new (std::nothrow) Prepared(kernel, shared);
+      if (!mine) return cudaErrorMemoryAllocation;
+      if (known.compare_exchange_strong(prepared, mine, std::memory_order_acq_rel))
+        prepared = mine;
+      else
+        delete mine;
+    }
+    return prepared->error;
+  }
+
+ private:
+  static constexpr int most_devices = 64;
+  std::atomic<const Prepared*> known_[most_devices] = {};
+};
+
 template <Kernel kernel, class T, int N>
 cudaError_t start(const Launch& launch, const Job<T>& job, cudaStream_t stream) {
   if constexpr (kernel != Kernel::householder)
@@ -64,8 +91,9 @@ cudaError_t start(const Launch& launch, const Job<T>& job, cudaStream_t stream) 
       return start<static_cast<Kernel>(static_cast<int>(kernel) + 1), T, N>(launch, job, stream);
   constexpr std::size_t shared = sizeof(typename SharedOf<kernel, T, N>::type);
   const auto* const function = reinterpret_cast<const void*>(panel_kernel<kernel, T, N>);
-  static const Prepared prepared(function, shared);  // one device a process
-  if (prepared.error != cudaSuccess) return prepared.error;
+  static constinit PreparedByDevice devices;
+  const Prepared* prepared = nullptr;
+  if (const cudaError_t error = devices.get(function, shared, prepared); error != cudaSuccess) return error;
   cudaLaunchAttribute cooperative{};
   cooperative.id = cudaLaunchAttributeCooperative;
   cooperative.val.cooperative = 1;
@@ -75,7 +103,7 @@ cudaError_t start(const Launch& launch, const Job<T>& job, cudaStream_t stream) 
   config.dynamicSmemBytes = shared;
   config.stream = stream;
   if (kernel == Kernel::householder) {
-    config.gridDim = static_cast<unsigned>(std::min(launch.blocks, prepared.blocks));
+    config.gridDim = static_cast<unsigned>(std::min(launch.blocks, prepared->blocks));
     config.attrs = &cooperative;
     config.numAttrs = 1;
   }

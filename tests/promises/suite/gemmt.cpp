@@ -11,7 +11,8 @@ struct Gemmt : Routine<Gemmt<T, which>> {
   static constexpr int ways_to_nothing = 3;
   static constexpr index largest = 40;
   static constexpr bool dealt = true;
-  static constexpr std::string_view modes = "blocks BLASLIFT_MEMORY=4096;levels BLASLIFT_STRASSEN=2";
+  static constexpr std::string_view modes =
+      "blocks BLASLIFT_MEMORY=4096;residues BLASLIFT_PRODUCTS=residues;levels BLASLIFT_STRASSEN=2";
   static constexpr std::string_view fault_memory = "3000";
   static std::string name() { return named<T>(which == Name::gemmt ? "gemmt" : "gemmtr"); }
 

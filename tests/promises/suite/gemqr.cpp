@@ -12,6 +12,7 @@ struct Gemqr : Routine<Gemqr<T>> {
   static constexpr bool overlap = false;
   static constexpr bool moves_outputs = false;  // of T only what T has to hold
   static constexpr index largest = 32;
+  static constexpr bool dealt = false;  // by other names the library would be asked with other words
   static std::string name() { return named<T>("gemqr"); }
   static std::vector<std::string> routines() { return {name(), named<T>("geqr")}; }
 

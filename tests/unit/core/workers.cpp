@@ -8,7 +8,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory>
+#include <mutex>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -193,6 +196,40 @@ TEST(PartCrew, ItsThreadsEndWhereNothingIsToBeDoneAndComeBack) {
     }
     EXPECT_EQ(seen, several_processors());
     EXPECT_TRUE(wait_until_none());
+  }
+}
+
+TEST(Worker, DoesWhatItIsGivenInOrderOnOneThreadOfItsOwn) {
+  static Worker& worker = *new Worker;  // never destroyed
+  struct Seen {
+    std::mutex mutex;
+    std::vector<int> numbers;
+    std::set<std::thread::id> threads;
+    std::atomic<int> done{0};
+  };
+  const auto seen = std::make_shared<Seen>();
+  constexpr int givers = 4, of_each = 250;
+  std::vector<std::thread> threads;
+  for (int giver = 0; giver < givers; ++giver)
+    threads.emplace_back([&, giver] {
+      for (int i = 0; i < of_each; ++i)
+        ASSERT_TRUE(worker.give("blaslift-test", [seen, number = giver * of_each + i] {
+          const std::lock_guard lock(seen->mutex);
+          seen->numbers.push_back(number);
+          seen->threads.insert(std::this_thread::get_id());
+          ++seen->done;
+          seen->done.notify_all();
+        }));
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (int done = 0; done < givers * of_each; done = seen->done.load()) seen->done.wait(done);
+  const std::lock_guard lock(seen->mutex);
+  EXPECT_EQ(seen->threads.size(), 1u);
+  EXPECT_EQ(seen->threads.count(std::this_thread::get_id()), 0u);
+  std::vector<int> last(givers, -1);
+  for (const int number : seen->numbers) {
+    EXPECT_GT(number % of_each, last[static_cast<std::size_t>(number / of_each)]);
+    last[static_cast<std::size_t>(number / of_each)] = number % of_each;
   }
 }
 

@@ -378,6 +378,24 @@ TEST(ResiduesDecision, AreChosenWhereTheyAreFaster) {
   EXPECT_TRUE(decide_on_device(Routine::cgemm, Precision::c, 8192, policy).residues);
   EXPECT_TRUE(decide_on_device(Routine::zgemm, Precision::z, 8192, policy).residues);
   EXPECT_FALSE(decide_on_device(Routine::ssyrk, Precision::s, 512, policy).residues);
+  const auto triangle = [&](Routine routine, Element element, Update update, bool beta_zero) {
+    const Problem problem = counted({.routine = routine,
+                                     .element = element,
+                                     .m = 16384,
+                                     .n = 16384,
+                                     .k = 16384,
+                                     .beta_zero = beta_zero,
+                                     .part = Part::lower,
+                                     .update = update,
+                                     .alpha_finite = true});
+    return has_residues(problem);
+  };
+  EXPECT_TRUE(triangle(Routine::ssyrk, Precision::s, Update::rank_k, false));
+  EXPECT_TRUE(triangle(Routine::zgemmt, Precision::z, Update::product, false));
+  EXPECT_TRUE(triangle(Routine::cherk, Precision::c, Update::rank_k, true));
+  EXPECT_FALSE(triangle(Routine::cherk, Precision::c, Update::rank_k, false))
+      << "C's diagonal is real, whatever it holds";
+  EXPECT_FALSE(triangle(Routine::dsyr2k, Precision::d, Update::rank_2k, true));
   const Decision chosen = decide_on_device(Routine::sgemm, Precision::s, 8192, policy);
   EXPECT_LT(chosen.device_seconds, 0.012);
   policy.levels = 2;  // the caller's own choice

@@ -95,6 +95,43 @@ TEST(Triangle, RandomOnesInRandomMemoriesAreComputedInEveryOrderThatDependAllows
   for (const auto& [what, count] : times) EXPECT_GT(count, 10) << what;
 }
 
+/// In one block, with a buffer for C.  Each row and column is split once, before or when it is first multiplied.
+TEST(Triangle, ByResiduesIsComputedInEveryOrderThatDependAllows) {
+  Random random(22);
+  for (int time = 0; time < 1000; ++time) {
+    const index n = primes[random.below(std::size(primes))], k = primes[random.below(std::size(primes))];
+    const auto precision = static_cast<Precision>(time % 4);
+    const std::size_t element = element_size(precision);
+    Residents residents = random_residents(n, k, random);
+    residents.c = {};
+    const Update update = time / 4 % 2 ? Update::product : Update::rank_k;
+    const Cut cut{.mb = n,
+                  .nb = n,
+                  .kb = k,
+                  .whole_a = residents.a.whole,
+                  .whole_b = update == Update::rank_k || residents.b.whole,
+                  .part = random_part(random),
+                  .update = update};
+    const GemmSchedule s = plan_by_residues(n, n, k, random.coin(), precision, cut, residents,
+                                            element * static_cast<std::size_t>(random.up_to(200)), 5);
+    ASSERT_EQ(check(s), "") << text(s);
+    const auto after = depend(s);
+    for (int draw = 0; draw < 2; ++draw) ASSERT_EQ(verdict(s, random_order(s, after, random)), "") << text(s);
+    std::vector<int> rows(static_cast<std::size_t>(n)), cols(static_cast<std::size_t>(n));
+    int products = 0;
+    for (const Step& step : s.steps) {
+      if (step.kind != StepKind::multiply) continue;
+      ++products;
+      for (index i = step.block.row; i < step.block.row + step.block.rows; ++i)
+        ASSERT_EQ(rows[static_cast<std::size_t>(i)] += step.makes_a, 1) << text(s);
+      for (index j = step.block.col; j < step.block.col + step.block.cols; ++j)
+        ASSERT_EQ(cols[static_cast<std::size_t>(j)] += step.makes_b, 1) << text(s);
+    }
+    ASSERT_EQ(products, 2 * ((n + 4) / 5) - 1) << text(s);
+    ASSERT_EQ(moved(s, StepKind::download), static_cast<double>(n * (n + 1) / 2));
+  }
+}
+
 TEST(Triangle, IsCutIntoChunksOfKFirst) {
   Cut cut{};
   // Room for C and half of A.

@@ -21,6 +21,7 @@ Opened open_backend(const Options& options) {
                                 .local_rank = local.rank,
                                 .local_size = local.size,
                                 .number = 0,
+                                .most_used = 1,
                                 .idle = nullptr,
                                 .idle_context = nullptr,
                                 .adopt = nullptr},

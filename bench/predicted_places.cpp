@@ -1,0 +1,75 @@
+// What dealing calls out over several devices should bring by a profile; needs no device.
+//
+//   predicted_places CLASS
+//
+// CLASS is that of a built-in profile (sm_90).  Prints docs/developer/places.md's table: predicted milliseconds of
+// calls with operands in the host's memory, over 1, 2, 4 and 8 places, each of which has a bus of its own.
+#include <complex>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "impl/product/product_family.hpp"
+#include "impl/product/product_parts.hpp"
+#include "impl/route/device.hpp"
+#include "impl/route/route.hpp"
+
+namespace {
+
+using namespace blaslift;
+using blaslift::index;  // and not <strings.h>'s
+
+double predicted(const Problem& problem, const Profile& profile, const strassen::Estimator* estimator) {
+  const Facts facts{.device = DeviceState::ready,
+                    .profile = &profile,
+                    .cpu_rate = 1,
+                    .slowdown = 1,
+                    .missed_seconds = 0,
+                    .forked = false,
+                    .exiting = false,
+                    .estimator = estimator};
+  const Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = -1};
+  return family_of(problem.routine).cost(problem, facts, policy, 0).seconds;
+}
+
+template <class T>
+void print_line(const char* title, Routine routine, const GemmArgs<T>& call, const Profile& profile) {
+  const auto estimator = make_estimator(profile, precision_of<T>);
+  const auto seconds_of = [&](const GemmArgs<T>& x) {
+    return predicted(problem_of(routine, x), profile, estimator ? &*estimator : nullptr);
+  };
+  std::printf("| %s %lld", title, static_cast<long long>(call.n));
+  const double alone = seconds_of(call);
+  std::printf(" | %.0f", 1e3 * alone);
+  for (const int places : {2, 4, 8}) {
+    std::vector<double> parts;
+    for (const GemmArgs<T>& part : parts_of(call, places)) parts.push_back(seconds_of(part));
+    const double dealt = dealt_seconds(parts, places);
+    std::printf(" | %.0f (%.2f)", 1e3 * dealt, alone / dealt);
+  }
+  std::printf(" |\n");
+}
+
+template <class T>
+GemmArgs<T> square(index n, Part part) {
+  static T memory[1];  // nobody reads it: only where operands begin
+  const Op other = part == Part::whole ? Op::none : Op::transpose;
+  return {Op::none, other, n, n, n, T(1), memory, n, memory, n, T(0), memory, n, part};
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: predicted_places CLASS\n");
+    return 2;
+  }
+  const Profile profile = built_in_profile(argv[1]);
+  std::printf("| call | 1 | 2 | 4 | 8 |\n|---|---:|---:|---:|---:|\n");
+  for (const index n : {8192, 16384, 32768}) {
+    print_line("dgemm", Routine::dgemm, square<double>(n, Part::whole), profile);
+    print_line("sgemm", Routine::sgemm, square<float>(n, Part::whole), profile);
+    print_line("zgemm", Routine::zgemm, square<std::complex<double>>(n, Part::whole), profile);
+    print_line("dsyrk", Routine::dsyrk, square<double>(n, Part::lower), profile);
+  }
+}
