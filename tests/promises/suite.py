@@ -175,7 +175,7 @@ def semantics(s: Setting, m: Member) -> list[str]:
         accounts = harness.accounts(run.reports)
         if mode == "levels" and not all(account.levels for account in accounts.values()):
             found.append("nothing was computed by levels")
-        if mode == "residues" and not all(account.residues for account in accounts.values()):
+        if mode.startswith("residues") and not all(account.residues for account in accounts.values()):
             found.append("nothing was computed by residues")
         # In parts, operands are sent more than once; in panels, all are there once, and faults() counts the operations.
         if "BLASLIFT_MEMORY" in settings and mode != "panels" and provider == "reference" and not s.sanitizer:
@@ -359,7 +359,7 @@ def places(s: Setting, m: Member) -> list[str]:
             "copies, ": ("again", None, {"BLASLIFT_RESIDENCY": "always"}),
             "threads, ": ("threads", None, {}),
         }
-        if "residues" in m.modes:
+        if any(mode.startswith("residues") for mode in m.modes):
             runs["by residues, "] = ("semantics", "72", {"BLASLIFT_PRODUCTS": "residues"})
         for title, (part, count, more) in runs.items():
             if title and devices != "3":
