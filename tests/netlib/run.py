@@ -80,6 +80,10 @@ class Finding:
     notes: list[str] = field(default_factory=list)
 
 
+DEALT = ("gemm", "symm", "hemm", "syrk", "herk", "trmm", "trsm")
+"""Routines whose calls fall into parts, and of which testers make large enough ones."""
+
+
 class Baseline:
     """A case without blaslift, run when first needed, and again when the outcome with blaslift differs.
 
@@ -169,7 +173,7 @@ def forced_errors(case: Case, total: dict[str, Account], *, blocks: bool = False
     if not blocks and not gemm.distrusted:  # which are moved twice
         checks.append(("bytes in", gemm.bytes_in, work.bytes_in))
     errors = [f"{case.gemm}: {what}: {got}, not {wanted}" for what, got, wanted in checks if got != wanted]
-    # A product cut into several blocks of C reads a block of A or B more than once.
+    # A product cut into several blocks of C, here or by being dealt out, reads a block of A or B more than once.
     if blocks and gemm.bytes_in <= work.bytes_in:
         errors.append(f"{case.gemm}: {gemm.bytes_in} bytes in: no product was cut into blocks")
     return errors
@@ -231,6 +235,8 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
     forced = mode != "natural"
     if forced and arguments.verify:
         preload = Preload(preload.library, preload.settings | {"BLASLIFT_VERIFY": "all"})
+    if arguments.devices:
+        preload = Preload(preload.library, preload.settings | {"BLASLIFT_DEVICES": str(arguments.devices)})
     run = execute(case, environment, preload)
     ours = transcript(run)
     total = harness.accounts(run.reports)
@@ -242,11 +248,14 @@ def check(case: Case, mode: str, baseline: Baseline, environment: dict[str, str]
         if mode == "qr":
             errors += qr_errors(case, total)
         elif forced:
-            errors += forced_errors(case, total, blocks=mode == "blocks")
+            errors += forced_errors(case, total, blocks=mode == "blocks" or arguments.devices is not None)
         if forced:
             errors += harness.backend_errors(run.reports, arguments.backend)
             if routed and arguments.verify:
                 errors += harness.checked_errors(run.reports)
+            if routed and arguments.devices:
+                errors += [f"{name}: nothing was dealt out over devices" for name, account in total.items()
+                           if name[1:] in DEALT and account.routed and not account.dealt]  # fmt: skip
         else:
             errors += natural_errors(total)
     row = (case.name, mode, in_short(baseline[0]), in_short(ours), *counts(total), "DIFFERS" if errors else "same")
@@ -409,6 +418,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--suite", choices=("blas", "lapack"), default="blas")
     parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
     parser.add_argument("--verify", action="store_true", help="each forced call is checked: BLASLIFT_VERIFY=all")
+    parser.add_argument("--devices", type=int, help="over how many of them forced calls are dealt out: BLASLIFT_DEVICES")
     parser.add_argument("--precisions", default="sdcz", help='some of "sdcz"')
     parser.add_argument("--only", metavar="REGEX", help='cases whose name ("xblat3d < dblat3.in") matches')
     parsed = parser.parse_args(arguments)

@@ -222,6 +222,8 @@ def check(distribution: Distribution, baselines: list[Baseline], mode: str, argu
         preload = Preload.forced(arguments.lib, arguments.backend, harness.FORCED_MEMORY, forced)
     if mode == "verified":
         preload = Preload(preload.library, preload.settings | {"BLASLIFT_VERIFY": "all"})
+    if forced and arguments.devices:
+        preload = Preload(preload.library, preload.settings | {"BLASLIFT_DEVICES": str(arguments.devices)})
     errors: list[str] = []
     outcomes: dict[str, str] = {}
     before: dict[str, str] = {}
@@ -271,6 +273,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--package", choices=("numpy", "scipy"), default="numpy")
     parser.add_argument("--mode", nargs="+", choices=("natural", "forced", "verified"), default=["natural", "forced"])
     parser.add_argument("--backend", choices=("host", "cuda"), default="host", help="where forced calls go")
+    parser.add_argument("--devices", type=int, help="over how many of them forced calls are dealt out: BLASLIFT_DEVICES")
     return parser.parse_args()
 
 
