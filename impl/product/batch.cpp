@@ -181,12 +181,13 @@ Operands operands_of(Place& place, const Args& args, bool ephemeral) {
   args.for_each([&](const GemmBatchArgs<T>& batch) {
     if (!batch.empty() && batches++ == 0) x = batch.evenly();
   });
-  const auto role = [](const BatchLayout& layout, const T* first, index rows, index cols, bool writes, bool reads) {
+  const auto role = [&x](const BatchLayout& layout, const T* first, index rows, index cols, bool writes, bool reads) {
     const bool apart = layout.form == BatchForm::apart;
     return OperandRole{.stored = apart ? Stored{first, rows, cols, layout.ld, sizeof(T)} : stored(first, layout),
                        .writes = writes,
                        .reads = reads,
-                       .vector = apart};
+                       .vector = apart,
+                       .matrices = apart ? x.count : 1};
   };
   const GemmArgs<T> first = x.count > 0 ? x.product(0) : GemmArgs<T>{};
   return Operands(place,

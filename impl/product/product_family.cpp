@@ -202,7 +202,8 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
   consider(smallest);
   // Two tiles each way gain less, and begin and end sooner.
   if (moves && policy.levels < 0 && p.part == Part::whole) consider(std::min(smallest, std::min(p.m, p.n) / 2));
-  if (has_residues(p) && !facts.rounds_otherwise &&
+  const bool in_a_buffer = p.part == Part::whole || !facts.result_stays;  // beside a triangle all may be overwritten
+  if (has_residues(p) && in_a_buffer && !facts.rounds_otherwise &&
       (policy.products == Products::residues || (policy.products == Products::automatic && policy.levels < 0))) {
     const double alone = residues_seconds(p, *facts.profile);
     const double seconds = moves && std::isfinite(alone) ? without_levels(p, alone, moving, false).seconds : alone;

@@ -119,7 +119,7 @@ void Residency::guarded(F step) noexcept {
   }
 }
 
-void Residency::open(Arena& arena, Backend& backend, Tracker* tracker, const std::string& why) {
+void Residency::open(Arena& arena, Backend& backend, std::shared_ptr<Pages> pages, const std::string& why) {
   std::lock_guard lock(mutex_);
   arena_ = &arena;
   backend_ = &backend;
@@ -127,11 +127,16 @@ void Residency::open(Arena& arena, Backend& backend, Tracker* tracker, const std
   opened_ns_ = now_ns();
   if (mode_ == ResidencyMode::off)
     why_off_ = "switched off";
-  else if (!tracker)
+  else if (!pages)
     why_off_ = why;
   else
-    pages_ = std::make_unique<Pages>(*tracker);
+    pages_ = std::move(pages);
   active_.store(pages_ != nullptr, std::memory_order_relaxed);
+}
+
+std::shared_ptr<Pages> Residency::pages() const {
+  std::lock_guard lock(mutex_);
+  return pages_;
 }
 
 std::string Residency::state() const {

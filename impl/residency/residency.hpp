@@ -109,8 +109,12 @@ class Residency {
 
   // None of these throws: where memory is short, copies are no longer used from then on.
 
-  /// Once, when the device is open.  @param tracker  null: off, because of `why`
-  void open(Arena& arena, Backend& backend, Tracker* tracker, const std::string& why);
+  /// Once, when the device is open.
+  /// @param pages  the process's one table, which all places share; null: off, because of `why`
+  void open(Arena& arena, Backend& backend, std::shared_ptr<Pages> pages, const std::string& why);
+
+  /// Null: off.
+  std::shared_ptr<Pages> pages() const;
 
   /// "on", or "off: " and why; empty before open().
   std::string state() const;
@@ -190,8 +194,7 @@ class Residency {
   mutable std::mutex mutex_;         ///< never held while memory is asked for
   Arena* arena_ = nullptr;
   Backend* backend_ = nullptr;
-  Tracker* tracker_ = nullptr;
-  std::unique_ptr<Pages> pages_;
+  std::shared_ptr<Pages> pages_;
   std::string why_off_;
   bool gave_up_ = false;  ///< something threw: what the table of pages says may be incomplete
   std::size_t budget_ = 0, kept_ = 0;

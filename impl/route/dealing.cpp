@@ -106,12 +106,17 @@ int ready_places(Runtime& r, const Policy& policy, int places, double saving) {
   return places;
 }
 
-/// Seconds that the call would take at the first place with all the copies that could be kept there.
-double seconds_with_copies(Runtime& r, const Policy& policy, const Problem& problem, const Operands& operands) {
+/// Of what a call reads, the part that copies hold at the first place; and that they would, with all that could be
+/// kept.
+struct Kept {
+  double now = 0, at_most = 0;
+};
+Kept kept(const Problem& problem, const Operands& operands) {
+  if (problem.bytes_in <= 0) return {};
   double reusable = operands.spared();
   for (const Operand& x : operands.all())
     if (x.reusable()) reusable += x.counted(x.stored.bytes());
-  return cost_at(r.first, policy, problem, reusable).seconds;
+  return {std::min(1.0, operands.spared() / problem.bytes_in), std::min(1.0, reusable / problem.bytes_in)};
 }
 
 }  // namespace
@@ -124,18 +129,27 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   const int most = may ? r.places() : 1;
   if (most == 1 || !can_keep(operands.all())) return;
   const double slowdown = policy.fixed ? 1 : learned.dealt.at(decision.calls);
-  const auto seconds_of = [&](int places) {
+  // Other places are taken to keep as much of their parts as the first one keeps of all.
+  const Kept copies = kept(problem, operands);
+  const auto seconds_with = [&](double share, int places) {
     std::vector<double> seconds;
-    for (const Problem& part : parts(places)) seconds.push_back(slowdown * cost_at(r.first, policy, part, 0).seconds);
+    for (const Problem& part : parts(places))
+      seconds.push_back(slowdown * cost_at(r.first, policy, part, share * part.bytes_in).seconds);
     return seconds;
   };
+  const auto seconds_of = [&](int places) { return seconds_with(copies.now, places); };
   Dealt dealt{1, decision.device_seconds};
   if (policy.forced) {
     const std::vector<double> seconds = seconds_of(most);
     dealt = {std::max(1, std::min(most, static_cast<int>(seconds.size()))), dealt_seconds(seconds, most)};
   } else {
     dealt = choose_places(decision.device_seconds, most, seconds_of);
-    if (dealt.places > 1 && seconds_with_copies(r, policy, problem, operands) <= dealt.seconds) return;
+    // With all copies at the first place it may be better off there: then that has to get them.
+    if (dealt.places > 1 && copies.at_most > copies.now) {
+      const double alone = cost_at(r.first, policy, problem, copies.at_most * problem.bytes_in).seconds,
+                   together = dealt_seconds(seconds_with(copies.at_most, dealt.places), dealt.places);
+      if (alone <= std::min(dealt.seconds, together)) return;
+    }
   }
   if (dealt.places == 1) return;
   const int ready = ready_places(r, policy, dealt.places, decision.device_seconds - dealt.seconds);
@@ -217,6 +231,8 @@ Ending combined(const Decision& decision, std::span<const Ending> parts) {
     all.residues = all.residues || part.residues;
     all.bytes_in += part.bytes_in;
     all.bytes_out += part.bytes_out;
+    all.bytes_spared += part.bytes_spared;
+    all.reused = std::max(all.reused, part.reused);
     all.transfers.add(part.transfers);
     if (part.levels > all.levels) all.levels = part.levels, all.tile = part.tile;
     same_way = same_way && part.way != 0;

@@ -84,7 +84,7 @@ bool can_keep(std::span<const Operand> operands) {
   constexpr double little = 64 << 20;  // not worth a look
   double bytes = 0;
   for (const Operand& x : operands)
-    if (x.writes && x.memory != MemoryKind::on_a_device) bytes += x.stored.bytes();
+    if (x.writes && x.memory != MemoryKind::on_a_device) bytes += static_cast<double>(x.matrices) * x.stored.bytes();
   return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
 }
 

@@ -18,6 +18,7 @@ struct OperandRole {
   bool vector = false;     ///< moves in every call: next to the matrices it is nothing
   bool destroyed = false;  ///< what is read of it is gone afterwards: of no use to later calls
   bool factors = false;    ///< what is written are its factors, which solvers use as they are
+  index matrices = 1;      ///< so many like this one, which lie apart
 };
 
 /// An operand of a call: where the program has it, and what of it is on the device.

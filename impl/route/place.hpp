@@ -15,7 +15,7 @@ namespace blaslift {
 struct Runtime;
 
 struct Place {
-  /// @param which  of those that the process may use: from 0.  Copies of operands stay at the first one alone.
+  /// @param which  of those that the process may use: from 0
   Place(const Options& process_options, int which);
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;

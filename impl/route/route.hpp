@@ -271,13 +271,13 @@ struct Dealing {
 /// A part of a call at a place, which is open.
 template <class Part>
 Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Part& part,
-                    const Decision& whole, const Way<Part>& way) {
+                    const Decision& whole, const Way<Part>& way, bool ephemeral) {
   try {
     Backend* backend = open_place(r, place);
     if (!backend) return {Reason::no_device};
     const Problem problem = way.problem(routine, part);
     if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
-    Operands operands = way.operands(place, part, true);
+    Operands operands = way.operands(place, part, ephemeral);
     Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
     if (way.refine) way.refine(r.options, problem, part, decision);
     return way.compute(place, site, *backend, problem, part, operands, decision);
@@ -305,13 +305,13 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
   HostBlas blas(site);
   if (dealing.prepare)
     for (const Part& part : parts) dealing.prepare(blas, part);
+  const bool ephemeral = operands[0].ephemeral;
   operands.forget();
-  r.first.residency.before_writing(operands.result().stored);
   at_places(r, decision.places, static_cast<int>(parts.size()),
-            [call, &r, &site, routine, &way = dealing.way](Place& place, int number) {
+            [call, &r, &site, routine, &way = dealing.way, ephemeral](Place& place, int number) {
               const auto i = static_cast<std::size_t>(number);
               Ending& ending = call->endings[i];
-              ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way);
+              ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way, ephemeral);
               if (ending.computed) call->has_computed[static_cast<std::size_t>(place.number)] = 1;
               return ending.computed;
             });
@@ -322,7 +322,7 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
     if (endings[i].computed) continue;
     all_at_once = false;
     if (i > 0 && endings[i].reason != Reason::not_finite)
-      endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way);
+      endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way, ephemeral);
     if (endings[i].computed) continue;
     dealing.on_cpu(site, blas, parts[i]);
     endings[i].reason = Reason::failed;

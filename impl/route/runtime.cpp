@@ -150,7 +150,7 @@ Place::Place(const Options& process_options, int which)
     : options(process_options),
       device(process_options, which, give_up_copies, this),
       // What was kept from earlier calls must not show in the bits of a fixed route.
-      residency(options.fixed || which > 0 ? ResidencyMode::off : options.residency),
+      residency(options.fixed ? ResidencyMode::off : options.residency),
       number(which) {}
 
 int Runtime::places() const {
@@ -227,12 +227,12 @@ void open_residency(Runtime& r) try {
   Place& place = r.first;
   Backend& backend = place.device.backend();
   std::string why;
-  Tracker* tracker = nullptr;
+  std::shared_ptr<Pages> pages;
   if (*backend.facts().unseen_writes)
     why = backend.facts().unseen_writes;
   else if (!r.options.fixed && r.options.residency != ResidencyMode::off)
-    tracker = open_tracker(why);
-  place.residency.open(place.arena, backend, tracker, why);
+    if (Tracker* tracker = open_tracker(why)) pages = std::make_shared<Pages>(*tracker);
+  place.residency.open(place.arena, backend, std::move(pages), why);
   counters().residency.set(place.residency.state().c_str());
   if (tracing()) trace_profile(rates_of(place.device.profile()), true);
 } catch (const std::exception&) {  // without copies, then
@@ -262,7 +262,10 @@ Backend* Place::open_now(Runtime& r) try {
   // Registered after the device's libraries have registered theirs, so that it runs before them.
   if (is_first && std::atexit(at_exit) != 0) return device.lose("out of memory"), nullptr;
   arena.open(*backend, {[](void* copies) { return static_cast<Residency*>(copies)->evict_one(); }, &residency});
-  if (is_first) open_residency(r);
+  if (is_first)
+    open_residency(r);
+  else
+    residency.open(arena, *backend, r.first.residency.pages(), "the first device has none");
   ready_.store(true, std::memory_order_release);
   return backend;
 } catch (const std::exception&) {  // out of memory

@@ -357,6 +357,7 @@ def places(s: Setting, m: Member) -> list[str]:
             "little memory, ": ("semantics", "72", {"BLASLIFT_MEMORY": m.fault_memory}),
             "verified, ": ("semantics", "72", {"BLASLIFT_VERIFY": "all"}),
             "copies, ": ("again", None, {"BLASLIFT_RESIDENCY": "always"}),
+            "shared, ": ("shared", None, {"BLASLIFT_RESIDENCY": "always"}),
             "threads, ": ("threads", None, {}),
         }
         if any(mode.startswith("residues") for mode in m.modes):
@@ -374,6 +375,9 @@ def places(s: Setting, m: Member) -> list[str]:
                 least = (0.6 if count else 0.3) * account.routed if m.dealt else 0  # of one column there is but one part
                 if account.dealt < least or (account.dealt > 0) != m.dealt:
                     found.append(f"{name}: {account.dealt} of {account.routed} calls were dealt out")
+                kept = part == "shared" and run.reports[0]["residency"] == "on" and not s.sanitizer
+                if kept and not run.reports[0]["routines"][name]["bytes_spared"]:
+                    found.append(f"{name}: no copy was used")
                 if "BLASLIFT_PRODUCTS" in more and not account.residues:
                     found.append(f"{name}: nothing was computed by residues")
                 if "BLASLIFT_VERIFY" in more:

@@ -42,6 +42,7 @@ class Case:
     memory: str
     share: float  # of the steps
     seeds: int = 1
+    devices: int = 1
 
 
 ALONE = (
@@ -55,11 +56,16 @@ THREADS = (
     Case("always", SCARCE, 0.2),
     Case("auto", "512M", 0.2),
 )
+PLACES = (Case("always", ENOUGH, 1.0, seeds=2, devices=3), Case("always", SCARCE, 0.2, devices=2))
+"""Calls dealt out over several devices, each of which keeps copies."""
+
 # Over 100,000 steps with pages of either size.
 TESTS_BY_NAME = {
     "torture.small": (ALONE, 75_000, ("pages=small",)),
     "torture.huge": (ALONE, 75_000, ("pages=huge",)),
     "threads": (THREADS, 40_000, ("threads=16",)),
+    "places": (PLACES, 25_000, ("pages=small",)),
+    "places.threads": (PLACES, 10_000, ("threads=16",)),
 }
 
 
@@ -89,7 +95,7 @@ class Torture:
 
     def run_preloaded(self, case: Case, *arguments: str) -> Run:
         preload = Preload.forced(self.library, self.backend)
-        preload.settings.update(BLASLIFT_RESIDENCY=case.residency, BLASLIFT_MEMORY=case.memory)
+        preload.settings.update(BLASLIFT_RESIDENCY=case.residency, BLASLIFT_MEMORY=case.memory, BLASLIFT_DEVICES=str(case.devices))
         return self.run(*arguments, f"scale={self.scale}", preload=preload)
 
 
@@ -136,6 +142,9 @@ def case_errors(torture: Torture, case: Case, run: Run) -> tuple[list[str], tupl
     routed = sum(a.routed for a in account.values())
     if sum(a.calls for a in account.values()) != did["products"] or routed < 0.9 * did["products"] or not routed:
         errors.append(f"{did['products']} products, reported {account}")
+    dealt = sum(a.dealt for a in account.values())
+    if (dealt > 0) != (case.devices > 1):
+        errors.append(f"{dealt} of {routed} products were dealt out over {case.devices} devices")
     states = {report.get("residency", UNKNOWN) for report in run.reports}
     state = ", ".join(sorted(states))
     moved, spared = moved_and_spared(run.reports)
@@ -163,12 +172,12 @@ def body() -> bool:
     arguments = parser.parse_args()
     cases, steps, options = TESTS_BY_NAME[arguments.test]
     if arguments.scale is None:
-        arguments.scale = 1.0 if arguments.test == "threads" else 1.5
+        arguments.scale = 1.5 if arguments.test.startswith("torture") else 1.0
     steps = arguments.steps or (steps // 20 if arguments.sanitizer else steps)
     torture = Torture(arguments)
 
     errors: list[str] = []
-    if arguments.test != "threads" and not arguments.sanitizer:
+    if arguments.test.startswith("torture") and not arguments.sanitizer:
         errors += prove(torture, *options)
     rows, refused = [], set()
     for case in cases:

@@ -411,6 +411,9 @@ TEST(QrKeeps, WhatAResultOverwritesWhereTheHostHasMemoryForIt) {
   double x = 0;
   Operand result({.stored = {&x, 1000, 1000, 1000, sizeof x}, .writes = true, .reads = true});
   EXPECT_TRUE(can_keep({&result, 1}));
+  result.matrices = 1 << 30;
+  EXPECT_FALSE(can_keep({&result, 1})) << "of a batch each";
+  result.matrices = 1;
   result.stored.cols = index{1} << 40;  // 7 PiB
   EXPECT_FALSE(can_keep({&result, 1}));
   result.memory = MemoryKind::on_a_device;

@@ -48,7 +48,7 @@ class World {
     std::string why;
     Tracker* tracker = &script;
     if (kernel == Kernel::real && !(tracker = open_tracker(why))) skipped = why;
-    residency->open(arena, heap, tracker, why);
+    residency->open(arena, heap, tracker ? std::make_shared<Pages>(*tracker) : nullptr, why);
   }
   ~World() {
     while (residency->evict_one()) {
@@ -813,7 +813,7 @@ TEST_P(Resides, SwitchedOffOrWithoutATrackerKeepsNothing) {
     EXPECT_FALSE(residency.keep(x, {.writes = false, .reads = true}, glance));
     arena.open(heap, {[](void*) { return false; }, nullptr});
     Scripted script;
-    residency.open(arena, heap, off ? &script : nullptr, off ? "" : "no such kernel");
+    residency.open(arena, heap, off ? std::make_shared<Pages>(script) : nullptr, off ? "" : "no such kernel");
     EXPECT_EQ(residency.state(), off ? "off: switched off" : "off: no such kernel");
     for (int time = 0; time < 6; ++time) {
       EXPECT_FALSE(residency.look(x, false, true, glance).hold);
