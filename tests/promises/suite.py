@@ -370,12 +370,12 @@ def places(s: Setting, m: Member) -> list[str]:
             if not m.fault_sizes or "BLASLIFT_MEMORY" not in more:
                 found += counted_errors(s, m, run, routed=None if "BLASLIFT_MEMORY" in more else True, stayed={NO_ROOM})
             accounts = harness.accounts(run.reports)
-            for name in (name for name in told(run) if name in exported(s)):
+            for name in (name for name in told(run) if name in exported(s) and name in m.routines):
                 account = accounts[name]
                 least = (0.6 if count else 0.3) * account.routed if m.dealt else 0  # of one column there is but one part
                 if account.dealt < least or (account.dealt > 0) != m.dealt:
                     found.append(f"{name}: {account.dealt} of {account.routed} calls were dealt out")
-                kept = part == "shared" and run.reports[0]["residency"] == "on" and not s.sanitizer
+                kept = part == "shared" and m.dealt and run.reports[0]["residency"] == "on" and not s.sanitizer
                 if kept and not run.reports[0]["routines"][name]["bytes_spared"]:
                     found.append(f"{name}: no copy was used")
                 if "BLASLIFT_PRODUCTS" in more and not account.residues:
