@@ -132,8 +132,9 @@ struct ResidueMemory {
   index count = 0;  ///< of rows of op(A), or columns of op(B), that it has room for
 };
 
-/// A product as kernels/residues.hpp defines it, if its guard accepts the operands; otherwise as Gemm has it.  Of whole
-/// matrices, without E; m, n and k are at least 1, k at most residues::most_k, alpha is not zero.
+/// A product as kernels/residues.hpp defines it, if its guard accepts the operands; otherwise as Gemm has it.  Without
+/// E; m, n and k are at least 1, k at most residues::most_k, alpha is not zero.  Of a triangle all of C may be written,
+/// and a herk's diagonal, of which C is not read, becomes real.
 struct GemmByResidues : Gemm {
   ResidueMemory split_a{}, split_b{};
   index first_a = 0, first_b = 0;     ///< in these, the product's first row and column

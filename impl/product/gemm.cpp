@@ -159,9 +159,7 @@ Plans::Plan without_levels(const Problem& product, const GemmArgs<T>& args, cons
 template <class T>
 Plans::Plan by_residues(const Problem& product, const GemmArgs<T>& args, const Residents& residents, std::size_t room,
                         std::size_t piece) {
-  // A positive alpha leaves herk's diagonal without imaginary parts: they are sums of what cancels, and exact.
-  if (args.part != Part::whole && (residents.c.whole || (as_gemm(args).hermitian() && !(std::real(args.alpha) > 0))))
-    return nullptr;
+  if (args.part != Part::whole && residents.c.whole) return nullptr;
   const PlanKey key{.list = nullptr, .levels = 0, .tile = 0, .head = 0, .room = room, .piece = piece};
   return kept_plan(known->plans_by_residues, key, product, args, residents, [&]() -> Plans::Plan {
     const Cut whole{.mb = args.m,
@@ -422,7 +420,8 @@ constexpr Dealing<Args, std::decay_t<decltype(product_of(std::declval<Args>()))>
           const UnderlyingBlas underlying = blas.operations();
           underlying.call(underlying.context, as_gemm(part));
         },
-    .prepare = [](HostBlas& blas, const auto& part) { (void)blas.routine(HostBlas::kind_of(as_gemm(part))); }};
+    .prepare = [](HostBlas& blas, const auto& part) { (void)blas.routine(HostBlas::kind_of(as_gemm(part))); },
+    .keeps_result = false};
 
 }  // namespace
 

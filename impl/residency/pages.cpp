@@ -1,6 +1,7 @@
 #include "impl/residency/pages.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace blaslift {
 
@@ -11,8 +12,10 @@ void Pages::note(Address page) {
   there->stamps[page % chunk_pages] = there->newest = newest_ = now_;
 }
 
-/// Notes every page of the range that is not positively unwritten.
+/// Notes every page of the range that is not positively unwritten.  If that throws, whoever holds a copy has lost it,
+/// now and later.
 bool Pages::pass(Range pages) {
+  if (std::exchange(incomplete_, true)) return false;
   ++now_;
   unwritten_.clear();
   const bool known = tracker_.scan(pages, unwritten_);
@@ -26,6 +29,7 @@ bool Pages::pass(Range pages) {
     at = std::clamp(run.end, at, pages.end);
   }
   note_until(pages.end);
+  incomplete_ = false;
   return known;
 }
 

@@ -73,7 +73,10 @@ class Pages {
 
   void uncover(Range pages);
 
-  std::string blind() { return tracker_.blind(); }
+  std::string blind() {
+    const std::lock_guard lock(blind_mutex_);
+    return tracker_.blind();
+  }
 
  private:
   static constexpr std::size_t chunk_pages = 512;
@@ -87,6 +90,8 @@ class Pages {
 
   Tracker& tracker_;
   std::mutex mutex_;            ///< a pass and what it leaves in the table are one step for everybody
+  std::mutex blind_mutex_;      ///< of its own: that takes long
+  bool incomplete_ = false;     ///< a pass has consumed evidence and not noted it: nothing is known any more
   Stamp now_ = 0, newest_ = 0;  ///< newest_: of all pages'
   std::unordered_map<Address, std::unique_ptr<Chunk>> written_;  ///< by page number / chunk_pages
   std::vector<Range> unwritten_;

@@ -251,6 +251,7 @@ Residency::Prospect Residency::look(const Stored& x, bool writes, bool reads, Gl
       }
     }
     prospect.unchanged = m.unchanged > 0;
+    prospect.keepable = m.refused == 0 && x.bytes() <= static_cast<double>(budget_);
     prospect.missed = m.missed;
   });
   return prospect;

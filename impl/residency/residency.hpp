@@ -102,6 +102,7 @@ class Residency {
     Hold hold;               ///< a copy, if there is one
     double spared = 0;       ///< bytes of it that need not move
     bool unchanged = false;  ///< no copy yet, but it seems not to change between calls
+    bool keepable = false;   ///< a copy could be kept, as far as is known
     double missed = 0;       ///< seconds that copies of it would have saved so far
   };
 

@@ -28,9 +28,15 @@ double dealt_seconds(std::span<const double> parts, int places) {
   return *std::max_element(until.begin(), until.end());
 }
 
+namespace {
+
+/// A tenth less is: each place takes threads and memory of the host's, and may share its bus.
+constexpr double worth_it = 0.9;
+bool is_worth_it(double dealt, double alone) { return dealt < worth_it * alone; }
+
+}  // namespace
+
 Dealt choose_places(double alone, int most, const std::function<std::vector<double>(int places)>& of_parts) {
-  // A tenth is not worth it: each place takes threads and memory of the host's, and may share its bus.
-  constexpr double worth_it = 0.9;
   std::vector<Dealt> all{{1, alone}};
   double least = worth_it * alone;
   for (int places = 2; places <= most; ++places) {
@@ -115,19 +121,20 @@ Kept kept(const Problem& problem, const Operands& operands) {
   if (problem.bytes_in <= 0) return {};
   double reusable = operands.spared();
   for (const Operand& x : operands.all())
-    if (x.reusable()) reusable += x.counted(x.stored.bytes());
+    if (x.reusable() && x.known.keepable) reusable += x.counted(x.stored.bytes());
   return {std::min(1.0, operands.spared() / problem.bytes_in), std::min(1.0, reusable / problem.bytes_in)};
 }
 
 }  // namespace
 
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, const std::function<std::vector<Problem>(int places)>& parts) {
+          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts) {
   const bool may = decision.route == Route::device && decision.reason != Reason::device_memory &&
                    decision.reason != Reason::trial && decision.reason != Reason::reuse && !problem.trivial &&
                    !operands.in_device_memory();
   const int most = may ? r.places() : 1;
-  if (most == 1 || !can_keep(operands.all())) return;
+  // All places would find the same memory free for what their parts overwrite.
+  if (most == 1 || (keeps_result && !policy.fixed && !can_keep(operands.all()))) return;
   const double slowdown = policy.fixed ? 1 : learned.dealt.at(decision.calls);
   // Other places are taken to keep as much of their parts as the first one keeps of all.
   const Kept copies = kept(problem, operands);
@@ -146,79 +153,102 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
     dealt = choose_places(decision.device_seconds, most, seconds_of);
     // With all copies at the first place it may be better off there: then that has to get them.
     if (dealt.places > 1 && copies.at_most > copies.now) {
-      const double alone = cost_at(r.first, policy, problem, copies.at_most * problem.bytes_in).seconds,
+      const double alone =
+                       decision.slowdown * cost_at(r.first, policy, problem, copies.at_most * problem.bytes_in).seconds,
                    together = dealt_seconds(seconds_with(copies.at_most, dealt.places), dealt.places);
       if (alone <= std::min(dealt.seconds, together)) return;
     }
   }
   if (dealt.places == 1) return;
   const int ready = ready_places(r, policy, dealt.places, decision.device_seconds - dealt.seconds);
-  if (ready == 1) return;
+  if (ready < dealt.places) dealt = {ready, dealt_seconds(seconds_of(ready), ready)};
+  if (ready == 1 || (!policy.forced && !policy.fixed && !is_worth_it(dealt.seconds, decision.device_seconds))) return;
   decision.places = ready;
-  decision.device_seconds = ready == dealt.places ? dealt.seconds : dealt_seconds(seconds_of(ready), ready);
+  decision.device_seconds = dealt.seconds;
   decision.slowdown = slowdown;
 }
 
 namespace {
 
-/// Who takes which part, and whether all have ended.  It outlives the call if a handler of the program's has left that
-/// by a jump.
-struct Deal {
-  Deal(Runtime& its_runtime, int all, int of_places, std::function<bool(Place&, int)> its_job)
-      : runtime(its_runtime), count(all), job(std::move(its_job)), next(std::min(all, of_places)) {}
+/// Who takes which part, and whether all have ended.  It outlives the call: a worker may find out late that nothing is
+/// left for it, and a handler of the program's may leave the call by a jump.
+class Deal {
+ public:
+  Deal(int all, std::function<bool(Place&, int)> job)
+      : job_(std::move(job)), parts_(static_cast<std::size_t>(all), Part::open) {}
+
+  /// The place that has the part's number will begin with it, or nobody does.
+  void reserve(int part) { set(part, Part::open, Part::reserved); }
+  void give_up(int part) { set(part, Part::reserved, Part::open); }
 
   void work(Place& place) {
-    for (int part = place.number < count ? place.number : -1; part >= 0; part = take())
-      if (!job(place, part)) break;
+    for (int part = take(place.number); part >= 0;) {
+      place.computes_part.store(true, std::memory_order_relaxed);
+      const bool goes_on = job_(place, part);
+      place.computes_part.store(false, std::memory_order_relaxed);
+      set(part, Part::begun, Part::ended);  // after that, so that the caller's next call finds the worker free
+      part = goes_on ? take(place.number) : -1;
+    }
   }
 
-  int take() {
-    std::lock_guard lock(mutex);
-    return next < count ? next++ : -1;
-  }
-  void begin() {
-    std::lock_guard lock(mutex);
-    ++working;
-  }
-  void end() {
-    std::lock_guard lock(mutex);
-    --working;
-    ended.notify_all();
-  }
-  void await() {
-    std::unique_lock lock(mutex);
-    ended.wait(lock, [this] { return working == 0; });
+  /// Until what is reserved or has been begun has ended; nothing is begun any more.
+  void close() {
+    std::unique_lock lock(mutex_);
+    closed_ = true;
+    changed_.wait(lock, [this] {
+      return std::none_of(parts_.begin(), parts_.end(), [](Part x) { return x == Part::reserved || x == Part::begun; });
+    });
   }
 
-  Runtime& runtime;
-  const int count;
-  const std::function<bool(Place&, int)> job;
-  std::mutex mutex;
-  std::condition_variable ended;
-  int next;
-  int working = 0;
+ private:
+  enum class Part : std::uint8_t { open, reserved, begun, ended };
+
+  /// The place's own part first, then what is nobody's; -1: there is none.
+  int take(int place) {
+    std::lock_guard lock(mutex_);
+    const auto own = parts_.begin() + std::min<std::ptrdiff_t>(place, std::ssize(parts_));
+    const bool has_own = own != parts_.end() && *own == Part::reserved;
+    const auto next = has_own ? own : closed_ ? parts_.end() : std::find(parts_.begin(), parts_.end(), Part::open);
+    if (next == parts_.end()) return -1;
+    *next = Part::begun;
+    return static_cast<int>(next - parts_.begin());
+  }
+
+  void set(int part, Part from, Part to) {
+    std::lock_guard lock(mutex_);
+    Part& state = parts_[static_cast<std::size_t>(part)];
+    if (state == from) state = to;
+    changed_.notify_all();
+  }
+
+  const std::function<bool(Place&, int)> job_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::vector<Part> parts_;
+  bool closed_ = false;
 };
 
 }  // namespace
 
 void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int number)> job) {
-  const auto deal = std::make_shared<Deal>(r, count, places, std::move(job));
+  const auto deal = std::make_shared<Deal>(count, std::move(job));
+  deal->reserve(0);
   for (int number = 1; number < std::min(places, count); ++number) {
-    deal->begin();
     bool given = false;
     try {
       Place& place = r.place(number);
+      // What a worker cannot begin at once is anybody's.
+      if (!place.computes_part.load(std::memory_order_relaxed)) deal->reserve(number);
       given = place.worker.give("blaslift-place", [deal, &place] {
         thread_state.inside = &thread_state;
         deal->work(place);
-        deal->end();
       });
     } catch (const std::exception&) {  // no memory for that
     }
-    if (!given) deal->end();  // its part is left
+    if (!given) deal->give_up(number);
   }
   deal->work(r.first);
-  deal->await();
+  deal->close();
 }
 
 Ending combined(const Decision& decision, std::span<const Ending> parts) {
@@ -239,6 +269,7 @@ Ending combined(const Decision& decision, std::span<const Ending> parts) {
     all.way = with_numbers(all.way, part.way);
   }
   if (!same_way) all.way = 0;
+  if (all.bytes_spared > 0) all.as_predicted = false;  // only the first place's copies were looked at
   return all;
 }
 

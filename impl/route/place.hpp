@@ -24,7 +24,8 @@ struct Place {
   Device device;
   Arena arena;  ///< the device's memory, once it is open; so is residency
   Residency residency;
-  Worker worker;  ///< computes parts of calls here; not at the first place, where callers do
+  Worker worker;                           ///< computes parts of calls here; not at the first place, where callers do
+  std::atomic<bool> computes_part{false};  ///< the worker, now
   const int number;
 
  private:

@@ -266,6 +266,7 @@ struct Dealing {
   void (*on_cpu)(const Site&, HostBlas&, const Part&);
   /// Before anything is computed: finds what that needs; may throw.
   void (*prepare)(HostBlas&, const Part&) = nullptr;
+  bool keeps_result = true;  ///< what it overwrites is kept until all of it is there
 };
 
 /// A part of a call at a place, which is open.
@@ -364,7 +365,8 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
     Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     if (way.refine) way.refine(r.options, problem, *args, decision);
-    if (dealing) deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, parts);
+    if (dealing)
+      deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, dealing->keeps_result, parts);
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute(backend, *args, operands, decision);
       info = ending.info;

@@ -265,7 +265,8 @@ Backend* Place::open_now(Runtime& r) try {
   if (is_first)
     open_residency(r);
   else
-    residency.open(arena, *backend, r.first.residency.pages(), "the first device has none");
+    residency.open(arena, *backend, *backend->facts().unseen_writes ? nullptr : r.first.residency.pages(),
+                   "the first device has none, or this one writes unseen");
   ready_.store(true, std::memory_order_release);
   return backend;
 } catch (const std::exception&) {  // out of memory

@@ -234,7 +234,8 @@ class CudaLane final : public EngineLane {
         return made;
     const ResiduesStarted started = multiply_by_residues(p, own.handle, stream(queue), own.findings);
     const Status status = started.error != cudaSuccess ? status_of(started.error) : status_of(started.status);
-    if (status != Status::done || started.accepted) return status;
+    if (status != Status::done) return status;
+    if (started.accepted) return p.hermitian() ? make_diagonal_real(queue, p) : status;
     *p.declined = true;
     return compute(queue, static_cast<const Gemm&>(p));
   }
@@ -410,7 +411,8 @@ class CudaLane final : public EngineLane {
     return by_triangles(p, edge, square, [&](const Gemm& x) { return compute(queue, x); });
   }
 
-  /// cuBLAS's her2k reads the imaginary parts of C's diagonal, which BLAS takes to be zero whatever is there.
+  /// cuBLAS's her2k reads the imaginary parts of C's diagonal, which BLAS takes to be zero whatever is there.  Of a
+  /// herk by residues that of an element that overflows is none.
   Status make_diagonal_real(Queue queue, const Gemm& p) {
     const std::size_t element = element_size(p.precision), part = element / 2;
     return status_of(cudaMemset2DAsync(static_cast<char*>(p.C) + part, static_cast<std::size_t>(p.ldc + 1) * element, 0,

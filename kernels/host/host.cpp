@@ -76,9 +76,16 @@ class HostLane final : public EngineLane {
     for (index i = 0; i < batch.count; ++i) compute(batch.product(i));
   }
   void compute(const GemmByResidues& product) {
-    if (multiply_by_residues(product)) return;
+    if (multiply_by_residues(product)) return make_diagonal_real(product);
     *product.declined = true;
     compute(static_cast<const Gemm&>(product));
+  }
+  /// Of a herk.  Where an element overflows, its imaginary part is none.
+  static void make_diagonal_real(const Gemm& p) {
+    const std::size_t element = element_size(p.precision);
+    for (index i = 0; p.hermitian() && i < p.n; ++i)
+      std::memset(static_cast<char*>(p.C) + static_cast<std::size_t>(i * (p.ldc + 1)) * element + element / 2, 0,
+                  element / 2);
   }
   void compute(const Combination& combination) { combine(combination); }
   void compute(const Survey& x) { survey(x); }

@@ -89,6 +89,23 @@ TEST(Pages, EvidenceConsumedByOneIsSeenByAllOthers) {
   EXPECT_EQ(right.dirty(), (Ranges{pages(8, 10)}));
 }
 
+TEST(Pages, APassThatThrowsLeavesNothingKnown) {
+  Scripted kernel;
+  Pages table(kernel);
+  Holder one(table, pages(0, 10)), other(table, pages(5, 15));
+  kernel.write(page(7));
+  kernel.throws = true;  // what it has seen is noted nowhere
+  EXPECT_THROW(one.dirty(), std::bad_alloc);
+  kernel.throws = false;
+  Stamp now = 0;
+  std::vector<Stamp> since(10, 1'000'000);
+  Ranges dirty;
+  for (int time = 0; time < 3; ++time) {
+    EXPECT_FALSE(table.dirty(pages(5, 15), since.data(), 1'000'000, dirty, now)) << "page 7 has been written";
+    EXPECT_FALSE(table.protect_again(pages(5, 15), now));
+    EXPECT_NE(table.protect(pages(20, 30), now), "");
+  }
+}
 TEST(Pages, HolesCountAsWrittenForEver) {
   Scripted kernel;
   Pages table(kernel);

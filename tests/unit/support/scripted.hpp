@@ -1,6 +1,7 @@
 // A tracker that knows what it is told: which pages hold something, and which have been written.
 #pragma once
 #include <map>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,7 @@ class Scripted final : public Tracker {
   int covers = 0, scans = 0;                           ///< calls
   std::map<std::pair<Address, Address>, int> covered;  ///< and not yet released: how often
   bool released_too_often = false;
+  bool throws = false;      ///< a scan, once it has seen and protected everything
   bool sticks_out = false;  ///< runs begin and end outside of what was asked for
 
   /// The program writes these pages.
@@ -53,6 +55,7 @@ class Scripted final : public Tracker {
       if (state == State::unwritten) add(unwritten, {at, at + page_bytes});
       if (state == State::written) state = State::unwritten;
     }
+    if (throws) throw std::bad_alloc();
     if (sticks_out && !unwritten.empty()) {
       if (unwritten.front().begin == pages.begin) unwritten.front().begin -= 3 * page_bytes;
       if (unwritten.back().end == pages.end) unwritten.back().end += 3 * page_bytes;
