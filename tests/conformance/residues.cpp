@@ -24,6 +24,7 @@ TYPED_TEST_SUITE(Residues, Precisions, TypeNames);
 struct Cell {
   Block c;
   bool make_a, make_b;
+  Part part = Part::whole;
 };
 
 /// Products by residues into one C, which use what is split together.
@@ -60,6 +61,7 @@ struct Run {
       g.make_a = cell.make_a;
       g.make_b = cell.make_b;
       g.kept = cells.size() > 1;
+      g.part = cell.part;
       g.sums = memory;
       g.sums_bytes = sums;
       g.declined = &declined;
@@ -113,6 +115,35 @@ TYPED_TEST(Residues, MayBeSplitForSeveralProducts) {
 }
 
 /// Numbers of any size that the precision has: rows and columns are scaled apart.
+/// Of a herk, too, whose diagonal is real even where it overflows.
+TYPED_TEST(Residues, OfATriangleHaveTheDefinitionsBits) {
+  using T = TypeParam;
+  constexpr index n = 33;
+  const double large = sizeof(Real<T>) == 4 ? 1e19 : 1e160;
+  for (const Part part : {Part::lower, Part::upper})
+    for (const double size : {1.0, large}) {
+      Problem<T> p(Op::none, Op::conjugate, n, n, 700, T(1), T(0));
+      for (index j = 0; j < p.k; ++j)
+        for (index i = 0; i < n; ++i) p.B(i, j) = p.A(i, j) *= static_cast<Real<T>>(size);
+      p.C.fill(scalar<T>(nan, nan));
+      Run<T> products{p, Tile::bytes(precision_of<T>, n, n)};
+      const Matrix<T> result = products.run({{{0, 0, n, n}, true, true, part}}), expected = products.expected();
+      ASSERT_FALSE(products.declined);
+      for (index j = 0; j < n; ++j) {
+        EXPECT_EQ(std::real(result(j, j)), std::real(expected(j, j))) << j;
+        EXPECT_EQ(std::imag(result(j, j)), Real<T>(0)) << j;
+        if (size > 1) {
+          EXPECT_TRUE(std::isinf(std::real(result(j, j))));
+          continue;
+        }
+        for (index i = 0; i < n; ++i)
+          if (part == Part::lower ? i > j : i < j) {
+            EXPECT_EQ(result(i, j), expected(i, j)) << i << ", " << j;
+          }
+      }
+    }
+}
+
 TYPED_TEST(Residues, OfRowsAndColumnsOfAnyScale) {
   using T = TypeParam;
   constexpr int most = std::numeric_limits<Real<T>>::max_exponent - 2,
