@@ -74,7 +74,7 @@ class Pages {
   void uncover(Range pages);
 
   std::string blind() {
-    const std::lock_guard lock(blind_mutex_);
+    const std::lock_guard lock(mutex_);  // others open files meanwhile, at which this looks
     return tracker_.blind();
   }
 
@@ -90,7 +90,6 @@ class Pages {
 
   Tracker& tracker_;
   std::mutex mutex_;            ///< a pass and what it leaves in the table are one step for everybody
-  std::mutex blind_mutex_;      ///< of its own: that takes long
   bool incomplete_ = false;     ///< a pass has consumed evidence and not noted it: nothing is known any more
   Stamp now_ = 0, newest_ = 0;  ///< newest_: of all pages'
   std::unordered_map<Address, std::unique_ptr<Chunk>> written_;  ///< by page number / chunk_pages
