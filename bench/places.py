@@ -2,7 +2,7 @@
 """Times calls that are dealt out over several GPUs, operands in the host's memory, beside one GPU in the same run.
 
     bench/places.py --build build/gpu [--devices 1,2] [--seconds 10]
-                    [--calls "gemm 16384,gemm 32768,symm 16384,trmm 16384,trsm 16384,potrs 32768x4096,getrs 32768x4096"]
+                    [--calls "gemm 16384,potrs 32768x4096"]
 
 For each call a line: median milliseconds over each number of devices, how many of the calls were dealt out, and how many
 times as fast as over the first number. --backend host tries the logic out: its times mean nothing.
