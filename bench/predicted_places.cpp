@@ -20,16 +20,8 @@ using namespace blaslift;
 using blaslift::index;  // and not <strings.h>'s
 
 double predicted(const Problem& problem, const Profile& profile, const strassen::Estimator* estimator) {
-  const Facts facts{.device = DeviceState::ready,
-                    .profile = &profile,
-                    .cpu_rate = 1,
-                    .slowdown = 1,
-                    .missed_seconds = 0,
-                    .forked = false,
-                    .exiting = false,
-                    .estimator = estimator};
   const Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = -1};
-  return family_of(problem.routine).cost(problem, facts, policy, 0).seconds;
+  return family_of(problem.routine).cost(problem, facts_of_rates(profile, estimator), policy, 0).seconds;
 }
 
 template <class T>

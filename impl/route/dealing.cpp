@@ -49,20 +49,25 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
   return *std::find_if(all.begin(), all.end(), [&](const Dealt& x) { return worth_it * x.seconds <= least; });
 }
 
+Facts facts_of_rates(const Profile& profile, const strassen::Estimator* estimator) {
+  return {.device = DeviceState::ready,
+          .profile = &profile,
+          .cpu_rate = 1,
+          .slowdown = 1,
+          .missed_seconds = 0,
+          .forked = false,
+          .exiting = false,
+          .estimator = estimator};
+}
+
 namespace {
 
 /// What a call, or a part of one, takes at an open place, and how the place goes about it.
 Cost cost_at(const Place& place, const Policy& policy, const Problem& problem, double spared) {
   const Family& family = family_of(problem.routine);
   const Profile& profile = place.device.profile();
-  Facts facts{.device = DeviceState::ready,
-              .profile = &profile,
-              .cpu_rate = 1,
-              .slowdown = 1,
-              .missed_seconds = 0,
-              .forked = false,
-              .exiting = false,
-              .estimator = problem.element == Element::w ? nullptr : place.device.estimator(problem.precision())};
+  Facts facts =
+      facts_of_rates(profile, problem.element == Element::w ? nullptr : place.device.estimator(problem.precision()));
   if (family.sent_again)
     facts.sent_again = family.sent_again(problem, profile, place.device.backend().facts().memory).value_or(0);
   return family.cost(problem, facts, policy, spared);

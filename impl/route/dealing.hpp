@@ -38,6 +38,9 @@ struct Dealt {
 /// @param of_parts    seconds of each part over so many places; fewer than two: there are no parts
 Dealt choose_places(double alone, int most, const std::function<std::vector<double>(int places)>& of_parts);
 
+/// Of an open device of which nothing is known but its rates.
+Facts facts_of_rates(const Profile& profile, const strassen::Estimator* estimator);
+
 /// How an open device goes about a part of a call.
 Decision decide_part(const Place& place, const Policy& policy, const Problem& part, const Decision& whole);
 
