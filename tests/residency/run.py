@@ -30,6 +30,9 @@ LEAST_SPARED = 0.2
 LEAST_SPARED_DEALT = 0.04
 """The same where calls are dealt out: what one device writes lies on pages of which others have copies."""
 
+LEAST_STEPS = 2500
+"""Of a test under a sanitizer, which takes a twentieth of the steps, but no fewer: each thread needs some."""
+
 ENOUGH = "64M"
 """Device memory for all arenas of one thread."""
 
@@ -143,6 +146,8 @@ def case_errors(torture: Torture, case: Case, run: Run) -> tuple[list[str], tupl
     errors += harness.bookkeeping_errors(account, forced=True) + harness.backend_errors(run.reports, torture.backend)
     did = told(run)
     routed = sum(a.routed for a in account.values())
+    if not did["products"]:
+        errors.append("no step led to a product")
     if sum(a.calls for a in account.values()) != did["products"] or routed < 0.9 * did["products"] or not routed:
         errors.append(f"{did['products']} products, reported {account}")
     dealt = sum(a.dealt for a in account.values())
@@ -176,7 +181,7 @@ def body() -> bool:
     cases, steps, options = TESTS_BY_NAME[arguments.test]
     if arguments.scale is None:
         arguments.scale = 1.5 if arguments.test.startswith("torture") else 1.0
-    steps = arguments.steps or (steps // 20 if arguments.sanitizer else steps)
+    steps = arguments.steps or (max(steps // 20, LEAST_STEPS) if arguments.sanitizer else steps)
     torture = Torture(arguments)
 
     errors: list[str] = []
