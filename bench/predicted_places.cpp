@@ -19,24 +19,25 @@ namespace {
 using namespace blaslift;
 using blaslift::index;  // and not <strings.h>'s
 
-double predicted(const Problem& problem, const Profile& profile, const strassen::Estimator* estimator) {
+double predicted(const Problem& problem, const Profile& profile, const strassen::Estimator* estimator, double spared) {
   const Policy policy{.on = true, .measuring = false, .forced = false, .fixed = false, .levels = -1};
-  return family_of(problem.routine).cost(problem, facts_of_rates(profile, estimator), policy, 0).seconds;
+  return family_of(problem.routine).cost(problem, facts_of_rates(profile, estimator), policy, spared).seconds;
 }
 
 template <class T>
 void print_line(const char* title, Routine routine, const GemmArgs<T>& call, const Profile& profile) {
   const auto estimator = make_estimator(profile, precision_of<T>);
-  const auto seconds_of = [&](const GemmArgs<T>& x) {
-    return predicted(problem_of(routine, x), profile, estimator ? &*estimator : nullptr);
+  const auto seconds_of = [&](const Problem& x, double spared) {
+    return predicted(x, profile, estimator ? &*estimator : nullptr, spared);
   };
   std::printf("| %s %lld", title, static_cast<long long>(call.n));
-  const double alone = seconds_of(call);
+  const Problem whole = problem_of(routine, call);
+  const double alone = seconds_of(whole, 0);
   std::printf(" | %.0f", 1e3 * alone);
   for (const int places : {2, 4, 8}) {
-    std::vector<double> parts;
-    for (const GemmArgs<T>& part : parts_of(call, places)) parts.push_back(seconds_of(part));
-    const double dealt = dealt_seconds(parts, places);
+    std::vector<Problem> parts;
+    for (const GemmArgs<T>& part : parts_of(call, places)) parts.push_back(problem_of(routine, part));
+    const double dealt = dealt_seconds(seconds_of_parts(whole, parts, places, profile, 0, seconds_of), places);
     std::printf(" | %.0f (%.2f)", 1e3 * dealt, alone / dealt);
   }
   std::printf(" |\n");

@@ -97,6 +97,8 @@ struct Transfer {
   /// holds before that is overwritten; of a triangle that part.  Such a download is not direct.
   void* keep = nullptr;
   index ldk = 0;
+  /// Of an upload: nothing else writes to the device's side before drain(), so that other devices may copy from there.
+  bool stays = false;
 };
 
 /// An operation of a lane, counted from 0 after lease or drain in the order in which they were asked for.
@@ -150,6 +152,11 @@ class Lane {
   /// Waits until the download that `landed` was given to has landed, or something has failed: the first failure.
   virtual Status await(const std::atomic<bool>& landed) = 0;
 
+  /// Before anything is asked for: lanes of other devices serve parts of the same call, which all of them name so. What
+  /// stays of their uploads moves over one bus and from device to device, where devices can do that.  Until drain().
+  /// @param deal  not 0
+  virtual void join(std::uint64_t deal) { (void)deal; }
+
   /// What has not begun never will: as if something had failed with Status::lost.
   virtual void abandon() = 0;
 
@@ -158,6 +165,8 @@ class Lane {
 
   /// After drain(): of the operations before it.  Once: the next ones begin anew.
   virtual TransferTimes transfer_times() { return {}; }
+  /// Likewise: bytes of uploads that came from other devices.
+  virtual std::uint64_t exchanged_bytes() { return 0; }
 
  protected:
   ~Lane() = default;
@@ -225,7 +234,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 37;
+inline constexpr int backend_version = 38;
 
 /// A module's only export: opens a device.  Returns null and a sentence in `why` if it cannot be used.  Called once a
 /// process for each of its devices; the backend lives until the process ends.

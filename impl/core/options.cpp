@@ -203,7 +203,7 @@ constexpr OptionInfo table[] = {
      "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "
      "(rounds differently)",
      [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
-    {"BLASLIFT_DEVICES", "all, or a number", "1",
+    {"BLASLIFT_DEVICES", "all, or a number", "all",
      "devices that large products and triangular systems may be dealt out over",
      [](Options& o, const char* v) { return parse_devices(o.devices, v); }, true},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G, T: 8G, 8GB, 8GiB",

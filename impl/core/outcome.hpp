@@ -9,10 +9,12 @@ struct Outcome {
   bool taken_back = false;       ///< done, but not a result: the caller's memory is what it was
   double bytes_in = 0, bytes_out = 0;
   TransferTimes transfers{};
+  double bytes_exchanged = 0;  ///< of bytes_in: from other devices
 
   /// With what an earlier try has moved.
   void add(const Outcome& earlier) {
     bytes_in += earlier.bytes_in;
+    bytes_exchanged += earlier.bytes_exchanged;
     transfers.add(earlier.transfers);
   }
 };
@@ -24,6 +26,7 @@ inline void settle(Lane& lane, Outcome& outcome) {
   const Status drained = lane.drain();
   if (outcome.status == Status::done) outcome.status = drained;
   outcome.transfers = lane.transfer_times();
+  outcome.bytes_exchanged = static_cast<double>(lane.exchanged_bytes());
 }
 
 }  // namespace blaslift

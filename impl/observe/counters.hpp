@@ -24,6 +24,7 @@ struct RoutineCounters {
   std::atomic<std::int64_t> saved_ns;                  ///< by routed calls, beside what was predicted of the CPU
   std::atomic<std::uint64_t> bytes_in, bytes_out;      ///< moved to and from the device
   std::atomic<std::uint64_t> bytes_spared;             ///< not moved: a copy on the device was still good
+  std::atomic<std::uint64_t> bytes_exchanged;          ///< of those moved to devices: from one to another
   std::atomic<std::uint64_t> levels[most_levels];      ///< routed calls computed by one level of Strassen's, two, ...
   std::atomic<std::uint64_t> dealt;                    ///< routed calls that several devices have computed
   std::atomic<std::uint64_t> residues;                 ///< routed calls computed by residues, or parts of them
@@ -137,7 +138,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696611;  // "blaslif", layout 17
+  static constexpr std::uint64_t this_layout = 0x626c61736c696612;  // "blaslif", layout 18
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it

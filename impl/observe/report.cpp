@@ -125,6 +125,7 @@ JsonObject object_of(const Summary::PerRoutine& x) {
       .add("bytes_in", JsonNumber{x.bytes_in})
       .add("bytes_out", JsonNumber{x.bytes_out})
       .add("bytes_spared", JsonNumber{x.bytes_spared})
+      .add("bytes_exchanged", JsonNumber{x.bytes_exchanged})
       .add("levels", levels)
       .add("dealt", x.dealt)
       .add("residues", x.residues)
@@ -214,6 +215,7 @@ void Summary::add(const Counters& c) {
     to.bytes_in += static_cast<double>(get(from.bytes_in));
     to.bytes_out += static_cast<double>(get(from.bytes_out));
     to.bytes_spared += static_cast<double>(get(from.bytes_spared));
+    to.bytes_exchanged += static_cast<double>(get(from.bytes_exchanged));
     for (std::size_t i = 0; i < most_levels; ++i) to.levels[i] += get(from.levels[i]);
     to.dealt += get(from.dealt);
     to.residues += get(from.residues);
@@ -278,6 +280,7 @@ std::string to_text(const Summary& s) {
       if (x.levels[i])
         text += format(", %llu by %zu level%s", static_cast<unsigned long long>(x.levels[i]), i + 1, i ? "s" : "");
     if (x.dealt) text += format(", %llu by several devices", static_cast<unsigned long long>(x.dealt));
+    if (x.bytes_exchanged > 0) text += ", " + in_bytes(x.bytes_exchanged) + " from one to another";
     if (x.residues) text += format(", %llu by residues", static_cast<unsigned long long>(x.residues));
     if (x.distrusted) text += format(", %llu badly scaled", static_cast<unsigned long long>(x.distrusted));
     if (x.stayed_calls()) {

@@ -15,7 +15,7 @@ struct Summary {
     std::array<std::uint64_t, reason_count> stayed{};
     std::array<double, reason_count> stayed_seconds{};  ///< of calls that were timed; their sum is cpu_seconds
     double saved_seconds = 0;                           ///< by routed calls, beside what was predicted of the CPU
-    double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+    double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0, bytes_exchanged = 0;
     std::array<std::uint64_t, most_levels> levels{};
     std::uint64_t dealt = 0, residues = 0, distrusted = 0;
     std::uint64_t checked = 0, repeated = 0, wrong = 0;
@@ -65,10 +65,10 @@ std::string to_text(const Summary& summary);
 /// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail",
 /// "residency", "blind" (why copies were left alone for a while), "warning", "library", "processes", "opening_seconds",
 /// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "saved_seconds", "bytes_in", "bytes_out",
-/// "bytes_spared", "stayed": {reason: calls}, "stayed_seconds": {reason: seconds}, "verified": {"checked", "repeated",
-/// "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine", "arguments", "caller",
-/// "calls", "ratio", "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what verification says only
-/// where it was on.
+/// "bytes_spared", "bytes_exchanged", "stayed": {reason: calls}, "stayed_seconds": {reason: seconds}, "verified":
+/// {"checked", "repeated", "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine",
+/// "arguments", "caller", "calls", "ratio", "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what
+/// verification says only where it was on.
 std::string to_json(const Summary& summary, const Counters* one_process = nullptr);
 
 /// Writes one process's summary: "stderr", or appended to a file, in one write so that processes do not mix.  What

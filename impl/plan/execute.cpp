@@ -39,6 +39,7 @@ class Execution : public PlanRun<T> {
 
   Status ask(std::size_t step) {
     const Plan::Step& s = p_.steps[step];
+    this->stays_ = !p_.staying.empty() && p_.staying[step];
     switch (s.kind) {
       case Plan::Kind::upload: return bring(s);
       case Plan::Kind::compute:

@@ -207,6 +207,22 @@ Order order_of(const Plan& plan) {
   return order_of(std::move(conflicts));
 }
 
+std::vector<bool> staying(const Plan& plan) {
+  std::vector<bool> staying(plan.steps.size());
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const Plan::Step& upload = plan.steps[i];
+    if (upload.kind != Plan::Kind::upload || plan.operands[static_cast<std::size_t>(upload.transfer.operand)].result)
+      continue;
+    const Plan::Region& to = upload.accesses[0].region;
+    staying[i] = std::none_of(plan.steps.begin(), plan.steps.end(), [&](const Plan::Step& other) {
+      return &other != &upload && std::any_of(other.accesses.begin(), other.accesses.end(), [&](const Plan::Access& x) {
+        return x.mode != AccessMode::read && x.region.area == to.area && overlap(x.region.block, to.block);
+      });
+    });
+  }
+  return staying;
+}
+
 std::string check(const Plan& plan) {
   Checker checker(plan);
   for (std::size_t i = 0; i < plan.steps.size(); ++i)

@@ -102,8 +102,9 @@ struct Plan {
 
   std::vector<Operand> operands{};
   std::vector<Area> areas{};
-  std::vector<Step> steps{};  ///< in an order in which they could run one by one
-  Order after{};              ///< by step: the earlier ones that it waits for
+  std::vector<Step> steps{};    ///< in an order in which they could run one by one
+  Order after{};                ///< by step: the earlier ones that it waits for
+  std::vector<bool> staying{};  ///< by step, or empty: see staying()
 
   /// After a failure all of the result is put back, so all that it overwrites is kept.  Or its groups, of some columns
   /// or rows each, do not know each other, each is final once it is home, and what is kept is of so many of them, side
@@ -148,6 +149,9 @@ struct Plan {
 
 /// By step: the earlier ones that write what it reads or writes, or read what it writes.
 Order order_of(const Plan& plan);
+
+/// By step: an upload of what the device only reads, to where nothing else is written.
+std::vector<bool> staying(const Plan& plan);
 
 /// Proves of the steps, in the order of the list: nothing is read that nobody has written, or that has given way to
 /// something else, every part of the result comes home once, from where it is, and is not written to afterwards.  That

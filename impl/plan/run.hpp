@@ -81,7 +81,9 @@ class PlanRun {
                 Part part = Part::whole, index below = 0, bool counts = true) {
     if (counts) bytes_in_ += elements_in(part, {below, 0, rows, cols}) * sizeof(T);
     ++next_;
-    return lane_.upload({to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct, part, below}, after());
+    Transfer t{to, ldt, const_cast<T*>(from), ldf, rows, cols, sizeof(T), direct, part, below};
+    t.stays = stays_;
+    return lane_.upload(t, after());
   }
 
   /// A block of a result.
@@ -156,6 +158,7 @@ class PlanRun {
 
   Lane& lane_;
   const index piece_;
+  bool stays_ = false;  ///< what the step brings, as Transfer has it
   const T zero_{0}, one_{1}, minus_one_{-1};
 
  private:

@@ -489,17 +489,17 @@ class Run {
     return true;
   }
 
-  Status upload(const Step& step, const Block& x, const After& after) {
+  Status upload(const Step& step, const Block& x, const After& after, bool stays = false) {
     const StepKind kind = step.kind;
-    const Status status =
-        lane_.upload(kind == StepKind::upload_a
-                         ? transfer(on_device_.a, step.a, stored(args_.A, args_.lda, args_.transa, x.row, x.col),
-                                    args_.lda, x, placement_.a.direct)
-                     : kind == StepKind::upload_b
-                         ? transfer(on_device_.b, step.b, stored(args_.B, args_.ldb, args_.transb, x.row, x.col),
-                                    args_.ldb, x, placement_.b.direct)
-                         : of_c(step.c, x),
-                     after);
+    Transfer t = kind == StepKind::upload_a
+                     ? transfer(on_device_.a, step.a, stored(args_.A, args_.lda, args_.transa, x.row, x.col), args_.lda,
+                                x, placement_.a.direct)
+                 : kind == StepKind::upload_b
+                     ? transfer(on_device_.b, step.b, stored(args_.B, args_.ldb, args_.transb, x.row, x.col), args_.ldb,
+                                x, placement_.b.direct)
+                     : of_c(step.c, x);
+    t.stays = stays;
+    const Status status = lane_.upload(t, after);
     if (status == Status::done)
       bytes_in_ += elements_in(kind == StepKind::upload_c ? s_.cut.part : Part::whole, x) * sizeof(T);
     return status;
@@ -552,7 +552,9 @@ class Run {
     switch (step.kind) {
       case StepKind::upload_a:
       case StepKind::upload_b:
-      case StepKind::upload_c: status = upload(step, x, after); break;
+      case StepKind::upload_c:
+        status = upload(step, x, after, !placement_.staying.empty() && placement_.staying[i]);
+        break;
       case StepKind::multiply: {
         const Block of_a = s_.of_a(step), of_b = s_.of_b(step);
         const typename DeviceMemory<T>::Place a{on_device_.a.at(step.a, of_a.row, of_a.col), on_device_.a.ld()},

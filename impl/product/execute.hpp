@@ -15,6 +15,7 @@ namespace blaslift {
 struct Placement {
   void* lease = nullptr;  ///< for the schedule's buffers, cut.bytes() large
   DeviceOperand a{}, b{}, c{};
+  std::vector<bool> staying{};  ///< by the schedule's steps, or empty: see staying()
 };
 
 struct ProductOutcome : Outcome {

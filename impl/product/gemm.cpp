@@ -229,6 +229,7 @@ Attempt attempt(Place& place, Backend& backend, const Problem& product, const Ge
   // A piece of C that a failure tears is computed again, so it may not be needed for that.
   const bool c_direct = direct(c) && product.beta_zero;
   Placement placement{.a = a.placement(direct(a)), .b = b.placement(direct(b)), .c = c.placement(c_direct)};
+  if (x.deal) placement.staying = staying(*t.schedule);
   std::size_t bytes = t.schedule->bytes(sizeof(T));
   if (t.levels() > 0) {
     // A product that is gone on with without levels may want room beside the operands for a head.
@@ -245,7 +246,7 @@ Attempt attempt(Place& place, Backend& backend, const Problem& product, const Ge
   const Leased leased(place.arena, placement.lease, bytes);
   // From here on nothing throws.
   if (Lane* lane = backend.acquire(underlying, moved, status)) {
-    const Acquired acquired(backend, lane);
+    const Acquired acquired(backend, lane, x);
     t.outcome = execute(*t.schedule, args, placement, *lane, not_exiting, refusal);
   }
   t.distrusted = t.distrusted || t.outcome.declined > 0;

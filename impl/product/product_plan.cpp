@@ -366,6 +366,23 @@ void touched(const GemmSchedule& s, const Step& step, std::vector<Region>& read,
   }
 }
 
+std::vector<bool> staying(const GemmSchedule& s) {
+  std::vector<Region> read, written;
+  for (const Step& step : s.steps) touched(s, step, read, written);
+  const bool once = s.cut.mb >= s.m && s.cut.nb >= s.n && s.cut.kb >= s.k;  // no buffer is used again
+  std::vector<bool> staying(s.steps.size());
+  for (std::size_t i = 0; i < s.steps.size(); ++i) {
+    const Step& step = s.steps[i];
+    if (step.kind != StepKind::upload_a && step.kind != StepKind::upload_b) continue;
+    const bool is_a = step.kind == StepKind::upload_a;
+    staying[i] = (once || (is_a ? s.cut.whole_a : s.cut.whole_b)) &&
+                 std::none_of(written.begin(), written.end(), [&](const Region& x) {
+                   return x.area == (is_a ? area_a : area_b) && overlap(s.as_operand(x), step.block);
+                 });
+  }
+  return staying;
+}
+
 std::vector<std::vector<std::int32_t>> depend(const GemmSchedule& s) {
   struct Access {
     std::int32_t step;

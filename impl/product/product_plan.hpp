@@ -240,6 +240,9 @@ std::vector<std::size_t> order_of_arrival(const GemmSchedule& schedule);
 /// queue as well.
 std::vector<bool> awaited_elsewhere(const GemmSchedule& schedule);
 
+/// By step: an upload of A or B, to where nothing else is written.
+std::vector<bool> staying(const GemmSchedule& schedule);
+
 /// Proves that the schedule computes the product: every element of C gets every k exactly once, from operands that are
 /// there, scaled by beta exactly once, and is committed exactly once, when it is final.  Returns the first fault, or
 /// an empty string.  For schedules without levels.

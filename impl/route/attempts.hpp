@@ -25,6 +25,10 @@ class Leased {
 class Acquired {
  public:
   Acquired(Backend& backend, Lane* lane) : backend_(backend), lane_(lane) {}
+  /// For these operands' call.
+  Acquired(Backend& backend, Lane* lane, const Operands& operands) : Acquired(backend, lane) {
+    if (operands.deal) lane->join(operands.deal);
+  }
   ~Acquired() { backend_.release(lane_); }
   Acquired(const Acquired&) = delete;
   Acquired& operator=(const Acquired&) = delete;

@@ -49,6 +49,23 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
   return *std::find_if(all.begin(), all.end(), [&](const Dealt& x) { return worth_it * x.seconds <= least; });
 }
 
+std::vector<double> seconds_of_parts(const Problem& call, std::span<const Problem> parts, int places,
+                                     const Profile& profile, double spared,
+                                     const std::function<double(const Problem&, double)>& cost) {
+  double read = 0;
+  for (const Problem& part : parts) read += part.bytes_in;
+  const double once = read > call.bytes_in ? call.bytes_in / read : 1;
+  std::vector<double> seconds;
+  for (const Problem& part : parts) seconds.push_back(cost(part, (1 - (1 - spared) * once) * part.bytes_in));
+  if (seconds.empty()) return seconds;
+  const double host_rate = profile.host_rate > 0 ? profile.host_rate : 2 * profile.in_rate,
+               moving = ((1 - spared) * call.bytes_in + call.bytes_out) / host_rate,
+               longer = moving / dealt_seconds(seconds, places);
+  if (longer > 1)
+    for (double& x : seconds) x *= longer;
+  return seconds;
+}
+
 Facts facts_of_rates(const Profile& profile, const strassen::Estimator* estimator) {
   return {.device = DeviceState::ready,
           .profile = &profile,
@@ -144,10 +161,10 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   // Other places are taken to keep as much of their parts as the first one keeps of all.
   const Kept copies = kept(problem, operands);
   const auto seconds_with = [&](double share, int places) {
-    std::vector<double> seconds;
-    for (const Problem& part : parts(places))
-      seconds.push_back(slowdown * cost_at(r.first, policy, part, share * part.bytes_in).seconds);
-    return seconds;
+    return seconds_of_parts(problem, parts(places), places, r.first.device.profile(), share,
+                            [&](const Problem& part, double spared) {
+                              return slowdown * cost_at(r.first, policy, part, spared).seconds;
+                            });
   };
   const auto seconds_of = [&](int places) { return seconds_with(copies.now, places); };
   Dealt dealt{1, decision.device_seconds};
@@ -267,6 +284,7 @@ Ending combined(const Decision& decision, std::span<const Ending> parts) {
     all.bytes_in += part.bytes_in;
     all.bytes_out += part.bytes_out;
     all.bytes_spared += part.bytes_spared;
+    all.bytes_exchanged += part.bytes_exchanged;
     all.reused = std::max(all.reused, part.reused);
     all.transfers.add(part.transfers);
     if (part.levels > all.levels) all.levels = part.levels, all.tile = part.tile;

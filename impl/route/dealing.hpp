@@ -38,6 +38,14 @@ struct Dealt {
 /// @param of_parts    seconds of each part over so many places; fewer than two: there are no parts
 Dealt choose_places(double alone, int most, const std::function<std::vector<double>(int places)>& of_parts);
 
+/// Seconds of each part.  What several places read moves over the bus of one of them, and from there to the others; and
+/// all that moves passes through the host's memory.
+/// @param spared  of what the call reads, the share that need not be sent
+/// @param cost    seconds of a part of which so many bytes need not be sent
+std::vector<double> seconds_of_parts(const Problem& call, std::span<const Problem> parts, int places,
+                                     const Profile& profile, double spared,
+                                     const std::function<double(const Problem& part, double spared)>& cost);
+
 /// Of an open device of which nothing is known but its rates.
 Facts facts_of_rates(const Profile& profile, const strassen::Estimator* estimator);
 

@@ -93,7 +93,7 @@ struct Ending {
   bool computed = false;      ///< the result is there; otherwise it is untouched, and the call stays
   bool as_predicted = false;  ///< what was done is what the decision predicts: its time is learned from
   bool distrusted = false;    ///< a guard has sent it back to no level, or parts of it from residues
-  double bytes_in = 0, bytes_out = 0, bytes_spared = 0;
+  double bytes_in = 0, bytes_out = 0, bytes_spared = 0, bytes_exchanged = 0;
   TransferTimes transfers{};  ///< of all attempts
   int reused = 0;             ///< operands whose copies spared bytes
   int levels = 0;             ///< by so many

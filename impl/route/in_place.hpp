@@ -28,7 +28,7 @@ Outcome run_plan(Place& place, const Site& site, Backend& backend, const Operand
   const Leased leased(place.arena, lease, bytes);
   HostBlas blas(site);
   if (Lane* lane = backend.acquire(blas.operations(), static_cast<std::size_t>(moved), outcome.status)) {
-    const Acquired acquired(backend, lane);
+    const Acquired acquired(backend, lane, operands);
     outcome = execute(*lane, lease);
   }
   return outcome;

@@ -115,6 +115,9 @@ class Operands {
   double moved() const;
   /// Bytes that are read where they are, in device memory of the program's.
   double in_place() const;
+  /// The parts of one call that is dealt out have the same number here; 0: this is no such part.
+  std::uint64_t deal = 0;
+
   /// What is not touched counts as there.
   bool all_in_device_memory() const;
   bool in_device_memory() const;

@@ -45,7 +45,8 @@ template <class T>
 Outcome PlannedCall<T>::attempt(const MakePlan& make_plan, bool wait) {
   std::vector<Placed> places;
   for (const Operand& x : operands_.all().first(std::min(in_plan, operands_.all().size()))) places.push_back(placed(x));
-  const Plan plan = make_plan(std::as_const(places));
+  Plan plan = make_plan(std::as_const(places));
+  if (operands_.deal) plan.staying = staying(plan);
   by_columns_ = plan.by_columns;
   for (const Plan::Operand& x : plan.operands)
     if (x.result && !x.ours) lines_ = by_columns_ ? x.cols : x.rows;

@@ -35,6 +35,7 @@ double& rate(Profile& profile) {
 constexpr Key keys[] = {
     {"in_rate", [](Profile& p) -> double& { return p.in_rate; }},
     {"out_rate", [](Profile& p) -> double& { return p.out_rate; }},
+    {"host_rate", [](Profile& p) -> double& { return p.host_rate; }},
     {"latency_seconds", [](Profile& p) -> double& { return p.latency_seconds; }},
     {"startup_seconds", [](Profile& p) -> double& { return p.startup_seconds; }},
     {"sgemm_rate", rate<&Profile::gemm_rate, 0>},

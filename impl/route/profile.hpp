@@ -32,6 +32,7 @@ struct TunedProduct {
 struct Profile {
   double in_rate;                     ///< bytes/s, program's memory to device, as our lanes move it
   double out_rate;                    ///< bytes/s, device to program's memory
+  double host_rate = 0;               ///< bytes/s of all devices together, both ways; 0: what two of them move one way
   double latency_seconds;             ///< per routed call, whatever its size
   double startup_seconds;             ///< opening the device
   double gemm_rate[precision_count];  ///< flop/s of a large product on the device

@@ -249,6 +249,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   add(c.bytes_in, ending.bytes_in);
   add(c.bytes_out, ending.bytes_out);
   add(c.bytes_spared, ending.bytes_spared);
+  add(c.bytes_exchanged, ending.bytes_exchanged);
   if (ending.distrusted) c.distrusted.fetch_add(1, std::memory_order_relaxed);
   runtime().first.device.used(start + elapsed);
   if (tracing()) trace(call, decision, ending, start, start + elapsed);
@@ -271,6 +272,7 @@ Ending ended(Place& place, const Backend& backend, const Decision& decision, Ope
   Ending ending{.reason = decision.reason,
                 .bytes_in = outcome.bytes_in,
                 .bytes_out = outcome.bytes_out,
+                .bytes_exchanged = outcome.bytes_exchanged,
                 .transfers = outcome.transfers};
   if (outcome.status != Status::done) {
     ending.reason = give_up(place, backend, outcome.status);

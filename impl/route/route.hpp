@@ -270,15 +270,17 @@ struct Dealing {
 };
 
 /// A part of a call at a place, which is open.
+/// @param number  of the deal
 template <class Part>
 Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Part& part,
-                    const Decision& whole, const Way<Part>& way, bool ephemeral) {
+                    const Decision& whole, const Way<Part>& way, bool ephemeral, std::uint64_t number) {
   try {
     Backend* backend = open_place(r, place);
     if (!backend) return {Reason::no_device};
     const Problem problem = way.problem(routine, part);
     if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
     Operands operands = way.operands(place, part, ephemeral);
+    operands.deal = number;
     Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
     if (way.refine) way.refine(r.options, problem, part, decision);
     return way.compute(place, site, *backend, problem, part, operands, decision);
@@ -307,12 +309,13 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
   if (dealing.prepare)
     for (const Part& part : parts) dealing.prepare(blas, part);
   const bool ephemeral = operands[0].ephemeral;
+  const std::uint64_t deal = r.deals.fetch_add(1, std::memory_order_relaxed) + 1;
   operands.forget();
   at_places(r, decision.places, static_cast<int>(parts.size()),
-            [call, &r, &site, routine, &way = dealing.way, ephemeral](Place& place, int number) {
+            [call, &r, &site, routine, &way = dealing.way, ephemeral, deal](Place& place, int number) {
               const auto i = static_cast<std::size_t>(number);
               Ending& ending = call->endings[i];
-              ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way, ephemeral);
+              ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way, ephemeral, deal);
               if (ending.computed) call->has_computed[static_cast<std::size_t>(place.number)] = 1;
               return ending.computed;
             });
@@ -323,7 +326,7 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
     if (endings[i].computed) continue;
     all_at_once = false;
     if (i > 0 && endings[i].reason != Reason::not_finite)
-      endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way, ephemeral);
+      endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way, ephemeral, deal);
     if (endings[i].computed) continue;
     dealing.on_cpu(site, blas, parts[i]);
     endings[i].reason = Reason::failed;

@@ -123,13 +123,12 @@ constexpr Operation::Kinds solver_computes = Operation::Kinds(Operation::Kind::p
 /// A stream a queue, with everything that cuBLAS needs to run alone.
 class CudaLane final : public EngineLane {
  public:
-  explicit CudaLane(Engine& engine) : EngineLane(engine, 0) {}
+  /// @param has_peers  of its device
+  CudaLane(Engine& engine, const std::atomic<bool>& has_peers) : EngineLane(engine, 0), has_peers_(has_peers) {}
 
   Status create() {
-    for (cudaStream_t& stream : streams_)
-      if (const Status made = status_of(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-          made != Status::done)
-        return made;
+    for (const Queue queue : {Queue::in, Queue::out, Queue::compute, Queue::second})
+      if (const Status made = create(queue); made != Status::done) return made;
     end_.create();
     return products(Queue::compute).create(stream(Queue::compute));
   }
@@ -146,7 +145,10 @@ class CudaLane final : public EngineLane {
     (void)cudaGetLastError();
   }
 
-  using EngineLane::serve_next;
+  void serve_next(std::size_t bytes, int lanes) {
+    EngineLane::serve_next(bytes, lanes);
+    noted_there_ = 0;
+  }
 
   void prefer(const std::shared_ptr<const Preferences>& preferences) {
     for (Products& products : products_) products.matmul.prefer(preferences);
@@ -183,6 +185,10 @@ class CudaLane final : public EngineLane {
     }
   };
   Products& products(Queue queue) { return products_[queue == Queue::second]; }
+
+  Status create(Queue queue) {
+    return status_of(cudaStreamCreateWithFlags(&streams_[static_cast<int>(queue)], cudaStreamNonBlocking));
+  }
 
   Status compute(Queue queue, const Operation& operation) override {
     return operation.visit([&](const auto& x) { return compute(queue, x); });
@@ -498,6 +504,29 @@ class CudaLane final : public EngineLane {
         [&] { return cudaEventRecord(static_cast<cudaEvent_t>(slot.mark), stream(queue)); });
   }
 
+  bool has_peers() const override { return has_peers_.load(std::memory_order_relaxed); }
+
+  Status note_there(Queue queue, void*& mark) override {
+    std::lock_guard lock(marks_mutex_);
+    if (noted_there_ == there_.size()) {
+      cudaEvent_t event = nullptr;
+      if (const cudaError_t made = cudaEventCreateWithFlags(&event, cudaEventDisableTiming); made != cudaSuccess)
+        return status_of(made);
+      there_.push_back(event);
+    }
+    mark = there_[noted_there_++];
+    return status_of(cudaEventRecord(static_cast<cudaEvent_t>(mark), stream(queue)));
+  }
+
+  Status fetch(Queue queue, const OnDevice& from, const Transfer& p) override {
+    if (!stream(queue))
+      if (const Status made = create(queue); made != Status::done) return made;
+    return in_order([&] { return cudaStreamWaitEvent(stream(queue), static_cast<cudaEvent_t>(from.mark), 0); },
+                    [&] { return copy(p, p.device, p.ldd, from.memory, from.ld, cudaMemcpyDefault, queue); });
+  }
+
+  Status settle_there(void* mark) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(mark))); }
+
   Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }
 
   Status idle(Queue queue) override {
@@ -534,6 +563,9 @@ class CudaLane final : public EngineLane {
   EndMark end_;  ///< of Queue::compute
   std::mutex marks_mutex_;
   std::vector<cudaEvent_t> marks_;  ///< by ticket
+  const std::atomic<bool>& has_peers_;
+  std::vector<cudaEvent_t> there_;  ///< for lanes of other devices, one after the other
+  std::size_t noted_there_ = 0;     ///< of these, by this call
 };
 
 /// The driver's library was in the process before this module asked for it.
@@ -732,7 +764,8 @@ class CudaBackend final : public Backend {
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     facts_.loads_when_used = true;
     const int used = request.most_used > 0 ? std::min(request.most_used, facts_.devices) : facts_.devices;
-    const unsigned cores = std::thread::hardware_concurrency() / static_cast<unsigned>(used);
+    // The first device may well be the only one that has anything to do.
+    const unsigned cores = std::thread::hardware_concurrency() / static_cast<unsigned>(request.number ? used : 1);
     const unsigned out = std::clamp(cores * 3 / 8, 1u, most_threads_out),
                    beside = std::clamp(cores / 4, 1u, most_threads_beside);
     const Engine::Threads threads{.in = static_cast<int>(std::clamp(cores * 11 / 16, 1u, most_threads_in)),
@@ -757,7 +790,29 @@ class CudaBackend final : public Backend {
     if (!lane) return status == Status::no_memory ? "the device has no memory left" : "cuBLAS cannot be started";
     lanes_ = 1;
     idle_.push_back(lane);
+    meet_others();
     return {};
+  }
+
+  /// The devices that are open, one after the other.  Where two of them cannot read each other's memory, no two do.
+  void meet_others() {
+    static std::mutex mutex;
+    static std::vector<CudaBackend*>& open = *new std::vector<CudaBackend*>;
+    const std::lock_guard lock(mutex);
+    const auto may_read = [](const CudaBackend& reader, const CudaBackend& owner) {
+      int can = 0;
+      if (cudaDeviceCanAccessPeer(&can, reader.device_, owner.device_) != cudaSuccess || !can) return false;
+      cudaMemAccessDesc access{};
+      access.location.type = cudaMemLocationTypeDevice;
+      access.location.id = reader.device_;
+      access.flags = cudaMemAccessFlagsProtReadWrite;
+      return cudaMemPoolSetAccess(owner.pool_, &access, 1) == cudaSuccess;
+    };
+    bool all = true;
+    for (CudaBackend* other : open) all = all && may_read(*this, *other) && may_read(*other, *this);
+    (void)cudaGetLastError();
+    open.push_back(this);
+    for (CudaBackend* backend : open) backend->has_peers_.store(all && open.size() > 1, std::memory_order_relaxed);
   }
 
   /// During a visit.  Whether there was any.
@@ -770,7 +825,7 @@ class CudaBackend final : public Backend {
   CudaLane* new_lane(Status& status) {
     CudaLane* lane = nullptr;
     try {
-      lane = new CudaLane(*engine_);
+      lane = new CudaLane(*engine_, has_peers_);
     } catch (const std::exception&) {
     }
     status = lane ? lane->create() : Status::no_memory;
@@ -845,6 +900,7 @@ class CudaBackend final : public Backend {
   int device_ = 0;
   Engine* engine_ = nullptr;
   cudaMemPool_t pool_ = nullptr;
+  std::atomic<bool> has_peers_{false};
   cudaStream_t allocations_ = nullptr;
   SpareMemory spare_;
   OpenRequest request_{};

@@ -49,6 +49,21 @@ void Engine::push(Direction direction, std::vector<Job>&& jobs) {
   if (direction == Direction::out && unsent_.load() == 0) team.changed_for_spare.notify_all();
 }
 
+void Engine::push_again(const Job& job) {
+  Team& team = teams_[static_cast<int>(Direction::in)];
+  {
+    std::lock_guard lock(team.mutex);
+    try {
+      team.jobs.push_front(job);
+      unsent_.fetch_add(1);
+    } catch (const std::exception&) {
+      job.client->drop_piece();
+      return;
+    }
+  }
+  team.changed.notify_all();
+}
+
 void Engine::push_keeping(const Job& job) {
   Team& team = teams_[static_cast<int>(Direction::in)];
   {
@@ -126,11 +141,22 @@ void Engine::Filling::await_settled() const {
 bool Engine::can_send() const {
   if (filling_ && filling_->taken < filling_->shares.count()) return true;
   const std::deque<Job>& jobs = teams_[static_cast<int>(Direction::in)].jobs;
-  return !jobs.empty() && (jobs.front().piece.direct || !sent_.empty());
+  if (jobs.empty()) return false;
+  const Job& next = jobs.front();
+  return next.piece.direct || !sent_.empty() || (next.deal && next.client->is_elsewhere(next));
 }
 
 /// Not while a piece waits for a slot: the next one may be free in a moment.
 bool Engine::can_keep() const { return !to_keep_.empty() && teams_[static_cast<int>(Direction::in)].jobs.empty(); }
+
+/// What becomes of the next piece.
+Turn Engine::take_turn(Team& team, OnDevice& there) {
+  Job& job = team.jobs.front();
+  if (!job.deal) return Turn::alone;
+  const Turn turn = job.client->claim(job, !sent_.empty(), there);
+  if (turn == Turn::alone) job.deal = 0;
+  return turn;
+}
 
 /// Null if it is in use.
 Engine::Filling* Engine::take_sent(Filling* filling) { return std::erase(sent_, filling) ? filling : nullptr; }
@@ -202,6 +228,20 @@ void Engine::send_all(bool watches) {
         use_for(*job.client);
         Slot none;
         job.client->send_piece(job, none);
+        end_sending();
+        continue;
+      }
+      OnDevice there;
+      if (const Turn turn = take_turn(team, there); turn == Turn::later) {
+        continue;
+      } else if (turn == Turn::copy || turn == Turn::wait) {
+        const Job job = team.jobs.front();
+        team.jobs.pop_front();
+        lock.unlock();
+        if (turn == Turn::copy) {
+          use_for(*job.client);
+          job.client->copy_piece(job, there);
+        }
         end_sending();
         continue;
       }

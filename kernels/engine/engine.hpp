@@ -15,6 +15,23 @@ namespace blaslift {
 
 enum class Direction : std::uint8_t { in, out };
 
+/// Where a piece is on a device that has it, or will have it once its mark has been passed.
+struct OnDevice {
+  const void* memory = nullptr;
+  index ld = 0;
+  void* mark = nullptr;
+  const void* owner = nullptr;  ///< the lane that has brought it there
+};
+
+/// What becomes of a piece that another device may bring, or have.
+enum class Turn : std::uint8_t {
+  alone,  ///< it is sent as any other piece
+  send,   ///< it is sent, and then others may have it
+  copy,   ///< from where it is
+  wait,   ///< it has been taken, and comes back (Engine::push_again)
+  later   ///< it would be sent, and may not be
+};
+
 /// A piece of memory that the device reaches at full speed, with the backend's own mark for "its copy has ended".
 struct Slot {
   void* memory = nullptr;
@@ -77,6 +94,7 @@ class Engine {
     Client* client;
     Ticket ticket;
     Transfer piece;
+    std::uint64_t deal = 0;  ///< in which the piece may be exchanged (Exchange), or 0
   };
 
   /// Whose pieces these are, asked by the engine's threads or its own: uploads in three steps, the second once or once
@@ -87,6 +105,15 @@ class Engine {
     virtual void fail(Status status) = 0;
     /// A piece has become two.
     virtual void note_another_piece(Ticket ticket) = 0;
+    /// Of a piece that may be exchanged.
+    /// @param may_send  there is a slot
+    virtual Turn claim(const Job& job, bool may_send, OnDevice& from) = 0;
+    /// Whether another device brings it, or has it.
+    virtual bool is_elsewhere(const Job& job) = 0;
+    /// As it has been claimed.
+    virtual void copy_piece(const Job& job, const OnDevice& from) = 0;
+    /// There is no memory to go on with one.
+    virtual void drop_piece() = 0;
     virtual void await_slot(Slot& slot) = 0;
     virtual void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share) = 0;
     /// Whether the device was asked to read the slot.
@@ -100,6 +127,8 @@ class Engine {
   };
 
   void push(Direction direction, std::vector<Job>&& jobs);
+  /// A piece on the way in that was taken out of turn.
+  void push_again(const Job& job);
   /// A download: what it overwrites is to be kept as soon as there is time.
   void push_keeping(const Job& job);
   /// False if it has been taken, or was never pushed.
@@ -141,6 +170,7 @@ class Engine {
   template <class There>
   void await_job(Team& team, std::unique_lock<std::mutex>& lock, bool watches, There there);
   Filling& begin_piece(Team& team);
+  Turn take_turn(Team& team, OnDevice& there);
   Filling* take_sent(Filling* filling);
   bool have(Filling& filling);
   bool have(Slot& slot, std::size_t bytes) { return slot.memory || hooks_.make(hooks_.context, &slot, 1, bytes); }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "kernels/copy.hpp"
+#include "kernels/engine/exchange.hpp"
 
 namespace blaslift {
 
@@ -62,10 +63,11 @@ Status EngineLane::begin(Queue queue, Ticket ticket) {
   {
     std::lock_guard lock(mutex_);
     operation = &operations_[static_cast<std::size_t>(ticket)];  // stays where it is while others are added
-    Ticket last[queues] = {-1, -1, -1, -1};
+    Ticket last[queues];
+    std::fill_n(last, queues, -1);
     for (const Ticket t : operation->after) {
       const Queue other = operations_[static_cast<std::size_t>(t)].queue;
-      if (other == queue) continue;
+      if (other == queue && !operations_[static_cast<std::size_t>(t)].exchanged) continue;
       if (other == Queue::compute || other == Queue::second)
         last[static_cast<int>(other)] = std::max(last[static_cast<int>(other)], t);  // these end one after the other
       else
@@ -102,13 +104,30 @@ Status EngineLane::mark_once(Ticket ticket) {
   return status;
 }
 
+/// Of an operation whose pieces came by the bus and from other devices.  Nobody waits for it yet.
+Status EngineLane::mark_all_pieces(Ticket ticket) {
+  const std::scoped_lock in_queues(queues_[static_cast<int>(Queue::in)], queues_[static_cast<int>(Queue::peer)]);
+  std::lock_guard one_at_a_time(marking_);
+  Status status = mark(Queue::in, ticket);
+  if (status == Status::done) status = wait(Queue::peer, ticket);
+  if (status == Status::done) status = mark(Queue::peer, ticket);
+  std::lock_guard lock(mutex_);
+  operations_[static_cast<std::size_t>(ticket)].marked = status == Status::done;
+  return status;
+}
+
 /// The last piece's start is the operation's.
 void EngineLane::piece_started(Queue queue, Ticket ticket) {
+  bool copied;
   {
     std::lock_guard lock(mutex_);
-    if (--operations_[static_cast<std::size_t>(ticket)].pieces > 0) return;
+    Asked& operation = operations_[static_cast<std::size_t>(ticket)];
+    if (--operation.pieces > 0) return;
+    copied = operation.copied;
   }
-  {
+  if (copied) {
+    fail(mark_all_pieces(ticket));
+  } else {
     std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
     fail(mark_once(ticket));
   }
@@ -120,8 +139,9 @@ void EngineLane::piece_started(Queue queue, Ticket ticket) {
 }
 
 /// Pieces of whole columns where a slot holds one, else parts of a column; small transfers, too, in several.  Where the
-/// bus has nothing to do, the first ones are small, so that it need not wait until a whole slot has been filled.
-std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
+/// bus has nothing to do, the first ones are small, so that it need not wait until a whole slot has been filled.  What
+/// is exchanged is cut by its own size alone, so that other lanes have the same pieces.
+std::vector<Engine::Job> EngineLane::cut(const Transfer& t, bool exchanged) const {
   constexpr std::size_t least_piece = std::size_t{256} << 10;
   const Engine::Sizes& sizes = engine_.sizes();
   constexpr std::size_t large = 32;  // slots
@@ -130,15 +150,16 @@ std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
   // fewer ones cost less.
   const std::size_t own = little_ ? std::max(least_piece, total / 4) : total;
   const std::size_t most = by_caller_                  ? std::min({sizes.in, sizes.out, std::max(own, t.element)})
+                           : exchanged                 ? std::min(sizes.in, std::max(least_piece, total / 4))
                            : total >= large * sizes.in ? 2 * sizes.in
                                                        : std::min(sizes.in, std::max(least_piece, total / 4));
-  std::size_t bytes = !by_caller_ && engine_.quiet() ? std::min(most, sizes.first) : most;
+  std::size_t bytes = !by_caller_ && !exchanged && engine_.quiet() ? std::min(most, sizes.first) : most;
   std::vector<Engine::Job> jobs;
   for (index i = 0, j = 0; j < t.cols;) {
     const auto elements = static_cast<index>(bytes / t.element);
     const index rows = std::min(t.rows - i, elements),
                 cols = rows < t.rows ? 1 : std::min(t.cols - j, elements / t.rows);
-    jobs.push_back({const_cast<EngineLane*>(this), 0, part(t, i, j, rows, cols)});
+    jobs.push_back({const_cast<EngineLane*>(this), 0, part(t, i, j, rows, cols), exchanged ? deal_ : 0});
     i = (i + rows) % t.rows;
     if (i == 0) j += cols;
     bytes = std::min(most, 2 * bytes);
@@ -147,7 +168,8 @@ std::vector<Engine::Job> EngineLane::cut(const Transfer& t) const {
 }
 
 Status EngineLane::ask_upload(const Transfer& t, After after) {
-  std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t);
+  const bool exchanged = deal_ && t.stays && after.count == 0 && !t.direct && !by_caller_;
+  std::vector<Engine::Job> jobs = t.direct ? std::vector<Engine::Job>{{this, 0, t}} : cut(t, exchanged);
   if (!by_caller())
     return engine_.start() ? hand_over(Direction::in, std::move(jobs), after, nullptr) : Status::no_memory;
   const Ticket ticket = note(queue_of(Direction::in), after, static_cast<int>(jobs.size()), nullptr);
@@ -194,6 +216,10 @@ Status EngineLane::hand_over(Direction direction, std::vector<Engine::Job>&& job
   const int pieces = static_cast<int>(jobs.size());
   const Ticket ticket = note(queue_of(direction), after, pieces, landed);
   for (Engine::Job& job : jobs) job.ticket = ticket;
+  if (jobs.front().deal) {
+    std::lock_guard lock(mutex_);
+    operations_[static_cast<std::size_t>(ticket)].exchanged = true;
+  }
   try {
     if (direction == Direction::out && jobs.front().piece.keep) hand_over_keeping(jobs.front());
     engine_.push(direction, std::move(jobs));
@@ -259,6 +285,8 @@ Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& l
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }
 
+void EngineLane::join(std::uint64_t deal) { deal_ = has_peers() ? deal : 0; }
+
 bool EngineLane::started(Ticket upload) {
   std::lock_guard lock(mutex_);
   return operations_[static_cast<std::size_t>(upload)].started;
@@ -280,6 +308,11 @@ Status EngineLane::drain() {
     if (!std::exchange(used_[queue], false)) continue;
     lock.unlock();
     fail(idle(static_cast<Queue>(queue)));
+    lock.lock();
+  }
+  if (std::exchange(deal_, 0)) {
+    lock.unlock();
+    for (void* mark : Exchange::of_process().leave(this)) fail(settle_there(mark));
     lock.lock();
   }
   if (!operations_.empty()) operations_.clear();
@@ -362,22 +395,65 @@ void EngineLane::fill(const Slot& slot, const Transfer& piece, const Parts& shar
 /// Whether the device was asked to read the slot.
 bool EngineLane::send_piece(const Engine::Job& job, Slot& slot) {
   const Transfer& p = job.piece;
-  bool asked = false;
+  bool asked = false, told = false;
   unless_failed([&] {
     const Queue queue = queue_of(Direction::in);
     if (const Status begun = begin(queue, job.ticket); begun != Status::done) return begun;
     note_first(in_begin_);  // of what is not packed
+    OnDevice there{p.device, p.ldd};
     {
       std::lock_guard in_queue(queues_[static_cast<int>(queue)]);
       if (const Status sent = send(queue, slot, p); sent != Status::done) return sent;
+      asked = true;
+      if (job.deal)
+        if (const Status noted = note_there(queue, there.mark); noted != Status::done) return noted;
     }
-    asked = true;
     note_last(in_end_);
+    if (job.deal) {
+      Exchange::of_process().sent(job, there);
+      told = true;
+    }
     piece_started(queue, job.ticket);
     return Status::done;
   });
+  if (job.deal && !told) Exchange::of_process().not_sent(job);
   end_piece();
   return asked;
+}
+
+Turn EngineLane::claim(const Engine::Job& job, bool may_send, OnDevice& from) {
+  return Exchange::of_process().claim(this, engine_, job, may_send, from);
+}
+
+bool EngineLane::is_elsewhere(const Engine::Job& job) { return Exchange::of_process().is_elsewhere(this, job); }
+
+void EngineLane::copy_piece(const Engine::Job& job, const OnDevice& from) {
+  void* mark = nullptr;
+  unless_failed([&] {
+    note_first(in_begin_);
+    {
+      std::lock_guard lock(mutex_);
+      operations_[static_cast<std::size_t>(job.ticket)].copied = true;
+      used_[static_cast<int>(Queue::peer)] = true;
+    }
+    {
+      std::lock_guard in_queue(queues_[static_cast<int>(Queue::peer)]);
+      if (const Status fetched = fetch(Queue::peer, from, job.piece); fetched != Status::done) return fetched;
+      if (const Status noted = note_there(Queue::peer, mark); noted != Status::done)
+        return (void)idle(Queue::peer), mark = nullptr, noted;  // nobody could wait for the copy
+    }
+    note_last(in_end_);
+    exchanged_.fetch_add(bytes_of(job.piece), std::memory_order_relaxed);
+    piece_started(Queue::peer, job.ticket);
+    return Status::done;
+  });
+  Exchange::of_process().copied(from, this, mark);
+  end_piece();
+}
+
+void EngineLane::drop_piece() {
+  fail(Status::no_memory);
+  end_piece();
 }
 
 namespace {

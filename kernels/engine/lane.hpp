@@ -28,10 +28,12 @@ class EngineLane : public Lane, private Engine::Client {
   Status ask(const Operation& operation, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
   bool started(Ticket upload) final;
+  void join(std::uint64_t deal) final;
   Status await(const std::atomic<bool>& landed) final;
   void abandon() final { fail(Status::lost); }
   Status drain() final;
   TransferTimes transfer_times() final;
+  std::uint64_t exchanged_bytes() final { return exchanged_.exchange(0, std::memory_order_relaxed); }
 
  protected:
   ~EngineLane() = default;
@@ -44,10 +46,11 @@ class EngineLane : public Lane, private Engine::Client {
     by_caller_ = caller_moves(bytes, lanes) && engine_.sizes().out >= least_own_slot;
     little_ = bytes <= little_moves;
     (void)transfer_times();  // of whoever did not ask for them
+    (void)exchanged_bytes();
   }
 
-  enum class Queue : std::uint8_t { in, out, compute, second };
-  static constexpr int queues = 4;
+  enum class Queue : std::uint8_t { in, out, compute, second, peer };
+  static constexpr int queues = 5;
 
   // What a backend says, each called by one thread at a time per queue.
 
@@ -62,6 +65,16 @@ class EngineLane : public Lane, private Engine::Client {
   virtual Status receive(Queue queue, Slot& slot, const Transfer& piece) = 0;
   /// Until the copy last started with this slot has ended.
   virtual Status settle(Slot& slot) = 0;
+  /// Whether its device and others can copy each other's memory.
+  virtual bool has_peers() const { return false; }
+  /// A mark of the end of what was started in the queue, for other devices to wait for: as it is until drain().
+  virtual Status note_there(Queue queue, void*& mark) { return (void)queue, mark = nullptr, Status::lost; }
+  /// Starts a copy of another device's memory, behind its mark.
+  virtual Status fetch(Queue queue, const OnDevice& from, const Transfer& piece) {
+    return (void)queue, (void)from, (void)piece, Status::lost;
+  }
+  /// Until what a lane of another device has noted so has ended.
+  virtual Status settle_there(void* mark) { return (void)mark, Status::lost; }
   /// Until nothing is under way in the queue, whatever has failed.
   virtual Status idle(Queue queue) = 0;
 
@@ -77,6 +90,8 @@ class EngineLane : public Lane, private Engine::Client {
     bool marked = false;           ///< others can wait for its end; under marking_
     bool kept_by_another = false;  ///< what it overwrites, by a thread on the way in
     bool kept = false;             ///< by that
+    bool exchanged = false;        ///< an upload, pieces of which other devices may have, or want
+    bool copied = false;           ///< from one
   };
 
   Ticket note(Queue queue, After after, int pieces, std::atomic<bool>* landed);
@@ -99,7 +114,7 @@ class EngineLane : public Lane, private Engine::Client {
   Queue queue_of(Direction direction) const {
     return by_caller_ ? Queue::compute : direction == Direction::in ? Queue::in : Queue::out;
   }
-  std::vector<Engine::Job> cut(const Transfer& transfer) const;
+  std::vector<Engine::Job> cut(const Transfer& transfer, bool exchanged) const;
   template <class Ask>
   Status unless_failed_ask(Ask ask);
   Status ask_upload(const Transfer& transfer, After after);
@@ -116,6 +131,10 @@ class EngineLane : public Lane, private Engine::Client {
   void note_another_piece(Ticket ticket) final;
   void fill(const Slot& slot, const Transfer& piece, const Parts& shares, index share) final;
   bool send_piece(const Engine::Job& job, Slot& slot) final;
+  Turn claim(const Engine::Job& job, bool may_send, OnDevice& from) final;
+  bool is_elsewhere(const Engine::Job& job) final;
+  void copy_piece(const Engine::Job& job, const OnDevice& from) final;
+  void drop_piece() final;
   void keep_piece(const Engine::Job& job) final;
   bool start_receiving(const Engine::Job& job, Slot& slot) final;
   void end_receiving(const Engine::Job& job, Slot& slot, bool started) final;
@@ -127,6 +146,7 @@ class EngineLane : public Lane, private Engine::Client {
   Status begin(Queue queue, Ticket ticket);
   Status mark_once(Ticket ticket);
   void piece_started(Queue queue, Ticket ticket);
+  Status mark_all_pieces(Ticket ticket);
 
   Engine& engine_;
   std::mutex mutex_, queues_[queues], marking_;
@@ -134,11 +154,13 @@ class EngineLane : public Lane, private Engine::Client {
   std::deque<Asked> operations_;  ///< by ticket; grows while others read
   bool used_[queues] = {};        ///< since the last drain
   int jobs_ = 0;                  ///< with the engine
+  std::uint64_t deal_ = 0;        ///< that it has joined
   bool by_caller_ = false;        ///< the caller's thread makes the transfers itself,
   bool little_ = false;           ///< what it moves
   Own own_[2];                    ///< with these in turn: the device moves one while the caller fills or empties
   int turn_ = 1;                  ///< the other
   std::atomic<std::uint64_t> in_begin_{0}, in_end_{0}, out_begin_{0}, out_end_{0};  ///< TransferTimes
+  std::atomic<std::uint64_t> exchanged_{0};                                         ///< bytes
   Status status_ = Status::done;
 };
 

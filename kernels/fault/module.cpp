@@ -365,6 +365,7 @@ class DelayedLane final : public Lane {
   DelayedLane(Lane& of, const Delays& delays, std::vector<Preference> preferences)
       : lane(of), delays_(delays), preferences_(std::move(preferences)) {}
 
+  void join(std::uint64_t deal) override { lane.join(deal); }
   Status upload(const Transfer& x, After after) override {
     if (!first_uploaded_) first_uploaded_ = x.host;
     return lane.upload(x, after);
@@ -404,6 +405,7 @@ class DelayedLane final : public Lane {
   void abandon() override { lane.abandon(); }
   Status drain() override { return lane.drain(); }
   TransferTimes transfer_times() override { return lane.transfer_times(); }
+  std::uint64_t exchanged_bytes() override { return lane.exchanged_bytes(); }
 
   Lane& lane;
 

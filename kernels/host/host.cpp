@@ -115,6 +115,14 @@ class HostLane final : public EngineLane {
     return Status::done;
   }
   Status settle(Slot& slot) override { return fails() ? torn(slot) : Status::done; }
+  bool has_peers() const override { return true; }
+  Status note_there(Queue, void*&) override { return outcome(); }
+  Status settle_there(void*) override { return outcome(); }
+  Status fetch(Queue, const OnDevice& from, const Transfer& p) override {
+    if (fails()) return faults_->status;
+    copy_block(p.device, p.ldd, from.memory, from.ld, p.rows, p.cols, p.element);
+    return Status::done;
+  }
 
   bool fails() { return faults_ && faults_->seen.fetch_add(1) + 1 == faults_->at; }
   Status outcome() { return fails() ? faults_->status : Status::done; }
@@ -158,7 +166,7 @@ class HostBackend final : public Backend {
         faults_(faults) {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
-    facts_.devices = 16;  // any number: they are all the CPU
+    facts_.devices = std::max(1, request.most_used);  // any number: they are all the CPU
     using enum Operation::Kind;
     facts_.computes.add(gemm, "sdcz")
         .add(combine, "sdcz")

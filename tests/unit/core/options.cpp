@@ -122,7 +122,7 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_START", "early:1:dgesv,gemm", [](Options&) {}},
     {"BLASLIFT_QR", "bulk", [](Options& o) { o.qr_stream = false; }},
     {"BLASLIFT_QR", "stream", [](Options&) {}},
-    {"BLASLIFT_DEVICES", "all", [](Options& o) { o.devices = 0; }},
+    {"BLASLIFT_DEVICES", "all", [](Options&) {}},
     {"BLASLIFT_DEVICES", "4", [](Options& o) { o.devices = 4; }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},

@@ -54,6 +54,33 @@ TEST(Plan, EveryConflictIsWaitedForAndNothingTwice) {
   EXPECT_GT(waits, 1000);
 }
 
+TEST(Plan, WhatIsOnlyReadStays) {
+  Random r(2);
+  int staying_uploads = 0, others = 0;
+  for (int round = 0; round < 60; ++round) {
+    const Plan plan = any_plan(r);
+    const std::vector<bool> stays = staying(plan);
+    ASSERT_EQ(stays.size(), plan.steps.size());
+    for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+      const Plan::Step& step = plan.steps[i];
+      if (step.kind != Plan::Kind::upload) {
+        ASSERT_FALSE(stays[i]);
+        continue;
+      }
+      bool written = plan.operands[static_cast<std::size_t>(step.transfer.operand)].result;
+      const Plan::Region& there = step.accesses[0].region;
+      for (std::size_t e = 0; e < plan.steps.size(); ++e)
+        for (const Plan::Access& x : plan.steps[e].accesses)
+          written |= e != i && x.mode != AccessMode::read && x.region.area == there.area &&
+                     overlap(x.region.block, there.block);
+      ASSERT_EQ(stays[i], !written) << i << "\n" << to_string(plan);
+      ++(stays[i] ? staying_uploads : others);
+    }
+  }
+  EXPECT_GT(staying_uploads, 20);
+  EXPECT_GT(others, 20);
+}
+
 TEST(Plan, CheckMissesNoTransferNorWhatIsMadeOnce) {
   Random r(2);
   int dropped = 0, twice = 0, late = 0;

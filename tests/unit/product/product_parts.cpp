@@ -128,6 +128,36 @@ TEST(Dealing, EachPlaceTakesTheNextPart) {
   EXPECT_DOUBLE_EQ(dealt_seconds(std::vector<double>{1}, 5), 1);
 }
 
+TEST(Dealing, WhatSeveralReadMovesOverOneBusAndAllOfItThroughTheHost) {
+  Problem call{}, part{};
+  call.bytes_in = 30;
+  call.bytes_out = 10;
+  part.bytes_in = 20;  // of 40 that both read, 30 are sent
+  part.bytes_out = 5;
+  const std::vector<Problem> parts{part, part};
+  Profile profile = built_in_profile("host");
+  profile.in_rate = 1e3;
+  std::vector<double> spared;
+  const auto seconds = [&](double share) {
+    spared.clear();
+    return seconds_of_parts(call, parts, 2, profile, share, [&](const Problem& x, double bytes) {
+      spared.push_back(bytes);
+      return x.bytes_in - bytes + 1;
+    });
+  };
+  profile.host_rate = 0;  // as two buses: nobody waits for that
+  EXPECT_EQ(seconds(0), (std::vector<double>{16, 16}));
+  EXPECT_EQ(spared, (std::vector<double>{5, 5}));
+  EXPECT_EQ(seconds(0.5), (std::vector<double>{8.5, 8.5}));
+  EXPECT_EQ(spared, (std::vector<double>{12.5, 12.5}));
+  profile.host_rate = 2;
+  EXPECT_EQ(seconds(0), (std::vector<double>{20, 20}));
+  EXPECT_EQ(seconds(0.5), (std::vector<double>{12.5, 12.5}));
+  profile.host_rate = 0;
+  profile.in_rate = 1;
+  EXPECT_EQ(seconds(0), (std::vector<double>{20, 20}));
+}
+
 TEST(Dealing, TakesAsManyPlacesAsAreWorthIt) {
   const auto choice = [](double overhead) {
     return choose_places(1, 8, [overhead](int places) {

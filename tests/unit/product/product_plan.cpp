@@ -249,6 +249,34 @@ TEST(Plan, LargeBlocksFollowEachOtherThroughTwoBuffersOfEach) {
   EXPECT_EQ(check(plan_gemm(20000, 20000, 20000, true, 8, cut, {}, 1 << 24)), "");
 }
 
+TEST(Plan, UploadsStayWhereNoBufferIsUsedAgain) {
+  const auto uploads_that_stay = [](const GemmSchedule& s, StepKind kind) {
+    const std::vector<bool> stays = staying(s);
+    int uploads = 0, staying = 0;
+    for (std::size_t i = 0; i < s.steps.size(); ++i) {
+      if (s.steps[i].kind == kind) ++uploads, staying += stays[i];
+      if (s.steps[i].kind > StepKind::upload_b) {
+        EXPECT_FALSE(stays[i]);
+      }
+    }
+    EXPECT_GT(uploads, 1);
+    EXPECT_TRUE(staying == 0 || staying == uploads);
+    return staying > 0;
+  };
+  const Cut all{.mb = 100, .nb = 90, .kb = 80};
+  const GemmSchedule once = plan_gemm(100, 90, 80, true, 8, all, {}, 1 << 12, 20);
+  EXPECT_TRUE(uploads_that_stay(once, StepKind::upload_a));
+  EXPECT_TRUE(uploads_that_stay(once, StepKind::upload_b));
+  const GemmSchedule in_turns = plan_gemm(100, 90, 80, true, 8, {.mb = 50, .nb = 90, .kb = 80}, {}, 1 << 12, 20);
+  EXPECT_FALSE(uploads_that_stay(in_turns, StepKind::upload_a));
+  EXPECT_FALSE(uploads_that_stay(in_turns, StepKind::upload_b));
+  // B in memory of its own, where all of it is missing.
+  const GemmSchedule own_b = plan_gemm(100, 90, 80, true, 8, {.mb = 50, .nb = 90, .kb = 80, .whole_b = true},
+                                       {.b = {.whole = true, .missing = {{0, 0, 80, 90}}}}, 1 << 12, 20);
+  EXPECT_FALSE(uploads_that_stay(own_b, StepKind::upload_a));
+  EXPECT_TRUE(uploads_that_stay(own_b, StepKind::upload_b));
+}
+
 // ---- check()
 
 /// None that cycles through as many blocks of an operand as it has buffers: such plans bring again what is still there.

@@ -128,6 +128,9 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
       times["overwrites beside strips"] += p.tiling.overwrite && (p.m > p.tiling.tile || p.n > p.tiling.tile);
       times["chains of products"] += p.k >= 2 * p.tiling.tile;
       times["chains of products, C read"] += p.k >= 2 * p.tiling.tile && p.reads_c;
+      const std::vector<bool> stays = staying(s);
+      for (std::size_t i = 0; i < s.steps.size(); ++i)
+        if (s.steps[i].kind <= StepKind::upload_b) ++times[stays[i] ? "uploads that stay" : "uploads that do not"];
       times["tiles"] += p.m >= 2 * p.tiling.tile && p.n >= 2 * p.tiling.tile;
       times["resident with parts missing"] += !p.residents.a.missing.empty() || !p.residents.b.missing.empty();
       times["strips of k"] += p.k % p.tiling.tile != 0;
@@ -136,7 +139,7 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
           p.tiling.head > 0 && (p.k - p.tiling.head) / (p.k / p.tiling.tile) < p.tiling.tile;
       times["with a head and strips"] += p.tiling.head > 0 && (p.m > p.tiling.tile || p.n > p.tiling.tile);
     }
-  EXPECT_EQ(times.size(), 14u);
+  EXPECT_EQ(times.size(), 16u);
   for (const auto& [what, count] : times) EXPECT_GT(count, 8) << what;
 }
 

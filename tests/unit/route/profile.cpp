@@ -18,13 +18,13 @@ namespace {
 using namespace temporary;
 
 /// The rates in the order of their keys.
-std::array<double, 18> numbers(const Profile& p) {
-  return {p.in_rate,      p.out_rate,     p.latency_seconds, p.startup_seconds,      p.gemm_rate[0], p.gemm_rate[1],
+std::array<double, 19> numbers(const Profile& p) {
+  return {p.in_rate,      p.out_rate,     p.host_rate, p.latency_seconds, p.startup_seconds,      p.gemm_rate[0], p.gemm_rate[1],
           p.gemm_rate[2], p.gemm_rate[3], p.cpu_rate[0],     p.cpu_rate[1],          p.cpu_rate[2],  p.cpu_rate[3],
           p.int8_rate,    p.pass_rate,    p.step_seconds,    p.symv_latency_seconds, p.panel_rate,   p.panel_seconds};
 }
 constexpr const char* keys[] = {
-    "in_rate",    "out_rate",   "latency_seconds", "startup_seconds",      "sgemm_rate",     "dgemm_rate",
+    "in_rate",    "out_rate",   "host_rate", "latency_seconds", "startup_seconds",      "sgemm_rate",     "dgemm_rate",
     "cgemm_rate", "zgemm_rate", "cpu_sgemm_rate",  "cpu_dgemm_rate",       "cpu_cgemm_rate", "cpu_zgemm_rate",
     "int8_rate",  "pass_rate",  "step_seconds",    "symv_latency_seconds", "panel_rate",     "panel_seconds"};
 

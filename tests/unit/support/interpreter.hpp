@@ -85,6 +85,9 @@ class Interpreter {
       const bool done = committed_[static_cast<std::size_t>(i)];
       if (done != (counts(i % s_.m, i / s_.m) && !s_.residents.c.in_place)) return done ? "committed" : "not committed";
     }
+    const std::vector<bool> stays = staying(s_);
+    for (std::size_t i = 0; i < s_.steps.size(); ++i)
+      if (stays.at(i) && !is_there(s_.steps[i])) return "what was said to stay is gone";
     return {};
   }
 
@@ -141,6 +144,21 @@ class Interpreter {
         if (std::none_of(resident.missing.begin(), resident.missing.end(), holds))
           operand(0, 0, 0, i, j) = at(from, i + j * rows);
       }
+  }
+
+  /// Of an upload of A or B.
+  bool is_there(const Step& step) {
+    const Block& x = step.block;
+    const bool is_a = step.kind == StepKind::upload_a;
+    if (!is_a && step.kind != StepKind::upload_b) return false;
+    for (index j = 0; j < x.cols; ++j)
+      for (index i = 0; i < x.rows; ++i) {
+        const index row = x.row + i, col = x.col + j;
+        if (is_a ? a_(step.a, x.row, x.col, i, j) != at(A_, row + col * s_.m)
+                 : b_(step.b, x.row, x.col, i, j) != at(B_, row + col * s_.k))
+          return false;
+      }
+    return true;
   }
 
   static void within(const Block& b, index rows, index cols) {
