@@ -37,7 +37,7 @@ void print_line(const char* title, Routine routine, const GemmArgs<T>& call, con
   for (const int places : {2, 4, 8}) {
     std::vector<Problem> parts;
     for (const GemmArgs<T>& part : parts_of(call, places)) parts.push_back(problem_of(routine, part));
-    const double dealt = dealt_seconds(seconds_of_parts(whole, parts, places, profile, 0, seconds_of), places);
+    const double dealt = dealt_seconds(seconds_of_parts(whole, parts, places, profile, true, 0, seconds_of), places);
     std::printf(" | %.0f (%.2f)", 1e3 * dealt, alone / dealt);
   }
   std::printf(" |\n");

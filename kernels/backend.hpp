@@ -38,6 +38,7 @@ struct DeviceFacts {
   /// Why the program's ordinary memory may be written by the device without a trace in its page tables; or empty.
   char unseen_writes[96];
   int devices;            ///< that this process may use, this one among them: OpenRequest::number is below it
+  bool exchanges;         ///< any two of these copy each other's memory at once: see Lane::join
   bool loads_when_used;   ///< the first operation of a kind takes long, whatever its size
   Capabilities computes;  ///< what may be asked of lanes, after Backend::equip
 };

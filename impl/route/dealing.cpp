@@ -1,6 +1,7 @@
 #include "impl/route/dealing.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <memory>
@@ -50,11 +51,12 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
 }
 
 std::vector<double> seconds_of_parts(const Problem& call, std::span<const Problem> parts, int places,
-                                     const Profile& profile, double spared,
+                                     const Profile& profile, bool exchanged, double spared,
                                      const std::function<double(const Problem&, double)>& cost) {
   double read = 0;
   for (const Problem& part : parts) read += part.bytes_in;
-  const double once = read > call.bytes_in ? call.bytes_in / read : 1;
+  const double rounds = std::ceil(static_cast<double>(parts.size()) / places),
+               once = exchanged && read > 0 ? std::min(1.0, rounds * call.bytes_in / read) : 1;
   std::vector<double> seconds;
   for (const Problem& part : parts) seconds.push_back(cost(part, (1 - (1 - spared) * once) * part.bytes_in));
   if (seconds.empty()) return seconds;
@@ -150,7 +152,8 @@ Kept kept(const Problem& problem, const Operands& operands) {
 }  // namespace
 
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts) {
+          Decision& decision, bool keeps_result, bool exchanged,
+          const std::function<std::vector<Problem>(int places)>& parts) {
   const bool may = decision.route == Route::device && decision.reason != Reason::device_memory &&
                    decision.reason != Reason::trial && decision.reason != Reason::reuse && !problem.trivial &&
                    !operands.in_device_memory();
@@ -161,10 +164,12 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   // Other places are taken to keep as much of their parts as the first one keeps of all.
   const Kept copies = kept(problem, operands);
   const auto seconds_with = [&](double share, int places) {
-    return seconds_of_parts(problem, parts(places), places, r.first.device.profile(), share,
-                            [&](const Problem& part, double spared) {
-                              return slowdown * cost_at(r.first, policy, part, spared).seconds;
-                            });
+    std::vector<double> seconds = seconds_of_parts(
+        problem, parts(places), places, r.first.device.profile(),
+        exchanged && r.first.device.backend().facts().exchanges, share,
+        [&](const Problem& part, double spared) { return cost_at(r.first, policy, part, spared).seconds; });
+    for (double& x : seconds) x *= slowdown;
+    return seconds;
   };
   const auto seconds_of = [&](int places) { return seconds_with(copies.now, places); };
   Dealt dealt{1, decision.device_seconds};

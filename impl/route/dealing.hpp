@@ -21,9 +21,11 @@ std::vector<Share> shares_of(index n, int places);
 /// If a call that goes to the device is to be dealt out, opens the places and says so in its decision: how many, and
 /// what they take.
 /// @param keeps_result  what the result overwrites is kept until all of it is there
+/// @param exchanged     what several parts read moves once, where devices can do that
 /// @param parts  what its parts are over so many places; empty, or one: it does not fall into parts
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts);
+          Decision& decision, bool keeps_result, bool exchanged,
+          const std::function<std::vector<Problem>(int places)>& parts);
 
 /// Seconds until parts have been computed of which each place takes the next one once it has ended one.
 double dealt_seconds(std::span<const double> parts, int places);
@@ -38,12 +40,13 @@ struct Dealt {
 /// @param of_parts    seconds of each part over so many places; fewer than two: there are no parts
 Dealt choose_places(double alone, int most, const std::function<std::vector<double>(int places)>& of_parts);
 
-/// Seconds of each part.  What several places read moves over the bus of one of them, and from there to the others; and
-/// all that moves passes through the host's memory.
+/// Seconds of each part.  What several places read at the same time moves over the bus of one of them, and from there
+/// to the others; and all that moves passes through the host's memory.
+/// @param exchanged  so it is; otherwise each place gets it by its own bus
 /// @param spared  of what the call reads, the share that need not be sent
 /// @param cost    seconds of a part of which so many bytes need not be sent
 std::vector<double> seconds_of_parts(const Problem& call, std::span<const Problem> parts, int places,
-                                     const Profile& profile, double spared,
+                                     const Profile& profile, bool exchanged, double spared,
                                      const std::function<double(const Problem& part, double spared)>& cost);
 
 /// Of an open device of which nothing is known but its rates.

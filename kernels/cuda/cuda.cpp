@@ -530,6 +530,7 @@ class CudaLane final : public EngineLane {
   Status settle(Slot& slot) override { return status_of(cudaEventSynchronize(static_cast<cudaEvent_t>(slot.mark))); }
 
   Status idle(Queue queue) override {
+    if (!stream(queue)) return Status::done;
     // Where transfers are awaited, too, they end later.
     return status_of(queue == Queue::compute ? end_.await(stream(queue)) : cudaStreamSynchronize(stream(queue)));
   }
@@ -719,6 +720,10 @@ class CudaBackend final : public Backend {
   std::string open_on(const OpenRequest& request, int count) {
     const int sharing = std::max(1, request.local_size), mine = request.local_rank % count;
     facts_.devices = 1 + (count - 1 - mine) / std::min(sharing, count);
+    facts_.exchanges = facts_.devices > 1;
+    for (int i = 0; i < facts_.devices && facts_.exchanges; ++i)
+      for (int j = 0; j < i; ++j)
+        facts_.exchanges = facts_.exchanges && are_linked(mine + i * sharing, mine + j * sharing);
     const int device = mine + request.number * sharing;
     if (device >= count) return "there are no more GPUs for this process";
     if (const std::string problem = context_.open(device); !problem.empty()) return problem;
@@ -794,14 +799,22 @@ class CudaBackend final : public Backend {
     return {};
   }
 
+  /// By links of their own, such as NVLink: those carry atomics.  Copies by PCIe would take both devices' buses.
+  static bool are_linked(int x, int y) {
+    int access = 0, atomics = 0;
+    const bool asked = cudaDeviceGetP2PAttribute(&access, cudaDevP2PAttrAccessSupported, x, y) == cudaSuccess &&
+                       cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, x, y) == cudaSuccess;
+    (void)cudaGetLastError();
+    return asked && access && atomics;
+  }
+
   /// The devices that are open, one after the other.  Where two of them cannot read each other's memory, no two do.
   void meet_others() {
     static std::mutex mutex;
     static std::vector<CudaBackend*>& open = *new std::vector<CudaBackend*>;
     const std::lock_guard lock(mutex);
     const auto may_read = [](const CudaBackend& reader, const CudaBackend& owner) {
-      int can = 0;
-      if (cudaDeviceCanAccessPeer(&can, reader.device_, owner.device_) != cudaSuccess || !can) return false;
+      if (!are_linked(reader.device_, owner.device_)) return false;
       cudaMemAccessDesc access{};
       access.location.type = cudaMemLocationTypeDevice;
       access.location.id = reader.device_;

@@ -84,15 +84,15 @@ void Exchange::copied(const OnDevice& from, const void* reader, void* mark) {
   changed_.notify_all();
 }
 
-std::vector<void*> Exchange::leave(const void* owner) {
+Exchange::Marks Exchange::leave(const void* lane) {
   std::unique_lock lock(mutex_);
-  std::erase_if(entries_, [owner](const auto& x) { return x.second.owner == owner; });
-  const auto read = read_.find(owner);
+  std::erase_if(entries_, [lane](const auto& x) { return x.second.owner == lane; });
+  for (auto& [owner, read] : read_)  // its marks are its next call's
+    if (const auto own = read.marks.find(lane); own != read.marks.end()) own->second = nullptr;
+  const auto read = read_.find(lane);
   if (read == read_.end()) return {};
   changed_.wait(lock, [&] { return read->second.starting == 0; });
-  std::vector<void*> marks;
-  for (const auto& [reader, mark] : read->second.marks)
-    if (mark) marks.push_back(mark);
+  Marks marks = std::move(read->second.marks);
   read_.erase(read);
   return marks;
 }

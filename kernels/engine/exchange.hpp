@@ -32,12 +32,13 @@ class Exchange {
   void sent(const Engine::Job& job, const OnDevice& there);
   void not_sent(const Engine::Job& job);
   /// @param reader  the lane that copies
-  /// @param mark    behind the copy, or null if there is none
+  /// @param mark    behind the copy, and behind all that it was told of before; null: nothing is copied
   void copied(const OnDevice& from, const void* reader, void* mark);
 
-  /// What the lane has sent is nobody's any more.  When this returns and what is behind these marks has ended, nobody
-  /// reads its memory.
-  std::vector<void*> leave(const void* owner);
+  using Marks = std::map<const void*, void*>;  ///< by lane that copies, the last one, or null
+  /// What the lane has sent is nobody's any more, and it has nothing under way.  When this returns and what is before
+  /// these marks has ended, nobody reads its memory.
+  Marks leave(const void* lane);
 
  private:
   struct Key {
@@ -70,7 +71,7 @@ class Exchange {
   /// Of a lane: how many copies from its memory are being started, and the marks behind those that have been.
   struct Read {
     int starting = 0;
-    std::map<const void*, void*> marks{};  ///< by reader
+    Marks marks{};
   };
   std::map<const void*, Read> read_;  ///< by owner
 };

@@ -7,6 +7,7 @@
 
 #include "kernels/copy.hpp"
 #include "kernels/engine/exchange.hpp"
+#include "kernels/part.hpp"
 
 namespace blaslift {
 
@@ -285,7 +286,14 @@ Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& l
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
 }
 
-void EngineLane::join(std::uint64_t deal) { deal_ = has_peers() ? deal : 0; }
+void EngineLane::join(std::uint64_t deal) {
+  if (!has_peers()) return;
+  try {
+    (void)Exchange::of_process();  // made here: the engine's threads must not run out of memory for it
+    deal_ = deal;
+  } catch (const std::exception&) {  // every lane sends for itself
+  }
+}
 
 bool EngineLane::started(Ticket upload) {
   std::lock_guard lock(mutex_);
@@ -312,7 +320,9 @@ Status EngineLane::drain() {
   }
   if (std::exchange(deal_, 0)) {
     lock.unlock();
-    for (void* mark : Exchange::of_process().leave(this)) fail(settle_there(mark));
+    // A device that is lost does not read.
+    for (const auto& [reader, mark] : Exchange::of_process().leave(this))
+      if (mark) (void)settle_there(mark);
     lock.lock();
   }
   if (!operations_.empty()) operations_.clear();
@@ -427,27 +437,51 @@ Turn EngineLane::claim(const Engine::Job& job, bool may_send, OnDevice& from) {
 
 bool EngineLane::is_elsewhere(const Engine::Job& job) { return Exchange::of_process().is_elsewhere(this, job); }
 
-void EngineLane::copy_piece(const Engine::Job& job, const OnDevice& from) {
+/// Whatever comes of it, the lane that has the piece learns of it, in the order of the marks.
+Status EngineLane::start_copy(const Engine::Job& job, const OnDevice& from) {
+  std::lock_guard in_queue(queues_[static_cast<int>(Queue::peer)]);
   void* mark = nullptr;
+  Status started = status();
+  if (started == Status::done) try {
+      {
+        std::lock_guard lock(mutex_);
+        used_[static_cast<int>(Queue::peer)] = true;
+      }
+      started = fetch(Queue::peer, from, job.piece);
+      if (started == Status::done) started = note_there(Queue::peer, mark);
+    } catch (const std::exception&) {
+      started = Status::no_memory;
+    }
+  if (started != Status::done) (void)idle(Queue::peer), mark = nullptr;  // nobody could wait for what has begun
+  Exchange::of_process().copied(from, this, mark);
+  return started;
+}
+
+namespace {
+std::uint64_t bytes_that_count(const Transfer& p) {
+  index elements = 0;
+  for (index j = 0; j < p.cols; ++j) elements += rows_in(p.part, p.below - j, p.rows).count;
+  return static_cast<std::uint64_t>(elements) * p.element;
+}
+}  // namespace
+
+void EngineLane::copy_piece(const Engine::Job& job, const OnDevice& from) {
+  note_first(in_begin_);
+  if (start_copy(job, from) != Status::done) {  // the other device may be lost: the piece is sent like any other
+    Engine::Job alone = job;
+    alone.deal = 0;
+    return engine_.push_again(alone);
+  }
   unless_failed([&] {
-    note_first(in_begin_);
+    note_last(in_end_);
+    exchanged_.fetch_add(bytes_that_count(job.piece), std::memory_order_relaxed);
     {
       std::lock_guard lock(mutex_);
       operations_[static_cast<std::size_t>(job.ticket)].copied = true;
-      used_[static_cast<int>(Queue::peer)] = true;
     }
-    {
-      std::lock_guard in_queue(queues_[static_cast<int>(Queue::peer)]);
-      if (const Status fetched = fetch(Queue::peer, from, job.piece); fetched != Status::done) return fetched;
-      if (const Status noted = note_there(Queue::peer, mark); noted != Status::done)
-        return (void)idle(Queue::peer), mark = nullptr, noted;  // nobody could wait for the copy
-    }
-    note_last(in_end_);
-    exchanged_.fetch_add(bytes_of(job.piece), std::memory_order_relaxed);
     piece_started(Queue::peer, job.ticket);
     return Status::done;
   });
-  Exchange::of_process().copied(from, this, mark);
   end_piece();
 }
 

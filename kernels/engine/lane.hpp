@@ -147,6 +147,7 @@ class EngineLane : public Lane, private Engine::Client {
   Status mark_once(Ticket ticket);
   void piece_started(Queue queue, Ticket ticket);
   Status mark_all_pieces(Ticket ticket);
+  Status start_copy(const Engine::Job& job, const OnDevice& from);
 
   Engine& engine_;
   std::mutex mutex_, queues_[queues], marking_;

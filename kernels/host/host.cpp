@@ -116,7 +116,7 @@ class HostLane final : public EngineLane {
   }
   Status settle(Slot& slot) override { return fails() ? torn(slot) : Status::done; }
   bool has_peers() const override { return true; }
-  Status note_there(Queue, void*&) override { return outcome(); }
+  Status note_there(Queue, void*& mark) override { return mark = this, outcome(); }
   Status settle_there(void*) override { return outcome(); }
   Status fetch(Queue, const OnDevice& from, const Transfer& p) override {
     if (fails()) return faults_->status;
@@ -166,6 +166,7 @@ class HostBackend final : public Backend {
         faults_(faults) {
     facts_.memory = memory;
     facts_.piece_bytes = engine_.sizes().out;
+    facts_.exchanges = true;
     facts_.devices = std::max(1, request.most_used);  // any number: they are all the CPU
     using enum Operation::Kind;
     facts_.computes.add(gemm, "sdcz")

@@ -249,7 +249,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 14);
+  EXPECT_EQ(spelled, 15);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -148,7 +149,12 @@ TEST(Exchange, NobodyCopiesFromWhoHasLeft) {
 /// A device whose copies of other devices' memory take until they are let go.
 class Slow final : public EngineLane {
  public:
-  Slow(Engine& engine, std::atomic<bool>& let_go) : EngineLane(engine, much), let_go_(let_go) {}
+  explicit Slow(Engine& engine) : EngineLane(engine, much) {}
+
+  static inline std::atomic<bool> let_go{false};
+  int noted() const { return static_cast<int>(marks_.size()); }
+  /// The number of the mark that was last waited for; -1: none was.
+  int settled() const { return settled_; }
 
  private:
   Status wait(Queue, Ticket) override { return Status::done; }
@@ -159,50 +165,65 @@ class Slow final : public EngineLane {
   Status settle(Slot&) override { return Status::done; }
   Status idle(Queue) override { return Status::done; }
   bool has_peers() const override { return true; }
-  Status note_there(Queue, void*& mark) override { return mark = &let_go_, Status::done; }
+  Status note_there(Queue, void*& mark) override {
+    mark = &marks_.emplace_back(noted());
+    return Status::done;
+  }
   Status fetch(Queue, const OnDevice&, const Transfer&) override { return Status::done; }
   Status settle_there(void* mark) override {
-    while (!static_cast<std::atomic<bool>*>(mark)->load()) std::this_thread::yield();
+    while (!let_go) std::this_thread::yield();
+    settled_ = *static_cast<int*>(mark);
     return Status::done;
   }
 
-  std::atomic<bool>& let_go_;
+  std::deque<int> marks_;
+  int settled_ = -1;
 };
 
 TEST(Exchange, WhoIsCopiedFromStaysUntilThatHasEndedOnTheDevice) {
   const auto new_engine = []() -> Engine& {
     static auto& all = *new std::deque<Engine*>;
-    return *all.emplace_back(new Engine({std::size_t{1} << 16, std::size_t{1} << 16}, {2, 1},
+    return *all.emplace_back(new Engine({std::size_t{1} << 14, std::size_t{1} << 14}, {4, 1},
                                         {nullptr, [](void*) { return true; },
                                          [](void*, Slot* slots, int count, std::size_t bytes) {
-                                           static std::deque<std::vector<char>> memory;
+                                           static auto& memory = *new std::deque<std::vector<char>>;
+                                           static std::mutex mutex;
+                                           const std::lock_guard lock(mutex);
                                            for (int i = 0; i < count; ++i)
                                              slots[i].memory = memory.emplace_back(bytes).data();
                                            return true;
                                          },
                                          [](void*) {}}));
   };
-  static std::atomic<bool> let_go{false};
-  static Slow &first = *new Slow(new_engine(), let_go), &second = *new Slow(new_engine(), let_go);
-  std::vector<double> there(matrix().size());
-  Transfer t{there.data(), rows, const_cast<double*>(matrix().data()), ld, rows, cols, sizeof(double)};
+  static Engine &here = new_engine(), &there = new_engine();
+  static auto& lanes = *new std::deque<Slow>;  // each at an address of its own
+  std::vector<double> memory(matrix().size());
+  Transfer t{memory.data(), rows, const_cast<double*>(matrix().data()), ld, rows, cols, sizeof(double)};
   t.stays = true;
-  for (Slow* lane : {&first, &second}) {
-    lane->join(5);
-    EXPECT_EQ(lane->upload(t, at_once), Status::done);
-    while (!lane->started(0)) std::this_thread::yield();
+  for (int round = 0; round < 20; ++round) {
+    Slow &first = lanes.emplace_back(here), &second = lanes.emplace_back(there);
+    for (Slow* lane : {&first, &second}) {
+      lane->join(5);
+      EXPECT_EQ(lane->upload(t, at_once), Status::done);
+      while (!lane->started(0)) std::this_thread::yield();
+    }
+    std::atomic<bool> left{false};
+    std::thread leaving([&] {
+      EXPECT_EQ(first.drain(), Status::done);
+      left = true;
+    });
+    if (round == 0) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      EXPECT_FALSE(left);
+      Slow::let_go = true;
+    }
+    leaving.join();
+    EXPECT_GT(second.noted(), 10);
+    EXPECT_EQ(first.settled(), second.noted() - 1) << "not the last copy was waited for";
+    EXPECT_EQ(second.drain(), Status::done);
+    EXPECT_EQ(second.exchanged_bytes(), all_bytes);
+    EXPECT_EQ(second.settled(), -1);
   }
-  EXPECT_EQ(second.drain(), Status::done);
-  EXPECT_EQ(second.exchanged_bytes(), all_bytes);
-  std::atomic<bool> left{false};
-  std::thread leaving([&] {
-    EXPECT_EQ(first.drain(), Status::done);
-    left = true;
-  });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_FALSE(left);
-  let_go = true;
-  leaving.join();
 }
 
 TEST(Exchange, TwoUploadsOfOnePieceByTheSameLaneAreNoExchange) {

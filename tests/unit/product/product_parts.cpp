@@ -138,9 +138,10 @@ TEST(Dealing, WhatSeveralReadMovesOverOneBusAndAllOfItThroughTheHost) {
   Profile profile = built_in_profile("host");
   profile.in_rate = 1e3;
   std::vector<double> spared;
-  const auto seconds = [&](double share) {
+  bool exchanged = true;
+  const auto seconds = [&](double share, int places = 2) {
     spared.clear();
-    return seconds_of_parts(call, parts, 2, profile, share, [&](const Problem& x, double bytes) {
+    return seconds_of_parts(call, parts, places, profile, exchanged, share, [&](const Problem& x, double bytes) {
       spared.push_back(bytes);
       return x.bytes_in - bytes + 1;
     });
@@ -156,6 +157,10 @@ TEST(Dealing, WhatSeveralReadMovesOverOneBusAndAllOfItThroughTheHost) {
   profile.host_rate = 0;
   profile.in_rate = 1;
   EXPECT_EQ(seconds(0), (std::vector<double>{20, 20}));
+  profile.in_rate = 1e3;
+  EXPECT_EQ(seconds(0, 1), (std::vector<double>{21, 21}));  // one after the other
+  exchanged = false;
+  EXPECT_EQ(seconds(0), (std::vector<double>{21, 21}));
 }
 
 TEST(Dealing, TakesAsManyPlacesAsAreWorthIt) {
