@@ -31,6 +31,12 @@ def count_of_calls(s: Setting) -> str:
 WIDE = {"SUITE_INTEGERS": "64", "LD_LIBRARY_PATH": ":".join(str(harness.LIBRARIES / name) for name in ("blas64", "lapack64"))}
 """The libraries of 64-bit integers, under the same names."""
 
+LARGE = "400"
+"""Rows and columns, about, of which devices exchange pieces."""
+
+NOT_EXCHANGED = {"sormqr", "sormlq", "sgemm_batch_strided"}
+"""Members, by their first routine, whose parts have operands of their own, or plans that do not say what stays."""
+
 OWN = {"wsymv"}
 """Routines of blaslift's own, which no library underneath has (wsymv_semantics)."""
 
@@ -387,6 +393,16 @@ def places(s: Setting, m: Member) -> list[str]:
                         found.append(f"{name}: {checked}, {run.reports[0]['worst'][:3]}")
             errors += labelled(f"{title}{devices} devices", found)
             print(f"{title}{devices} devices: { {name: f'{x.dealt} of {x.routed}' for name, x in accounts.items()} }")
+    if m.dealt and not s.sanitizer and m.routines[0] in exported(s) and m.routines[0] not in NOT_EXCHANGED:
+        # So large that the devices' threads move it, and not the calling ones.
+        run = s.run("suite", m.name, "large", "2", LARGE, settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_RESIDENCY": "off"}, timeout=200)
+        found = verdict_errors(run)
+        counters = [report["routines"][name] for report in run.reports for name in report["routines"] if name in m.routines]
+        exchanged, moved = (sum(x[what] for x in counters) for what in ("bytes_exchanged", "bytes_in"))
+        print(f"large ones: {exchanged} of {moved} bytes from device to device")
+        if not 0 < exchanged < moved:
+            found.append(f"{exchanged} of {moved} bytes from device to device")
+        errors += labelled("large", found)
     if not s.sanitizer and m.routines[0] in exported(s):
         precision = max((routine[0] for routine in m.routines), key="sdcz".index)
         run = s.run("suite", m.name, "faults", precision, "0", "9", "12", settings=FORCED | {"BLASLIFT_DEVICES": "3"}, library=s.fault_library, timeout=300)

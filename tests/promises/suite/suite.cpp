@@ -539,10 +539,10 @@ void threads(const Member& member) {
   for (std::thread& other : others) other.join();
 }
 
-void large(const Member& member, int count) {
+void large(const Member& member, int count, index least, index most) {
   for (const Type& type : member.types)
     for (int i = 0; i < count; ++i) {
-      Draw draw(static_cast<std::uint32_t>(i), 40, 80);
+      Draw draw(static_cast<std::uint32_t>(i), least, most);
       make_and_check(*type.draw(draw));
     }
 }
@@ -589,7 +589,9 @@ int main(int count, char** arguments) {
   for (const auto& [name, aspect] : aspects)
     if (argument(2) == name && count == 3) return aspect(member), promises::verdict_of_calls();
   if (argument(2) == "semantics" && count == 4) return semantics(member, number(3)), promises::verdict_of_calls();
-  if (argument(2) == "large" && count == 4) return large(member, number(3)), promises::verdict_of_calls();
+  if (argument(2) == "large" && count == 4) return large(member, number(3), 40, 80), promises::verdict_of_calls();
+  if (argument(2) == "large" && count == 5)
+    return large(member, number(3), number(4), number(4) + number(4) / 10), promises::verdict_of_calls();
   if (argument(2) == "faults" && count == 7)
     return faults(member, argument(3)[0], static_cast<std::uint32_t>(number(4)), number(5), number(6)),
            promises::verdict_of_calls();
