@@ -197,10 +197,9 @@ Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay) {
                                          .compute = compute<T>,
                                          .judging = {.judge = judge<T>, .same_as = same_as<T>}};
   static constexpr Dealing<OrmqrArgs<T>> dealing{
-      .parts = parts_of<T>,
-      .way = way,
-      .on_cpu = [](const Site& from, HostBlas&, const OrmqrArgs<T>& part) { call_library(from, part); },
-      .exchanged = false};
+      .parts = parts_of<T>, .way = way, .on_cpu = [](const Site& from, HostBlas&, const OrmqrArgs<T>& part) {
+        call_library(from, part);
+      }};
   // Another routine's call that is the same product is made by another name, with other words: it has no parts.
   const std::string_view name = name_of(info(site.symbol).routine);
   return take_route(site, args, replay, way, name.ends_with("gemqr") ? nullptr : &dealing);

@@ -144,6 +144,8 @@ class Applying : public QrRun<T> {
   Status ask(std::size_t step) {
     const QStep& s = p_.steps[step];
     const Op op = q_.adjoint ? Op::conjugate : Op::none;
+    // Otherwise other blocks' take their place, or Q does.
+    this->stays_ = s.kind == QStepKind::reflectors && !p_.streamed && !q_.of_identity;
     switch (s.kind) {
       case QStepKind::tau:
         return placement_.tau ? Status::done : this->upload(tau_, q_.k, args_.tau, q_.k, q_.k, 1, false);

@@ -152,8 +152,7 @@ Kept kept(const Problem& problem, const Operands& operands) {
 }  // namespace
 
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, bool keeps_result, bool exchanged,
-          const std::function<std::vector<Problem>(int places)>& parts) {
+          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts) {
   const bool may = decision.route == Route::device && decision.reason != Reason::device_memory &&
                    decision.reason != Reason::trial && decision.reason != Reason::reuse && !problem.trivial &&
                    !operands.in_device_memory();
@@ -165,8 +164,7 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   const Kept copies = kept(problem, operands);
   const auto seconds_with = [&](double share, int places) {
     std::vector<double> seconds = seconds_of_parts(
-        problem, parts(places), places, r.first.device.profile(),
-        exchanged && r.first.device.backend().facts().exchanges, share,
+        problem, parts(places), places, r.first.device.profile(), r.first.device.backend().facts().exchanges, share,
         [&](const Problem& part, double spared) { return cost_at(r.first, policy, part, spared).seconds; });
     for (double& x : seconds) x *= slowdown;
     return seconds;

@@ -21,11 +21,9 @@ std::vector<Share> shares_of(index n, int places);
 /// If a call that goes to the device is to be dealt out, opens the places and says so in its decision: how many, and
 /// what they take.
 /// @param keeps_result  what the result overwrites is kept until all of it is there
-/// @param exchanged     what several parts read moves once, where devices can do that
 /// @param parts  what its parts are over so many places; empty, or one: it does not fall into parts
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, bool keeps_result, bool exchanged,
-          const std::function<std::vector<Problem>(int places)>& parts);
+          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts);
 
 /// Seconds until parts have been computed of which each place takes the next one once it has ended one.
 double dealt_seconds(std::span<const double> parts, int places);

@@ -267,7 +267,6 @@ struct Dealing {
   /// Before anything is computed: finds what that needs; may throw.
   void (*prepare)(HostBlas&, const Part&) = nullptr;
   bool keeps_result = true;  ///< what it overwrites is kept until all of it is there
-  bool exchanged = true;     ///< its plans say which uploads stay, so that what several parts read moves once
 };
 
 /// A part of a call at a place, which is open.
@@ -370,8 +369,7 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
     decision = decide_now(r, learned, problem, operands);
     if (way.refine) way.refine(r.options, problem, *args, decision);
     if (dealing)
-      deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, dealing->keeps_result,
-           dealing->exchanged, parts);
+      deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, dealing->keeps_result, parts);
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute(backend, *args, operands, decision);
       info = ending.info;
