@@ -108,14 +108,17 @@ Decision decide_part(const Place& place, const Policy& policy, const Problem& pa
 
 namespace {
 
-/// Whether a call is worth opening further places: as the first one's is, their devices are bought once what they would
-/// have saved has reached the price of one.
-bool buys_places(Runtime& r, const Policy& policy, double saving) {
-  if (policy.fixed || policy.forced) return true;
+/// Whether a call is dealt out whatever is predicted: for tests, which say over how many devices.
+bool is_forced(const Runtime& r, const Policy& policy) { return policy.forced && r.options.devices != 0; }
+
+/// Whether a call is worth opening so many further places: as the first one's is, their devices are bought once what
+/// they would have saved has reached their price.
+bool buys_places(Runtime& r, const Policy& policy, int unopened, double saving) {
+  if (policy.fixed || is_forced(r, policy)) return true;
   double missed = r.missed_by_dealing.load(std::memory_order_relaxed);
   while (!r.missed_by_dealing.compare_exchange_weak(missed, missed + saving, std::memory_order_relaxed)) {
   }
-  return missed + saving >= policy.eagerness.start_up * r.first.device.profile().startup_seconds;
+  return missed + saving >= unopened * policy.eagerness.start_up * r.first.device.profile().startup_seconds;
 }
 
 /// How many of the first so many places are there, those opened that are worth it.  By the calling thread: it may hold
@@ -125,8 +128,9 @@ int ready_places(Runtime& r, const Policy& policy, int places, double saving) {
   for (int i = 1; i < places; ++i) {
     Place& place = r.place(i);
     if (place.device.state() == DeviceState::ready) continue;
-    const bool others_open_it = place.device.state() == DeviceState::opening && !policy.fixed && !policy.forced;
-    if (others_open_it || (!bought && !buys_places(r, policy, saving))) return i;
+    const bool waits = policy.fixed || is_forced(r, policy);
+    if (place.device.state() == DeviceState::opening && !waits) return i;
+    if (!bought && !buys_places(r, policy, places - i, saving)) return i;
     bought = true;
     const std::uint64_t start = now_ns();
     const bool opened = open_place(r, place) != nullptr;
@@ -171,7 +175,8 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   };
   const auto seconds_of = [&](int places) { return seconds_with(copies.now, places); };
   Dealt dealt{1, decision.device_seconds};
-  if (policy.forced) {
+  const bool forced = is_forced(r, policy);
+  if (forced) {
     const std::vector<double> seconds = seconds_of(most);
     dealt = {std::max(1, std::min(most, static_cast<int>(seconds.size()))), dealt_seconds(seconds, most)};
   } else {
@@ -187,7 +192,7 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   if (dealt.places == 1) return;
   const int ready = ready_places(r, policy, dealt.places, decision.device_seconds - dealt.seconds);
   if (ready < dealt.places) dealt = {ready, dealt_seconds(seconds_of(ready), ready)};
-  if (ready == 1 || (!policy.forced && !policy.fixed && !is_worth_it(dealt.seconds, decision.device_seconds))) return;
+  if (ready == 1 || (!forced && !policy.fixed && !is_worth_it(dealt.seconds, decision.device_seconds))) return;
   decision.places = ready;
   decision.device_seconds = dealt.seconds;
   decision.slowdown = slowdown;

@@ -150,14 +150,16 @@ LocalRank local_rank() {
                                    "PMI_LOCAL_RANK",
                                    "PALS_LOCAL_RANKID",
                                    "FLUX_TASK_LOCAL_ID",
-                                   "SLURM_LOCALID"};
+                                   "SLURM_LOCALID",
+                                   "LOCAL_RANK"};
   constexpr const char* sizes[] = {"OMPI_COMM_WORLD_LOCAL_SIZE",
                                    "MPI_LOCALNRANKS",
                                    "MV2_COMM_WORLD_LOCAL_SIZE",
                                    "PMI_LOCAL_SIZE",
                                    "PALS_LOCAL_SIZE",
                                    "FLUX_TASK_LOCAL_SIZE",
-                                   "SLURM_NTASKS_PER_NODE"};
+                                   "SLURM_NTASKS_PER_NODE",
+                                   "LOCAL_WORLD_SIZE"};
   LocalRank local{-1, 0};
   for (const char* name : ranks)
     if (const int rank = number_in(name, -1); rank >= 0) {

@@ -317,6 +317,10 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
               Ending& ending = call->endings[i];
               ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way, ephemeral, deal);
               if (ending.computed) call->has_computed[static_cast<std::size_t>(place.number)] = 1;
+              if (ending.computed)
+                place.refused.store(0, std::memory_order_relaxed);
+              else if (ending.reason == Reason::no_room)
+                place.refused.fetch_add(1, std::memory_order_relaxed);
               return ending.computed;
             });
   // From here on nothing throws.

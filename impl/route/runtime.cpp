@@ -157,10 +157,12 @@ int Runtime::places() const {
   if (options.devices == 1 || first.device.state() != DeviceState::ready) return 1;
   const int there = std::min(first.device.backend().facts().devices, most_places);
   int places = options.devices == 0 ? there : std::min(options.devices, there);
-  // What is lost is not asked again, nor what is behind it.
+  // What is lost is not asked again, nor what is behind it; nor, unless it has been asked for, what others have filled.
+  constexpr int most_refused = 3;
   for (int i = 1; i < places; ++i)
     if (const Place* other = others_[static_cast<std::size_t>(i)].load(std::memory_order_acquire);
-        other && other->device.state() == DeviceState::absent)
+        other && (other->device.state() == DeviceState::absent ||
+                  (options.devices == 0 && other->refused.load(std::memory_order_relaxed) >= most_refused)))
       places = i;
   return std::max(1, places);
 }

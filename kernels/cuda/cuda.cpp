@@ -720,6 +720,9 @@ class CudaBackend final : public Backend {
   std::string open_on(const OpenRequest& request, int count) {
     const int sharing = std::max(1, request.local_size), mine = request.local_rank % count;
     facts_.devices = 1 + (count - 1 - mine) / std::min(sharing, count);
+    if (request.most_used > 0) facts_.devices = std::min(facts_.devices, request.most_used);
+    for (int i = 1; i < facts_.devices; ++i)
+      if (!are_alike(mine, mine + i * sharing)) facts_.devices = i;
     facts_.exchanges = facts_.devices > 1;
     for (int i = 0; i < facts_.devices && facts_.exchanges; ++i)
       for (int j = 0; j < i; ++j)
@@ -752,6 +755,9 @@ class CudaBackend final : public Backend {
     // A polite share: four fifths of the card, split among the job's processes that have it.
     facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>((sharing + count - 1) / count);
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
+    // A further device may be somebody else's: what is free there now is what there is.
+    if (std::size_t free = 0, all = 0; request.number > 0 && cudaMemGetInfo(&free, &all) == cudaSuccess)
+      facts_.memory = std::min(facts_.memory, free / 10 * 9);
     // Their workspaces shall take an eighth of a small card at most.
     most_lanes_ = static_cast<int>(std::clamp<std::size_t>(facts_.memory / 8 / workspace_bytes, few_lanes, most_lanes));
     spare_.set_largest(std::min(largest_spare, facts_.memory / 8 / SpareMemory::most_pieces));
@@ -768,9 +774,9 @@ class CudaBackend final : public Backend {
     facts_.piece_bytes = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_out);
     const std::size_t slot_in = std::clamp<std::size_t>(facts_.memory / 8, 64, most_slot_in);
     facts_.loads_when_used = true;
-    const int used = request.most_used > 0 ? std::min(request.most_used, facts_.devices) : facts_.devices;
     // The first device may well be the only one that has anything to do.
-    const unsigned cores = std::thread::hardware_concurrency() / static_cast<unsigned>(request.number ? used : 1);
+    const unsigned cores =
+        std::thread::hardware_concurrency() / static_cast<unsigned>(request.number ? facts_.devices : 1);
     const unsigned out = std::clamp(cores * 3 / 8, 1u, most_threads_out),
                    beside = std::clamp(cores / 4, 1u, most_threads_beside);
     const Engine::Threads threads{.in = static_cast<int>(std::clamp(cores * 11 / 16, 1u, most_threads_in)),
@@ -799,6 +805,18 @@ class CudaBackend final : public Backend {
     return {};
   }
 
+  /// So that each is worth an equal share; and the other one is for everybody's use, not for one process alone.
+  static bool are_alike(int x, int y) {
+    cudaDeviceProp of_x{}, of_y{};
+    int mode = 0;
+    const bool asked = cudaGetDeviceProperties(&of_x, x) == cudaSuccess &&
+                       cudaGetDeviceProperties(&of_y, y) == cudaSuccess &&
+                       cudaDeviceGetAttribute(&mode, cudaDevAttrComputeMode, y) == cudaSuccess;
+    (void)cudaGetLastError();
+    return asked && mode == cudaComputeModeDefault && std::strcmp(of_x.name, of_y.name) == 0 &&
+           of_x.multiProcessorCount == of_y.multiProcessorCount && of_y.totalGlobalMem / 10 >= of_x.totalGlobalMem / 11;
+  }
+
   /// By links of their own, such as NVLink: those carry atomics.  Copies by PCIe would take both devices' buses.
   static bool are_linked(int x, int y) {
     int access = 0, atomics = 0;
@@ -812,6 +830,7 @@ class CudaBackend final : public Backend {
   void meet_others() {
     static std::mutex mutex;
     static std::vector<CudaBackend*>& open = *new std::vector<CudaBackend*>;
+    static bool all = true;
     const std::lock_guard lock(mutex);
     const auto may_read = [](const CudaBackend& reader, const CudaBackend& owner) {
       if (!are_linked(reader.device_, owner.device_)) return false;
@@ -821,7 +840,6 @@ class CudaBackend final : public Backend {
       access.flags = cudaMemAccessFlagsProtReadWrite;
       return cudaMemPoolSetAccess(owner.pool_, &access, 1) == cudaSuccess;
     };
-    bool all = true;
     for (CudaBackend* other : open) all = all && may_read(*this, *other) && may_read(*other, *this);
     (void)cudaGetLastError();
     open.push_back(this);

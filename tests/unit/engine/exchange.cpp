@@ -47,6 +47,14 @@ const std::vector<double>& matrix() {
   return all;
 }
 
+void until_started(Lane& lane, Ticket upload) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!lane.started(upload)) {
+    ASSERT_LT(std::chrono::steady_clock::now(), end) << "an upload never begins";
+    std::this_thread::yield();
+  }
+}
+
 /// A call on a device that brings blocks of columns of the matrix.
 class Call {
  public:
@@ -82,8 +90,7 @@ class Call {
   }
   /// Until all of so many have been started.
   void await(Ticket uploads) {
-    for (Ticket t = 0; t < uploads; ++t)
-      while (!lane_->started(t)) std::this_thread::yield();
+    for (Ticket t = 0; t < uploads; ++t) until_started(*lane_, t);
   }
   bool has_all() const {
     for (index j = 0; j < cols; ++j)
@@ -200,12 +207,17 @@ TEST(Exchange, WhoIsCopiedFromStaysUntilThatHasEndedOnTheDevice) {
   std::vector<double> memory(matrix().size());
   Transfer t{memory.data(), rows, const_cast<double*>(matrix().data()), ld, rows, cols, sizeof(double)};
   t.stays = true;
+  Slow::let_go = false;
   for (int round = 0; round < 20; ++round) {
     Slow &first = lanes.emplace_back(here), &second = lanes.emplace_back(there);
     for (Slow* lane : {&first, &second}) {
       lane->join(5);
       EXPECT_EQ(lane->upload(t, at_once), Status::done);
-      while (!lane->started(0)) std::this_thread::yield();
+      until_started(*lane, 0);
+    }
+    const bool reader_first = round % 4 == 3;
+    if (reader_first) {
+      EXPECT_EQ(second.drain(), Status::done);
     }
     std::atomic<bool> left{false};
     std::thread leaving([&] {
@@ -219,10 +231,12 @@ TEST(Exchange, WhoIsCopiedFromStaysUntilThatHasEndedOnTheDevice) {
     }
     leaving.join();
     EXPECT_GT(second.noted(), 10);
-    EXPECT_EQ(first.settled(), second.noted() - 1) << "not the last copy was waited for";
-    EXPECT_EQ(second.drain(), Status::done);
+    // The marks of one that has drained are its next call's.
+    EXPECT_EQ(first.settled(), reader_first ? -1 : second.noted() - 1) << "not the last copy was waited for";
+    if (!reader_first) {
+      EXPECT_EQ(second.drain(), Status::done);
+    }
     EXPECT_EQ(second.exchanged_bytes(), all_bytes);
-    EXPECT_EQ(second.settled(), -1);
   }
 }
 
@@ -258,10 +272,29 @@ TEST(Exchange, SideBySideInAnyOrder) {
   EXPECT_GT(exchanged, 0u);
 }
 
+TEST(Exchange, ACopyThatCannotBeBegunIsSent) {
+  Backend& sound = new_backend();
+  int instead = 0;
+  for (long at = 2; at < 12; ++at) {  // the first is acquiring
+    Call first(sound, 8), second(new_backend(&new_faults(at)), 8);
+    EXPECT_EQ(first.bring_all(), Status::done);
+    first.await(4);
+    const Status asked = second.bring_all(), drained = second.lane().drain();
+    EXPECT_EQ(first.lane().drain(), Status::done);
+    const std::uint64_t copied = second.lane().exchanged_bytes();
+    if (asked != Status::done || drained != Status::done) continue;  // a mark has failed
+    EXPECT_TRUE(second.has_all()) << at;
+    EXPECT_GT(copied, 0u);
+    instead += copied < all_bytes;
+  }
+  EXPECT_GT(instead, 3);
+}
+
 TEST(Exchange, WhateverFailsOnOneTheOthersHaveAll) {
   int failed = 0;
-  for (long at = 1; at < 60; ++at) {
-    Backend &faulty = new_backend(&new_faults(at)), &sound = new_backend();
+  Backend& sound = new_backend();
+  for (long at = 1; at < 60; at += 2) {
+    Backend& faulty = new_backend(&new_faults(at));
     std::thread fails([&] {
       Call call(faulty, 7);
       if (!call) return void(++failed);
@@ -277,7 +310,7 @@ TEST(Exchange, WhateverFailsOnOneTheOthersHaveAll) {
     EXPECT_TRUE(call.has_all()) << at;
     fails.join();
   }
-  EXPECT_GT(failed, 10);
+  EXPECT_GT(failed, 4);
 }
 
 }  // namespace
