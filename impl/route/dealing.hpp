@@ -41,8 +41,8 @@ Dealt choose_places(double alone, int most, const std::function<std::vector<doub
 /// Seconds of each part.  What several places read at the same time moves over the bus of one of them, and from there
 /// to the others; and all that moves passes through the host's memory.
 /// @param exchanged  so it is; otherwise each place gets it by its own bus
-/// @param spared  of what the call reads, the share that need not be sent
-/// @param cost    seconds of a part of which so many bytes need not be sent
+/// @param spared     of what the call reads, the share that need not be sent
+/// @param cost       seconds of a part of which so many bytes need not be sent
 std::vector<double> seconds_of_parts(const Problem& call, std::span<const Problem> parts, int places,
                                      const Profile& profile, bool exchanged, double spared,
                                      const std::function<double(const Problem& part, double spared)>& cost);

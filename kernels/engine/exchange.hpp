@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
