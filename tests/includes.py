@@ -15,6 +15,7 @@ FLOORS = [
     "api/routines.def",  # the list of routines
     "api/names.hpp",
     "api/symbols.def",
+    "api/scalapack.def",
     "kernels",  # the interface of modules, and what both sides of it share
     "compat",
     "impl/strassen",
@@ -28,6 +29,7 @@ FLOORS = [
     "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/gemv impl/copy impl/qr",
     "impl/solve",
     "impl/families.cpp",  # what general code gets from families
+    "impl/scalapack",
     "api",
     "kernels/engine",
     "kernels/host kernels/cuda/core",

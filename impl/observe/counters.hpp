@@ -191,10 +191,16 @@ struct ThreadState {
                        ///< this: calls coming from it are neither counted nor routed
   struct {
     std::int32_t cpu, device;
-  } nested;                 ///< measuring: what is Offloadable of calls inside the current one, in 1,024 ns: the
-                            ///< program's arithmetic may raise signals, so these are integers
-  std::uint32_t on_cpu;     ///< where a call on the CPU stands on the stack, in units of 16 bytes; 0: there is none
-  std::uint64_t nested_ns;  ///< time of calls inside the current one
+  } nested;              ///< measuring: what is Offloadable of calls inside the current one, in 1,024 ns: the
+                         ///< program's arithmetic may raise signals, so these are integers
+  std::uint32_t on_cpu;  ///< where a call on the CPU stands on the stack, in units of 16 bytes; 0: there is none
+  enum Agreed : std::uint16_t {
+    nothing,
+    on_device,  ///< the outermost call has been agreed on with other processes: it goes, or is not made here at all
+    unmade      ///< it was not
+  } agreed;
+  std::uint16_t distributed;  ///< whether a call of ScaLAPACK's is under way
+  std::uint64_t nested_ns;    ///< time of calls inside the current one
 };
 static_assert(sizeof(ThreadState) == 40);
 

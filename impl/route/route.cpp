@@ -13,7 +13,7 @@ namespace blaslift {
 Policy policy_for(const Runtime& r, Routine routine) {
   return {.on = r.options.on,
           .measuring = r.options.measure,
-          .forced = r.options.forced[static_cast<std::size_t>(routine)],
+          .forced = r.options.forced[static_cast<std::size_t>(routine)] || thread_state.agreed != ThreadState::nothing,
           .fixed = r.options.fixed,
           .products = r.options.products,
           .levels = r.options.products == Products::classical ? 0 : r.options.levels,
@@ -311,6 +311,13 @@ void leave_undone(const Call& call, const Decision& decision) {
 
 // Outside of own time: nothing here may need an exception table.
 void stay(Runtime& r, const Call& call, const Decision& decision, Replay replay) {
+  // Not by a call of the library underneath inside of it.
+  if (thread_state.agreed != ThreadState::nothing && !thread_state.inside) {
+    thread_state.agreed = ThreadState::unmade;
+    counters().routines[call.site.counter].stayed[static_cast<int>(decision.reason)].fetch_add(
+        1, std::memory_order_relaxed);
+    return;
+  }
   const Offloadable before = nested();
   set_nested({});
   const bool counts = begins_on_cpu(r, __builtin_frame_address(0));

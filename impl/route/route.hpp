@@ -206,7 +206,8 @@ bool take_verified_route(Runtime& r, Call& call, Replay replay, const Try& try_d
   Check check(r, call.site, call.problem.element, call.problem.flops, describe);
   call.check = &check;
   // Of what the library underneath has computed: by another one, unless they have formats of their own.
-  const bool whoever_computes = !r.options.oracle.empty() && replay.call_elsewhere;
+  const bool whoever_computes =
+      !r.options.oracle.empty() && replay.call_elsewhere && thread_state.agreed == ThreadState::nothing;
   Decision decision;
   {
     const RouteScope scope(r, call.problem.flops);

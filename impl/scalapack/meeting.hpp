@@ -1,0 +1,49 @@
+// Memory that the processes of a grid share for one call, if all are on one node: the root makes it, the others open
+// it by the root's process.  They wait for each other asleep, so that the root has the processors meanwhile.
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "impl/scalapack/grid.hpp"
+
+namespace blaslift::scalapack {
+
+class Meeting {
+ public:
+  enum Outcome : std::uint32_t { open, computed, declined };
+
+  /// The root's: makes the memory, of zeros.  False: there is none to be had.
+  bool make(const Grid& grid, std::size_t bytes);
+  static constexpr int invitation_words = 6;
+  /// What others find the root's memory by.
+  void invite(std::int32_t* words) const;
+  /// Another process's.  False: the root is on another node, or this process may not look into it.
+  bool join(const Grid& grid, const std::int32_t* words, std::size_t bytes);
+  /// Lets go of it.  The memory is free when all have.
+  void leave();
+
+  /// The shared bytes, on a page of their own.
+  char* at(std::size_t offset) const { return data_ + offset; }
+
+  /// This process has gathered its part.
+  void arrive();
+  /// The root's: waits until all have.  False: one of them is dead.
+  bool wait_for_all() const;
+  /// The root's: what came of the call, to all who wait for it.
+  void end(Outcome outcome);
+  /// Waits for that.  `open`: the root is dead.
+  Outcome wait_for_end() const;
+
+ private:
+  struct Header;
+  bool map(int file, std::size_t bytes);
+
+  Header* header_ = nullptr;
+  char* data_ = nullptr;
+  std::size_t mapped_ = 0;
+  int file_ = -1;  ///< the root's
+  int rank_ = 0, size_ = 0;
+};
+
+}  // namespace blaslift::scalapack

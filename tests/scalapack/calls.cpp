@@ -1,0 +1,414 @@
+// Calls ScaLAPACK's routines twice, by the names that a program links and by the library's own functions, on a grid of
+// processes, and compares all of the local arrays: what the library leaves as it was has to be what it was, to the bit,
+// and everything else has to agree within rounding.
+//
+//   mpirun -n P*Q calls P Q SEED BLOCK...     for each block width all routines, in four precisions
+//
+// Says "calls N wrong M" by process (0, 0).  Linked with ScaLAPACK alone: messages are BLACS's.
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+extern "C" {
+void blacs_pinfo_(int*, int*);
+void blacs_get_(const int*, const int*, int*);
+void blacs_gridinit_(int*, const char*, const int*, const int*, long);
+void blacs_gridinfo_(const int*, int*, int*, int*, int*);
+void blacs_gridexit_(const int*);
+void blacs_exit_(const int*);
+void igsum2d_(const int*, const char*, const char*, const int*, const int*, int*, const int*, const int*, const int*,
+              long, long);
+}
+
+namespace {
+
+int context, rows_of_grid, columns_of_grid, my_row, my_column;
+void* library;
+std::mt19937_64 everybodys(1);  // the same numbers on all processes
+int calls = 0, wrong = 0;
+
+/// Numbers that begin anywhere at no cost (splitmix64).
+struct Quick {
+  using result_type = std::uint64_t;
+  std::uint64_t state;
+  static constexpr std::uint64_t min() { return 0; }
+  static constexpr std::uint64_t max() { return UINT64_MAX; }
+  std::uint64_t operator()() {
+    std::uint64_t x = state += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+  }
+};
+
+int pick(int from, int to) { return std::uniform_int_distribution<int>(from, to)(everybodys); }
+
+template <class T>
+using RealOf = decltype(std::real(T()));
+template <class T>
+constexpr bool is_complex = !std::is_same_v<T, RealOf<T>>;
+template <class T>
+constexpr char letter = std::is_same_v<T, float>           ? 's'
+                        : std::is_same_v<T, double>        ? 'd'
+                        : std::is_same_v<RealOf<T>, float> ? 'c'
+                                                           : 'z';
+
+template <class T, class Random>
+T number(Random& random) {
+  std::uniform_real_distribution<RealOf<T>> x(-1, 1);
+  if constexpr (is_complex<T>) {
+    const RealOf<T> real = x(random);
+    return {real, x(random)};
+  } else {
+    return x(random);
+  }
+}
+
+/// A call, by any name: all arguments are addresses, and lengths of letters follow.
+void call(void* function, std::vector<void*> x) {
+  for (int i = 0; i < 4; ++i) x.push_back(reinterpret_cast<void*>(1));
+  x.resize(24);
+  using F = void (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
+                     void*, void*, void*, void*, void*, void*, void*, void*, void*, void*);
+  reinterpret_cast<F>(function)(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12], x[13],
+                                x[14], x[15], x[16], x[17], x[18], x[19], x[20], x[21], x[22], x[23]);
+}
+
+int owned(int n, int block, int mine, int source, int processes) {
+  int count = 0;
+  for (int i = 0; i < n; ++i) count += (i / block + source) % processes == mine;
+  return count;
+}
+
+/// An array that both calls get a copy of.
+struct Array {
+  std::size_t bytes;  ///< of an element
+  std::vector<char> before, ours, theirs;
+  std::function<double(const void*, const void*)> distance;  ///< of two elements; none: bits
+  std::size_t defined = SIZE_MAX;  ///< so many elements; what comes behind is the routine's to work with
+
+  void start() { ours = theirs = before; }
+};
+
+template <class T>
+Array array_of(std::vector<T> x) {
+  Array a{sizeof(T), std::vector<char>(sizeof(T) * x.size()), {}, {}, {}, SIZE_MAX};
+  std::memcpy(a.before.data(), x.data(), a.before.size());
+  if constexpr (!std::is_integral_v<T>)
+    a.distance = [](const void* p, const void* q) {
+      T x, y;
+      std::memcpy(&x, p, sizeof x);
+      std::memcpy(&y, q, sizeof y);
+      return static_cast<double>(std::abs(x - y)) / (1 + static_cast<double>(std::abs(y)));
+    };
+  return a;
+}
+
+/// A distributed matrix, larger than the part that a call is about, in a local array with room to spare.
+struct Matrix {
+  int desc[9];
+  int i, j;  ///< where the part begins, from 1
+  Array array;
+};
+
+/// @param special  adds to the element (r, c) of the part, whose diagonal is real then
+/// @param first    it begins with the whole matrix, and that at process (0, 0)
+template <class T>
+Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special = {}, bool first = false) {
+  Matrix x{};
+  const int before_i = first ? 0 : block * pick(0, 2), before_j = first ? 0 : block * pick(0, 2),
+            source_i = first ? 0 : pick(0, rows_of_grid - 1), source_j = first ? 0 : pick(0, columns_of_grid - 1);
+  const int rows = before_i + m + pick(0, 5), columns = before_j + n + pick(0, 5);
+  const int local_rows = owned(rows, block, my_row, source_i, rows_of_grid),
+            local_columns = owned(columns, block, my_column, source_j, columns_of_grid);
+  const int lld = std::max(1, local_rows) + 3;
+  const int desc[] = {1, context, rows, columns, block, block, source_i, source_j, lld};
+  std::copy(desc, desc + 9, x.desc);
+  x.i = before_i + 1;
+  x.j = before_j + 1;
+  const std::uint64_t seed = everybodys();
+  std::vector<T> local(static_cast<std::size_t>(lld) * static_cast<std::size_t>(std::max(1, local_columns)));
+  Quick mine{seed + 7919u * static_cast<unsigned>(my_row * columns_of_grid + my_column)};
+  for (T& e : local) e = number<T>(mine);
+  int lc = 0;
+  for (int c = 0; c < columns; ++c) {
+    if ((c / block + source_j) % columns_of_grid != my_column) continue;
+    int lr = 0;
+    for (int r = 0; r < rows; ++r) {
+      if ((r / block + source_i) % rows_of_grid != my_row) continue;
+      Quick element{seed ^ (static_cast<std::uint64_t>(r) << 40) ^ (static_cast<std::uint64_t>(c) << 20)};
+      T& e = local[static_cast<std::size_t>(lr + lc * lld)];
+      e = number<T>(element);
+      const int pr = r - before_i, pc = c - before_j;
+      if (special && pr >= 0 && pc >= 0 && pr < m && pc < n) e = special(pr, pc) + (pr == pc ? T(std::real(e)) : e);
+      ++lr;
+    }
+    ++lc;
+  }
+  x.array = array_of(local);
+  return x;
+}
+
+/// Both calls, and what they leave.
+/// @param arrays  in the order of `arguments`' null addresses; @param unlike  how far elements may be apart
+/// @param unsure     arrays whose contents after the call are not defined
+/// @param as_before  the library's results are another routine's, from the call before
+void both(const std::string& name, std::vector<void*> arguments, const std::vector<Array*>& arrays, double unlike,
+          const std::vector<const Array*>& unsure = {}, bool as_before = false) {
+  void *ours = dlsym(RTLD_DEFAULT, name.c_str()), *theirs = dlsym(library, name.c_str());
+  if (!ours || !theirs) {
+    std::fprintf(stderr, "%s is missing\n", name.c_str());
+    std::exit(2);
+  }
+  for (Array* a : arrays) as_before ? static_cast<void>(a->ours = a->before) : a->start();
+  const auto with = [&](std::vector<char> Array::*copy) {
+    std::vector<void*> all = arguments;
+    std::size_t next = 0;
+    for (void*& x : all)
+      if (!x) x = (arrays[next++]->*copy).data();
+    if (next != arrays.size()) std::abort();
+    return all;
+  };
+  if (!as_before) call(theirs, with(&Array::theirs));
+  call(ours, with(&Array::ours));
+  int bad = 0;
+  for (const Array* a : arrays) {
+    if (std::find(unsure.begin(), unsure.end(), a) != unsure.end()) continue;
+    for (std::size_t at = 0; at + a->bytes <= a->before.size() && at / a->bytes < a->defined; at += a->bytes) {
+      const char *before = a->before.data() + at, *mine = a->ours.data() + at, *other = a->theirs.data() + at;
+      if (std::memcmp(mine, other, a->bytes) == 0) continue;
+      const bool was_left = std::memcmp(before, other, a->bytes) == 0;
+      if (was_left || !a->distance || !(a->distance(mine, other) <= unlike)) ++bad;
+    }
+  }
+  const int one = 1, all = -1;
+  igsum2d_(&context, "A", " ", &one, &one, &bad, &one, &all, &all, 1, 1);
+  ++calls;
+  if (bad > 0) {
+    ++wrong;
+    if (my_row == 0 && my_column == 0) std::printf("WRONG %s: %d elements\n", name.c_str(), bad);
+  }
+}
+
+/// Of the part's first `count` rows; behind these, and a block beyond all rows, is room to work with.
+Array pivots_of(const Matrix& x, int count, int block) {
+  const auto rows = [&](int n) { return static_cast<std::size_t>(owned(n, block, my_row, x.desc[6], rows_of_grid)); };
+  Array a = array_of(std::vector<int>(rows(x.desc[2]) + static_cast<std::size_t>(block), -7));
+  a.defined = rows(x.i - 1 + count);
+  return a;
+}
+
+/// A matrix of `columns` whose rows are where those of A are.
+template <class T>
+Matrix beside(const Matrix& A, int rows, int columns, int block) {
+  const auto owner = [&](const Matrix& x) { return (x.desc[6] + (x.i - 1) / block) % rows_of_grid; };
+  for (;;) {
+    Matrix x = matrix<T>(rows, columns, block);
+    if (owner(x) == owner(A)) return x;
+  }
+}
+
+template <class T>
+void* letter_of(char c) {
+  static char letters[256];
+  letters[static_cast<unsigned char>(c)] = c;
+  return &letters[static_cast<unsigned char>(c)];
+}
+
+template <class T>
+void all_routines(int block) {
+  using Real = RealOf<T>;
+  const double rounding = std::numeric_limits<Real>::epsilon();
+  const std::string p = std::string("p") + letter<T>, o = p + (is_complex<T> ? "un" : "or");
+  const int m0 = pick(30, 70), n0 = pick(30, 70), k0 = pick(20, 50), few = pick(1, 9);
+  const double close = 1000 * rounding;
+  const auto L = [](char c) { return letter_of<T>(c); };
+  const auto I = [](int& x) { return static_cast<void*>(&x); };
+  int m = m0, n = n0, k = k0, nrhs = few;
+  T alpha = number<T>(everybodys), beta = number<T>(everybodys), zero = 0;
+  Real real_alpha = std::abs(alpha), real_beta = -real_alpha / 2;
+  const auto M = [](Matrix& x, std::vector<void*>& to) { to.insert(to.end(), {nullptr, &x.i, &x.j, x.desc}); };
+  const auto info = [] { return array_of<int>({-99}); };
+  const char t = is_complex<T> ? 'C' : 'T';
+  const auto diagonal = [](T x) { return [x](int r, int c) { return r == c ? x : T(0); }; };
+  {
+    for (const char ta : {'N', 'T', 'C'})
+      for (const bool beta_zero : {false, true}) {
+        const char tb = pick(0, 1) ? 'N' : t;
+        Matrix A = ta == 'N' ? matrix<T>(m, k, block) : matrix<T>(k, m, block),
+               B = tb == 'N' ? matrix<T>(k, n, block) : matrix<T>(n, k, block), C = matrix<T>(m, n, block);
+        std::vector<void*> x{L(ta), L(tb), I(m), I(n), I(k), &alpha};
+        M(A, x), M(B, x), x.push_back(beta_zero ? &zero : &beta), M(C, x);
+        both(p + "gemm_", x, {&A.array, &B.array, &C.array}, close * k);
+      }
+  }
+  for (const char uplo : {'U', 'L'})
+    for (const char trans : {'N', is_complex<T> ? 'C' : 'T'}) {
+      Matrix A = trans == 'N' ? matrix<T>(n, k, block) : matrix<T>(k, n, block), C = matrix<T>(n, n, block);
+      const bool herk = is_complex<T>;
+      std::vector<void*> x{L(uplo), L(trans), I(n), I(k), herk ? static_cast<void*>(&real_alpha) : &alpha};
+      M(A, x), x.push_back(herk ? static_cast<void*>(&real_beta) : &beta), M(C, x);
+      both(p + (herk ? "herk_" : "syrk_"), x, {&A.array, &C.array}, close * k);
+      Matrix T1 = matrix<T>(m, m, block, diagonal(T(2.0 * m))), B = matrix<T>(m, n, block);
+      std::vector<void*> y{L('L'), L(uplo), L(trans), L('N'), I(m), I(n), &alpha};
+      M(T1, y), M(B, y);
+      both(p + "trsm_", y, {&T1.array, &B.array}, close);
+    }
+  for (const char uplo : {'U', 'L'}) {
+    const auto definite = [&](int r, int c) { return r == c ? T(2.0 * n) : T(0); };
+    Matrix A = matrix<T>(n, n, block, definite), B = beside<T>(A, n, nrhs, block);
+    Array i = info();
+    std::vector<void*> x{L(uplo), I(n)};
+    M(A, x), x.push_back(nullptr);
+    both(p + "potrf_", x, {&A.array, &i}, close);
+    Matrix F = A;
+    F.array.before = A.array.theirs;
+    Array i2 = info();
+    std::vector<void*> y{L(uplo), I(n), I(nrhs)};
+    M(F, y);
+    Matrix B2 = beside<T>(F, n, nrhs, block);
+    M(B2, y), y.push_back(nullptr);
+    both(p + "potrs_", y, {&F.array, &B2.array, &i2}, close);
+    Array i3 = info();
+    Matrix A3 = A, B3 = B2;
+    std::vector<void*> z{L(uplo), I(n), I(nrhs)};
+    M(A3, z), M(B3, z), z.push_back(nullptr);
+    both(p + "posv_", z, {&A3.array, &B3.array, &i3}, close);
+  }
+  {
+    Matrix A = matrix<T>(m, n, block);
+    Array pivots = pivots_of(A, std::min(m, n), block), i = info();
+    std::vector<void*> x{I(m), I(n)};
+    M(A, x), x.insert(x.end(), {nullptr, nullptr});
+    both(p + "getrf_", x, {&A.array, &pivots, &i}, 100 * close);
+  }
+  {
+    Matrix A = matrix<T>(n, n, block), B = beside<T>(A, n, nrhs, block);
+    Array pivots = pivots_of(A, n, block), i = info();
+    std::vector<void*> x{I(n), I(nrhs)};
+    M(A, x), x.push_back(nullptr), M(B, x), x.push_back(nullptr);
+    both(p + "gesv_", x, {&A.array, &pivots, &B.array, &i}, 10000 * close);
+    Matrix F = A;
+    F.array.before = A.array.theirs;
+    pivots.before = pivots.theirs;
+    for (const char trans : {'N', t}) {
+      Array i2 = info();
+      Matrix B2 = B;
+      std::vector<void*> y{L(trans), I(n), I(nrhs)};
+      M(F, y), y.push_back(nullptr), M(B2, y), y.push_back(nullptr);
+      both(p + "getrs_", y, {&F.array, &pivots, &B2.array, &i2}, 10000 * close);
+    }
+  }
+  {
+    const int room = 400000;
+    int lwork = room;
+    Matrix A = matrix<T>(std::max(m, n), std::min(m, n), block);
+    int rows = std::max(m, n), columns = std::min(m, n);
+    const int local = std::max(1, owned(A.desc[3], block, my_column, A.desc[7], columns_of_grid));
+    Array tau = array_of(std::vector<T>(static_cast<std::size_t>(local), T(-5))), i = info(),
+          work = array_of(std::vector<T>(static_cast<std::size_t>(room)));
+    std::vector<void*> x{I(rows), I(columns)};
+    M(A, x), x.insert(x.end(), {nullptr, nullptr, I(lwork), nullptr});
+    both(p + "geqrf_", x, {&A.array, &tau, &work, &i}, 10 * close, {&work});
+    Matrix V = A;
+    V.array.before = A.array.theirs;
+    tau.before = tau.theirs;
+    int reflectors = columns;
+    for (const char trans : {'N', t}) {
+      Matrix C = beside<T>(V, rows, k, block);
+      Array i2 = info();
+      std::vector<void*> y{L('L'), L(trans), I(rows), I(k), I(reflectors)};
+      M(V, y), y.push_back(nullptr), M(C, y), y.insert(y.end(), {nullptr, I(lwork), nullptr});
+      both(o + "mqr_", y, {&V.array, &tau, &C.array, &work, &i2}, 10 * close, {&work});
+    }
+    Array i3 = info();
+    Matrix Q = V;
+    std::vector<void*> z{I(rows), I(columns), I(reflectors)};
+    M(Q, z), z.insert(z.end(), {nullptr, nullptr, I(lwork), nullptr});
+    both(o + "gqr_", z, {&Q.array, &tau, &work, &i3}, 10 * close, {&work});
+    Matrix G = matrix<T>(rows, columns, block), B = beside<T>(G, rows, nrhs, block);
+    Array i4 = info();
+    std::vector<void*> w{L('N'), I(rows), I(columns), I(nrhs)};
+    M(G, w), M(B, w), w.insert(w.end(), {nullptr, I(lwork), nullptr});
+    both(p + "gels_", w, {&G.array, &B.array, &work, &i4}, 1000 * close, {&work});
+  }
+}
+
+/// Eigenvalues agree; eigenvectors agree but for a factor of modulus 1, which their elements' moduli do not have.
+///
+/// ScaLAPACK 2.2's p?heevd refuses its own workspaces (DESCINIT), and its p?syevd gives no eigenvalues to processes
+/// that have nothing of the matrix, so these are compared with what p?heev and p?syev have found.
+template <class T>
+void eigen_routines(int block) {
+  using Real = RealOf<T>;
+  const double rounding = std::numeric_limits<Real>::epsilon();
+  const std::string p = std::string("p") + letter<T> + (is_complex<T> ? "he" : "sy");
+  const auto L = [](char c) { return letter_of<T>(c); };
+  int n = pick(20, 50), room = 2000000;
+  void* const uplo = L(pick(0, 1) ? 'U' : 'L');
+  // Well apart, so that their vectors are known.
+  Matrix A = matrix<T>(
+      n, n, block, [](int r, int c) { return r == c ? T(static_cast<Real>(8 * r)) : T(0); }, true);
+  Matrix Z = A;
+  Array w = array_of(std::vector<Real>(static_cast<std::size_t>(n))), i = array_of<int>({-99}),
+        work = array_of(std::vector<T>(static_cast<std::size_t>(room))),
+        rwork = array_of(std::vector<Real>(static_cast<std::size_t>(room))),
+        iwork = array_of(std::vector<int>(static_cast<std::size_t>(room)));
+  Z.array.distance = [](const void* x, const void* y) {
+    T a, b;
+    std::memcpy(&a, x, sizeof a);
+    std::memcpy(&b, y, sizeof b);
+    return static_cast<double>(std::abs(std::abs(a) - std::abs(b)));
+  };
+  for (const bool divides : {false, true}) {
+    std::vector<void*> x{L('V'), uplo, &n, nullptr, &A.i, &A.j, A.desc, nullptr, nullptr, &Z.i, &Z.j, Z.desc};
+    std::vector<Array*> arrays{&A.array, &w, &Z.array, &work};
+    x.insert(x.end(), {nullptr, &room});
+    if (is_complex<T>) x.insert(x.end(), {nullptr, &room}), arrays.push_back(&rwork);
+    if (divides) x.insert(x.end(), {nullptr, &room}), arrays.push_back(&iwork);
+    x.push_back(nullptr), arrays.push_back(&i);
+    both(p + (divides ? "evd_" : "ev_"), x, arrays, 3000 * n * rounding, {&A.array, &work, &rwork, &iwork}, divides);
+  }
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  if (count < 5) return std::fprintf(stderr, "usage: calls P Q SEED BLOCK...\n"), 2;
+  const int P = std::atoi(words[1]), Q = std::atoi(words[2]), zero = 0, minus = -1;
+  everybodys.seed(static_cast<std::uint64_t>(std::atoll(words[3])));
+  library = dlopen("libscalapack-openmpi.so.2.2", RTLD_NOW | RTLD_NOLOAD);
+  if (!library) return std::fprintf(stderr, "%s\n", dlerror()), 2;
+  int me, all;
+  blacs_pinfo_(&me, &all);
+  blacs_get_(&minus, &zero, &context);
+  blacs_gridinit_(&context, "R", &P, &Q, 1);
+  blacs_gridinfo_(&context, &rows_of_grid, &columns_of_grid, &my_row, &my_column);
+  if (my_row >= 0) {
+    for (int i = 4; i < count; ++i) {
+      const int block = std::atoi(words[i]);
+      all_routines<float>(block);
+      all_routines<double>(block);
+      all_routines<std::complex<float>>(block);
+      all_routines<std::complex<double>>(block);
+      eigen_routines<float>(block);
+      eigen_routines<double>(block);
+      eigen_routines<std::complex<float>>(block);
+      eigen_routines<std::complex<double>>(block);
+    }
+    if (my_row == 0 && my_column == 0) std::printf("calls %d wrong %d\n", calls, wrong);
+    blacs_gridexit_(&context);
+  }
+  blacs_exit_(&zero);
+  return 0;
+}
