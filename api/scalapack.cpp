@@ -543,10 +543,12 @@ void tell_workspaces(const Arguments& in, const Told& told) {
 /// than the call.  All processes have the same sizes, so they agree.
 constexpr double least_flops = 1e9;
 
-/// By the way of gathered.hpp.  False: the caller's arrays are as they were, and the original call is to be made.
+/// By the way of gathered.hpp.
+/// @param counts  becomes true on the process that counts the call
+/// @return false: the caller's arrays are as they were, and the original call is to be made.
 template <class Kind, class T, Symbol symbol>
-bool compute_gathered(Underneath& under, void* original, const Arguments& arguments, Problem& problem,
-                      Learned& learned) {
+bool compute_gathered(Underneath& under, void* original, const Arguments& arguments, Problem& problem, Learned& learned,
+                      bool& counts) {
   const Grid grid = under.blacs.grid(arguments.to<const std::int32_t>(Kind::A + 3)[1]);
   if (!grid.contains_me()) return false;
   GatheredCall call(grid, arguments);
@@ -567,6 +569,7 @@ bool compute_gathered(Underneath& under, void* original, const Arguments& argume
           !site_of(symbol, original, ephemeral).wide && is_worthwhile(problem, learned, call.bytes(), grid.size());
   });
   if (problem.flops < least_flops && !forced) return false;
+  counts = grid.is_root();
   if (!call.agree(under.blacs, willing)) return false;
   [[maybe_unused]] Told told;
   bool ready = true;
@@ -604,12 +607,15 @@ void enter_distributed(Underneath& under, Learned& learned, const char* name, co
     return call_original<Kind::count>(original, arguments);
   thread_state.distributed = 1;
   Problem problem{};
-  if (!compute_gathered<Kind, T, symbol>(under, original, arguments, problem, learned)) {
+  bool counts = false;
+  const bool computed = compute_gathered<Kind, T, symbol>(under, original, arguments, problem, learned, counts);
+  if (!computed) {
     const std::uint64_t start = now_ns();
     call_original<Kind::count>(original, arguments);
     if (problem.flops >= least_flops)
       learned.cpu.learn(problem.element, problem.flops, 1e-9 * static_cast<double>(now_ns() - start));
   }
+  if (counts) (computed ? counters().gathered : counters().ungathered).fetch_add(1, std::memory_order_relaxed);
   thread_state.distributed = 0;
 }
 

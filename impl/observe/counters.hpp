@@ -138,7 +138,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696612;  // "blaslif", layout 18
+  static constexpr std::uint64_t this_layout = 0x626c61736c696613;  // "blaslif", layout 19
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
@@ -164,6 +164,9 @@ struct Counters {
   std::atomic<std::uint32_t> has_cuda;    ///< loaded before a device was opened, so by the program
   std::atomic<std::uint32_t> has_forked;  ///< the process, and handlers of pthread_atfork ran
   std::atomic<std::uint32_t> reported;    ///< it came to its exit, and to its line of BLASLIFT_REPORT
+  /// Calls of ScaLAPACK's of which this process was the grid's root, if they were of some size: computed by it for all
+  /// processes, and left to ScaLAPACK.
+  std::atomic<std::uint64_t> gathered, ungathered;
   RoutineCounters routines[routine_count];
   SizeCounters sizes[routine_count][size_classes];
   /// Filled by `blaslift measure` only: of a call and those inside it, whichever is the better, once.

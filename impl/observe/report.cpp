@@ -241,6 +241,8 @@ void Summary::add(const Counters& c) {
   ++processes;
   threads = std::max(threads, c.threads.load(std::memory_order_relaxed));
   opening_seconds += 1e-9 * static_cast<double>(get(c.opening_ns));
+  gathered += get(c.gathered);
+  ungathered += get(c.ungathered);
   if (backend.empty()) backend = c.backend.get(), device = c.device.get(), driver = c.driver.get();
   if (residency.empty()) residency = c.residency.get();
   if (blind.empty()) blind = c.blind.get();
@@ -266,6 +268,9 @@ std::string to_text(const Summary& s) {
     text += "blaslift: no copies were kept for a while, since what writes to operands could not be seen: " +
             shown(s.blind) + '\n';
   for (const std::string& warning : s.warnings) text += "blaslift: warning: " + shown(warning) + '\n';
+  if (s.gathered + s.ungathered > 0)
+    text += format("blaslift: ScaLAPACK: %llu calls computed for all processes of a grid, %llu left to ScaLAPACK\n",
+                   static_cast<unsigned long long>(s.gathered), static_cast<unsigned long long>(s.ungathered));
   for (int r = 0; r < routine_count; ++r) {
     const auto& x = s.routines[static_cast<std::size_t>(r)];
     if (x.calls() == 0) continue;
@@ -325,8 +330,10 @@ std::string to_json(const Summary& s, const Counters* one) {
       .add("residency", s.residency)
       .add("blind", s.blind)
       .add("warning", s.warnings.empty() ? std::string() : s.warnings.front())
-      .add("opening_seconds", JsonNumber{s.opening_seconds, 9})
-      .add("routines", routines);
+      .add("opening_seconds", JsonNumber{s.opening_seconds, 9});
+  if (s.gathered + s.ungathered > 0)
+    summary.add("scalapack", JsonObject().add("computed", s.gathered).add("left", s.ungathered));
+  summary.add("routines", routines);
   if (!s.uncounted.empty()) summary.add("uncounted", JsonArray(s.uncounted));
   if (!s.worst.empty() || !s.problems.empty()) {
     JsonArray worst;

@@ -31,8 +31,9 @@ struct Summary {
     std::string unchecked_text() const;
   };
   int processes = 0;
-  std::uint32_t threads = 0;   ///< the most that made calls in a process
-  double opening_seconds = 0;  ///< that calls, and exit, have waited for the device to open
+  std::uint32_t threads = 0;                   ///< the most that made calls in a process
+  std::uint64_t gathered = 0, ungathered = 0;  ///< as Counters has them
+  double opening_seconds = 0;                  ///< that calls, and exit, have waited for the device to open
   std::array<PerRoutine, routine_count> routines{};
   std::string backend, device, driver;  ///< of the first process that had one
   std::vector<std::string> details;     ///< why there was none, each reason once
@@ -64,8 +65,9 @@ std::string to_text(const Summary& summary);
 /// One object on one line: {"pid", "host", "uid" (numeric), "first_call" (UTC), "job" and "rank" (if a launcher has set
 /// them), "cut_short" (true: the process did not come to its exit), "command", "backend", "device", "driver", "detail",
 /// "residency", "blind" (why copies were left alone for a while), "warning", "library", "processes", "opening_seconds",
-/// "routines": {name: {"calls", "routed", "cpu_seconds", "device_seconds", "saved_seconds", "bytes_in", "bytes_out",
-/// "bytes_spared", "bytes_exchanged", "stayed": {reason: calls}, "stayed_seconds": {reason: seconds}, "verified":
+/// "scalapack": {"computed", "left"} (if there were such calls), "routines": {name: {"calls", "routed", "cpu_seconds",
+/// "device_seconds", "saved_seconds", "bytes_in", "bytes_out", "bytes_spared", "bytes_exchanged", "stayed": {reason:
+/// calls}, "stayed_seconds": {reason: seconds}, "verified":
 /// {"checked", "repeated", "wrong", "found": {finding: calls}, "unchecked": {reason: calls}}}}, "worst": [{"routine",
 /// "arguments", "caller", "calls", "ratio", "limit", "found": [finding], "dump", "way"}], "problems": [text]}; what
 /// verification says only where it was on.

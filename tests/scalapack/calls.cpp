@@ -1,10 +1,12 @@
-// Calls ScaLAPACK's routines twice, by the names that a program links and by the library's own functions, on a grid of
-// processes, and compares all of the local arrays: what the library leaves as it was has to be what it was, to the bit,
-// and everything else has to agree within rounding.
+// Calls ScaLAPACK's routines on a grid of processes, and compares all that is in the local arrays afterwards with what
+// the same program has kept of a run without blaslift: what the library leaves as it was has to be what it was, to the
+// bit, and everything else has to agree within rounding.
 //
-//   mpirun -n P*Q calls P Q SEED BLOCK...     for each block width all routines, in four precisions
+//   mpirun -n P*Q calls keep|compare|same P Q SEED BLOCK...
 //
-// Says "calls N wrong M" by process (0, 0).  Linked with ScaLAPACK alone: messages are BLACS's.
+// For each block width all routines, in four precisions.  `keep` leaves each process's results in a file of the working
+// directory, `compare` reads that, and so does `same`, without what ScaLAPACK cannot do (eigen_routines).  Process (0,
+// 0) says "calls N wrong M".  Linked with ScaLAPACK alone: messages are BLACS's.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -33,7 +35,6 @@ void igsum2d_(const int*, const char*, const char*, const int*, const int*, int*
 namespace {
 
 int context, rows_of_grid, columns_of_grid, my_row, my_column;
-void* library;
 std::mt19937_64 everybodys(1);  // the same numbers on all processes
 int calls = 0, wrong = 0;
 
@@ -90,14 +91,12 @@ int owned(int n, int block, int mine, int source, int processes) {
   return count;
 }
 
-/// An array that both calls get a copy of.
+/// An array of the caller's, its contents before a call, after it, and what was kept of that.
 struct Array {
   std::size_t bytes;  ///< of an element
   std::vector<char> before, ours, theirs;
   std::function<double(const void*, const void*)> distance;  ///< of two elements; none: bits
   std::size_t defined = SIZE_MAX;  ///< so many elements; what comes behind is the routine's to work with
-
-  void start() { ours = theirs = before; }
 };
 
 template <class T>
@@ -106,10 +105,10 @@ Array array_of(std::vector<T> x) {
   std::memcpy(a.before.data(), x.data(), a.before.size());
   if constexpr (!std::is_integral_v<T>)
     a.distance = [](const void* p, const void* q) {
-      T x, y;
-      std::memcpy(&x, p, sizeof x);
-      std::memcpy(&y, q, sizeof y);
-      return static_cast<double>(std::abs(x - y)) / (1 + static_cast<double>(std::abs(y)));
+      T one, other;
+      std::memcpy(&one, p, sizeof one);
+      std::memcpy(&other, q, sizeof other);
+      return static_cast<double>(std::abs(one - other)) / (1 + static_cast<double>(std::abs(other)));
     };
   return a;
 }
@@ -159,28 +158,37 @@ Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special
   return x;
 }
 
-/// Both calls, and what they leave.
+enum class Mode { keep, compare, same } mode;
+std::FILE* kept;
+
+/// A call, and what it leaves beside what was kept of it.
 /// @param arrays  in the order of `arguments`' null addresses; @param unlike  how far elements may be apart
 /// @param unsure     arrays whose contents after the call are not defined
 /// @param as_before  the library's results are another routine's, from the call before
-void both(const std::string& name, std::vector<void*> arguments, const std::vector<Array*>& arrays, double unlike,
-          const std::vector<const Array*>& unsure = {}, bool as_before = false) {
-  void *ours = dlsym(RTLD_DEFAULT, name.c_str()), *theirs = dlsym(library, name.c_str());
-  if (!ours || !theirs) {
-    std::fprintf(stderr, "%s is missing\n", name.c_str());
-    std::exit(2);
-  }
-  for (Array* a : arrays) as_before ? static_cast<void>(a->ours = a->before) : a->start();
-  const auto with = [&](std::vector<char> Array::*copy) {
-    std::vector<void*> all = arguments;
-    std::size_t next = 0;
-    for (void*& x : all)
-      if (!x) x = (arrays[next++]->*copy).data();
-    if (next != arrays.size()) std::abort();
-    return all;
-  };
-  if (!as_before) call(theirs, with(&Array::theirs));
-  call(ours, with(&Array::ours));
+void check(const std::string& name, std::vector<void*> arguments, const std::vector<Array*>& arrays, double unlike,
+           const std::vector<const Array*>& unsure = {}, bool as_before = false) {
+  if (as_before && mode != Mode::compare) return;
+  void* function = dlsym(RTLD_DEFAULT, name.c_str());
+  if (!function) std::fprintf(stderr, "%s is missing\n", name.c_str()), std::exit(2);
+  std::size_t next = 0;
+  for (void*& x : arguments)
+    if (!x) {
+      arrays[next]->ours = arrays[next]->before;
+      x = arrays[next++]->ours.data();
+    }
+  if (next != arrays.size()) std::abort();
+  call(function, arguments);
+  ++calls;
+  if (!as_before)
+    for (Array* a : arrays) {
+      const bool is_kept = std::find(unsure.begin(), unsure.end(), a) == unsure.end();
+      a->theirs = a->ours;
+      if (!is_kept) continue;
+      const std::size_t done = mode == Mode::keep ? std::fwrite(a->ours.data(), 1, a->ours.size(), kept)
+                                                  : std::fread(a->theirs.data(), 1, a->theirs.size(), kept);
+      if (done != a->ours.size()) std::fprintf(stderr, "what was kept is of another run\n"), std::exit(2);
+    }
+  if (mode == Mode::keep) return;
   int bad = 0;
   for (const Array* a : arrays) {
     if (std::find(unsure.begin(), unsure.end(), a) != unsure.end()) continue;
@@ -193,7 +201,6 @@ void both(const std::string& name, std::vector<void*> arguments, const std::vect
   }
   const int one = 1, all = -1;
   igsum2d_(&context, "A", " ", &one, &one, &bad, &one, &all, &all, 1, 1);
-  ++calls;
   if (bad > 0) {
     ++wrong;
     if (my_row == 0 && my_column == 0) std::printf("WRONG %s: %d elements\n", name.c_str(), bad);
@@ -249,7 +256,7 @@ void all_routines(int block) {
                B = tb == 'N' ? matrix<T>(k, n, block) : matrix<T>(n, k, block), C = matrix<T>(m, n, block);
         std::vector<void*> x{L(ta), L(tb), I(m), I(n), I(k), &alpha};
         M(A, x), M(B, x), x.push_back(beta_zero ? &zero : &beta), M(C, x);
-        both(p + "gemm_", x, {&A.array, &B.array, &C.array}, close * k);
+        check(p + "gemm_", x, {&A.array, &B.array, &C.array}, close * k);
       }
   }
   for (const char uplo : {'U', 'L'})
@@ -258,19 +265,19 @@ void all_routines(int block) {
       const bool herk = is_complex<T>;
       std::vector<void*> x{L(uplo), L(trans), I(n), I(k), herk ? static_cast<void*>(&real_alpha) : &alpha};
       M(A, x), x.push_back(herk ? static_cast<void*>(&real_beta) : &beta), M(C, x);
-      both(p + (herk ? "herk_" : "syrk_"), x, {&A.array, &C.array}, close * k);
-      Matrix T1 = matrix<T>(m, m, block, diagonal(T(2.0 * m))), B = matrix<T>(m, n, block);
+      check(p + (herk ? "herk_" : "syrk_"), x, {&A.array, &C.array}, close * k);
+      Matrix T1 = matrix<T>(m, m, block, diagonal(T(static_cast<Real>(2 * m)))), B = matrix<T>(m, n, block);
       std::vector<void*> y{L('L'), L(uplo), L(trans), L('N'), I(m), I(n), &alpha};
       M(T1, y), M(B, y);
-      both(p + "trsm_", y, {&T1.array, &B.array}, close);
+      check(p + "trsm_", y, {&T1.array, &B.array}, close);
     }
   for (const char uplo : {'U', 'L'}) {
-    const auto definite = [&](int r, int c) { return r == c ? T(2.0 * n) : T(0); };
+    const auto definite = [&](int r, int c) { return r == c ? T(static_cast<Real>(2 * n)) : T(0); };
     Matrix A = matrix<T>(n, n, block, definite), B = beside<T>(A, n, nrhs, block);
     Array i = info();
     std::vector<void*> x{L(uplo), I(n)};
     M(A, x), x.push_back(nullptr);
-    both(p + "potrf_", x, {&A.array, &i}, close);
+    check(p + "potrf_", x, {&A.array, &i}, close);
     Matrix F = A;
     F.array.before = A.array.theirs;
     Array i2 = info();
@@ -278,26 +285,26 @@ void all_routines(int block) {
     M(F, y);
     Matrix B2 = beside<T>(F, n, nrhs, block);
     M(B2, y), y.push_back(nullptr);
-    both(p + "potrs_", y, {&F.array, &B2.array, &i2}, close);
+    check(p + "potrs_", y, {&F.array, &B2.array, &i2}, close);
     Array i3 = info();
     Matrix A3 = A, B3 = B2;
     std::vector<void*> z{L(uplo), I(n), I(nrhs)};
     M(A3, z), M(B3, z), z.push_back(nullptr);
-    both(p + "posv_", z, {&A3.array, &B3.array, &i3}, close);
+    check(p + "posv_", z, {&A3.array, &B3.array, &i3}, close);
   }
   {
     Matrix A = matrix<T>(m, n, block);
     Array pivots = pivots_of(A, std::min(m, n), block), i = info();
     std::vector<void*> x{I(m), I(n)};
     M(A, x), x.insert(x.end(), {nullptr, nullptr});
-    both(p + "getrf_", x, {&A.array, &pivots, &i}, 100 * close);
+    check(p + "getrf_", x, {&A.array, &pivots, &i}, 100 * close);
   }
   {
     Matrix A = matrix<T>(n, n, block), B = beside<T>(A, n, nrhs, block);
     Array pivots = pivots_of(A, n, block), i = info();
     std::vector<void*> x{I(n), I(nrhs)};
     M(A, x), x.push_back(nullptr), M(B, x), x.push_back(nullptr);
-    both(p + "gesv_", x, {&A.array, &pivots, &B.array, &i}, 10000 * close);
+    check(p + "gesv_", x, {&A.array, &pivots, &B.array, &i}, 10000 * close);
     Matrix F = A;
     F.array.before = A.array.theirs;
     pivots.before = pivots.theirs;
@@ -306,7 +313,7 @@ void all_routines(int block) {
       Matrix B2 = B;
       std::vector<void*> y{L(trans), I(n), I(nrhs)};
       M(F, y), y.push_back(nullptr), M(B2, y), y.push_back(nullptr);
-      both(p + "getrs_", y, {&F.array, &pivots, &B2.array, &i2}, 10000 * close);
+      check(p + "getrs_", y, {&F.array, &pivots, &B2.array, &i2}, 10000 * close);
     }
   }
   {
@@ -319,7 +326,7 @@ void all_routines(int block) {
           work = array_of(std::vector<T>(static_cast<std::size_t>(room)));
     std::vector<void*> x{I(rows), I(columns)};
     M(A, x), x.insert(x.end(), {nullptr, nullptr, I(lwork), nullptr});
-    both(p + "geqrf_", x, {&A.array, &tau, &work, &i}, 10 * close, {&work});
+    check(p + "geqrf_", x, {&A.array, &tau, &work, &i}, 10 * close, {&work});
     Matrix V = A;
     V.array.before = A.array.theirs;
     tau.before = tau.theirs;
@@ -329,18 +336,18 @@ void all_routines(int block) {
       Array i2 = info();
       std::vector<void*> y{L('L'), L(trans), I(rows), I(k), I(reflectors)};
       M(V, y), y.push_back(nullptr), M(C, y), y.insert(y.end(), {nullptr, I(lwork), nullptr});
-      both(o + "mqr_", y, {&V.array, &tau, &C.array, &work, &i2}, 10 * close, {&work});
+      check(o + "mqr_", y, {&V.array, &tau, &C.array, &work, &i2}, 10 * close, {&work});
     }
     Array i3 = info();
     Matrix Q = V;
     std::vector<void*> z{I(rows), I(columns), I(reflectors)};
     M(Q, z), z.insert(z.end(), {nullptr, nullptr, I(lwork), nullptr});
-    both(o + "gqr_", z, {&Q.array, &tau, &work, &i3}, 10 * close, {&work});
+    check(o + "gqr_", z, {&Q.array, &tau, &work, &i3}, 10 * close, {&work});
     Matrix G = matrix<T>(rows, columns, block), B = beside<T>(G, rows, nrhs, block);
     Array i4 = info();
     std::vector<void*> w{L('N'), I(rows), I(columns), I(nrhs)};
     M(G, w), M(B, w), w.insert(w.end(), {nullptr, I(lwork), nullptr});
-    both(p + "gels_", w, {&G.array, &B.array, &work, &i4}, 1000 * close, {&work});
+    check(p + "gels_", w, {&G.array, &B.array, &work, &i4}, 1000 * close, {&work});
   }
 }
 
@@ -377,25 +384,28 @@ void eigen_routines(int block) {
     if (is_complex<T>) x.insert(x.end(), {nullptr, &room}), arrays.push_back(&rwork);
     if (divides) x.insert(x.end(), {nullptr, &room}), arrays.push_back(&iwork);
     x.push_back(nullptr), arrays.push_back(&i);
-    both(p + (divides ? "evd_" : "ev_"), x, arrays, 3000 * n * rounding, {&A.array, &work, &rwork, &iwork}, divides);
+    check(p + (divides ? "evd_" : "ev_"), x, arrays, 3000 * n * rounding, {&A.array, &work, &rwork, &iwork}, divides);
   }
 }
 
 }  // namespace
 
 int main(int count, char** words) {
-  if (count < 5) return std::fprintf(stderr, "usage: calls P Q SEED BLOCK...\n"), 2;
-  const int P = std::atoi(words[1]), Q = std::atoi(words[2]), zero = 0, minus = -1;
-  everybodys.seed(static_cast<std::uint64_t>(std::atoll(words[3])));
-  library = dlopen("libscalapack-openmpi.so.2.2", RTLD_NOW | RTLD_NOLOAD);
-  if (!library) return std::fprintf(stderr, "%s\n", dlerror()), 2;
+  if (count < 6) return std::fprintf(stderr, "usage: calls keep|compare|same P Q SEED BLOCK...\n"), 2;
+  const std::string what = words[1];
+  mode = what == "keep" ? Mode::keep : what == "compare" ? Mode::compare : Mode::same;
+  const int P = std::atoi(words[2]), Q = std::atoi(words[3]), zero = 0, minus = -1;
+  everybodys.seed(static_cast<std::uint64_t>(std::atoll(words[4])));
   int me, all;
   blacs_pinfo_(&me, &all);
   blacs_get_(&minus, &zero, &context);
   blacs_gridinit_(&context, "R", &P, &Q, 1);
   blacs_gridinfo_(&context, &rows_of_grid, &columns_of_grid, &my_row, &my_column);
   if (my_row >= 0) {
-    for (int i = 4; i < count; ++i) {
+    const std::string file = "kept." + std::to_string(my_row) + "." + std::to_string(my_column);
+    kept = std::fopen(file.c_str(), mode == Mode::keep ? "wb" : "rb");
+    if (!kept) return std::perror(file.c_str()), 2;
+    for (int i = 5; i < count; ++i) {
       const int block = std::atoi(words[i]);
       all_routines<float>(block);
       all_routines<double>(block);
@@ -406,6 +416,7 @@ int main(int count, char** words) {
       eigen_routines<std::complex<float>>(block);
       eigen_routines<std::complex<double>>(block);
     }
+    std::fclose(kept);
     if (my_row == 0 && my_column == 0) std::printf("calls %d wrong %d\n", calls, wrong);
     blacs_gridexit_(&context);
   }
