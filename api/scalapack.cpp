@@ -509,6 +509,14 @@ struct Told {
   }
 };
 
+/// Whether the caller asks for the sizes of workspaces.
+template <class Kind>
+bool is_query(const Arguments& in) {
+  for (int i = Kind::work; i < Kind::info; i += 2)
+    if (in.integer(i + 1) == -1) return true;
+  return false;
+}
+
 /// Asks ScaLAPACK by a query of the same call, which is collective.
 /// @return whether it finds the arguments right, and this caller's workspaces long enough
 template <class Kind, class T>
@@ -543,15 +551,22 @@ void tell_workspaces(const Arguments& in, const Told& told) {
 /// than the call.  All processes have the same sizes, so they agree.
 constexpr double least_flops = 1e9;
 
+/// Where this process meets others, one call at a time: BLACS's messages are of one thread, too.
+constinit Meeting meeting;
+constinit std::atomic<bool> is_meeting{false};
+
 /// By the way of gathered.hpp.
+/// @param is_only_one  no other thread of this process is in such a call
 /// @param counts  becomes true on the process that counts the call
 /// @return false: the caller's arrays are as they were, and the original call is to be made.
 template <class Kind, class T, Symbol symbol>
 bool compute_gathered(Underneath& under, void* original, const Arguments& arguments, Problem& problem, Learned& learned,
-                      bool& counts) {
+                      bool is_only_one, bool& counts) {
   const Grid grid = under.blacs.grid(arguments.to<const std::int32_t>(Kind::A + 3)[1]);
   if (!grid.contains_me()) return false;
-  GatheredCall call(grid, arguments);
+  if constexpr (Kind::work >= 0)
+    if (is_query<Kind>(arguments)) return false;
+  GatheredCall call(grid, arguments, meeting);
   call.problem.routine = info(symbol).routine;
   call.problem.element = precision_of<T>;
   Kind::describe({call, arguments});
@@ -562,7 +577,7 @@ bool compute_gathered(Underneath& under, void* original, const Arguments& argume
     problem = counted(call.problem);
     forced = policy_for(r, problem.routine).forced;
     if (problem.flops < least_flops && !forced) return;
-    willing = r.options.on && !r.options.measure && !thread_state.inside;
+    willing = is_only_one && r.options.on && !r.options.measure && !thread_state.inside;
     Site ephemeral;
     if (grid.is_root() && willing)
       willing =
@@ -608,7 +623,10 @@ void enter_distributed(Underneath& under, Learned& learned, const char* name, co
   thread_state.distributed = 1;
   Problem problem{};
   bool counts = false;
-  const bool computed = compute_gathered<Kind, T, symbol>(under, original, arguments, problem, learned, counts);
+  const bool is_only_one = !is_meeting.exchange(true, std::memory_order_acquire);
+  const bool computed =
+      compute_gathered<Kind, T, symbol>(under, original, arguments, problem, learned, is_only_one, counts);
+  if (is_only_one) is_meeting.store(false, std::memory_order_release);
   if (!computed) {
     const std::uint64_t start = now_ns();
     call_original<Kind::count>(original, arguments);

@@ -85,7 +85,10 @@ bool GatheredCall::gather(const Blacs& blacs, bool ready) {
   std::int32_t words[no + 1] = {};
   if (grid_.is_root()) {
     constexpr std::size_t spare = std::size_t{256} << 20;
-    words[no] = brought_ + brought_ / 8 + spare < available_memory() && meeting_.make(grid_, bytes_);
+    constexpr std::size_t keeps_part = 8;
+    const std::size_t available = available_memory();
+    keeps_ = brought_ < available / keeps_part;
+    words[no] = brought_ + brought_ / 8 + spare < available && meeting_.make(grid_, bytes_);
     if (words[no] == 1) meeting_.invite(words);
   }
   blacs.from_root(grid_, words, no + 1);
@@ -100,13 +103,13 @@ bool GatheredCall::gather(const Blacs& blacs, bool ready) {
 }
 
 bool GatheredCall::scatter(const Blacs& blacs, bool computed) {
-  if (grid_.is_root()) meeting_.end(computed ? Meeting::computed : Meeting::declined);
+  if (grid_.is_root()) meeting_.end(computed ? Meeting::computed : Meeting::declined, keeps_);
   const Meeting::Outcome outcome = meeting_.wait_for_end();
   if (outcome == Meeting::open) give_up(blacs);
   if (outcome == Meeting::computed)
     for (int i = 0; i < count_; ++i)
       if (writes(operands_[static_cast<std::size_t>(i)].access)) take_home(operands_[static_cast<std::size_t>(i)]);
-  meeting_.leave();
+  meeting_.part();
   return outcome == Meeting::computed;
 }
 

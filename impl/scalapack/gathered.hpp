@@ -40,7 +40,9 @@ constexpr bool writes(Access access) { return access != Access::read; }
 
 class GatheredCall {
  public:
-  GatheredCall(const Grid& grid, const Arguments& arguments) : grid_(grid), arguments_(arguments) {}
+  /// @param meeting  the process's, of which this call is the only one meanwhile
+  GatheredCall(const Grid& grid, const Arguments& arguments, Meeting& meeting)
+      : grid_(grid), arguments_(arguments), meeting_(meeting) {}
 
   // What a kind of routines says of its call, on every process.  The numbers that these return name operands.
 
@@ -124,7 +126,8 @@ class GatheredCall {
   std::size_t bytes_ = 0, brought_ = 0;  ///< of all that is shared, and without workspaces
   std::uint64_t hash_ = 1469598103934665603u;
   bool valid_ = true;
-  Meeting meeting_;
+  Meeting& meeting_;
+  bool keeps_ = false;  ///< the root's: the memory is little beside what the node has
 };
 
 /// Whether the root's call is expected to gain by this way, beside ScaLAPACK on so many processes.

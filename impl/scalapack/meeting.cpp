@@ -18,6 +18,7 @@ struct Meeting::Header {
   std::uint64_t token;                 ///< which tells that this is the memory that was meant
   std::atomic<std::uint32_t> missing;  ///< processes that have not arrived
   std::atomic<std::uint32_t> outcome;
+  std::atomic<std::uint32_t> keep;  ///< good once the outcome is there
   std::int32_t root;
   std::atomic<std::int32_t> waited_for[1];  ///< by rank: the process, until it has arrived; 0: not yet known, or done
 };
@@ -49,23 +50,32 @@ bool Meeting::map(int file, std::size_t bytes) {
   if (at == MAP_FAILED) return false;
   mapped_ = bytes;
   header_ = static_cast<Header*>(at);
-  data_ = static_cast<char*>(at) + header_bytes(size_);
-  madvise(data_, bytes - header_bytes(size_), MADV_HUGEPAGE);  // where the system has them for shared memory
+  madvise(at, bytes, MADV_HUGEPAGE);  // where the system has them for shared memory
   return true;
 }
 
-bool Meeting::make(const Grid& grid, std::size_t bytes) {
+void Meeting::set_up(const Grid& grid) {
   rank_ = grid.rank();
   size_ = grid.size();
+}
+
+bool Meeting::make(const Grid& grid, std::size_t bytes) {
+  set_up(grid);
   const std::size_t all = header_bytes(size_) + bytes;
-  std::uint64_t token = 0;
-  if (getrandom(&token, sizeof token, 0) != sizeof token) return false;
-  file_ = memfd_create("blaslift", MFD_CLOEXEC);
-  if (file_ < 0 || ftruncate(file_, static_cast<off_t>(all)) != 0 || !map(file_, all)) return leave(), false;
-  header_->token = token;
-  header_->root = getpid();
+  if (file_ < 0 || mapped_ < all) {
+    leave();
+    std::uint64_t token = 0;
+    if (getrandom(&token, sizeof token, 0) != sizeof token) return false;
+    file_ = memfd_create("blaslift", MFD_CLOEXEC);
+    if (file_ < 0 || ftruncate(file_, static_cast<off_t>(all)) != 0 || !map(file_, all)) return leave(), false;
+    header_->token = token;
+    header_->root = getpid();
+  }
+  // Nobody looks at what was kept: all have come to this call.
+  data_ = reinterpret_cast<char*>(header_) + header_bytes(size_);
   header_->missing.store(static_cast<std::uint32_t>(size_), std::memory_order_relaxed);
   header_->outcome.store(open, std::memory_order_relaxed);
+  for (int i = 0; i < size_; ++i) header_->waited_for[i].store(0, std::memory_order_relaxed);
   return true;
 }
 
@@ -76,22 +86,30 @@ void Meeting::invite(std::int32_t* words) const {
 }
 
 bool Meeting::join(const Grid& grid, const std::int32_t* words, std::size_t bytes) {
-  rank_ = grid.rank();
-  size_ = grid.size();
+  set_up(grid);
   const std::size_t all = header_bytes(size_) + bytes;
   std::uint64_t token = 0;
   for (int i = 0; i < 4; ++i) token |= static_cast<std::uint64_t>(words[2 + i]) << (16 * i);
-  char path[64];
-  std::snprintf(path, sizeof path, "/proc/%d/fd/%d", words[0], words[1]);
-  const int file = ::open(path, O_RDWR | O_CLOEXEC);
-  struct stat is {};
-  const bool mapped = file >= 0 && fstat(file, &is) == 0 && S_ISREG(is.st_mode) &&
-                      is.st_size == static_cast<off_t>(all) && map(file, all);
-  if (file >= 0) close(file);
-  if (!mapped) return false;
-  if (header_->token != token || header_->root != words[0]) return leave(), false;
+  const bool kept = header_ && file_ < 0 && mapped_ >= all && header_->token == token;
+  if (!kept) {
+    leave();
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", words[0], words[1]);
+    const int file = ::open(path, O_RDWR | O_CLOEXEC);
+    struct stat is {};
+    const bool mapped = file >= 0 && fstat(file, &is) == 0 && S_ISREG(is.st_mode) &&
+                        is.st_size >= static_cast<off_t>(all) && map(file, static_cast<std::size_t>(is.st_size));
+    if (file >= 0) close(file);
+    if (!mapped) return false;
+    if (header_->token != token || header_->root != words[0]) return leave(), false;
+  }
+  data_ = reinterpret_cast<char*>(header_) + header_bytes(size_);
   header_->waited_for[rank_].store(getpid(), std::memory_order_relaxed);
   return true;
+}
+
+void Meeting::part() {
+  if (header_ && header_->keep.load(std::memory_order_relaxed) == 0) leave();
 }
 
 void Meeting::leave() {
@@ -115,7 +133,8 @@ bool Meeting::wait_for_all() const {
   return true;
 }
 
-void Meeting::end(Outcome outcome) {
+void Meeting::end(Outcome outcome, bool keep) {
+  header_->keep.store(keep, std::memory_order_relaxed);
   header_->outcome.store(outcome, std::memory_order_release);
   wake_all(header_->outcome);
 }

@@ -88,8 +88,9 @@ def calls(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def verdicts(output: str) -> list[str]:
-    """A tester's lines but for its times."""
-    return [re.sub(r"\s+", " ", re.sub(r"\d+\.\d+", "", line)) for line in output.splitlines() if re.search(r"PASSED|FAILED|tests|checks", line)]
+    """A tester's lines but for times and residuals."""
+    lines = [line for line in output.splitlines() if re.search(r"PASSED|FAILED|tests|checks", line)]
+    return [" ".join(word for word in line.split() if not re.search(r"\d\.|\*", word)) for line in lines]
 
 
 def tester(arguments: argparse.Namespace, folder: Path) -> None:
