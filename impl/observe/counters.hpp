@@ -108,7 +108,7 @@ struct alignas(64) ThreadCounters {
   std::uint64_t forwarded[routine_count + 1];
 };
 
-inline constexpr int thread_slots = 304;  ///< so that all counters are a file of less than 1 MiB
+inline constexpr int thread_slots = 280;  ///< so that all counters are a file of less than 1 MiB
 
 /// A text that several threads may want to leave: the first one wins, readers see all of it or nothing.
 template <std::size_t size>
@@ -138,7 +138,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696612;  // "blaslif", layout 18
+  static constexpr std::uint64_t this_layout = 0x626c61736c696613;  // "blaslif", layout 19
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it
