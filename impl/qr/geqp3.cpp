@@ -12,7 +12,6 @@
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/judge/unitary.hpp"
-#include "impl/lu/getrf.hpp"
 #include "impl/qr/geqp3_plan.hpp"
 #include "impl/route/reduction.hpp"
 #include "impl/route/route.hpp"
