@@ -219,7 +219,7 @@ int main(int argc, char** argv) {
       if (z) CALL(&m, &n, a, &ld, iwork, tau, work, &lwork, rwork, &info);
       else CALL(&m, &n, a, &ld, iwork, tau, work, &lwork, &info);
       if (info) printf("info %d\n", info);
-      for (int j = 0; j < n; ++j) printf("%s order %d\n", name, iwork[j]);
+      for (int j = 0; j < n; ++j) printf("%s %d\n", name, iwork[j]);
       show(name, a, e * M * N);
       show(name, tau, e * N);
     }
