@@ -115,17 +115,15 @@ TYPED_TEST_SUITE(Geqp3Kernels, Precisions);
 
 TYPED_TEST(Geqp3Kernels, FactorMatricesThatAreHard) {
   using T = TypeParam;
+  const auto factor = [](Kind kind, index m, index n) {
+    Pivoted<T> x(matrix_of<T>(kind, m, n));
+    x.run(static_cast<unsigned>(m));
+    if (!testing::Test::HasFatalFailure()) x.expect_right();
+    if (testing::Test::HasFatalFailure()) ADD_FAILURE() << "kind " << static_cast<int>(kind);
+  };
   for (const Kind kind : kinds)
-    for (const auto& [m, n] : {std::pair<index, index>{35, 33}, {9, 20}, {1, 5}, {5, 1}}) {
-      Pivoted<T> x(matrix_of<T>(kind, m, n));
-      x.run(static_cast<unsigned>(m));
-      if (testing::Test::HasFatalFailure()) return;
-      x.expect_right();
-      if (testing::Test::HasFatalFailure()) {
-        ADD_FAILURE() << "kind " << static_cast<int>(kind);
-        return;
-      }
-    }
+    for (const auto& [m, n] : {std::pair<index, index>{12, 9}, {6, 11}, {1, 5}, {5, 1}}) factor(kind, m, n);
+  for (const Kind kind : {Kind::kahan, Kind::zero_column}) factor(kind, 36, 34);  // more than a panel
 }
 
 TYPED_TEST(Geqp3Kernels, TakeManyBlocksOfRowsWithTheSameBits) {
