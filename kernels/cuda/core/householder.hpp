@@ -1,5 +1,5 @@
-// What kernels have in common that make Householder's reflectors a column at a time: sums over blocks, and the
-// reflector of a vector.  For sources of one module each: blocks have `threads` threads.
+// What kernels have in common that make Householder's reflectors a column at a time: sums over blocks, of `threads`
+// threads each, and the reflector of a vector.
 #pragma once
 #include <climits>
 #include <cstddef>
