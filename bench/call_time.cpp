@@ -3,7 +3,8 @@
 //
 //   call_time host|device
 //   gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|lauum|syevd|sytrd|
-//             sygvd|sygst|gehrd|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|geqrf SECONDS N|MxN
+//             sygvd|sygst|gehrd|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|geqrf|geqp3|gelqf
+//             SECONDS N|MxN
 //   call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES
 //   call_time host|device batch SECONDS NxPRODUCTS
 //
@@ -77,6 +78,8 @@ void dgetrs_(const char*, const int*, const int*, const double*, const int*, con
              std::size_t);
 void dgesv_(const int*, const int*, double*, const int*, int*, double*, const int*, int*);
 void dgeqrf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
+void dgelqf_(const int*, const int*, double*, const int*, double*, double*, const int*, int*);
+void dgeqp3_(const int*, const int*, double*, const int*, int*, double*, double*, const int*, int*);
 }
 
 namespace {
@@ -245,6 +248,28 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); }, [&] { dgeqrf_(&m, &n, a.at(), &m, tau.at(), work.at(), &lwork, &info); }, a);
     if (info != 0) throw std::runtime_error("dgeqrf: info = " + std::to_string(info));
+  } else if (routine == "geqp3" || routine == "gelqf") {
+    Place made(driver, all);
+    made.set_random(1);
+    std::vector<int> pivots(static_cast<std::size_t>(n));
+    std::vector<double> tau(static_cast<std::size_t>(std::min(m, n)));
+    const int lwork = 66 * std::max(m, n) + 64;
+    std::vector<double> work(static_cast<std::size_t>(lwork));
+    int info = 0;
+    measure(
+        limit,
+        [&] {
+          a.set(made);
+          std::fill(pivots.begin(), pivots.end(), 0);
+        },
+        [&] {
+          if (routine == "geqp3")
+            dgeqp3_(&m, &n, a.at(), &m, pivots.data(), tau.data(), work.data(), &lwork, &info);
+          else
+            dgelqf_(&m, &n, a.at(), &m, tau.data(), work.data(), &lwork, &info);
+        },
+        a);
+    if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
   } else if (routine == "potrf") {
     Place triangle(nullptr, all), made(driver, all);
     set_dominant(triangle, n);
@@ -503,7 +528,7 @@ constexpr const char* usage =
     "usage: call_time host|device "
     "gemm|symm|trmm|trsm|symv|gemv|gemvt|potrf|getrf|getri|potri|trtri|lauum|syevd|sytrd|sygvd|"
     "sygst|gehrd|geev|gebrd|gesdd|gecon|gels|gelsy|gelsd|gelss|"
-    "geqrf "
+    "geqrf|geqp3|gelqf "
     "SECONDS N|MxN\n"
     "       call_time host|device potrs|posv|getrs|gesv SECONDS N|NxRIGHT_HAND_SIDES\n"
     "       call_time host|device batch SECONDS NxPRODUCTS\n";
@@ -518,7 +543,7 @@ constexpr Timed routines[] = {{"gemm", true},   {"symm", true},   {"trmm", true}
                               {"getrf", false}, {"syevd", true},  {"sygvd", true},  {"geev", true},   {"gebrd", false},
                               {"gesdd", false}, {"gecon", true},  {"gelsy", false}, {"gelsd", false}, {"gelss", false},
                               {"geqrf", false}, {"potrs", false}, {"posv", false},  {"getrs", false}, {"gesv", false},
-                              {"batch", false}, {"gehrd", true}};
+                              {"batch", false}, {"gehrd", true},  {"geqp3", false}, {"gelqf", false}};
 
 }  // namespace
 

@@ -638,6 +638,46 @@ void geqr2(index m, index n, T* A, index lda, T* tau) {
   }
 }
 
+/// By rows, as xGELQ2; false: no memory.
+template <class T>
+bool gelq2(index m, index n, T* A, index lda, T* tau) {
+  const std::unique_ptr<T[]> row(new (std::nothrow) T[static_cast<std::size_t>(n)]);
+  for (index i = 0; row && i < std::min(m, n); ++i) {
+    T* const first = A + i + i * lda;
+    for (index j = 0; j < n - i; ++j) row[j] = conjugate(first[j * lda]);
+    tau[i] = reflector(n - i, row[0], row.get() + 1);
+    reflect(false, m - i - 1, n - i, row.get(), tau[i], first + 1, lda);
+    for (index j = 0; j < n - i; ++j) first[j * lda] = conjugate(row[j]);
+  }
+  return row != nullptr;
+}
+
+/// With pivoting: columns that are not zero in jpvt come first.
+template <class T, class Int>
+void geqp2(index m, index n, T* A, index lda, Int* jpvt, T* tau) {
+  const auto exchange = [&](index i, index j) {
+    if (i == j) return;
+    std::swap_ranges(A + i * lda, A + i * lda + m, A + j * lda);
+    std::swap(jpvt[i], jpvt[j]);
+  };
+  index first = 0;
+  for (index j = 0; j < n; ++j) {
+    const bool comes_first = jpvt[j] != 0;
+    jpvt[j] = static_cast<Int>(j + 1);
+    if (comes_first) exchange(first++, j);
+  }
+  for (index j = 0; j < std::min(m, n); ++j) {
+    index longest = j;
+    Real<T> length = -1;
+    for (index q = j; j >= first && q < n; ++q)
+      if (const Real<T> its = norm(m - j, A + j + q * lda); its > length) longest = q, length = its;
+    exchange(j, longest);
+    T* const column = A + j + j * lda;
+    tau[j] = reflector(m - j, *column, column + 1);
+    reflect(true, m - j, n - j - 1, column, conjugate(tau[j]), column + lda, lda);
+  }
+}
+
 /// @param row  max(1, n) elements, for whatever
 template <class T>
 void gebd2(index m, index n, T* A, index lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* row) {
@@ -854,37 +894,16 @@ index least_squares(index m, index n, index nrhs, const T* A, index lda, T* B, i
 }
 
 /// The same by a QR with pivoting of A: the rank is of its leading columns, whose condition is better than 1 / rcond.
-/// Columns that are not zero in jpvt come first.
 template <class T, class Int>
 index pivoted_least_squares(index m, index n, index nrhs, T* A, index lda, T* B, index ldb, Int* jpvt, Real<T> rcond) {
   const index k = std::min(m, n), longer = std::max(m, n);
   const auto elements = [](index x, index y) { return static_cast<std::size_t>(x) * static_cast<std::size_t>(y); };
   const std::unique_ptr<T[]> copy(new (std::nothrow) T[elements(k, n)]),
-      x(new (std::nothrow) T[elements(longer, nrhs)]);
+      x(new (std::nothrow) T[elements(longer, nrhs)]), tau(new (std::nothrow) T[static_cast<std::size_t>(k)]);
   const std::unique_ptr<Real<T>[]> s(new (std::nothrow) Real<T>[static_cast<std::size_t>(k)]);
-  if (!copy || !x || !s) return -1;
-  const auto exchange = [&](index i, index j) {
-    if (i == j) return;
-    std::swap_ranges(A + i * lda, A + i * lda + m, A + j * lda);
-    std::swap(jpvt[i], jpvt[j]);
-  };
-  index first = 0;
-  for (index j = 0; j < n; ++j) {
-    const bool comes_first = jpvt[j] != 0;
-    jpvt[j] = static_cast<Int>(j + 1);
-    if (comes_first) exchange(first++, j);
-  }
-  for (index j = 0; j < k; ++j) {
-    index longest = j;
-    Real<T> length = -1;
-    for (index q = j; j >= first && q < n; ++q)
-      if (const Real<T> its = norm(m - j, A + j + q * lda); its > length) longest = q, length = its;
-    exchange(j, longest);
-    T* const column = A + j + j * lda;
-    const T tau = reflector(m - j, *column, column + 1);
-    reflect(true, m - j, n - j - 1, column, conjugate(tau), column + lda, lda);
-    reflect(true, m - j, nrhs, column, conjugate(tau), B + j, ldb);
-  }
+  if (!copy || !x || !tau || !s) return -1;
+  geqp2<T>(m, n, A, lda, jpvt, tau.get());
+  ormqr<T>(true, true, m, nrhs, k, A, lda, tau.get(), B, ldb);
   /// R's first rows, and as many of its columns.
   const auto take = [&](index rows, index cols) {
     for (index j = 0; j < cols; ++j)
@@ -1915,6 +1934,39 @@ struct Fortran {
     if (!settled(wrong, *lwork == -1, least, work, status)) geqr2<T>(*m, *n, A, *lda, tau);
   }
 
+  static void geqp3_of_real(const Int* m, const Int* n, T* A, const Int* lda, Int* jpvt, T* tau, T* work,
+                            const Int* lwork, Int* status) {
+    const index least = *m == 0 || *n == 0 ? 1 : (complex<T> ? 1 : 3) * index{*n} + 1;
+    const int wrong = first_wrong(
+        {{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}, {*lwork == -1 || *lwork >= least, 8}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) geqp2<T>(*m, *n, A, *lda, jpvt, tau);
+  }
+  static void geqp3_of_complex(const Int* m, const Int* n, T* A, const Int* lda, Int* jpvt, T* tau, T* work,
+                               const Int* lwork, Real<T>*, Int* status) {
+    geqp3_of_real(m, n, A, lda, jpvt, tau, work, lwork, status);
+  }
+  static constexpr auto geqp3 = by_type<T>(&geqp3_of_real, &geqp3_of_complex);
+
+  static void gelqf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *m);
+    const int wrong = first_wrong({{*m >= 0, 1},
+                                   {*n >= 0, 2},
+                                   {*lda >= least, 4},
+                                   {*lwork == -1 || *lwork >= least || (*n == 0 && *lwork > 0), 7}});
+    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (!gelq2<T>(*m, *n, A, *lda, tau)) *status = 1;
+  }
+  static void orglq(const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau, T* work,
+                    const Int* lwork, Int* status) {
+    const index least = std::max<index>(1, *m);
+    const int wrong = first_wrong({{*m >= 0, 1},
+                                   {*n >= *m, 2},
+                                   {*k >= 0 && *k <= *m, 3},
+                                   {*lda >= least, 5},
+                                   {*lwork == -1 || *lwork >= least, 8}});
+    if (!settled(wrong, *lwork == -1, least, work, status)) blaslift::orglq<T>(*m, *n, *k, A, *lda, tau);
+  }
+
   static int wrong_in_ormqr(char side, char trans, index m, index n, index k, index lda, index ldc) {
     const index of_q = side == 'L' ? m : n;
     return first_wrong({{side == 'L' || side == 'R', 1},
@@ -2077,14 +2129,14 @@ struct Fortran {
       else
         orgqr_behind<T>(*n, 0, *n - 1, A, *lda, tau);
     } else if (*k < *n) {
-      orglq<T>(*m, *n, *k, A, *lda, tau);
+      blaslift::orglq<T>(*m, *n, *k, A, *lda, tau);
     } else {
       const index ld = *lda, order = *n;
       for (index j = 0; j < order; ++j) {  // down by a row
         for (index i = j; i >= 1; --i) A[i + j * ld] = A[i - 1 + j * ld];
         A[j * ld] = A[j] = T(j == 0 ? 1 : 0);
       }
-      if (order > 1) orglq<T>(order - 1, order - 1, order - 1, A + 1 + ld, ld, tau);
+      if (order > 1) blaslift::orglq<T>(order - 1, order - 1, order - 1, A + 1 + ld, ld, tau);
     }
   }
 

@@ -392,10 +392,22 @@ void try_geqrf(void* f, Room& room) {
   using F = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
 }
+template <class T>
+void try_geqp3(void* f, Room& room) {
+  Pointer x = room.of;
+  using Real = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Size, Pointer);
+  using Complex = void (*)(Size, Size, Pointer, Size, Pointer, Pointer, Pointer, Size, Pointer, Pointer);
+  if constexpr (std::is_floating_point_v<T>)
+    reinterpret_cast<Real>(f)(&zero, &zero, x, &one, x, x, x, &one, &room.status);
+  else
+    reinterpret_cast<Complex>(f)(&zero, &zero, x, &one, x, x, x, &one, x, &room.status);
+}
+void try_gelqf(void* f, Room& room) { try_geqrf(f, room); }
 void try_orgqr(void* f, Room& room) {
   using F = void (*)(Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer);
   reinterpret_cast<F>(f)(&zero, &zero, &zero, room.of, &one, room.of, room.of, &one, &room.status);
 }
+void try_orglq(void* f, Room& room) { try_orgqr(f, room); }
 void try_ormqr(void* f, Room& room) {
   using F = void (*)(Letter, Letter, Size, Size, Size, Pointer, Size, Pointer, Pointer, Size, Pointer, Size, Pointer,
                      Length, Length);
@@ -598,6 +610,8 @@ void call(Symbol symbol, void* f, Room& room) {
   if (routine == Routine::name) return try_geev<type>(f, room);
 #define GELS(name, type) \
   if (routine == Routine::name) return try_gels(f, room);
+#define GEQP3(name, type) \
+  if (routine == Routine::name) return try_geqp3<type>(f, room);
 #define GELSY(name, type) \
   if (routine == Routine::name) return try_gelsy<type>(f, room);
 #define GELSD(name, type) \

@@ -11,6 +11,8 @@
 #include "impl/product/product_family.hpp"
 #include "impl/product/symm.hpp"
 #include "impl/product/trmm.hpp"
+#include "impl/qr/geqp3.hpp"
+#include "impl/qr/lq.hpp"
 #include "impl/qr/qr_family.hpp"
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/lapack_section.hpp"
@@ -47,10 +49,11 @@ const Family& family_of(Routine routine) {
                                 *gels = &gels_family, *gelsy = &gelsy_family, *gelsd = &gelsd_family,
                                 *gelss = &gelss_family, *symv = &symv_family, *hemv = &symv_family,
                                 *gemv = &gemv_family, *copy = &copy_family, *wsymv = &symv_family, *geqrf = &qr_family,
-                                *geqr = &qr_family, *ormqr = &apply_q_family, *orgqr = &apply_q_family,
-                                *gemqr = &apply_q_family, *ormlq = &apply_q_family, *ormtr = &apply_q_family,
-                                *orgtr = &apply_q_family, *ormhr = &apply_q_family, *orghr = &apply_q_family,
-                                *ormbr = &apply_q_family, *orgbr = &apply_q_family, *gemm_batch = &batch_family,
+                                *geqr = &qr_family, *geqp3 = &geqp3_family, *gelqf = &lq_family, *orglq = &lq_family,
+                                *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family,
+                                *ormlq = &apply_q_family, *ormtr = &apply_q_family, *orgtr = &apply_q_family,
+                                *ormhr = &apply_q_family, *orghr = &apply_q_family, *ormbr = &apply_q_family,
+                                *orgbr = &apply_q_family, *gemm_batch = &batch_family,
                                 *gemm_batch_strided = &batch_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,

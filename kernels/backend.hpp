@@ -235,7 +235,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 38;
+inline constexpr int backend_version = 39;
 
 /// A module's only export: opens a device.  Returns null and a sentence in `why` if it cannot be used.  Called once a
 /// process for each of its devices; the backend lives until the process ends.

@@ -34,9 +34,10 @@ class Operation {
     gemm_batch,
     sytrd,
     residues,
-    gehrd
+    gehrd,
+    geqp3
   };
-  static constexpr int kinds = 20;
+  static constexpr int kinds = 21;
 
   /// Some of them.
   class Kinds {
@@ -78,6 +79,7 @@ class Operation {
   Operation(const Sytrd& x) : Operation(Kind::sytrd, x, x.precision) {}
   Operation(const GemmByResidues& x) : Operation(Kind::residues, x, x.precision) {}
   Operation(const Gehrd& x) : Operation(Kind::gehrd, x, x.precision) {}
+  Operation(const Geqp3& x) : Operation(Kind::geqp3, x, x.precision) {}
 
   /// Calls `see` with the struct.
   template <class See>
@@ -102,6 +104,7 @@ class Operation {
       case Kind::sytrd: return see(*static_cast<const Sytrd*>(of_));
       case Kind::residues: return see(*static_cast<const GemmByResidues*>(of_));
       case Kind::gehrd: return see(*static_cast<const Gehrd*>(of_));
+      case Kind::geqp3: return see(*static_cast<const Geqp3*>(of_));
       case Kind::gemm_batch: break;
     }
     return see(*static_cast<const GemmBatch*>(of_));

@@ -477,6 +477,28 @@ struct Gehrd {
   constexpr index first_of(index col) const { return col == 0 || col >= size() ? above + 1 : 0; }
 };
 
+/// A P = Q R (m x n) with pivoting of columns, in LAPACK's format (xGEQP3): R in A's upper triangle or trapezoid,
+/// min(m, n) reflectors of Q below it.  Columns that are fixed come first, and are exchanged with what is in their
+/// place, from left to right.  Then each column of R begins as the first of the longest ones of what is left of A, or
+/// one that differs from these by what norms are off that were brought down from longer ones (LAPACK Working Note 176).
+///
+/// If A or the result is not finite, all of these may hold anything.
+struct Geqp3 {
+  Precision precision;
+  index m, n;
+  void* A;
+  index lda;
+  const void* fixed;  ///< n elements on the device: a column is fixed if its one is not zero
+  void* order;        ///< n elements on the device: their real parts become numbers of A's columns from 1 on, in the
+                      ///< order in which these are now; so columns are fewer than 2^24
+  void* tau;          ///< min(m, n) elements on the device
+  void* failed;       ///< an element on the device, whose real part becomes 0, or 1 if there is no result
+  std::int8_t stream = 0;
+  bool awaited = true;
+
+  constexpr index factored() const { return m < n ? m : n; }
+};
+
 /// A = U diag(s) V^H (m x n): its singular values in descending order, and with them singular vectors of either side:
 /// U's first columns and V^H's first rows, min(m, n) of them or all.  Those of one side may take A's place, where the
 /// rest of A then stays as it was; otherwise A is only read.

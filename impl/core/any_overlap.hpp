@@ -8,6 +8,11 @@
 
 namespace blaslift {
 
+/// Where an array of integers lies.
+inline Stored stored(const Integers& x, index count) {
+  return {x.at, count, 1, std::max<index>(1, count), x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t)};
+}
+
 /// Whether any two of these share a byte.
 inline bool any_overlap(std::initializer_list<Stored> all) {
   static constexpr index farthest = index{1} << 56;  // of columns that are further apart no memory holds two

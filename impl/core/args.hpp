@@ -1011,6 +1011,46 @@ struct GeqrfArgs {
   index least_workspace() const { return n > 1 ? n : 1; }
 };
 
+/// A P = Q R (m x n, column-major) with pivoting of columns, in the format of GeqrfArgs.
+template <class T>
+struct Geqp3Args {
+  index m, n;
+  T* A;
+  index lda;
+  Integers jpvt;  ///< n: columns that are not zero there come first; becomes the columns' order, from 1 on
+  T* tau;
+  T* work = nullptr;  ///< workspaces, that whoever computes the call may use
+  index lwork = 0;
+  Real<T>* rwork = nullptr;  ///< of complex matrices
+
+  index factored() const { return m < n ? m : n; }
+  /// What the reference routine's own checks accept; anything else is for its xerbla.
+  bool valid() const { return m >= 0 && n >= 0 && ld_suffices(lda, m); }
+  index least_workspace() const { return factored() == 0 ? 1 : (is_complex(precision_of<T>) ? 1 : 3) * n + 1; }
+  index rwork_size() const { return 2 * n; }
+};
+
+/// A (m x n, column-major) = L Q in LAPACK's format: L in A's lower triangle or trapezoid, min(m, n) reflectors right
+/// of it, as conjugate rows, and in tau.  Or (orglq) Q's first m rows in the place of k such reflectors.
+template <class T>
+struct LqArgs {
+  index m, n;
+  T* A;
+  index lda;
+  T* tau;             ///< of orglq only read
+  T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
+  index lwork = 0;
+  index k = 0;  ///< of orglq
+  bool makes_q = false;
+
+  index reflectors() const { return makes_q ? k : m < n ? m : n; }
+  /// What the reference routines' own checks accept; anything else is for their xerbla.
+  bool valid() const {
+    return m >= 0 && n >= (makes_q ? m : 0) && k >= 0 && k <= (makes_q ? m : 0) && ld_suffices(lda, m);
+  }
+  index least_workspace() const { return m > 1 ? m : 1; }
+};
+
 /// C (m x n) := Q C, Q^H C, C Q or C Q^H with the Q of k reflectors.
 struct QProduct {
   bool left;  ///< Q's side

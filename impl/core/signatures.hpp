@@ -884,6 +884,53 @@ struct GeqrfSignature : LapackSignature<GeqrfArgs<T>> {
 };
 
 template <class T>
+struct Geqp3Signature : LapackSignature<Geqp3Args<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("jpvt", x.jpvt, [&] { return Use{x.n, 1, std::max<index>(1, x.n), true, true}; });
+    see.operand("tau", x.tau, [&] { return Use{x.factored(), 1, std::max<index>(1, x.factored()), false, true}; });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    if constexpr (is_complex(precision_of<T>)) see.scratch("rwork", x.rwork, [&] { return x.rwork_size(); });
+    see.info();
+  }
+  static constexpr double volume(const auto& at) { return GeqrfSignature<T>::volume(at); }
+};
+
+/// xGELQF, and xORGLQ of reals, xUNGLQ of complex elements.
+template <class T, bool makes_q>
+struct LqSignature : LapackSignature<LqArgs<T>> {
+  template <class X, class See>
+  static constexpr void describe(X& x, See& see) {
+    see.integer("m", x.m);
+    see.integer("n", x.n);
+    if constexpr (makes_q) see.integer("k", x.k);
+    see.operand("A", x.A, [&] { return Use{x.m, x.n, x.lda, true, true}; });
+    see.integer("lda", x.lda);
+    see.operand("tau", x.tau, [&] {
+      return Use{x.reflectors(), 1, std::max<index>(1, x.reflectors()), makes_q && x.k > 0, !makes_q};
+    });
+    see.workspace("work", x.work, x.lwork, [&] { return x.least_workspace(); });
+    see.info();
+  }
+  static bool complete(LqArgs<T>& x) {
+    x.makes_q = makes_q;
+    return true;
+  }
+  static constexpr double volume(const auto& at) {
+    const double m = at.integer(0), n = at.integer(1);
+    return reflectors_volume(m, n, makes_q ? at.integer(2) : std::min(m, n));
+  }
+};
+template <class T>
+using GelqfSignature = LqSignature<T, false>;
+template <class T>
+using OrglqSignature = LqSignature<T, true>;
+
+template <class T>
 struct OrmqrSignature : LapackSignature<OrmqrArgs<T>> {
   /// @param adjointly   the letter that means Q^H
   /// @param reflectors  their Use
@@ -1088,6 +1135,9 @@ SIGNATURE(symv, SymvSignature)
 SIGNATURE(hemv, SymvSignature)
 SIGNATURE(gemv, GemvSignature)
 SIGNATURE(geqrf, GeqrfSignature)
+SIGNATURE(geqp3, Geqp3Signature)
+SIGNATURE(gelqf, GelqfSignature)
+SIGNATURE(orglq, OrglqSignature)
 SIGNATURE(ormqr, OrmqrSignature)
 SIGNATURE(ormlq, OrmlqSignature)
 SIGNATURE(orgqr, OrgqrSignature)
@@ -1234,6 +1284,14 @@ decltype(auto) with_signature(const CopyArgs<T>&, With with) {
 template <class T, class With>
 decltype(auto) with_signature(const GeqrfArgs<T>&, With with) {
   return with(GeqrfSignature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const Geqp3Args<T>&, With with) {
+  return with(Geqp3Signature<T>());
+}
+template <class T, class With>
+decltype(auto) with_signature(const LqArgs<T>& x, With with) {
+  return x.makes_q ? with(OrglqSignature<T>()) : with(GelqfSignature<T>());
 }
 template <class T, class With>
 decltype(auto) with_signature(const OrmqrArgs<T>& x, With with) {

@@ -1,5 +1,6 @@
 // LU factorisations on the device.
 #pragma once
+#include "impl/core/any_overlap.hpp"
 #include "impl/core/args.hpp"
 #include "impl/route/family.hpp"
 #include "impl/route/replay.hpp"
@@ -47,11 +48,6 @@ bool get_pivots(const Integers& ipiv, index panel, std::vector<T>& pivots) {
     pivots[static_cast<std::size_t>(i)] = T(static_cast<Real<T>>(row - i / panel * panel));
   }
   return true;
-}
-
-/// Where an array of integers lies, for Operands.
-inline Stored stored(const Integers& x, index count) {
-  return {x.at, count, 1, std::max<index>(1, count), x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t)};
 }
 
 extern const Family getrf_family;

@@ -108,7 +108,7 @@ struct alignas(64) ThreadCounters {
   std::uint64_t forwarded[routine_count + 1];
 };
 
-inline constexpr int thread_slots = 304;  ///< so that all counters are a file of less than 1 MiB
+inline constexpr int thread_slots = 280;  ///< so that all counters are a file of less than 1 MiB
 
 /// A text that several threads may want to leave: the first one wins, readers see all of it or nothing.
 template <std::size_t size>

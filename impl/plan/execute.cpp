@@ -189,6 +189,13 @@ class Execution : public PlanRun<T> {
     operation.failed = place(s.accesses[2].region).at;
     return this->then(this->lane_.ask(operation, this->after()));
   }
+  Status compute(const Plan::Step& s, Geqp3 operation) {
+    std::tie(operation.A, operation.lda) = matrix(s, 0);
+    operation.fixed = place(s.accesses[1].region).at;
+    void** const rest[] = {&operation.order, &operation.tau, &operation.failed};
+    for (std::size_t i = 0; i < std::size(rest); ++i) *rest[i] = place(s.accesses[i + 2].region).at;
+    return this->then(this->lane_.ask(operation, this->after()));
+  }
   Status compute(const Plan::Step& s, Svd operation) {
     std::size_t next = 0;
     std::tie(operation.A, operation.lda) = matrix(s, next++);

@@ -25,8 +25,8 @@ std::string text(const Plan& plan, const Plan::Step& s) {
     const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
     return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
   }
-  constexpr const char* names[] = {"gemm",   "trsm", "potrf",  "getrf", "swaps",  "syevd", "gebrd", "svd",
-                                   "assign", "geev", "mirror", "panel", "survey", "batch", "sytrd", "gehrd"};
+  constexpr const char* names[] = {"gemm", "trsm",   "potrf", "getrf",  "swaps", "syevd", "gebrd", "svd",  "assign",
+                                   "geev", "mirror", "panel", "survey", "batch", "sytrd", "gehrd", "geqp3"};
   std::string line = names[s.operation.index()];
   for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
   return line;

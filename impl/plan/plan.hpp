@@ -29,7 +29,7 @@ struct PlannedBatch {
 /// Without addresses: its matrices are those of its step's accesses, in the order of the struct's fields, and so are
 /// its scalars.
 using PlannedOperation = std::variant<Gemm, Trsm, Potrf, Getrf, RowSwaps, Syevd, Gebrd, Svd, Assign, Geev, Mirror,
-                                      QrPanel, Survey, PlannedBatch, Sytrd, Gehrd>;
+                                      QrPanel, Survey, PlannedBatch, Sytrd, Gehrd, Geqp3>;
 
 /// Elements that so many reals take.
 constexpr index elements_of_reals(index count, Precision precision) {

@@ -3,7 +3,7 @@
 namespace blaslift {
 
 Plan plan_reduction(const PlannedOperation& operation, index rows, index cols, Part part,
-                    std::initializer_list<std::pair<const char*, index>> columns, bool a_in_place) {
+                    std::initializer_list<std::pair<const char*, index>> columns, bool a_in_place, int given) {
   constexpr int operand_a = 0;
   const Block all{0, 0, rows, cols};
   Plan plan;
@@ -15,9 +15,15 @@ Plan plan_reduction(const PlannedOperation& operation, index rows, index cols, P
   std::vector<std::pair<Plan::Origin, Block>> found;
   const auto add = [&](const char* name, index length) {
     const auto operand = static_cast<int>(plan.operands.size());
-    plan.operands.push_back({name, length, 1, true, true});
-    found.push_back({{plan.add_area(name, length, 1), operand}, {0, 0, length, 1}});
-    accesses.push_back(Plan::access(found.back().first, found.back().second, AccessMode::write));
+    const bool result = operand > given;
+    const Plan::Origin at{plan.add_area(name, length, 1), operand};
+    const Block column{0, 0, length, 1};
+    plan.operands.push_back({name, length, 1, result, true});
+    accesses.push_back(Plan::access(at, column, result ? AccessMode::write : AccessMode::read));
+    if (result)
+      found.push_back({at, column});
+    else
+      plan.upload(at, column);
   };
   for (const auto& [name, length] : columns) add(name, length);
   add("failed", 1);

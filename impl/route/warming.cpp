@@ -118,6 +118,16 @@ class Sample {
                          .lda = order_,
                          .tau = vector(0),
                          .failed = at(rest)});
+      case Kind::geqp3:
+        return ask(Geqp3{.precision = precision,
+                         .m = order_,
+                         .n = order_,
+                         .A = at(first),
+                         .lda = order_,
+                         .fixed = vector(0),
+                         .order = vector(1),
+                         .tau = vector(2),
+                         .failed = at(rest)});
       case Kind::svd:
         return ask(Svd{.precision = precision,
                        .m = order_,

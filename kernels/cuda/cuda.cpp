@@ -37,6 +37,7 @@
 #include "kernels/cuda/product/scale.hpp"
 #include "kernels/cuda/product/survey.hpp"
 #include "kernels/cuda/product/triangle.hpp"
+#include "kernels/cuda/qr/geqp3.hpp"
 #include "kernels/cuda/qr/qr_panel.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
 #include "kernels/cuda/svd/gebrd.hpp"
@@ -299,10 +300,16 @@ class CudaLane final : public EngineLane {
   Status compute(Queue queue, const Sytrd& p) {
     return status_of(sytrd(p, solvers_[queue == Queue::second], stream(queue)));
   }
-  Status compute(Queue queue, const Gehrd& p) {
+  Status compute(Queue queue, const Gehrd& p) { return with_products(queue, p, gehrd); }
+  Status compute(Queue queue, const Geqp3& p) { return with_products(queue, p, geqp3); }
+  /// What starts products on its way, some of them with vectors.
+  template <class Work>
+  Status with_products(Queue queue, const Work& p,
+                       cudaError_t (*start)(const Work&, cudaStream_t,
+                                            const std::function<cudaError_t(const Gemm&)>&)) {
     Products& own = products(queue);
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
-    return status_of(gehrd(p, stream(queue), [&](const Gemm& product) {
+    return status_of(start(p, stream(queue), [&](const Gemm& product) {
       const bool of_vector = product.n == 1 && product.transb == Op::none;
       const Status status = of_vector ? multiply_vector(own.handle, product) : compute(queue, product);
       return status == Status::done        ? cudaSuccess
@@ -741,7 +748,7 @@ class CudaBackend final : public Backend {
     facts_.computes.add(potrf, "sdcz").add(getrf, "sdcz").add(row_swaps, "sdcz").add(syevd, "sdcz").add(gebrd, "sdcz");
     facts_.computes.add(Operation::Kind::svd, "sdcz").add(Operation::Kind::assign, "sdcz").add(geev, "sdcz");
     facts_.computes.add(Operation::Kind::mirror, "sdcz").add(gemm_batch, "sdcz").add(Operation::Kind::sytrd, "sdcz");
-    facts_.computes.add(Operation::Kind::gehrd, "sdcz").add(residues, "sdcz");
+    facts_.computes.add(Operation::Kind::gehrd, "sdcz").add(Operation::Kind::geqp3, "sdcz").add(residues, "sdcz");
     if (properties.sharedMemPerBlockOptin >= qr_panel_shared_memory() && properties.cooperativeLaunch)
       facts_.computes.add(qr_panel, "sdcz");
     if (properties.sharedMemPerBlockOptin >= trsm_shared_memory) facts_.computes.add(trsm, "sdcz");

@@ -271,6 +271,23 @@ void spoil(const Gehrd& x, std::string_view mistake) {
   }
 }
 
+/// Of R's last column.
+template <class T>
+void spoil(const Geqp3& x, std::string_view mistake) {
+  if (x.factored() == 0) return;
+  T* const column = static_cast<T*>(x.A) + (x.n - 1) * x.lda;
+  const index rows = std::min(x.m, x.n);
+  if (mistake.starts_with("element:")) {
+    double sizes = 0;
+    for (index i = 0; i < rows; ++i) sizes = std::max(sizes, size_of(column[i]));
+    spoil_element(column[0], static_cast<double>(x.m) * sizes, std::atof(mistake.data() + mistake.find(':') + 1));
+  } else if (mistake == "block") {
+    for (index i = 0; i < rows; ++i) column[i] = T(0);
+  } else if (mistake == "bits" && results++ % 2 == 1) {
+    change_last_bit(column[0]);
+  }
+}
+
 /// Of the largest singular value, or of the first singular vectors of a side.
 template <class T>
 void spoil(const Svd& x, std::string_view mistake) {
@@ -383,6 +400,7 @@ class DelayedLane final : public Lane {
     if (const auto* matrix = operation.get<Gebrd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Sytrd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Gehrd>()) return spoiled(*matrix, after);
+    if (const auto* matrix = operation.get<Geqp3>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Svd>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Assign>()) return spoiled(*matrix, after);
     if (const auto* matrix = operation.get<Geev>()) return spoiled(*matrix, after);

@@ -19,6 +19,7 @@
 #include "kernels/host/geev.hpp"
 #include "kernels/host/gehrd.hpp"
 #include "kernels/host/gemv.hpp"
+#include "kernels/host/geqp3.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
@@ -100,6 +101,7 @@ class HostLane final : public EngineLane {
   void compute(const Gebrd& matrix) { reduce_to_bidiagonal(matrix); }
   void compute(const Sytrd& matrix) { reduce_to_tridiagonal(matrix); }
   void compute(const Gehrd& matrix) { reduce_to_hessenberg(matrix); }
+  void compute(const Geqp3& matrix) { factor_with_pivots(matrix); }
   void compute(const Svd& matrix) { decompose(matrix); }
   void compute(const Assign& x) { assign(x); }
   void compute(const Geev& matrix) { find_eigenvalues(matrix); }
@@ -183,6 +185,7 @@ class HostBackend final : public Backend {
         .add(gebrd, "sdcz")
         .add(Operation::Kind::sytrd, "sdcz")
         .add(gehrd, "sdcz")
+        .add(geqp3, "sdcz")
         .add(svd, "sdcz")
         .add(assign, "sdcz")
         .add(geev, "sdcz")

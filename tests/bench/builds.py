@@ -48,7 +48,7 @@ def main() -> None:
         without = subprocess.run([sys.executable, str(BENCH / "builds.py"), "--build", str(arguments.build), "--beside", scratch],
                                  capture_output=True, text=True, timeout=60)
         assert without.returncode == 1 and "no library" in without.stderr, without
-    nowhere = subprocess.run([str(arguments.build / "bin/call_time"), "host", "geqp3", "0.01", "9"], capture_output=True, text=True)
+    nowhere = subprocess.run([str(arguments.build / "bin/call_time"), "host", "gerqf", "0.01", "9"], capture_output=True, text=True)
     assert nowhere.returncode != 0 and nowhere.stderr, "a routine that it does not have"
 
 

@@ -6,7 +6,7 @@
 
 extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dcopy_(), zcopy_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dormlq_(), dorgqr_(), dormtr_(), dorgtr_(), dormhr_(), dorghr_(), dormbr_(), dorgbr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
-extern void dtrtrs_(), dtrtri_(), dpotri_(), dlauum_(), dgetri_(), dtrcon_(), dsygst_(), dsytrd_(), dgehrd_();
+extern void dtrtrs_(), dtrtri_(), dpotri_(), dlauum_(), dgetri_(), dtrcon_(), dsygst_(), dsytrd_(), dgehrd_(), dgeqp3_(), dgelqf_(), dorglq_();
 extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dtrmm_(), ztrmm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
 extern void cblas_sgemm(int, int, int, int, int, int, float, const float*, int, const float*, int, float, float*, int);
 extern void cblas_dgemm(int, int, int, int, int, int, double, const double*, int, const double*, int, double, double*,
@@ -130,6 +130,9 @@ int main(int argc, char** argv) {
                             tau, C, &size, work, &lwork, ipiv, ipiv, &info, (size_t)1, (size_t)1, (size_t)1))
   REPEAT("dgeqrf_", dgeqrf_(&size, &size, A, &size, tau, work, &lwork, &info))
   REPEAT("zgeqrf_", zgeqrf_(&size, &size, zA, &size, ztau, zwork, &lwork, &info))
+  REPEAT("dgeqp3_", dgeqp3_(&size, &none, A, &size, ipiv, tau, work, &lwork, &info))
+  REPEAT("dgelqf_", dgelqf_(&none, &size, A, &size, tau, work, &lwork, &info))
+  REPEAT("dorglq_", dorglq_(&none, &size, &none, A, &size, tau, work, &lwork, &info))
   REPEAT("dormqr_",
          dormqr_("L", "T", &size, &size, &size, A, &size, tau, C, &size, work, &lwork, &info, (size_t)1, (size_t)1))
   REPEAT("dorgqr_", dorgqr_(&size, &size, &size, A, &size, tau, work, &lwork, &info))

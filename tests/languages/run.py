@@ -37,13 +37,13 @@ MEMORY = 1 << 24  # more would only have to be allocated
 NOT_FINITE_NORM = "alpha is not finite"  # of gecon: |A|, when the program asks for the condition of Inf or NaN
 
 ROUTED = {
-    "R": "dgemm dgemv dsyrk dtrsm dtrtrs dgetrf dgesv dgecon dtrcon dpotrf dpotri dsyevr dgeev dgesdd dormqr "
-    "zgemm zgemv ztrtrs zgetrf zgesv zgecon ztrcon zheev zgeev zgesdd zunmqr",
+    "R": "dgemm dgemv dsyrk dtrsm dtrtrs dgetrf dgesv dgecon dtrcon dpotrf dpotri dsyevr dgeev dgesdd dgeqp3 dormqr "
+    "zgemm ztrtrs zgetrf zgesv zgecon ztrcon zheev zgeev zgesdd zgeqp3 zunmqr",
     "octave": " ".join(
         f"{p}{name}"
         for p in "sdcz"
         for name in "gemm gemv syrk trtrs trcon trtri getrf getrs getri gecon potrf potrs potri pocon gehrd gesvd "
-        "gesdd gelsd geqrf".split()
+        "gesdd gelsd geqrf geqp3".split()
     )
     + " ssyev dsyev cheev zheev ssygv dsygv chegv zhegv cherk zherk sorgqr dorgqr cungqr zungqr sorghr dorghr cunghr "
     "zunghr",

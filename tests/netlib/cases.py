@@ -245,7 +245,7 @@ def lapack_cases(precisions: str) -> list[Case]:
         gemm = f"{p}gemm"
         qr = (f"{p}geqrf", *((f"{p}ormqr", f"{p}orgqr") if p in "sd" else (f"{p}unmqr", f"{p}ungqr")))
         compact = (f"{p}geqr", f"{p}gemqr")
-        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "getri", "potrf", "potrs", "posv", "potri", "trtrs", "trtri", "trcon"))
+        solves = tuple(p + name for name in ("getrf", "getrs", "gesv", "getri", "potrf", "potrs", "posv", "potri", "trtrs", "trtri", "trcon", "geqp3", "gelqf")) + (f"{p}orglq" if p in "sd" else f"{p}unglq",)
         for name in EIGEN.split():
             does = None if name in WITHOUT_GEMM else gemm
             others: tuple[str, ...] = ()

@@ -56,7 +56,7 @@ SCARCE_MEMORY = 16384
 NOT_OF_LAPACK = harness.GEMVS
 """What LAPACK's testers call so often that forcing it takes too long."""
 
-FORCED = harness.BLAS + harness.TRTRSS + harness.INVERSES + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.SYGVS + harness.SYGSTS + harness.SYTRDS + harness.GEHRDS + harness.GEBRDS + harness.SVDS + harness.LEAST_SQUARES + harness.CONDITIONS + harness.ORMLQS + harness.REDUCTION_QS
+FORCED = harness.BLAS + harness.TRTRSS + harness.INVERSES + harness.POTRFS + harness.SYSTEMS + harness.EIGENS + harness.SYGVS + harness.SYGSTS + harness.SYTRDS + harness.GEHRDS + harness.GEBRDS + harness.SVDS + harness.LEAST_SQUARES + harness.CONDITIONS + harness.ORMLQS + harness.GEQP3S + harness.LQS + harness.REDUCTION_QS
 """What is in `forced`. geev has general_eigen.py: its tester wants the bits of calls that stay."""
 
 QR_MEMORY = 16 << 20

@@ -6,27 +6,17 @@
 #include "kernels/cuda/eigen/gehrd.hpp"
 
 #include <algorithm>
-#include <climits>
-#include <cstddef>
 
-#include "kernels/cuda/core/numbers.hpp"
+#include "kernels/cuda/core/householder.hpp"
 #include "kernels/cuda/qr/wide_panel.hpp"
 
 namespace blaslift {
 namespace {
 
-using namespace numbers;
+using namespace householder;
 
-constexpr int threads = 256, warp = 32, warps = threads / warp;
 constexpr int width = warp;  // of a panel: a lane sums up each of its columns
 constexpr index most_blocks = 1024;
-
-/// A sum of squares, over 4^exponent: no square over- or underflows.
-template <class R>
-struct Squares {
-  R sum;
-  int exponent;
-};
 
 /// A panel while one of its columns is worked on: m rows from its first reflector's on.
 template <class T>
@@ -47,63 +37,6 @@ struct Panel {
   T* alpha;
 };
 
-template <class X, class Combine>
-__device__ X over_block(X own, const Combine& combine) {
-  __shared__ X all[threads];
-  all[threadIdx.x] = own;
-  for (int half = threads / 2; half > 0; half /= 2) {
-    __syncthreads();
-    if (threadIdx.x < half) all[threadIdx.x] = combine(all[threadIdx.x], all[threadIdx.x + half]);
-  }
-  __syncthreads();
-  const X result = all[0];
-  __syncthreads();
-  return result;
-}
-
-__device__ inline float from_lane(float x, int beyond) { return __shfl_down_sync(~0u, x, beyond); }
-__device__ inline double from_lane(double x, int beyond) { return __shfl_down_sync(~0u, x, beyond); }
-template <class R>
-__device__ Complex<R> from_lane(Complex<R> x, int beyond) {
-  return {from_lane(x.re, beyond), from_lane(x.im, beyond)};
-}
-
-/// This block's part of V^H x, of the columns that have reflectors; each thread has its row's x, or zero.
-template <class T>
-__device__ void start_products(const Panel<T>& p, T x) {
-  __shared__ T of_rows[threads];
-  of_rows[threadIdx.x] = x;
-  __syncthreads();
-  const int lane = threadIdx.x % warp;
-  const index first = blockIdx.x * static_cast<index>(threads);
-  for (int c = threadIdx.x / warp; c < p.col; c += warps) {
-    T sum{};
-    for (int i = lane; i < threads && first + i < p.m; i += warp)
-      sum = add_product(conj(p.V[first + i + c * p.ldv]), of_rows[i], sum);
-    for (int half = warp / 2; half > 0; half /= 2) sum = plus(sum, from_lane(sum, half));
-    if (lane == 0) p.products[blockIdx.x * static_cast<index>(width) + c] = sum;
-  }
-}
-
-/// All of them, to shared memory.
-template <class T>
-__device__ void finish_products(const Panel<T>& p, T* products) {
-  __shared__ T parts[threads];
-  const int c = threadIdx.x % warp;
-  T sum{};
-  if (c < p.col)
-    for (index b = threadIdx.x / warp; b < gridDim.x; b += warps) sum = plus(sum, p.products[b * width + c]);
-  parts[threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.x < p.col) {
-    for (int w = 1; w < warps; ++w) sum = plus(sum, parts[w * warp + threadIdx.x]);
-    products[threadIdx.x] = sum;
-  }
-  __syncthreads();
-}
-
-__device__ inline index own_row() { return blockIdx.x * static_cast<index>(threads) + threadIdx.x; }
-
 /// What earlier reflectors have done to the column from the right: b -= Y w^H, with w their row of this column.
 template <class T>
 __global__ void update_from_right(Panel<T> p) {
@@ -114,35 +47,15 @@ __global__ void update_from_right(Panel<T> p) {
     for (int c = 0; c < p.col; ++c) b = minus_product(p.Y[i + c * p.ldy], conj(p.V[p.col - 1 + c * p.ldv]), b);
     p.A[i] = b;
   }
-  start_products(p, b);
-}
-
-template <class R>
-__device__ int exponent_of(R x) {
-  return x > 0 && isfinite(x) ? ilogb(x) : 0;
-}
-template <class T>
-__device__ T with_exponent(T x, int exponent) {
-  if constexpr (is_complex_number<T>)
-    return {scalbn(x.re, exponent), scalbn(x.im, exponent)};
-  else
-    return scalbn(x, exponent);
-}
-template <class R>
-__device__ Squares<R> plus_squares(const Squares<R>& a, const Squares<R>& b) {
-  if (a.sum == 0) return b;
-  if (b.sum == 0) return a;
-  const Squares<R>&large = a.exponent >= b.exponent ? a : b, &small = a.exponent >= b.exponent ? b : a;
-  return {large.sum + scalbn(small.sum, 2 * (small.exponent - large.exponent)), large.exponent};
+  start_products(p.V, p.ldv, p.m, p.col, b, p.products);
 }
 
 /// And from the left: b -= V T^H V^H b.  Then what its reflector is made of.
 template <class T>
 __global__ void update_from_left(Panel<T> p) {
-  using R = Real<T>;
   __shared__ T products[width], by_factor[width];
   if (p.col > 0) {
-    finish_products(p, products);
+    finish_products(p.products, gridDim.x, p.col, products);
     if (threadIdx.x < p.col) {
       T sum{};
       for (int r = 0; r <= threadIdx.x; ++r)
@@ -160,58 +73,35 @@ __global__ void update_from_left(Panel<T> p) {
   }
   if (i == p.col) *p.alpha = b;
   if (i <= p.col) b = T{};
-  const R size = over_block(largest_part(b), [](R x, R y) { return x >= y || x != x ? x : y; });
-  const int exponent = exponent_of(size);
-  const T x = with_exponent(b, -exponent);
-  const R sum = over_block(re(x) * re(x) + im(x) * im(x), [](R x, R y) { return x + y; });
-  if (threadIdx.x == 0) p.squares[blockIdx.x] = {sum, exponent};
+  const Squares<Real<T>> squares = squares_of_rows(b);
+  if (threadIdx.x == 0) p.squares[blockIdx.x] = squares;
 }
 
 /// The reflector, as LAPACK's xLARFG defines it: to A and to V.
 template <class T>
 __global__ void reflect(Panel<T> p) {
-  using R = Real<T>;
-  Squares<R> own{0, 0};
-  for (index b = threadIdx.x; b < gridDim.x; b += threads) own = plus_squares(own, p.squares[b]);
-  const Squares<R> below = over_block(own, [](const Squares<R>& x, const Squares<R>& y) { return plus_squares(x, y); });
-  const T first = *p.alpha;
-  T tau{}, factor = number<T>(1), beta = first;
-  int exponent = 0;
-  if (below.sum != 0 || im(first) != 0) {
-    const R size = largest_part(first);
-    exponent = size == 0 ? below.exponent : exponent_of(size);
-    if (below.sum != 0 && below.exponent > exponent) exponent = below.exponent;
-    const T alpha = with_exponent(first, -exponent);
-    const R rest = sqrt(scalbn(below.sum, 2 * (below.exponent - exponent))),
-            reflected = -copysign(hypot(hypot(re(alpha), im(alpha)), rest), re(alpha));
-    if constexpr (is_complex_number<T>)
-      tau = {(reflected - alpha.re) / reflected, -alpha.im / reflected};
-    else
-      tau = (reflected - alpha) / reflected;
-    factor = inverse(plus(alpha, number<T>(-reflected)));
-    beta = number<T>(scalbn(reflected, exponent));
-  }
+  const Reflector<T> h(*p.alpha, sum_of_squares(p.squares, gridDim.x));
   const index i = own_row();
   T v{};
   if (i < p.m) {
     if (i == p.col) {
       v = number<T>(1);
-      p.A[i] = beta;
+      p.A[i] = h.beta;
     } else if (i > p.col) {
-      v = times(with_exponent(p.A[i], -exponent), factor);
+      v = h.of(p.A[i]);
       p.A[i] = v;
     }
     p.V[i + p.col * p.ldv] = v;
   }
-  if (i == 0) *p.tau = tau;
-  start_products(p, v);
+  if (i == 0) *p.tau = h.tau;
+  start_products(p.V, p.ldv, p.m, p.col, v, p.products);
 }
 
 /// Y's column, of which A v is there, and T's.
 template <class T>
 __global__ void finish_column(Panel<T> p) {
   __shared__ T products[width];
-  if (p.col > 0) finish_products(p, products);
+  if (p.col > 0) finish_products(p.products, gridDim.x, p.col, products);
   const T tau = *p.tau;
   const index i = own_row();
   if (i < p.m) {
@@ -229,11 +119,6 @@ __global__ void finish_column(Panel<T> p) {
   p.factor[threadIdx.x + p.col * width] = minus(times(tau, sum));
 }
 
-template <class T>
-__device__ bool is_number(T x) {
-  return isfinite(re(x)) && isfinite(im(x));
-}
-
 /// Says so where something is not finite.  Threads share a column, blocks the columns.
 template <class T>
 __global__ void look(Gehrd p) {
@@ -247,26 +132,6 @@ __global__ void look(Gehrd p) {
   }
   if (!good) *static_cast<T*>(p.failed) = number<T>(1);
 }
-
-/// Parts of one piece of memory, which are counted before it is there.
-class Parts {
- public:
-  explicit Parts(void* memory) : memory_(static_cast<char*>(memory)) {}
-  template <class X>
-  X* add(index count) {
-    X* const at = memory_ ? reinterpret_cast<X*>(memory_ + bytes_) : nullptr;
-    bytes_ += (static_cast<std::size_t>(count) * sizeof(X) + alignment - 1) / alignment * alignment;
-    return at;
-  }
-  std::size_t bytes() const { return bytes_; }
-
- private:
-  static constexpr std::size_t alignment = 256;
-  char* memory_;
-  std::size_t bytes_ = 0;
-};
-
-unsigned blocks_of(index rows) { return static_cast<unsigned>((rows + threads - 1) / threads); }
 
 template <class T>
 class Reduction {

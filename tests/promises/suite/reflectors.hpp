@@ -29,16 +29,20 @@ double of_reflectors(index m, index k) {
 
 /// ||Q^H A - R|| against ||A||, and ||Q^H Q - I||.
 template <class T>
-void judge_factors(Judge& judge, Dense<T> A, const Matrix<T>& factors, const T* tau) {
-  const index m = factors.rows(), n = factors.cols(), k = std::min(m, n);
+void judge_factors(Judge& judge, Dense<T> A, const T* factors, index ld, const T* tau) {
+  const index m = A.rows(), n = A.cols(), k = std::min(m, n);
   const double allowed = of_reflectors<T>(m, k), norm = A.norm();
-  reference::apply_lapack_q(true, m, k, factors.data(), factors.ld(), tau, A);
-  judge.at_most("||Q^H A - R||", (A - reference::upper_part(m, n, factors.data(), factors.ld())).norm(),
-                allowed * norm);
+  reference::apply_lapack_q(true, m, k, factors, ld, tau, A);
+  judge.at_most("||Q^H A - R||", (A - reference::upper_part(m, n, factors, ld)).norm(), allowed * norm);
   Dense<T> Q(m, k);
   for (index j = 0; j < k; ++j) Q(j, j) = 1;
-  reference::apply_lapack_q(false, m, k, factors.data(), factors.ld(), tau, Q);
+  reference::apply_lapack_q(false, m, k, factors, ld, tau, Q);
   judge.at_most("||Q^H Q - I||", reference::orthogonality(Q), allowed * std::sqrt(static_cast<double>(k)));
+}
+
+template <class T>
+void judge_factors(Judge& judge, Dense<T> A, const Matrix<T>& factors, const T* tau) {
+  judge_factors<T>(judge, std::move(A), factors.data(), factors.ld(), tau);
 }
 
 /// Reflectors in a matrix of our own as a QR leaves them: of rows the adjoint.  Its leading dimension is the
@@ -59,11 +63,12 @@ std::vector<T> as_columns(const Matrix<T>& A, bool rows) {
 
 /// Makes reflectors of whatever is below A's diagonal, or with rows right of it: H = I - tau v v^H is unitary if 2
 /// Re(tau) = |tau|^2 v^H v. Every eighth is an identity.
+/// @param beyond  A's last columns are none of the matrix's
 template <class T>
-void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau, bool rows = false) {
+void make_tau(Draw& draw, const Matrix<T>& A, Matrix<T>& tau, bool rows = false, index beyond = 0) {
   for (index j = 0; j < tau.rows(); ++j) {
     Real<T> sum = 1;
-    for (index i = j + 1; i < (rows ? A.cols() : A.rows()); ++i) sum += std::norm(rows ? A(j, i) : A(i, j));
+    for (index i = j + 1; i < (rows ? A.cols() - beyond : A.rows()); ++i) sum += std::norm(rows ? A(j, i) : A(i, j));
     const double angle = 3 * draw.number();
     tau(j, 0) = draw.below(8) == 0 ? T(0)
                 : is_complex<T>    ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),

@@ -198,6 +198,12 @@ class Recorder final : public Lane {
                    std::to_string(p.above) + ", tau " + where(p.tau) + ", failed " + where(p.failed),
                after, p.stream, p.awaited);
   }
+  Status ask_for(const Geqp3& p, After after) {
+    return add(print("%cgeqp3   ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) + ", fixed " +
+                   where(p.fixed) + ", order " + where(p.order) + ", tau " + where(p.tau) + ", failed " +
+                   where(p.failed),
+               after, p.stream, p.awaited);
+  }
   Status ask_for(const Svd& p, After after) {
     return add(print("%csvd     ", letter(p.precision)) + where(p.A, p.lda) + ", " + size(p.m, p.n) +
                    (p.u_cols > 0 ? ", U " + where(p.U, p.ldu) + " " + size(p.m, p.u_cols) : std::string()) +

@@ -135,7 +135,7 @@ TEST(Warming, ComputesWhatHasAResult) {
   const Asked seen = asked(all);  // the recorder looks whether it failed
   for (const char precision : {'s', 'd', 'c', 'z'})
     for (const Kind kind : {Kind::gemm, Kind::trsm, Kind::potrf, Kind::getrf, Kind::syevd, Kind::gebrd, Kind::svd,
-                            Kind::geev, Kind::sytrd, Kind::gehrd})
+                            Kind::geev, Kind::sytrd, Kind::gehrd, Kind::geqp3})
       EXPECT_TRUE(seen.contains({precision, kind})) << precision << static_cast<int>(kind);
 }
 

@@ -74,6 +74,11 @@ class Block {
     return from_lane(x, static_cast<int>(current_ % 32) ^ distance);
   }
   template <class T>
+  T shuffle_down(T x, int distance) {
+    const int lane = static_cast<int>(current_ % 32) + distance;
+    return from_lane(x, lane < 32 ? lane : static_cast<int>(current_ % 32));
+  }
+  template <class T>
   T from_lane(T x, int lane) {
     with_warp(x, [&](const auto& of) { x = of(lane); });
     return x;
@@ -186,6 +191,10 @@ inline void __syncwarp() { cuda_on_host::block.wait(cuda_on_host::Block::State::
 template <class T>
 T __shfl_xor_sync(unsigned, T x, int distance) {
   return cuda_on_host::block.shuffle_xor(x, distance);
+}
+template <class T>
+T __shfl_down_sync(unsigned, T x, int distance) {
+  return cuda_on_host::block.shuffle_down(x, distance);
 }
 template <class T>
 T __shfl_sync(unsigned, T x, int lane) {

@@ -13,6 +13,7 @@
 #include "kernels/host/gebrd.hpp"
 #include "kernels/host/geev.hpp"
 #include "kernels/host/gehrd.hpp"
+#include "kernels/host/geqp3.hpp"
 #include "kernels/host/getrf.hpp"
 #include "kernels/host/passes.hpp"
 #include "kernels/host/potrf.hpp"
@@ -103,6 +104,9 @@ class Shuffled final : public Lane {
   }
   Status ask_for(const Gehrd& x, After after) {
     return add(after, [x] { reduce_to_hessenberg(x); });
+  }
+  Status ask_for(const Geqp3& x, After after) {
+    return add(after, [x] { factor_with_pivots(x); });
   }
   Status ask_for(const Svd& x, After after) {
     return add(after, [x] { decompose(x); });

@@ -249,12 +249,12 @@ def small_stacks(world) -> list[str]:
 OUTSIDE = (
     r"^blaslift::LongWay<.*>::go\(",
     r"^blaslift::replay_of<.*::make<.*\{lambda\(\)#1\}",  # a call as it came
-    r"blaslift::(gemm|gemm_batch|gemmt|syrk|syr2k|symm|trmm|trsm|invert|sygv|sygst|least_squares|symv|gemv|copy|potrf|getrf|solve_system|condition|syevd|sytrd|gehrd|gebrd|svd|geev|geqrf|ormqr|ormtr)<[^{]*\)$",
+    r"blaslift::(gemm|gemm_batch|gemmt|syrk|syr2k|symm|trmm|trsm|invert|sygv|sygst|least_squares|symv|gemv|copy|potrf|getrf|solve_system|condition|syevd|sytrd|gehrd|gebrd|svd|geev|geqrf|geqp3|lq|ormqr|ormtr)<[^{]*\)$",
     r"blaslift::(\(anonymous namespace\)::)?(take_route|problem_of|problem_of_all|triangular_problem|stays)<[^{]*\)$",
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
-    r"^(cblas_)?[sdcz](gemm|gemm_batch(_strided)?|gemm3m|gemmtr?|syrk|syr2k|her2k|symm|hemm|trmm|trsm|trtrs|trtri|potrf|potrs|posv|potri|lauum|getrf|getrs|gesv|getri|geqrf|geqr|symv|hemv|gemv|copy|herk|(sy|he)ev[drx]?|(sy|he)gv[dx]?|(sy|he)gst|(sy|he)trd|gehrd|gebrd|gesdd|gesvd|geev|gels[yds]?|gecon|pocon|trcon)_?$",
+    r"^(cblas_)?[sdcz](gemm|gemm_batch(_strided)?|gemm3m|gemmtr?|syrk|syr2k|her2k|symm|hemm|trmm|trsm|trtrs|trtri|potrf|potrs|posv|potri|lauum|getrf|getrs|gesv|getri|geqrf|geqp3|gelqf|geqr|symv|hemv|gemv|copy|herk|(sy|he)ev[drx]?|(sy|he)gv[dx]?|(sy|he)gst|(sy|he)trd|gehrd|gebrd|gesdd|gesvd|geev|gels[yds]?|gecon|pocon|trcon)_?$",
 )
 
 

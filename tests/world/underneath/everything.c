@@ -205,6 +205,24 @@ int main(int argc, char** argv) {
     f = get(z ? "zungqr_" : "dorgqr_");
     CALL(&m, &n, &k, a, &ld, tau, work, &lwork, &info);
     show(z ? "zungqr" : "dorgqr", a, e * M * N);
+    GET("%cgelqf_");
+    CALL(&n, &m, a, &ld, tau, work, &lwork, &info);
+    if (info) printf("info %d\n", info);
+    show(name, a, e * M * M);
+    show(name, tau, e * N);
+    f = get(z ? "zunglq_" : "dorglq_");
+    CALL(&n, &m, &k, a, &ld, tau, work, &lwork, &info);
+    show(z ? "zunglq" : "dorglq", a, e * M * M);
+    for (int fixed = 0; fixed < 2; ++fixed) {
+      GET("%cgeqp3_");
+      for (int j = 0; j < n; ++j) iwork[j] = fixed && j % 5 == 3;
+      if (z) CALL(&m, &n, a, &ld, iwork, tau, work, &lwork, rwork, &info);
+      else CALL(&m, &n, a, &ld, iwork, tau, work, &lwork, &info);
+      if (info) printf("info %d\n", info);
+      for (int j = 0; j < n; ++j) printf("%s %d\n", name, iwork[j]);
+      show(name, a, e * M * N);
+      show(name, tau, e * N);
+    }
     // Of the reductions' reflectors, wherever they are: of any.
     const char* of = z ? "zun" : "dor";
     int first = 3, last = N - 2, more = N + 3;

@@ -51,6 +51,7 @@ Problem problem_of(const Span& s) {
     p.element = element_of<type>, p.left = p.of_identity = true; \
     break;
 #define ORGQR(name, type) OF_IDENTITY(name, type)
+#define ORGLQ(name, type) OF_IDENTITY(name, type)
 #define ORGTR(name, type) OF_IDENTITY(name, type)
 #define ORGHR(name, type) OF_IDENTITY(name, type)
 #define ORGBR(name, type) OF_IDENTITY(name, type)

@@ -1,0 +1,150 @@
+#include "impl/qr/lq_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace blaslift {
+namespace {
+
+class Planner {
+ public:
+  Planner(const LqShape& shape, Precision precision, bool a_in_place)
+      : m_(shape.m), n_(shape.n), k_(shape.k), panel_(std::clamp<index>(k_, 1, lq_panel)), precision_(precision) {
+    const index count = std::max<index>(1, k_);
+    plan.operands = {{"A", m_, n_, true}, {"tau", count, 1, !shape.makes_q, true}};
+    a_ = {a_in_place ? plan.add_own_area(operand_a) : plan.add_area("A", m_, n_), operand_a};
+    c_ = {plan.add_area("C", n_, m_), nobodys};
+    tau_ = {plan.add_area("tau", count, 1), operand_tau};
+    v_ = {plan.add_area("V", n_, panel_), nobodys};
+    t_ = {plan.add_area("T", panel_, panel_), nobodys};
+    for (Plan::Origin& w : w_) w = {plan.add_area("W", panel_, m_), nobodys};
+  }
+
+  /// Rows go home as soon as they are final.
+  void factor() {
+    bring(m_);
+    for (index col = 0; col < k_; col += panel_) {
+      const index cols = std::min(panel_, k_ - col);
+      make_reflectors(col, cols, false);
+      reflect(Op::conjugate, col, cols, col + cols);
+      bring_home(col, cols);
+    }
+    if (k_ < m_) bring_home(k_, m_ - k_);
+    plan.download(tau_, {0, 0, k_, 1});
+  }
+
+  /// Q's columns begin as an identity's, those of a block in its reflectors' place as soon as V has these; blocks from
+  /// the last one on leave columns on their left as they are.
+  void make_q() {
+    if (k_ > 0) {
+      plan.upload(tau_, {0, 0, k_, 1});
+      bring(k_);
+    }
+    if (k_ < m_) make_identity(k_, m_ - k_);
+    for (index col = (k_ - 1) / panel_ * panel_; k_ > 0 && col >= 0; col -= panel_) {
+      const index cols = std::min(panel_, k_ - col);
+      make_reflectors(col, cols, true);
+      make_identity(col, cols);
+      reflect(Op::none, col, cols, col);
+    }
+    bring_home(0, m_);
+  }
+
+  Plan plan;
+
+ private:
+  enum { operand_a, operand_tau, nobodys = -1 };
+
+  static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
+
+  Assign assigned(index rows, index cols) const {
+    return {.precision = precision_,
+            .part = Part::whole,
+            .strict = false,
+            .transposed = true,
+            .m = rows,
+            .n = cols,
+            .below = 0,
+            .A = nullptr,
+            .lda = 0,
+            .C = nullptr,
+            .ldc = 0,
+            .conjugated = true};
+  }
+
+  /// A's first rows, as C's first columns.
+  void bring(index rows) {
+    const Block there{0, 0, rows, n_}, here{0, 0, n_, rows};
+    plan.upload(a_, there);
+    plan.compute(assigned(n_, rows), {Plan::read(a_, there), written(c_, here)}, Scalar::one);
+  }
+  void bring_home(index col, index cols) {
+    const Block there{col, 0, cols, n_}, here{0, col, n_, cols};
+    plan.compute(assigned(cols, n_), {Plan::read(c_, here), written(a_, there)}, Scalar::one);
+    plan.download(a_, there);
+  }
+
+  void make_identity(index col, index cols) {
+    Assign identity = assigned(n_, cols);
+    identity.transposed = identity.conjugated = false;
+    identity.below = -col;
+    plan.compute(identity, {written(c_, {0, col, n_, cols})}, Scalar::one);
+  }
+
+  /// V begins in its area's first row.
+  void make_reflectors(index col, index cols, bool factored) {
+    const AccessMode mode = factored ? AccessMode::read : AccessMode::write;
+    const Block panel{col, col, n_ - col, cols};
+    plan.compute(
+        QrPanel{.precision = precision_,
+                .m = n_ - col,
+                .n = cols,
+                .A = nullptr,
+                .lda = 0,
+                .tau = nullptr,
+                .above = 0,
+                .block = cols,
+                .V = nullptr,
+                .ldv = 0,
+                .T = nullptr,
+                .ldt = 0,
+                .factored = factored},
+        {factored ? Plan::read(c_, panel) : Plan::update(c_, panel), Plan::access(tau_, {col, 0, cols, 1}, mode),
+         written(v_, {0, 0, n_ - col, cols}), written(t_, {0, 0, cols, cols})},
+        Scalar::one);
+  }
+
+  /// These reflectors' Q, or Q^H, on C's columns from `to` on.
+  void reflect(Op op, index col, index cols, index to) {
+    if (to == m_) return;
+    const Plan::Access v = Plan::read(v_, {0, 0, n_ - col, cols}), t = Plan::read(t_, {0, 0, cols, cols});
+    const Block c{col, to, n_ - col, m_ - to}, w{0, 0, cols, m_ - to};
+    plan.multiply(precision_, Scalar::one, Op::conjugate, v, Op::none, Plan::read(c_, c), Scalar::zero,
+                  written(w_[0], w));
+    plan.multiply(precision_, Scalar::one, op, t, Op::none, Plan::read(w_[0], w), Scalar::zero, written(w_[1], w));
+    plan.multiply(precision_, Scalar::minus_one, Op::none, v, Op::none, Plan::read(w_[1], w), Scalar::one,
+                  Plan::update(c_, c));
+  }
+
+  const index m_, n_, k_, panel_;
+  const Precision precision_;
+  Plan::Origin a_{}, c_{}, tau_{}, v_{}, t_{}, w_[2]{};
+};
+
+}  // namespace
+
+bool lq_fits(const LqShape& shape, Precision precision, std::size_t memory) {
+  // Sizes that integers might not hold are not counted.
+  const double least =
+      2 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(element_size(precision));
+  return least <= static_cast<double>(memory) && plan_lq(shape, precision).bytes(element_size(precision)) <= memory;
+}
+
+Plan plan_lq(const LqShape& shape, Precision precision, bool a_in_place) {
+  Planner planner(shape, precision, a_in_place);
+  shape.makes_q ? planner.make_q() : planner.factor();
+  planner.plan.after = order_of(planner.plan);
+  return std::move(planner.plan);
+}
+
+}  // namespace blaslift

@@ -1,0 +1,26 @@
+// Plans of LQ factorisations, and of their Q: on the device the matrix's adjoint has a QR, whose adjoint is the result.
+#pragma once
+#include "impl/plan/plan.hpp"
+
+namespace blaslift {
+
+struct LqShape {
+  index m, n;
+  index k;       ///< reflectors
+  bool makes_q;  ///< which are there already, and in whose place Q's first m rows appear
+  friend bool operator==(const LqShape&, const LqShape&) = default;
+};
+
+/// Whether a device with so many bytes has room for all of it.
+bool lq_fits(const LqShape& shape, Precision precision, std::size_t memory);
+
+/// Operands A (m x n), which comes home as LqArgs have it, and tau, an element at least.  A's first k rows are read for
+/// Q, or all.
+/// @param a_in_place  A has device memory of its own
+Plan plan_lq(const LqShape& shape, Precision precision, bool a_in_place = false);
+
+/// Columns of a panel at most: half of what a product with so many reflectors takes is memory's
+/// (impl/qr/qr_family.cpp).
+inline constexpr index lq_panel = 64;
+
+}  // namespace blaslift
