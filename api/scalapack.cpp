@@ -151,7 +151,6 @@ struct RankK {
     const index order = x.size(n), inner = x.size(k);
     x.call.require(*x.in.to<const Scalar>(alpha) != Scalar(0));
     x.call.template matrix<T>(A, t == 'N' ? order : inner, t == 'N' ? inner : order, Access::read);
-    // herk is read even where beta is zero: what the diagonal's imaginary parts are before is of no account.
     x.call.template matrix<T>(C, order, order,
                               *x.in.to<const Scalar>(beta) == Scalar(0) ? Access::written : Access::both, part);
     x.call.problem.m = x.call.problem.n = order;
@@ -330,6 +329,7 @@ template <class T, Symbol symbol>
 struct Geqrf {
   static constexpr bool has_integers = false;
   enum { m, n, A, tau = A + 4, work, info = work + 2, count };
+  static constexpr int work_end = info;
 
   static void describe(Described x) {
     const index rows = x.size(m), columns = x.size(n);
@@ -352,6 +352,7 @@ template <class T, Symbol symbol>
 struct Ormqr {
   static constexpr bool has_integers = false;
   enum { side, trans, m, n, k, A, tau = A + 4, C, work = C + 4, info = work + 2, count };
+  static constexpr int work_end = info;
 
   static void describe(Described x) {
     const bool left = x.letter(side, "LR") == 'L';
@@ -360,7 +361,8 @@ struct Ormqr {
     x.call.require(reflectors <= order);
     const int a = x.call.template matrix<T>(A, order, reflectors, Access::read);
     x.call.template per_column<T>(tau, a, reflectors, Access::read);
-    x.call.template matrix<T>(C, rows, columns, Access::both);
+    const int c = x.call.template matrix<T>(C, rows, columns, Access::both);
+    if (left) x.call.require_same_rows(a, c);
     x.call.template workspace<T>(std::max(rows, columns));
     x.call.problem.m = rows;
     x.call.problem.n = columns;
@@ -384,6 +386,7 @@ template <class T, Symbol symbol>
 struct Orgqr {
   static constexpr bool has_integers = false;
   enum { m, n, k, A, tau = A + 4, work, info = work + 2, count };
+  static constexpr int work_end = info;
 
   static void describe(Described x) {
     const index rows = x.size(m), columns = x.size(n), reflectors = x.size(k);
@@ -412,6 +415,7 @@ template <class T, Symbol symbol>
 struct Gels {
   static constexpr bool has_integers = false;
   enum { trans, m, n, nrhs, A, B = A + 4, work = B + 4, info = work + 2, count };
+  static constexpr int work_end = info;
 
   static void describe(Described x) {
     x.letter(trans, "N");
@@ -437,41 +441,52 @@ struct Gels {
   }
 };
 
-/// With eigenvectors: without, ScaLAPACK's drivers differ in what they allow.
+/// What eigenproblems have in common: A, which LAPACK overwrites, and Z on its place.
+/// @param vectors  whether Z is there; @param columns  of it
+template <class T, class Kind>
+void describe_eigen(Described x, index order, Part part, bool vectors, index columns) {
+  using Real = decltype(std::real(T()));
+  const int a = x.call.template matrix<T>(Kind::A, order, order, Access::read, part);
+  x.call.template result_of_all<Real>(Kind::w, columns);
+  x.call.require_blocks(a);
+  // As LAPACK's documentation has them: lengths that its integers have to hold.
+  const index squares = Kind::divides_it ? 2 * order * order : 0;
+  x.call.require(1 + 8 * order + squares <= INT32_MAX);
+  x.call.template workspace<T>(1 + 8 * order + squares);
+  x.call.template workspace<Real>(1 + 7 * order + squares);
+  x.call.template workspace<std::int64_t>(3 + 6 * order);
+  x.call.problem.m = x.call.problem.n = order;
+  x.call.problem.k = vectors ? columns : 0;
+  x.call.problem.part = part;
+  if (!vectors) return;
+  const int z = x.call.template matrix<T>(Kind::Z, order, columns, Access::written);
+  x.call.require_blocks(z);
+  x.call.require_same_rows(a, z);
+  if (!Kind::apart) x.call.share(z, a);
+}
+
 template <class T, Symbol symbol, bool divides>
 struct Eigen {
-  static constexpr bool is_complex_type = is_complex(precision_of<T>);
-  static constexpr bool has_integers = divides;
+  static constexpr bool is_complex_type = is_complex(precision_of<T>), has_integers = divides, divides_it = divides,
+                        apart = false;
   enum { jobz, uplo, n, A, w = A + 4, Z, work = Z + 4, info = work + 2 * (1 + is_complex_type + divides), count };
+  static constexpr int work_end = info;
   using Real = decltype(std::real(T()));
 
   static void describe(Described x) {
-    x.letter(jobz, "V");
+    // ScaLAPACK's own p?syevd has no other job.
+    const bool vectors = x.letter(jobz, divides ? "V" : "NV") == 'V';
     const Part part = part_of_letter(x.letter(uplo, "UL"));
     const index order = x.size(n);
-    const int a = x.call.template matrix<T>(A, order, order, Access::read, part);
-    x.call.template result_of_all<Real>(w, order);
-    const int z = x.call.template matrix<T>(Z, order, order, Access::written);
-    x.call.require_blocks(a);
-    x.call.require_blocks(z);
-    x.call.require_same_rows(a, z);
-    x.call.template workspace<T>(1 + 6 * order + 2 * order * order);
-    x.call.template workspace<Real>(1 + 5 * order + 2 * order * order);
-    x.call.template workspace<std::int64_t>(3 + 5 * order);
-    x.call.problem.m = x.call.problem.n = x.call.problem.k = order;
-    x.call.problem.part = part;
+    describe_eigen<T, Eigen>(x, order, part, vectors, order);
   }
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;
     const Arguments& in = x.arguments();
-    const Integer order(in.integer(n)), lda(x.ld(0)), lwork(x.count(3)), lrwork(x.count(4)), liwork(x.count(5));
-    // LAPACK overwrites its matrix: here it is Z's place, which has the same shape.
-    for (index j = 0; j < order.value; ++j)
-      std::memcpy(x.at<T>(2) + j * x.ld(2), x.at<T>(0) + j * x.ld(0),
-                  sizeof(T) * static_cast<std::size_t>(order.value));
-    const std::uint64_t job = word(in.to<char>(jobz)), triangle = word(in.to<char>(uplo)), matrix = word(x.at<T>(2)),
-                        values = word(x.at<Real>(1)), works = word(x.at<T>(3)), reals = word(x.at<Real>(4)),
-                        integers = word(x.at<void>(5)), status = word(&root.info);
+    const Integer order(in.integer(n)), lda(x.ld(0)), lwork(x.count(2)), lrwork(x.count(3)), liwork(x.count(4));
+    const std::uint64_t job = word(in.to<char>(jobz)), triangle = word(in.to<char>(uplo)), matrix = word(x.at<T>(0)),
+                        values = word(x.at<Real>(1)), works = word(x.at<T>(2)), reals = word(x.at<Real>(3)),
+                        integers = word(x.at<void>(4)), status = word(&root.info);
     using Call = LapackCall<std::conditional_t<divides, SyevdSignature<T>, SyevSignature<T>>, syevd<T>>;
     if constexpr (divides && is_complex_type)
       return root.make<Call, symbol>(CallWords(job, triangle, order.word(), matrix, lda.word(), values, works,
@@ -491,6 +506,92 @@ template <class T, Symbol symbol>
 using Syev = Eigen<T, symbol, false>;
 template <class T, Symbol symbol>
 using Syevd = Eigen<T, symbol, true>;
+
+/// All eigenvalues, or those of some numbers; how many are in an interval is not known before.  Vectors are orthogonal
+/// whatever orfac is, so there are no clusters to tell of.
+template <class T, Symbol symbol>
+struct Syevx {
+  static constexpr bool is_complex_type = is_complex(precision_of<T>), has_integers = true, divides_it = false,
+                        apart = true;
+  enum {
+    jobz,
+    range,
+    uplo,
+    n,
+    A,
+    vl = A + 4,
+    vu,
+    il,
+    iu,
+    abstol,
+    m,
+    nz,
+    w,
+    orfac,
+    Z,
+    work = Z + 4,
+    work_end = work + 2 * (2 + is_complex_type),
+    ifail = work_end,
+    iclustr,
+    gap,
+    info,
+    count
+  };
+  using Real = decltype(std::real(T()));
+  enum { op_a, op_w, op_work, op_rwork, op_iwork, op_z };  // in the order of describe_eigen
+
+  static index found(const Arguments& in) {
+    return in.letter(range) == 'I' ? in.integer(iu) - in.integer(il) + 1 : in.integer(n);
+  }
+  static void describe(Described x) {
+    const bool vectors = x.letter(jobz, "NV") == 'V';
+    const bool some = x.letter(range, "AI") == 'I';
+    const Part part = part_of_letter(x.letter(uplo, "UL"));
+    const index order = x.size(n);
+    if (some) {
+      const index first = x.size(il), last = x.size(iu);
+      x.call.require(first <= last && last <= order);
+    }
+    describe_eigen<T, Syevx>(x, order, part, vectors, found(x.in));
+  }
+  static bool compute(const RootCall& root) {
+    const GatheredCall& x = root.call;
+    const Arguments& in = x.arguments();
+    const bool vectors = in.letter(jobz) == 'V';
+    const Integer order(in.integer(n)), lda(x.ld(op_a)), ldz(vectors ? x.ld(op_z) : 1), lwork(x.count(op_work)),
+        first(in.integer(il)), last(in.integer(iu));
+    std::int64_t values = 0;
+    // Behind the integers that LAPACK works with: which vectors have failed.
+    const std::uint64_t failed = word(x.at<std::int64_t>(op_iwork)),
+                        integers = word(x.at<std::int64_t>(op_iwork) + order.value);
+    const std::uint64_t z = vectors ? word(x.at<T>(op_z)) : word(x.at<T>(op_work));
+    using Call = LapackCall<SyevxSignature<T>, syevd<T>>;
+    bool made;
+    if constexpr (is_complex_type)
+      made = root.make<Call, symbol>(CallWords(
+          word(in.to<char>(jobz)), word(in.to<char>(range)), word(in.to<char>(uplo)), order.word(), word(x.at<T>(op_a)),
+          lda.word(), word(in.to<Real>(vl)), word(in.to<Real>(vu)), first.word(), last.word(),
+          word(in.to<Real>(abstol)), word(&values), word(x.at<Real>(op_w)), z, ldz.word(), word(x.at<T>(op_work)),
+          lwork.word(), word(x.at<Real>(op_rwork)), integers, failed, word(&root.info)));
+    else
+      made = root.make<Call, symbol>(
+          CallWords(word(in.to<char>(jobz)), word(in.to<char>(range)), word(in.to<char>(uplo)), order.word(),
+                    word(x.at<T>(op_a)), lda.word(), word(in.to<Real>(vl)), word(in.to<Real>(vu)), first.word(),
+                    last.word(), word(in.to<Real>(abstol)), word(&values), word(x.at<Real>(op_w)), z, ldz.word(),
+                    word(x.at<T>(op_work)), lwork.word(), integers, failed, word(&root.info)));
+    return made && values == found(in);
+  }
+  /// What follows from success, on every process.
+  static void finish(const Grid& grid, const Arguments& in) {
+    const auto values = static_cast<std::int32_t>(found(in));
+    *in.to<std::int32_t>(m) = values;
+    if (in.letter(jobz) != 'V') return;
+    *in.to<std::int32_t>(nz) = values;
+    std::fill_n(in.to<std::int32_t>(ifail), values, 0);
+    std::fill_n(in.to<std::int32_t>(iclustr), 2 * grid.size(), 0);
+    std::fill_n(in.to<Real>(gap), grid.size(), Real(-1));
+  }
+};
 
 /// What ScaLAPACK says its workspaces have to be: the first element of each of its own type.
 struct Told {
@@ -512,7 +613,7 @@ struct Told {
 /// Whether the caller asks for the sizes of workspaces.
 template <class Kind>
 bool is_query(const Arguments& in) {
-  for (int i = Kind::work; i < Kind::info; i += 2)
+  for (int i = Kind::work; i < Kind::work_end; i += 2)
     if (in.integer(i + 1) == -1) return true;
   return false;
 }
@@ -524,12 +625,12 @@ bool ask_workspaces(void* original, const Arguments& in, Told& told) {
   static constexpr std::int32_t asks = -1;
   Arguments query = in;
   std::int32_t info = 0;
-  constexpr int end = Kind::info;
+  constexpr int end = Kind::work_end;
   for (int i = Kind::work, number = 0; i < end; i += 2, ++number) {
     query.at[static_cast<std::size_t>(i)] = told.work[number];
     query.at[static_cast<std::size_t>(i) + 1] = const_cast<std::int32_t*>(&asks);
   }
-  query.at[static_cast<std::size_t>(end)] = &info;
+  query.at[static_cast<std::size_t>(Kind::info)] = &info;
   call_original<Kind::count>(original, query);
   bool suffice = info == 0;
   for (int i = Kind::work, number = 0; i < end; i += 2, ++number)
@@ -540,8 +641,8 @@ bool ask_workspaces(void* original, const Arguments& in, Told& told) {
 /// As ScaLAPACK leaves them.
 template <class Kind, class T>
 void tell_workspaces(const Arguments& in, const Told& told) {
-  for (int i = Kind::work, number = 0; i < Kind::info; i += 2, ++number) {
-    const bool integers = Kind::has_integers && i + 2 == Kind::info;
+  for (int i = Kind::work, number = 0; i < Kind::work_end; i += 2, ++number) {
+    const bool integers = Kind::has_integers && i + 2 == Kind::work_end;
     const std::size_t bytes = integers ? sizeof(std::int32_t) : number == 0 ? sizeof(T) : sizeof(std::real(T{}));
     std::memcpy(in.to<void>(i), told.work[number], bytes);
   }
@@ -562,7 +663,10 @@ constinit std::atomic<bool> is_meeting{false};
 template <class Kind, class T, Symbol symbol>
 bool compute_gathered(Underneath& under, void* original, const Arguments& arguments, Problem& problem, Learned& learned,
                       bool is_only_one, bool& counts) {
-  const Grid grid = under.blacs.grid(arguments.to<const std::int32_t>(Kind::A + 3)[1]);
+  // Not of integers of 64 bits, of which every other word here is zero.
+  const auto* words = arguments.to<const std::int32_t>(Kind::A + 3);
+  if (words[0] != 1 || words[4] < 1 || words[5] < 1) return false;
+  const Grid grid = under.blacs.grid(words[1]);
   if (!grid.contains_me()) return false;
   if constexpr (Kind::work >= 0)
     if (is_query<Kind>(arguments)) return false;
@@ -583,7 +687,9 @@ bool compute_gathered(Underneath& under, void* original, const Arguments& argume
       willing =
           !site_of(symbol, original, ephemeral).wide && is_worthwhile(problem, learned, call.bytes(), grid.size());
   });
-  if (problem.flops < least_flops && !forced) return false;
+  const bool large = problem.flops >= least_flops;
+  if (!call.valid()) problem.flops = 0;  // nothing is learned from it
+  if (!large && !forced) return false;
   counts = grid.is_root();
   if (!call.agree(under.blacs, willing)) return false;
   [[maybe_unused]] Told told;
@@ -594,6 +700,7 @@ bool compute_gathered(Underneath& under, void* original, const Arguments& argume
   if (!call.scatter(under.blacs, computed)) return false;
   if constexpr (Kind::work >= 0) tell_workspaces<Kind, T>(arguments, told);
   if constexpr (requires { Kind::info; }) *arguments.to<std::int32_t>(Kind::info) = 0;
+  if constexpr (requires { Kind::finish(grid, arguments); }) Kind::finish(grid, arguments);
   return true;
 }
 
@@ -630,7 +737,9 @@ void enter_distributed(Underneath& under, Learned& learned, const char* name, co
   if (!computed) {
     const std::uint64_t start = now_ns();
     call_original<Kind::count>(original, arguments);
-    if (problem.flops >= least_flops)
+    bool succeeded = true;
+    if constexpr (requires { Kind::info; }) succeeded = *arguments.to<const std::int32_t>(Kind::info) == 0;
+    if (problem.flops >= least_flops && succeeded)
       learned.cpu.learn(problem.element, problem.flops, 1e-9 * static_cast<double>(now_ns() - start));
   }
   if (counts) (computed ? counters().gathered : counters().ungathered).fetch_add(1, std::memory_order_relaxed);

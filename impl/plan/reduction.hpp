@@ -1,5 +1,5 @@
-// Plans of one operation that reduces a matrix in its place and leaves columns beside it: to tridiagonal, Hessenberg or
-// bidiagonal form.
+// Plans of one operation that reduces a matrix in its place and leaves columns beside it: to tridiagonal, Hessenberg,
+// bidiagonal or, with pivoting, triangular form.
 #pragma once
 #include <initializer_list>
 #include <utility>

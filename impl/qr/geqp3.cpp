@@ -144,7 +144,7 @@ bool is_order(const Geqp3Args<T>& result, const std::vector<index>& fixed) {
 template <class T>
 bool is_pivoted(const Geqp3Args<T>& result, index first, long double longest) {
   const long double eps = std::numeric_limits<Real<T>>::epsilon(), m = static_cast<long double>(result.m),
-                    n = static_cast<long double>(result.n), off = 4 * std::sqrt(m * eps),
+                    n = static_cast<long double>(result.n), off = std::min(0.1L, 4 * std::sqrt(m * eps)),
                     around = 10 * (m + n) * eps * longest;
   const auto size = [&](index i, index j) {
     const T& x = result.A[i + j * result.lda];
@@ -171,10 +171,17 @@ Judgement judge(const JudgingLibrary& by, const Geqp3Args<T>& before, const Geqp
   if (!is_order(result, fixed)) return {HUGE_VAL, threshold};
   Packed<T> A(m, n);
   for_each_of(m, n, [&](index i, index j) { A(i, j) = before.A[i + (result.jpvt.get(j) - 1) * before.lda]; });
-  const long double longest = one_norm(A, n);
+  long double longest = 0;
+  for (index j = 0; j < n; ++j) {
+    long double length = 0;
+    for (index i = 0; i < m; ++i)
+      length = std::hypot(length, std::hypot(static_cast<long double>(std::real(A(i, j))),
+                                             static_cast<long double>(std::imag(A(i, j)))));
+    longest = std::max(longest, length);
+  }
   Judgement judgement =
       judge(by, GeqrfArgs<T>{m, n, A.at.get(), m, before.tau}, GeqrfArgs<T>{m, n, result.A, result.lda, result.tau});
-  if (leaves_room<T>(longest, m + n) && !is_pivoted(result, static_cast<index>(fixed.size()), longest))
+  if (leaves_room<T>(one_norm(A, n), m + n) && !is_pivoted(result, static_cast<index>(fixed.size()), longest))
     judgement.ratio = HUGE_VAL;
   return judgement;
 }

@@ -9,9 +9,9 @@
 namespace blaslift {
 
 /// On the device.  If that does not come to an end, or to no result, what the host's memory holds is what it was.
-/// @param operands   A, and as many vectors as there are columns; those that the caller sets stay in the host's memory
+/// @param operands   A, and vectors that are read or written; those that the caller sets stay in the host's memory
 /// @param fits       A, and what the operation works in, into the memory that there is
-/// @param columns    by their lengths in the plan: what it brings home besides
+/// @param columns    by their lengths in the plan: what it brings home besides, and what is given to it
 /// @param make_plan  whether A has device memory of its own
 template <class T>
 Ending compute_reduction(Place& place, const Site& site, Backend& backend, const Problem& problem, Operands& operands,

@@ -75,6 +75,10 @@ bool enter(const Site& site) {
 
 void refuse(const Site& site, Replay replay) {
   counters().routines[site.counter].stayed[static_cast<int>(Reason::invalid)].fetch_add(1, std::memory_order_relaxed);
+  if (thread_state.agreed != ThreadState::nothing && !thread_state.inside) {  // as stay() in route.cpp
+    thread_state.agreed = ThreadState::unmade;
+    return;
+  }
   replay();
 }
 

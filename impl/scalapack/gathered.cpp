@@ -22,12 +22,15 @@ constexpr double copy_rate_of_one = 4e9, copy_rate_of_all = 4e10;
 int GatheredCall::add(const Operand& operand, std::size_t bytes) {
   constexpr std::size_t line = 4096;
   if (count_ == most_operands) return valid_ = false, 0;
+  std::size_t& end = operand.kind == Operand::workspace ? works_ : brought_;
   operands_[static_cast<std::size_t>(count_)] = operand;
-  operands_[static_cast<std::size_t>(count_)].offset = bytes_;
-  const std::size_t rounded = (bytes + line - 1) / line * line;
-  bytes_ += rounded;
-  if (operand.kind != Operand::workspace) brought_ += rounded;
+  operands_[static_cast<std::size_t>(count_)].offset = end;
+  end += (bytes + line - 1) / line * line;
   return count_++;
+}
+
+char* GatheredCall::place_of(const Operand& x) const {
+  return meeting_.at(x.offset + (x.kind == Operand::workspace ? brought_ : 0));
 }
 
 int GatheredCall::add_matrix(int first, index m, index n, std::size_t bytes, Access access, Part part) {
@@ -40,7 +43,8 @@ int GatheredCall::add_matrix(int first, index m, index n, std::size_t bytes, Acc
   x.sub.n = n;
   x.sub.part = part;
   require(described && x.sub.inside());
-  for (int i = 0; i < 8; ++i) agree_on(words[i]);
+  for (int i = 0; i < 8; ++i)
+    if (i != 1) agree_on(words[i]);  // handles of one context may be other numbers on other processes
   agree_on(arguments_.integer(first + 1));
   agree_on(arguments_.integer(first + 2));
   if (!valid_) x.sub.m = x.sub.n = 0;
@@ -57,6 +61,14 @@ int GatheredCall::add_array(Operand::Kind kind, int argument, int matrix, index 
 
 int GatheredCall::pivots(int argument, int matrix, index count, Access access) {
   return add_array(Operand::pivots, argument, matrix, count, sizeof(std::int32_t), access);
+}
+
+void GatheredCall::share(int written, int read) {
+  const Operand& from = operands_[static_cast<std::size_t>(read)];
+  Operand& to = operands_[static_cast<std::size_t>(written)];
+  require(valid_ && to.sub.m == from.sub.m && to.sub.n <= from.sub.n);
+  to.offset = from.offset;
+  to.ld = from.ld;
 }
 
 void GatheredCall::require_blocks(int matrix) {
@@ -87,12 +99,13 @@ bool GatheredCall::gather(const Blacs& blacs, bool ready) {
     constexpr std::size_t spare = std::size_t{256} << 20;
     constexpr std::size_t keeps_part = 8;
     const std::size_t available = available_memory();
-    keeps_ = brought_ < available / keeps_part;
-    words[no] = brought_ + brought_ / 8 + spare < available && meeting_.make(grid_, bytes_);
+    words[no] = brought_ + brought_ / 8 + spare < available + meeting_.held() &&
+                meeting_.make(grid_, brought_ + works_, brought_);
+    keeps_ = meeting_.held() < available / keeps_part;
     if (words[no] == 1) meeting_.invite(words);
   }
   blacs.from_root(grid_, words, no + 1);
-  std::int32_t here = ready && words[no] == 1 && (grid_.is_root() || meeting_.join(grid_, words, bytes_));
+  std::int32_t here = ready && words[no] == 1 && (grid_.is_root() || meeting_.join(grid_, words, brought_ + works_));
   blacs.least(grid_, &here, 1);
   if (here != 1) return meeting_.leave(), false;
   for (int i = 0; i < count_; ++i)
@@ -114,7 +127,7 @@ bool GatheredCall::scatter(const Blacs& blacs, bool computed) {
 }
 
 void GatheredCall::bring(const Operand& x) const {
-  char* to = meeting_.at(x.offset);
+  char* to = place_of(x);
   const char* from = static_cast<const char*>(x.local);
   const Dealt &rows = x.sub.of.rows, &columns = x.sub.of.columns;
   switch (x.kind) {
@@ -138,7 +151,7 @@ void GatheredCall::bring(const Operand& x) const {
 }
 
 void GatheredCall::take_home(const Operand& x) const {
-  const char* from = meeting_.at(x.offset);
+  const char* from = place_of(x);
   char* to = static_cast<char*>(x.local);
   const Dealt &rows = x.sub.of.rows, &columns = x.sub.of.columns;
   switch (x.kind) {

@@ -19,7 +19,7 @@ namespace blaslift::scalapack {
 
 /// The arguments as they came: addresses, as Fortran has them.
 struct Arguments {
-  static constexpr int most = 24;
+  static constexpr int most = 32;
   std::array<void*, most> at;
 
   template <class T>
@@ -68,6 +68,8 @@ class GatheredCall {
   int workspace(index count) {
     return add_array(Operand::workspace, -1, -1, count, sizeof(T), Access::read);
   }
+  /// Has one matrix that is written lie where another one is that is read, for a root's call that overwrites it.
+  void share(int written, int read);
   /// A letter or size, which has to be everybody's.
   void agree_on(std::int32_t word) { hash_ = (hash_ ^ static_cast<std::uint32_t>(word)) * 1099511628211u; }
   /// The call is ScaLAPACK's own unless this holds.
@@ -77,6 +79,8 @@ class GatheredCall {
   /// Rows of one are where rows of the other are.
   void require_same_rows(int a, int b);
 
+  bool valid() const { return valid_; }
+
   Problem problem{};                              ///< that the call on the root will be
   std::size_t bytes() const { return brought_; }  ///< of the operands, in the memory that the processes share
 
@@ -84,7 +88,7 @@ class GatheredCall {
 
   template <class T>
   T* at(int operand) const {
-    return static_cast<T*>(static_cast<void*>(meeting_.at(operands_[static_cast<std::size_t>(operand)].offset)));
+    return static_cast<T*>(static_cast<void*>(place_of(operands_[static_cast<std::size_t>(operand)])));
   }
   index ld(int operand) const { return operands_[static_cast<std::size_t>(operand)].ld; }
   index count(int operand) const { return operands_[static_cast<std::size_t>(operand)].count; }
@@ -115,6 +119,7 @@ class GatheredCall {
   int add_matrix(int first, index m, index n, std::size_t bytes, Access access, Part part);
   int add_array(Operand::Kind kind, int argument, int matrix, index count, std::size_t bytes, Access access);
   int add(const Operand& operand, std::size_t bytes);
+  char* place_of(const Operand& x) const;
   void bring(const Operand& x) const;
   void take_home(const Operand& x) const;
   [[noreturn]] void give_up(const Blacs& blacs) const;
@@ -123,7 +128,7 @@ class GatheredCall {
   const Arguments& arguments_;
   std::array<Operand, most_operands> operands_;
   int count_ = 0;
-  std::size_t bytes_ = 0, brought_ = 0;  ///< of all that is shared, and without workspaces
+  std::size_t brought_ = 0, works_ = 0;  ///< bytes of the operands, and of the workspaces behind them
   std::uint64_t hash_ = 1469598103934665603u;
   bool valid_ = true;
   Meeting& meeting_;

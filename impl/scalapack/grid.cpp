@@ -16,7 +16,7 @@ bool Blacs::find(const void* function) {
 
 Grid Blacs::grid(std::int32_t context) const {
   Grid grid{context};
-  // Of a number that is no context BLACS itself ends the program, as ScaLAPACK would a moment later.
+  // Of a number that is no context it says -1.
   gridinfo(&context, &grid.rows, &grid.columns, &grid.row, &grid.column);
   return grid;
 }

@@ -5,12 +5,14 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 
 namespace blaslift::scalapack {
 
@@ -18,7 +20,8 @@ struct Meeting::Header {
   std::uint64_t token;                 ///< which tells that this is the memory that was meant
   std::atomic<std::uint32_t> missing;  ///< processes that have not arrived
   std::atomic<std::uint32_t> outcome;
-  std::atomic<std::uint32_t> keep;  ///< good once the outcome is there
+  std::atomic<std::uint32_t> keep;     ///< good once the outcome is there
+  std::atomic<std::uint32_t> present;  ///< processes that may look at what is here
   std::int32_t root;
   std::atomic<std::int32_t> waited_for[1];  ///< by rank: the process, until it has arrived; 0: not yet known, or done
 };
@@ -59,23 +62,34 @@ void Meeting::set_up(const Grid& grid) {
   size_ = grid.size();
 }
 
-bool Meeting::make(const Grid& grid, std::size_t bytes) {
+bool Meeting::make(const Grid& grid, std::size_t bytes, std::size_t touched) {
   set_up(grid);
   const std::size_t all = header_bytes(size_) + bytes;
-  if (file_ < 0 || mapped_ < all) {
+  // Of another grid, some processes may still take their parts home.
+  if (file_ < 0 || mapped_ < all || header_->present.load(std::memory_order_acquire) > 0) {
     leave();
+    rlimit limit{};
+    if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < all) return false;  // it would raise a signal
     std::uint64_t token = 0;
     if (getrandom(&token, sizeof token, 0) != sizeof token) return false;
-    file_ = memfd_create("blaslift", MFD_CLOEXEC);
+    const int file = memfd_create("blaslift", MFD_CLOEXEC);
+    // Beyond the numbers that programs close without having opened them.
+    constexpr int first_number = 600;
+    file_ = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, first_number);
+    if (file >= 0 && file_ < 0) file_ = file;
+    if (file >= 0 && file_ != file) close(file);
     if (file_ < 0 || ftruncate(file_, static_cast<off_t>(all)) != 0 || !map(file_, all)) return leave(), false;
     header_->token = token;
     header_->root = getpid();
   }
-  // Nobody looks at what was kept: all have come to this call.
+  // What is not there when it is touched would end the process.
+  if (fallocate(file_, 0, 0, static_cast<off_t>(header_bytes(size_) + touched)) != 0) return leave(), false;
   data_ = reinterpret_cast<char*>(header_) + header_bytes(size_);
   header_->missing.store(static_cast<std::uint32_t>(size_), std::memory_order_relaxed);
   header_->outcome.store(open, std::memory_order_relaxed);
+  header_->present.store(static_cast<std::uint32_t>(size_), std::memory_order_relaxed);
   for (int i = 0; i < size_; ++i) header_->waited_for[i].store(0, std::memory_order_relaxed);
+  present_ = true;
   return true;
 }
 
@@ -95,7 +109,10 @@ bool Meeting::join(const Grid& grid, const std::int32_t* words, std::size_t byte
     leave();
     char path[64];
     std::snprintf(path, sizeof path, "/proc/%d/fd/%d", words[0], words[1]);
-    const int file = ::open(path, O_RDWR | O_CLOEXEC);
+    char target[32] = {};  // on another node, the same number may be anything
+    const bool named =
+        readlink(path, target, sizeof target - 1) > 0 && std::strncmp(target, "/memfd:blaslift", 15) == 0;
+    const int file = named ? ::open(path, O_RDWR | O_CLOEXEC | O_NOCTTY) : -1;
     struct stat is {};
     const bool mapped = file >= 0 && fstat(file, &is) == 0 && S_ISREG(is.st_mode) &&
                         is.st_size >= static_cast<off_t>(all) && map(file, static_cast<std::size_t>(is.st_size));
@@ -105,18 +122,24 @@ bool Meeting::join(const Grid& grid, const std::int32_t* words, std::size_t byte
   }
   data_ = reinterpret_cast<char*>(header_) + header_bytes(size_);
   header_->waited_for[rank_].store(getpid(), std::memory_order_relaxed);
+  present_ = true;
   return true;
 }
 
 void Meeting::part() {
-  if (header_ && header_->keep.load(std::memory_order_relaxed) == 0) leave();
+  if (header_->keep.load(std::memory_order_relaxed) == 0) return leave();
+  if (present_) header_->present.fetch_sub(1, std::memory_order_release);
+  present_ = false;
 }
 
 void Meeting::leave() {
+  if (header_ && present_) header_->present.fetch_sub(1, std::memory_order_release);
   if (header_) munmap(header_, mapped_);
   if (file_ >= 0) close(file_);
   header_ = nullptr;
   file_ = -1;
+  mapped_ = 0;
+  present_ = false;
 }
 
 void Meeting::arrive() {

@@ -15,7 +15,8 @@ class Meeting {
   enum Outcome : std::uint32_t { open, computed, declined };
 
   /// The root's: makes the memory, or takes what was kept.  False: there is none to be had.
-  bool make(const Grid& grid, std::size_t bytes);
+  /// @param touched  so many of its bytes, from the first on, are there for sure
+  bool make(const Grid& grid, std::size_t bytes, std::size_t touched);
   static constexpr int invitation_words = 6;
   /// What others find the root's memory by.
   void invite(std::int32_t* words) const;
@@ -26,6 +27,8 @@ class Meeting {
   /// Lets go of it in any case.  The memory is free when all have.
   void leave();
 
+  /// Bytes of memory that this process holds.
+  std::size_t held() const { return mapped_; }
   /// The shared bytes, on a page of their own.
   char* at(std::size_t offset) const { return data_ + offset; }
 
@@ -47,7 +50,8 @@ class Meeting {
   Header* header_ = nullptr;
   char* data_ = nullptr;
   std::size_t mapped_ = 0;
-  int file_ = -1;  ///< the root's
+  bool present_ = false;  ///< counted among those who may look at the memory
+  int file_ = -1;         ///< the root's
   int rank_ = 0, size_ = 0;
 };
 

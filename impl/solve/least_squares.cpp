@@ -195,7 +195,8 @@ struct Home {
   }
 
   /// By the library underneath, in memory of ours; false: its iterations do not converge.  What it calls may go to the
-  /// device (gebrd), as it would from the program's own call; but for verification, which may let the program in.
+  /// device (gebrd, geqp3), as it would from the program's own call; but for verification, which may let the program
+  /// in.
   bool solve(const Site& site, bool verified) {
     const index n = x_.n;
     for (index j = 0; j < n; ++j) std::fill(R.begin() + j * n + j + 1, R.begin() + (j + 1) * n, T(0));

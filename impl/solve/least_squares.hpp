@@ -7,8 +7,8 @@
 namespace blaslift {
 
 /// The device makes A = Q R and Q^H B, and the library's own driver solves with R, whose columns and singular values
-/// are A's: rank, pivots and rcond are that driver's.  A with more columns than rows, or with norms that LAPACK would
-/// scale, is for the library underneath.  A stays as it was but for its first rows, where gelsy leaves its
+/// are A's: rank, pivots and rcond follow that driver's rules.  A with more columns than rows, or with norms that
+/// LAPACK would scale, is for the library underneath.  A stays as it was but for its first rows, where gelsy leaves its
 /// factorisation of R, and gelss its right singular vectors.  Of gels, all is done on the device; with A^H, or where R
 /// is singular, it is the library's.
 template <class T>

@@ -103,7 +103,10 @@ TYPED_TEST(Pivots, OfAllShapes) {
                              {256, 40},
                              {257, 66},
                              {60, 300},
-                             {700, 130}}) {
+                             {700, 130},
+                             {3, 4200},  // more blocks of columns, rows and sums than run at once
+                             {2100, 40},
+                             {70000, 3}}) {
     ++seed;
     Pivoted<TypeParam> x(Kind::random, m, n, seed, seed % 4);
     x.offset = seed % 3;

@@ -78,11 +78,11 @@ T number(Random& random) {
 /// A call, by any name: all arguments are addresses, and lengths of letters follow.
 void call(void* function, std::vector<void*> x) {
   for (int i = 0; i < 4; ++i) x.push_back(reinterpret_cast<void*>(1));
-  x.resize(24);
-  using F = void (*)(void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*, void*,
-                     void*, void*, void*, void*, void*, void*, void*, void*, void*, void*);
-  reinterpret_cast<F>(function)(x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7], x[8], x[9], x[10], x[11], x[12], x[13],
-                                x[14], x[15], x[16], x[17], x[18], x[19], x[20], x[21], x[22], x[23]);
+  x.resize(36);
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    reinterpret_cast<void (*)(decltype((static_cast<void>(I), static_cast<void*>(nullptr)))...)>(function)(x[I]...);
+  }
+  (std::make_index_sequence<36>());
 }
 
 int owned(int n, int block, int mine, int source, int processes) {
@@ -386,6 +386,28 @@ void eigen_routines(int block) {
     x.push_back(nullptr), arrays.push_back(&i);
     check(p + (divides ? "evd_" : "ev_"), x, arrays, 3000 * n * rounding, {&A.array, &work, &rwork, &iwork}, divides);
   }
+  for (const char job : {'V', 'N'})
+    for (const char range : {'A', 'I'}) {
+      int first = range == 'A' ? 1 : pick(1, n / 2), last = range == 'A' ? n : pick(n / 2, n),
+          values = last - first + 1;
+      Real low = 0, high = 0, abstol = 0, orfac = Real(1e-3);
+      Array ifail = array_of(std::vector<int>(static_cast<std::size_t>(n), -3)),
+            iclustr = array_of(std::vector<int>(static_cast<std::size_t>(2 * rows_of_grid * columns_of_grid))),
+            gap = array_of(std::vector<Real>(static_cast<std::size_t>(rows_of_grid * columns_of_grid))),
+            m = array_of<int>({-9}), nz = array_of<int>({-9}), status = array_of<int>({-99});
+      w.defined = static_cast<std::size_t>(values);
+      ifail.defined = job == 'V' ? w.defined : 0;
+      std::vector<void*> x{L(job), L(range), uplo,    &n,      nullptr, &A.i,   &A.j,    A.desc, &low, &high, &first,
+                           &last,  &abstol,  nullptr, nullptr, nullptr, &orfac, nullptr, &Z.i,   &Z.j, Z.desc};
+      std::vector<Array*> arrays{&A.array, &m, &nz, &w, &Z.array, &work};
+      x.insert(x.end(), {nullptr, &room});
+      if (is_complex<T>) x.insert(x.end(), {nullptr, &room}), arrays.push_back(&rwork);
+      x.insert(x.end(), {nullptr, &room, nullptr, nullptr, nullptr, nullptr});
+      arrays.insert(arrays.end(), {&iwork, &ifail, &iclustr, &gap, &status});
+      std::vector<const Array*> unsure{&A.array, &work, &rwork, &iwork, &iclustr, &gap};
+      if (job == 'N') unsure.insert(unsure.end(), {&Z.array, &nz});
+      check(p + "evx_", x, arrays, 3000 * n * rounding, unsure);
+    }
 }
 
 }  // namespace

@@ -115,7 +115,7 @@ def refused(arguments: argparse.Namespace, folder: Path) -> None:
     """ScaLAPACK's results all the same, and nothing computed for others."""
     words = ["1", "2", "7", "7"]
     keep(arguments, folder, words)
-    for settings in ({"BLASLIFT": "off"}, {}, {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": "cuda"}):
+    for settings in ({"BLASLIFT": "off"}, {}, {"BLASLIFT_FORCE": "all", "BLASLIFT_BACKEND": "cuda", "CUDA_VISIBLE_DEVICES": ""}):
         env = environment(arguments, folder, settings)
         status, output = run(mpirun(2, arguments.lib) + [arguments.program, "same", *words], env, folder, arguments.seconds)
         print(settings, output, counted(folder))

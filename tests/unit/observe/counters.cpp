@@ -202,8 +202,9 @@ TEST(Counters, ThreadsThatCallFirstAtOnceShareOne) {
 }
 
 TEST(Counters, MoreThreadsThanSlotsAreStillCounted) {
-  // The first 304 threads have a slot to themselves: exact.  The other 296 share one, without locked instructions: what
-  // is lost is theirs, never more than they counted, and at least what one of them counted last is there.
+  // As many threads as there are slots have one to themselves: exact.  The others share one, without locked
+  // instructions: what is lost is theirs, never more than they counted, and at least what one of them counted last is
+  // there.
   constexpr int threads = 600, calls = 1000, late = threads - thread_slots;
   const int status = in_child([] {
     set_counters_up(nullptr, Reason::small);

@@ -36,9 +36,9 @@ struct Rows {
   Matrix<T> A0, A;
   std::vector<T> tau0, tau;
 
-  /// @param widest  rows at most
+  /// @param widest  rows at most, and columns if these are more than usual
   Rows(Random& r, unsigned seed, int widest = 14)
-      : shape{r.up_to(widest), r.up_to(30), 0, seed % 2 == 1}, A0(0, 0), A(A0) {
+      : shape{r.up_to(widest), r.up_to(std::max(30, widest)), 0, seed % 2 == 1}, A0(0, 0), A(A0) {
     if (shape.makes_q) shape.n = std::max(shape.n, shape.m);
     shape.k = shape.makes_q ? r.below(static_cast<int>(shape.m) + 1) : std::min(shape.m, shape.n);
     A0 = Matrix<T>(shape.m, shape.n, r.up_to(4) - 1);
@@ -98,9 +98,11 @@ TYPED_TEST_SUITE(LqExecute, Precisions);
 TYPED_TEST(LqExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   using T = TypeParam;
   Random r(1);
+  bool of_panels[2] = {};  // L and Q of three panels
   for (unsigned round = 0; round < 60; ++round) {
     // Some of several panels.
-    Rows<T> x(r, round, round % 10 < 2 ? 3 * static_cast<int>(lq_panel) : 14);
+    Rows<T> x(r, round, round % 10 < 2 ? 4 * static_cast<int>(lq_panel) : 14);
+    of_panels[x.shape.makes_q] |= x.shape.k > 2 * lq_panel;
     const Plan plan = x.plan();
     Matrix<T> first = x.A0;
     for (unsigned seed = 0; seed < 3; ++seed) {
@@ -117,6 +119,7 @@ TYPED_TEST(LqExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
       EXPECT_EQ(outcome.bytes_out, bytes(x.shape.m));
     }
   }
+  EXPECT_TRUE(of_panels[0] && of_panels[1]);
 }
 
 TYPED_TEST(LqExecute, InMemoryOfItsOwnTheMatrixDoesNotMove) {
