@@ -36,11 +36,12 @@ struct Rows {
   Matrix<T> A0, A;
   std::vector<T> tau0, tau;
 
-  /// @param widest  rows at most, and columns if these are more than usual
-  Rows(Random& r, unsigned seed, int widest = 14)
-      : shape{r.up_to(widest), r.up_to(std::max(30, widest)), 0, seed % 2 == 1}, A0(0, 0), A(A0) {
+  /// @param widest  about so many rows and columns; 0: a few
+  Rows(Random& r, unsigned seed, int widest = 0) : shape{r.up_to(14), r.up_to(30), 0, seed % 2 == 1}, A0(0, 0), A(A0) {
+    if (widest > 0) shape.m = widest - r.below(40), shape.n = widest - r.below(40);
     if (shape.makes_q) shape.n = std::max(shape.n, shape.m);
     shape.k = shape.makes_q ? r.below(static_cast<int>(shape.m) + 1) : std::min(shape.m, shape.n);
+    if (shape.makes_q && widest > 0) shape.k = shape.m - r.below(20);
     A0 = Matrix<T>(shape.m, shape.n, r.up_to(4) - 1);
     A0.random(seed);
     tau0.resize(static_cast<std::size_t>(std::max<index>(1, shape.k)));
@@ -101,7 +102,7 @@ TYPED_TEST(LqExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   bool of_panels[2] = {};  // L and Q of three panels
   for (unsigned round = 0; round < 60; ++round) {
     // Some of several panels.
-    Rows<T> x(r, round, round % 10 < 2 ? 4 * static_cast<int>(lq_panel) : 14);
+    Rows<T> x(r, round, round % 10 < 2 ? 3 * static_cast<int>(lq_panel) : 0);
     of_panels[x.shape.makes_q] |= x.shape.k > 2 * lq_panel;
     const Plan plan = x.plan();
     Matrix<T> first = x.A0;
