@@ -28,6 +28,8 @@ void blacs_gridinit_(int*, const char*, const int*, const int*, long);
 void blacs_gridinfo_(const int*, int*, int*, int*, int*);
 void blacs_gridexit_(const int*);
 void blacs_exit_(const int*);
+void dgsum2d_(const int*, const char*, const char*, const int*, const int*, double*, const int*, const int*, const int*,
+              long, long);
 void igsum2d_(const int*, const char*, const char*, const int*, const int*, int*, const int*, const int*, const int*,
               long, long);
 }
@@ -96,12 +98,14 @@ struct Array {
   std::size_t bytes;  ///< of an element
   std::vector<char> before, ours, theirs;
   std::function<double(const void*, const void*)> distance;  ///< of two elements; none: bits
+  /// Collective: what two right results may differ by is made the same in both; none: nothing is.
+  std::function<void(std::vector<char>&)> settle;
   std::size_t defined = SIZE_MAX;  ///< so many elements; what comes behind is the routine's to work with
 };
 
 template <class T>
 Array array_of(std::vector<T> x) {
-  Array a{sizeof(T), std::vector<char>(sizeof(T) * x.size()), {}, {}, {}, SIZE_MAX};
+  Array a{sizeof(T), std::vector<char>(sizeof(T) * x.size()), {}, {}, {}, {}, SIZE_MAX};
   std::memcpy(a.before.data(), x.data(), a.before.size());
   if constexpr (!std::is_integral_v<T>)
     a.distance = [](const void* p, const void* q) {
@@ -120,35 +124,37 @@ struct Matrix {
   Array array;
 };
 
+/// Where a matrix is in its grid.
+struct Place {
+  int row_block, column_block, before_i, before_j, source_i, source_j;
+};
+
 /// @param special  adds to the element (r, c) of the part, whose diagonal is real then
-/// @param first    it begins with the whole matrix, and that at process (0, 0)
 template <class T>
-Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special = {}, bool first = false) {
+Matrix placed(int m, int n, const Place& at, const std::function<T(int, int)>& special = {}, RealOf<T> scale = 1) {
   Matrix x{};
-  const int before_i = first ? 0 : block * pick(0, 2), before_j = first ? 0 : block * pick(0, 2),
-            source_i = first ? 0 : pick(0, rows_of_grid - 1), source_j = first ? 0 : pick(0, columns_of_grid - 1);
-  const int rows = before_i + m + pick(0, 5), columns = before_j + n + pick(0, 5);
-  const int local_rows = owned(rows, block, my_row, source_i, rows_of_grid),
-            local_columns = owned(columns, block, my_column, source_j, columns_of_grid);
+  const int rows = at.before_i + m + pick(0, 5), columns = at.before_j + n + pick(0, 5);
+  const int local_rows = owned(rows, at.row_block, my_row, at.source_i, rows_of_grid),
+            local_columns = owned(columns, at.column_block, my_column, at.source_j, columns_of_grid);
   const int lld = std::max(1, local_rows) + 3;
-  const int desc[] = {1, context, rows, columns, block, block, source_i, source_j, lld};
+  const int desc[] = {1, context, rows, columns, at.row_block, at.column_block, at.source_i, at.source_j, lld};
   std::copy(desc, desc + 9, x.desc);
-  x.i = before_i + 1;
-  x.j = before_j + 1;
+  x.i = at.before_i + 1;
+  x.j = at.before_j + 1;
   const std::uint64_t seed = everybodys();
   std::vector<T> local(static_cast<std::size_t>(lld) * static_cast<std::size_t>(std::max(1, local_columns)));
   Quick mine{seed + 7919u * static_cast<unsigned>(my_row * columns_of_grid + my_column)};
   for (T& e : local) e = number<T>(mine);
   int lc = 0;
   for (int c = 0; c < columns; ++c) {
-    if ((c / block + source_j) % columns_of_grid != my_column) continue;
+    if ((c / at.column_block + at.source_j) % columns_of_grid != my_column) continue;
     int lr = 0;
     for (int r = 0; r < rows; ++r) {
-      if ((r / block + source_i) % rows_of_grid != my_row) continue;
+      if ((r / at.row_block + at.source_i) % rows_of_grid != my_row) continue;
       Quick element{seed ^ (static_cast<std::uint64_t>(r) << 40) ^ (static_cast<std::uint64_t>(c) << 20)};
       T& e = local[static_cast<std::size_t>(lr + lc * lld)];
-      e = number<T>(element);
-      const int pr = r - before_i, pc = c - before_j;
+      e = scale * number<T>(element);
+      const int pr = r - at.before_i, pc = c - at.before_j;
       if (special && pr >= 0 && pc >= 0 && pr < m && pc < n) e = special(pr, pc) + (pr == pc ? T(std::real(e)) : e);
       ++lr;
     }
@@ -156,6 +162,23 @@ Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special
   }
   x.array = array_of(local);
   return x;
+}
+
+/// Square blocks, of which the part begins with one, as factorisations want it.
+/// @param first  it begins with the whole matrix, and that at process (0, 0)
+template <class T>
+Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special = {}, bool first = false) {
+  const int before_i = first ? 0 : block * pick(0, 2), before_j = first ? 0 : block * pick(0, 2),
+            source_i = first ? 0 : pick(0, rows_of_grid - 1), source_j = first ? 0 : pick(0, columns_of_grid - 1);
+  return placed<T>(m, n, {block, block, before_i, before_j, source_i, source_j}, special);
+}
+
+/// Any blocks, any part: products are content with that.
+template <class T>
+Matrix loose(int m, int n, int block, const std::function<T(int, int)>& special = {}, RealOf<T> scale = 1) {
+  const int row_block = pick(1, 2 * block), column_block = pick(1, 2 * block), before_i = pick(0, 20),
+            before_j = pick(0, 20), source_i = pick(0, rows_of_grid - 1), source_j = pick(0, columns_of_grid - 1);
+  return placed<T>(m, n, {row_block, column_block, before_i, before_j, source_i, source_j}, special, scale);
 }
 
 enum class Mode { keep, compare, same } mode;
@@ -190,6 +213,8 @@ void check(const std::string& name, std::vector<void*> arguments, const std::vec
     }
   if (mode == Mode::keep) return;
   int bad = 0;
+  for (Array* a : arrays)
+    if (a->settle) a->settle(a->ours), a->settle(a->theirs);
   for (const Array* a : arrays) {
     if (std::find(unsure.begin(), unsure.end(), a) != unsure.end()) continue;
     for (std::size_t at = 0; at + a->bytes <= a->before.size() && at / a->bytes < a->defined; at += a->bytes) {
@@ -233,6 +258,23 @@ void* letter_of(char c) {
 }
 
 template <class T>
+void product(int block) {
+  int m = pick(30, 70), n = pick(30, 70), k = pick(20, 50);
+  T alpha = number<T>(everybodys), beta = number<T>(everybodys), zero = 0;
+  const auto M = [](Matrix& x, std::vector<void*>& to) { to.insert(to.end(), {nullptr, &x.i, &x.j, x.desc}); };
+  for (const char ta : {'N', 'T', 'C'})
+    for (const bool beta_zero : {false, true}) {
+      const char tb = "NTC"[pick(0, 2)];
+      Matrix A = ta == 'N' ? loose<T>(m, k, block) : loose<T>(k, m, block),
+             B = tb == 'N' ? loose<T>(k, n, block) : loose<T>(n, k, block), C = loose<T>(m, n, block);
+      std::vector<void*> x{letter_of<T>(ta), letter_of<T>(tb), &m, &n, &k, &alpha};
+      M(A, x), M(B, x), x.push_back(beta_zero ? &zero : &beta), M(C, x);
+      check(std::string("p") + letter<T> + "gemm_", x, {&A.array, &B.array, &C.array},
+            1000.0 * static_cast<double>(std::numeric_limits<RealOf<T>>::epsilon()) * k);
+    }
+}
+
+template <class T>
 void all_routines(int block) {
   using Real = RealOf<T>;
   const double rounding = std::numeric_limits<Real>::epsilon();
@@ -243,34 +285,41 @@ void all_routines(int block) {
   const auto I = [](int& x) { return static_cast<void*>(&x); };
   int m = m0, n = n0, k = k0, nrhs = few;
   T alpha = number<T>(everybodys), beta = number<T>(everybodys), zero = 0;
-  Real real_alpha = std::abs(alpha), real_beta = -real_alpha / 2;
+  Real real_alpha = std::abs(alpha), real_beta = -real_alpha / 2, real_zero = 0;
   const auto M = [](Matrix& x, std::vector<void*>& to) { to.insert(to.end(), {nullptr, &x.i, &x.j, x.desc}); };
   const auto info = [] { return array_of<int>({-99}); };
   const char t = is_complex<T> ? 'C' : 'T';
   const auto diagonal = [](T x) { return [x](int r, int c) { return r == c ? x : T(0); }; };
-  {
-    for (const char ta : {'N', 'T', 'C'})
-      for (const bool beta_zero : {false, true}) {
-        const char tb = pick(0, 1) ? 'N' : t;
-        Matrix A = ta == 'N' ? matrix<T>(m, k, block) : matrix<T>(k, m, block),
-               B = tb == 'N' ? matrix<T>(k, n, block) : matrix<T>(n, k, block), C = matrix<T>(m, n, block);
-        std::vector<void*> x{L(ta), L(tb), I(m), I(n), I(k), &alpha};
-        M(A, x), M(B, x), x.push_back(beta_zero ? &zero : &beta), M(C, x);
-        check(p + "gemm_", x, {&A.array, &B.array, &C.array}, close * k);
-      }
-  }
+  product<T>(block);
   for (const char uplo : {'U', 'L'})
-    for (const char trans : {'N', is_complex<T> ? 'C' : 'T'}) {
-      Matrix A = trans == 'N' ? matrix<T>(n, k, block) : matrix<T>(k, n, block), C = matrix<T>(n, n, block);
-      const bool herk = is_complex<T>;
-      std::vector<void*> x{L(uplo), L(trans), I(n), I(k), herk ? static_cast<void*>(&real_alpha) : &alpha};
-      M(A, x), x.push_back(herk ? static_cast<void*>(&real_beta) : &beta), M(C, x);
-      check(p + (herk ? "herk_" : "syrk_"), x, {&A.array, &C.array}, close * k);
-      Matrix T1 = matrix<T>(m, m, block, diagonal(T(static_cast<Real>(2 * m)))), B = matrix<T>(m, n, block);
-      std::vector<void*> y{L('L'), L(uplo), L(trans), L('N'), I(m), I(n), &alpha};
-      M(T1, y), M(B, y);
-      check(p + "trsm_", y, {&T1.array, &B.array}, close);
-    }
+    for (const char trans : {'N', t})
+      for (const bool beta_zero : {false, true}) {
+        const char other = is_complex<T> && trans != 'N' ? 'T' : trans;  // of csyrk and zsyrk
+        Matrix A = trans == 'N' ? loose<T>(n, k, block) : loose<T>(k, n, block), C = loose<T>(n, n, block);
+        std::vector<void*> x{L(uplo), L(other), I(n), I(k), &alpha};
+        M(A, x), x.push_back(beta_zero ? &zero : &beta), M(C, x);
+        check(p + "syrk_", x, {&A.array, &C.array}, close * k);
+        if (!is_complex<T>) continue;
+        // The diagonal is taken for real, if it is read.
+        Matrix H = loose<T>(n, n, block, [](int, int) { return T(0); });
+        std::vector<void*> y{L(uplo), L(trans), I(n), I(k), &real_alpha};
+        M(A, y), y.push_back(beta_zero ? static_cast<void*>(&real_zero) : &real_beta), M(H, y);
+        check(p + "herk_", y, {&A.array, &H.array}, close * k);
+      }
+  for (const char side : {'L', 'R'})
+    for (const char uplo : {'U', 'L'})
+      for (const char trans : {'N', 'T', 'C'})
+        for (const char diag : {'N', 'U'}) {
+          int order = side == 'L' ? m : n;
+          const auto large = diagonal(T(static_cast<Real>(2 * order)));
+          // With a diagonal of ones, what stands beside it is small, or the solution would be anything.
+          Matrix A = diag == 'N' ? loose<T>(order, order, block, large)
+                                 : loose<T>(order, order, block, {}, Real(1) / static_cast<Real>(order));
+          Matrix B = loose<T>(m, n, block);
+          std::vector<void*> y{L(side), L(uplo), L(trans), L(diag), I(m), I(n), &alpha};
+          M(A, y), M(B, y);
+          check(p + "trsm_", y, {&A.array, &B.array}, close);
+        }
   for (const char uplo : {'U', 'L'}) {
     const auto definite = [&](int r, int c) { return r == c ? T(static_cast<Real>(2 * n)) : T(0); };
     Matrix A = matrix<T>(n, n, block, definite), B = beside<T>(A, n, nrhs, block);
@@ -337,6 +386,11 @@ void all_routines(int block) {
       std::vector<void*> y{L('L'), L(trans), I(rows), I(k), I(reflectors)};
       M(V, y), y.push_back(nullptr), M(C, y), y.insert(y.end(), {nullptr, I(lwork), nullptr});
       check(o + "mqr_", y, {&V.array, &tau, &C.array, &work, &i2}, 10 * close, {&work});
+      Matrix R = matrix<T>(k, rows, block);
+      Array i5 = info();
+      std::vector<void*> right{L('R'), L(trans), I(k), I(rows), I(reflectors)};
+      M(V, right), right.push_back(nullptr), M(R, right), right.insert(right.end(), {nullptr, I(lwork), nullptr});
+      check(o + "mqr_", right, {&V.array, &tau, &R.array, &work, &i5}, 10 * close, {&work});
     }
     Array i3 = info();
     Matrix Q = V;
@@ -351,7 +405,38 @@ void all_routines(int block) {
   }
 }
 
-/// Eigenvalues agree; eigenvectors agree but for a factor of modulus 1, which their elements' moduli do not have.
+/// Gives the vectors in Z the phase in which vector `first` + j has a positive element `first` + j, the largest one.
+template <class T>
+void settle_phases(std::vector<char>& Z, int n, int first, int vectors, int block, int lld) {
+  const auto at = [&](int i, int j) {
+    return sizeof(T) * static_cast<std::size_t>(i / block / rows_of_grid * block + i % block +
+                                                lld * (j / block / columns_of_grid * block + j % block));
+  };
+  std::vector<double> phases(2 * static_cast<std::size_t>(vectors), 0);
+  for (int j = 0; j < vectors; ++j)
+    if ((first + j) / block % rows_of_grid == my_row && j / block % columns_of_grid == my_column) {
+      T x;
+      std::memcpy(&x, Z.data() + at(first + j, j), sizeof x);
+      phases[static_cast<std::size_t>(2 * j)] = static_cast<double>(std::real(x) / std::abs(x));
+      phases[static_cast<std::size_t>(2 * j + 1)] = static_cast<double>(std::imag(x) / std::abs(x));
+    }
+  const int count = 2 * vectors, one = 1, all = -1;
+  dgsum2d_(&context, "A", " ", &count, &one, phases.data(), &count, &all, &all, 1, 1);
+  for (int j = 0; j < vectors; ++j)
+    for (int i = 0; i < n && j / block % columns_of_grid == my_column; ++i) {
+      if (i / block % rows_of_grid != my_row) continue;
+      T x;
+      std::memcpy(&x, Z.data() + at(i, j), sizeof x);
+      const auto real = static_cast<RealOf<T>>(phases[static_cast<std::size_t>(2 * j)]);
+      if constexpr (is_complex<T>)
+        x *= T(real, -static_cast<RealOf<T>>(phases[static_cast<std::size_t>(2 * j + 1)]));
+      else
+        x *= real;
+      std::memcpy(Z.data() + at(i, j), &x, sizeof x);
+    }
+}
+
+/// Eigenvalues agree; eigenvectors agree but for a factor of modulus 1.
 ///
 /// ScaLAPACK 2.2's p?heevd refuses its own workspaces (DESCINIT), and its p?syevd gives no eigenvalues to processes
 /// that have nothing of the matrix, so these are compared with what p?heev and p?syev have found.
@@ -371,12 +456,10 @@ void eigen_routines(int block) {
         work = array_of(std::vector<T>(static_cast<std::size_t>(room))),
         rwork = array_of(std::vector<Real>(static_cast<std::size_t>(room))),
         iwork = array_of(std::vector<int>(static_cast<std::size_t>(room)));
-  Z.array.distance = [](const void* x, const void* y) {
-    T a, b;
-    std::memcpy(&a, x, sizeof a);
-    std::memcpy(&b, y, sizeof b);
-    return static_cast<double>(std::abs(std::abs(a) - std::abs(b)));
+  const auto settle_from = [&](int first, int vectors) {
+    Z.array.settle = [=, lld = Z.desc[8]](std::vector<char>& z) { settle_phases<T>(z, n, first, vectors, block, lld); };
   };
+  settle_from(0, n);
   for (const bool divides : {false, true}) {
     std::vector<void*> x{L('V'), uplo, &n, nullptr, &A.i, &A.j, A.desc, nullptr, nullptr, &Z.i, &Z.j, Z.desc};
     std::vector<Array*> arrays{&A.array, &w, &Z.array, &work};
@@ -405,9 +488,33 @@ void eigen_routines(int block) {
       x.insert(x.end(), {nullptr, &room, nullptr, nullptr, nullptr, nullptr});
       arrays.insert(arrays.end(), {&iwork, &ifail, &iclustr, &gap, &status});
       std::vector<const Array*> unsure{&A.array, &work, &rwork, &iwork, &iclustr, &gap};
-      if (job == 'N') unsure.insert(unsure.end(), {&Z.array, &nz});
+      settle_from(first - 1, values);
+      if (job == 'N') Z.array.settle = {}, unsure.insert(unsure.end(), {&Z.array, &nz});
       check(p + "evx_", x, arrays, 3000 * n * rounding, unsure);
     }
+}
+
+/// Calls of all processes, and at once afterwards calls of the first one alone on a grid of its own, whose root is the
+/// same: it goes on while others may still be at the call before.
+void alternate_grids() {
+  const int zero = 0, minus = -1, one = 1;
+  int small;
+  blacs_get_(&minus, &zero, &small);
+  blacs_gridinit_(&small, "R", &one, &one, 1);
+  for (int i = 0; i < 5; ++i) {
+    product<double>(8);
+    if (my_row != 0 || my_column != 0) continue;
+    const std::mt19937_64 in_common = everybodys;
+    const int all_grid[] = {context, rows_of_grid, columns_of_grid};
+    context = small;
+    rows_of_grid = columns_of_grid = 1;
+    product<double>(8);
+    context = all_grid[0];
+    rows_of_grid = all_grid[1];
+    columns_of_grid = all_grid[2];
+    everybodys = in_common;
+  }
+  if (my_row == 0 && my_column == 0) blacs_gridexit_(&small);
 }
 
 }  // namespace
@@ -438,6 +545,7 @@ int main(int count, char** words) {
       eigen_routines<std::complex<float>>(block);
       eigen_routines<std::complex<double>>(block);
     }
+    alternate_grids();
     std::fclose(kept);
     if (my_row == 0 && my_column == 0) std::printf("calls %d wrong %d\n", calls, wrong);
     blacs_gridexit_(&context);

@@ -123,6 +123,20 @@ def refused(arguments: argparse.Namespace, folder: Path) -> None:
             sys.exit(f"{settings}: status {status}")
 
 
+def children_of(parent: int, program: str) -> list[int]:
+    """Processes that `parent` has started and that run this program."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, _, rest = stat.read_text().partition(" (")
+        except OSError:  # it has ended
+            continue
+        name, _, fields = rest.rpartition(") ")
+        if name == program[:15] and int(fields.split()[1]) == parent:
+            found.append(int(number))
+    return sorted(found)
+
+
 def killed(arguments: argparse.Namespace, folder: Path) -> None:
     """A rank is killed while calls follow each other.  mpirun ends the others; none of them may keep it from that."""
     for rank in (0, 1):
@@ -133,12 +147,11 @@ def killed(arguments: argparse.Namespace, folder: Path) -> None:
         until = time.monotonic() + 60
         while len(mine) < 2 and time.monotonic() < until:
             time.sleep(0.1)
-            mine = [int(pid) for pid in subprocess.run(["pgrep", "-x", "-g", str(process.pid), Path(arguments.program).name[:15]], capture_output=True, text=True).stdout.split()]
-            mine = mine or [int(pid) for pid in subprocess.run(["pgrep", "-x", "-P", str(process.pid), Path(arguments.program).name[:15]], capture_output=True, text=True).stdout.split()]
+            mine = children_of(process.pid, Path(arguments.program).name)
         if len(mine) < 2:
             sys.exit("the ranks have not started")
         time.sleep(1.5)
-        os.kill(sorted(mine)[rank], signal.SIGKILL)
+        os.kill(mine[rank], signal.SIGKILL)
         start = time.monotonic()
         try:
             status = process.wait(timeout=60)
