@@ -3,9 +3,10 @@
 
     bench/scalapack.py --build build/gpu [--grid 2x2] [--block 64] [--calls "getrf 8192,potrf 16384"] [--repeats 3]
 
-A line for each call: seconds by ScaLAPACK with as many threads a process as there are processors for it, through
-blaslift, how many calls it computed for all processes, and how many times as fast they are. --backend host tries the
-logic out: its times mean nothing.
+A line for each call: median seconds by ScaLAPACK and through blaslift, how many calls it computed for all processes (the
+first one, which is not timed, among them), how many times as fast they are, and checks (scalapack_time.cpp). Calls are
+forced, unless --decided. Each rank has processors / ranks threads, and is not bound. Double precision; scalapack_time
+needs Debian's ScaLAPACK for Open MPI. --backend host tries the logic out: its times mean nothing.
 """
 
 from __future__ import annotations

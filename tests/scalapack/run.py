@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""ScaLAPACK through blaslift: processes of a grid over OpenMPI, forced, on the host backend.
+"""ScaLAPACK through blaslift: processes of a grid over OpenMPI, on the host backend.
 
     run.py calls P Q BLOCK...     each routine on a P x Q grid, beside ScaLAPACK's results (calls.cpp)
     run.py tester NAME RANKS      one of ScaLAPACK's own testers, plain and forced: the same verdicts
-    run.py refused                calls that stay ScaLAPACK's: switched off, small, forced where there is no device
-    run.py killed                 a process that dies in the middle: nobody waits for ever
+    run.py refused                calls that stay ScaLAPACK's: switched off, small, forced where there is no GPU
+    run.py killed                 a rank is killed during a series of calls: all end within a minute
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("what", choices=("calls", "tester", "refused", "killed"))
     parser.add_argument("words", nargs="*")
     parser.add_argument("--lib", required=True)
-    parser.add_argument("--program", required=True, help="calls.cpp")
+    parser.add_argument("--program", required=True, help="what calls.cpp is built to")
     parser.add_argument("--seconds", type=float, default=120)
     arguments = parser.parse_args()
     arguments.lib = str(Path(arguments.lib).resolve())
