@@ -656,6 +656,15 @@ constexpr double least_flops = 1e9;
 constinit Meeting meeting;
 constinit std::atomic<bool> is_meeting{false};
 
+/// Of a process that has invited others to no avail: each time it lets twice as many calls go by before it tries again.
+struct Patience {
+  int failures = 0, calls = 0;
+
+  void fail() { calls = 1 << std::min(++failures, 10); }
+  bool lets_go_by() { return calls > 0 && calls-- > 0; }
+};
+constinit Patience patience;
+
 /// By the way of gathered.hpp.
 /// @param is_only_one  no other thread of this process is in such a call
 /// @param counts  becomes true on the process that counts the call
@@ -684,8 +693,8 @@ bool compute_gathered(Underneath& under, void* original, const Arguments& argume
     willing = is_only_one && r.options.on && !r.options.measure && !thread_state.inside;
     Site ephemeral;
     if (grid.is_root() && willing)
-      willing =
-          !site_of(symbol, original, ephemeral).wide && is_worthwhile(problem, learned, call.bytes(), grid.size());
+      willing = !patience.lets_go_by() && !site_of(symbol, original, ephemeral).wide &&
+                is_worthwhile(problem, learned, call.bytes(), grid.size());
   });
   const bool large = problem.flops >= least_flops;
   if (!call.valid()) problem.flops = 0;  // nothing is learned from it
@@ -695,7 +704,11 @@ bool compute_gathered(Underneath& under, void* original, const Arguments& argume
   [[maybe_unused]] Told told;
   bool ready = true;
   if constexpr (Kind::work >= 0) ready = ask_workspaces<Kind, T>(original, arguments, told);
-  if (!call.gather(under.blacs, ready)) return false;
+  if (!call.gather(under.blacs, ready)) {
+    if (grid.is_root() && ready) patience.fail();
+    return false;
+  }
+  if (grid.is_root()) patience = {};
   const bool computed = grid.is_root() && Kind::compute(RootCall(original, call));
   if (!call.scatter(under.blacs, computed)) return false;
   if constexpr (Kind::work >= 0) tell_workspaces<Kind, T>(arguments, told);

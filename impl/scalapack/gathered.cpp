@@ -86,10 +86,11 @@ void GatheredCall::require_same_rows(int a, int b) {
 bool GatheredCall::agree(const Blacs& blacs, bool willing) {
   constexpr std::int32_t most = INT32_MAX;
   const auto mixed = static_cast<std::int32_t>((hash_ ^ (hash_ >> 32)) & most);
+  const std::int32_t node = node_number();
   // Least and, by its complement, largest: equal only if all have the same.
-  std::int32_t words[3] = {valid_ && willing, mixed, most - mixed};
-  blacs.least(grid_, words, 3);
-  return words[0] == 1 && words[1] == most - words[2];
+  std::int32_t words[5] = {valid_ && willing, mixed, most - mixed, node, most - node};
+  blacs.least(grid_, words, 5);
+  return words[0] == 1 && words[1] == most - words[2] && words[3] == most - words[4];
 }
 
 bool GatheredCall::gather(const Blacs& blacs, bool ready) {

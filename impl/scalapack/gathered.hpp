@@ -94,7 +94,8 @@ class GatheredCall {
   index count(int operand) const { return operands_[static_cast<std::size_t>(operand)].count; }
   const Arguments& arguments() const { return arguments_; }
 
-  /// Whether all processes would go this way: the same call, which each of them has found valid.  Collective.
+  /// Whether all processes would go this way: on one node, the same call, which each of them has found valid.
+  /// Collective.
   /// @param willing  the root's decision, and everybody's readiness
   bool agree(const Blacs& blacs, bool willing);
   /// Meets the others and brings all operands.  Collective; false on all of them if one cannot, or is not `ready`. Does

@@ -10,6 +10,10 @@
 
 namespace blaslift::scalapack {
 
+/// A number of the running system that this process is on, the same for all of its processes and not for those of other
+/// nodes, as good as surely.  Not negative.
+std::int32_t node_number();
+
 class Meeting {
  public:
   enum Outcome : std::uint32_t { open, computed, declined };
