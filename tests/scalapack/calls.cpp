@@ -18,6 +18,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,7 @@ namespace {
 int context, rows_of_grid, columns_of_grid, my_row, my_column;
 std::mt19937_64 everybodys(1);  // the same numbers on all processes
 int calls = 0, wrong = 0;
+std::set<std::string> names;  ///< of what was called
 
 /// Numbers that begin anywhere at no cost (splitmix64).
 struct Quick {
@@ -202,6 +204,7 @@ void check(const std::string& name, std::vector<void*> arguments, const std::vec
   if (next != arrays.size()) std::abort();
   call(function, arguments);
   ++calls;
+  names.insert(name);
   if (!as_before)
     for (Array* a : arrays) {
       const bool is_kept = std::find(unsure.begin(), unsure.end(), a) == unsure.end();
@@ -547,7 +550,10 @@ int main(int count, char** words) {
     }
     alternate_grids();
     std::fclose(kept);
-    if (my_row == 0 && my_column == 0) std::printf("calls %d wrong %d\n", calls, wrong);
+    if (my_row == 0 && my_column == 0) {
+      for (const std::string& name : names) std::printf("called %s\n", name.c_str());
+      std::printf("calls %d wrong %d\n", calls, wrong);
+    }
     blacs_gridexit_(&context);
   }
   blacs_exit_(&zero);

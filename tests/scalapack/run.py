@@ -21,6 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
+LIST = Path(__file__).resolve().parents[2] / "api/scalapack.def"
 TESTERS = Path("/usr/lib/x86_64-linux-gnu/scalapack/openmpi-tests")
 DATA = Path("/usr/share/scalapack")
 SKIPPED = 77
@@ -83,6 +84,9 @@ def calls(arguments: argparse.Namespace, folder: Path) -> None:
     print(total)
     if status != 0 or not made:
         sys.exit(f"status {status}")
+    listed = {f"{name}_" for name in re.findall(r"^DISTRIBUTED\(\w+, (\w+),", LIST.read_text(), re.M)}
+    if missing := listed - set(re.findall(r"^called (\w+)$", output, re.M)):
+        sys.exit(f"not called: {' '.join(sorted(missing))}")
     if total != {"computed": int(made[1]), "left": 0}:
         sys.exit("not every call was computed for all processes")
 
