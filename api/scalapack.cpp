@@ -60,12 +60,6 @@ class RootCall {
     thread_state.agreed = ThreadState::nothing;
     return made && info == 0;
   }
-  /// Workspaces' sizes, which the library underneath is asked for.
-  template <class How, Symbol symbol>
-  void ask(CallWords words) const {
-    Site ephemeral;
-    How::template make<symbol>(site_of(symbol, function_, ephemeral), words);
-  }
 
   mutable std::int64_t info = 0;
 
@@ -104,6 +98,13 @@ struct Described {
     call.agree_on(c);
     call.require(is_one_of(c, allowed));
     return c;
+  }
+  /// A X = B, operands a and b: right-hand sides' rows lie where A's rows lie.
+  void system(int a, int b, index order, index columns) {
+    call.require_blocks(a);
+    call.require_same_rows(a, b);
+    call.problem.m = order;
+    call.problem.n = columns;
   }
 };
 
@@ -231,10 +232,7 @@ struct DefiniteSystem {
     const index order = x.size(n), columns = x.size(nrhs);
     const int a = x.call.template matrix<T>(A, order, order, factored ? Access::read : Access::both, part);
     const int b = x.call.template matrix<T>(B, order, columns, Access::both);
-    x.call.require_blocks(a);
-    x.call.require_same_rows(a, b);
-    x.call.problem.m = order;
-    x.call.problem.n = columns;
+    x.system(a, b, order, columns);
     x.call.problem.part = part;
   }
   static bool compute(const RootCall& root) {
@@ -283,10 +281,7 @@ struct Getrs {
     const int a = x.call.template matrix<T>(A, order, order, Access::read);
     x.call.pivots(ipiv, a, order, Access::read);
     const int b = x.call.template matrix<T>(B, order, columns, Access::both);
-    x.call.require_blocks(a);
-    x.call.require_same_rows(a, b);
-    x.call.problem.m = order;
-    x.call.problem.n = columns;
+    x.system(a, b, order, columns);
   }
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;
@@ -308,10 +303,7 @@ struct Gesv {
     const int a = x.call.template matrix<T>(A, order, order, Access::both);
     x.call.pivots(ipiv, a, order, Access::written);
     const int b = x.call.template matrix<T>(B, order, columns, Access::both);
-    x.call.require_blocks(a);
-    x.call.require_same_rows(a, b);
-    x.call.problem.m = order;
-    x.call.problem.n = columns;
+    x.system(a, b, order, columns);
   }
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;

@@ -67,6 +67,7 @@ void GatheredCall::share(int written, int read) {
   const Operand& from = operands_[static_cast<std::size_t>(read)];
   Operand& to = operands_[static_cast<std::size_t>(written)];
   require(valid_ && to.sub.m == from.sub.m && to.sub.n <= from.sub.n);
+  brought_ = to.offset;  // which is nobody's then
   to.offset = from.offset;
   to.ld = from.ld;
 }

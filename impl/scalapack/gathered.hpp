@@ -68,7 +68,8 @@ class GatheredCall {
   int workspace(index count) {
     return add_array(Operand::workspace, -1, -1, count, sizeof(T), Access::read);
   }
-  /// Has one matrix that is written lie where another one is that is read, for a root's call that overwrites it.
+  /// Has a matrix that is written, the last one described, lie where another one is that is read, for a root's call
+  /// that overwrites it.
   void share(int written, int read);
   /// A letter or size, which has to be everybody's.
   void agree_on(std::int32_t word) { hash_ = (hash_ ^ static_cast<std::uint32_t>(word)) * 1099511628211u; }
