@@ -12,6 +12,7 @@ struct ThisThread {
   enum : std::uint8_t { unknown, no, yes } handler;
   bool reserve, reserve_first;  ///< compat/reserve: is open; before malloc
   std::int8_t loading;          ///< compat/loading: under way, by this thread
+  const void* room;             ///< compat/undisturbed: the stack of with_room that this thread is on, null: none
 };
 extern thread_local constinit ThisThread this_thread __attribute__((tls_model("initial-exec")));
 

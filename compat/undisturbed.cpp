@@ -91,6 +91,8 @@ struct Switch {
   ucontext_t here, there;
   void (*work)(void*);
   void* context;
+  const void* stack;  ///< whose upper end this is
+  const void* outer;  ///< the Switch of the stack from which this one was entered
 };
 
 void run_there(unsigned high, unsigned low) {
@@ -151,17 +153,28 @@ void with_room(unsigned long bytes, void (*work)(void*), void* context) {
   auto& s = *reinterpret_cast<Switch*>(static_cast<char*>(stack) + bytes - (sizeof(Switch) + 63) / 64 * 64);
   s.work = work;
   s.context = context;
+  s.stack = stack;
+  s.outer = this_thread.room;
   if (getcontext(&s.there) == 0) {
     s.there.uc_stack = {stack, 0, bytes - (sizeof(Switch) + 63) / 64 * 64};
     s.there.uc_link = &s.here;
     const auto address = reinterpret_cast<std::uintptr_t>(&s);
     makecontext(&s.there, reinterpret_cast<void (*)()>(run_there), 2, static_cast<unsigned>(address >> 32),
                 static_cast<unsigned>(address));
+    this_thread.room = &s;
     swapcontext(&s.here, &s.there);
+    this_thread.room = s.outer;
   } else {
     work(context);
   }
   munmap(stack, bytes);
+}
+
+bool is_in_room(const void* frame) {
+  // What a jump has left is not unmapped, and so can be read.
+  for (const void* room = this_thread.room; room; room = static_cast<const Switch*>(room)->outer)
+    if (static_cast<const Switch*>(room)->stack <= frame && frame < room) return true;
+  return false;
 }
 
 void abandon_own_time() {

