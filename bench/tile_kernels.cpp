@@ -180,6 +180,7 @@ class Whole {
  public:
   Whole(int m, int n, int b, int ib, int places)
       : b_(b),
+        inner_(ib),
         p_(m / b),
         q_(n / b),
         places_(places),
@@ -214,7 +215,8 @@ class Whole {
   }
 
   void print(double error, double bound) const {
-    std::printf("{\"m\": %d, \"n\": %d, \"tile\": %d, \"places\": %d", p_ * b_, q_ * b_, b_, places_);
+    std::printf("{\"m\": %d, \"n\": %d, \"tile\": %d, \"inner\": %d, \"places\": %d", p_ * b_, q_ * b_, b_, inner_,
+                places_);
     for (const bool counted : {false, true}) {
       std::printf(", \"%s\": {", counted ? "count" : "seconds");
       for (std::size_t k = 0; k < kinds; ++k)
@@ -259,7 +261,7 @@ class Whole {
   double at(int i, int j) const { return tiles_[place(i, j)]; }
   double* tile(int i, int j) { return tiles_.data() + place(i * b_, j * b_); }
 
-  int b_, p_, q_, places_;
+  int b_, inner_, p_, q_, places_;
   Kernels kernels_;
   std::vector<double> tiles_, T_;
   double seconds_[kinds] = {};
