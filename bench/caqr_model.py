@@ -171,7 +171,10 @@ class Merging:
 
 
 class Ports:
-    """A place sends one message at a time, and receives one at a time."""
+    """A place sends one message at a time, and receives one at a time.
+
+    In the order in which they are asked for: a merged row goes back before its place sends its own on, as with MPI_Send.
+    """
 
     def __init__(self, places: int, network: Network) -> None:
         self.out, self.into = [0.0] * places, [0.0] * places
@@ -359,7 +362,8 @@ def alone_seconds(tiles: Tiles, place: Place) -> float:
 def by_steps(tiles: Tiles, place: Place, network: Network, tree: str = "binary") -> float:
     """Seconds, with each domain's part of a step as one task, and each merge as another one.
 
-    The place that row k's domain is at goes on with the next step while the tops merge; the others wait for their top.
+    The place that row k's domain is at goes on with the next step while the tops merge, as if merges took none of its lanes
+    (they take few of them, and it is ahead of the others); the others wait for their top.
     """
     p, q, places = tiles.p, tiles.q, tiles.places
     if places == 1:
@@ -389,7 +393,4 @@ def by_steps(tiles: Tiles, place: Place, network: Network, tree: str = "binary")
             heapq.heappush(triangles, (now, upper))
             back[lower % places] = ports.arrival(now, upper % places, lower % places, tiles.row_doubles(k))
             end = max(end, back[lower % places])
-            if upper == k:  # whose lanes have the merge beside the next step
-                work = place.seconds["ttqrt"] + columns * place.seconds["ttmqr"]
-                free[k % places] += work / place.lanes if not place.update_lanes else merge
     return end

@@ -72,7 +72,7 @@ class Kernels:
     def choices(self, tiles: Iterable[int] = ()) -> list[Choice]:
         return [choice for choice in self.seconds if not tiles or choice[0] in tiles]
 
-    def origin(self, _: str = "") -> tuple[str, str]:
+    def origin(self, precision: str = "") -> tuple[str, str]:
         """Of a picture: grounds, and date and commit."""
         cpu = next(r for r in self.lines if "cpu" in r)
         library = " ".join(cpu["library"].split()[:2])
@@ -145,7 +145,7 @@ def square(nodes: int) -> tuple[int, int]:
 
 TO_16 = (1, 2, 4, 8, 16)
 WEAK = Case("rows grow", lambda nodes: (81920 * nodes, 81920), 0.5, (*TO_16, 64, 256, 1024))
-SQUARES = Case("squares", square, 0.5, TO_16)
+SQUARES = Case("squares", square, 0.5, (*TO_16, 64))
 STRONG = Case("strong", lambda nodes: (102400, 102400), 0.19, TO_16)
 LARGE_TILES = (256, 320, 384, 512, 640, 768, 1024)
 
@@ -314,7 +314,7 @@ PARTS: dict[str, Callable[[Kernels, Network, str], list[str]]] = {
 
 
 def figures(kernels: Kernels) -> Iterator[Figure]:
-    """The thesis's figures 8.1, 8.7 and 8.8, with the network and the tree that it names."""
+    """The thesis's figures 8.1, 8.7 and 8.8, merged in a binary tree."""
     tall = Figure("scaling-tall", "QR of 64,000 P × 8,000, nodes of eight cores", ylabel="seconds", is_ratio=False,
                   settings=['set xlabel "nodes"', "set yrange [0:*]", "set key bottom right"])
     for colour, b in zip(COLOURS[1:], TALL_TILES):
@@ -328,12 +328,12 @@ def figures(kernels: Kernels) -> Iterator[Figure]:
                                ("scaling-strong", (STRONG,), "Strong scaling, 102,400 × 102,400")):
         figure = Figure(name, title, ylabel="efficiency", is_ratio=False,
                         settings=['set xlabel "nodes"', "set yrange [0:1.1]", "set key bottom left"])
-        colours = iter(COLOURS[1:])
-        for node in (CORES, GPUS):
-            for case in cases:
-                points = [(x.nodes, x.efficiency) for x in curve(kernels, node, case, case.nodes, K_COMPUTER, "binary")]
-                title = f"nodes of {node.name}, {case.name}" if len(cases) > 1 else f"nodes of {node.name}"
-                figure.curves.append(Curve(title, points, f'linespoints pt 7 ps 0.6 lw 2 lc rgb "{next(colours)}"'))
+        drawn = [(node, case, "K's network", K_COMPUTER) for node in (CORES, GPUS) for case in cases]
+        drawn.append((GPUS, cases[0], "an H100's bus", BUS_NETWORK))
+        for colour, (node, case, over, network) in zip(COLOURS[1:], drawn):
+            points = [(x.nodes, x.efficiency) for x in curve(kernels, node, case, case.nodes, network, "binary")]
+            words = (f"nodes of {node.name}", *([case.name] if len(cases) > 1 else ()), over)
+            figure.curves.append(Curve(", ".join(words), points, f'linespoints pt 7 ps 0.6 lw 2 lc rgb "{colour}"'))
         printed = [(1.0, 1.0), (16.0, cases[0].printed)]
         figure.curves.append(Curve("in print, 2 P100 a node, Stream", printed, f'points pt 4 ps 1.5 lw 2 lc rgb "{COLOURS[-1]}"'))
         yield figure
