@@ -217,7 +217,7 @@ def simulate(tiles: Tiles, place: Place, network: Network, tree: str = "binary")
     waits: dict[tuple[int, int, int], int] = {}  # of (step, row, column): for how many others
     events: list[tuple] = []
     result = Simulated(0.0)
-    changed: set[_Lanes] = set()
+    changed: dict[_Lanes, None] = {}  # in an order that is the same in every run
     number = 0
 
     def at(time: float, *event: object) -> None:
@@ -227,7 +227,7 @@ def simulate(tiles: Tiles, place: Place, network: Network, tree: str = "binary")
 
     def start(lanes: _Lanes, urgency: int, kind: str, *task: int) -> None:
         heapq.heappush(lanes.ready, (urgency, task, kind))
-        changed.add(lanes)
+        changed[lanes] = None
 
     def one_less(k: int, row: int, column: int) -> None:
         """One of those that a domain's task waits for has ended: the step before on its tile, the row above, its factor."""
@@ -307,7 +307,7 @@ def simulate(tiles: Tiles, place: Place, network: Network, tree: str = "binary")
             if what == "ended":
                 kind, task, lanes = rest
                 lanes.free += 1
-                changed.add(lanes)
+                changed[lanes] = None
                 ended(kind, task)
             elif what == "came":
                 k, upper, lower = rest
@@ -365,32 +365,37 @@ def by_steps(tiles: Tiles, place: Place, network: Network, tree: str = "binary")
     The place that row k's domain is at goes on with the next step while the tops merge, as if merges took none of its lanes
     (they take few of them, and it is ahead of the others); the others wait for their top.
     """
-    p, q, places = tiles.p, tiles.q, tiles.places
-    if places == 1:
+    if tiles.places == 1:
         return alone_seconds(tiles, place)
+    p, places, steps = tiles.p, tiles.places, tiles.steps
     ports = Ports(places, network)
-    free, back = [0.0] * places, [0.0] * places
-    end = 0.0
-    for k in range(tiles.steps):
-        columns = q - k - 1
-        lengths: dict[int, float] = {}  # there are two heights at most
-        triangles = []
-        for top in range(k, min(p, k + places)):
-            at, rows = top % places, tiles.height(top)
-            if rows not in lengths:
-                lengths[rows] = domain_seconds(place, rows, columns)
-            free[at] = max(free[at], back[at]) + lengths[rows]
-            triangles.append((free[at], top))
-        heapq.heapify(triangles)
-        merging, merge = Merging(tree, min(places, p - k)), merge_seconds(place, columns)
-        while triangles:
-            now, top = heapq.heappop(triangles)
-            end = max(end, now)
-            if not (pair := merging.ready(top - k)):
-                continue
+    merging = [Merging(tree, min(places, p - k)) for k in range(steps)]
+    merges = [merge_seconds(place, tiles.q - k - 1) for k in range(steps)]
+    lengths: dict[tuple[int, int], float] = {}  # of a domain's part, by step and rows: two heights a step at most
+    events: list[tuple[float, int, int, int]] = []  # when, which step, which top, with whose merge it ends (itself: none)
+
+    def begin(now: float, k: int, top: int) -> None:
+        if k < steps and top < p:
+            rows = tiles.height(top)
+            if (k, rows) not in lengths:
+                lengths[k, rows] = domain_seconds(place, rows, tiles.q - k - 1)
+            heapq.heappush(events, (now + lengths[k, rows], k, top, top))
+
+    for top in range(min(places, p)):
+        begin(0.0, 0, top)
+    now = 0.0
+    while events:
+        now, k, top, lower = heapq.heappop(events)
+        if top > lower:  # the row is back
+            begin(now, k + 1, top)
+            continue
+        if top < lower:  # merged: what was sent here goes back
+            back = ports.arrival(now, top % places, lower % places, tiles.row_doubles(k))
+            heapq.heappush(events, (back, k, lower, -1))
+        elif top == k:
+            begin(now, k + 1, top + places)
+        if pair := merging[k].ready(top - k):
             upper, lower = pair[0] + k, pair[1] + k
-            now = ports.arrival(now, lower % places, upper % places, tiles.row_doubles(k)) + merge
-            heapq.heappush(triangles, (now, upper))
-            back[lower % places] = ports.arrival(now, upper % places, lower % places, tiles.row_doubles(k))
-            end = max(end, back[lower % places])
-    return end
+            came = ports.arrival(now, lower % places, upper % places, tiles.row_doubles(k))
+            heapq.heappush(events, (came + merges[k], k, upper, lower))
+    return now

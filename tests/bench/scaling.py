@@ -178,17 +178,19 @@ def one_column_by_hand() -> None:
 
 
 def whole_steps_agree() -> None:
-    """To a tenth, or 15 % where merges follow who is ready, which depends on how each domain's step ends."""
+    """To 8 %: a domain's step has a first and a last round that do not fill all lanes, which is only allowed for roughly.
+
+    Greedy's merges depend on who is ready first: 20 %, where messages take longest.
+    """
     worst: dict[str, float] = {}
     for place in (Place(SECONDS, 4), Place(SECONDS, 8), Place(GPU_SECONDS, 4, 1)):
         for p, q, places in ((40, 20, 1), (40, 20, 4), (80, 20, 8), (64, 16, 16), (32, 32, 4), (48, 48, 8), (37, 23, 5)):
             for tree in TREES:
-                for network in (NOTHING, Network(0.02, 1e-5)):
+                for network in (NOTHING, Network(0.02, 1e-5), Network(0.1, 1e-4)):
                     tiles = Tiles(100, p, q, places)
                     ratio = by_steps(tiles, place, network, tree) / simulate(tiles, place, network, tree).seconds
                     worst[tree] = max(worst.get(tree, 0), abs(ratio - 1))
-                    allowed = 0.15 if tree == "greedy" else 0.1
-                    assert abs(ratio - 1) < allowed, (place, p, q, places, tree, network, ratio)
+                    assert abs(ratio - 1) < (0.2 if tree == "greedy" else 0.08), (place, p, q, places, tree, network, ratio)
     print("whole steps are off by at most", ", ".join(f"{off:.1%} ({tree})" for tree, off in worst.items()))
 
 
