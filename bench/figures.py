@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from common import Store
 
@@ -118,8 +119,14 @@ def read_drawing_options(parser: argparse.ArgumentParser) -> argparse.Namespace:
     return arguments
 
 
-def draw_all(arguments: argparse.Namespace, found: Iterable[Figure], store: Store) -> None:
-    """Those that have a line, each with where, when and on which commits its precision was measured."""
+class HasOrigin(Protocol):
+    """A Store, or what else knows where, when and on which commits a precision was measured."""
+
+    def origin(self, precision: str = "") -> tuple[str, str]: ...
+
+
+def draw_all(arguments: argparse.Namespace, found: Iterable[Figure], store: HasOrigin) -> None:
+    """Those that have a line, each with the origin of its precision."""
     for figure in found:
         if not any(len(curve.points) > 1 for curve in figure.curves):
             continue

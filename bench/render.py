@@ -21,6 +21,7 @@ import levels
 import plot_levels
 import plot_symv
 import qr
+import scaling
 import symv
 import transfers
 from common import Store, table_head, table_row
@@ -104,6 +105,8 @@ def main() -> None:
     for figures, names in PICTURES:
         store = records_of(RESULTS / f"{H100}{name}.jsonl" for name in names)
         draw_all(arguments, figures(store), store)
+    kernels = scaling.Kernels(scaling.RECORD)
+    draw_all(arguments, scaling.figures(kernels), kernels)
 
 
 if __name__ == "__main__":
