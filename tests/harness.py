@@ -201,6 +201,10 @@ class Preload:
         return cls(library, settings)
 
 
+AT_LENGTH = "TESTS_AT_LENGTH" in os.environ
+"""The long run (tools/test), in which tests that have thousands of cases take all of them."""
+
+
 @dataclass(frozen=True)
 class Run:
     """What a program left behind: exit status, both streams, the files it wrote, and blaslift's reports."""

@@ -239,9 +239,13 @@ int size_class(double flops) {
 }
 
 std::uint64_t forwarded_calls(const Counters& c, Routine routine) {
-  std::uint64_t sum = 0;
-  for (const ThreadCounters& slot : c.slots)
-    sum += __atomic_load_n(&slot.forwarded[static_cast<int>(routine)], __ATOMIC_RELAXED);
+  const auto of = [routine](const ThreadCounters& slot) {
+    return __atomic_load_n(&slot.forwarded[static_cast<int>(routine)], __ATOMIC_RELAXED);
+  };
+  std::uint64_t sum = of(c.slots[thread_slots]);
+  // The others' pages have never been touched: to read them would make the kernel provide them.
+  const std::uint32_t given = std::min<std::uint32_t>(c.threads.load(std::memory_order_relaxed), thread_slots);
+  for (std::uint32_t slot = 0; slot < given; ++slot) sum += of(c.slots[slot]);
   return sum;
 }
 

@@ -184,7 +184,7 @@ def body() -> bool:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("name", choices=LENGTHS)
     parser.add_argument("--build", type=Path, required=True)
-    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seconds", type=int, default=25)
     parser.add_argument("--cc", default="cc")
     parser.add_argument("--corpus", type=Path, help="begin with what is there, too, and leave there what was found")
     parser.add_argument("--keep", type=Path, help="default: found/ beside the fuzzer")
@@ -208,7 +208,8 @@ def body() -> bool:
         if os.geteuid() == 0:
             subprocess.run(["chown", "-R", f"{NOBODY}:{NOBODY}", scratch], check=True)
             who = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
-        command = [f"./{fuzzer}", f"-max_total_time={arguments.seconds}", f"-max_len={LENGTHS[arguments.name]}", *(["-dict=words"] if words_of(arguments.name) else []),
+        seconds = 10 * arguments.seconds if harness.AT_LENGTH else arguments.seconds
+        command = [f"./{fuzzer}", f"-max_total_time={seconds}", f"-max_len={LENGTHS[arguments.name]}", *(["-dict=words"] if words_of(arguments.name) else []),
                    "-timeout=20", "-rss_limit_mb=3000", "-detect_leaks=0", "-print_final_stats=1", "-verbosity=1",
                    "-artifact_prefix=./found-", "corpus"]  # fmt: skip
         environment = harness.clean_environment(harness.provider_environment("reference"))

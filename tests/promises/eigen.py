@@ -37,6 +37,8 @@ def as_underneath(
         plain = s.run(program, *arguments, provider=provider, preload=False)
         errors += labelled(f"{provider} {arguments} without blaslift", verdict_errors(plain))
         for mode, settings in ({"natural": {}, "copies": {"BLASLIFT_RESIDENCY": "always"}} | modes).items():
+            if mode in modes and not s.takes(provider):
+                continue
             run = s.run(program, *arguments, provider=provider, settings=forced | settings)
             found = verdict_errors(run)
             found += differences(run, plain)[:5]

@@ -51,6 +51,10 @@ class Setting:
         """Sanitizers look at what blaslift does: which library lies underneath matters little, and time much."""
         return PROVIDERS[:1] if self.sanitizer else PROVIDERS
 
+    def takes(self, provider: str) -> bool:
+        """Whether what takes long, and hardly depends on the library underneath, is tried over this one, too."""
+        return harness.AT_LENGTH or provider == "reference"
+
     def run(
         self,
         program: str,

@@ -211,7 +211,7 @@ def as_without(s: Setting, m: Member, part: str, stayed: set[str]) -> list[str]:
             errors.append(f"{provider}: the library refuses nothing")
         # What the library underneath calls meanwhile is to stay, or the bits were others.
         forced = FORCED | ({"BLASLIFT_FORCE": ",".join(m.routines)} if m.calls_others else {})
-        for mode, settings in ({"forced": forced} if s.sanitizer else {"natural": {}, "forced": forced}).items():
+        for mode, settings in ({"forced": forced} if s.sanitizer or not s.takes(provider) else {"natural": {}, "forced": forced}).items():
             run = s.run("suite", m.name, part, provider=provider, settings=settings, **checks)
             found = counted_errors(s, m, run, routed=False, stayed=stayed, strict=mode == "forced")
             if (run.status, run.stdout, run.stderr) != (plain.status, plain.stdout, plain.stderr):
@@ -241,11 +241,12 @@ def faults(s: Setting, m: Member) -> list[str]:
         return []
     errors = []
     precisions = sorted({routine[0] for routine in m.routines}, key="dzsc".index)
+    bare = FORCED | {"BLASLIFT_RESIDENCY": "off"}  # whose self-test is half of a child's time
     variants = {
-        "one block": FORCED,
-        "little memory": FORCED | {"BLASLIFT_MEMORY": m.fault_memory},
+        "one block": bare,
+        "little memory": bare | {"BLASLIFT_MEMORY": m.fault_memory},
         "copies": FORCED | {"BLASLIFT_RESIDENCY": "always", "BLASLIFT_MEMORY": "1M"},
-        **{mode: settings for mode, settings in m.modes.items() if mode in ("levels", "residues")},
+        **{mode: bare | settings for mode, settings in m.modes.items() if mode in ("levels", "residues")},
     }
     for number, (variant, settings) in enumerate(variants.items()):
         if s.sanitizer and variant != "little memory":
@@ -260,7 +261,7 @@ def faults(s: Setting, m: Member) -> list[str]:
                     timeout=200)
         errors += labelled(f"{variant} {precision}", fault_errors(s, m, run, variant))
         if variant == "little memory" and "panels" in m.modes:
-            ample = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=FORCED, library=s.fault_library,
+            ample = s.run("suite", m.name, "faults", precision, str(number), *sizes, settings=bare, library=s.fault_library,
                           timeout=200)
             few, many = operations_of(ample), operations_of(run)
             print(f"{many} operations, {few} with enough memory")
@@ -314,8 +315,9 @@ def copies(s: Setting, m: Member) -> list[str]:
     """The same operands again, elements of which are written in between; and operands anywhere in one array, also what
     others have left there. Copies are used, and never stale."""
     errors = []
+    brief = {"again": ("off", "always"), "shared": ("auto", "always")}
     for part in ("again", "shared"):
-        for mode in ("always",) if s.sanitizer else ("off", "auto", "always"):
+        for mode in ("always",) if s.sanitizer else ("off", "auto", "always") if harness.AT_LENGTH else brief[part]:
             run = s.run("suite", m.name, part, settings=FORCED | {"BLASLIFT_RESIDENCY": mode})
             found = verdict_errors(run) + counted_errors(s, m, run, routed=True)
             spared = sum(report["routines"][name]["bytes_spared"] for report in run.reports for name in report["routines"])
@@ -397,7 +399,7 @@ def places(s: Setting, m: Member) -> list[str]:
             print(f"{title}{devices} devices: { {name: f'{x.dealt} of {x.routed}' for name, x in accounts.items()} }")
     if m.dealt and not s.sanitizer and m.routines[0] in exported(s) and m.routines[0] not in NOT_EXCHANGED:
         # So large that the devices' threads move it, and not the calling ones.
-        run = s.run("suite", m.name, "large", "2", LARGE, settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_RESIDENCY": "off"}, timeout=200)
+        run = s.run("suite", m.name, "large", "2" if harness.AT_LENGTH else "1", LARGE, settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_RESIDENCY": "off"}, timeout=200)
         found = verdict_errors(run)
         counters = [report["routines"][name] for report in run.reports for name in report["routines"] if name in m.routines]
         exchanged, moved = (sum(x[what] for x in counters) for what in ("bytes_exchanged", "bytes_in"))
@@ -407,7 +409,7 @@ def places(s: Setting, m: Member) -> list[str]:
         errors += labelled("large", found)
     if not s.sanitizer and m.routines[0] in exported(s):
         precision = max((routine[0] for routine in m.routines), key="sdcz".index)
-        run = s.run("suite", m.name, "faults", precision, "0", "9", "12", settings=FORCED | {"BLASLIFT_DEVICES": "3"}, library=s.fault_library, timeout=300)
+        run = s.run("suite", m.name, "faults", precision, "0", "9", "12", settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_RESIDENCY": "off"}, library=s.fault_library, timeout=300)
         found = [error for error in verdict_errors(run) if "stderr" not in error]
         struck = 0
         for fault, report in zip((line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")), run.reports):

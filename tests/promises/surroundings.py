@@ -347,6 +347,8 @@ def fault_handlers(s: Setting) -> list[str]:
     errors = []
     for provider in s.providers:
         for mode, settings in {"natural": HOST, "forced": FORCED, "copies": COPIES, "in blocks": SCARCE}.items():
+            if mode == "in blocks" and not s.takes(provider):
+                continue
             run = s.run("surroundings", "repaired", settings=settings, provider=provider, timeout=60)
             errors += labelled(f"{provider} {mode}", verdict_errors(run) + something_routed(run, mode != "natural"))
     return errors
